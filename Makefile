@@ -1,0 +1,79 @@
+# `make help` lists the targets. Only Python, a C++20 compiler and make are needed: everything else
+# is installed into $(VENV).
+VENV   ?= .venv
+PYTHON ?= python3
+BIN    := $(VENV)/bin
+PIP    := $(BIN)/python -m pip --disable-pip-version-check --quiet
+
+# Tests and benchmarks on real data read it from the folder CHORDAL_DATA.
+ifeq ($(CHORDAL_DATA),)
+  ifneq ($(wildcard ../shared/data),)
+    export CHORDAL_DATA := $(abspath ../shared/data)
+  endif
+endif
+
+# An ordinary install, renewed when a source changes; after `make dev`, one that follows the sources.
+EDITABLE := SKBUILD_EDITABLE_REBUILD=true $(PIP) install --no-build-isolation --editable
+ifeq ($(wildcard $(VENV)/.editable),)
+  INSTALL := $(PIP) install --no-build-isolation
+  SOURCES := pyproject.toml CMakeLists.txt $(wildcard kernels/*) $(shell find src -name '*.py')
+else
+  INSTALL := $(EDITABLE)
+  SOURCES := pyproject.toml
+endif
+
+# Extras that hold others: one install serves them all.
+HOLDS_dev   := test plots
+HOLDS_test  := plots
+HOLDS_bench := plots
+
+.PHONY: help demo test lint types layers bench sanitize dev clean
+.DELETE_ON_ERROR:
+.SECONDARY:
+
+help:  ## list the targets
+	@sed -n 's/^\([a-z]*\):.*## \(.*\)/\1\t\2/p' $(MAKEFILE_LIST) | expand -t 12
+
+demo: $(VENV)/.installed-plots  ## read handwritten dates with a chain CRF; writes report/index.html
+	$(BIN)/python examples/digit_dates.py
+
+test: $(VENV)/.installed-test  ## the test suite and the doctests
+	$(BIN)/pytest --pyargs tests chordal
+
+lint: $(VENV)/.installed-dev  ## ruff: rules and format
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+
+types: $(VENV)/.installed-dev  ## mypy, strict
+	$(BIN)/mypy
+
+layers: $(VENV)/.installed-test  ## the order of imports alone
+	$(BIN)/pytest --quiet tests/test_layers.py
+
+bench: $(VENV)/.installed-bench  ## speed beside other libraries
+	$(BIN)/python -m benchmarks
+
+dev: $(VENV)/.tools  ## install in place: Python edits are live, kernels are rebuilt at import
+	$(EDITABLE) ".[dev]"
+	@touch $(addprefix $(VENV)/.,editable $(addprefix installed-,dev $(HOLDS_dev)))
+
+sanitize: export SKBUILD_BUILD_DIR = build/sanitize
+sanitize: export SKBUILD_CMAKE_DEFINE = CHORDAL_SANITIZE=ON
+sanitize:  ## the test suite under AddressSanitizer and UBSan, in a venv of its own
+	@$(MAKE) --no-print-directory VENV=$(VENV)-sanitize $(VENV)-sanitize/.installed-test
+	LD_PRELOAD="$$($${CXX:-g++} -print-file-name=libasan.so) $$($${CXX:-g++} -print-file-name=libstdc++.so)" \
+	ASAN_OPTIONS=detect_leaks=0 UBSAN_OPTIONS=print_stacktrace=1 PYTHONMALLOC=malloc \
+	$(VENV)-sanitize/bin/pytest -m "not slow"
+
+clean:  ## remove everything made by the other targets
+	rm -rf $(VENV) $(VENV)-sanitize build dist report .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +
+
+$(VENV)/.tools:
+	$(PYTHON) -m venv $(VENV)
+	$(PIP) install "scikit-build-core>=0.11" "nanobind>=2.5" cmake ninja
+	@touch $@
+
+$(VENV)/.installed-%: $(SOURCES) | $(VENV)/.tools
+	$(INSTALL) ".[$*]"
+	@touch $@ $(addprefix $(VENV)/.installed-,$(HOLDS_$*))

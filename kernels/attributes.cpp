@@ -1,0 +1,336 @@
+// Sparse features: rows hold attributes, an attribute has weights for some outputs.
+//
+//   map      s_t(k) = Σ_{a in row t} x_ta w(a, k)          adjoint   g(a, k) = Σ_t x_ta p_t(k)
+//
+// Attributes come in two kinds. A *wide* one has a row of weights for outputs 0 .. n-1 (zeros where
+// a pair has no weight), n a multiple of a unit of doubles, and is added as a vector; with frequent
+// outputs numbered first, most rows are short. Its entry is offset << 5 | n, both in units, and a
+// row's entries are sorted, longest first. A *narrow* attribute has weights for a few outputs only;
+// each of its pairs is one entry (cell = t K + k, weight index).
+//
+// Speed is memory: weights are numbered so that what is met together lies together (see
+// features/attributes.py), entries are 32-bit, and the rows of the next t are fetched ahead.
+// Threads split the rows in the map. In the adjoint they split the weights, each walking all rows
+// in order, so every sum is taken in the same order whatever the number of threads.
+#include "simd.hpp"
+
+namespace chordal {
+
+// Wide entries of row t: code[begin[t] .. end[t]); value may be null (all ones).
+struct WideEntries {
+    const std::uint32_t* begin;
+    const std::uint32_t* end;
+    const std::uint32_t* code;
+    const double* value;
+    std::size_t rows, outputs, unit;
+
+    std::size_t offset(std::uint32_t e) const { return (code[e] >> 5) * unit; }
+    std::size_t size(std::uint32_t e) const { return (code[e] & 31) * unit; }
+};
+
+CHORDAL_BOTH_ISAS(void wide_map(const WideEntries&, const double* weights, double* out);
+                  void wide_adjoint(const WideEntries&, const double* parts, double* out);)
+
+}  // namespace chordal
+
+namespace chordal::CHORDAL_ISA {
+
+constexpr std::size_t kAhead = 2;  // rows between fetching and using
+
+CHORDAL_INLINE void prefetch_row(const WideEntries& x, std::size_t t, const double* weights) {
+    if (t >= x.rows) return;
+    for (auto e = x.begin[t]; e < x.end[t]; ++e) {
+        const double* row = weights + x.offset(e);
+        CHORDAL_PREFETCH(row);
+        CHORDAL_PREFETCH(row + x.size(e) - 1);
+    }
+}
+
+// to += a * from, n a multiple of the unit
+CHORDAL_INLINE void add_scaled(double a, const double* from, double* to, std::size_t n) {
+    const Pack scale = broadcast(a);
+    for (std::size_t k = 0; k < n; k += kLanes)
+        store(to + k, scale * load(from + k) + load(to + k));
+}
+
+CHORDAL_INLINE void add(const double* from, double* to, std::size_t n) {
+    for (std::size_t k = 0; k < n; k += kLanes) store(to + k, load(from + k) + load(to + k));
+}
+
+void wide_map(const WideEntries& x, const double* weights, double* out) {
+    const std::size_t n = x.outputs;
+    Scratch sum((n + x.unit - 1) / x.unit * x.unit);
+    double* s = sum.data();
+    for (std::size_t t = 0; t < x.rows; ++t) {
+        prefetch_row(x, t + kAhead, weights);
+        std::memset(s, 0, n * sizeof(double));
+        auto e = x.begin[t];
+        const auto end = x.end[t];
+        if (x.value) {
+            for (; e < end; ++e) add_scaled(x.value[e], weights + x.offset(e), s, x.size(e));
+        } else {
+            for (; e + 4 <= end; e += 4) {  // four at a time: one pass over s instead of four
+                const double* w[4];
+                std::size_t size = x.size(e + 3), k = 0;
+                for (std::uint32_t i = 0; i < 4; ++i) w[i] = weights + x.offset(e + i);
+                for (; k < size; k += kLanes)
+                    store(s + k, load(s + k) + ((load(w[0] + k) + load(w[1] + k)) +
+                                                (load(w[2] + k) + load(w[3] + k))));
+                if (x.size(e) == size) continue;
+                for (std::uint32_t i = 0; i < 3; ++i)  // what is longer than the shortest
+                    for (std::size_t j = k; j < x.size(e + i); j += kLanes)
+                        store(s + j, load(s + j) + load(w[i] + j));
+            }
+            for (; e < end; ++e) add(weights + x.offset(e), s, x.size(e));
+        }
+        std::memcpy(out + t * n, s, n * sizeof(double));
+    }
+}
+
+void wide_adjoint(const WideEntries& x, const double* parts, double* out) {
+    const std::size_t n = x.outputs;
+    Scratch row((n + x.unit - 1) / x.unit * x.unit);
+    double* p = row.data();
+    for (std::size_t k = n; k < (n + x.unit - 1) / x.unit * x.unit; ++k) p[k] = 0.0;
+    for (std::size_t t = 0; t < x.rows; ++t) {
+        prefetch_row(x, t + kAhead, out);
+        std::memcpy(p, parts + t * n, n * sizeof(double));
+        for (auto e = x.begin[t]; e < x.end[t]; ++e) {
+            if (x.value)
+                add_scaled(x.value[e], p, out + x.offset(e), x.size(e));
+            else
+                add(p, out + x.offset(e), x.size(e));
+        }
+    }
+}
+
+}  // namespace chordal::CHORDAL_ISA
+
+#ifndef CHORDAL_ISA_V3
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/tuple.h>
+
+#include <algorithm>
+#include <memory>
+#include <optional>
+#include <tuple>
+#include <vector>
+
+#include "binding.hpp"
+
+namespace chordal {
+namespace {
+
+// Moves a vector into a NumPy array without copying it.
+template <class T>
+nb::ndarray<nb::numpy, T, nb::ndim<1>> array_of(std::vector<T>&& data) {
+    auto* kept = new std::vector<T>(std::move(data));
+    nb::capsule owner(kept, [](void* p) noexcept { delete static_cast<std::vector<T>*>(p); });
+    return nb::ndarray<nb::numpy, T, nb::ndim<1>>(kept->data(), {kept->size()}, owner);
+}
+
+// Which outputs each attribute is seen with, and how often: pair_offsets, outputs, counts.
+auto count_pairs(const std::int64_t* offsets, const std::int32_t* ids, const std::int32_t* outputs,
+                 std::size_t rows, std::size_t attributes, std::size_t n_outputs) {
+    // Counting sort of the rows' outputs by attribute.
+    std::vector<std::int64_t> start(attributes + 1, 0);
+    const auto entries = static_cast<std::size_t>(offsets[rows]);
+    for (std::size_t e = 0; e < entries; ++e) ++start[static_cast<std::size_t>(ids[e]) + 1];
+    for (std::size_t a = 0; a < attributes; ++a) start[a + 1] += start[a];
+    std::vector<std::int32_t> sorted(entries);
+    std::vector<std::int64_t> place(start.begin(), start.end() - 1);
+    for (std::size_t t = 0; t < rows; ++t)
+        for (auto e = offsets[t]; e < offsets[t + 1]; ++e)
+            sorted[static_cast<std::size_t>(place[static_cast<std::size_t>(ids[e])]++)] = outputs[t];
+    std::vector<std::int64_t> pair_offsets(attributes + 1, 0);
+    std::vector<std::int32_t> pair_outputs, pair_counts, seen;
+    std::vector<std::int32_t> count(n_outputs, 0);
+    for (std::size_t a = 0; a < attributes; ++a) {
+        seen.clear();
+        for (auto e = start[a]; e < start[a + 1]; ++e) {
+            const std::int32_t k = sorted[static_cast<std::size_t>(e)];
+            if (count[static_cast<std::size_t>(k)]++ == 0) seen.push_back(k);
+        }
+        std::sort(seen.begin(), seen.end());
+        for (const std::int32_t k : seen) {
+            pair_outputs.push_back(k);
+            pair_counts.push_back(count[static_cast<std::size_t>(k)]);
+            count[static_cast<std::size_t>(k)] = 0;
+        }
+        pair_offsets[a + 1] = static_cast<std::int64_t>(pair_outputs.size());
+    }
+    return std::make_tuple(std::move(pair_offsets), std::move(pair_outputs),
+                           std::move(pair_counts));
+}
+
+// How attributes are laid out: wide code or 0; narrow pairs and where their weights begin.
+struct Layout {
+    const std::uint32_t* wide_code;        // [attributes]
+    const std::int64_t* pair_offsets;      // [attributes + 1]
+    const std::int32_t* pair_outputs;
+    const std::int64_t* first_weight;      // [attributes] of the narrow pairs
+    const std::int64_t* segment_limits;    // [segments + 1] of narrow weights
+    std::size_t attributes, segments, outputs;
+};
+
+struct Compiled {
+    std::vector<std::uint32_t> wide_offsets, wide_codes, cells, weights;
+    std::vector<double> wide_values, narrow_values;
+    std::vector<std::int64_t> segment_offsets;
+};
+
+Compiled compile_rows(const std::int64_t* offsets, const std::int32_t* ids, const double* values,
+                      std::size_t rows, const Layout& layout) {
+    Compiled out;
+    out.wide_offsets.assign(1, 0);
+    out.wide_offsets.reserve(rows + 1);
+    std::vector<std::pair<std::uint32_t, double>> wide;
+    struct Entry {
+        std::uint32_t cell, weight;
+        double value;
+    };
+    std::vector<std::vector<Entry>> segments(layout.segments);
+    for (std::size_t t = 0; t < rows; ++t) {
+        wide.clear();
+        for (auto e = offsets[t]; e < offsets[t + 1]; ++e) {
+            const auto a = static_cast<std::size_t>(ids[e]);
+            const double value = values ? values[e] : 1.0;
+            if (layout.wide_code[a] != 0) {
+                wide.emplace_back(layout.wide_code[a], value);
+                continue;
+            }
+            const std::int64_t count = layout.pair_offsets[a + 1] - layout.pair_offsets[a];
+            if (count == 0) continue;
+            std::size_t s = 0;
+            while (layout.first_weight[a] >= layout.segment_limits[s + 1]) ++s;
+            for (std::int64_t p = 0; p < count; ++p) {
+                const auto k = layout.pair_outputs[layout.pair_offsets[a] + p];
+                segments[s].push_back(
+                    {static_cast<std::uint32_t>(t * layout.outputs + static_cast<std::size_t>(k)),
+                     static_cast<std::uint32_t>(layout.first_weight[a] + p), value});
+            }
+        }
+        std::stable_sort(wide.begin(), wide.end(),
+                         [](const auto& x, const auto& y) { return x.first < y.first; });
+        for (const auto& [code, value] : wide) {
+            out.wide_codes.push_back(code);
+            if (values) out.wide_values.push_back(value);
+        }
+        out.wide_offsets.push_back(static_cast<std::uint32_t>(out.wide_codes.size()));
+    }
+    out.segment_offsets.assign(1, 0);
+    for (const auto& segment : segments) {
+        for (const Entry& entry : segment) {
+            out.cells.push_back(entry.cell);
+            out.weights.push_back(entry.weight);
+            if (values) out.narrow_values.push_back(entry.value);
+        }
+        out.segment_offsets.push_back(static_cast<std::int64_t>(out.cells.size()));
+    }
+    return out;
+}
+
+}  // namespace
+
+void bind_attributes(nb::module_& m) {
+    m.def("attribute_pairs", [](Input<std::int64_t> offsets, Input<std::int32_t> ids,
+                                Input<std::int32_t> outputs, std::size_t attributes,
+                                std::size_t n_outputs) {
+        auto [pair_offsets, pair_outputs, counts] = [&] {
+            nb::gil_scoped_release release;
+            return count_pairs(offsets.data(), ids.data(), outputs.data(), outputs.size(),
+                               attributes, n_outputs);
+        }();
+        return std::make_tuple(array_of(std::move(pair_offsets)),
+                               array_of(std::move(pair_outputs)), array_of(std::move(counts)));
+    });
+    m.def(
+        "attribute_rows",
+        [](Input<std::int64_t> offsets, Input<std::int32_t> ids,
+           std::optional<Input<double>> values, Input<std::uint32_t> wide_code,
+           Input<std::int64_t> pair_offsets, Input<std::int32_t> pair_outputs,
+           Input<std::int64_t> first_weight, Input<std::int64_t> segment_limits,
+           std::size_t outputs) {
+            const Layout layout{wide_code.data(),      pair_offsets.data(),
+                                pair_outputs.data(),   first_weight.data(),
+                                segment_limits.data(), wide_code.size(),
+                                segment_limits.size() - 1, outputs};
+            Compiled rows;
+            {
+                nb::gil_scoped_release release;
+                rows = compile_rows(offsets.data(), ids.data(),
+                                    values ? values->data() : nullptr, offsets.size() - 1, layout);
+            }
+            return std::make_tuple(
+                array_of(std::move(rows.wide_offsets)), array_of(std::move(rows.wide_codes)),
+                array_of(std::move(rows.wide_values)), array_of(std::move(rows.cells)),
+                array_of(std::move(rows.weights)), array_of(std::move(rows.narrow_values)),
+                array_of(std::move(rows.segment_offsets)));
+        },
+        nb::arg("offsets"), nb::arg("ids"), nb::arg("values").none(), nb::arg("wide_code"),
+        nb::arg("pair_offsets"), nb::arg("pair_outputs"), nb::arg("first_weight"),
+        nb::arg("segment_limits"), nb::arg("outputs"));
+    m.def(
+        "wide_map",
+        [](Input<std::uint32_t> begin, Input<std::uint32_t> end, Input<std::uint32_t> code,
+           std::optional<Input<double>> value, std::size_t outputs, std::size_t unit,
+           Input<double> weights,
+           Output<double> out) {
+            nb::gil_scoped_release release;
+            const WideEntries x{begin.data(),
+                                end.data(),
+                                code.data(),
+                                value ? value->data() : nullptr,
+                                begin.size(),
+                                outputs,
+                                unit};
+            CHORDAL_DISPATCH(wide_map(x, weights.data(), out.data()));
+        },
+        nb::arg("begin"), nb::arg("end"), nb::arg("code"), nb::arg("value").none(),
+        nb::arg("outputs"), nb::arg("unit"), nb::arg("weights"), nb::arg("out"));
+    m.def(
+        "wide_adjoint",
+        [](Input<std::uint32_t> begin, Input<std::uint32_t> end, Input<std::uint32_t> code,
+           std::optional<Input<double>> value, std::size_t outputs, std::size_t unit,
+           Input<double> parts,
+           Output<double> out) {
+            nb::gil_scoped_release release;
+            const WideEntries x{begin.data(),
+                                end.data(),
+                                code.data(),
+                                value ? value->data() : nullptr,
+                                begin.size(),
+                                outputs,
+                                unit};
+            CHORDAL_DISPATCH(wide_adjoint(x, parts.data(), out.data()));
+        },
+        nb::arg("begin"), nb::arg("end"), nb::arg("code"), nb::arg("value").none(),
+        nb::arg("outputs"), nb::arg("unit"), nb::arg("parts"), nb::arg("out"));
+    m.def(
+        "narrow_map",
+        [](Input<std::uint32_t> cells, Input<std::uint32_t> index,
+           std::optional<Input<double>> value, Input<double> weights, Output<double> out) {
+            nb::gil_scoped_release release;
+            const double* w = weights.data();
+            double* s = out.data();
+            for (std::size_t e = 0; e < cells.size(); ++e)
+                s[cells.data()[e]] += (value ? value->data()[e] : 1.0) * w[index.data()[e]];
+        },
+        nb::arg("cells"), nb::arg("index"), nb::arg("value").none(), nb::arg("weights"),
+        nb::arg("out"));
+    m.def(
+        "narrow_adjoint",
+        [](Input<std::uint32_t> cells, Input<std::uint32_t> index,
+           std::optional<Input<double>> value, Input<double> parts, Output<double> out) {
+            nb::gil_scoped_release release;
+            const double* p = parts.data();
+            double* g = out.data();
+            for (std::size_t e = 0; e < cells.size(); ++e)
+                g[index.data()[e]] += (value ? value->data()[e] : 1.0) * p[cells.data()[e]];
+        },
+        nb::arg("cells"), nb::arg("index"), nb::arg("value").none(), nb::arg("parts"),
+        nb::arg("out"));
+}
+
+}  // namespace chordal
+#endif

@@ -1,0 +1,39 @@
+// What every binding shares: array types, the list of kernels, and the Ctrl-C check.
+#pragma once
+
+#include <nanobind/nanobind.h>
+#include <nanobind/ndarray.h>
+
+#include <cstdint>
+
+namespace chordal {
+
+namespace nb = nanobind;
+
+// Read-only and writable contiguous arrays, of exactly this type: nothing is converted silently.
+template <class T>
+using Input = nb::ndarray<const T, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+template <class T>
+using Output = nb::ndarray<T, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+
+// True after Ctrl-C; Python's error is then set, and the binding throws nb::python_error.
+inline bool interrupted() {
+    nb::gil_scoped_acquire gil;
+    return PyErr_CheckSignals() != 0;
+}
+
+// A new NumPy array that owns `data` (made with new[]).
+template <class T>
+nb::ndarray<nb::numpy, T, nb::ndim<1>> owned_array(T* data, std::size_t size) {
+    nb::capsule owner(data, [](void* p) noexcept { delete[] static_cast<T*>(p); });
+    return nb::ndarray<nb::numpy, T, nb::ndim<1>>(data, {size}, owner);
+}
+
+void bind_chain_sum(nb::module_& m);
+void bind_chain_max(nb::module_& m);
+void bind_chain_k_best(nb::module_& m);
+void bind_labelling(nb::module_& m);
+void bind_attributes(nb::module_& m);
+void bind_vocabulary(nb::module_& m);
+
+}  // namespace chordal

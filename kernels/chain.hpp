@@ -1,0 +1,425 @@
+// Chains: the view of a batch, and the recursion that every chain algorithm shares.
+//
+// A chain y_0 … y_{T-1} has unary scores u_t(j) and edge scores M_t(i, j), i = y_{t-1}, j = y_t.
+// With ⊕ and ⊗ of a semiring, E_t = u_t and M_t taken into it, and ⊘ the inverse of ⊗:
+//
+//   A_0 = E_0              A_t(j) = (⊕_i A_{t-1}(i) ⊗ M_t(i,j)) ⊗ E_t(j) ⊘ c_t     (forward)
+//   B_{T-1} = 1 ⊘ c_T      V_t(j) = E_t(j) ⊗ B_t(j) ⊘ c_t
+//                          B_{t-1}(i) = ⊕_j M_t(i,j) ⊗ V_t(j)                        (backward)
+//
+// with the scale c_t = ⊕_j A_{t-1}(j): of the row before, so that its sum is taken while the next
+// product runs. Then log Z = Σ_t log c_t, P(y_t = j) = A_t(j) ⊗ B_t(j), and
+// P(y_{t-1} = i, y_t = j) = A_{t-1}(i) ⊗ M_t(i,j) ⊗ V_t(j), with no further division.
+//
+//   Scaled   ⊕ = +, ⊗ = ×, on exp(score − row maximum)    fast; refuses ranges that underflow
+//   Log      ⊕ = log Σ exp, ⊗ = +                          slow; any scores, −inf included
+//   Max      ⊕ = max, ⊗ = +                                Viterbi
+//
+// Hazard: in Scaled, a probability that underflows to zero would forbid what is only unlikely,
+// which matters when a later −inf leaves nothing else. `Scaled` therefore accepts a step only
+// if the range of its finite scores is under kRange, and, once −inf has been seen, only while
+// every positive A_t(j) is above kTiny; the caller then starts again in Log.
+// Reference: Rabiner (1989), A tutorial on hidden Markov models, section V.A (scaling).
+#pragma once
+
+#include "chain_batch.hpp"
+#include "simd.hpp"
+
+namespace chordal::CHORDAL_ISA {
+
+constexpr double kRange = 600.0;            // all scores finite: exp(-600) / L is representable
+constexpr double kRangeForbidden = 115.0;   // with −inf: kTiny * exp(-115) is representable
+constexpr double kTiny = 1e-100;
+
+// How a row of a product ends: as it is, or times E_t ⊘ c_t.
+struct Plain {
+    template <class S>
+    CHORDAL_INLINE Pack finish(Pack x, std::size_t) const {
+        return x;
+    }
+    Plain from(std::size_t) const { return *this; }
+};
+struct TimesRow {
+    const double* row;
+    double inverse;
+    template <class S>
+    CHORDAL_INLINE Pack finish(Pack x, std::size_t j) const {
+        return S::times(S::times(x, load(row + j)), broadcast(inverse));
+    }
+    TimesRow from(std::size_t j) const { return {row + j, inverse}; }
+};
+
+// y_j = end(⊕_i x_i ⊗ M_ij) for a panel of N packs of columns; two rows at a time, since one
+// accumulator per pack would wait for its own latency.
+template <std::size_t N, class S, class End>
+CHORDAL_INLINE void panel(const double* x, const double* table, double* y, std::size_t rows,
+                          std::size_t stride, End end) {
+    Pack even[N], odd[N];
+    CHORDAL_UNROLL
+    for (std::size_t n = 0; n < N; ++n) even[n] = odd[n] = S::zero();
+    std::size_t i = 0;
+    for (; i + 1 < rows; i += 2) {
+        const Pack x0 = broadcast(x[i]), x1 = broadcast(x[i + 1]);
+        const double* row = table + i * stride;
+        CHORDAL_UNROLL
+        for (std::size_t n = 0; n < N; ++n) {
+            even[n] = S::accumulate(even[n], x0, load(row + n * kLanes));
+            odd[n] = S::accumulate(odd[n], x1, load(row + stride + n * kLanes));
+        }
+    }
+    if (i < rows) {
+        const Pack x0 = broadcast(x[i]);
+        CHORDAL_UNROLL
+        for (std::size_t n = 0; n < N; ++n)
+            even[n] = S::accumulate(even[n], x0, load(table + i * stride + n * kLanes));
+    }
+    CHORDAL_UNROLL
+    for (std::size_t n = 0; n < N; ++n)
+        store(y + n * kLanes,
+              end.template finish<S>(S::combine(even[n], odd[n]), n * kLanes));
+}
+
+template <class S, class End>
+CHORDAL_INLINE void product_by_panels(const double* x, const double* table, double* y,
+                                      std::size_t rows, std::size_t columns, std::size_t stride,
+                                      End end) {
+    std::size_t packs = padded(columns) / kLanes;
+    while (packs > 7) {
+        panel<6, S>(x, table, y, rows, stride, end);
+        table += 6 * kLanes;
+        y += 6 * kLanes;
+        end = end.from(6 * kLanes);
+        packs -= 6;
+    }
+    switch (packs) {
+        case 1: return panel<1, S>(x, table, y, rows, stride, end);
+        case 2: return panel<2, S>(x, table, y, rows, stride, end);
+        case 3: return panel<3, S>(x, table, y, rows, stride, end);
+        case 4: return panel<4, S>(x, table, y, rows, stride, end);
+        case 5: return panel<5, S>(x, table, y, rows, stride, end);
+        case 6: return panel<6, S>(x, table, y, rows, stride, end);
+        case 7: return panel<7, S>(x, table, y, rows, stride, end);
+        default: return;
+    }
+}
+
+// The range of a row or table of scores: largest, smallest finite, and whether −inf occurs.
+struct Range {
+    double highest = -kInfinity;
+    double lowest = kInfinity;
+    bool forbidden = false;
+
+    CHORDAL_INLINE void include(const double* score, std::size_t n) {
+        double top = -kInfinity, bottom = kInfinity;
+        if (n >= kLanes) {
+            Pack high = load(score + n - kLanes), low = high;  // the end overlaps the rest
+            for (std::size_t j = 0; j + kLanes < n; j += kLanes) {
+                const Pack x = load(score + j);
+                high = maximum(high, x);
+                low = minimum(low, x);
+            }
+            top = lane_max(high);
+            bottom = lane_min(low);
+        } else {
+            for (std::size_t j = 0; j < n; ++j) {
+                top = score[j] > top ? score[j] : top;
+                bottom = score[j] < bottom ? score[j] : bottom;
+            }
+        }
+        if (top > highest) highest = top;
+        if (bottom == -kInfinity) {  // rare: look again for the smallest finite score
+            forbidden = true;
+            for (std::size_t j = 0; j < n; ++j)
+                if (score[j] != -kInfinity && score[j] < lowest) lowest = score[j];
+        } else if (bottom < lowest) {
+            lowest = bottom;
+        }
+    }
+    // Finite even when every score is −inf.
+    double shift() const { return highest == -kInfinity ? 0.0 : highest; }
+    double width() const { return highest == -kInfinity ? 0.0 : highest - lowest; }
+};
+
+struct Scaled {
+    static constexpr bool kProbabilities = true;
+    static CHORDAL_INLINE Pack zero() { return broadcast(0.0); }
+    static constexpr double kZero = 0.0, kOne = 1.0;
+    static CHORDAL_INLINE Pack accumulate(Pack sum, Pack x, Pack m) { return x * m + sum; }
+    static CHORDAL_INLINE Pack combine(Pack a, Pack b) { return a + b; }
+    static CHORDAL_INLINE Pack times(Pack a, Pack b) { return a * b; }
+    static CHORDAL_INLINE double times(double a, double b) { return a * b; }
+    static CHORDAL_INLINE double divide(double a, double b) { return a / b; }
+    static CHORDAL_INLINE double inverse(double c) { return 1.0 / c; }
+    static CHORDAL_INLINE double probability(double x) { return x; }
+    static CHORDAL_INLINE Pack probability(Pack x) { return x; }
+    static CHORDAL_INLINE double logarithm(double x) { return std::log(x); }
+
+    // n padded entries
+    static CHORDAL_INLINE double total(const double* x, std::size_t n) {
+        Pack sum = zero();
+        for (std::size_t j = 0; j < n; j += kLanes) sum += load(x + j);
+        return lane_sum(sum);
+    }
+    template <class End>
+    static inline void product(const double* x, const double* table, double* y, std::size_t rows,
+                               std::size_t columns, std::size_t stride, End end) {
+        product_by_panels<Scaled>(x, table, y, rows, columns, stride, end);
+    }
+    // Scores into the semiring, from[j * step] for j < n, padded with zeros. `bounded` promises
+    // that none is below shift - 708.
+    static CHORDAL_INLINE void enter(const double* from, std::size_t step, double shift,
+                                     double* to, std::size_t n, bool bounded) {
+        const Pack high = broadcast(shift);
+        if (bounded && step == 1 && n >= kLanes) {
+            const std::size_t last = n - kLanes;  // the end overlaps the rest
+            for (std::size_t j = 0; j < last; j += kLanes)
+                store(to + j, exp_bounded(load(from + j) - high));
+            store(to + last, exp_bounded(load(from + last) - high));
+            for (std::size_t j = n; j < padded(n); ++j) to[j] = 0.0;
+            return;
+        }
+        for (std::size_t j = 0; j < padded(n); j += kLanes) {
+            double part[kLanes];
+            for (std::size_t k = 0; k < kLanes; ++k)
+                part[k] = j + k < n ? from[(j + k) * step] : -kInfinity;
+            store(to + j, exp_nonpositive(load(part) - high));
+        }
+    }
+};
+
+// What Log and Max share: scores enter as they are.
+struct Scores {
+    static constexpr bool kProbabilities = false;
+    static constexpr double kZero = -kInfinity, kOne = 0.0;
+    static CHORDAL_INLINE Pack zero() { return broadcast(-kInfinity); }
+    static CHORDAL_INLINE Pack times(Pack a, Pack b) { return a + b; }
+    static CHORDAL_INLINE double times(double a, double b) { return a + b; }
+    static CHORDAL_INLINE double divide(double a, double b) { return a - b; }
+    static CHORDAL_INLINE double inverse(double c) { return -c; }
+    static CHORDAL_INLINE double logarithm(double x) { return x; }
+    static CHORDAL_INLINE void enter(const double* from, std::size_t step, double shift,
+                                     double* to, std::size_t n, bool) {
+        for (std::size_t j = 0; j < n; ++j) to[j] = from[j * step] - shift;
+        for (std::size_t j = n; j < padded(n); ++j) to[j] = -kInfinity;
+    }
+};
+
+struct Max : Scores {
+    static CHORDAL_INLINE Pack accumulate(Pack best, Pack x, Pack m) {
+        return maximum(best, x + m);
+    }
+    static CHORDAL_INLINE Pack combine(Pack a, Pack b) { return maximum(a, b); }
+    static CHORDAL_INLINE double total(const double* x, std::size_t n) {
+        Pack best = zero();
+        for (std::size_t j = 0; j < n; j += kLanes) best = maximum(best, load(x + j));
+        return lane_max(best);
+    }
+    template <class End>
+    static inline void product(const double* x, const double* table, double* y, std::size_t rows,
+                               std::size_t columns, std::size_t stride, End end) {
+        product_by_panels<Max>(x, table, y, rows, columns, stride, end);
+    }
+};
+
+struct Log : Scores {
+    static CHORDAL_INLINE double probability(double x) { return std::exp(x); }
+    static CHORDAL_INLINE Pack probability(Pack x) {
+        return exp_nonpositive(minimum(x, broadcast(0.0)));  // rounding may leave 1e-16
+    }
+    static CHORDAL_INLINE double total(const double* x, std::size_t n) {
+        const double top = Max::total(x, n);
+        if (top == -kInfinity) return top;
+        Pack sum = broadcast(0.0);
+        for (std::size_t j = 0; j < n; j += kLanes)
+            sum += exp_nonpositive(load(x + j) - broadcast(top));
+        return top + std::log(lane_sum(sum));
+    }
+    // Two passes: the largest term of each column, then the sum of exponentials below it.
+    template <class End>
+    static inline void product(const double* x, const double* table, double* y, std::size_t rows,
+                               std::size_t columns, std::size_t stride, End end) {
+        Max::product(x, table, y, rows, columns, stride, Plain());
+        for (std::size_t j = 0; j < columns; j += kLanes) {
+            const Pack best = load(y + j);
+            const Pack top = maximum(best, broadcast(-1e300));  // −inf − −inf would be NaN
+            Pack sum = broadcast(0.0);
+            for (std::size_t i = 0; i < rows; ++i)
+                sum += exp_nonpositive(broadcast(x[i]) + load(table + i * stride + j) - top);
+            for (std::size_t k = 0; k < kLanes; ++k)
+                y[j + k] = best[k] == -kInfinity ? -kInfinity : best[k] + std::log(sum[k]);
+            store(y + j, end.template finish<Log>(load(y + j), j));
+        }
+    }
+};
+
+// The most recent table taken into a semiring, both ways round; a tied table is entered once.
+template <class S>
+class PreparedTable {
+public:
+    // rows i: to(j), stride; and its transpose, rows j: from(i)
+    void prepare(const ChainBatch& batch, std::int32_t id, std::size_t rows, std::size_t columns,
+                 std::size_t stride) {
+        if (id == id_ && stride == stride_) return;
+        id_ = id;
+        stride_ = stride;
+        const double* score = batch.tables + batch.table_offsets[id];
+        range = Range();
+        range.include(score, rows * columns);
+        shift = S::kProbabilities ? range.shift() : 0.0;
+        forward_.resize(rows * stride);
+        backward_.resize(columns * stride);
+        for (std::size_t i = 0; i < rows; ++i)
+            S::enter(score + i * columns, 1, shift, forward_.data() + i * stride, columns,
+                     false);
+        for (std::size_t j = 0; j < columns; ++j)
+            S::enter(score + j, columns, shift, backward_.data() + j * stride, rows, false);
+    }
+    const double* forward() const { return forward_.data(); }
+    const double* backward() const { return backward_.data(); }
+    double shift = 0.0;
+    Range range;
+
+private:
+    Scratch forward_, backward_;
+    std::int32_t id_ = -1;
+    std::size_t stride_ = 0;
+};
+
+// Counts work and asks now and then whether the user wants to stop.
+class Patience {
+public:
+    explicit Patience(bool (*interrupted)()) : interrupted_(interrupted) {}
+    bool spent(std::size_t work) {
+        work_ += work;
+        if (work_ < kEvery) return false;
+        work_ = 0;
+        return interrupted_();
+    }
+
+private:
+    static constexpr std::size_t kEvery = std::size_t{1} << 25;
+    bool (*interrupted_)();
+    std::size_t work_ = 0;
+};
+
+// The tables of one chain after a sweep; rows have `stride` entries, padded with ⊕'s zero.
+template <class S>
+struct Sweep {
+    Scratch A, E, inverse;  // inverse[t] = 1 ⊘ c_t, t = 0 .. T
+    PreparedTable<S> table;
+    std::size_t stride = 0;
+    double log_partition = 0.0;
+
+    double* a(std::size_t t) const { return A.data() + t * stride; }
+    double* e(std::size_t t) const { return E.data() + t * stride; }
+
+    // Edge table of position t >= 1 (between t-1 and t).
+    void edge(const ChainBatch& batch, const Chain& chain, std::size_t t) {
+        table.prepare(batch, chain.table[t - 1], chain.labels(t - 1), chain.labels(t), stride);
+    }
+
+    Outcome forward(const ChainBatch& batch, const Chain& chain, Patience& patience) {
+        prepare(chain);
+        double shifts = 0.0;
+        const Outcome entered = enter(batch, chain, shifts);
+        if (entered != Outcome::done) return entered;
+        double log_scale = 0.0, pending = S::kOne;  // ⊗ of the c_t whose logarithm is to be taken
+        for (std::size_t t = 0; t <= chain.length; ++t) {
+            const double total = t == 0 ? S::kOne : S::total(a(t - 1), padded(chain.labels(t - 1)));
+            if (total == S::kZero) {
+                log_partition = -kInfinity;  // no labelling is allowed
+                return Outcome::done;
+            }
+            inverse[t] = S::inverse(total);
+            if constexpr (S::kProbabilities) {
+                pending *= total;
+                if (!(pending > 1e-300 && pending < 1e300)) {  // total >= exp(-kRange)
+                    log_scale += std::log(total);
+                    pending /= total;
+                }
+                if (!(pending > 1e-30 && pending < 1e30)) {
+                    log_scale += std::log(pending);
+                    pending = 1.0;
+                }
+            } else {
+                log_scale += total;
+            }
+            if (t == chain.length) break;
+            const std::size_t n = chain.labels(t), width = padded(n);
+            double* row = a(t);
+            if (t == 0) {
+                std::memcpy(row, e(0), width * sizeof(double));
+            } else {
+                edge(batch, chain, t);
+                S::product(a(t - 1), table.forward(), row, chain.labels(t - 1), n, stride,
+                           TimesRow{e(t), inverse[t]});
+            }
+            for (std::size_t j = width; j < stride; ++j) row[j] = S::kZero;
+            if constexpr (S::kProbabilities) {
+                if (forbidden)
+                    for (std::size_t j = 0; j < n; ++j)
+                        if (row[j] > 0.0 && row[j] < kTiny) return Outcome::range;
+            }
+            if (patience.spent(stride * stride)) return Outcome::stopped;
+        }
+        if constexpr (S::kProbabilities) log_scale += std::log(pending);
+        log_partition = log_scale + shifts;
+        return Outcome::done;
+    }
+
+    // V_t = E_t ⊗ B_t ⊘ c_t, and B_{t-1} from it.
+    void message(const ChainBatch& batch, const Chain& chain, std::size_t t, const double* B,
+                 double* V, double* next) {
+        const std::size_t width = padded(chain.labels(t));
+        const Pack scale = broadcast(inverse[t]);
+        for (std::size_t j = 0; j < width; j += kLanes)
+            store(V + j, S::times(S::times(load(e(t) + j), load(B + j)), scale));
+        edge(batch, chain, t);
+        S::product(V, table.backward(), next, chain.labels(t), chain.labels(t - 1), stride,
+                   Plain());
+    }
+
+private:
+    bool forbidden = false;
+
+    void prepare(const Chain& chain) {
+        std::size_t widest = 1;
+        for (std::size_t t = 0; t < chain.length; ++t)
+            if (chain.labels(t) > widest) widest = chain.labels(t);
+        stride = padded(widest);
+        A.resize(chain.length * stride);
+        E.resize(chain.length * stride);
+        inverse.resize(chain.length + 1);
+    }
+
+    // All scores into the semiring: the rows E_t; refuses what would underflow.
+    Outcome enter(const ChainBatch& batch, const Chain& chain, double& shifts) {
+        forbidden = false;
+        for (std::size_t t = 0; t < chain.length; ++t) {
+            const std::size_t n = chain.labels(t);
+            const double* score = chain.unary(t);
+            double shift = 0.0;
+            bool bounded = false;
+            if constexpr (S::kProbabilities) {
+                Range range;
+                range.include(score, n);
+                bounded = !range.forbidden;
+                shift = range.shift();
+                double span = range.width();
+                forbidden = forbidden || range.forbidden;
+                if (t > 0) {
+                    edge(batch, chain, t);
+                    span += table.range.width();
+                    forbidden = forbidden || table.range.forbidden;
+                    shifts += table.shift;
+                }
+                shifts += shift;
+                if (!(span <= (forbidden ? kRangeForbidden : kRange))) return Outcome::range;
+            }
+            S::enter(score, 1, shift, e(t), n, bounded);
+        }
+        return Outcome::done;
+    }
+};
+
+}  // namespace chordal::CHORDAL_ISA

@@ -1,0 +1,113 @@
+// The k best labellings of each chain, best first, with their scores.
+//
+// Every (t, j) keeps the k best ways to reach it: value, and the pair (i, rank) it came from.
+// The k L candidates of a label are merged from L sorted lists, so a step costs O(L² + L k L)
+// at worst. Back pointers i * k + rank are kept for all t, values for two positions only.
+#include <algorithm>
+#include <limits>
+#include <vector>
+
+#include "chain_binding.hpp"
+
+namespace chordal {
+namespace {
+
+constexpr double kForbidden = -std::numeric_limits<double>::infinity();
+
+// The k best of {previous(i, r) + edge(i)} where previous(i, ·) is sorted: repeatedly takes the
+// best head of the L lists. A list is spent when its next value is −inf.
+void merge(const double* previous, const double* edge, std::size_t step, std::size_t labels,
+           std::size_t k, double add, double* value, std::int32_t* from,
+           std::vector<std::size_t>& head) {
+    std::fill(head.begin(), head.begin() + static_cast<std::ptrdiff_t>(labels), std::size_t{0});
+    for (std::size_t r = 0; r < k; ++r) {
+        double best = kForbidden;
+        std::size_t pick = labels;
+        for (std::size_t i = 0; i < labels; ++i) {
+            if (head[i] == k) continue;
+            const double candidate = previous[i * k + head[i]] + edge[i * step];
+            if (candidate > best) {
+                best = candidate;
+                pick = i;
+            }
+        }
+        if (pick == labels) {
+            std::fill(value + r, value + k, kForbidden);
+            std::fill(from + r, from + k, 0);
+            return;
+        }
+        value[r] = best + add;
+        from[r] = static_cast<std::int32_t>(pick * k + head[pick]);
+        ++head[pick];
+    }
+}
+
+// score[example * k + r], labels[r * variables + variable]
+Outcome k_best(const ChainBatch& batch, std::size_t k, std::size_t variables, double* score,
+               std::int32_t* labels) {
+    std::vector<double> now, next;
+    std::vector<std::int32_t> from;
+    std::vector<std::size_t> head;
+    std::size_t work = 0;
+    for (std::size_t example = 0; example < batch.examples; ++example) {
+        const Chain chain = batch.chain(example);
+        const std::size_t T = chain.length;
+        if (T == 0) {
+            score[example * k] = 0.0;
+            std::fill(score + example * k + 1, score + (example + 1) * k, kForbidden);
+            continue;
+        }
+        const auto base = static_cast<std::size_t>(chain.offsets[0]);
+        from.assign((static_cast<std::size_t>(chain.offsets[T]) - base) * k, 0);
+        now.assign(chain.labels(0) * k, kForbidden);
+        for (std::size_t j = 0; j < chain.labels(0); ++j) now[j * k] = chain.unary(0)[j];
+        for (std::size_t t = 1; t < T; ++t) {
+            const std::size_t rows = chain.labels(t - 1), columns = chain.labels(t);
+            const double* table = batch.tables + batch.table_offsets[chain.table[t - 1]];
+            const std::size_t offset = static_cast<std::size_t>(chain.offsets[t]) - base;
+            next.resize(columns * k);
+            head.resize(rows);
+            for (std::size_t j = 0; j < columns; ++j)
+                merge(now.data(), table + j, columns, rows, k, chain.unary(t)[j],
+                      next.data() + j * k, from.data() + (offset + j) * k, head);
+            now.swap(next);
+            work += rows * columns * k;
+            if (work > (std::size_t{1} << 25)) {
+                work = 0;
+                if (interrupted()) return Outcome::stopped;
+            }
+        }
+        // The last step has no edge: merge the lists of the last position's labels themselves.
+        const std::size_t last = chain.labels(T - 1);
+        const double nothing = 0.0;
+        std::vector<std::int32_t> end(k);
+        head.resize(last);
+        merge(now.data(), &nothing, 0, last, k, 0.0, score + example * k, end.data(), head);
+        for (std::size_t r = 0; r < k; ++r) {
+            if (score[example * k + r] == kForbidden) break;
+            std::int32_t* y = labels + r * variables + batch.variable_offsets[example];
+            std::int32_t pointer = end[r];
+            for (std::size_t t = T; t-- > 0;) {
+                const auto label = static_cast<std::size_t>(pointer) / k;
+                y[t] = static_cast<std::int32_t>(label);
+                const std::size_t offset = static_cast<std::size_t>(chain.offsets[t]) - base;
+                pointer = from[(offset + label) * k + static_cast<std::size_t>(pointer) % k];
+            }
+        }
+    }
+    return Outcome::done;
+}
+
+}  // namespace
+
+void bind_chain_k_best(nb::module_& m) {
+    m.def("chain_k_best", [](CHORDAL_CHAIN_ARGUMENTS, std::size_t k, Output<double> score,
+                             Output<std::int32_t> labels) {
+        const std::size_t variables = state_offsets.size() - 1;
+        run_chain([&](const ChainBatch& batch) {
+            return k_best(batch, k, variables, score.data(), labels.data());
+        }, CHORDAL_CHAIN_VALUES);
+    });
+}
+
+}  // namespace chordal

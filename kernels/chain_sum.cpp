@@ -1,0 +1,411 @@
+// Sum-product on chains: log Z, marginals, entropy, probabilities of spans, exact samples.
+//
+// With the symbols of chain.hpp, for every chain:
+//   log Z = Σ_t log c_t                       P(y_t = j) = A_t(j) B_t(j)
+//   P(y_{t-1} = i, y_t = j) = A_{t-1}(i) M_t(i,j) V_t(j)
+//   entropy = Σ_t H(y_t | y_{t-1}) = − Σ_t Σ_ij P(i,j) log (P(i,j) / P(i))
+//   span: P(y_s ∈ S_s, …, y_e ∈ S_e) = Σ over labels of the sets, A_s into the span, B_e out
+//   sample: y_{T-1} ~ A_{T-1}, then y_{t-1} | y_t ∝ A_{t-1}(i) M_t(i, y_t)
+//
+// Marginals of a tied table are summed over its edges: Σ_t A_{t-1}(i) V_t(j) is a matrix product,
+// and M(i,j) multiplies it once.
+#include "chain.hpp"
+
+namespace chordal {
+
+// Spans to be asked for, by example in ascending order; span k holds `length[k]` positions from
+// `start[k]` on, and `allowed` lists, position by position, which labels it may have.
+struct Spans {
+    const std::int64_t* example;
+    const std::int64_t* start;
+    const std::int64_t* length;
+    const std::uint8_t* allowed;
+    std::size_t count;
+};
+
+CHORDAL_BOTH_ISAS(
+    Outcome log_partition(const ChainBatch&, Domain, bool (*interrupted)(), double* out);
+    Outcome marginals(const ChainBatch&, Domain, bool (*interrupted)(), const double* weight,
+                      double* log_partition, double* unary, double* tables);
+    Outcome entropy(const ChainBatch&, Domain, bool (*interrupted)(), double* out);
+    Outcome span_log_probability(const ChainBatch&, Domain, bool (*interrupted)(), const Spans&,
+                                 double* out);
+    Outcome sample(const ChainBatch&, Domain, bool (*interrupted)(), const double* uniform,
+                   std::size_t samples, std::size_t variables, std::int32_t* out);)
+
+}  // namespace chordal
+
+namespace chordal::CHORDAL_ISA {
+
+// Runs body(example, chain, sweep) after a forward pass, scaled where that is safe.
+template <class Body>
+Outcome each_chain(const ChainBatch& batch, Domain domain, Patience& patience, Body body) {
+    Sweep<Scaled> scaled;
+    Sweep<Log> logarithmic;
+    for (std::size_t example = 0; example < batch.examples; ++example) {
+        const Chain chain = batch.chain(example);
+        Outcome outcome = Outcome::range;
+        if (domain != Domain::logarithm) {
+            outcome = scaled.forward(batch, chain, patience);
+            if (outcome == Outcome::done) body(example, chain, scaled);
+        }
+        if (outcome == Outcome::range && domain != Domain::scaled) {
+            outcome = logarithmic.forward(batch, chain, patience);
+            if (outcome == Outcome::done) body(example, chain, logarithmic);
+        }
+        if (outcome != Outcome::done) return outcome;
+    }
+    return Outcome::done;
+}
+
+// Calls visit(t, B_t) from the last position to the first; leaves V_t in the place of E_t.
+template <class S, class Visit>
+void backward(const ChainBatch& batch, const Chain& chain, Sweep<S>& sweep, Scratch& rows,
+              Visit visit) {
+    rows.resize(2 * sweep.stride);
+    double* B = rows.data();
+    double* next = B + sweep.stride;
+    for (std::size_t j = 0; j < sweep.stride; ++j) B[j] = next[j] = sweep.inverse[chain.length];
+    for (std::size_t t = chain.length; t-- > 0;) {
+        visit(t, B);
+        if (t == 0) break;
+        sweep.message(batch, chain, t, B, sweep.e(t), next);
+        double* swap = B;
+        B = next;
+        next = swap;
+    }
+}
+
+// G(i,j) += weight * Σ_t A_{t-1}(i) V_t(j): blocks of 4 rows and 2 packs stay in registers, and
+// 64 positions at a time stay in the first cache.
+inline void add_outer_products(const Sweep<Scaled>& sweep, std::size_t length, double weight,
+                               double* G) {
+    const std::size_t stride = sweep.stride;
+    for (std::size_t first = 1; first < length; first += 64) {
+        const std::size_t last = first + 64 < length ? first + 64 : length;
+        for (std::size_t j = 0; j < stride; j += 2 * kLanes) {
+            const bool pair = j + kLanes < stride;
+            for (std::size_t i = 0; i < stride; i += 4) {
+                Pack left[4], right[4];
+                CHORDAL_UNROLL
+                for (int k = 0; k < 4; ++k) left[k] = right[k] = broadcast(0.0);
+                for (std::size_t t = first; t < last; ++t) {
+                    const double* a = sweep.a(t - 1) + i;
+                    const double* v = sweep.e(t) + j;
+                    const Pack v0 = load(v), v1 = pair ? load(v + kLanes) : v0;
+                    CHORDAL_UNROLL
+                    for (int k = 0; k < 4; ++k) {
+                        const Pack x = broadcast(a[k]);
+                        left[k] = x * v0 + left[k];
+                        right[k] = x * v1 + right[k];
+                    }
+                }
+                const Pack w = broadcast(weight);
+                CHORDAL_UNROLL
+                for (int k = 0; k < 4; ++k) {
+                    double* g = G + (i + k) * stride + j;
+                    store(g, left[k] * w + load(g));
+                    if (pair) store(g + kLanes, right[k] * w + load(g + kLanes));
+                }
+            }
+        }
+    }
+}
+
+// Sums for a tied table, kept over the chains that share it; M multiplies them at the end.
+class TiedSums {
+public:
+    TiedSums(const ChainBatch& batch, double* tables) : batch_(batch), tables_(tables) {}
+
+    void add(const Sweep<Scaled>& sweep, const Chain& chain, double weight) {
+        if (id_ != chain.table[0] || stride_ != sweep.stride) {
+            flush();
+            id_ = chain.table[0];
+            stride_ = sweep.stride;
+            rows_ = chain.labels(0);
+            columns_ = chain.labels(1);
+            G_.resize(stride_ * stride_);
+            std::memset(G_.data(), 0, stride_ * stride_ * sizeof(double));
+        }
+        add_outer_products(sweep, chain.length, weight, G_.data());
+    }
+    void flush() {
+        if (id_ < 0) return;
+        PreparedTable<Scaled> table;
+        table.prepare(batch_, id_, rows_, columns_, stride_);
+        double* out = tables_ + batch_.table_offsets[id_];
+        for (std::size_t i = 0; i < rows_; ++i)
+            for (std::size_t j = 0; j < columns_; ++j)
+                out[i * columns_ + j] +=
+                    table.forward()[i * stride_ + j] * G_[i * stride_ + j];
+        id_ = -1;
+    }
+
+private:
+    const ChainBatch& batch_;
+    double* tables_;
+    Scratch G_;
+    std::int32_t id_ = -1;
+    std::size_t stride_ = 0, rows_ = 0, columns_ = 0;
+};
+
+// out(i,j) += weight * P(y_{t-1} = i, y_t = j), edge by edge.
+template <class S>
+void add_edges(const ChainBatch& batch, const Chain& chain, Sweep<S>& sweep, double weight,
+               double* tables) {
+    for (std::size_t t = 1; t < chain.length; ++t) {
+        sweep.edge(batch, chain, t);
+        const std::size_t rows = chain.labels(t - 1), columns = chain.labels(t);
+        double* out = tables + batch.table_offsets[chain.table[t - 1]];
+        const double* V = sweep.e(t);
+        for (std::size_t i = 0; i < rows; ++i) {
+            const double a = sweep.a(t - 1)[i];
+            const double* m = sweep.table.forward() + i * sweep.stride;
+            for (std::size_t j = 0; j < columns; ++j)
+                out[i * columns + j] +=
+                    weight * S::probability(S::times(S::times(a, m[j]), V[j]));
+        }
+    }
+}
+
+Outcome log_partition(const ChainBatch& batch, Domain domain, bool (*interrupted)(), double* out) {
+    Patience patience(interrupted);
+    return each_chain(batch, domain, patience,
+                      [&](std::size_t example, const Chain&, const auto& sweep) {
+                          out[example] = sweep.log_partition;
+                      });
+}
+
+Outcome marginals(const ChainBatch& batch, Domain domain, bool (*interrupted)(),
+                  const double* weight, double* log_partition, double* unary, double* tables) {
+    Patience patience(interrupted);
+    Scratch rows;
+    TiedSums sums(batch, tables);
+    auto body = [&]<class S>(std::size_t example, const Chain& chain, Sweep<S>& sweep) {
+        const double w = weight ? weight[example] : 1.0;
+        log_partition[example] = sweep.log_partition;
+        if (sweep.log_partition == -kInfinity) {
+            for (auto k = chain.offsets[0]; k < chain.offsets[chain.length]; ++k) unary[k] = 0.0;
+            return;
+        }
+        const Pack scale = broadcast(w);
+        backward(batch, chain, sweep, rows, [&](std::size_t t, const double* B) {
+            const double* a = sweep.a(t);
+            double* out = unary + chain.offsets[t];
+            const std::size_t n = chain.labels(t);
+            if (n < kLanes) {
+                for (std::size_t j = 0; j < n; ++j)
+                    out[j] = w * S::probability(S::times(a[j], B[j]));
+                return;
+            }
+            for (std::size_t j = 0; j < n - kLanes; j += kLanes)
+                store(out + j, scale * S::probability(S::times(load(a + j), load(B + j))));
+            const std::size_t j = n - kLanes;  // the end overlaps the rest
+            store(out + j, scale * S::probability(S::times(load(a + j), load(B + j))));
+        });
+        if constexpr (S::kProbabilities) {
+            if (chain.tied()) {
+                sums.add(sweep, chain, w);
+                return;
+            }
+        }
+        add_edges(batch, chain, sweep, w, tables);
+    };
+    const Outcome outcome = each_chain(batch, domain, patience, body);
+    sums.flush();
+    return outcome;
+}
+
+Outcome entropy(const ChainBatch& batch, Domain domain, bool (*interrupted)(), double* out) {
+    Patience patience(interrupted);
+    Scratch rows;
+    auto body = [&]<class S>(std::size_t example, const Chain& chain, Sweep<S>& sweep) {
+        out[example] = 0.0;
+        if (sweep.log_partition == -kInfinity || chain.length == 0) return;
+        // V_t stays in e(t); what is left of B after the loop is not needed.
+        double first = 0.0;
+        Scratch node(sweep.stride * chain.length);
+        backward(batch, chain, sweep, rows, [&](std::size_t t, const double* B) {
+            for (std::size_t j = 0; j < chain.labels(t); ++j)
+                node[t * sweep.stride + j] = S::probability(S::times(sweep.a(t)[j], B[j]));
+        });
+        for (std::size_t j = 0; j < chain.labels(0); ++j)
+            if (node[j] > 0.0) first -= node[j] * std::log(node[j]);
+        double conditional = 0.0;
+        for (std::size_t t = 1; t < chain.length; ++t) {
+            sweep.edge(batch, chain, t);
+            for (std::size_t i = 0; i < chain.labels(t - 1); ++i)
+                for (std::size_t j = 0; j < chain.labels(t); ++j) {
+                    const double m = sweep.table.forward()[i * sweep.stride + j];
+                    const double p = S::probability(
+                        S::times(S::times(sweep.a(t - 1)[i], m), sweep.e(t)[j]));
+                    if (p > 0.0)
+                        conditional -= p * std::log(p / node[(t - 1) * sweep.stride + i]);
+                }
+        }
+        const double total = first + conditional;
+        out[example] = total > 0.0 ? total : 0.0;  // rounding may leave −1e-17
+    };
+    return each_chain(batch, domain, patience, body);
+}
+
+Outcome span_log_probability(const ChainBatch& batch, Domain domain, bool (*interrupted)(),
+                             const Spans& spans, double* out) {
+    Patience patience(interrupted);
+    Scratch rows;
+    std::size_t k = 0;
+    const std::uint8_t* allowed = spans.allowed;
+    auto body = [&]<class S>(std::size_t example, const Chain& chain, Sweep<S>& sweep) {
+        if (k == spans.count || spans.example[k] != static_cast<std::int64_t>(example)) return;
+        const std::size_t stride = sweep.stride;
+        Scratch B(stride * chain.length), E(stride * chain.length), x(2 * stride);
+        const bool possible = sweep.log_partition != -kInfinity;
+        if (possible) {
+            std::memcpy(E.data(), sweep.e(0), stride * chain.length * sizeof(double));
+            backward(batch, chain, sweep, rows, [&](std::size_t t, const double* b) {
+                std::memcpy(B.data() + t * stride, b, stride * sizeof(double));
+            });
+        }
+        for (; k < spans.count && spans.example[k] == static_cast<std::int64_t>(example); ++k) {
+            const auto start = static_cast<std::size_t>(spans.start[k]);
+            const auto end = start + static_cast<std::size_t>(spans.length[k]);
+            double* now = x.data();
+            double* next = now + stride;
+            double log_probability = possible ? 0.0 : -kInfinity;
+            for (std::size_t t = start; t < end; ++t) {
+                const std::size_t n = chain.labels(t), width = padded(n);
+                const std::uint8_t* mask = allowed;
+                allowed += n;
+                if (log_probability == -kInfinity) continue;
+                if (t == start) {
+                    std::memcpy(now, sweep.a(t), width * sizeof(double));
+                } else {
+                    sweep.edge(batch, chain, t);
+                    S::product(now, sweep.table.forward(), next, chain.labels(t - 1), n, stride,
+                               TimesRow{&E[t * stride], sweep.inverse[t]});
+                    double* swap = now;
+                    now = next;
+                    next = swap;
+                }
+                for (std::size_t j = 0; j < n; ++j)
+                    if (!mask[j]) now[j] = S::kZero;
+                if (t + 1 == end)
+                    for (std::size_t j = 0; j < n; ++j)
+                        now[j] = S::times(now[j], B[t * stride + j]);
+                const double total = S::total(now, width);
+                if (total == S::kZero) {
+                    log_probability = -kInfinity;
+                    continue;
+                }
+                log_probability += S::logarithm(total);
+                for (std::size_t j = 0; j < n; ++j) now[j] = S::divide(now[j], total);
+            }
+            out[k] = log_probability < 0.0 ? log_probability : 0.0;
+        }
+    };
+    return each_chain(batch, domain, patience, body);
+}
+
+Outcome sample(const ChainBatch& batch, Domain domain, bool (*interrupted)(),
+               const double* uniform, std::size_t samples, std::size_t variables,
+               std::int32_t* out) {
+    Patience patience(interrupted);
+    Scratch chances;
+    auto body = [&]<class S>(std::size_t example, const Chain& chain, Sweep<S>& sweep) {
+        const auto first = static_cast<std::size_t>(batch.variable_offsets[example]);
+        if (sweep.log_partition == -kInfinity) return;
+        chances.resize(sweep.stride);
+        double* chance = chances.data();
+        for (std::size_t s = 0; s < samples; ++s) {
+            const double* u = uniform + s * variables + first;
+            std::int32_t* y = out + s * variables + first;
+            for (std::size_t t = chain.length; t-- > 0;) {
+                const std::size_t n = chain.labels(t), width = padded(n);
+                std::memcpy(chance, sweep.a(t), width * sizeof(double));
+                if (t + 1 < chain.length) {
+                    sweep.edge(batch, chain, t + 1);
+                    const double* m = sweep.table.backward() + y[t + 1] * sweep.stride;
+                    for (std::size_t i = 0; i < n; ++i) chance[i] = S::times(chance[i], m[i]);
+                }
+                const double total = S::total(chance, width);
+                double rest = u[t];
+                std::size_t pick = n;
+                for (std::size_t i = 0; i < n; ++i) {
+                    const double p = S::probability(S::divide(chance[i], total));
+                    if (p > 0.0) {
+                        pick = i;  // rounding may leave `rest` above the last one's share
+                        rest -= p;
+                        if (rest < 0.0) break;
+                    }
+                }
+                y[t] = static_cast<std::int32_t>(pick);
+            }
+        }
+    };
+    return each_chain(batch, domain, patience, body);
+}
+
+}  // namespace chordal::CHORDAL_ISA
+
+#ifndef CHORDAL_ISA_V3
+#include "chain_binding.hpp"
+
+namespace chordal {
+
+void bind_chain_sum(nb::module_& m) {
+    m.def(
+        "chain_log_partition",
+        [](CHORDAL_CHAIN_ARGUMENTS, const char* domain, Output<double> out) {
+            run_chain([&](const ChainBatch& batch) {
+                return CHORDAL_DISPATCH(
+                    log_partition(batch, domain_of(domain), interrupted, out.data()));
+            }, CHORDAL_CHAIN_VALUES);
+        });
+    m.def(
+        "chain_marginals",
+        [](CHORDAL_CHAIN_ARGUMENTS, const char* domain, std::optional<Input<double>> weight,
+           Output<double> log_partition, Output<double> out_unary, Output<double> out_tables) {
+            const double* w = weight ? weight->data() : nullptr;
+            run_chain([&](const ChainBatch& batch) {
+                return CHORDAL_DISPATCH(marginals(batch, domain_of(domain), interrupted, w,
+                                                  log_partition.data(), out_unary.data(),
+                                                  out_tables.data()));
+            }, CHORDAL_CHAIN_VALUES);
+        },
+        CHORDAL_CHAIN_NAMES, nb::arg("domain"), nb::arg("weight").none(),
+        nb::arg("log_partition"), nb::arg("out_unary"), nb::arg("out_tables"));
+    m.def(
+        "chain_entropy",
+        [](CHORDAL_CHAIN_ARGUMENTS, const char* domain, Output<double> out) {
+            run_chain([&](const ChainBatch& batch) {
+                return CHORDAL_DISPATCH(
+                    entropy(batch, domain_of(domain), interrupted, out.data()));
+            }, CHORDAL_CHAIN_VALUES);
+        });
+    m.def(
+        "chain_span_log_probability",
+        [](CHORDAL_CHAIN_ARGUMENTS, const char* domain, Input<std::int64_t> example,
+           Input<std::int64_t> start, Input<std::int64_t> length, Input<std::uint8_t> allowed,
+           Output<double> out) {
+            const Spans spans{example.data(), start.data(), length.data(), allowed.data(),
+                              example.size()};
+            run_chain([&](const ChainBatch& batch) {
+                return CHORDAL_DISPATCH(span_log_probability(batch, domain_of(domain), interrupted,
+                                                             spans, out.data()));
+            }, CHORDAL_CHAIN_VALUES);
+        });
+    m.def(
+        "chain_sample",
+        [](CHORDAL_CHAIN_ARGUMENTS, const char* domain, Input<double> uniform,
+           Output<std::int32_t> out) {
+            const std::size_t variables = state_offsets.size() - 1;
+            const std::size_t samples = variables ? uniform.size() / variables : 0;
+            run_chain([&](const ChainBatch& batch) {
+                return CHORDAL_DISPATCH(sample(batch, domain_of(domain), interrupted,
+                                               uniform.data(), samples, variables, out.data()));
+            }, CHORDAL_CHAIN_VALUES);
+        });
+}
+
+}  // namespace chordal
+#endif

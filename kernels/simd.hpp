@@ -1,0 +1,203 @@
+// Packs of doubles, and the instruction set they are compiled for.
+//
+// A kernel that loops over labels is compiled twice: for the baseline of its platform and, on
+// x86-64, for level v3 (AVX2 and FMA). Everything such a file defines lives in the namespace
+// CHORDAL_ISA, so the two copies never meet in the linker; `use_v3()` chooses at run time.
+// Inside CHORDAL_ISA no standard container is used: its code would be shared between the copies.
+#pragma once
+
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <cstdlib>
+#include <cstring>
+#include <limits>
+#include <new>
+
+#if defined(CHORDAL_ISA_V3)
+#define CHORDAL_ISA isa_v3
+#else
+#define CHORDAL_ISA isa_baseline
+#endif
+
+#if defined(__GNUC__) || defined(__clang__)
+#define CHORDAL_INLINE inline __attribute__((always_inline))
+#define CHORDAL_PREFETCH(address) __builtin_prefetch(address)
+#define CHORDAL_UNROLL _Pragma("GCC unroll 16")
+#pragma GCC diagnostic ignored "-Wpsabi"  // packs are passed to inlined functions only
+#else
+#define CHORDAL_INLINE __forceinline
+#define CHORDAL_PREFETCH(address) ((void)(address))
+#define CHORDAL_UNROLL
+#endif
+
+namespace chordal {
+
+#if defined(CHORDAL_HAVE_V3)
+#define CHORDAL_DISPATCH(call) (use_v3() ? isa_v3::call : isa_baseline::call)
+#define CHORDAL_BOTH_ISAS(declaration)                      \
+    namespace isa_baseline {                                \
+    declaration                                             \
+    }                                                       \
+    namespace isa_v3 {                                      \
+    declaration                                             \
+    }
+#else
+#define CHORDAL_DISPATCH(call) isa_baseline::call
+#define CHORDAL_BOTH_ISAS(declaration) \
+    namespace isa_baseline {           \
+    declaration                        \
+    }
+#endif
+
+// True when the second copy exists and this processor can run it.
+bool use_v3();
+
+}  // namespace chordal
+
+namespace chordal::CHORDAL_ISA {
+
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
+#if defined(CHORDAL_ISA_V3)
+constexpr std::size_t kLanes = 4;
+#else
+constexpr std::size_t kLanes = 2;
+#endif
+
+#if (defined(__GNUC__) || defined(__clang__)) && !defined(CHORDAL_PORTABLE_PACK)
+
+typedef double Pack __attribute__((vector_size(kLanes * sizeof(double))));
+typedef long long PackBits __attribute__((vector_size(kLanes * sizeof(double))));
+typedef double LoosePack __attribute__((vector_size(kLanes * sizeof(double)), aligned(8), may_alias));
+
+CHORDAL_INLINE Pack load(const double* p) { return *reinterpret_cast<const LoosePack*>(p); }
+CHORDAL_INLINE void store(double* p, Pack x) { *reinterpret_cast<LoosePack*>(p) = x; }
+CHORDAL_INLINE Pack broadcast(double x) { return x - Pack{}; }
+CHORDAL_INLINE Pack maximum(Pack a, Pack b) { return a > b ? a : b; }
+CHORDAL_INLINE Pack minimum(Pack a, Pack b) { return a < b ? a : b; }
+CHORDAL_INLINE Pack power_of_two(Pack shifted) {
+    return (Pack)(((PackBits)shifted + 1023) << 52);
+}
+CHORDAL_INLINE Pack zero_below(Pack x, Pack limit, Pack value) {
+    return (Pack)((PackBits)value & (PackBits)(x >= limit));
+}
+
+#else
+
+struct Pack {
+    double lane[kLanes];
+    double operator[](std::size_t k) const { return lane[k]; }
+};
+
+template <class F>
+CHORDAL_INLINE Pack each(F f) {
+    Pack x;
+    for (std::size_t k = 0; k < kLanes; ++k) x.lane[k] = f(k);
+    return x;
+}
+CHORDAL_INLINE Pack load(const double* p) { return each([&](std::size_t k) { return p[k]; }); }
+CHORDAL_INLINE void store(double* p, Pack x) { std::memcpy(p, x.lane, sizeof x.lane); }
+CHORDAL_INLINE Pack broadcast(double x) { return each([&](std::size_t) { return x; }); }
+CHORDAL_INLINE Pack operator+(Pack a, Pack b) { return each([&](std::size_t k) { return a[k] + b[k]; }); }
+CHORDAL_INLINE Pack operator-(Pack a, Pack b) { return each([&](std::size_t k) { return a[k] - b[k]; }); }
+CHORDAL_INLINE Pack operator*(Pack a, Pack b) { return each([&](std::size_t k) { return a[k] * b[k]; }); }
+CHORDAL_INLINE Pack& operator+=(Pack& a, Pack b) { return a = a + b; }
+CHORDAL_INLINE Pack maximum(Pack a, Pack b) {
+    return each([&](std::size_t k) { return a[k] > b[k] ? a[k] : b[k]; });
+}
+CHORDAL_INLINE Pack minimum(Pack a, Pack b) {
+    return each([&](std::size_t k) { return a[k] < b[k] ? a[k] : b[k]; });
+}
+CHORDAL_INLINE Pack power_of_two(Pack shifted) {
+    return each([&](std::size_t k) {
+        std::int64_t bits;
+        double x = shifted[k];
+        std::memcpy(&bits, &x, sizeof bits);
+        bits = static_cast<std::int64_t>((static_cast<std::uint64_t>(bits) + 1023) << 52);
+        std::memcpy(&x, &bits, sizeof x);
+        return x;
+    });
+}
+CHORDAL_INLINE Pack zero_below(Pack x, Pack limit, Pack value) {
+    return each([&](std::size_t k) { return x[k] >= limit[k] ? value[k] : 0.0; });
+}
+
+#endif
+
+// Combines the lanes of a pack in pairs.
+template <class F>
+CHORDAL_INLINE double reduce(Pack x, F f) {
+    double lane[4] = {x[0], x[1], x[kLanes - 2], x[kLanes - 1]};
+    return kLanes == 4 ? f(f(lane[0], lane[1]), f(lane[2], lane[3])) : f(lane[0], lane[1]);
+}
+CHORDAL_INLINE double lane_sum(Pack x) {
+    return reduce(x, [](double a, double b) { return a + b; });
+}
+CHORDAL_INLINE double lane_max(Pack x) {
+    return reduce(x, [](double a, double b) { return a > b ? a : b; });
+}
+CHORDAL_INLINE double lane_min(Pack x) {
+    return reduce(x, [](double a, double b) { return a < b ? a : b; });
+}
+
+// exp(x) for -708 <= x <= 0, to one unit in the last place.
+// x = k ln 2 + r with |r| <= ln 2 / 2, then the Taylor polynomial of degree 13 in r (its
+// remainder is under 5e-18). k is read from the low bits of x / ln 2 + 1.5 * 2^52.
+CHORDAL_INLINE Pack exp_bounded(Pack x) {
+    const Pack magic = broadcast(6755399441055744.0);
+    const Pack shifted = x * broadcast(1.4426950408889634074) + magic;
+    const Pack k = shifted - magic;
+    const Pack r = (x - k * broadcast(6.93147180369123816490e-01)) -
+                   k * broadcast(1.90821492927058770002e-10);
+    constexpr double inverse_factorial[] = {
+        1.0 / 6227020800.0, 1.0 / 479001600.0, 1.0 / 39916800.0, 1.0 / 3628800.0, 1.0 / 362880.0,
+        1.0 / 40320.0,      1.0 / 5040.0,      1.0 / 720.0,      1.0 / 120.0,     1.0 / 24.0,
+        1.0 / 6.0,          0.5,               1.0,              1.0};
+    Pack polynomial = broadcast(inverse_factorial[0]);
+    CHORDAL_UNROLL
+    for (int d = 1; d < 14; ++d) polynomial = polynomial * r + broadcast(inverse_factorial[d]);
+    return polynomial * power_of_two(shifted);
+}
+
+// The same for any x <= 0: exactly 0 below -708, so exp(-inf) = 0.
+CHORDAL_INLINE Pack exp_nonpositive(Pack x) {
+    const Pack limit = broadcast(-708.0);
+    return zero_below(x, limit, exp_bounded(maximum(x, limit)));
+}
+
+// Scratch memory of a kernel call: aligned to a cache line, not initialised, freed on leaving.
+class Scratch {
+public:
+    Scratch() = default;
+    explicit Scratch(std::size_t count) { resize(count); }
+    Scratch(const Scratch&) = delete;
+    Scratch& operator=(const Scratch&) = delete;
+    ~Scratch() { std::free(block_); }
+
+    // Grows only; what was there before is lost.
+    void resize(std::size_t count) {
+        if (count <= count_) return;
+        std::free(block_);
+        block_ = std::malloc(count * sizeof(double) + kLine);
+        if (!block_) {
+            count_ = 0;
+            throw std::bad_alloc();
+        }
+        count_ = count;
+        const auto address = reinterpret_cast<std::uintptr_t>(block_);
+        data_ = reinterpret_cast<double*>((address + kLine - 1) / kLine * kLine);
+    }
+    double* data() const { return data_; }
+    double& operator[](std::size_t i) const { return data_[i]; }
+
+private:
+    static constexpr std::size_t kLine = 64;
+    void* block_ = nullptr;
+    double* data_ = nullptr;
+    std::size_t count_ = 0;
+};
+
+// Rows are padded to a multiple of four whatever the lanes.
+constexpr std::size_t padded(std::size_t n) { return (n + 3) / 4 * 4; }
+
+}  // namespace chordal::CHORDAL_ISA

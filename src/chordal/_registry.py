@@ -1,0 +1,99 @@
+"""The folder is the registry: what a package's folder holds can be chosen by its file's name."""
+
+from __future__ import annotations
+
+import difflib
+import importlib
+import importlib.util
+import inspect
+import pkgutil
+from collections.abc import Iterator
+from typing import Any, Generic, TypeVar
+
+T = TypeVar("T")
+
+
+class Registry(Generic[T]):
+    """The final classes of a package: one to a module, found by the module's name.
+
+    A module whose name starts with an underscore holds what the others share and is not listed.
+    Nothing is imported before it is asked for.
+
+    Parameters
+    ----------
+    package : str
+        Dotted name of the package, such as ``"chordal.solvers"``.
+    base : type
+        What every listed class derives from.
+    what : str
+        What the classes are called in messages, such as ``"solver"``.
+
+    Examples
+    --------
+    >>> import json
+    >>> coders = Registry("json", json.JSONEncoder, "coder")
+    >>> "encoder" in coders.names()
+    True
+    >>> coders.get("encoder").__name__
+    'JSONEncoder'
+    >>> coders.resolve("encoder", sort_keys=True).encode({"b": 1, "a": 2})
+    '{"a": 2, "b": 1}'
+    """
+
+    def __init__(self, package: str, base: type[T], what: str) -> None:
+        self.package = package
+        self.base = base
+        self.what = what
+
+    def names(self) -> list[str]:
+        """Sorted names of the modules in the package's folder; none of them is imported."""
+        spec = importlib.util.find_spec(self.package)
+        if spec is None or spec.submodule_search_locations is None:
+            raise ModuleNotFoundError(f"no package named {self.package!r}", name=self.package)
+        modules = pkgutil.iter_modules(spec.submodule_search_locations)
+        return sorted({module.name for module in modules if not module.name.startswith("_")})
+
+    def get(self, name: str) -> type[T]:
+        """Import the module ``name`` and return its one final class."""
+        names = self.names()
+        if name not in names:
+            close = difflib.get_close_matches(name, names, n=1)
+            hint = f"did you mean {close[0]!r}? There are: " if close else "there are: "
+            raise ValueError(f"unknown {self.what} {name!r}; {hint}{_listed(names)}")
+        module = importlib.import_module(f"{self.package}.{name}")
+        final = [
+            value
+            for key, value in vars(module).items()
+            if inspect.isclass(value)
+            and (value.__module__, value.__name__) == (module.__name__, key)  # no import, no alias
+            and issubclass(value, self.base)
+            and not inspect.isabstract(value)
+        ]
+        if len(final) != 1:
+            found = ", ".join(cls.__name__ for cls in final) or "none"
+            raise TypeError(
+                f"{module.__name__} must define exactly one class that derives from "
+                f"{self.base.__name__} and is not abstract, found {found}"
+            )
+        return final[0]
+
+    def resolve(self, name_or_object: str | T, **kwargs: Any) -> T:
+        """Make an instance from a name and ``kwargs``; pass an instance of the base through."""
+        if isinstance(name_or_object, str):
+            return self.get(name_or_object)(**kwargs)
+        if isinstance(name_or_object, self.base):
+            return name_or_object
+        raise TypeError(
+            f"{self.what} must be a name (one of {_listed(self.names())}) or an instance of "
+            f"{self.base.__name__}, got {name_or_object!r}"
+        )
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.names())
+
+    def __repr__(self) -> str:
+        return f"Registry({self.package!r}, {self.base.__name__}, {self.what!r})"
+
+
+def _listed(names: list[str]) -> str:
+    return ", ".join(map(repr, names))

@@ -1,0 +1,24 @@
+"""How a run ended."""
+
+from __future__ import annotations
+
+from enum import Enum
+
+
+class Status(Enum):
+    """Why a solver stopped.
+
+    >>> Status.CONVERGED.succeeded, Status.INTERRUPTED.succeeded
+    (True, False)
+    """
+
+    CONVERGED = "converged"
+    MAX_ITERATIONS = "reached max_iter"
+    STALLED = "no step improves the objective further"
+    STOPPED = "stopped by a callback"
+    INTERRUPTED = "interrupted"
+
+    @property
+    def succeeded(self) -> bool:
+        """Whether the weights are a solution rather than the best so far."""
+        return self is Status.CONVERGED

@@ -1,0 +1,78 @@
+"""Checks of what users pass in; every message says what must be, and what came."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from math import isfinite
+from numbers import Integral, Real
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+
+def check_number(
+    name: str, value: Any, *, minimum: float = 0.0, integer: bool = False, strict: bool = False
+) -> None:
+    """Refuse what is not a finite number of at least (or, `strict`, above) the minimum.
+
+    >>> check_number("l2", -1)
+    Traceback (most recent call last):
+    ValueError: l2 must be a number of at least 0, got -1
+    """
+    kind = Integral if integer else Real
+    good = isinstance(value, kind) and not isinstance(value, bool) and isfinite(value)
+    if not good or value < minimum or (strict and value == minimum):
+        noun = "an integer" if integer else "a number"
+        bound = "above" if strict else "of at least"
+        raise ValueError(f"{name} must be {noun} {bound} {minimum:g}, got {value!r}")
+
+
+def check_choice(name: str, value: Any, choices: Iterable[str]) -> None:
+    """Refuse what is not one of the names.
+
+    >>> check_choice("states", "some", ["seen", "all"])
+    Traceback (most recent call last):
+    ValueError: states must be one of 'seen', 'all'; got 'some'
+    """
+    names = list(choices)
+    if value not in names:
+        raise ValueError(f"{name} must be one of {', '.join(map(repr, names))}; got {value!r}")
+
+
+def check_sequences(X: Any, name: str = "X") -> Sequence[Any]:
+    """A non-empty list of sequences; generators are listed, strings and scalars refused."""
+    if isinstance(X, (str, bytes, dict)) or not hasattr(X, "__iter__"):
+        raise TypeError(f"{name} must be a list of sequences, got {type(X).__name__}")
+    sequences = X if isinstance(X, (list, tuple)) else list(X)
+    if len(sequences) == 0:
+        raise ValueError(f"{name} is empty: give at least one sequence")
+    return sequences
+
+
+def check_same_lengths(x_lengths: NDArray[np.int64], y: Sequence[Any]) -> None:
+    """Refuse labels that do not match their sequences, naming the first that does not."""
+    if len(y) != len(x_lengths):
+        raise ValueError(
+            f"X and y must have the same number of sequences, got {len(x_lengths)} and {len(y)}"
+        )
+    for i, (n, labels) in enumerate(zip(x_lengths, y, strict=True)):
+        if len(labels) != n:
+            raise ValueError(
+                f"X[{i}] and y[{i}] must have the same length, got {n} and {len(labels)}"
+            )
+
+
+def check_sample_weight(weight: Any, n_sequences: int) -> NDArray[np.float64] | None:
+    """One non-negative finite weight per sequence, or None."""
+    if weight is None:
+        return None
+    array = np.ascontiguousarray(weight, dtype=np.float64)
+    if array.shape != (n_sequences,):
+        raise ValueError(
+            f"sample_weight must have one entry per sequence ({n_sequences}), "
+            f"got shape {array.shape}"
+        )
+    if not np.isfinite(array).all() or (array < 0).any():
+        raise ValueError("sample_weight must be finite and not negative")
+    return array

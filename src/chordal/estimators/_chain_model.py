@@ -1,0 +1,68 @@
+"""What a chain model is made of, and how it reads sequences."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils.validation import check_is_fitted
+
+from chordal.estimators._labels import SequenceLabels
+from chordal.features import ChainFeatures, Input, Rows, input_for
+from chordal.inference import Inference
+from chordal.potentials import Floats
+
+
+class ChainModel:
+    """The state of a chain model after `fit`; prediction and inspection are views of it."""
+
+    transition_features: Callable[[Any], Any] | None
+    n_jobs: int | None
+    random_state: Any
+
+    classes_: NDArray[Any]
+    features_: ChainFeatures
+    inference_: Inference
+    weights_: Floats
+    _inputs: tuple[Input, Input | None]
+    _labels: SequenceLabels
+
+    def _fitted_labels(self) -> SequenceLabels:
+        check_is_fitted(self, "weights_")
+        return self._labels
+
+    def _new_inputs(self, X: Sequence[Any]) -> tuple[Input, Input | None]:
+        if self.transition_features is None:
+            return input_for(X[0]), None
+        longest = max(range(len(X)), key=lambda i: length_of(X[i]))
+        return input_for(X[0]), input_for(self.transition_features(X[longest]))
+
+    def _read(
+        self, X: Sequence[Any], inputs: tuple[Input, Input | None], grow: bool
+    ) -> tuple[Rows, Rows | None]:
+        node, edge = inputs
+        node_rows = node.read(X, grow)
+        if edge is None or self.transition_features is None:
+            return node_rows, None
+        lengths = np.maximum(node_rows.lengths - 1, 0)
+        # A sequence of one position has no transition to observe.
+        observed = [self.transition_features(x) for x, n in zip(X, lengths, strict=True) if n > 0]
+        counts = np.zeros(len(X), dtype=np.int64)
+        if not observed:
+            return node_rows, None
+        edge_rows = edge.read(observed, grow)
+        counts[lengths > 0] = edge_rows.lengths
+        wrong = np.flatnonzero(counts != lengths)
+        if len(wrong):
+            i = int(wrong[0])
+            raise ValueError(
+                f"transition_features(X[{i}]) must have one row per transition ({lengths[i]}), "
+                f"got {counts[i]}"
+            )
+        return node_rows, Rows(counts, edge_rows.data)
+
+
+def length_of(x: Any) -> int:
+    return int(x.shape[0]) if hasattr(x, "shape") else len(x)

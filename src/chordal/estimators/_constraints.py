@@ -1,0 +1,150 @@
+"""Hard constraints at prediction: forbidden labels and transitions get the score −inf."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from chordal.estimators._labels import SequenceLabels
+from chordal.potentials import Potentials
+
+Mask = NDArray[np.bool_]
+
+
+def split_tag(label: Any) -> tuple[str, str]:
+    """Prefix and type of a tag: "B-NP" is ("B", "NP"), "O" is ("O", "").
+
+    >>> split_tag("I-NP"), split_tag("O")
+    (('I', 'NP'), ('O', ''))
+    """
+    prefix, _, kind = str(label).partition("-")
+    return prefix, kind
+
+
+def _legal_bio(before: tuple[str, str] | None, after: tuple[str, str]) -> bool:
+    """I-X follows B-X or I-X only."""
+    if after[0] != "I":
+        return True
+    return before is not None and before[0] in "BI" and before[1] == after[1]
+
+
+def _legal_iobes(before: tuple[str, str] | None, after: tuple[str, str]) -> bool:
+    """B and I are continued by I or E of their type, and by nothing else."""
+    inside = before is not None and before[0] in "BI"
+    if after[0] in "IE":
+        return inside and before is not None and before[1] == after[1]
+    return not inside
+
+
+SCHEMES: dict[str, Callable[[tuple[str, str] | None, tuple[str, str]], bool]] = {
+    "bio": _legal_bio,
+    "iobes": _legal_iobes,
+}
+
+
+class Constraints:
+    """What a caller allows, compiled to masks over label numbers."""
+
+    def __init__(
+        self,
+        labels: SequenceLabels,
+        allowed_labels: Sequence[Any] | None = None,
+        allowed_transitions: Any | None = None,
+    ) -> None:
+        self._labels = labels
+        self._per_position = allowed_labels
+        self.transitions: Mask | None = None  # [from, to]
+        self.first: Mask | None = None
+        self.last: Mask | None = None
+        if allowed_transitions is not None:
+            self._compile_transitions(allowed_transitions)
+
+    def _compile_transitions(self, allowed: Any) -> None:
+        labels, n = self._labels, len(self._labels)
+        if isinstance(allowed, str):
+            if allowed not in SCHEMES:
+                raise ValueError(
+                    f"allowed_transitions must be one of {', '.join(map(repr, SCHEMES))}, a "
+                    f"matrix or pairs of labels; got {allowed!r}"
+                )
+            legal = SCHEMES[allowed]
+            tags = [split_tag(label) for label in labels.labels]
+            self.transitions = np.array([[legal(a, b) for b in tags] for a in tags])
+            self.first = np.array([legal(None, b) for b in tags])
+            # An entity may end the sequence only where "O" could follow it.
+            self.last = np.array([legal(a, ("O", "")) for a in tags])
+            return
+        matrix = np.asarray(allowed) if not isinstance(allowed, (set, frozenset)) else None
+        if matrix is not None and matrix.shape == (n, n) and matrix.dtype == bool:
+            numbers = np.argsort(labels.order)
+            self.transitions = matrix[np.ix_(numbers, numbers)]
+            return
+        self.transitions = np.zeros((n, n), dtype=bool)
+        try:
+            pairs = [(labels.number(a), labels.number(b)) for a, b in allowed]
+        except (TypeError, ValueError) as error:
+            raise ValueError(
+                f"allowed_transitions must be a boolean matrix [{n}, {n}] in the order of "
+                f"classes_, or pairs (from, to) of known labels: {error}"
+            ) from None
+        for a, b in pairs:
+            self.transitions[a, b] = True
+
+    def positions(self, begin: int, lengths: NDArray[np.int64]) -> Mask | None:
+        """Allowed labels [n_positions, n_labels] of the sequences from `begin` on."""
+        if self._per_position is None:
+            return None
+        n = len(self._labels)
+        mask = np.ones((int(lengths.sum()), n), dtype=bool)
+        row = 0
+        for i, length in enumerate(lengths, start=begin):
+            given = self._per_position[i]
+            if given is not None:
+                if len(given) != length:
+                    raise ValueError(
+                        f"allowed_labels[{i}] must have one entry per position ({length}), "
+                        f"got {len(given)}"
+                    )
+                for t in range(length):
+                    mask[row + t] = self._row(given[t], i, t)
+            row += int(length)
+        return mask
+
+    def _row(self, given: Any, i: int, t: int) -> Mask:
+        n = len(self._labels)
+        if given is None:
+            return np.ones(n, dtype=bool)
+        if isinstance(given, np.ndarray) and given.dtype == bool:
+            if given.shape != (n,):
+                raise ValueError(f"allowed_labels[{i}][{t}] must have {n} flags, got {given.shape}")
+            row = np.zeros(n, dtype=bool)
+            row[self._labels.order] = given
+            return row
+        row = np.zeros(n, dtype=bool)
+        row[[self._labels.number(label) for label in given]] = True
+        return row
+
+    def apply(self, potentials: Potentials, begin: int) -> Potentials:
+        """The same potentials with −inf where the constraints forbid."""
+        structure = potentials.structure
+        lengths = np.diff(structure.variable_offsets)
+        unary, tables = potentials.unary, potentials.tables
+        allowed = self.positions(begin, lengths)
+        if allowed is not None:
+            unary = np.where(allowed.ravel(), unary, -np.inf)
+        if self.transitions is not None:
+            n_cells = self.transitions.size
+            tables = np.where(self.transitions.ravel(), tables.reshape(-1, n_cells), -np.inf)
+            tables = tables.ravel()
+        if self.first is not None and self.last is not None:
+            unary = unary.copy() if unary is potentials.unary else unary
+            rows = unary.reshape(-1, len(self._labels))
+            filled = lengths > 0
+            starts = structure.variable_offsets[:-1][filled]
+            ends = structure.variable_offsets[1:][filled] - 1
+            rows[starts] = np.where(self.first, rows[starts], -np.inf)
+            rows[ends] = np.where(self.last, rows[ends], -np.inf)
+        return potentials.like(unary, tables)

@@ -1,0 +1,117 @@
+"""Labels of sequences: from what users have to numbers, and back to the type they gave."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from itertools import chain, pairwise
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from chordal.structures import offsets_of
+
+
+class SequenceLabels:
+    """A number for every label. Frequent labels come first, which keeps rows of weights short.
+
+    classes : the labels as users see them, sorted where they can be
+    order : int64 [n_labels], the number of each class
+    """
+
+    def __init__(self) -> None:
+        self.labels: list[Any] = []  # by number
+        self._number: dict[Any, int] = {}
+        self._as_list = True
+        self._dtype: np.dtype[Any] | None = None
+
+    def learn(self, y: Sequence[Any]) -> None:
+        """Number new labels after those already known."""
+        lists = self._listed(y)
+        try:
+            counts = Counter(chain.from_iterable(lists))
+        except TypeError:
+            raise TypeError("labels must be hashable (str, int, …)") from None
+        for label in counts:
+            if label is None or label != label:
+                i = next(i for i, s in enumerate(lists) if any(v is None or v != v for v in s))
+                raise ValueError(f"y[{i}] holds the label {label!r}; give every position a label")
+        new = [label for label in counts if label not in self._number]
+        new.sort(key=lambda label: -counts[label])
+        for label in new:
+            self._number[label] = len(self.labels)
+            self.labels.append(label)
+        if not self.labels:
+            raise ValueError("y holds no labels: every sequence is empty")
+        first = y[0]
+        self._as_list = isinstance(first, (list, tuple))
+        self._dtype = first.dtype if isinstance(first, np.ndarray) else None
+
+    def __len__(self) -> int:
+        return len(self.labels)
+
+    @property
+    def order(self) -> NDArray[np.int64]:
+        numbers = range(len(self.labels))
+        try:
+            return np.array(sorted(numbers, key=lambda k: self.labels[k]), dtype=np.int64)
+        except TypeError:  # labels of several types have no order
+            return np.arange(len(self.labels))
+
+    @property
+    def classes(self) -> NDArray[Any]:
+        ordered = [self.labels[k] for k in self.order]
+        if len({type(label) for label in ordered}) == 1 and np.ndim(ordered) == 1:
+            return np.array(ordered)
+        array = np.empty(len(ordered), dtype=object)
+        array[:] = ordered
+        return array
+
+    def number(self, label: Any) -> int:
+        """The number of a label."""
+        if label not in self._number:
+            raise ValueError(
+                f"unknown label {label!r}; the labels seen in training are "
+                + ", ".join(repr(self.labels[k]) for k in self.order[:20])
+            )
+        return self._number[label]
+
+    def encode(self, y: Sequence[Any]) -> NDArray[np.int32]:
+        """The numbers of all labels, sequence after sequence."""
+        lists = self._listed(y)
+        try:
+            flat = [self._number[label] for s in lists for label in s]
+        except KeyError:
+            i, t, label = next(
+                (i, t, v)
+                for i, s in enumerate(lists)
+                for t, v in enumerate(s)
+                if v not in self._number
+            )
+            raise ValueError(
+                f"y[{i}][{t}] is the label {label!r}, which was not seen in training"
+            ) from None
+        return np.array(flat, dtype=np.int32)
+
+    def decode(self, numbers: NDArray[np.int32], lengths: NDArray[np.int64]) -> list[Any]:
+        """Sequences of labels, in the type in which they were given."""
+        limits = offsets_of(lengths)
+        if self._as_list:
+            labels = self.labels
+            flat = [labels[k] for k in numbers.tolist()]
+            return [flat[a:b] for a, b in pairwise(limits.tolist())]
+        table = np.empty(len(self.labels), dtype=object)
+        table[:] = self.labels
+        if self._dtype is not None and self._dtype.kind != "O":
+            table = table.astype(self._dtype)
+        return np.split(table[numbers], limits[1:-1])
+
+    @staticmethod
+    def _listed(y: Sequence[Any]) -> list[list[Any]]:
+        lists = []
+        for i, labels in enumerate(y):
+            if isinstance(labels, (str, bytes)) or not hasattr(labels, "__len__"):
+                raise TypeError(f"y[{i}] must be a list of labels, got {type(labels).__name__}")
+            lists.append(labels.tolist() if isinstance(labels, np.ndarray) else labels)
+        return lists

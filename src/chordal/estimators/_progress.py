@@ -1,0 +1,73 @@
+"""Progress of a fit: a live line in a terminal, nothing where output is not one."""
+
+from __future__ import annotations
+
+from types import TracebackType
+
+from rich.console import Console
+from rich.progress import (
+    BarColumn,
+    MofNCompleteColumn,
+    Progress,
+    TextColumn,
+    TimeElapsedColumn,
+    TimeRemainingColumn,
+)
+
+from chordal.solvers import Iteration
+
+
+class FitProgress:
+    """Shows iteration, objective, gradient norm, elapsed and remaining time.
+
+    `verbose` 0 shows nothing, 1 a live line when standard error is a terminal, 2 a line of text
+    per iteration wherever it goes.
+    """
+
+    def __init__(self, verbose: int, max_iter: int) -> None:
+        self._console = Console(stderr=True)
+        self._lines = verbose >= 2
+        self._bar: Progress | None = None
+        if verbose == 1 and self._console.is_terminal:
+            self._bar = Progress(
+                TextColumn("[bold]fit"),
+                BarColumn(bar_width=24),
+                MofNCompleteColumn(),
+                TextColumn("objective {task.fields[value]:.6g}"),
+                TextColumn("‖g‖ {task.fields[norm]:.2g}"),
+                TextColumn("{task.fields[score]}"),
+                TimeElapsedColumn(),
+                TextColumn("left ≤"),
+                TimeRemainingColumn(),
+                console=self._console,
+                transient=True,
+            )
+            self._task = self._bar.add_task("fit", total=max_iter, value=0.0, norm=0.0, score="")
+
+    def __enter__(self) -> FitProgress:
+        if self._bar is not None:
+            self._bar.start()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        if self._bar is not None:
+            self._bar.stop()
+
+    def update(self, state: Iteration, score: float | None) -> None:
+        """Show one iteration, and the validation score if there is one."""
+        text = "" if score is None else f"validation {score:.4f}"
+        if self._bar is not None:
+            self._bar.update(self._task, advance=1, value=state.value, norm=state.gradient_norm)
+            if text:
+                self._bar.update(self._task, score=text)
+        elif self._lines:
+            self._console.print(
+                f"iteration {state.iteration:4d}  objective {state.value:.6f}  "
+                f"‖g‖ {state.gradient_norm:.3g}  {state.elapsed:.2f} s  {text}".rstrip(),
+                highlight=False,
+            )

@@ -1,0 +1,166 @@
+"""Training of a chain model: from data to weights, in the steps every estimator shares."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from itertools import pairwise
+
+import numpy as np
+from numpy.typing import NDArray
+
+from chordal._status import Status
+from chordal.execution import EXECUTION, Execution
+from chordal.features import ChainFeatures, ChainShard, RowFeatures, Rows
+from chordal.solvers import Callback, Iteration, Solution
+
+Floats = NDArray[np.float64]
+
+SHARD_CELLS = 180_000  # scores of a shard: large enough to hide Python, small enough for the cache
+
+
+@dataclass(frozen=True)
+class FitReport:
+    """How a fit went.
+
+    Attributes
+    ----------
+    status : Status
+        Why it ended; `status.succeeded` is True when it converged.
+    objective : float
+        The final value of the regularised objective.
+    history : list of float
+        The objective after each iteration.
+    validation : list of (iteration, score)
+        Scores on the validation data, when given.
+    """
+
+    status: Status
+    solver: str
+    inference: str
+    objective: float
+    gradient_norm: float
+    n_iter: int
+    n_evaluations: int
+    n_weights: int
+    n_nonzero: int
+    elapsed: float
+    history: list[float] = field(repr=False, default_factory=list)
+    validation: list[tuple[int, float]] = field(repr=False, default_factory=list)
+
+    def __str__(self) -> str:
+        return (
+            f"{self.status.value} after {self.n_iter} iterations ({self.n_evaluations} "
+            f"evaluations, {self.elapsed:.2f} s): objective {self.objective:.6f}, "
+            f"‖gradient‖ {self.gradient_norm:.3g}, {self.n_nonzero} of {self.n_weights} weights "
+            "are not zero"
+        )
+
+
+def execution_for(n_jobs: int) -> Execution:
+    """One thread needs no pool."""
+    return EXECUTION.resolve("threads" if n_jobs > 1 else "serial", n_jobs=n_jobs)
+
+
+def shard_limits(lengths: NDArray[np.int64], cells_per_row: int) -> list[tuple[int, int]]:
+    """Cut sequences into runs (begin, end) of about SHARD_CELLS cells; depends on the data only.
+
+    >>> shard_limits(np.array([3, 3, 3]), 60_000)
+    [(0, 1), (1, 2), (2, 3)]
+    """
+    rows = max(1, SHARD_CELLS // cells_per_row)
+    ends = np.cumsum(lengths)
+    cuts = np.searchsorted(ends, np.arange(rows, ends[-1], rows), side="left") + 1
+    limits = np.unique(np.concatenate([[0], cuts, [len(lengths)]]))
+    limits = limits[limits <= len(lengths)]
+    return list(pairwise(limits.tolist()))
+
+
+def compile_shards(
+    features: ChainFeatures,
+    node_rows: Rows,
+    edge_rows: Rows | None,
+    labels: NDArray[np.int32] | None = None,
+    weight: Floats | None = None,
+) -> list[ChainShard]:
+    """The whole batch as shards."""
+    cells = features.n_labels ** (1 if features.edge is None else 2)
+    return [
+        features.compile(node_rows, edge_rows, a, b, labels, weight)
+        for a, b in shard_limits(node_rows.lengths, cells)
+    ]
+
+
+def transferred(old: ChainFeatures, weights: Floats, new: ChainFeatures) -> Floats:
+    """Weights of a new layout, taken over from an old one whose labels keep their numbers."""
+    out = np.zeros(new.n_weights)
+
+    def copy(old_rows: RowFeatures, new_rows: RowFeatures, group: str, pairs: bool) -> None:
+        a, b = old_rows.keys(), new_rows.keys()
+        output = _renumbered(a.output, old.n_labels, new.n_labels) if pairs else a.output
+        old_key = a.column * new_rows.n_outputs + output
+        new_key = b.column * new_rows.n_outputs + b.output
+        order = np.argsort(old_key)
+        at = np.searchsorted(old_key, new_key, sorter=order)
+        at[at == len(order)] = 0
+        found = old_key[order[at]] == new_key if len(order) else np.zeros(len(new_key), bool)
+        target = out[new.slices[group]]
+        target[found] = weights[old.slices[group]][order[at[found]]]
+
+    copy(old.node, new.node, "node", pairs=False)
+    if old.edge is not None and new.edge is not None:
+        copy(old.edge, new.edge, "edge", pairs=True)
+    table = np.zeros(new.n_labels**2)
+    table[_renumbered(old.transitions, old.n_labels, new.n_labels)] = weights[
+        old.slices["transitions"]
+    ]
+    out[new.slices["transitions"]] = table[new.transitions]
+    for group in ("bias", "start", "end"):
+        taken = weights[old.slices[group]]
+        if new.slices[group].stop > new.slices[group].start:
+            out[new.slices[group]][: len(taken)] = taken
+    return out
+
+
+def _renumbered(pairs: NDArray[np.int64], n_old: int, n_new: int) -> NDArray[np.int64]:
+    """Label pairs i * n_old + j as i * n_new + j."""
+    i, j = np.divmod(pairs, n_old)
+    return i * n_new + j
+
+
+class Monitor:
+    """The callback of a fit: progress, validation scores, early stopping, the user's own."""
+
+    def __init__(
+        self,
+        show: Callable[[Iteration, float | None], None],
+        callback: Callback | None,
+        validate: Callable[[Floats], float] | None,
+        interval: int,
+        patience: int | None,
+    ) -> None:
+        self._show, self._callback, self._validate = show, callback, validate
+        self._interval, self._patience = interval, patience
+        self.scores: list[tuple[int, float]] = []
+        self.best: tuple[float, Floats] | None = None
+        self._waited = 0
+
+    def __call__(self, state: Iteration) -> bool:
+        score = None
+        if self._validate is not None and state.iteration % self._interval == 0:
+            score = self._validate(state.weights)
+            self.scores.append((state.iteration, score))
+            if self.best is None or score > self.best[0]:
+                self.best = (score, state.weights.copy())
+                self._waited = 0
+            else:
+                self._waited += 1
+        self._show(state, score)
+        stop = bool(self._callback(state)) if self._callback is not None else False
+        return stop or (self._patience is not None and self._waited >= self._patience)
+
+    def chosen(self, solution: Solution) -> Floats:
+        """The solution's weights, or the best validated ones when stopping early."""
+        if self._patience is not None and self.best is not None:
+            return self.best[1]
+        return solution.weights

@@ -1,0 +1,330 @@
+"""ChainCRF: label sequences with a linear-chain conditional random field."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, final
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator
+from threadpoolctl import threadpool_limits
+
+from chordal._status import Status
+from chordal._validate import (
+    check_choice,
+    check_number,
+    check_same_lengths,
+    check_sample_weight,
+    check_sequences,
+)
+from chordal.estimators._chain_inspection import ChainInspection
+from chordal.estimators._chain_prediction import ChainPrediction
+from chordal.estimators._labels import SequenceLabels
+from chordal.estimators._progress import FitProgress
+from chordal.estimators._training import (
+    FitReport,
+    Monitor,
+    compile_shards,
+    execution_for,
+    transferred,
+)
+from chordal.execution import effective_n_jobs
+from chordal.features import ChainFeatures, Input, Rows
+from chordal.inference import INFERENCE, Inference
+from chordal.objectives import OBJECTIVES, Objective
+from chordal.oracle import SummedOracle
+from chordal.solvers import SOLVERS, Callback, Solver
+from chordal.structures import Chain, offsets_of
+
+Floats = NDArray[np.float64]
+
+
+@final
+class ChainCRF(ChainPrediction, ChainInspection, BaseEstimator):
+    """Linear-chain conditional random field.
+
+    Minimises Σ −log p(y|x) + l1·‖w‖₁ + (l2/2)·‖w‖² over the weights of node features
+    (observations × labels), transitions (label pairs) and, on request, more.
+
+    Parameters
+    ----------
+    objective : str or Objective, default="likelihood"
+        What training minimises.
+    solver : str or Solver, default="lbfgs"
+        How. With l1 > 0, "lbfgs" means its orthant-wise form "owlqn".
+    inference : str or Inference, default="auto"
+        "auto" takes the exact method for chains.
+    l1, l2 : float
+        Regularisation. (CRFsuite's c2 is l2 / 2: it has no ½.)
+    states : {"seen", "all"}
+        For named attributes: weights for attribute–label pairs seen in training, or for all.
+        Arrays and sparse matrices always have all.
+    transitions : {"seen", "all", "none"}
+        Which label pairs have a weight. Unseen ones stay possible, with score 0.
+    transition_features : callable, optional
+        Maps one sequence x of length T to observations of its T − 1 transitions (an array
+        [T − 1, d], a sparse matrix, or a list of attributes): each has a weight per label pair.
+    bias, ends : bool
+        A weight per label; and one each for the first and the last position.
+    min_freq : int
+        Named attributes: leave out pairs seen less often (with states="all": attributes).
+    max_iter, tol : int, float
+        Stop after so many iterations, or when the objective falls by less than `tol`,
+        relatively, in ten iterations, or when the gradient is that small.
+    validation_interval : int
+        With `validation_data`, score it each so many iterations.
+    n_iter_no_change : int, optional
+        Stop early after so many scores without improvement, and keep the best weights.
+    n_jobs : int, optional
+        Threads; −1 for all cores. The result is the same, bit for bit.
+    random_state : int, RandomState or None
+        Seed of `sample`.
+    warm_start : bool
+        `fit` starts from the weights of the fit before; new attributes and labels are added.
+    verbose : int
+        1 shows progress in a terminal, 2 prints a line per iteration.
+
+    Attributes
+    ----------
+    classes_ : array of labels
+    transitions_ : array [n_classes, n_classes], weights from row to column
+    coef_ : array or sparse matrix [n_classes, n_features]
+    objective_, n_iter_ : final objective, iterations
+    inference_ : the inference method in use
+    fit_report_ : FitReport
+
+    Examples
+    --------
+    >>> X = [[["w=the"], ["w=cat"], ["w=sleeps"]], [["w=a"], ["w=dog"]]]
+    >>> y = [["D", "N", "V"], ["D", "N"]]
+    >>> crf = ChainCRF(l2=0.1).fit(X, y)
+    >>> crf.predict([[["w=a"], ["w=cat"], ["w=sleeps"]]])
+    [['D', 'N', 'V']]
+    """
+
+    def __init__(
+        self,
+        objective: str | Objective = "likelihood",
+        solver: str | Solver = "lbfgs",
+        inference: str | Inference = "auto",
+        *,
+        l1: float = 0.0,
+        l2: float = 1.0,
+        states: str = "seen",
+        transitions: str = "seen",
+        transition_features: Callable[[Any], Any] | None = None,
+        bias: bool = False,
+        ends: bool = False,
+        min_freq: int = 0,
+        max_iter: int = 1000,
+        tol: float = 1e-5,
+        validation_interval: int = 10,
+        n_iter_no_change: int | None = None,
+        n_jobs: int | None = None,
+        random_state: Any = None,
+        warm_start: bool = False,
+        verbose: int = 0,
+    ) -> None:
+        self.objective = objective
+        self.solver = solver
+        self.inference = inference
+        self.l1 = l1
+        self.l2 = l2
+        self.states = states
+        self.transitions = transitions
+        self.transition_features = transition_features
+        self.bias = bias
+        self.ends = ends
+        self.min_freq = min_freq
+        self.max_iter = max_iter
+        self.tol = tol
+        self.validation_interval = validation_interval
+        self.n_iter_no_change = n_iter_no_change
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.warm_start = warm_start
+        self.verbose = verbose
+
+    def fit(
+        self,
+        X: Sequence[Any],
+        y: Sequence[Any],
+        *,
+        sample_weight: Any = None,
+        validation_data: tuple[Sequence[Any], Sequence[Any]] | None = None,
+        callback: Callback | None = None,
+    ) -> ChainCRF:
+        """Learn the weights.
+
+        Parameters
+        ----------
+        X : list of sequences
+            Each an array [length, n_features], a sparse matrix of that shape, or a list of
+            tokens that are dicts or lists of attribute strings.
+        y : list of label sequences
+        sample_weight : array [n_sequences], optional
+        validation_data : (X, y), optional
+            Scored each `validation_interval` iterations.
+        callback : callable, optional
+            Called with an `Iteration` after each; training stops when it returns True.
+        """
+        keep = bool(self.warm_start) and hasattr(self, "weights_")
+        return self._fit(X, y, sample_weight, validation_data, callback, keep=keep, centre=False)
+
+    def partial_fit(
+        self, X: Sequence[Any], y: Sequence[Any], *, sample_weight: Any = None
+    ) -> ChainCRF:
+        """Go on learning from more data, which may hold new attributes and labels.
+
+        The L2 term then pulls towards the weights so far instead of towards zero, so that what
+        was learned before is kept where the new data say nothing.
+        """
+        keep = hasattr(self, "weights_")
+        return self._fit(X, y, sample_weight, None, None, keep=keep, centre=keep)
+
+    def _fit(
+        self,
+        X: Sequence[Any],
+        y: Sequence[Any],
+        sample_weight: Any,
+        validation_data: tuple[Sequence[Any], Sequence[Any]] | None,
+        callback: Callback | None,
+        *,
+        keep: bool,
+        centre: bool,
+    ) -> ChainCRF:
+        self._check_parameters()
+        X, y = check_sequences(X), check_sequences(y, "y")
+        inputs = self._inputs if keep else self._new_inputs(X)
+        labels = self._labels if keep else SequenceLabels()
+        node_rows, edge_rows = self._read(X, inputs, grow=True)
+        check_same_lengths(node_rows.lengths, y)
+        weight = check_sample_weight(sample_weight, len(X))
+        labels.learn(y)
+        gold = labels.encode(y)
+        known = self.features_ if keep else None
+        features = self._layout(inputs, labels, node_rows, edge_rows, gold, known)
+        start = np.zeros(features.n_weights)
+        if known is not None:
+            start = transferred(known, self.weights_, features)
+
+        objective = OBJECTIVES.resolve(self.objective)
+        inference = self._inference_for(features)
+        objective.require(inference, Chain([1], features.n_labels))
+        solver = self._solver()
+        validate = None
+        self._inputs, self._labels = inputs, labels
+        self.features_, self.inference_ = features, inference
+        self.classes_ = labels.classes
+        if validation_data is not None:
+            validate = self._validator(*validation_data)
+        with (
+            threadpool_limits(1, user_api="blas"),
+            execution_for(effective_n_jobs(self.n_jobs)) as mapper,
+            FitProgress(self.verbose, self.max_iter) as progress,
+        ):
+            shards = compile_shards(features, node_rows, edge_rows, gold, weight)
+            del node_rows, edge_rows
+            oracle = SummedOracle(
+                features, shards, objective, inference, mapper, self.l2, start if centre else None
+            )
+            monitor = Monitor(
+                progress.update, callback, validate, self.validation_interval, self.n_iter_no_change
+            )
+            solution = solver.minimize(oracle, start, monitor)
+        self.weights_ = monitor.chosen(solution)
+        self.objective_, self.n_iter_ = solution.value, solution.n_iter
+        self.fit_report_ = FitReport(
+            status=solution.status,
+            solver=solver.name,
+            inference=inference.name,
+            objective=solution.value,
+            gradient_norm=solution.gradient_norm,
+            n_iter=solution.n_iter,
+            n_evaluations=solution.n_evaluations,
+            n_weights=features.n_weights,
+            n_nonzero=int(np.count_nonzero(self.weights_)),
+            elapsed=solution.elapsed,
+            history=solution.history,
+            validation=monitor.scores,
+        )
+        if solution.status is Status.INTERRUPTED:
+            raise KeyboardInterrupt  # the model is fitted with the best weights so far
+        return self
+
+    def _check_parameters(self) -> None:
+        for name in ("l1", "l2"):
+            check_number(name, getattr(self, name))
+        check_number("tol", self.tol)
+        for name, minimum in (("max_iter", 1), ("min_freq", 0), ("validation_interval", 1)):
+            check_number(name, getattr(self, name), minimum=minimum, integer=True)
+        if self.n_iter_no_change is not None:
+            check_number("n_iter_no_change", self.n_iter_no_change, minimum=1, integer=True)
+        check_choice("states", self.states, ["seen", "all"])
+        check_choice("transitions", self.transitions, ["seen", "all", "none"])
+        effective_n_jobs(self.n_jobs)
+
+    def _solver(self) -> Solver:
+        name = self.solver
+        if name == "lbfgs" and self.l1 > 0.0:
+            name = "owlqn"
+        if isinstance(name, str):
+            return SOLVERS.resolve(name, max_iter=self.max_iter, tol=self.tol, l1=self.l1)
+        return SOLVERS.resolve(name)
+
+    def _inference_for(self, features: ChainFeatures) -> Inference:
+        return INFERENCE.resolve("chain" if self.inference == "auto" else self.inference)
+
+    def _layout(
+        self,
+        inputs: tuple[Input, Input | None],
+        labels: SequenceLabels,
+        node_rows: Rows,
+        edge_rows: Rows | None,
+        gold: NDArray[np.int32],
+        known: ChainFeatures | None,
+    ) -> ChainFeatures:
+        """Which weights the model has."""
+        n = len(labels)
+        node = inputs[0].features(
+            node_rows, gold, n, self.states, self.min_freq, known.node.keys() if known else None
+        )
+        ends = offsets_of(node_rows.lengths)[1:]
+        inner = np.ones(len(gold), dtype=bool)
+        inner[ends[node_rows.lengths > 0] - 1] = False
+        left = np.flatnonzero(inner)
+        pairs = gold[left].astype(np.int64) * n + gold[left + 1]
+        edge = None
+        if inputs[1] is not None and edge_rows is not None:
+            edge = inputs[1].features(
+                edge_rows, pairs.astype(np.int32), n * n, self.states, self.min_freq
+            )
+        kept = np.zeros(0, dtype=np.int64)
+        if self.transitions == "all":
+            kept = np.arange(n * n)
+        elif self.transitions == "seen":
+            seen, count = np.unique(pairs, return_counts=True)
+            kept = seen[count >= self.min_freq]
+            if known is not None:
+                i, j = np.divmod(known.transitions, known.n_labels)
+                kept = np.union1d(kept, i * n + j)
+        return ChainFeatures(n, node, edge, kept, self.bias, self.ends)
+
+    def _validator(self, X: Sequence[Any], y: Sequence[Any]) -> Callable[[Floats], float]:
+        X, y = check_sequences(X, "validation X"), check_sequences(y, "validation y")
+        rows = self._read(X, self._inputs, grow=False)
+        check_same_lengths(rows[0].lengths, y)
+        number = self._labels._number
+        gold = np.array([number.get(label, -1) for labels in y for label in labels])
+        shards = compile_shards(self.features_, *rows)
+
+        def score(weights: Floats) -> float:
+            expanded = self.features_.expand(weights)
+            found = [
+                self.inference_.map(self.features_.potentials(shard, expanded)).labels
+                for shard in shards
+            ]
+            return float((np.concatenate(found) == gold).mean())
+
+        return score

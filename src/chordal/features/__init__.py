@@ -1,0 +1,47 @@
+"""Features: linear maps from weights to potentials, and their adjoints."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from chordal.features._base import Input, RowFeatures, Rows, WeightKeys
+from chordal.features.attributes import AttributeFeatures, AttributeInput
+from chordal.features.chain import ChainFeatures, ChainShard
+from chordal.features.dense import DenseFeatures, DenseInput
+from chordal.features.sparse import SparseInput
+
+
+def input_for(x: Any) -> Input:
+    """The input that reads sequences like x.
+
+    >>> type(input_for([{"word": "Paris"}])).__name__
+    'AttributeInput'
+    """
+    if sp.issparse(x):
+        return SparseInput(x.shape[1])
+    if isinstance(x, np.ndarray) and x.dtype != object:
+        if x.ndim != 2:
+            raise ValueError(
+                f"each sequence must be an array [length, n_features], got {x.ndim} dimensions"
+            )
+        return DenseInput(x.shape[1])
+    return AttributeInput()
+
+
+__all__ = [
+    "AttributeFeatures",
+    "AttributeInput",
+    "ChainFeatures",
+    "ChainShard",
+    "DenseFeatures",
+    "DenseInput",
+    "Input",
+    "RowFeatures",
+    "Rows",
+    "SparseInput",
+    "WeightKeys",
+    "input_for",
+]

@@ -1,0 +1,106 @@
+"""Features: a linear map from weights to scores of rows, and its adjoint."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Rows:
+    """What was read from a batch: a row of observations per position, sequence by sequence."""
+
+    lengths: Ints  # rows of each sequence
+    data: Any  # whatever the input's features understand
+
+    @property
+    def n_rows(self) -> int:
+        return int(self.lengths.sum())
+
+
+@dataclass(frozen=True)
+class WeightKeys:
+    """What each weight belongs to: a column or attribute, and an output."""
+
+    column: Ints
+    output: Ints
+
+
+class RowFeatures(ABC):
+    """Scores of rows, linear in the weights: row t gives `n_outputs` scores.
+
+    The map splits by rows (each shard of rows is compiled once), the adjoint by weights (each
+    block of weights is a task of its own), so both run in parallel without locks and every sum
+    is taken in one order, whatever the number of threads.
+    """
+
+    n_outputs: int
+    n_weights: int
+
+    @abstractmethod
+    def compile(self, rows: Rows, first: int, last: int) -> Any:
+        """Rows first..last in the form that `map` and `adjoint` take."""
+
+    @abstractmethod
+    def expand(self, weights: Floats) -> Any:
+        """The weights in the form that `map` takes; made once for all shards."""
+
+    @abstractmethod
+    def map(self, rows: Any, expanded: Any, out: Floats) -> None:
+        """Set out [n_rows * n_outputs] to the scores of compiled rows."""
+
+    @abstractmethod
+    def zeros(self) -> Any:
+        """An empty gradient in the form that `adjoint` adds to."""
+
+    @abstractmethod
+    def n_blocks(self, n_jobs: int) -> int:
+        """Into how many tasks the adjoint splits."""
+
+    @abstractmethod
+    def adjoint(self, rows: Any, parts: Floats, sums: Any, block: int, n_jobs: int) -> None:
+        """Add the gradient of one block of weights, from parts [n_rows * n_outputs]."""
+
+    @abstractmethod
+    def collect(self, sums: Any, out: Floats) -> None:
+        """Write the finished gradient to out [n_weights]."""
+
+    @abstractmethod
+    def keys(self) -> WeightKeys:
+        """Column and output of every weight."""
+
+
+class Input(ABC):
+    """Reads what users have, one kind of input each, and knows the names of its columns."""
+
+    @abstractmethod
+    def read(self, X: Sequence[Any], grow: bool) -> Rows:
+        """Read a batch of sequences; `grow` lets new attributes in."""
+
+    @abstractmethod
+    def features(
+        self,
+        rows: Rows,
+        outputs: NDArray[np.int32],
+        n_outputs: int,
+        pairs: str = "seen",
+        min_freq: int = 0,
+        known: WeightKeys | None = None,
+    ) -> RowFeatures:
+        """The linear map for training rows with these gold outputs; `known` pairs stay in it."""
+
+    @abstractmethod
+    def name(self, column: int) -> str:
+        """What users call a column."""
+
+    @property
+    @abstractmethod
+    def n_columns(self) -> int: ...

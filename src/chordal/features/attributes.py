@@ -1,0 +1,298 @@
+"""Attributes: rows hold few of many columns, named by strings or numbered by a sparse matrix."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any, final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from chordal import _kernels
+from chordal.features._base import Floats, Input, Ints, RowFeatures, Rows, WeightKeys
+from chordal.structures import offsets_of
+
+N_SEGMENTS = 4  # of the narrow weights: the adjoint's tasks
+MAX_UNITS = 31  # of a wide row: five bits of its code
+
+
+@dataclass(frozen=True)
+class Occurrences:
+    """Which attributes each row has; `values` is None when every value is 1."""
+
+    offsets: Ints  # [n_rows + 1]
+    ids: NDArray[np.int32]
+    values: Floats | None
+
+
+@final
+class AttributeInput(Input):
+    """Sequences given as lists of dicts or of lists of strings, with CRFsuite's meaning."""
+
+    def __init__(self, vocabulary: Any | None = None) -> None:
+        self.vocabulary = _kernels.Vocabulary() if vocabulary is None else vocabulary
+
+    @property
+    def n_columns(self) -> int:
+        return len(self.vocabulary)
+
+    def name(self, column: int) -> str:
+        return str(self.vocabulary.name(column))
+
+    def read(self, X: Sequence[Any], grow: bool) -> Rows:
+        ids, values, offsets, lengths = self.vocabulary.read(X, grow)
+        return Rows(lengths, Occurrences(offsets, ids, values))
+
+    def features(
+        self,
+        rows: Rows,
+        outputs: NDArray[np.int32],
+        n_outputs: int,
+        pairs: str = "seen",
+        min_freq: int = 0,
+        known: WeightKeys | None = None,
+    ) -> RowFeatures:
+        return AttributeFeatures.fit(
+            rows.data,
+            outputs,
+            self.n_columns,
+            n_outputs,
+            pairs=pairs,
+            min_freq=min_freq,
+            known=known,
+        )
+
+    def __getstate__(self) -> tuple[NDArray[Any], NDArray[Any]]:
+        return self.vocabulary.arrays()
+
+    def __setstate__(self, state: tuple[NDArray[Any], NDArray[Any]]) -> None:
+        self.vocabulary = _kernels.Vocabulary.from_arrays(*state)
+
+
+@dataclass(frozen=True)
+class AttributeRows:
+    """Compiled rows of one shard: wide entries by row, narrow entries by segment."""
+
+    n_rows: int
+    wide_offsets: NDArray[np.uint32]
+    wide_codes: NDArray[np.uint32]
+    wide_values: Floats | None
+    cells: NDArray[np.uint32]
+    weights: NDArray[np.uint32]
+    narrow_values: Floats | None
+    segments: Ints
+    _cuts: dict[int, list[NDArray[np.uint32]]] = field(default_factory=dict)
+
+    def cuts(self, limits: Ints) -> list[NDArray[np.uint32]]:
+        """Where each row's entries cross the limits; they are sorted within a row."""
+        n = len(limits)
+        if n not in self._cuts:
+            offsets = self.wide_offsets
+            inner = []
+            for limit in limits[1:-1]:
+                below = np.zeros(len(self.wide_codes) + 1, dtype=np.uint32)
+                np.cumsum(self.wide_codes < limit, out=below[1:])
+                inner.append(offsets[:-1] + (below[offsets[1:]] - below[offsets[:-1]]))
+            self._cuts[n] = [offsets[:-1].copy(), *inner, offsets[1:].copy()]
+        return self._cuts[n]
+
+
+@final
+class AttributeFeatures(RowFeatures):
+    """Weights for (attribute, output) pairs: those seen in training, or all.
+
+    Attributes seen with many outputs are *wide*: in the compiled loops they have a row of weights
+    up to their last output, and only their pairs in the weight vector. The rest are *narrow*:
+    single pairs. Wide rows come longest first, frequent first; narrow weights come in the order
+    in which their attributes first appear, so that a pass over the data meets them in sequence.
+    """
+
+    def __init__(
+        self, n_attributes: int, n_outputs: int, offsets: Ints, outputs: NDArray[Any], counts: Ints
+    ) -> None:
+        self.n_outputs = n_outputs
+        self._pair_offsets, self._pair_outputs = offsets, outputs
+        self._unit = 4 * -(-n_outputs // (4 * MAX_UNITS))
+        n_pairs = np.diff(offsets)
+        is_wide = n_pairs >= max(3, n_outputs // 8)
+        wide = np.flatnonzero(is_wide)
+        units = outputs[offsets[wide + 1] - 1].astype(np.int64) // self._unit + 1
+        order = np.lexsort((-counts[wide], -units))
+        wide, units = wide[order], units[order]
+        starts = offsets_of(units)
+        if starts[-1] >= 2**27:
+            raise ValueError("too many weights: raise min_freq, or use pairs seen in training only")
+        self._wide = wide
+        self._wide_code = np.zeros(n_attributes, dtype=np.uint32)
+        self._wide_code[wide] = starts[:-1] << 5 | units
+        self._wide_starts = starts
+        self._wide_work = np.cumsum(counts[wide] * (units + 2))
+        self._wide_cells = self._cells_of(wide, starts)
+        self._n_wide_weights = int(n_pairs[wide].sum())
+
+        narrow = np.flatnonzero(~is_wide & (n_pairs > 0))
+        segment = np.arange(len(narrow)) % N_SEGMENTS
+        narrow = narrow[np.argsort(segment, kind="stable")]
+        self._narrow = narrow
+        sizes = n_pairs[narrow]
+        starts = offsets_of(sizes)
+        self._first_weight = np.zeros(n_attributes, dtype=np.int64)
+        self._first_weight[narrow] = starts[:-1]
+        per_segment = np.bincount(np.sort(segment), weights=sizes, minlength=N_SEGMENTS)
+        self._segment_limits = offsets_of(per_segment.astype(np.int64))
+        self.n_weights = self._n_wide_weights + int(starts[-1])
+
+    @classmethod
+    def fit(
+        cls,
+        rows: Occurrences,
+        outputs: NDArray[np.int32],
+        n_attributes: int,
+        n_outputs: int,
+        *,
+        pairs: str = "seen",
+        min_freq: int = 0,
+        known: WeightKeys | None = None,
+    ) -> AttributeFeatures:
+        """Choose the pairs: seen at least `min_freq` times, or all of attributes that frequent."""
+        offsets, seen, counts = _kernels.attribute_pairs(
+            rows.offsets, rows.ids, outputs, n_attributes, n_outputs
+        )
+        frequency = np.bincount(rows.ids, minlength=n_attributes)
+        if pairs == "all":
+            kept = (frequency >= max(min_freq, 1)).astype(np.int64) * n_outputs
+            offsets = offsets_of(kept)
+            seen = np.tile(np.arange(n_outputs, dtype=np.int32), int((kept > 0).sum()))
+        elif min_freq > 1:
+            keep = counts >= min_freq
+            attribute = np.repeat(np.arange(n_attributes), np.diff(offsets))[keep]
+            offsets = offsets_of(np.bincount(attribute, minlength=n_attributes))
+            seen = seen[keep]
+        if known is not None and pairs != "all":
+            attribute = np.repeat(np.arange(n_attributes), np.diff(offsets))
+            both = np.union1d(attribute * n_outputs + seen, known.column * n_outputs + known.output)
+            attribute, output = np.divmod(both, n_outputs)
+            offsets = offsets_of(np.bincount(attribute, minlength=n_attributes))
+            seen = output.astype(np.int32)
+        return cls(n_attributes, n_outputs, offsets, seen, frequency)
+
+    def compile(self, rows: Rows, first: int, last: int) -> AttributeRows:
+        data: Occurrences = rows.data
+        if (last - first) * self.n_outputs >= 2**32:
+            raise ValueError(
+                f"a sequence of {last - first} rows with {self.n_outputs} outputs each is too "
+                "large; split it"
+            )
+        begin, end = data.offsets[first], data.offsets[last]
+        offsets, index, values, cells, weights, narrow_values, segments = _kernels.attribute_rows(
+            data.offsets[first : last + 1] - begin,
+            data.ids[begin:end],
+            None if data.values is None else data.values[begin:end],
+            self._wide_code,
+            self._pair_offsets,
+            self._pair_outputs,
+            self._first_weight,
+            self._segment_limits,
+            self.n_outputs,
+        )
+        unit = data.values is None
+        return AttributeRows(
+            last - first,
+            offsets,
+            index,
+            None if unit else values,
+            cells,
+            weights,
+            None if unit else narrow_values,
+            segments,
+        )
+
+    def expand(self, weights: Floats) -> tuple[Floats, Floats]:
+        wide, narrow = weights[: self._n_wide_weights], weights[self._n_wide_weights :]
+        rows = np.zeros(self._wide_starts[-1] * self._unit)
+        rows[self._wide_cells] = wide
+        return rows, narrow
+
+    def map(self, rows: AttributeRows, expanded: tuple[Floats, Floats], out: Floats) -> None:
+        wide, narrow = expanded
+        _kernels.wide_map(
+            rows.wide_offsets[:-1],
+            rows.wide_offsets[1:],
+            rows.wide_codes,
+            rows.wide_values,
+            self.n_outputs,
+            self._unit,
+            wide,
+            out,
+        )
+        _kernels.narrow_map(rows.cells, rows.weights, rows.narrow_values, narrow, out)
+
+    def zeros(self) -> tuple[Floats, Floats]:
+        n_narrow = self.n_weights - self._n_wide_weights
+        return np.zeros(self._wide_starts[-1] * self._unit), np.zeros(n_narrow)
+
+    def n_blocks(self, n_jobs: int) -> int:
+        return N_SEGMENTS + n_jobs
+
+    def adjoint(
+        self,
+        rows: AttributeRows,
+        parts: Floats,
+        sums: tuple[Floats, Floats],
+        block: int,
+        n_jobs: int,
+    ) -> None:
+        wide, narrow = sums
+        if block < n_jobs:
+            cuts = rows.cuts(self._wide_limits(n_jobs))
+            _kernels.wide_adjoint(
+                cuts[block],
+                cuts[block + 1],
+                rows.wide_codes,
+                rows.wide_values,
+                self.n_outputs,
+                self._unit,
+                parts,
+                wide,
+            )
+            return
+        begin, end = rows.segments[block - n_jobs : block - n_jobs + 2]
+        values = rows.narrow_values
+        _kernels.narrow_adjoint(
+            rows.cells[begin:end],
+            rows.weights[begin:end],
+            None if values is None else values[begin:end],
+            parts,
+            narrow,
+        )
+
+    def collect(self, sums: tuple[Floats, Floats], out: Floats) -> None:
+        wide, narrow = sums
+        np.take(wide, self._wide_cells, out=out[: self._n_wide_weights])
+        out[self._n_wide_weights :] = narrow
+
+    def keys(self) -> WeightKeys:
+        attributes = np.concatenate([self._wide, self._narrow])
+        sizes = np.diff(self._pair_offsets)[attributes]
+        return WeightKeys(
+            np.repeat(attributes, sizes), self._pair_outputs[self._pairs_of(attributes)]
+        )
+
+    def _wide_limits(self, n_jobs: int) -> Ints:
+        """Codes that cut the wide rows where the work splits evenly."""
+        total = self._wide_work[-1] if len(self._wide) else 0
+        inner = np.searchsorted(self._wide_work, total * np.arange(1, n_jobs) / n_jobs)
+        return self._wide_starts[np.concatenate([[0], inner, [len(self._wide)]])] << 5
+
+    def _pairs_of(self, attributes: Ints) -> Ints:
+        """Indices of the pairs of these attributes, one after another."""
+        sizes = np.diff(self._pair_offsets)[attributes]
+        within = np.arange(sizes.sum()) - np.repeat(offsets_of(sizes)[:-1], sizes)
+        return np.repeat(self._pair_offsets[attributes], sizes) + within
+
+    def _cells_of(self, wide: Ints, starts: Ints) -> Ints:
+        """Where each wide pair lies among the expanded rows."""
+        sizes = np.diff(self._pair_offsets)[wide]
+        row = np.repeat(starts[:-1] * self._unit, sizes)
+        return row + self._pair_outputs[self._pairs_of(wide)]

@@ -1,0 +1,103 @@
+"""Dense rows: arrays of numbers, one weight for every column and output."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from chordal.features._base import Floats, Input, RowFeatures, Rows, WeightKeys
+
+
+@final
+class DenseInput(Input):
+    """Sequences given as arrays [length, n_columns] of float32 or float64."""
+
+    def __init__(self, n_columns: int) -> None:
+        self._n_columns = n_columns
+
+    @property
+    def n_columns(self) -> int:
+        return self._n_columns
+
+    def name(self, column: int) -> str:
+        return f"x{column}"
+
+    def read(self, X: Sequence[Any], grow: bool) -> Rows:
+        arrays = [self._array(x, i) for i, x in enumerate(X)]
+        lengths = np.array([len(a) for a in arrays], dtype=np.int64)
+        narrow = all(a.dtype == np.float32 for a in arrays)
+        data = np.concatenate(arrays, dtype=np.float32 if narrow else np.float64, casting="unsafe")
+        finite = np.isfinite(data).all(axis=1)
+        if not finite.all():
+            row = int(np.argmin(finite))
+            sequence = int(np.searchsorted(np.cumsum(lengths), row, side="right"))
+            position = row - int(lengths[:sequence].sum())
+            raise ValueError(f"X[{sequence}][{position}] holds NaN or infinity; clean or impute it")
+        return Rows(lengths, data)
+
+    def _array(self, x: Any, i: int) -> NDArray[Any]:
+        array = np.asarray(x)
+        if array.ndim != 2:
+            raise ValueError(
+                f"X[{i}] must be an array [length, {self.n_columns}], got {array.ndim} dimensions"
+            )
+        if array.shape[1] != self.n_columns:
+            raise ValueError(f"X[{i}] must have {self.n_columns} columns, got {array.shape[1]}")
+        if array.dtype.kind not in "fiub":
+            raise TypeError(f"X[{i}] must be numeric, got dtype {array.dtype}")
+        return array
+
+    def features(
+        self,
+        rows: Rows,
+        outputs: NDArray[np.int32],
+        n_outputs: int,
+        pairs: str = "seen",
+        min_freq: int = 0,
+        known: WeightKeys | None = None,
+    ) -> RowFeatures:
+        return DenseFeatures(self.n_columns, n_outputs)
+
+
+@final
+class DenseFeatures(RowFeatures):
+    """scores = X W and gradient = Xᵀ parts, W [n_columns, n_outputs]; float32 rows stay float32."""
+
+    def __init__(self, n_columns: int, n_outputs: int) -> None:
+        self.n_columns, self.n_outputs = n_columns, n_outputs
+        self.n_weights = n_columns * n_outputs
+
+    def compile(self, rows: Rows, first: int, last: int) -> NDArray[Any]:
+        return rows.data[first:last]
+
+    def expand(self, weights: Floats) -> Floats:
+        return weights.reshape(self.n_columns, self.n_outputs)
+
+    def map(self, rows: NDArray[Any], expanded: Floats, out: Floats) -> None:
+        wide = rows.astype(np.float64, copy=False)
+        np.matmul(wide, expanded, out=out.reshape(len(rows), self.n_outputs))
+
+    def zeros(self) -> Floats:
+        return np.zeros((self.n_columns, self.n_outputs))
+
+    def n_blocks(self, n_jobs: int) -> int:
+        # Not by n_jobs: how a matrix product is cut decides how it rounds.
+        return min(8, max(1, self.n_columns // 16))
+
+    def adjoint(
+        self, rows: NDArray[Any], parts: Floats, sums: Floats, block: int, n_jobs: int
+    ) -> None:
+        edges = np.linspace(0, self.n_columns, self.n_blocks(n_jobs) + 1).astype(int)
+        columns = slice(edges[block], edges[block + 1])
+        wide = rows[:, columns].astype(np.float64, copy=False)
+        sums[columns] += wide.T @ parts.reshape(len(rows), self.n_outputs)
+
+    def collect(self, sums: Floats, out: Floats) -> None:
+        out[:] = sums.ravel()
+
+    def keys(self) -> WeightKeys:
+        column, output = np.divmod(np.arange(self.n_weights), self.n_outputs)
+        return WeightKeys(column, output)

@@ -1,0 +1,154 @@
+"""What an inference method is: questions it answers about potentials, and what it claims."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import ClassVar, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from chordal._errors import UnsupportedError
+from chordal.potentials import Floats, Potentials
+from chordal.structures import Structure
+
+Labels = NDArray[np.int32]
+
+
+class Marginals(NamedTuple):
+    """log Z of each example, and marginals in the shape of the potentials.
+
+    Marginals of a tied table are summed over its cliques; `Potentials.untied` keeps them apart.
+    """
+
+    log_partition: Floats
+    parts: Potentials
+
+
+class Decoded(NamedTuple):
+    """The best labelling found and its score in each example."""
+
+    labels: Labels
+    score: Floats
+
+
+class Ranked(NamedTuple):
+    """The best labellings, best first.
+
+    labels : int32 [k, n_variables]
+    score : float64 [n_examples, k], −inf where there are fewer than k
+    """
+
+    labels: Labels
+    score: Floats
+
+
+@dataclass(frozen=True)
+class Spans:
+    """Events "the variables from `start` on have labels in these sets", one per span.
+
+    example, start, length : int64 [n_spans]
+        Which example, the first position in it, and how many positions.
+    allowed : uint8
+        For each position of each span, a flag per label of its variable.
+    """
+
+    example: NDArray[np.int64]
+    start: NDArray[np.int64]
+    length: NDArray[np.int64]
+    allowed: NDArray[np.uint8]
+
+
+class Inference(ABC):
+    """Answers questions about a batch of potentials; knows no model and no weights.
+
+    A final subclass lists in `answers` the methods it implements, and says by `supports` where
+    it works and by `exact_on` where its answers are exact. All claims are tested.
+    """
+
+    answers: ClassVar[frozenset[str]]
+    #: Where it is not exact, log Z is bounded from this side: "upper", "lower" or None.
+    bound: ClassVar[str | None] = None
+
+    @abstractmethod
+    def supports(self, structure: Structure) -> bool:
+        """Whether this method works on the structure at all."""
+
+    @abstractmethod
+    def exact_on(self, structure: Structure) -> bool:
+        """Whether its answers are exact there."""
+
+    def log_partition(self, potentials: Potentials) -> Floats:
+        """log Z of each example."""
+        raise self._refusal("log_partition")
+
+    def marginals(
+        self, potentials: Potentials, weight: Floats | None = None, overwrite: bool = False
+    ) -> Marginals:
+        """log Z and all marginals; with `weight`, each example's marginals times its weight.
+
+        With `overwrite`, the potentials are no longer needed and their memory may be reused.
+        """
+        raise self._refusal("marginals")
+
+    def map(self, potentials: Potentials) -> Decoded:
+        """The best labelling of each example."""
+        raise self._refusal("map")
+
+    def k_best(self, potentials: Potentials, k: int) -> Ranked:
+        """The k best labellings of each example."""
+        raise self._refusal("k_best")
+
+    def sample(self, potentials: Potentials, n: int, rng: np.random.Generator) -> Labels:
+        """n independent labellings (int32 [n, n_variables])."""
+        raise self._refusal("sample")
+
+    def entropy(self, potentials: Potentials) -> Floats:
+        """The entropy of each example's labelling, in nats."""
+        raise self._refusal("entropy")
+
+    def span_log_probability(self, potentials: Potentials, spans: Spans) -> Floats:
+        """log P of each span's event."""
+        raise self._refusal("span_log_probability")
+
+    def require(self, question: str, structure: Structure) -> None:
+        """Refuse early what would fail later."""
+        if question not in self.answers:
+            raise self._refusal(question)
+        if not self.supports(structure):
+            raise UnsupportedError(
+                f"inference {self.name!r} does not work on {type(structure).__name__} structures"
+            )
+
+    @property
+    def name(self) -> str:
+        return type(self).__module__.rpartition(".")[2]
+
+    def _refusal(self, question: str) -> UnsupportedError:
+        return UnsupportedError(
+            f"inference {self.name!r} does not answer {question!r}; it answers: "
+            + ", ".join(sorted(self.answers))
+        )
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}()"
+
+
+def most_probable_labels(parts: Potentials) -> Labels:
+    """Maximum posterior marginal decoding: the likeliest label of each variable by itself.
+
+    Ties go to the smallest label.
+    """
+    structure = parts.structure
+    counts = structure.label_counts
+    if structure.n_variables == 0:
+        return np.zeros(0, dtype=np.int32)
+    if (counts == counts[0]).all():
+        return parts.unary.reshape(-1, counts[0]).argmax(axis=1).astype(np.int32)
+    best = np.maximum.reduceat(parts.unary, structure.state_offsets[:-1])
+    is_best = parts.unary == np.repeat(best, counts)
+    first = np.flatnonzero(is_best)
+    variable = np.repeat(np.arange(len(counts)), counts)[first]
+    _, keep = np.unique(variable, return_index=True)
+    return (first[keep] - structure.state_offsets[:-1]).astype(np.int32)

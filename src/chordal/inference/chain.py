@@ -1,0 +1,135 @@
+"""Exact inference on chains by forward–backward and Viterbi, compiled."""
+
+from __future__ import annotations
+
+from typing import ClassVar, final
+
+import numpy as np
+
+from chordal import _kernels
+from chordal.inference._base import Decoded, Inference, Labels, Marginals, Ranked, Spans
+from chordal.potentials import Floats, Potentials, refuse_infeasible
+from chordal.structures import Chain, Structure
+
+
+@final
+class ChainInference(Inference):
+    """Two sweeps along each chain: linear in its length, quadratic in the labels.
+
+    Parameters
+    ----------
+    domain : {"auto", "scaled", "log"}
+        Sums run in scaled probabilities where the scores' range allows it and in log space
+        elsewhere ("auto"); "scaled" refuses the rest, "log" is the reference for both.
+
+    Examples
+    --------
+    >>> from chordal.structures import Chain
+    >>> from chordal.potentials import Potentials
+    >>> p = Potentials(Chain([3], n_labels=2), unary=[0, 1, 0, 0, 2, 0], tables=[1, 0, 0, 1])
+    >>> ChainInference().map(p)
+    Decoded(labels=array([0, 0, 0], dtype=int32), score=array([4.]))
+    """
+
+    answers: ClassVar[frozenset[str]] = frozenset(
+        {
+            "log_partition",
+            "marginals",
+            "map",
+            "k_best",
+            "sample",
+            "entropy",
+            "span_log_probability",
+        }
+    )
+
+    def __init__(self, domain: str = "auto") -> None:
+        if domain not in ("auto", "scaled", "log"):
+            raise ValueError(f"domain must be 'auto', 'scaled' or 'log', got {domain!r}")
+        self.domain = domain
+
+    def supports(self, structure: Structure) -> bool:
+        return isinstance(structure, Chain)
+
+    def exact_on(self, structure: Structure) -> bool:
+        return self.supports(structure)
+
+    def log_partition(self, potentials: Potentials) -> Floats:
+        out = np.empty(potentials.structure.n_examples)
+        _kernels.chain_log_partition(*self._arrays(potentials, "log_partition"), self.domain, out)
+        return out
+
+    def marginals(
+        self, potentials: Potentials, weight: Floats | None = None, overwrite: bool = False
+    ) -> Marginals:
+        # The kernel is done with a chain's scores before it writes that chain's marginals.
+        unary = potentials.unary if overwrite else np.empty_like(potentials.unary)
+        parts = potentials.like(unary, np.zeros_like(potentials.tables))
+        log_partition = np.empty(potentials.structure.n_examples)
+        _kernels.chain_marginals(
+            *self._arrays(potentials, "marginals"),
+            self.domain,
+            weight,
+            log_partition,
+            parts.unary,
+            parts.tables,
+        )
+        refuse_infeasible(log_partition)
+        return Marginals(log_partition, parts)
+
+    def map(self, potentials: Potentials) -> Decoded:
+        structure = potentials.structure
+        labels = np.zeros(structure.n_variables, dtype=np.int32)
+        score = np.empty(structure.n_examples)
+        _kernels.chain_best_labelling(*self._arrays(potentials, "map"), score, labels)
+        refuse_infeasible(score)
+        return Decoded(labels, score)
+
+    def k_best(self, potentials: Potentials, k: int) -> Ranked:
+        structure = potentials.structure
+        labels = np.zeros(k * structure.n_variables, dtype=np.int32)
+        score = np.empty(k * structure.n_examples)
+        _kernels.chain_k_best(*self._arrays(potentials, "k_best"), k, score, labels)
+        ranked = Ranked(labels.reshape(k, -1), score.reshape(-1, k))
+        refuse_infeasible(ranked.score[:, 0])
+        return ranked
+
+    def sample(self, potentials: Potentials, n: int, rng: np.random.Generator) -> Labels:
+        arrays = self._arrays(potentials, "sample")
+        refuse_infeasible(self.log_partition(potentials))
+        uniform = rng.random((n, potentials.structure.n_variables))
+        out = np.zeros(uniform.size, dtype=np.int32)
+        _kernels.chain_sample(*arrays, self.domain, uniform.ravel(), out)
+        return out.reshape(uniform.shape)
+
+    def entropy(self, potentials: Potentials) -> Floats:
+        arrays = self._arrays(potentials, "entropy")
+        refuse_infeasible(self.log_partition(potentials))
+        out = np.empty(potentials.structure.n_examples)
+        _kernels.chain_entropy(*arrays, self.domain, out)
+        return out
+
+    def span_log_probability(self, potentials: Potentials, spans: Spans) -> Floats:
+        arrays = self._arrays(potentials, "span_log_probability")
+        refuse_infeasible(self.log_partition(potentials))
+        out = np.empty(len(spans.example))
+        _kernels.chain_span_log_probability(
+            *arrays, self.domain, spans.example, spans.start, spans.length, spans.allowed, out
+        )
+        return out
+
+    def _arrays(self, potentials: Potentials, question: str) -> tuple[np.ndarray, ...]:
+        s = potentials.structure
+        self.require(question, s)
+        return (
+            potentials.unary,
+            s.state_offsets,
+            s.variable_offsets,
+            potentials.tables,
+            potentials.table_offsets,
+            potentials.table_of_clique,
+            s.clique_offsets,
+        )
+
+    def __repr__(self) -> str:
+        return f"ChainInference(domain={self.domain!r})"

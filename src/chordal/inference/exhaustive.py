@@ -1,0 +1,161 @@
+"""Brute force: every labelling is listed. The oracle that all other methods are tested by."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator
+from typing import ClassVar, final
+
+import numpy as np
+from scipy.special import logsumexp
+
+from chordal.inference._base import Decoded, Inference, Labels, Marginals, Ranked, Spans
+from chordal.potentials import Floats, Potentials, refuse_infeasible
+from chordal.structures import Structure
+
+
+@final
+class ExhaustiveInference(Inference):
+    """Exact on any structure with few labellings, by listing them all.
+
+    Parameters
+    ----------
+    max_labellings : int
+        Refuse examples with more labellings than this.
+
+    Examples
+    --------
+    >>> from chordal.structures import Chain
+    >>> p = Potentials(Chain([2], n_labels=2), unary=[0, 0, 0, 0], tables=[0, 0, 0, 0])
+    >>> ExhaustiveInference().entropy(p).round(4)
+    array([1.3863])
+    """
+
+    answers: ClassVar[frozenset[str]] = frozenset(
+        {
+            "log_partition",
+            "marginals",
+            "map",
+            "k_best",
+            "sample",
+            "entropy",
+            "span_log_probability",
+        }
+    )
+
+    def __init__(self, max_labellings: int = 1_000_000) -> None:
+        self.max_labellings = max_labellings
+
+    def supports(self, structure: Structure) -> bool:
+        sizes = np.log(structure.label_counts.astype(float))
+        per_example = np.add.reduceat(np.append(sizes, 0.0), structure.variable_offsets[:-1])
+        per_example[np.diff(structure.variable_offsets) == 0] = 0.0
+        return bool((per_example <= np.log(self.max_labellings) + 1e-9).all())
+
+    def exact_on(self, structure: Structure) -> bool:
+        return self.supports(structure)
+
+    def log_partition(self, potentials: Potentials) -> Floats:
+        self.require("log_partition", potentials.structure)
+        return np.array([_log_sum(scores) for _, _, scores in _listed(potentials)])
+
+    def marginals(
+        self, potentials: Potentials, weight: Floats | None = None, overwrite: bool = False
+    ) -> Marginals:
+        self.require("marginals", potentials.structure)
+        log_partition = self.log_partition(potentials)
+        refuse_infeasible(log_partition)
+        parts = potentials.zeros()
+        for example, labellings, scores in _listed(potentials):
+            probability = np.exp(scores - log_partition[example])
+            if weight is not None:
+                probability = probability * weight[example]
+            _accumulate(parts, example, labellings, probability)
+        return Marginals(log_partition, parts)
+
+    def map(self, potentials: Potentials) -> Decoded:
+        ranked = self.k_best(potentials, 1)
+        return Decoded(ranked.labels[0], ranked.score[:, 0])
+
+    def k_best(self, potentials: Potentials, k: int) -> Ranked:
+        structure = potentials.structure
+        self.require("k_best", structure)
+        labels = np.zeros((k, structure.n_variables), dtype=np.int32)
+        score = np.full((structure.n_examples, k), -np.inf)
+        for example, labellings, scores in _listed(potentials):
+            order = np.argsort(-scores, kind="stable")[:k]
+            order = order[scores[order] > -np.inf]
+            first, last = structure.variable_offsets[example : example + 2]
+            labels[: len(order), first:last] = labellings[order]
+            score[example, : len(order)] = scores[order]
+        refuse_infeasible(score[:, 0])
+        return Ranked(labels, score)
+
+    def sample(self, potentials: Potentials, n: int, rng: np.random.Generator) -> Labels:
+        self.require("sample", potentials.structure)
+        log_partition = self.log_partition(potentials)
+        refuse_infeasible(log_partition)
+        out = np.zeros((n, potentials.structure.n_variables), dtype=np.int32)
+        for example, labellings, scores in _listed(potentials):
+            probability = np.exp(scores - log_partition[example])
+            chosen = rng.choice(len(scores), size=n, p=probability / probability.sum())
+            first, last = potentials.structure.variable_offsets[example : example + 2]
+            out[:, first:last] = labellings[chosen]
+        return out
+
+    def entropy(self, potentials: Potentials) -> Floats:
+        self.require("entropy", potentials.structure)
+        log_partition = self.log_partition(potentials)
+        refuse_infeasible(log_partition)
+        out = np.zeros(len(log_partition))
+        for example, _, scores in _listed(potentials):
+            log_probability = (scores - log_partition[example])[scores > -np.inf]
+            out[example] = -(np.exp(log_probability) * log_probability).sum()
+        return out
+
+    def span_log_probability(self, potentials: Potentials, spans: Spans) -> Floats:
+        structure = potentials.structure
+        self.require("span_log_probability", structure)
+        refuse_infeasible(self.log_partition(potentials))
+        listed = {example: (y, s) for example, y, s in _listed(potentials)}
+        out, at = np.empty(len(spans.example)), 0
+        for k, example in enumerate(spans.example):
+            labellings, scores = listed[int(example)]
+            inside = np.ones(len(scores), dtype=bool)
+            for t in range(spans.start[k], spans.start[k] + spans.length[k]):
+                size = structure.label_counts[structure.variable_offsets[example] + t]
+                inside &= spans.allowed[at : at + size].astype(bool)[labellings[:, t]]
+                at += size
+            out[k] = _log_sum(scores[inside]) - _log_sum(scores)
+        return out
+
+
+def _listed(potentials: Potentials) -> Iterator[tuple[int, Labels, Floats]]:
+    """For each example: its index, all labellings (rows, in lexicographic order), their scores."""
+    s = potentials.structure
+    for example in range(s.n_examples):
+        first, last = s.variable_offsets[example : example + 2]
+        counts = s.label_counts[first:last]
+        rows = list(itertools.product(*(range(c) for c in counts)))
+        labellings = np.array(rows, dtype=np.int32).reshape(len(rows), len(counts))
+        scores = np.zeros(len(labellings))
+        for v in range(first, last):
+            scores += potentials.unary[s.state_offsets[v] + labellings[:, v - first]]
+        for clique in range(s.clique_offsets[example], s.clique_offsets[example + 1]):
+            columns = labellings[:, s.scope(clique) - first]
+            scores += potentials.table(clique)[tuple(columns.T)]
+        yield example, labellings, scores
+
+
+def _accumulate(parts: Potentials, example: int, labellings: Labels, probability: Floats) -> None:
+    s = parts.structure
+    first, last = s.variable_offsets[example : example + 2]
+    for v in range(first, last):
+        np.add.at(parts.unary, s.state_offsets[v] + labellings[:, v - first], probability)
+    for clique in range(s.clique_offsets[example], s.clique_offsets[example + 1]):
+        columns = labellings[:, s.scope(clique) - first]
+        np.add.at(parts.table(clique), tuple(columns.T), probability)
+
+
+def _log_sum(scores: Floats) -> float:
+    return float(logsumexp(scores)) if (scores > -np.inf).any() else -np.inf

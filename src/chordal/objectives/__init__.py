@@ -1,0 +1,8 @@
+"""Objectives: what training minimises. One file is one objective."""
+
+from chordal._registry import Registry
+from chordal.objectives._base import Evaluation, Objective
+
+OBJECTIVES = Registry("chordal.objectives", Objective, "objective")
+
+__all__ = ["OBJECTIVES", "Evaluation", "Objective"]

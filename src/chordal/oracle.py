@@ -1,0 +1,110 @@
+"""The oracle: all that a solver may ask about a problem."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, Protocol, TypeVar
+
+import numpy as np
+
+from chordal.inference import Inference
+from chordal.objectives import Evaluation, Objective
+from chordal.potentials import Floats as Floats
+from chordal.potentials import Potentials
+
+S = TypeVar("S")
+T = TypeVar("T")
+
+
+class Oracle(Protocol):
+    """A function of the weights that a solver minimises."""
+
+    n_weights: int
+
+    def value_grad(self, weights: Floats) -> tuple[float, Floats]:
+        """The objective and its gradient."""
+        ...
+
+
+class Mapper(Protocol):
+    """Runs tasks, in order or at once; results come back in order."""
+
+    n_jobs: int
+
+    def map(self, task: Callable[[S], T], items: Iterable[S]) -> list[T]: ...
+
+
+class ShardFeatures(Protocol):
+    """A linear map from weights to the potentials of shards, and its adjoint in blocks."""
+
+    n_weights: int
+
+    def expand(self, weights: Floats) -> Any: ...
+    def potentials(self, shard: Any, w: Any, memory: Floats | None = None) -> Potentials: ...
+    def zeros(self) -> Any: ...
+    def n_blocks(self, n_jobs: int) -> int: ...
+    def adjoint(
+        self, shard: Any, parts: Potentials, sums: Any, block: int, n_jobs: int
+    ) -> None: ...
+    def collect(self, sums: Any) -> Floats: ...
+
+
+class SummedOracle:
+    """Σ objective + (l2/2) ‖w − centre‖² over shards of a batch.
+
+    Shards are taken in waves. Within a wave, tasks first share the shards (potentials,
+    inference, parts), then the blocks of weights (adjoint); no two write to the same place, and
+    every sum runs in the order of the data. The result is therefore the same, bit for bit,
+    whatever the number of threads.
+    """
+
+    def __init__(
+        self,
+        features: ShardFeatures,
+        shards: Sequence[Any],
+        objective: Objective,
+        inference: Inference,
+        mapper: Mapper,
+        l2: float = 0.0,
+        centre: Floats | None = None,
+    ) -> None:
+        self.features, self.shards = features, shards
+        self.objective, self.inference, self.mapper = objective, inference, mapper
+        self.l2, self.centre = l2, centre
+        self.n_weights = features.n_weights
+        # Memory for the potentials of a wave, kept: fresh pages cost as much as the sums in them.
+        wave = min(len(shards), max(8, 4 * mapper.n_jobs))
+        states = max((shard.frame.structure.n_states for shard in shards), default=0)
+        self._memory = [np.empty(states) for _ in range(wave)]
+
+    def value_grad(self, weights: Floats) -> tuple[float, Floats]:
+        features, n_jobs = self.features, self.mapper.n_jobs
+        expanded, sums = features.expand(weights), features.zeros()
+        value = 0.0
+
+        def evaluate(task: tuple[Any, Floats]) -> Evaluation:
+            shard, memory = task
+            potentials = features.potentials(shard, expanded, memory)
+            return self.objective.evaluate(
+                potentials, shard.labels, self.inference, shard.weight, overwrite=True
+            )
+
+        for start in range(0, len(self.shards), len(self._memory)):
+            wave = self.shards[start : start + len(self._memory)]
+            done = self.mapper.map(evaluate, zip(wave, self._memory, strict=False))
+
+            def add(block: int, wave: Any = wave, done: list[Evaluation] = done) -> None:
+                for shard, evaluation in zip(wave, done, strict=True):
+                    features.adjoint(shard, evaluation.parts, sums, block, n_jobs)
+
+            self.mapper.map(add, range(features.n_blocks(n_jobs)))
+            for evaluation in done:  # one by one: a wave's size depends on n_jobs
+                value += float(evaluation.values.sum())
+        return self._regularised(value, features.collect(sums), weights)
+
+    def _regularised(self, value: float, grad: Floats, weights: Floats) -> tuple[float, Floats]:
+        if self.l2 > 0.0:
+            offset = weights if self.centre is None else weights - self.centre
+            value += 0.5 * self.l2 * float(np.dot(offset, offset))
+            grad += self.l2 * offset
+        return value, grad

@@ -1,0 +1,186 @@
+"""Scores on a structure, and derivatives with respect to them: the same container."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from chordal import _kernels
+from chordal._errors import InfeasibleError
+from chordal.structures import Structure, offsets_of, read_only
+
+Floats = NDArray[np.float64]
+
+
+class Potentials:
+    """Scores of labels and of clique labellings, in log space.
+
+    Parameters
+    ----------
+    structure : Structure
+    unary : float64 [n_states]
+        The score of every label of every variable, variable by variable.
+    tables : float64 [cells]
+        Score tables of cliques one after another, each in C order over its clique's variables.
+    table_of_clique : int32 [n_cliques], optional
+        Which table each clique uses; a tied table is stored once. By default one table serves
+        all cliques if there is only one clique's worth of cells, else each clique has its own.
+    table_offsets : int64 [n_tables + 1], optional
+        Where each table begins; needed only when tables are tied and differ in size.
+
+    Notes
+    -----
+    Scores may be −inf (forbidden), never NaN or +inf. As *parts*, the derivative of an objective
+    with respect to the potentials, the same arrays hold sums over the cliques of a tied table.
+
+    Examples
+    --------
+    >>> from chordal.structures import Chain
+    >>> chain = Chain([3], n_labels=2)
+    >>> p = Potentials(chain, unary=[0, 1, 0, 0, 2, 0], tables=[1, 0, 0, 1])
+    >>> p.score([1, 0, 0])
+    array([4.])
+    """
+
+    def __init__(
+        self,
+        structure: Structure,
+        unary: ArrayLike,
+        tables: ArrayLike,
+        table_of_clique: ArrayLike | None = None,
+        table_offsets: ArrayLike | None = None,
+    ) -> None:
+        self.structure = structure
+        self.unary = _flat(unary, "unary", structure.n_states)
+        self.tables = _flat(tables, "tables", None)
+        sizes = structure.table_sizes
+        n_cliques = structure.n_cliques
+        if table_of_clique is None:
+            tied = n_cliques > 0 and len(self.tables) == sizes[0]
+            table_of_clique = np.zeros(n_cliques) if tied else np.arange(n_cliques)
+        index = np.ascontiguousarray(table_of_clique, dtype=np.int32)
+        if index.shape != (n_cliques,):
+            raise ValueError(
+                f"table_of_clique must have one entry per clique ({n_cliques}), "
+                f"got shape {index.shape}"
+            )
+        if table_offsets is None:
+            of_table = np.zeros(int(index.max()) + 1 if n_cliques else 0, dtype=np.int64)
+            of_table[index] = sizes
+            table_offsets = offsets_of(of_table)
+        offsets = np.ascontiguousarray(table_offsets, dtype=np.int64)
+        _check_tables(index, offsets, sizes, len(self.tables))
+        self.table_of_clique = read_only(index)
+        self.table_offsets = read_only(offsets)
+
+    def like(self, unary: Floats, tables: Floats) -> Potentials:
+        """The same structure and tying with other numbers; shapes are trusted."""
+        other = object.__new__(Potentials)
+        other.structure = self.structure
+        other.unary, other.tables = unary, tables
+        other.table_of_clique, other.table_offsets = self.table_of_clique, self.table_offsets
+        return other
+
+    def zeros(self) -> Potentials:
+        """The same container, filled with zeros."""
+        return self.like(np.zeros_like(self.unary), np.zeros_like(self.tables))
+
+    def untied(self) -> Potentials:
+        """An equal model in which every clique has a table of its own."""
+        starts = self.table_offsets[self.table_of_clique]
+        sizes = self.structure.table_sizes
+        cells = np.repeat(starts - offsets_of(sizes)[:-1], sizes) + np.arange(sizes.sum())
+        return Potentials(
+            self.structure, self.unary, self.tables[cells], np.arange(len(sizes)), offsets_of(sizes)
+        )
+
+    def table(self, clique: int) -> Floats:
+        """The table of one clique, an axis for each of its variables."""
+        start = self.table_offsets[self.table_of_clique[clique]]
+        shape = self.structure.label_counts[self.structure.scope(clique)]
+        return self.tables[start : start + np.prod(shape)].reshape(shape)
+
+    def score(self, labels: ArrayLike) -> Floats:
+        """The score of one labelling of each example (float64 [n_examples])."""
+        out = np.empty(self.structure.n_examples)
+        _kernels.labelling_score(*self._labelled(labels), self.unary, self.tables, out)
+        return out
+
+    def add_indicators(
+        self, labels: ArrayLike, scale: float = 1.0, weight: Floats | None = None
+    ) -> None:
+        """Add `scale` times each example's weight where the labelling is, in place."""
+        _kernels.labelling_add_indicators(
+            *self._labelled(labels), weight, float(scale), self.unary, self.tables
+        )
+
+    def check(self) -> Potentials:
+        """Refuse NaN and +inf; returns self."""
+        for name, scores in (("unary", self.unary), ("tables", self.tables)):
+            if not (scores < np.inf).all():
+                where = int(np.flatnonzero(~(scores < np.inf))[0])
+                raise ValueError(
+                    f"potentials must be finite or -inf, got {scores[where]} in {name}[{where}]"
+                )
+        return self
+
+    def _labelled(self, labels: ArrayLike) -> tuple[NDArray[Any], ...]:
+        s = self.structure
+        labels = np.ascontiguousarray(labels, dtype=np.int32)
+        if labels.shape != (s.n_variables,):
+            raise ValueError(
+                f"labels must have one entry per variable ({s.n_variables}), got {labels.shape}"
+            )
+        if len(labels) and (labels.min() < 0 or (labels >= s.label_counts).any()):
+            raise ValueError("labels must be between 0 and the variable's label count - 1")
+        return (
+            s.state_offsets,
+            s.variable_offsets,
+            s.clique_offsets,
+            s.scope_offsets,
+            s.scopes,
+            self.table_offsets,
+            self.table_of_clique,
+            labels,
+        )
+
+
+def refuse_infeasible(log_partition: Floats) -> None:
+    """Raise if some example has no labelling with a finite score."""
+    if len(log_partition) and log_partition.min() == -np.inf:
+        example = int(np.argmin(log_partition))
+        raise InfeasibleError(
+            f"no labelling of example {example} is allowed: its scores of -inf (forbidden labels "
+            "or transitions) exclude every one; allow more"
+        )
+
+
+def _flat(values: ArrayLike, name: str, size: int | None) -> Floats:
+    array = np.ascontiguousarray(values, dtype=np.float64)
+    if array.ndim != 1:
+        array = array.ravel()
+    if size is not None and len(array) != size:
+        raise ValueError(f"{name} must have {size} scores, got {len(array)}")
+    return array
+
+
+def _check_tables(
+    index: NDArray[Any], offsets: NDArray[Any], sizes: NDArray[Any], n_cells: int
+) -> None:
+    if len(offsets) == 0 or offsets[0] != 0 or offsets[-1] != n_cells:
+        raise ValueError(
+            f"tables must have {offsets[-1] if len(offsets) else 0} cells for this structure, "
+            f"got {n_cells}"
+        )
+    if len(index) == 0:
+        return
+    if index.min() < 0 or index.max() >= len(offsets) - 1:
+        raise ValueError(f"table_of_clique must be between 0 and {len(offsets) - 2}")
+    wrong = np.flatnonzero(np.diff(offsets)[index] != sizes)
+    if len(wrong):
+        raise ValueError(
+            f"the table of clique {wrong[0]} must have {sizes[wrong[0]]} cells, "
+            f"got {np.diff(offsets)[index[wrong[0]]]}"
+        )

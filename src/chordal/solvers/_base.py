@@ -1,0 +1,155 @@
+"""What a solver is: it minimises an oracle and says how that went."""
+
+from __future__ import annotations
+
+import time
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import ClassVar, NamedTuple
+
+import numpy as np
+
+from chordal._status import Status
+from chordal.oracle import Floats, Oracle
+
+
+class Iteration(NamedTuple):
+    """The state after one iteration; `weights` must not be written to."""
+
+    iteration: int
+    value: float
+    gradient_norm: float
+    n_evaluations: int
+    elapsed: float
+    weights: Floats
+
+
+#: Called after each iteration; returning True stops the solver.
+Callback = Callable[[Iteration], "bool | None"]
+
+
+@dataclass
+class Solution:
+    """The weights found, how good they are, and how the run went."""
+
+    weights: Floats
+    value: float
+    gradient_norm: float
+    status: Status
+    n_iter: int
+    n_evaluations: int
+    elapsed: float
+    history: list[float] = field(default_factory=list)  # the value after each iteration
+
+
+class Solver(ABC):
+    """Minimises value(w) + l1 ‖w‖₁; sees nothing but an oracle.
+
+    Parameters
+    ----------
+    max_iter : int
+        Most iterations.
+    tol : float
+        Converged when the value fell by less than this, relatively, over the last ten
+        iterations, or when ‖gradient‖ < tol · max(1, ‖w‖).
+    l1 : float
+        Weight of ‖w‖₁; only solvers with `handles_l1` take one above zero.
+    """
+
+    handles_l1: ClassVar[bool] = False
+    window: ClassVar[int] = 10
+
+    def __init__(self, max_iter: int = 1000, tol: float = 1e-5, l1: float = 0.0) -> None:
+        if l1 > 0.0 and not self.handles_l1:
+            raise ValueError(f"solver {self.name!r} does not take l1 > 0; 'owlqn' does")
+        self.max_iter, self.tol, self.l1 = max_iter, tol, l1
+
+    @abstractmethod
+    def _run(self, run: Run) -> Status:
+        """Iterate until a status is reached, keeping `run` up to date."""
+
+    def minimize(self, oracle: Oracle, start: Floats, callback: Callback | None = None) -> Solution:
+        """Minimise from `start`. Ctrl-C ends the run with the best weights so far."""
+        run = Run(oracle, np.array(start, dtype=np.float64), callback, self)
+        try:
+            run.evaluate_start()
+            status = self._run(run)
+        except KeyboardInterrupt:
+            status = Status.INTERRUPTED
+        return Solution(
+            run.weights,
+            run.value,
+            run.gradient_norm,
+            status,
+            run.n_iter,
+            run.n_evaluations,
+            run.elapsed,
+            run.history,
+        )
+
+    @property
+    def name(self) -> str:
+        return type(self).__module__.rpartition(".")[2]
+
+
+class Run:
+    """One run of a solver: the current iterate, the counters and the stopping rules."""
+
+    def __init__(
+        self, oracle: Oracle, start: Floats, callback: Callback | None, solver: Solver
+    ) -> None:
+        self.oracle, self.callback, self.solver = oracle, callback, solver
+        self.weights = start
+        self.value = self.gradient_norm = float("inf")
+        self.gradient: Floats = np.zeros_like(start)  # of the smooth part
+        self.n_iter = self.n_evaluations = 0
+        self.history: list[float] = []
+        self._started = time.perf_counter()
+
+    @property
+    def elapsed(self) -> float:
+        return time.perf_counter() - self._started
+
+    def evaluate(self, weights: Floats) -> tuple[float, Floats]:
+        """Value, with the l1 term, and gradient of the smooth part."""
+        self.n_evaluations += 1
+        value, gradient = self.oracle.value_grad(weights)
+        if self.solver.l1 > 0.0:
+            value += self.solver.l1 * float(np.abs(weights).sum())
+        return value, gradient
+
+    def evaluate_start(self) -> None:
+        self.value, self.gradient = self.evaluate(self.weights)
+        self.gradient_norm = float(np.linalg.norm(self.gradient))
+        if not np.isfinite(self.value) or not np.isfinite(self.gradient_norm):
+            raise ValueError(
+                f"the objective is {self.value} at the starting weights; "
+                "the features are too large: scale them"
+            )
+
+    def accept(
+        self, weights: Floats, value: float, gradient: Floats, gradient_norm: float
+    ) -> Status | None:
+        """Move to a new iterate; returns a status when the run should end."""
+        self.weights, self.value = weights, value
+        self.gradient, self.gradient_norm = gradient, gradient_norm
+        self.n_iter += 1
+        self.history.append(value)
+        if self.callback is not None and self.callback(
+            Iteration(self.n_iter, value, gradient_norm, self.n_evaluations, self.elapsed, weights)
+        ):
+            return Status.STOPPED
+        if self.converged():
+            return Status.CONVERGED
+        return Status.MAX_ITERATIONS if self.n_iter >= self.solver.max_iter else None
+
+    def converged(self) -> bool:
+        """Whether the gradient is small, or the value has all but stopped falling."""
+        tol = self.solver.tol
+        if self.gradient_norm < tol * max(1.0, float(np.linalg.norm(self.weights))):
+            return True
+        window = self.solver.window
+        if len(self.history) <= window:
+            return False
+        return self.history[-1 - window] - self.value < tol * abs(self.value)

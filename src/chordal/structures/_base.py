@@ -1,0 +1,107 @@
+"""The structure of a batch: which variables there are and which depend on each other."""
+
+from __future__ import annotations
+
+from abc import ABC
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+Ints = NDArray[np.int64]
+
+
+def offsets_of(counts: ArrayLike) -> Ints:
+    """Where each of consecutive blocks begins, and where the last one ends.
+
+    >>> offsets_of([2, 0, 3])
+    array([0, 2, 2, 5])
+    """
+    counts = np.asarray(counts, dtype=np.int64)
+    offsets = np.zeros(len(counts) + 1, dtype=np.int64)
+    np.cumsum(counts, out=offsets[1:])
+    return offsets
+
+
+def read_only(array: NDArray[Any]) -> NDArray[Any]:
+    """A view that cannot be written through."""
+    view = array.view()
+    view.flags.writeable = False
+    return view
+
+
+class Structure(ABC):
+    """Variables and cliques of a batch of examples, as flat read-only arrays.
+
+    A subclass compiles what users have (sequences, images, graphs) into these arrays.
+
+    Attributes
+    ----------
+    label_counts : int64 [n_variables]
+        How many labels each variable has.
+    state_offsets : int64 [n_variables + 1]
+        Where the states (variable, label) of each variable begin.
+    variable_offsets, clique_offsets : int64 [n_examples + 1]
+        Where the variables and cliques of each example begin.
+    scopes : int64 [sum of clique orders]
+        The variables of each clique, one clique after another.
+    scope_offsets : int64 [n_cliques + 1]
+        Where the scope of each clique begins.
+    """
+
+    def __init__(
+        self,
+        label_counts: ArrayLike,
+        variable_offsets: Ints,
+        scopes: Ints,
+        scope_offsets: Ints,
+        clique_offsets: Ints,
+    ) -> None:
+        counts = np.ascontiguousarray(label_counts, dtype=np.int64)
+        if counts.ndim != 1 or (len(counts) and counts.min() < 1):
+            raise ValueError("label_counts must be a 1-d array of counts of at least 1")
+        if len(counts) != variable_offsets[-1]:
+            raise ValueError(
+                f"label_counts must have one entry per variable ({variable_offsets[-1]}), "
+                f"got {len(counts)}"
+            )
+        self.label_counts = read_only(counts)
+        self.state_offsets = read_only(offsets_of(counts))
+        self.variable_offsets = read_only(variable_offsets)
+        self.scopes = read_only(scopes)
+        self.scope_offsets = read_only(scope_offsets)
+        self.clique_offsets = read_only(clique_offsets)
+
+    @property
+    def n_examples(self) -> int:
+        return len(self.variable_offsets) - 1
+
+    @property
+    def n_variables(self) -> int:
+        return len(self.label_counts)
+
+    @property
+    def n_states(self) -> int:
+        return int(self.state_offsets[-1])
+
+    @property
+    def n_cliques(self) -> int:
+        return len(self.scope_offsets) - 1
+
+    @cached_property
+    def table_sizes(self) -> Ints:
+        """How many cells the table of each clique has (int64 [n_cliques])."""
+        if self.n_cliques == 0:
+            return np.zeros(0, dtype=np.int64)
+        return np.multiply.reduceat(self.label_counts[self.scopes], self.scope_offsets[:-1])
+
+    def scope(self, clique: int) -> Ints:
+        """The variables of one clique."""
+        return self.scopes[self.scope_offsets[clique] : self.scope_offsets[clique + 1]]
+
+    def __repr__(self) -> str:
+        return (
+            f"{type(self).__name__}({self.n_examples} examples, {self.n_variables} variables, "
+            f"{self.n_cliques} cliques)"
+        )

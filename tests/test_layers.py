@@ -1,0 +1,298 @@
+"""The order of imports: a module imports only from lines above its own.
+
+Every import statement in ``src/chordal`` counts, also one inside a function or under
+``if TYPE_CHECKING:``. The sources are read, never run.
+"""
+
+import ast
+import graphlib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+SOURCE = Path(__file__).parents[1] / "src" / "chordal"
+
+# Units joined by | do not import each other. `chordal` is the package's __init__, the public API.
+LAYERS = """
+ _kernels
+ _errors  _registry  _validate  _status
+ structures
+ potentials
+ features | inference | costs | metrics | datasets
+ objectives
+ testing
+ oracle
+ execution | solvers
+ estimators
+ formats | model_file | plots | explore | torch | compat
+ chordal
+ experiments
+ cli
+ __main__
+"""
+LINES = [line.replace("|", " ").split() for line in LAYERS.strip().splitlines()]
+RANK = {unit: rank for rank, line in enumerate(LINES) for unit in line}
+PARALLEL = {rank for rank, line in enumerate(LAYERS.strip().splitlines()) if "|" in line}
+
+# What the order alone would allow, and the design does not: (unit, what it never imports).
+NEVER = [
+    ("objectives", "features"),
+    ("solvers", "structures"),
+    ("solvers", "potentials"),
+    ("solvers", "features"),
+    ("solvers", "inference"),
+    ("solvers", "objectives"),
+]
+
+# An optional package and the one unit or module that may import it.
+OPTIONAL = {
+    "dask": "chordal.execution.dask",
+    "distributed": "chordal.execution.dask",
+    "torch": "chordal.torch",
+    "matplotlib": "chordal.plots",
+    "networkx": "chordal.compat",
+}
+
+
+class Import(NamedTuple):
+    module: str  # the importer
+    line: int
+    target: str  # dotted name of the imported module
+    when: str  # "load", "typing" (under TYPE_CHECKING) or "call" (inside a function)
+
+    def __str__(self):
+        return f"{self.module} (line {self.line}) imports {self.target}"
+
+
+def read_tree(source: Path) -> tuple[set[str], list[Import]]:
+    """Names of all modules in the folder ``source``, and their imports."""
+    files = {}
+    for path in sorted(source.rglob("*.py")):
+        parts = path.relative_to(source.parent).with_suffix("").parts
+        files[".".join(parts[:-1] if parts[-1] == "__init__" else parts)] = path
+    modules = set(files) | {f"chordal.{unit}" for unit in RANK}  # _kernels has no source
+    imports = []
+    for module, path in files.items():
+        package = module if path.name == "__init__.py" else module.rpartition(".")[0]
+        for node, when in walk(ast.parse(path.read_text(encoding="utf-8")), "load"):
+            for target in targets(node, package, modules):
+                imports.append(Import(module, node.lineno, target, when))
+    return set(files), imports
+
+
+def walk(node: ast.AST, when: str) -> Iterator[tuple[ast.AST, str]]:
+    for field, value in ast.iter_fields(node):
+        inner = when
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda):
+            inner = "call"
+        elif when == "load" and field == "body" and is_type_checking(node):
+            inner = "typing"
+        for child in value if isinstance(value, list) else [value]:
+            if isinstance(child, ast.AST):
+                yield child, inner
+                yield from walk(child, inner)
+
+
+def is_type_checking(node: ast.AST) -> bool:
+    return isinstance(node, ast.If) and ast.unparse(node.test).endswith("TYPE_CHECKING")
+
+
+def targets(node: ast.AST, package: str, modules: set[str]) -> Iterator[str]:
+    """The modules that an import statement, or ``import_module("literal")``, names."""
+    if isinstance(node, ast.Import):
+        yield from (alias.name for alias in node.names)
+    elif isinstance(node, ast.ImportFrom):
+        origin = package.split(".")[: package.count(".") + 2 - node.level] if node.level else []
+        base = ".".join([*origin, *([node.module] if node.module else [])])
+        for alias in node.names:
+            name = f"{base}.{alias.name}"
+            yield name if name in modules else base
+    elif isinstance(node, ast.Call):
+        function, arguments = ast.unparse(node.func), [*node.args, None]
+        if function.endswith("import_module") and isinstance(arguments[0], ast.Constant):
+            yield str(arguments[0].value)
+
+
+def unit_of(module: str) -> str | None:
+    """The name that stands in LAYERS, or None for a module from outside."""
+    top, *rest = module.split(".")
+    if top != "chordal":
+        return None
+    return rest[0] if rest else "chordal"
+
+
+def unlisted(modules, imports):
+    units = {unit_of(module) for module in modules} - set(RANK)
+    for unit in sorted(units):
+        yield f"chordal.{unit} is on no line of LAYERS: add it there, where its imports allow"
+
+
+def against_the_order(modules, imports):
+    for item in imports:
+        unit, target = unit_of(item.module), unit_of(item.target)
+        if target is None or target == unit or unit not in RANK:
+            continue
+        if target not in RANK:
+            yield f"{item}, which is on no line of LAYERS"
+        elif RANK[target] > RANK[unit]:
+            yield f"{item}, which is on a line below its own"
+        elif RANK[target] == RANK[unit] and RANK[unit] in PARALLEL:
+            yield f"{item}, which is beside it on its line"
+        elif (unit, target) in NEVER:
+            yield f"{item}, and {unit} never sees {target}"
+        elif target == "testing":
+            yield f"{item}, which is for tests alone"
+
+
+def concrete_methods_in_objectives(modules, imports):
+    """Objectives see the inference protocol (chordal.inference, or a module with _), no method."""
+    for item in imports:
+        package, _, name = item.target.rpartition(".")
+        concrete = package == "chordal.inference" and not name.startswith("_")
+        if concrete and unit_of(item.module) == "objectives":
+            yield f"{item}: an objective never sees a concrete inference method"
+
+
+def private_names_in_experiments(modules, imports):
+    for item in imports:
+        ours = unit_of(item.target) not in (None, "experiments")
+        private = any(part.startswith("_") for part in item.target.split("."))
+        if unit_of(item.module) == "experiments" and ours and private:
+            yield f"{item}: experiments use the public API only"
+
+
+def cycles(modules, imports):
+    graph = {module: [] for module in sorted(modules)}
+    for item in sorted(imports):
+        if item.when != "call" and item.target in modules and item.target != item.module:
+            graph[item.module].append(item.target)
+    try:
+        graphlib.TopologicalSorter(graph).prepare()
+    except graphlib.CycleError as error:
+        cycle = error.args[1][:0:-1]  # each imports the next, the last imports the first
+        start = cycle.index(min(cycle))
+        yield "import cycle: " + " → ".join([*cycle[start:], *cycle[:start], cycle[start]])
+
+
+def optional_packages_away_from_home(modules, imports):
+    for item in imports:
+        home = OPTIONAL.get(item.target.split(".")[0])
+        if home and item.module != home and not item.module.startswith(home + "."):
+            yield f"{item}, an optional package that only {home} may import"
+
+
+def optional_packages_loaded_by_the_public_api(modules, imports):
+    """``import chordal`` loads no optional package, not even by way of that package's home."""
+    loaded, waiting = set(), ["chordal"]
+    while waiting:
+        module = waiting.pop()
+        if module in modules and module not in loaded:
+            loaded.add(module)
+            waiting.append(module.rpartition(".")[0])
+            waiting += [i.target for i in imports if i.module == module and i.when == "load"]
+    for item in imports:
+        optional = item.target.split(".")[0] in OPTIONAL
+        if optional and item.when == "load" and item.module in loaded:
+            yield f"{item} as soon as chordal is imported"
+
+
+RULES = [
+    unlisted,
+    against_the_order,
+    concrete_methods_in_objectives,
+    private_names_in_experiments,
+    cycles,
+    optional_packages_away_from_home,
+    optional_packages_loaded_by_the_public_api,
+]
+
+
+@pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.__name__)
+def test_the_library(rule):
+    modules, imports = read_tree(SOURCE)
+    assert {"chordal", "chordal._registry"} <= modules
+    problems = list(rule(modules, imports))
+    assert not problems, "\n" + "\n".join(problems)
+
+
+GOOD = {
+    "__init__": "from .estimators import ChainCRF\nfrom chordal import structures\n",
+    "_errors": "import numpy\n",
+    "_validate": "from ._errors import InvalidError\n",
+    "structures/__init__": "from .chain import Chain\nfrom .._validate import check\n",
+    "structures/chain": "from .. import _kernels\nfrom . import _base\n",
+    "structures/_base": "",
+    "inference/__init__": "from chordal._registry import Registry\nfrom ._base import Inference\n",
+    "inference/_base": "from chordal import structures\n",
+    "inference/chain": "from ._base import Inference\nimport chordal._kernels\n",
+    "objectives/likelihood": "from chordal.inference import Inference\n",
+    "estimators": "def fit():\n    from chordal.execution.dask import run\n",
+    "execution/dask": "import dask\n",
+    "plots": "from typing import TYPE_CHECKING\n"
+    "if TYPE_CHECKING:\n    import matplotlib\n"
+    "def show():\n    import matplotlib.pyplot\n",
+    "torch/__init__": "import torch\nfrom chordal.objectives import likelihood\n",
+    "experiments/digits": "from chordal import ChainCRF, datasets\nfrom . import tables\n",
+    "experiments/tables": "import chordal\n",
+    "testing/contracts": "from chordal import inference, objectives\n",
+    "__main__": "from chordal.cli import main\n",
+}
+
+BAD = [
+    ("gibberish", "", "chordal.gibberish is on no line of LAYERS"),
+    ("gibberish/part", "", "chordal.gibberish is on no line of LAYERS"),
+    ("potentials", "\nfrom chordal.inference import chain", "chordal.potentials (line 2) imports"),
+    ("potentials", "from .objectives import Loss", "on a line below its own"),
+    ("potentials", "import chordal", "on a line below its own"),
+    ("potentials", "import chordal.nowhere", "which is on no line of LAYERS"),
+    ("potentials", "from chordal import ChainCRF", "on a line below its own"),
+    ("potentials", "def f():\n  import chordal.oracle", "on a line below its own"),
+    ("potentials", "class A:\n  from . import oracle", "on a line below its own"),
+    ("potentials", "try:\n  from . import oracle\nexcept E: pass", "on a line below its own"),
+    ("potentials", "import_module('chordal.oracle')", "on a line below its own"),
+    ("inference/_base", "from ..objectives.likelihood import f", "on a line below its own"),
+    ("inference/_base", "from chordal import features", "beside it on its line"),
+    ("inference/_base", "if TYPE_CHECKING:\n  from ..costs import C", "beside it on its line"),
+    ("solvers/lbfgs", "from ..objectives import likelihood", "solvers never sees objectives"),
+    ("objectives/hinge", "from chordal.features import F", "objectives never sees features"),
+    ("objectives/hinge", "from ..inference import chain", "a concrete inference method"),
+    ("estimators", "from .testing import contracts", "for tests alone"),
+    ("experiments/digits", "from chordal._errors import E", "public API only"),
+    ("experiments/digits", "from chordal.inference import _base", "public API only"),
+    (
+        "structures/_base",
+        "from . import Chain",
+        "cycle: chordal.structures → chordal.structures.chain",
+    ),
+    ("structures/_base", "if TYPE_CHECKING:\n  from .chain import Chain", "import cycle"),
+    ("estimators", "def f():\n  import dask.distributed", "only chordal.execution.dask may"),
+    ("execution/threads", "from distributed import Client", "only chordal.execution.dask may"),
+    ("estimators", "from matplotlib import pyplot", "only chordal.plots may import"),
+    ("estimators", "import torch", "only chordal.torch may import"),
+    ("estimators", "from chordal.execution import dask", "as soon as chordal is imported"),
+]
+
+
+def broken_rules(tmp_path, files):
+    for name, text in files.items():
+        path = tmp_path / "chordal" / f"{name}.py"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+    tree = read_tree(tmp_path / "chordal")
+    return [problem for rule in RULES for problem in rule(*tree)]
+
+
+def test_a_tree_in_order_passes(tmp_path):
+    assert broken_rules(tmp_path, GOOD) == []
+
+
+@pytest.mark.parametrize(("name", "text", "message"), BAD)
+def test_a_breach_is_caught(tmp_path, name, text, message):
+    assert any(message in problem for problem in broken_rules(tmp_path, GOOD | {name: text}))
+
+
+def test_a_cycle_through_a_function_is_none(tmp_path):
+    late = {"structures/_base": "def f():\n  from .chain import Chain\n"}
+    assert broken_rules(tmp_path, GOOD | late) == []
