@@ -46,6 +46,76 @@ CHORDAL_INLINE void prefetch_row(const WideEntries& x, std::size_t t, const doub
     }
 }
 
+// Up to kSmall units of four doubles are kept in registers; a switch that falls through adds as
+// many of them as a row has, without a loop.
+constexpr std::size_t kSmall = 8;
+constexpr std::size_t kPacks = 4 / kLanes;  // of a unit
+
+#define CHORDAL_FOR_UNITS(count, visit) \
+    switch (count) {                    \
+        case 8: visit(7); [[fallthrough]]; \
+        case 7: visit(6); [[fallthrough]]; \
+        case 6: visit(5); [[fallthrough]]; \
+        case 5: visit(4); [[fallthrough]]; \
+        case 4: visit(3); [[fallthrough]]; \
+        case 3: visit(2); [[fallthrough]]; \
+        case 2: visit(1); [[fallthrough]]; \
+        case 1: visit(0); [[fallthrough]]; \
+        default: break;                 \
+    }
+
+template <bool Valued>
+void small_map(const WideEntries& x, const double* weights, double* out) {
+    const std::size_t n = x.outputs;
+    Scratch row(kSmall * 4);
+    for (std::size_t t = 0; t < x.rows; ++t) {
+        prefetch_row(x, t + kAhead, weights);
+        Pack sum[kSmall * kPacks];
+        CHORDAL_UNROLL
+        for (std::size_t k = 0; k < kSmall * kPacks; ++k) sum[k] = broadcast(0.0);
+        for (auto e = x.begin[t]; e < x.end[t]; ++e) {
+            const double* w = weights + (x.code[e] >> 5) * std::size_t{4};
+            const Pack scale = broadcast(Valued ? x.value[e] : 1.0);
+            auto add = [&](std::size_t unit) {
+                CHORDAL_UNROLL
+                for (std::size_t k = unit * kPacks; k < (unit + 1) * kPacks; ++k)
+                    sum[k] = Valued ? scale * load(w + k * kLanes) + sum[k]
+                                    : sum[k] + load(w + k * kLanes);
+            };
+            CHORDAL_FOR_UNITS(x.code[e] & 31, add)
+        }
+        CHORDAL_UNROLL
+        for (std::size_t k = 0; k < kSmall * kPacks; ++k) store(&row[k * kLanes], sum[k]);
+        std::memcpy(out + t * n, row.data(), n * sizeof(double));
+    }
+}
+
+template <bool Valued>
+void small_adjoint(const WideEntries& x, const double* parts, double* out) {
+    const std::size_t n = x.outputs;
+    Scratch row(kSmall * 4);
+    std::memset(row.data(), 0, kSmall * 4 * sizeof(double));
+    for (std::size_t t = 0; t < x.rows; ++t) {
+        prefetch_row(x, t + kAhead, out);
+        std::memcpy(row.data(), parts + t * n, n * sizeof(double));
+        Pack p[kSmall * kPacks];
+        CHORDAL_UNROLL
+        for (std::size_t k = 0; k < kSmall * kPacks; ++k) p[k] = load(&row[k * kLanes]);
+        for (auto e = x.begin[t]; e < x.end[t]; ++e) {
+            double* g = out + (x.code[e] >> 5) * std::size_t{4};
+            const Pack scale = broadcast(Valued ? x.value[e] : 1.0);
+            auto add = [&](std::size_t unit) {
+                CHORDAL_UNROLL
+                for (std::size_t k = unit * kPacks; k < (unit + 1) * kPacks; ++k) {
+                    const Pack old = load(g + k * kLanes);
+                    store(g + k * kLanes, Valued ? scale * p[k] + old : old + p[k]);
+                }
+            };
+            CHORDAL_FOR_UNITS(x.code[e] & 31, add)
+        }
+    }
+}
+
 // to += a * from, n a multiple of the unit
 CHORDAL_INLINE void add_scaled(double a, const double* from, double* to, std::size_t n) {
     const Pack scale = broadcast(a);
@@ -53,54 +123,33 @@ CHORDAL_INLINE void add_scaled(double a, const double* from, double* to, std::si
         store(to + k, scale * load(from + k) + load(to + k));
 }
 
-CHORDAL_INLINE void add(const double* from, double* to, std::size_t n) {
-    for (std::size_t k = 0; k < n; k += kLanes) store(to + k, load(from + k) + load(to + k));
-}
-
 void wide_map(const WideEntries& x, const double* weights, double* out) {
-    const std::size_t n = x.outputs;
-    Scratch sum((n + x.unit - 1) / x.unit * x.unit);
+    const std::size_t n = x.outputs, width = (n + x.unit - 1) / x.unit * x.unit;
+    if (width <= kSmall * 4)
+        return x.value ? small_map<true>(x, weights, out) : small_map<false>(x, weights, out);
+    Scratch sum(width);
     double* s = sum.data();
     for (std::size_t t = 0; t < x.rows; ++t) {
         prefetch_row(x, t + kAhead, weights);
-        std::memset(s, 0, n * sizeof(double));
-        auto e = x.begin[t];
-        const auto end = x.end[t];
-        if (x.value) {
-            for (; e < end; ++e) add_scaled(x.value[e], weights + x.offset(e), s, x.size(e));
-        } else {
-            for (; e + 4 <= end; e += 4) {  // four at a time: one pass over s instead of four
-                const double* w[4];
-                std::size_t size = x.size(e + 3), k = 0;
-                for (std::uint32_t i = 0; i < 4; ++i) w[i] = weights + x.offset(e + i);
-                for (; k < size; k += kLanes)
-                    store(s + k, load(s + k) + ((load(w[0] + k) + load(w[1] + k)) +
-                                                (load(w[2] + k) + load(w[3] + k))));
-                if (x.size(e) == size) continue;
-                for (std::uint32_t i = 0; i < 3; ++i)  // what is longer than the shortest
-                    for (std::size_t j = k; j < x.size(e + i); j += kLanes)
-                        store(s + j, load(s + j) + load(w[i] + j));
-            }
-            for (; e < end; ++e) add(weights + x.offset(e), s, x.size(e));
-        }
+        std::memset(s, 0, width * sizeof(double));
+        for (auto e = x.begin[t]; e < x.end[t]; ++e)
+            add_scaled(x.value ? x.value[e] : 1.0, weights + x.offset(e), s, x.size(e));
         std::memcpy(out + t * n, s, n * sizeof(double));
     }
 }
 
 void wide_adjoint(const WideEntries& x, const double* parts, double* out) {
-    const std::size_t n = x.outputs;
-    Scratch row((n + x.unit - 1) / x.unit * x.unit);
+    const std::size_t n = x.outputs, width = (n + x.unit - 1) / x.unit * x.unit;
+    if (width <= kSmall * 4)
+        return x.value ? small_adjoint<true>(x, parts, out) : small_adjoint<false>(x, parts, out);
+    Scratch row(width);
     double* p = row.data();
-    for (std::size_t k = n; k < (n + x.unit - 1) / x.unit * x.unit; ++k) p[k] = 0.0;
+    std::memset(p, 0, width * sizeof(double));
     for (std::size_t t = 0; t < x.rows; ++t) {
         prefetch_row(x, t + kAhead, out);
         std::memcpy(p, parts + t * n, n * sizeof(double));
-        for (auto e = x.begin[t]; e < x.end[t]; ++e) {
-            if (x.value)
-                add_scaled(x.value[e], p, out + x.offset(e), x.size(e));
-            else
-                add(p, out + x.offset(e), x.size(e));
-        }
+        for (auto e = x.begin[t]; e < x.end[t]; ++e)
+            add_scaled(x.value ? x.value[e] : 1.0, p, out + x.offset(e), x.size(e));
     }
 }
 
@@ -127,6 +176,21 @@ nb::ndarray<nb::numpy, T, nb::ndim<1>> array_of(std::vector<T>&& data) {
     auto* kept = new std::vector<T>(std::move(data));
     nb::capsule owner(kept, [](void* p) noexcept { delete static_cast<std::vector<T>*>(p); });
     return nb::ndarray<nb::numpy, T, nb::ndim<1>>(kept->data(), {kept->size()}, owner);
+}
+
+struct NarrowEntries {
+    const std::uint32_t* cell;
+    const std::uint32_t* weight;
+    const double* value;  // may be null (all ones)
+    std::size_t count;
+};
+
+template <class Visit>
+void narrow(const NarrowEntries& x, Visit visit) {
+    if (x.value)
+        for (std::size_t e = 0; e < x.count; ++e) visit(x.cell[e], x.weight[e], x.value[e]);
+    else
+        for (std::size_t e = 0; e < x.count; ++e) visit(x.cell[e], x.weight[e], 1.0);
 }
 
 // Which outputs each attribute is seen with, and how often: pair_offsets, outputs, counts.
@@ -311,10 +375,11 @@ void bind_attributes(nb::module_& m) {
         [](Input<std::uint32_t> cells, Input<std::uint32_t> index,
            std::optional<Input<double>> value, Input<double> weights, Output<double> out) {
             nb::gil_scoped_release release;
-            const double* w = weights.data();
-            double* s = out.data();
-            for (std::size_t e = 0; e < cells.size(); ++e)
-                s[cells.data()[e]] += (value ? value->data()[e] : 1.0) * w[index.data()[e]];
+            narrow(
+                {cells.data(), index.data(), value ? value->data() : nullptr, cells.size()},
+                [w = weights.data(), s = out.data()](auto cell, auto index, double x) {
+                    s[cell] += x * w[index];
+                });
         },
         nb::arg("cells"), nb::arg("index"), nb::arg("value").none(), nb::arg("weights"),
         nb::arg("out"));
@@ -323,10 +388,11 @@ void bind_attributes(nb::module_& m) {
         [](Input<std::uint32_t> cells, Input<std::uint32_t> index,
            std::optional<Input<double>> value, Input<double> parts, Output<double> out) {
             nb::gil_scoped_release release;
-            const double* p = parts.data();
-            double* g = out.data();
-            for (std::size_t e = 0; e < cells.size(); ++e)
-                g[index.data()[e]] += (value ? value->data()[e] : 1.0) * p[cells.data()[e]];
+            narrow(
+                {cells.data(), index.data(), value ? value->data() : nullptr, cells.size()},
+                [p = parts.data(), g = out.data()](auto cell, auto index, double x) {
+                    g[index] += x * p[cell];
+                });
         },
         nb::arg("cells"), nb::arg("index"), nb::arg("value").none(), nb::arg("parts"),
         nb::arg("out"));

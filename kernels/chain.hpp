@@ -27,8 +27,8 @@
 
 namespace chordal::CHORDAL_ISA {
 
-constexpr double kRange = 600.0;            // all scores finite: exp(-600) / L is representable
-constexpr double kRangeForbidden = 115.0;   // with −inf: kTiny * exp(-115) is representable
+constexpr double kRange = 300.0;            // all finite: A_{t-1} M_t E_t >= exp(-600)
+constexpr double kRangeForbidden = 115.0;   // with −inf: A_{t-1} M_t E_t >= kTiny exp(-115)
 constexpr double kTiny = 1e-100;
 
 // How a row of a product ends: as it is, or times E_t ⊘ c_t.
@@ -165,12 +165,12 @@ struct Scaled {
                                std::size_t columns, std::size_t stride, End end) {
         product_by_panels<Scaled>(x, table, y, rows, columns, stride, end);
     }
-    // Scores into the semiring, from[j * step] for j < n, padded with zeros. `bounded` promises
-    // that none is below shift - 708.
-    static CHORDAL_INLINE void enter(const double* from, std::size_t step, double shift,
-                                     double* to, std::size_t n, bool bounded) {
+    // Scores from[j], j < n, into the semiring, padded with zeros. `bounded` promises that none is
+    // below shift - 708.
+    static CHORDAL_INLINE void enter(const double* from, double shift, double* to, std::size_t n,
+                                     bool bounded) {
         const Pack high = broadcast(shift);
-        if (bounded && step == 1 && n >= kLanes) {
+        if (bounded && n >= kLanes) {
             const std::size_t last = n - kLanes;  // the end overlaps the rest
             for (std::size_t j = 0; j < last; j += kLanes)
                 store(to + j, exp_bounded(load(from + j) - high));
@@ -181,7 +181,7 @@ struct Scaled {
         for (std::size_t j = 0; j < padded(n); j += kLanes) {
             double part[kLanes];
             for (std::size_t k = 0; k < kLanes; ++k)
-                part[k] = j + k < n ? from[(j + k) * step] : -kInfinity;
+                part[k] = j + k < n ? from[j + k] : -kInfinity;
             store(to + j, exp_nonpositive(load(part) - high));
         }
     }
@@ -197,9 +197,9 @@ struct Scores {
     static CHORDAL_INLINE double divide(double a, double b) { return a - b; }
     static CHORDAL_INLINE double inverse(double c) { return -c; }
     static CHORDAL_INLINE double logarithm(double x) { return x; }
-    static CHORDAL_INLINE void enter(const double* from, std::size_t step, double shift,
-                                     double* to, std::size_t n, bool) {
-        for (std::size_t j = 0; j < n; ++j) to[j] = from[j * step] - shift;
+    static CHORDAL_INLINE void enter(const double* from, double shift, double* to, std::size_t n,
+                                     bool) {
+        for (std::size_t j = 0; j < n; ++j) to[j] = from[j] - shift;
         for (std::size_t j = n; j < padded(n); ++j) to[j] = -kInfinity;
     }
 };
@@ -252,35 +252,84 @@ struct Log : Scores {
     }
 };
 
-// The most recent table taken into a semiring, both ways round; a tied table is entered once.
-template <class S>
-class PreparedTable {
+// A sum that keeps what rounding drops (Neumaier): a million equal terms would round alike.
+class Sum {
 public:
-    // rows i: to(j), stride; and its transpose, rows j: from(i)
-    void prepare(const ChainBatch& batch, std::int32_t id, std::size_t rows, std::size_t columns,
-                 std::size_t stride) {
-        if (id == id_ && stride == stride_) return;
-        id_ = id;
-        stride_ = stride;
-        const double* score = batch.tables + batch.table_offsets[id];
-        range = Range();
-        range.include(score, rows * columns);
-        shift = S::kProbabilities ? range.shift() : 0.0;
-        forward_.resize(rows * stride);
-        backward_.resize(columns * stride);
-        for (std::size_t i = 0; i < rows; ++i)
-            S::enter(score + i * columns, 1, shift, forward_.data() + i * stride, columns,
-                     false);
-        for (std::size_t j = 0; j < columns; ++j)
-            S::enter(score + j, columns, shift, backward_.data() + j * stride, rows, false);
+    void add(double x) {
+        const double total = sum_ + x;
+        dropped_ += std::fabs(sum_) >= std::fabs(x) ? (sum_ - total) + x : (x - total) + sum_;
+        sum_ = total;
     }
-    const double* forward() const { return forward_.data(); }
-    const double* backward() const { return backward_.data(); }
+    double value() const { return sum_ + dropped_; }
+
+private:
+    double sum_ = 0.0, dropped_ = 0.0;
+};
+
+// A table taken into a semiring: rows i of `stride` entries j, and its range.
+template <class S>
+struct EnteredTable {
     double shift = 0.0;
     Range range;
 
+    void enter(const double* score, std::size_t rows, std::size_t columns, std::size_t stride,
+               double* to) {
+        range = Range();
+        range.include(score, rows * columns);
+        shift = S::kProbabilities ? range.shift() : 0.0;
+        const bool bounded = !range.forbidden && range.width() <= kRange;
+        for (std::size_t i = 0; i < rows; ++i)
+            S::enter(score + i * columns, shift, to + i * stride, columns, bounded);
+    }
+};
+
+// The tables of one chain. A tied one is entered once and kept for the chains that follow; tables
+// of single cliques are entered once per chain.
+template <class S>
+class Tables {
+public:
+    void prepare(const Chain& chain, std::size_t stride) {
+        tied_ = chain.tied();
+        if (!tied_) id_ = -1;
+        if (stride != stride_) id_ = -1;
+        stride_ = stride;
+        entered_.resize((tied_ ? 1 : chain.length) * stride * stride);
+        flipped_.resize(stride * stride);
+    }
+    // Position t >= 1, once for each t in ascending order.
+    const EnteredTable<S>& enter(const ChainBatch& batch, const Chain& chain, std::size_t t) {
+        const std::int32_t id = chain.table[t - 1];
+        if (tied_ && id == id_) return table_;
+        const std::size_t rows = chain.labels(t - 1), columns = chain.labels(t);
+        double* to = entered_.data() + (tied_ ? 0 : t * stride_ * stride_);
+        table_.enter(batch.tables + batch.table_offsets[id], rows, columns, stride_, to);
+        if (tied_) {
+            id_ = id;
+            flip(to, rows, columns);
+        }
+        return table_;
+    }
+    const double* forward(std::size_t t) const {
+        return entered_.data() + (tied_ ? 0 : t * stride_ * stride_);
+    }
+    // Rows j of entries i.
+    const double* backward(const Chain& chain, std::size_t t) {
+        if (!tied_) flip(forward(t), chain.labels(t - 1), chain.labels(t));
+        return flipped_.data();
+    }
+
 private:
-    Scratch forward_, backward_;
+    void flip(const double* from, std::size_t rows, std::size_t columns) {
+        double* to = flipped_.data();
+        for (std::size_t j = 0; j < columns; ++j) {
+            for (std::size_t i = 0; i < rows; ++i) to[j * stride_ + i] = from[i * stride_ + j];
+            for (std::size_t i = rows; i < padded(rows); ++i) to[j * stride_ + i] = S::kZero;
+        }
+    }
+
+    Scratch entered_, flipped_;
+    EnteredTable<S> table_;
+    bool tied_ = false;
     std::int32_t id_ = -1;
     std::size_t stride_ = 0;
 };
@@ -306,24 +355,20 @@ private:
 template <class S>
 struct Sweep {
     Scratch A, E, inverse;  // inverse[t] = 1 ⊘ c_t, t = 0 .. T
-    PreparedTable<S> table;
+    Tables<S> tables;
     std::size_t stride = 0;
     double log_partition = 0.0;
 
     double* a(std::size_t t) const { return A.data() + t * stride; }
     double* e(std::size_t t) const { return E.data() + t * stride; }
 
-    // Edge table of position t >= 1 (between t-1 and t).
-    void edge(const ChainBatch& batch, const Chain& chain, std::size_t t) {
-        table.prepare(batch, chain.table[t - 1], chain.labels(t - 1), chain.labels(t), stride);
-    }
-
     Outcome forward(const ChainBatch& batch, const Chain& chain, Patience& patience) {
         prepare(chain);
-        double shifts = 0.0;
+        Sum shifts;
         const Outcome entered = enter(batch, chain, shifts);
         if (entered != Outcome::done) return entered;
-        double log_scale = 0.0, pending = S::kOne;  // ⊗ of the c_t whose logarithm is to be taken
+        Sum log_scale;
+        double pending = S::kOne;  // ⊗ of the c_t whose logarithm is to be taken
         for (std::size_t t = 0; t <= chain.length; ++t) {
             const double total = t == 0 ? S::kOne : S::total(a(t - 1), padded(chain.labels(t - 1)));
             if (total == S::kZero) {
@@ -334,15 +379,15 @@ struct Sweep {
             if constexpr (S::kProbabilities) {
                 pending *= total;
                 if (!(pending > 1e-300 && pending < 1e300)) {  // total >= exp(-kRange)
-                    log_scale += std::log(total);
+                    log_scale.add(std::log(total));
                     pending /= total;
                 }
                 if (!(pending > 1e-30 && pending < 1e30)) {
-                    log_scale += std::log(pending);
+                    log_scale.add(std::log(pending));
                     pending = 1.0;
                 }
             } else {
-                log_scale += total;
+                log_scale.add(total);
             }
             if (t == chain.length) break;
             const std::size_t n = chain.labels(t), width = padded(n);
@@ -350,8 +395,7 @@ struct Sweep {
             if (t == 0) {
                 std::memcpy(row, e(0), width * sizeof(double));
             } else {
-                edge(batch, chain, t);
-                S::product(a(t - 1), table.forward(), row, chain.labels(t - 1), n, stride,
+                S::product(a(t - 1), tables.forward(t), row, chain.labels(t - 1), n, stride,
                            TimesRow{e(t), inverse[t]});
             }
             for (std::size_t j = width; j < stride; ++j) row[j] = S::kZero;
@@ -362,21 +406,25 @@ struct Sweep {
             }
             if (patience.spent(stride * stride)) return Outcome::stopped;
         }
-        if constexpr (S::kProbabilities) log_scale += std::log(pending);
-        log_partition = log_scale + shifts;
+        if constexpr (S::kProbabilities) log_scale.add(std::log(pending));
+        log_scale.add(shifts.value());
+        log_partition = log_scale.value();
         return Outcome::done;
     }
 
     // V_t = E_t ⊗ B_t ⊘ c_t, and B_{t-1} from it.
-    void message(const ChainBatch& batch, const Chain& chain, std::size_t t, const double* B,
-                 double* V, double* next) {
+    void message(const Chain& chain, std::size_t t, const double* B, double* V, double* next) {
         const std::size_t width = padded(chain.labels(t));
         const Pack scale = broadcast(inverse[t]);
         for (std::size_t j = 0; j < width; j += kLanes)
             store(V + j, S::times(S::times(load(e(t) + j), load(B + j)), scale));
-        edge(batch, chain, t);
-        S::product(V, table.backward(), next, chain.labels(t), chain.labels(t - 1), stride,
-                   Plain());
+        if constexpr (S::kProbabilities) {
+            if (forbidden)  // B of a label that cannot be reached is unbounded
+                for (std::size_t j = 0; j < width; ++j)
+                    if (a(t)[j] == 0.0) V[j] = 0.0;
+        }
+        S::product(V, tables.backward(chain, t), next, chain.labels(t), chain.labels(t - 1),
+                   stride, Plain());
     }
 
 private:
@@ -387,36 +435,37 @@ private:
         for (std::size_t t = 0; t < chain.length; ++t)
             if (chain.labels(t) > widest) widest = chain.labels(t);
         stride = padded(widest);
+        tables.prepare(chain, stride);
         A.resize(chain.length * stride);
         E.resize(chain.length * stride);
         inverse.resize(chain.length + 1);
     }
 
     // All scores into the semiring: the rows E_t; refuses what would underflow.
-    Outcome enter(const ChainBatch& batch, const Chain& chain, double& shifts) {
+    Outcome enter(const ChainBatch& batch, const Chain& chain, Sum& shifts) {
         forbidden = false;
         for (std::size_t t = 0; t < chain.length; ++t) {
             const std::size_t n = chain.labels(t);
             const double* score = chain.unary(t);
             double shift = 0.0;
             bool bounded = false;
+            const EnteredTable<S>* table = t > 0 ? &tables.enter(batch, chain, t) : nullptr;
             if constexpr (S::kProbabilities) {
                 Range range;
                 range.include(score, n);
-                bounded = !range.forbidden;
                 shift = range.shift();
                 double span = range.width();
                 forbidden = forbidden || range.forbidden;
-                if (t > 0) {
-                    edge(batch, chain, t);
-                    span += table.range.width();
-                    forbidden = forbidden || table.range.forbidden;
-                    shifts += table.shift;
+                if (table) {
+                    span += table->range.width();
+                    forbidden = forbidden || table->range.forbidden;
+                    shifts.add(table->shift);
                 }
-                shifts += shift;
+                shifts.add(shift);
+                bounded = !range.forbidden;
                 if (!(span <= (forbidden ? kRangeForbidden : kRange))) return Outcome::range;
             }
-            S::enter(score, 1, shift, e(t), n, bounded);
+            S::enter(score, shift, e(t), n, bounded);
         }
         return Outcome::done;
     }

@@ -28,15 +28,12 @@ Outcome best_labelling(const ChainBatch& batch, bool (*interrupted)(), double* s
         std::int32_t* y = labels + batch.variable_offsets[example];
         for (std::size_t t = chain.length; t-- > 0;) {
             const double* delta = sweep.a(t);
-            const double* into = nullptr;
-            if (t + 1 < chain.length) {
-                sweep.edge(batch, chain, t + 1);
-                into = sweep.table.backward() + y[t + 1] * sweep.stride;
-            }
+            const double* into =
+                t + 1 < chain.length ? sweep.tables.forward(t + 1) + y[t + 1] : nullptr;
             std::int32_t best = 0;
             double highest = -kInfinity;
             for (std::size_t i = 0; i < chain.labels(t); ++i) {
-                const double value = into ? delta[i] + into[i] : delta[i];
+                const double value = into ? delta[i] + into[i * sweep.stride] : delta[i];
                 if (value > highest) {
                     highest = value;
                     best = static_cast<std::int32_t>(i);

@@ -37,7 +37,8 @@ CHORDAL_BOTH_ISAS(
 
 namespace chordal::CHORDAL_ISA {
 
-// Runs body(example, chain, sweep) after a forward pass, scaled where that is safe.
+// Runs body(example, chain, sweep), which says whether to go on, after a forward pass, scaled where
+// that is safe.
 template <class Body>
 Outcome each_chain(const ChainBatch& batch, Domain domain, Patience& patience, Body body) {
     Sweep<Scaled> scaled;
@@ -47,20 +48,22 @@ Outcome each_chain(const ChainBatch& batch, Domain domain, Patience& patience, B
         Outcome outcome = Outcome::range;
         if (domain != Domain::logarithm) {
             outcome = scaled.forward(batch, chain, patience);
-            if (outcome == Outcome::done) body(example, chain, scaled);
+            if (outcome == Outcome::done && !body(example, chain, scaled)) return Outcome::stopped;
         }
         if (outcome == Outcome::range && domain != Domain::scaled) {
             outcome = logarithmic.forward(batch, chain, patience);
-            if (outcome == Outcome::done) body(example, chain, logarithmic);
+            if (outcome == Outcome::done && !body(example, chain, logarithmic))
+                return Outcome::stopped;
         }
         if (outcome != Outcome::done) return outcome;
     }
     return Outcome::done;
 }
 
-// Calls visit(t, B_t) from the last position to the first; leaves V_t in the place of E_t.
+// Calls visit(t, B_t) from the last position to the first; leaves V_t in the place of E_t. False if
+// the user wants to stop.
 template <class S, class Visit>
-void backward(const ChainBatch& batch, const Chain& chain, Sweep<S>& sweep, Scratch& rows,
+bool backward(const Chain& chain, Sweep<S>& sweep, Scratch& rows, Patience& patience,
               Visit visit) {
     rows.resize(2 * sweep.stride);
     double* B = rows.data();
@@ -69,11 +72,13 @@ void backward(const ChainBatch& batch, const Chain& chain, Sweep<S>& sweep, Scra
     for (std::size_t t = chain.length; t-- > 0;) {
         visit(t, B);
         if (t == 0) break;
-        sweep.message(batch, chain, t, B, sweep.e(t), next);
+        sweep.message(chain, t, B, sweep.e(t), next);
         double* swap = B;
         B = next;
         next = swap;
+        if (patience.spent(sweep.stride * sweep.stride)) return false;
     }
+    return true;
 }
 
 // G(i,j) += weight * Σ_t A_{t-1}(i) V_t(j): blocks of 4 rows and 2 packs stay in registers, and
@@ -131,13 +136,13 @@ public:
     }
     void flush() {
         if (id_ < 0) return;
-        PreparedTable<Scaled> table;
-        table.prepare(batch_, id_, rows_, columns_, stride_);
+        EnteredTable<Scaled> table;
+        Scratch M(rows_ * stride_);
+        table.enter(batch_.tables + batch_.table_offsets[id_], rows_, columns_, stride_, M.data());
         double* out = tables_ + batch_.table_offsets[id_];
         for (std::size_t i = 0; i < rows_; ++i)
             for (std::size_t j = 0; j < columns_; ++j)
-                out[i * columns_ + j] +=
-                    table.forward()[i * stride_ + j] * G_[i * stride_ + j];
+                out[i * columns_ + j] += M[i * stride_ + j] * G_[i * stride_ + j];
         id_ = -1;
     }
 
@@ -151,21 +156,22 @@ private:
 
 // out(i,j) += weight * P(y_{t-1} = i, y_t = j), edge by edge.
 template <class S>
-void add_edges(const ChainBatch& batch, const Chain& chain, Sweep<S>& sweep, double weight,
-               double* tables) {
+bool add_edges(const ChainBatch& batch, const Chain& chain, Sweep<S>& sweep, double weight,
+               Patience& patience, double* tables) {
     for (std::size_t t = 1; t < chain.length; ++t) {
-        sweep.edge(batch, chain, t);
         const std::size_t rows = chain.labels(t - 1), columns = chain.labels(t);
         double* out = tables + batch.table_offsets[chain.table[t - 1]];
         const double* V = sweep.e(t);
         for (std::size_t i = 0; i < rows; ++i) {
             const double a = sweep.a(t - 1)[i];
-            const double* m = sweep.table.forward() + i * sweep.stride;
+            const double* m = sweep.tables.forward(t) + i * sweep.stride;
             for (std::size_t j = 0; j < columns; ++j)
                 out[i * columns + j] +=
                     weight * S::probability(S::times(S::times(a, m[j]), V[j]));
         }
+        if (patience.spent(rows * columns)) return false;
     }
+    return true;
 }
 
 Outcome log_partition(const ChainBatch& batch, Domain domain, bool (*interrupted)(), double* out) {
@@ -173,6 +179,7 @@ Outcome log_partition(const ChainBatch& batch, Domain domain, bool (*interrupted
     return each_chain(batch, domain, patience,
                       [&](std::size_t example, const Chain&, const auto& sweep) {
                           out[example] = sweep.log_partition;
+                          return true;
                       });
 }
 
@@ -186,10 +193,10 @@ Outcome marginals(const ChainBatch& batch, Domain domain, bool (*interrupted)(),
         log_partition[example] = sweep.log_partition;
         if (sweep.log_partition == -kInfinity) {
             for (auto k = chain.offsets[0]; k < chain.offsets[chain.length]; ++k) unary[k] = 0.0;
-            return;
+            return true;
         }
         const Pack scale = broadcast(w);
-        backward(batch, chain, sweep, rows, [&](std::size_t t, const double* B) {
+        const bool go_on = backward(chain, sweep, rows, patience, [&](std::size_t t, const double* B) {
             const double* a = sweep.a(t);
             double* out = unary + chain.offsets[t];
             const std::size_t n = chain.labels(t);
@@ -203,13 +210,14 @@ Outcome marginals(const ChainBatch& batch, Domain domain, bool (*interrupted)(),
             const std::size_t j = n - kLanes;  // the end overlaps the rest
             store(out + j, scale * S::probability(S::times(load(a + j), load(B + j))));
         });
+        if (!go_on) return false;
         if constexpr (S::kProbabilities) {
             if (chain.tied()) {
                 sums.add(sweep, chain, w);
-                return;
+                return true;
             }
         }
-        add_edges(batch, chain, sweep, w, tables);
+        return add_edges(batch, chain, sweep, w, patience, tables);
     };
     const Outcome outcome = each_chain(batch, domain, patience, body);
     sums.flush();
@@ -221,30 +229,32 @@ Outcome entropy(const ChainBatch& batch, Domain domain, bool (*interrupted)(), d
     Scratch rows;
     auto body = [&]<class S>(std::size_t example, const Chain& chain, Sweep<S>& sweep) {
         out[example] = 0.0;
-        if (sweep.log_partition == -kInfinity || chain.length == 0) return;
+        if (sweep.log_partition == -kInfinity || chain.length == 0) return true;
         // V_t stays in e(t); what is left of B after the loop is not needed.
         double first = 0.0;
         Scratch node(sweep.stride * chain.length);
-        backward(batch, chain, sweep, rows, [&](std::size_t t, const double* B) {
+        const bool go_on = backward(chain, sweep, rows, patience, [&](std::size_t t, const double* B) {
             for (std::size_t j = 0; j < chain.labels(t); ++j)
                 node[t * sweep.stride + j] = S::probability(S::times(sweep.a(t)[j], B[j]));
         });
+        if (!go_on) return false;
         for (std::size_t j = 0; j < chain.labels(0); ++j)
             if (node[j] > 0.0) first -= node[j] * std::log(node[j]);
         double conditional = 0.0;
         for (std::size_t t = 1; t < chain.length; ++t) {
-            sweep.edge(batch, chain, t);
             for (std::size_t i = 0; i < chain.labels(t - 1); ++i)
                 for (std::size_t j = 0; j < chain.labels(t); ++j) {
-                    const double m = sweep.table.forward()[i * sweep.stride + j];
+                    const double m = sweep.tables.forward(t)[i * sweep.stride + j];
                     const double p = S::probability(
                         S::times(S::times(sweep.a(t - 1)[i], m), sweep.e(t)[j]));
                     if (p > 0.0)
                         conditional -= p * std::log(p / node[(t - 1) * sweep.stride + i]);
                 }
+            if (patience.spent(4 * sweep.stride * sweep.stride)) return false;
         }
         const double total = first + conditional;
         out[example] = total > 0.0 ? total : 0.0;  // rounding may leave −1e-17
+        return true;
     };
     return each_chain(batch, domain, patience, body);
 }
@@ -256,15 +266,17 @@ Outcome span_log_probability(const ChainBatch& batch, Domain domain, bool (*inte
     std::size_t k = 0;
     const std::uint8_t* allowed = spans.allowed;
     auto body = [&]<class S>(std::size_t example, const Chain& chain, Sweep<S>& sweep) {
-        if (k == spans.count || spans.example[k] != static_cast<std::int64_t>(example)) return;
+        if (k == spans.count || spans.example[k] != static_cast<std::int64_t>(example)) return true;
         const std::size_t stride = sweep.stride;
         Scratch B(stride * chain.length), E(stride * chain.length), x(2 * stride);
         const bool possible = sweep.log_partition != -kInfinity;
         if (possible) {
             std::memcpy(E.data(), sweep.e(0), stride * chain.length * sizeof(double));
-            backward(batch, chain, sweep, rows, [&](std::size_t t, const double* b) {
-                std::memcpy(B.data() + t * stride, b, stride * sizeof(double));
-            });
+            const bool go_on =
+                backward(chain, sweep, rows, patience, [&](std::size_t t, const double* b) {
+                    std::memcpy(B.data() + t * stride, b, stride * sizeof(double));
+                });
+            if (!go_on) return false;
         }
         for (; k < spans.count && spans.example[k] == static_cast<std::int64_t>(example); ++k) {
             const auto start = static_cast<std::size_t>(spans.start[k]);
@@ -280,8 +292,7 @@ Outcome span_log_probability(const ChainBatch& batch, Domain domain, bool (*inte
                 if (t == start) {
                     std::memcpy(now, sweep.a(t), width * sizeof(double));
                 } else {
-                    sweep.edge(batch, chain, t);
-                    S::product(now, sweep.table.forward(), next, chain.labels(t - 1), n, stride,
+                    S::product(now, sweep.tables.forward(t), next, chain.labels(t - 1), n, stride,
                                TimesRow{&E[t * stride], sweep.inverse[t]});
                     double* swap = now;
                     now = next;
@@ -299,9 +310,11 @@ Outcome span_log_probability(const ChainBatch& batch, Domain domain, bool (*inte
                 }
                 log_probability += S::logarithm(total);
                 for (std::size_t j = 0; j < n; ++j) now[j] = S::divide(now[j], total);
+                if (patience.spent(stride * stride)) return false;
             }
             out[k] = log_probability < 0.0 ? log_probability : 0.0;
         }
+        return true;
     };
     return each_chain(batch, domain, patience, body);
 }
@@ -313,7 +326,7 @@ Outcome sample(const ChainBatch& batch, Domain domain, bool (*interrupted)(),
     Scratch chances;
     auto body = [&]<class S>(std::size_t example, const Chain& chain, Sweep<S>& sweep) {
         const auto first = static_cast<std::size_t>(batch.variable_offsets[example]);
-        if (sweep.log_partition == -kInfinity) return;
+        if (sweep.log_partition == -kInfinity) return true;
         chances.resize(sweep.stride);
         double* chance = chances.data();
         for (std::size_t s = 0; s < samples; ++s) {
@@ -323,9 +336,9 @@ Outcome sample(const ChainBatch& batch, Domain domain, bool (*interrupted)(),
                 const std::size_t n = chain.labels(t), width = padded(n);
                 std::memcpy(chance, sweep.a(t), width * sizeof(double));
                 if (t + 1 < chain.length) {
-                    sweep.edge(batch, chain, t + 1);
-                    const double* m = sweep.table.backward() + y[t + 1] * sweep.stride;
-                    for (std::size_t i = 0; i < n; ++i) chance[i] = S::times(chance[i], m[i]);
+                    const double* m = sweep.tables.forward(t + 1) + y[t + 1];
+                    for (std::size_t i = 0; i < n; ++i)
+                        chance[i] = S::times(chance[i], m[i * sweep.stride]);
                 }
                 const double total = S::total(chance, width);
                 double rest = u[t];
@@ -339,8 +352,10 @@ Outcome sample(const ChainBatch& batch, Domain domain, bool (*interrupted)(),
                     }
                 }
                 y[t] = static_cast<std::int32_t>(pick);
+                if (patience.spent(8 * sweep.stride)) return false;
             }
         }
+        return true;
     };
     return each_chain(batch, domain, patience, body);
 }

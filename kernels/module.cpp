@@ -2,20 +2,41 @@
 #include "binding.hpp"
 #include "simd.hpp"
 
+#if defined(CHORDAL_HAVE_V3) && defined(_MSC_VER)
+#include <immintrin.h>
+#include <intrin.h>
+#endif
+
 namespace chordal {
+namespace {
+
+#if defined(CHORDAL_HAVE_V3) && defined(_MSC_VER)
+// FMA and OSXSAVE are bits 12 and 27 of leaf 1's ECX, AVX2 is bit 5 of leaf 7's EBX; the system
+// must save the wide registers too (XCR0 bits 1 and 2).
+bool processor_has_v3() {
+    int leaf[4];
+    __cpuid(leaf, 0);
+    if (leaf[0] < 7) return false;
+    __cpuid(leaf, 1);
+    const int needed = (1 << 12) | (1 << 27);
+    if ((leaf[2] & needed) != needed || (_xgetbv(0) & 6) != 6) return false;
+    __cpuidex(leaf, 7, 0);
+    return (leaf[1] & (1 << 5)) != 0;
+}
+#elif defined(CHORDAL_HAVE_V3)
+bool processor_has_v3() {
+    return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") &&
+           __builtin_cpu_supports("bmi2");
+}
+#else
+bool processor_has_v3() { return false; }
+#endif
+
+}  // namespace
 
 bool use_v3() {
-#if defined(CHORDAL_HAVE_V3) && (defined(__GNUC__) || defined(__clang__))
-    static const bool supported = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") &&
-                                  __builtin_cpu_supports("bmi2");
-    static const bool allowed = std::getenv("CHORDAL_BASELINE") == nullptr;
-    return supported && allowed;
-#elif defined(CHORDAL_HAVE_V3) && defined(_MSC_VER)
-    static const bool supported = msvc_has_avx2();
-    return supported;
-#else
-    return false;
-#endif
+    static const bool use = processor_has_v3() && std::getenv("CHORDAL_BASELINE") == nullptr;
+    return use;
 }
 
 }  // namespace chordal

@@ -205,6 +205,7 @@ private:
         text_.clear();
         names_.clear();
         prefix_.clear();
+        depth_ = 0;
         if (PyUnicode_Check(item.ptr()))
             refuse_type(where() + " is a str; a token must be a dict or a list of attribute "
                         "strings: write [" "\"...\"" "] for a token with one attribute");
@@ -262,7 +263,7 @@ private:
         const nb::object copy = nb::steal(PyDict_Copy(item.ptr()));  // float() may run any code
         while (PyDict_Next(copy.ptr(), &at, &key, &value)) {
             if (!PyUnicode_Check(key)) refuse_name(key);
-            const std::size_t depth = prefix_.size();
+            const std::size_t begin_of_prefix = prefix_.size();
             if (PyUnicode_Check(value)) {
                 const std::size_t begin = text_.size();
                 text_ += prefix_;
@@ -274,9 +275,10 @@ private:
                        PyAnySet_Check(value)) {
                 append_utf8(key, prefix_);
                 prefix_.push_back(':');
-                if (depth > 1000) throw nb::value_error((where() + " is nested too deeply").c_str());
+                if (++depth_ > 100) throw nb::value_error((where() + " is nested too deeply").c_str());
                 container(value);
-                prefix_.resize(depth);
+                --depth_;
+                prefix_.resize(begin_of_prefix);
             } else {
                 const double number = number_of(key, value);
                 if (number == 0.0) continue;
@@ -308,6 +310,7 @@ private:
     Vocabulary& vocabulary_;
     const bool grow_;
     Py_ssize_t sequence_ = 0, position_ = -1;
+    int depth_ = 0;  // of nested containers
     std::string text_, prefix_;
     std::vector<Name> names_;
 };

@@ -73,7 +73,7 @@ class SummedOracle:
         self.l2, self.centre = l2, centre
         self.n_weights = features.n_weights
         # Memory for the potentials of a wave, kept: fresh pages cost as much as the sums in them.
-        wave = min(len(shards), max(8, 4 * mapper.n_jobs))
+        wave = max(1, min(len(shards), max(8, 4 * mapper.n_jobs)))
         states = max((shard.frame.structure.n_states for shard in shards), default=0)
         self._memory = [np.empty(states) for _ in range(wave)]
 

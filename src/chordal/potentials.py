@@ -67,11 +67,13 @@ class Potentials:
                 f"got shape {index.shape}"
             )
         if table_offsets is None:
-            of_table = np.zeros(int(index.max()) + 1 if n_cliques else 0, dtype=np.int64)
-            of_table[index] = sizes
+            of_table = np.zeros(max(0, int(index.max(initial=-1)) + 1), dtype=np.int64)
+            named = index >= 0
+            of_table[index[named]] = sizes[named]
             table_offsets = offsets_of(of_table)
         offsets = np.ascontiguousarray(table_offsets, dtype=np.int64)
         _check_tables(index, offsets, sizes, len(self.tables))
+        _check_shapes(index, structure)
         self.table_of_clique = read_only(index)
         self.table_offsets = read_only(offsets)
 
@@ -174,6 +176,8 @@ def _check_tables(
             f"tables must have {offsets[-1] if len(offsets) else 0} cells for this structure, "
             f"got {n_cells}"
         )
+    if (np.diff(offsets) < 0).any():
+        raise ValueError("table_offsets must not decrease")
     if len(index) == 0:
         return
     if index.min() < 0 or index.max() >= len(offsets) - 1:
@@ -184,3 +188,21 @@ def _check_tables(
             f"the table of clique {wrong[0]} must have {sizes[wrong[0]]} cells, "
             f"got {np.diff(offsets)[index[wrong[0]]]}"
         )
+
+
+def _check_shapes(index: NDArray[Any], structure: Structure) -> None:
+    """Cliques that share a table must agree in the label counts of their variables."""
+    counts = structure.label_counts
+    if len(index) == 0 or (counts == counts[0]).all():
+        return
+    _, first = np.unique(index, return_index=True)
+    example = np.zeros(int(index.max()) + 1, dtype=np.int64)
+    example[index[first]] = first
+    for clique in np.flatnonzero(example[index] != np.arange(len(index))).tolist():
+        other = int(example[index[clique]])
+        shape, expected = counts[structure.scope(clique)], counts[structure.scope(other)]
+        if not np.array_equal(shape, expected):
+            raise ValueError(
+                f"cliques {other} and {clique} share a table, but have {tuple(expected.tolist())} "
+                f"and {tuple(shape.tolist())} labels"
+            )

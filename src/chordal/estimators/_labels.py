@@ -77,9 +77,12 @@ class SequenceLabels:
             )
         return self._number[label]
 
-    def encode(self, y: Sequence[Any]) -> NDArray[np.int32]:
-        """The numbers of all labels, sequence after sequence."""
+    def encode(self, y: Sequence[Any], unknown: int | None = None) -> NDArray[np.int32]:
+        """The numbers of all labels, sequence after sequence; unseen ones are `unknown`."""
         lists = self._listed(y)
+        if unknown is not None:
+            flat = [self._number.get(label, unknown) for s in lists for label in s]
+            return np.array(flat, dtype=np.int32)
         try:
             flat = [self._number[label] for s in lists for label in s]
         except KeyError:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable, Sequence
 from typing import Any, final
 
@@ -196,8 +197,9 @@ class ChainCRF(ChainPrediction, ChainInspection, BaseEstimator):
     ) -> ChainCRF:
         self._check_parameters()
         X, y = check_sequences(X), check_sequences(y, "y")
-        inputs = self._inputs if keep else self._new_inputs(X)
-        labels = self._labels if keep else SequenceLabels()
+        # Copies: whatever goes wrong below, the model stays as it was.
+        inputs = copy.deepcopy(self._inputs) if keep else self._new_inputs(X)
+        labels = copy.deepcopy(self._labels) if keep else SequenceLabels()
         node_rows, edge_rows = self._read(X, inputs, grow=True)
         check_same_lengths(node_rows.lengths, y)
         weight = check_sample_weight(sample_weight, len(X))
@@ -214,11 +216,8 @@ class ChainCRF(ChainPrediction, ChainInspection, BaseEstimator):
         objective.require(inference, Chain([1], features.n_labels))
         solver = self._solver()
         validate = None
-        self._inputs, self._labels = inputs, labels
-        self.features_, self.inference_ = features, inference
-        self.classes_ = labels.classes
         if validation_data is not None:
-            validate = self._validator(*validation_data)
+            validate = self._validator(*validation_data, inputs, labels, features, inference)
         with (
             threadpool_limits(1, user_api="blas"),
             execution_for(effective_n_jobs(self.n_jobs)) as mapper,
@@ -233,6 +232,8 @@ class ChainCRF(ChainPrediction, ChainInspection, BaseEstimator):
                 progress.update, callback, validate, self.validation_interval, self.n_iter_no_change
             )
             solution = solver.minimize(oracle, start, monitor)
+        self._inputs, self._labels, self.classes_ = inputs, labels, labels.classes
+        self.features_, self.inference_ = features, inference
         self.weights_ = monitor.chosen(solution)
         self.objective_, self.n_iter_ = solution.value, solution.n_iter
         self.fit_report_ = FitReport(
@@ -311,20 +312,25 @@ class ChainCRF(ChainPrediction, ChainInspection, BaseEstimator):
                 kept = np.union1d(kept, i * n + j)
         return ChainFeatures(n, node, edge, kept, self.bias, self.ends)
 
-    def _validator(self, X: Sequence[Any], y: Sequence[Any]) -> Callable[[Floats], float]:
+    def _validator(
+        self,
+        X: Sequence[Any],
+        y: Sequence[Any],
+        inputs: tuple[Input, Input | None],
+        labels: SequenceLabels,
+        features: ChainFeatures,
+        inference: Inference,
+    ) -> Callable[[Floats], float]:
+        """The share of positions of the validation data that given weights label right."""
         X, y = check_sequences(X, "validation X"), check_sequences(y, "validation y")
-        rows = self._read(X, self._inputs, grow=False)
+        rows = self._read(X, inputs, grow=False)
         check_same_lengths(rows[0].lengths, y)
-        number = self._labels._number
-        gold = np.array([number.get(label, -1) for labels in y for label in labels])
-        shards = compile_shards(self.features_, *rows)
+        gold = labels.encode(y, unknown=-1)
+        shards = compile_shards(features, *rows)
 
         def score(weights: Floats) -> float:
-            expanded = self.features_.expand(weights)
-            found = [
-                self.inference_.map(self.features_.potentials(shard, expanded)).labels
-                for shard in shards
-            ]
+            expanded = features.expand(weights)
+            found = [inference.map(features.potentials(s, expanded)).labels for s in shards]
             return float((np.concatenate(found) == gold).mean())
 
         return score

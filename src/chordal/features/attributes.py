@@ -161,7 +161,10 @@ class AttributeFeatures(RowFeatures):
         )
         frequency = np.bincount(rows.ids, minlength=n_attributes)
         if pairs == "all":
-            kept = (frequency >= max(min_freq, 1)).astype(np.int64) * n_outputs
+            frequent = frequency >= max(min_freq, 1)
+            if known is not None:
+                frequent[known.column] = True
+            kept = frequent.astype(np.int64) * n_outputs
             offsets = offsets_of(kept)
             seen = np.tile(np.arange(n_outputs, dtype=np.int32), int((kept > 0).sum()))
         elif min_freq > 1:

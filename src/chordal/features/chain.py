@@ -138,7 +138,7 @@ class ChainFeatures:
             return shard.frame.like(unary, w.table[: len(shard.frame.tables)])
         tables = np.empty(edges * size**2)
         self.edge.map(shard.edge, w.edge, tables)
-        tables.reshape(edges, -1)[:] += w.table
+        tables.reshape(edges, size**2)[:] += w.table
         return shard.frame.like(unary, tables)
 
     def zeros(self) -> dict[str, Any]:

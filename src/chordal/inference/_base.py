@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from chordal._errors import UnsupportedError
 from chordal.potentials import Floats, Potentials
-from chordal.structures import Structure
+from chordal.structures import Structure, offsets_of
 
 Labels = NDArray[np.int32]
 
@@ -58,6 +58,30 @@ class Spans:
     start: NDArray[np.int64]
     length: NDArray[np.int64]
     allowed: NDArray[np.uint8]
+
+    def in_order(self, structure: Structure) -> tuple[Spans, NDArray[np.int64]]:
+        """The same spans by example, checked, and the place of each in this order."""
+        n = np.diff(structure.variable_offsets)
+        if len(self.example) and (self.example.min() < 0 or self.example.max() >= len(n)):
+            raise ValueError(f"a span's example must be between 0 and {len(n) - 1}")
+        inside = (self.start >= 0) & (self.length >= 1)
+        inside &= self.start + self.length <= n[self.example]
+        if not inside.all():
+            k = int(np.argmin(inside))
+            raise ValueError(
+                f"span {k} covers positions {self.start[k]} to {self.start[k] + self.length[k]} "
+                f"of example {self.example[k]}, which has {n[self.example[k]]}"
+            )
+        first = structure.variable_offsets[self.example] + self.start
+        sizes = structure.state_offsets[first + self.length] - structure.state_offsets[first]
+        if len(self.allowed) != sizes.sum():
+            raise ValueError(f"allowed must have {sizes.sum()} flags, got {len(self.allowed)}")
+        order = np.argsort(self.example, kind="stable")
+        begin = offsets_of(sizes)[:-1]
+        cells = [np.arange(begin[k], begin[k] + sizes[k]) for k in order]
+        flags = self.allowed[np.concatenate(cells)] if cells else self.allowed
+        sorted_spans = Spans(self.example[order], self.start[order], self.length[order], flags)
+        return sorted_spans, order
 
 
 class Inference(ABC):

@@ -11,6 +11,8 @@ from chordal.inference._base import Decoded, Inference, Labels, Marginals, Ranke
 from chordal.potentials import Floats, Potentials, refuse_infeasible
 from chordal.structures import Chain, Structure
 
+UNIFORMS = 2_000_000  # drawn at a time when sampling
+
 
 @final
 class ChainInference(Inference):
@@ -97,10 +99,13 @@ class ChainInference(Inference):
     def sample(self, potentials: Potentials, n: int, rng: np.random.Generator) -> Labels:
         arrays = self._arrays(potentials, "sample")
         refuse_infeasible(self.log_partition(potentials))
-        uniform = rng.random((n, potentials.structure.n_variables))
-        out = np.zeros(uniform.size, dtype=np.int32)
-        _kernels.chain_sample(*arrays, self.domain, uniform.ravel(), out)
-        return out.reshape(uniform.shape)
+        out = np.zeros((n, potentials.structure.n_variables), dtype=np.int32)
+        at_once = max(1, UNIFORMS // max(1, out.shape[1]))  # random numbers need memory too
+        for first in range(0, n, at_once):
+            rows = out[first : first + at_once]
+            uniform = rng.random(rows.size)
+            _kernels.chain_sample(*arrays, self.domain, uniform, rows.reshape(-1))
+        return out
 
     def entropy(self, potentials: Potentials) -> Floats:
         arrays = self._arrays(potentials, "entropy")
@@ -112,10 +117,13 @@ class ChainInference(Inference):
     def span_log_probability(self, potentials: Potentials, spans: Spans) -> Floats:
         arrays = self._arrays(potentials, "span_log_probability")
         refuse_infeasible(self.log_partition(potentials))
-        out = np.empty(len(spans.example))
+        query, order = spans.in_order(potentials.structure)
+        found = np.empty(len(order))
         _kernels.chain_span_log_probability(
-            *arrays, self.domain, spans.example, spans.start, spans.length, spans.allowed, out
+            *arrays, self.domain, query.example, query.start, query.length, query.allowed, found
         )
+        out = np.empty(len(order))
+        out[order] = found
         return out
 
     def _arrays(self, potentials: Potentials, question: str) -> tuple[np.ndarray, ...]:

@@ -117,6 +117,7 @@ class ExhaustiveInference(Inference):
         structure = potentials.structure
         self.require("span_log_probability", structure)
         refuse_infeasible(self.log_partition(potentials))
+        spans.in_order(structure)
         listed = {example: (y, s) for example, y, s in _listed(potentials)}
         out, at = np.empty(len(spans.example)), 0
         for k, example in enumerate(spans.example):

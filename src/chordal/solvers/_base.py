@@ -147,7 +147,8 @@ class Run:
     def converged(self) -> bool:
         """Whether the gradient is small, or the value has all but stopped falling."""
         tol = self.solver.tol
-        if self.gradient_norm < tol * max(1.0, float(np.linalg.norm(self.weights))):
+        small = tol * max(1.0, float(np.linalg.norm(self.weights)))
+        if self.gradient_norm == 0.0 or self.gradient_norm < small:
             return True
         window = self.solver.window
         if len(self.history) <= window:

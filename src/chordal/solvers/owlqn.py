@@ -5,11 +5,13 @@ from __future__ import annotations
 from typing import ClassVar, final
 
 import numpy as np
+from numpy.typing import NDArray
 
 from chordal._status import Status
 from chordal.oracle import Floats
 from chordal.solvers._base import Run, Solver
-from chordal.solvers._history import CurvatureHistory
+from chordal.solvers._history import SubspaceHistory
+from chordal.solvers.lbfgs import Lbfgs
 
 
 @final
@@ -17,7 +19,19 @@ class Owlqn(Solver):
     """Orthant-wise limited-memory quasi-Newton.
 
     Each step stays in the orthant that the pseudo-gradient chooses: there ‖w‖₁ is linear, and
-    the quasi-Newton model of the smooth part applies.
+    the quasi-Newton model of the smooth part applies. Three things differ from the original.
+    Curvature is kept on the free weights alone (those not at zero, or about to leave it), where
+    a long memory is cheap. After the first `settling` iterations only weights at zero must
+    move against their pseudo-gradient; the others follow the quasi-Newton direction and stop
+    at zero if it would carry them across. At the end, weights so small that the objective does
+    not miss them are set to zero.
+
+    Parameters
+    ----------
+    memory : int
+        Pairs of steps and gradient changes that are remembered.
+    settling : int
+        Iterations in which every weight moves against its pseudo-gradient.
 
     References
     ----------
@@ -27,32 +41,44 @@ class Owlqn(Solver):
     handles_l1: ClassVar[bool] = True
 
     def __init__(
-        self, max_iter: int = 1000, tol: float = 1e-5, l1: float = 0.0, memory: int = 8
+        self,
+        max_iter: int = 1000,
+        tol: float = 1e-5,
+        l1: float = 0.0,
+        memory: int = 200,
+        settling: int = 40,
     ) -> None:
         super().__init__(max_iter, tol, l1)
-        self.memory = memory
+        self.memory, self.settling = memory, settling
 
     def _run(self, run: Run) -> Status:
-        history = CurvatureHistory(self.memory)
+        if self.l1 == 0.0:  # no orthants to keep to
+            return Lbfgs(self.max_iter, self.tol)._run(run)
+        history = SubspaceHistory(self.memory)
         pseudo = self._pseudo_gradient(run.weights, run.gradient)
         run.gradient_norm = float(np.linalg.norm(pseudo))
-        if run.converged():
-            return Status.CONVERGED
-        while True:
-            direction = history.direction(pseudo)
-            direction[direction * pseudo >= 0.0] = 0.0  # keep to directions of descent
-            point = self._search(run, pseudo, direction, first=len(history) == 0)
+        status = Status.CONVERGED if run.converged() else None
+        while status is None:
+            free = np.flatnonzero((run.weights != 0.0) | (pseudo != 0.0))
+            history.restrict(free)
+            direction = history.direction(pseudo[free])
+            uphill = direction * pseudo[free] >= 0.0
+            if run.n_iter >= self.settling:
+                uphill &= run.weights[free] == 0.0
+            direction[uphill] = 0.0
+            point = self._search(run, pseudo, direction, free, first=len(history) == 0)
             if point is None:
                 if len(history) == 0:
-                    return Status.STALLED
+                    status = Status.STALLED
                 history.clear()
                 continue
             weights, value, gradient = point
-            history.add(weights - run.weights, gradient - run.gradient)
+            history.add((weights - run.weights)[free], (gradient - run.gradient)[free])
             pseudo = self._pseudo_gradient(weights, gradient)
             status = run.accept(weights, value, gradient, float(np.linalg.norm(pseudo)))
-            if status is not None:
-                return status
+        if status is Status.CONVERGED:
+            self._tidy(run)
+        return status
 
     def _pseudo_gradient(self, weights: Floats, gradient: Floats) -> Floats:
         """The subgradient of least norm."""
@@ -61,19 +87,39 @@ class Owlqn(Solver):
         return np.where(weights > 0.0, right, np.where(weights < 0.0, left, at_zero))
 
     def _search(
-        self, run: Run, pseudo: Floats, direction: Floats, first: bool
+        self,
+        run: Run,
+        pseudo: Floats,
+        direction: Floats,
+        free: NDArray[np.int64],
+        first: bool,
     ) -> tuple[Floats, float, Floats] | None:
         """Backtrack along the direction, projected onto the orthant, until the value falls."""
-        orthant = np.where(run.weights != 0.0, np.sign(run.weights), -np.sign(pseudo))
+        old, slope = run.weights[free], pseudo[free]
+        orthant = np.where(old != 0.0, np.sign(old), -np.sign(slope))
         step = min(1.0, 1.0 / run.gradient_norm) if first else 1.0
         for _ in range(40):
-            weights = run.weights + step * direction
-            weights[weights * orthant <= 0.0] = 0.0
-            expected = float(np.dot(pseudo, weights - run.weights))
+            new = old + step * direction
+            new[new * orthant <= 0.0] = 0.0
+            expected = float(np.dot(slope, new - old))
             if expected >= 0.0:
                 return None
+            weights = run.weights.copy()
+            weights[free] = new
             value, gradient = run.evaluate(weights)
             if value <= run.value + 1e-4 * expected:
                 return weights, value, gradient
             step *= 0.5
         return None
+
+    def _tidy(self, run: Run) -> None:
+        """Set weights to zero that the objective does not miss, to a tenth of the tolerance."""
+        largest = float(np.abs(run.weights).max(initial=0.0))
+        for share in (1e-2, 1e-3, 1e-4):
+            weights = np.where(np.abs(run.weights) < share * largest, 0.0, run.weights)
+            if np.array_equal(weights, run.weights):
+                return
+            value, gradient = run.evaluate(weights)
+            if value <= run.value + 0.1 * self.tol * abs(run.value):
+                run.weights, run.value, run.gradient = weights, value, gradient
+                return

@@ -1,0 +1,25 @@
+"""For tests, also of other libraries: model generators, and contracts that check every claim."""
+
+from chordal.testing.contracts import (
+    check_features,
+    check_infeasible,
+    check_inference,
+    check_objective,
+    check_shard_features,
+    check_solver,
+    random_spans,
+)
+from chordal.testing.generators import INFEASIBLE, MODELS, feasible_labels
+
+__all__ = [
+    "INFEASIBLE",
+    "MODELS",
+    "check_features",
+    "check_infeasible",
+    "check_inference",
+    "check_objective",
+    "check_shard_features",
+    "check_solver",
+    "feasible_labels",
+    "random_spans",
+]

@@ -1,0 +1,157 @@
+"""The contract of objectives: derivatives, weights and claimed convexity."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.testing import assert_allclose, assert_array_equal
+from numpy.typing import NDArray
+
+from chordal.inference import Inference
+from chordal.objectives import Objective
+from chordal.potentials import Floats, Potentials
+from chordal.testing.contracts._common import (
+    assert_same_parts,
+    copy_of,
+    require,
+    rounding,
+    unchanged,
+)
+
+STEP = 1e-4
+#: Of a numeric derivative, beside the rounding of the values it comes from.
+TOLERANCE = 1e-6
+MAX_COORDINATES = 60
+
+
+def check_objective(
+    objective: Objective,
+    potentials: Potentials,
+    labels: NDArray[np.int32],
+    inference: Inference,
+    rng: np.random.Generator,
+) -> None:
+    """Check an objective's parts, weights and convexity on one small model.
+
+    Its `parts` must be the derivative of the sum of its weighted values with respect to every
+    score, tied tables included; at a kink, a subgradient. Scores of −inf are left alone.
+
+    Raises
+    ------
+    AssertionError
+        Saying which claim does not hold.
+
+    Examples
+    --------
+    >>> from chordal.inference.chain import ChainInference
+    >>> from chordal.objectives.likelihood import Likelihood
+    >>> from chordal.testing.generators import MODELS, feasible_labels
+    >>> rng = np.random.default_rng(0)
+    >>> p = MODELS["chain_tied"](rng)
+    >>> check_objective(Likelihood(), p, feasible_labels(p, rng), ChainInference(), rng)
+    """
+    objective.require(inference, potentials.structure)
+    problem = _Problem(objective, labels, inference, rng, potentials)
+    with unchanged(potentials, f"{type(objective).__name__}.evaluate"):
+        problem.total(potentials)
+    _check_evaluation(problem, potentials)
+    _check_derivative(problem, potentials, rng)
+    if objective.convex:
+        _check_convexity(problem, potentials, rng)
+
+
+class _Problem:
+    """The objective as a function of the potentials alone."""
+
+    def __init__(
+        self,
+        objective: Objective,
+        labels: NDArray[np.int32],
+        inference: Inference,
+        rng: np.random.Generator,
+        potentials: Potentials,
+    ) -> None:
+        self.objective, self.labels, self.inference = objective, labels, inference
+        self.weight: Floats = rng.uniform(0.5, 2.0, potentials.structure.n_examples)
+        self.weight[::3] = 0.0
+
+    def values(self, potentials: Potentials) -> Floats:
+        return self.objective.evaluate(
+            potentials, self.labels, self.inference, self.weight, overwrite=False
+        ).values
+
+    def total(self, potentials: Potentials) -> float:
+        return float(self.values(potentials).sum())
+
+
+def _check_evaluation(problem: _Problem, potentials: Potentials) -> None:
+    """Shapes, weights, and the same answer when the memory is reused."""
+    objective, labels, inference = problem.objective, problem.labels, problem.inference
+    values, parts = objective.evaluate(potentials, labels, inference)
+    require(values.shape == (potentials.structure.n_examples,), f"values: {values.shape}")
+    for name, array in (("values", values), ("unary", parts.unary), ("tables", parts.tables)):
+        require(np.isfinite(array).all(), f"{name} are not finite")
+
+    again = objective.evaluate(copy_of(potentials), labels, inference, overwrite=True)
+    assert_array_equal(again.values, values, err_msg="values with overwrite")
+    assert_same_parts(again.parts, parts, "parts with overwrite", atol=0.0, rtol=0.0)
+
+    ones = objective.evaluate(potentials, labels, inference, np.ones(len(values)))
+    atol = rounding(potentials)
+    assert_allclose(ones.values, values, rtol=1e-12, atol=atol, err_msg="values, all weights 1")
+    assert_same_parts(ones.parts, parts, "parts, all weights 1", atol=atol)
+    weighted = problem.weight * values
+    message = "values are not the weights times the unweighted values"
+    assert_allclose(problem.values(potentials), weighted, rtol=1e-12, atol=atol, err_msg=message)
+
+
+def _check_derivative(problem: _Problem, potentials: Potentials, rng: np.random.Generator) -> None:
+    parts = problem.objective.evaluate(
+        potentials, problem.labels, problem.inference, problem.weight
+    ).parts
+    atol = TOLERANCE + 4.0 * rounding(potentials) / STEP
+    here = problem.total(potentials)
+    for name in ("unary", "tables"):
+        finite = np.flatnonzero(np.isfinite(getattr(potentials, name)))
+        if len(finite) > MAX_COORDINATES:
+            finite = rng.choice(finite, MAX_COORDINATES, replace=False)
+        for k in finite:
+            moved = copy_of(potentials)
+            scores = getattr(moved, name)
+            scores[k] += STEP
+            right = (problem.total(moved) - here) / STEP
+            scores[k] -= 2.0 * STEP
+            left = (here - problem.total(moved)) / STEP
+            _check_slope(float(getattr(parts, name)[k]), left, right, atol, f"{name}[{k}]")
+
+
+def _check_slope(part: float, left: float, right: float, atol: float, where: str) -> None:
+    if abs(right - left) > 100.0 * STEP + atol:  # a kink
+        fits = min(left, right) - atol <= part <= max(left, right) + atol
+    else:
+        fits = abs(part - 0.5 * (left + right)) <= atol
+    require(
+        fits,
+        f"parts.{where} is {part:.9g}, the slopes on both sides are {left:.9g} and {right:.9g}",
+    )
+
+
+def _check_convexity(problem: _Problem, potentials: Potentials, rng: np.random.Generator) -> None:
+    """Above its tangent and below its chord along random lines."""
+    parts = problem.objective.evaluate(
+        potentials, problem.labels, problem.inference, problem.weight
+    ).parts
+    here, atol = problem.total(potentials), 1e-9 + 10.0 * rounding(potentials)
+    for length in (0.1, 1.0, 10.0):
+        to_unary = length * rng.normal(size=len(potentials.unary))
+        to_tables = length * rng.normal(size=len(potentials.tables))
+        far, middle = (
+            problem.total(
+                potentials.like(
+                    potentials.unary + share * to_unary, potentials.tables + share * to_tables
+                )
+            )
+            for share in (1.0, 0.5)
+        )
+        slope = float(parts.unary @ to_unary + parts.tables @ to_tables)
+        require(far >= here + slope - atol, f"not convex: {far} lies below its tangent")
+        require(middle <= 0.5 * (here + far) + atol, f"not convex: {middle} lies above its chord")

@@ -1,0 +1,287 @@
+"""Small random models, each with a hazard of its own; brute force can list their labellings.
+
+Every generator is a function of a random generator and is found by its name: `MODELS` holds those
+with at least one labelling, `INFEASIBLE` those where some example has none. A contract that runs
+over these dicts meets a new hazard as soon as it is written here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from chordal.inference.exhaustive import ExhaustiveInference
+from chordal.potentials import Potentials
+from chordal.structures import Chain, Structure, offsets_of
+
+#: Makes one random model.
+Generator = Callable[[np.random.Generator], Potentials]
+
+MODELS: dict[str, Generator] = {}
+INFEASIBLE: dict[str, Generator] = {}
+
+
+def model(function: Generator) -> Generator:
+    """List a generator of models with at least one labelling."""
+    MODELS[function.__name__] = function
+    return function
+
+
+def infeasible(function: Generator) -> Generator:
+    """List a generator of models in which some example has no labelling."""
+    INFEASIBLE[function.__name__] = function
+    return function
+
+
+def feasible_labels(potentials: Potentials, rng: np.random.Generator) -> NDArray[np.int32]:
+    """A random labelling of a small model; its score is not −inf.
+
+    >>> rng = np.random.default_rng(0)
+    >>> p = chain_forbidden_transitions(rng)
+    >>> bool(np.isfinite(p.score(feasible_labels(p, rng))).all())
+    True
+    """
+    allowed = potentials.like(
+        np.where(potentials.unary == -np.inf, -np.inf, 0.0),
+        np.where(potentials.tables == -np.inf, -np.inf, 0.0),
+    )
+    return ExhaustiveInference().sample(allowed, 1, rng)[0]
+
+
+@model
+def chain_tied(rng: np.random.Generator) -> Potentials:
+    """Chains that share one transition table."""
+    return _tied(rng, [5, 3], n_labels=3)
+
+
+@model
+def chain_per_clique(rng: np.random.Generator) -> Potentials:
+    """A table of its own for every transition, as observation-dependent features give."""
+    return _per_clique(rng, Chain([4, 5], n_labels=3))
+
+
+@model
+def chain_some_tied(rng: np.random.Generator) -> Potentials:
+    """Three tables that seven transitions share, one of them unused within a chain."""
+    chain = Chain([5, 4], n_labels=2)
+    return Potentials(chain, rng.normal(size=18), rng.normal(size=12), [0, 2, 0, 2, 1, 1, 1])
+
+
+@model
+def chain_varied_labels(rng: np.random.Generator) -> Potentials:
+    """Label counts that differ between neighbours, one label among them."""
+    return _per_clique(rng, Chain([5, 4], n_labels=[2, 5, 1, 3, 2, 4, 4, 2, 6]))
+
+
+@model
+def chain_varied_labels_tied(rng: np.random.Generator) -> Potentials:
+    """Label counts that differ, and tables that transitions between equal counts share."""
+    chain = Chain([5], n_labels=[2, 3, 2, 3, 3])
+    index = [0, 1, 0, 2]
+    cells = [6, 6, 9]
+    return Potentials(chain, rng.normal(size=13), rng.normal(size=21), index, offsets_of(cells))
+
+
+@model
+def chain_batch(rng: np.random.Generator) -> Potentials:
+    """Lengths 0 and 1 before, between and after longer ones."""
+    return _tied(rng, [0, 1, 4, 0, 1, 3, 1, 0], n_labels=3)
+
+
+@model
+def chain_batch_of_ones(rng: np.random.Generator) -> Potentials:
+    """No transition anywhere."""
+    chain = Chain([1, 0, 1], n_labels=[4, 3])
+    return Potentials(chain, rng.normal(size=7), [])
+
+
+@model
+def chain_one_label(rng: np.random.Generator) -> Potentials:
+    """One label only: nothing to choose."""
+    return _tied(rng, [4, 1], n_labels=1)
+
+
+@model
+def chain_many_labels(rng: np.random.Generator) -> Potentials:
+    """More labels than the compiled loops keep in registers, and not a multiple of a vector."""
+    return _tied(rng, [2, 1, 2], n_labels=int(rng.integers(29, 36)))
+
+
+@model
+def chain_extreme_scores(rng: np.random.Generator) -> Potentials:
+    """Scores of ±10,000: probabilities that no floating-point number holds."""
+    p = _tied(rng, [5, 4], n_labels=3)
+    return p.like(rng.choice([-1e4, 0.0, 1e4], 27) + p.unary, 1e4 * p.tables)
+
+
+@model
+def chain_constant_offsets(rng: np.random.Generator) -> Potentials:
+    """Ordinary differences between scores far from zero."""
+    p = _tied(rng, [5, 4], n_labels=3)
+    return p.like(p.unary - 9_000.0, p.tables + 7_000.0)
+
+
+@model
+def chain_wide_range(rng: np.random.Generator) -> Potentials:
+    """Finite scores far apart: products of two or three underflow, yet nothing is impossible.
+
+    The first chain cannot avoid its worst transitions: only label 1 leads on without loss, and
+    no transition leads to label 1 without. The others have random tables.
+    """
+    worst = -float(rng.choice([150.0, 300.0, 450.0, 590.0]))
+    trap = [worst, worst, 0.0, worst]
+    tables = [trap, *(worst * rng.choice([0.0, 0.5, 1.0], size=(2, 4)))]
+    index = np.repeat([0, 1, 2], [6, 5, 4])
+    return Potentials(Chain([7, 6, 5], n_labels=2), 0.1 * rng.normal(size=36), tables, index)
+
+
+@model
+def chain_forbidden_labels(rng: np.random.Generator) -> Potentials:
+    """−inf among the unary scores."""
+    return _forbid(rng, _tied(rng, [5, 1, 4], n_labels=3), of_unary=0.5, of_tables=0.0)
+
+
+@model
+def chain_forbidden_transitions(rng: np.random.Generator) -> Potentials:
+    """−inf in a shared table, as for legal BIO sequences."""
+    return _forbid(rng, _tied(rng, [5, 4], n_labels=3), of_unary=0.0, of_tables=0.5)
+
+
+@model
+def chain_forbidden_per_clique(rng: np.random.Generator) -> Potentials:
+    """−inf in unary scores and in tables of single transitions."""
+    return _forbid(rng, _per_clique(rng, Chain([5, 4], 3)), of_unary=0.3, of_tables=0.4)
+
+
+@model
+def chain_last_resort(rng: np.random.Generator) -> Potentials:
+    """All that is left in the end is what looked impossible on the way.
+
+    A label is kept for the whole chain (the other transitions are −inf); the scores favour label 0
+    so strongly that label 1 underflows, and the last position forbids label 0.
+    """
+    length, strength = 9, float(rng.uniform(20.0, 110.0))
+    unary = rng.normal(size=(length, 2)) - [0.0, strength]
+    unary[-1] = [-np.inf, 0.0]
+    tables = np.where(np.eye(2) == 1.0, 0.0, -np.inf)
+    return Potentials(Chain([length], n_labels=2), unary, tables)
+
+
+@model
+def chain_late_constraint(rng: np.random.Generator) -> Potentials:
+    """Unlikely, wide but finite scores first; the only −inf comes at the end."""
+    chain = Chain([5], n_labels=2)
+    unary = rng.normal(size=(5, 2)) - [0.0, float(rng.uniform(50.0, 500.0))]
+    unary[-1, 0] = -np.inf
+    return Potentials(chain, unary, [0.0, -90.0, -90.0, 0.0])
+
+
+@model
+def chain_unreachable_label(rng: np.random.Generator) -> Potentials:
+    """A label that no labelling reaches, though all that would follow it is far better."""
+    length, gain = 8, float(rng.uniform(104.0, 112.0))
+    unary = 0.1 * rng.normal(size=(length, 3)) + [0.0, gain, 0.0]
+    unary[0, 1] = -np.inf
+    tables = 0.1 * rng.normal(size=(3, 3))
+    tables[[0, 2], 1] = -np.inf
+    return Potentials(Chain([length], n_labels=3), unary, tables)
+
+
+@model
+def chain_one_labelling(rng: np.random.Generator) -> Potentials:
+    """Constraints that leave exactly one labelling."""
+    return _forbid(rng, _per_clique(rng, Chain([4, 3], 3)), of_unary=1.0, of_tables=1.0)
+
+
+@model
+def chain_ties(rng: np.random.Generator) -> Potentials:
+    """Few different integer scores: many labellings are equally good."""
+    p = _tied(rng, [4, 3], n_labels=3)
+    return p.like(
+        rng.integers(0, 2, 21).astype(np.float64), rng.integers(0, 2, 9).astype(np.float64)
+    )
+
+
+@model
+def chain_uniform(rng: np.random.Generator) -> Potentials:
+    """The same score for every label and transition."""
+    value = float(rng.normal())
+    return Potentials(Chain([4, 2], n_labels=3), np.full(18, value), np.full(9, -value))
+
+
+@model
+def loop_of_three(rng: np.random.Generator) -> Potentials:
+    """Three variables that all depend on each other: not a tree."""
+    structure = Structure(
+        [2, 3, 2],
+        variable_offsets=np.array([0, 3]),
+        scopes=np.array([0, 1, 1, 2, 0, 2]),
+        scope_offsets=np.array([0, 2, 4, 6]),
+        clique_offsets=np.array([0, 3]),
+    )
+    return Potentials(structure, rng.normal(size=7), rng.normal(size=16))
+
+
+@model
+def triplets(rng: np.random.Generator) -> Potentials:
+    """Cliques of three variables that share one table, in two examples."""
+    structure = Structure(
+        np.full(7, 2),
+        variable_offsets=np.array([0, 4, 7]),
+        scopes=np.array([0, 1, 2, 1, 2, 3, 4, 5, 6]),
+        scope_offsets=np.array([0, 3, 6, 9]),
+        clique_offsets=np.array([0, 2, 3]),
+    )
+    return Potentials(structure, rng.normal(size=14), rng.normal(size=8))
+
+
+@infeasible
+def no_label(rng: np.random.Generator) -> Potentials:
+    """One variable of one example has no label left."""
+    p = _tied(rng, [3, 4, 2], n_labels=2)
+    p.unary[8:10] = -np.inf
+    return p
+
+
+@infeasible
+def no_transition(rng: np.random.Generator) -> Potentials:
+    """Every label is allowed, but no way leads from the first to the last position."""
+    return Potentials(
+        Chain([3], n_labels=2), [0.0, -np.inf, 0.0, 0.0, -np.inf, 0.0], [0.0, -np.inf, -np.inf, 0.0]
+    )
+
+
+@infeasible
+def no_single_variable(rng: np.random.Generator) -> Potentials:
+    """An example of one variable without a label, among extreme scores."""
+    p = _tied(rng, [2, 1], n_labels=2)
+    return p.like(np.array([1e4, -1e4, 0.0, 1e4, -np.inf, -np.inf]), p.tables)
+
+
+def _tied(rng: np.random.Generator, lengths: Sequence[int], n_labels: int) -> Potentials:
+    chain = Chain(lengths, n_labels)
+    tables = rng.normal(size=n_labels**2)
+    return Potentials(chain, 1.5 * rng.normal(size=chain.n_states), tables)
+
+
+def _per_clique(rng: np.random.Generator, chain: Chain) -> Potentials:
+    return Potentials(
+        chain, 1.5 * rng.normal(size=chain.n_states), rng.normal(size=chain.table_sizes.sum())
+    )
+
+
+def _forbid(
+    rng: np.random.Generator, potentials: Potentials, of_unary: float, of_tables: float
+) -> Potentials:
+    """−inf in these shares of the scores, except on one labelling of each example."""
+    labels = feasible_labels(potentials, rng)
+    kept = potentials.zeros()
+    kept.add_indicators(labels)
+    forbid_unary = (rng.random(len(kept.unary)) < of_unary) & (kept.unary == 0.0)
+    forbid_tables = (rng.random(len(kept.tables)) < of_tables) & (kept.tables == 0.0)
+    return potentials.like(
+        np.where(forbid_unary, -np.inf, potentials.unary),
+        np.where(forbid_tables, -np.inf, potentials.tables),
+    )

@@ -1,0 +1,226 @@
+"""Every kind of features: linear, with its adjoint, and the same for any number of threads."""
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+from chordal.features import (
+    AttributeInput,
+    ChainFeatures,
+    DenseInput,
+    RowFeatures,
+    Rows,
+    SparseInput,
+    input_for,
+)
+from chordal.testing import check_features, check_shard_features
+
+LENGTHS = [7, 1, 12, 0, 20]
+
+
+def dense(rng, dtype=np.float64, n_columns=40):
+    return [rng.normal(size=(n, n_columns)).astype(dtype) for n in LENGTHS]
+
+
+def sparse(rng, ones=False):
+    X = [sp.random(n, 30, density=0.2, format="csr", random_state=rng) for n in LENGTHS]
+    return [abs(x).ceil() if ones else x for x in X]
+
+
+def attributes(rng, values=False):
+    # Frequent attributes go with every output and rare ones with few: wide rows and narrow pairs.
+    def token():
+        names = {f"a{int(k)}" for k in np.minimum(rng.geometric(0.12, 6), 60)}
+        return {n: float(rng.normal()) for n in names} if values else sorted(names)
+
+    return [[token() for _ in range(n)] for n in LENGTHS]
+
+
+INPUTS = {
+    "dense64": dense,
+    "dense32": lambda rng: dense(rng, np.float32),
+    "dense-narrow": lambda rng: dense(rng, n_columns=3),
+    "sparse": sparse,
+    "sparse-ones": lambda rng: sparse(rng, ones=True),
+    "attributes": attributes,
+    "attribute-values": lambda rng: attributes(rng, values=True),
+}
+
+
+def row_features(name, n_outputs, rng, **options):
+    X = INPUTS[name](rng)
+    source = input_for(next(x for x in X if len(x.shape if hasattr(x, "shape") else x)))
+    rows = source.read(X, grow=True)
+    outputs = rng.integers(0, n_outputs, rows.n_rows).astype(np.int32)
+    return source.features(rows, outputs, n_outputs, **options), rows
+
+
+@pytest.mark.parametrize("n_outputs", [1, 2, 3, 5, 8, 22, 40, 130])
+@pytest.mark.parametrize("name", INPUTS)
+def test_row_features(name, n_outputs):
+    rng = np.random.default_rng(n_outputs)
+    check_features(*row_features(name, n_outputs, rng), rng)
+
+
+@pytest.mark.parametrize("options", [{"pairs": "all"}, {"min_freq": 3}], ids=str)
+@pytest.mark.parametrize("name", ["attributes", "attribute-values"])
+def test_attribute_options(name, options):
+    rng = np.random.default_rng(0)
+    check_features(*row_features(name, 5, rng, **options), rng)
+
+
+def test_no_weights_at_all():
+    rng = np.random.default_rng(0)
+    check_features(*row_features("attributes", 3, rng, min_freq=10_000), rng)
+
+
+@pytest.mark.parametrize("bias", [True, False])
+@pytest.mark.parametrize("ends", [True, False])
+@pytest.mark.parametrize("edge", [None, "dense64", "sparse", "attributes"])
+@pytest.mark.parametrize("node", ["dense32", "sparse", "attributes"])
+def test_chain_features(node, edge, bias, ends):
+    rng, n_labels = np.random.default_rng(0), 3
+    features, shards = chain(node, edge, n_labels, rng, bias=bias, ends=ends)
+    assert len(shards) > 1
+    check_shard_features(features, shards, rng)
+
+
+@pytest.mark.parametrize("edge", [None, "dense64", "sparse", "attributes"])
+def test_shards_without_transitions(edge):
+    rng = np.random.default_rng(0)
+    features, shards = chain("attributes", edge, 3, rng, limits=[(1, 2), (3, 4), (1, 2)])
+    assert all(shard.frame.structure.n_cliques == 0 for shard in shards)
+    check_shard_features(features, shards, rng)
+
+
+SHARDS = [(0, 2), (2, 4), (4, 5)]
+
+
+def chain(node, edge, n_labels, rng, bias=True, ends=True, limits=SHARDS):
+    node_features, rows = row_features(node, n_labels, rng)
+    edge_features = edge_rows = None
+    if edge is not None:
+        edge_features, edge_rows = row_features(edge, n_labels**2, rng)
+        edge_rows = without_last_positions(edge_rows)
+    transitions = np.array([0, 2, 3, 7, 8])
+    features = ChainFeatures(n_labels, node_features, edge_features, transitions, bias, ends)
+    return features, [features.compile(rows, edge_rows, a, b) for a, b in limits]
+
+
+def without_last_positions(rows):
+    """The rows of edges: one fewer than positions in every sequence."""
+    keep = np.concatenate([np.arange(n) < n - 1 for n in rows.lengths]).astype(bool)
+    lengths = np.maximum(rows.lengths - 1, 0)
+    if isinstance(rows.data, np.ndarray):
+        return Rows(lengths, rows.data[keep])
+    data = rows.data
+    counts = np.diff(data.offsets)
+    entries = np.repeat(keep, counts)
+    return Rows(
+        lengths,
+        type(data)(
+            np.concatenate([[0], np.cumsum(counts[keep])]),
+            data.ids[entries],
+            None if data.values is None else data.values[entries],
+        ),
+    )
+
+
+class Wrapper(RowFeatures):
+    """Dense features, with one claim broken in each subclass."""
+
+    def __init__(self, inner):
+        self.inner, self.n_outputs, self.n_weights = inner, inner.n_outputs, inner.n_weights
+
+    def compile(self, rows, first, last):
+        return self.inner.compile(rows, first, last)
+
+    def expand(self, weights):
+        return self.inner.expand(weights)
+
+    def map(self, rows, expanded, out):
+        self.inner.map(rows, expanded, out)
+
+    def zeros(self):
+        return self.inner.zeros()
+
+    def n_blocks(self, n_jobs):
+        return self.inner.n_blocks(n_jobs)
+
+    def adjoint(self, rows, parts, sums, block, n_jobs):
+        self.inner.adjoint(rows, parts, sums, block, n_jobs)
+
+    def collect(self, sums, out):
+        self.inner.collect(sums, out)
+
+    def keys(self):
+        return self.inner.keys()
+
+
+class NotLinear(Wrapper):
+    def map(self, rows, expanded, out):
+        self.inner.map(rows, expanded, out)
+        out += 1e-3
+
+
+class AddsToOut(Wrapper):
+    def map(self, rows, expanded, out):
+        before = out.copy()
+        self.inner.map(rows, expanded, out)
+        out += before
+
+
+class NoAdjoint(Wrapper):
+    def adjoint(self, rows, parts, sums, block, n_jobs):
+        self.inner.adjoint(rows, parts * (1 + 1e-6), sums, block, n_jobs)
+
+
+class DependsOnThreads(Wrapper):
+    def adjoint(self, rows, parts, sums, block, n_jobs):
+        self.inner.adjoint(rows, parts * (1 + 1e-15 * n_jobs), sums, block, n_jobs)
+
+
+class WrongKeys(Wrapper):
+    def keys(self):
+        keys = self.inner.keys()
+        return type(keys)(keys.column, keys.output[::-1].copy())
+
+
+BROKEN = [
+    (NotLinear, "not linear"),
+    (AddsToOut, "not finite, or not set"),
+    (NoAdjoint, "is not ⟨map"),
+    (DependsOnThreads, "depends on n_jobs"),
+    (WrongKeys, "move the scores of others"),
+]
+
+
+@pytest.mark.parametrize(("broken", "message"), BROKEN)
+def test_a_broken_claim_is_caught(broken, message):
+    rng = np.random.default_rng(0)
+    features, rows = row_features("dense64", 3, rng)
+    check_features(Wrapper(features), rows, rng)
+    with pytest.raises(AssertionError, match=message):
+        check_features(broken(features), rows, rng)
+
+
+@pytest.mark.parametrize("tied", ["bias", "table", "start"])
+def test_a_gradient_that_leaves_out_a_tied_part_is_caught(tied):
+    rng = np.random.default_rng(0)
+    features, shards = chain("attributes", None, 3, rng)
+    collect = features.collect
+
+    def forgetful(sums):
+        return collect(sums | {tied: np.zeros_like(sums[tied])})
+
+    features.collect = forgetful
+    with pytest.raises(AssertionError, match="is not ⟨potentials"):
+        check_shard_features(features, shards, rng)
+
+
+def test_inputs_are_recognised():
+    assert isinstance(input_for(np.zeros((2, 3))), DenseInput)
+    assert isinstance(input_for(sp.eye(3, format="csc")), SparseInput)
+    assert isinstance(input_for([["a"], ["b"]]), AttributeInput)
+    with pytest.raises(ValueError, match="got 1 dimensions"):
+        input_for(np.zeros(3))

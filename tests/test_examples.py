@@ -1,0 +1,47 @@
+"""The examples run, and show what they say they show."""
+
+import base64
+import importlib
+import re
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("matplotlib")
+
+EXAMPLES = Path(__file__).parents[1] / "examples"
+
+
+@pytest.fixture
+def digit_dates(monkeypatch):
+    monkeypatch.delenv("FORCE_COLOR", raising=False)
+    monkeypatch.syspath_prepend(EXAMPLES)
+    module = importlib.import_module("digit_dates")
+    monkeypatch.setattr(module, "STRENGTHS", (1.0,))  # the choice takes most of the time
+    return module
+
+
+def test_digit_dates(digit_dates, tmp_path, capsys):
+    picture = tmp_path / "overview.png"
+    readings = digit_dates.main(tmp_path / "report", n_train=120, n_test=300, picture=picture)
+
+    hamming = {reading.name: reading.hamming for reading in readings}
+    zero_one = {reading.name: reading.zero_one for reading in readings}
+    assert list(zero_one) == list(digit_dates.MODELS)
+    assert hamming["CRF, full"] > hamming["CRF, unary only"]
+    assert zero_one["CRF, full"] > max(zero_one[name] for name in list(zero_one)[:-1]) + 0.03
+
+    page = (tmp_path / "report" / "index.html").read_text(encoding="utf-8")
+    for name in digit_dates.MODELS:
+        assert f"{name}<td>1<td>{hamming[name]:.3f}<td>{zero_one[name]:.3f}" in page
+    pictures = re.findall(r'"data:image/png;base64,([^"]+)"', page)
+    assert len(pictures) == 2 * len(re.findall("<picture>", page)) > 20  # light and dark
+    signature = b"\x89PNG\r\n\x1a\n"
+    assert all(base64.b64decode(text).startswith(signature) for text in pictures)
+    assert picture.read_bytes().startswith(signature)
+    assert not re.search(r'(src|href)(set)?="(?!data:)', page)  # the page needs no other file
+
+    printed = capsys.readouterr().out
+    assert "Average Hamming" in printed
+    assert str(tmp_path / "report" / "index.html") in printed
+    assert "\x1b" not in printed  # plain lines where output is no terminal
