@@ -171,6 +171,8 @@ def _flat(values: ArrayLike, name: str, size: int | None) -> Floats:
 def _check_tables(
     index: NDArray[Any], offsets: NDArray[Any], sizes: NDArray[Any], n_cells: int
 ) -> None:
+    if len(offsets) and len(index) and (index.min() < 0 or index.max() >= len(offsets) - 1):
+        raise ValueError(f"table_of_clique must be between 0 and {max(0, len(offsets) - 2)}")
     if len(offsets) == 0 or offsets[0] != 0 or offsets[-1] != n_cells:
         raise ValueError(
             f"tables must have {offsets[-1] if len(offsets) else 0} cells for this structure, "
@@ -178,10 +180,6 @@ def _check_tables(
         )
     if (np.diff(offsets) < 0).any():
         raise ValueError("table_offsets must not decrease")
-    if len(index) == 0:
-        return
-    if index.min() < 0 or index.max() >= len(offsets) - 1:
-        raise ValueError(f"table_of_clique must be between 0 and {len(offsets) - 2}")
     wrong = np.flatnonzero(np.diff(offsets)[index] != sizes)
     if len(wrong):
         raise ValueError(
