@@ -35,6 +35,18 @@ class ChainInspection(ChainModel):
         return matrix.toarray() if dense else matrix
 
     @property
+    def transition_coef_(self) -> Floats:
+        """Weights of `transition_features` [n_classes, n_classes, n_features], (from, to, …)."""
+        order, n = self._fitted_labels().order, self.features_.n_labels
+        edge, source = self.features_.edge, self._inputs[1]
+        if edge is None or source is None:
+            return np.zeros((n, n, 0))
+        keys = edge.keys()
+        table = np.zeros((n * n, source.n_columns))
+        table[keys.output, keys.column] = self.weights_[self.features_.slices["edge"]]
+        return table.reshape(n, n, -1)[np.ix_(order, order)]
+
+    @property
     def start_(self) -> Floats:
         """Weights of labels at the first position; zeros without `ends`."""
         return self._per_label("start")

@@ -91,6 +91,7 @@ class ChainCRF(ChainPrediction, ChainInspection, BaseEstimator):
     classes_ : array of labels
     transitions_ : array [n_classes, n_classes], weights from row to column
     coef_ : array or sparse matrix [n_classes, n_features]
+    start_, end_, intercept_, transition_coef_ : arrays, weights of what was asked for
     objective_, n_iter_ : final objective, iterations
     inference_ : the inference method in use
     fit_report_ : FitReport
