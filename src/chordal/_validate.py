@@ -8,6 +8,7 @@ from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 from numpy.typing import NDArray
 
 
@@ -42,7 +43,7 @@ def check_choice(name: str, value: Any, choices: Iterable[str]) -> None:
 
 def check_sequences(X: Any, name: str = "X") -> Sequence[Any]:
     """A non-empty list of sequences; generators are listed, strings and scalars refused."""
-    if isinstance(X, (str, bytes, dict)) or not hasattr(X, "__iter__"):
+    if isinstance(X, (str, bytes, dict)) or sp.issparse(X) or not hasattr(X, "__iter__"):
         raise TypeError(f"{name} must be a list of sequences, got {type(X).__name__}")
     sequences = X if isinstance(X, (list, tuple)) else list(X)
     if len(sequences) == 0:
@@ -50,16 +51,19 @@ def check_sequences(X: Any, name: str = "X") -> Sequence[Any]:
     return sequences
 
 
-def check_same_lengths(x_lengths: NDArray[np.int64], y: Sequence[Any]) -> None:
+def check_same_lengths(x_lengths: NDArray[np.int64], y: Sequence[Any], prefix: str = "") -> None:
     """Refuse labels that do not match their sequences, naming the first that does not."""
     if len(y) != len(x_lengths):
         raise ValueError(
-            f"X and y must have the same number of sequences, got {len(x_lengths)} and {len(y)}"
+            f"{prefix}X and y must have the same number of sequences, "
+            f"got {len(x_lengths)} and {len(y)}"
         )
     for i, (n, labels) in enumerate(zip(x_lengths, y, strict=True)):
+        if isinstance(labels, (str, bytes)) or not hasattr(labels, "__len__"):
+            raise TypeError(f"{prefix}y[{i}] must be a list of labels, got {type(labels).__name__}")
         if len(labels) != n:
             raise ValueError(
-                f"X[{i}] and y[{i}] must have the same length, got {n} and {len(labels)}"
+                f"{prefix}X[{i}] and y[{i}] must have the same length, got {n} and {len(labels)}"
             )
 
 
@@ -67,7 +71,10 @@ def check_sample_weight(weight: Any, n_sequences: int) -> NDArray[np.float64] | 
     """One non-negative finite weight per sequence, or None."""
     if weight is None:
         return None
-    array = np.ascontiguousarray(weight, dtype=np.float64)
+    try:
+        array = np.ascontiguousarray(weight, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise ValueError(f"sample_weight must be numbers, got {weight!r}") from None
     if array.shape != (n_sequences,):
         raise ValueError(
             f"sample_weight must have one entry per sequence ({n_sequences}), "

@@ -152,11 +152,7 @@ class Potentials:
 def refuse_infeasible(log_partition: Floats) -> None:
     """Raise if some example has no labelling with a finite score."""
     if len(log_partition) and log_partition.min() == -np.inf:
-        example = int(np.argmin(log_partition))
-        raise InfeasibleError(
-            f"no labelling of example {example} is allowed: its scores of -inf (forbidden labels "
-            "or transitions) exclude every one; allow more"
-        )
+        raise InfeasibleError(int(np.argmin(log_partition)))
 
 
 def _flat(values: ArrayLike, name: str, size: int | None) -> Floats:

@@ -103,8 +103,8 @@ def test_names():
     [
         ([np.zeros((2, 3)), np.zeros(3)], ValueError, r"X\[1\] must be an array \[length, 3\]"),
         ([np.zeros((2, 3)), np.zeros((2, 4))], ValueError, r"X\[1\] must have 3 columns, got 4"),
-        ([np.array([["a", "b", "c"]])], TypeError, "must be numeric"),
-        ([np.zeros((2, 3), dtype=complex)], TypeError, "must be numeric"),
+        ([np.array([["a", "b", "c"]])], TypeError, "of numbers, got dtype"),
+        ([np.zeros((2, 3), dtype=complex)], TypeError, "of numbers, got dtype"),
         ([np.zeros((2, 3)), np.zeros((0, 3)), [[0, 0, 0], [0, np.nan, 0]]], ValueError,
          r"X\[2\]\[1\] holds NaN"),
         ([np.full((1, 3), np.inf)], ValueError, r"X\[0\]\[0\] holds NaN or infinity"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -13,6 +14,16 @@ from chordal.estimators._labels import SequenceLabels
 from chordal.features import ChainFeatures, Input, Rows, input_for
 from chordal.inference import Inference
 from chordal.potentials import Floats
+
+
+def _of_transitions(error: Exception, sequences: Sequence[int]) -> Exception:
+    """The same error in terms of the function that users gave."""
+    text = re.sub(
+        r"\bX\[(\d+)\]",
+        lambda m: f"transition_features(X[{sequences[int(m[1])]}])",
+        str(error).replace("each sequence", "X[0]"),
+    )
+    return type(error)(text)
 
 
 class ChainModel:
@@ -37,7 +48,10 @@ class ChainModel:
         if self.transition_features is None:
             return input_for(X[0]), None
         longest = max(range(len(X)), key=lambda i: length_of(X[i]))
-        return input_for(X[0]), input_for(self.transition_features(X[longest]))
+        try:
+            return input_for(X[0]), input_for(self.transition_features(X[longest]))
+        except ValueError as error:
+            raise _of_transitions(error, [longest]) from None
 
     def _read(
         self, X: Sequence[Any], inputs: tuple[Input, Input | None], grow: bool
@@ -48,11 +62,13 @@ class ChainModel:
             return node_rows, None
         lengths = np.maximum(node_rows.lengths - 1, 0)
         # A sequence of one position has no transition to observe.
-        observed = [self.transition_features(x) for x, n in zip(X, lengths, strict=True) if n > 0]
+        where = np.flatnonzero(lengths).tolist()
+        observed = [self.transition_features(X[i]) for i in where]
         counts = np.zeros(len(X), dtype=np.int64)
-        if not observed:
-            return node_rows, None
-        edge_rows = edge.read(observed, grow)
+        try:
+            edge_rows = edge.read(observed, grow)
+        except (ValueError, TypeError) as error:
+            raise _of_transitions(error, where) from None
         counts[lengths > 0] = edge_rows.lengths
         wrong = np.flatnonzero(counts != lengths)
         if len(wrong):

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
+from chordal._errors import InfeasibleError
 from chordal._validate import (
     check_choice,
     check_number,
@@ -173,7 +174,7 @@ class ChainPrediction(ChainModel):
             raise ValueError(f"spans must have one list per sequence ({len(X)}), got {len(spans)}")
         lengths = np.array([length_of(x) for x in X], dtype=np.int64)
         limits = shard_limits(lengths, self._cells_per_row())
-        queries = iter([segment_spans(labels, spans[a:b], lengths[a:b]) for a, b in limits])
+        queries = iter([segment_spans(labels, spans[a:b], lengths[a:b], a) for a, b in limits])
 
         def answer(potentials: Potentials) -> Floats:
             query: Spans = next(queries)
@@ -196,6 +197,10 @@ class ChainPrediction(ChainModel):
         total = np.array([len(t) for t in y])
         if weight is None:
             weight = np.ones(len(y))
+        if not total.any():
+            raise ValueError("every sequence is empty: there is nothing to score")
+        if not (weight * total).any():
+            raise ValueError("sample_weight must be above 0 for some sequence that is not empty")
         return float((weight * right).sum() / (weight * total).sum())
 
     def _cells_per_row(self) -> int:
@@ -233,9 +238,12 @@ class ChainPrediction(ChainModel):
             potentials = features.potentials(shard, expanded)
             if allowed_labels is not None or allowed_transitions is not None:
                 potentials = constraints.apply(potentials, limits[0])
-            if rows:
-                return answer(potentials, int(first_row[limits[0]]))
-            return answer(potentials)
+            try:
+                if rows:
+                    return answer(potentials, int(first_row[limits[0]]))
+                return answer(potentials)
+            except InfeasibleError as error:
+                raise error.moved(limits[0]) from None
 
         n_jobs = 1 if serial else effective_n_jobs(self.n_jobs)
         with execution_for(n_jobs) as mapper:

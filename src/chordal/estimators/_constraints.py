@@ -78,7 +78,12 @@ class Constraints:
             self.last = np.array([legal(a, ("O", "")) for a in tags])
             return
         matrix = np.asarray(allowed) if not isinstance(allowed, (set, frozenset)) else None
-        if matrix is not None and matrix.shape == (n, n) and matrix.dtype == bool:
+        if matrix is not None and matrix.dtype == bool:
+            if matrix.shape != (n, n):
+                raise ValueError(
+                    f"allowed_transitions must be a boolean matrix [{n}, {n}] in the order of "
+                    f"classes_, or pairs (from, to) of labels; got shape {matrix.shape}"
+                )
             numbers = np.argsort(labels.order)
             self.transitions = matrix[np.ix_(numbers, numbers)]
             return
@@ -117,6 +122,14 @@ class Constraints:
         n = len(self._labels)
         if given is None:
             return np.ones(n, dtype=bool)
+        if isinstance(given, str):
+            raise TypeError(
+                f"allowed_labels[{i}][{t}] must be a list of labels, flags or None, got str; "
+                f"write [{given!r}] for one label"
+            )
+        flags = isinstance(given, (list, tuple)) and len(given) == n
+        if flags and all(isinstance(flag, (bool, np.bool_)) for flag in given):
+            given = np.array(given)
         if isinstance(given, np.ndarray) and given.dtype == bool:
             if given.shape != (n,):
                 raise ValueError(f"allowed_labels[{i}][{t}] must have {n} flags, got {given.shape}")
@@ -124,7 +137,10 @@ class Constraints:
             row[self._labels.order] = given
             return row
         row = np.zeros(n, dtype=bool)
-        row[[self._labels.number(label) for label in given]] = True
+        try:
+            row[[self._labels.number(label) for label in given]] = True
+        except ValueError as error:
+            raise ValueError(f"allowed_labels[{i}][{t}]: {error}") from None
         return row
 
     def apply(self, potentials: Potentials, begin: int) -> Potentials:

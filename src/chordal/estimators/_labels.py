@@ -13,6 +13,23 @@ from numpy.typing import NDArray
 from chordal.structures import offsets_of
 
 
+def _common(dtypes: list[np.dtype[Any]]) -> np.dtype[Any] | None:
+    """The narrowest dtype that holds the labels of all arrays."""
+    if not dtypes:
+        return None
+    if len({dtype.kind for dtype in dtypes}) > 1:
+        return np.dtype(object)
+    return np.result_type(*set(dtypes))
+
+
+def _hashable(label: Any) -> bool:
+    try:
+        hash(label)
+    except TypeError:
+        return False
+    return True
+
+
 class SequenceLabels:
     """A number for every label. Frequent labels come first, which keeps rows of weights short.
 
@@ -32,7 +49,15 @@ class SequenceLabels:
         try:
             counts = Counter(chain.from_iterable(lists))
         except TypeError:
-            raise TypeError("labels must be hashable (str, int, …)") from None
+            i, t = next(
+                (i, t)
+                for i, s in enumerate(lists)
+                for t, label in enumerate(s)
+                if not _hashable(label)
+            )
+            raise TypeError(
+                f"y[{i}][{t}] is {lists[i][t]!r}; labels must be hashable (str, int, …)"
+            ) from None
         for label in counts:
             if label is None or label != label:
                 i = next(i for i, s in enumerate(lists) if any(v is None or v != v for v in s))
@@ -46,7 +71,8 @@ class SequenceLabels:
             raise ValueError("y holds no labels: every sequence is empty")
         first = y[0]
         self._as_list = isinstance(first, (list, tuple))
-        self._dtype = first.dtype if isinstance(first, np.ndarray) else None
+        given = [labels.dtype for labels in y if isinstance(labels, np.ndarray)]
+        self._dtype = _common([*given, *([] if self._dtype is None else [self._dtype])])
 
     def __len__(self) -> int:
         return len(self.labels)
@@ -62,10 +88,13 @@ class SequenceLabels:
     @property
     def classes(self) -> NDArray[Any]:
         ordered = [self.labels[k] for k in self.order]
-        if len({type(label) for label in ordered}) == 1 and np.ndim(ordered) == 1:
-            return np.array(ordered)
         array = np.empty(len(ordered), dtype=object)
         array[:] = ordered
+        kinds = {type(label) for label in ordered}
+        if len(kinds) == 1 and np.isscalar(ordered[0]):
+            plain = np.array(ordered)
+            if plain.tolist() == ordered:  # an array of str drops NUL at the end
+                return plain
         return array
 
     def number(self, label: Any) -> int:

@@ -70,4 +70,5 @@ class FitProgress:
                 f"iteration {state.iteration:4d}  objective {state.value:.6f}  "
                 f"‖g‖ {state.gradient_norm:.3g}  {state.elapsed:.2f} s  {text}".rstrip(),
                 highlight=False,
+                soft_wrap=True,
             )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -14,14 +15,20 @@ from chordal.inference import Spans
 
 
 def segment_spans(
-    labels: SequenceLabels, segments: Sequence[Sequence[Any]], lengths: NDArray[np.int64]
+    labels: SequenceLabels,
+    segments: Sequence[Sequence[Any]],
+    lengths: NDArray[np.int64],
+    begin: int = 0,
 ) -> Spans:
-    """Events of segments (start, end, label) per sequence; `end` is exclusive."""
+    """Events of segments (start, end, label) per sequence; `end` is exclusive.
+
+    The sequences are those from number `begin` on, which messages name.
+    """
     prefixes = {split_tag(label)[0] for label in labels.labels if "-" in str(label)}
     example, start, length, allowed = [], [], [], []
     for i, (of_sequence, n) in enumerate(zip(segments, lengths, strict=True)):
         for segment in of_sequence:
-            first, masks = _event(labels, prefixes, segment, i, int(n))
+            first, masks = _event(labels, prefixes, segment, begin + i, int(n))
             example.append(i)
             start.append(first)
             length.append(len(masks))
@@ -35,6 +42,10 @@ def segment_spans(
     )
 
 
+def _is_integer(value: Any) -> bool:
+    return isinstance(value, Integral)
+
+
 def _event(
     labels: SequenceLabels, prefixes: set[str], segment: Any, i: int, n: int
 ) -> tuple[int, list[NDArray[np.bool_]]]:
@@ -43,9 +54,9 @@ def _event(
         begin, end, kind = segment
     except (TypeError, ValueError):
         raise ValueError(f"a segment must be (start, end, label), got {segment!r}") from None
-    if not 0 <= begin < end <= n:
+    if not (_is_integer(begin) and _is_integer(end)) or not 0 <= begin < end <= n:
         raise ValueError(
-            f"segment {segment!r} of sequence {i} must satisfy 0 <= start < end <= {n}"
+            f"segment {segment!r} of sequence {i} must satisfy 0 <= start < end <= {n}, integers"
         )
 
     def only(*tags: Any) -> NDArray[np.bool_]:

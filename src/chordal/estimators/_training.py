@@ -142,7 +142,7 @@ class Monitor:
         self._show, self._callback, self._validate = show, callback, validate
         self._interval, self._patience = interval, patience
         self.scores: list[tuple[int, float]] = []
-        self.best: tuple[float, Floats] | None = None
+        self.best: tuple[float, Iteration] | None = None
         self._waited = 0
 
     def __call__(self, state: Iteration) -> bool:
@@ -151,7 +151,7 @@ class Monitor:
             score = self._validate(state.weights)
             self.scores.append((state.iteration, score))
             if self.best is None or score > self.best[0]:
-                self.best = (score, state.weights.copy())
+                self.best = (score, state._replace(weights=state.weights.copy()))
                 self._waited = 0
             else:
                 self._waited += 1
@@ -159,8 +159,9 @@ class Monitor:
         stop = bool(self._callback(state)) if self._callback is not None else False
         return stop or (self._patience is not None and self._waited >= self._patience)
 
-    def chosen(self, solution: Solution) -> Floats:
-        """The solution's weights, or the best validated ones when stopping early."""
+    def chosen(self, solution: Solution) -> tuple[Floats, float, float]:
+        """Weights, objective and gradient norm: the solution's, or the best validated ones."""
         if self._patience is not None and self.best is not None:
-            return self.best[1]
-        return solution.weights
+            best = self.best[1]
+            return best.weights, best.value, best.gradient_norm
+        return solution.weights, solution.value, solution.gradient_norm

@@ -31,7 +31,7 @@ from chordal.estimators._training import (
     transferred,
 )
 from chordal.execution import effective_n_jobs
-from chordal.features import ChainFeatures, Input, Rows
+from chordal.features import ChainFeatures, Input, Rows, WeightKeys
 from chordal.inference import INFERENCE, Inference
 from chordal.objectives import OBJECTIVES, Objective
 from chordal.oracle import SummedOracle
@@ -198,6 +198,12 @@ class ChainCRF(ChainPrediction, ChainInspection, BaseEstimator):
     ) -> ChainCRF:
         self._check_parameters()
         X, y = check_sequences(X), check_sequences(y, "y")
+        if callback is not None and not callable(callback):
+            raise TypeError(f"callback must be a function of an Iteration, got {callback!r}")
+        if validation_data is not None and not (
+            isinstance(validation_data, (tuple, list)) and len(validation_data) == 2
+        ):
+            raise ValueError("validation_data must be a pair (X, y) of sequences and labels")
         # Copies: whatever goes wrong below, the model stays as it was.
         inputs = copy.deepcopy(self._inputs) if keep else self._new_inputs(X)
         labels = copy.deepcopy(self._labels) if keep else SequenceLabels()
@@ -235,14 +241,14 @@ class ChainCRF(ChainPrediction, ChainInspection, BaseEstimator):
             solution = solver.minimize(oracle, start, monitor)
         self._inputs, self._labels, self.classes_ = inputs, labels, labels.classes
         self.features_, self.inference_ = features, inference
-        self.weights_ = monitor.chosen(solution)
-        self.objective_, self.n_iter_ = solution.value, solution.n_iter
+        self.weights_, self.objective_, gradient_norm = monitor.chosen(solution)
+        self.n_iter_ = solution.n_iter
         self.fit_report_ = FitReport(
             status=solution.status,
             solver=solver.name,
             inference=inference.name,
-            objective=solution.value,
-            gradient_norm=solution.gradient_norm,
+            objective=self.objective_,
+            gradient_norm=gradient_norm,
             n_iter=solution.n_iter,
             n_evaluations=solution.n_evaluations,
             n_weights=features.n_weights,
@@ -266,6 +272,12 @@ class ChainCRF(ChainPrediction, ChainInspection, BaseEstimator):
         check_choice("states", self.states, ["seen", "all"])
         check_choice("transitions", self.transitions, ["seen", "all", "none"])
         effective_n_jobs(self.n_jobs)
+        check_number("verbose", self.verbose, integer=True)
+        if self.transition_features is not None and not callable(self.transition_features):
+            raise TypeError(
+                "transition_features must be a function of one sequence, or None, "
+                f"got {self.transition_features!r}"
+            )
 
     def _solver(self) -> Solver:
         name = self.solver
@@ -273,7 +285,13 @@ class ChainCRF(ChainPrediction, ChainInspection, BaseEstimator):
             name = "owlqn"
         if isinstance(name, str):
             return SOLVERS.resolve(name, max_iter=self.max_iter, tol=self.tol, l1=self.l1)
-        return SOLVERS.resolve(name)
+        solver = SOLVERS.resolve(name)
+        if solver.l1 != self.l1:
+            raise ValueError(
+                f"l1 must be that of the solver object ({solver.l1}), got {self.l1}; "
+                f"give the solver by name, or l1 to both"
+            )
+        return solver
 
     def _inference_for(self, features: ChainFeatures) -> Inference:
         return INFERENCE.resolve("chain" if self.inference == "auto" else self.inference)
@@ -297,10 +315,14 @@ class ChainCRF(ChainPrediction, ChainInspection, BaseEstimator):
         inner[ends[node_rows.lengths > 0] - 1] = False
         left = np.flatnonzero(inner)
         pairs = gold[left].astype(np.int64) * n + gold[left + 1]
-        edge = None
+        edge, known_edge = None, None
+        if known is not None and known.edge is not None:
+            keys = known.edge.keys()
+            i, j = np.divmod(keys.output, known.n_labels)
+            known_edge = WeightKeys(keys.column, i * n + j)
         if inputs[1] is not None and edge_rows is not None:
             edge = inputs[1].features(
-                edge_rows, pairs.astype(np.int32), n * n, self.states, self.min_freq
+                edge_rows, pairs.astype(np.int32), n * n, self.states, self.min_freq, known_edge
             )
         kept = np.zeros(0, dtype=np.int64)
         if self.transitions == "all":
@@ -325,7 +347,7 @@ class ChainCRF(ChainPrediction, ChainInspection, BaseEstimator):
         """The share of positions of the validation data that given weights label right."""
         X, y = check_sequences(X, "validation X"), check_sequences(y, "validation y")
         rows = self._read(X, inputs, grow=False)
-        check_same_lengths(rows[0].lengths, y)
+        check_same_lengths(rows[0].lengths, y, "validation ")
         gold = labels.encode(y, unknown=-1)
         shards = compile_shards(features, *rows)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable
+from numbers import Integral
 from typing import TypeVar
 
 S = TypeVar("S")
@@ -36,6 +37,8 @@ def effective_n_jobs(n_jobs: int | None) -> int:
     """
     if n_jobs is None:
         return 1
+    if not isinstance(n_jobs, Integral):
+        raise ValueError(f"n_jobs must be an integer or None, got {n_jobs!r}")
     if n_jobs == 0:
         raise ValueError("n_jobs must not be 0; use None or 1 for one thread, -1 for all cores")
     if n_jobs > 0:

@@ -28,6 +28,8 @@ class DenseInput(Input):
     def read(self, X: Sequence[Any], grow: bool) -> Rows:
         arrays = [self._array(x, i) for i, x in enumerate(X)]
         lengths = np.array([len(a) for a in arrays], dtype=np.int64)
+        if not arrays:
+            return Rows(lengths, np.zeros((0, self.n_columns)))
         narrow = all(a.dtype == np.float32 for a in arrays)
         data = np.concatenate(arrays, dtype=np.float32 if narrow else np.float64, casting="unsafe")
         finite = np.isfinite(data).all(axis=1)
@@ -39,15 +41,18 @@ class DenseInput(Input):
         return Rows(lengths, data)
 
     def _array(self, x: Any, i: int) -> NDArray[Any]:
-        array = np.asarray(x)
+        expected = f"X[{i}] must be an array [length, {self.n_columns}]"
+        try:
+            array = np.asarray(x)
+        except ValueError:
+            raise ValueError(f"{expected}, got rows of different lengths") from None
+        if array.dtype.kind not in "fiub":
+            kind = type(x).__name__ if array.ndim == 0 else f"dtype {array.dtype}"
+            raise TypeError(f"{expected} of numbers, got {kind}")
         if array.ndim != 2:
-            raise ValueError(
-                f"X[{i}] must be an array [length, {self.n_columns}], got {array.ndim} dimensions"
-            )
+            raise ValueError(f"{expected}, got {array.ndim} dimensions")
         if array.shape[1] != self.n_columns:
             raise ValueError(f"X[{i}] must have {self.n_columns} columns, got {array.shape[1]}")
-        if array.dtype.kind not in "fiub":
-            raise TypeError(f"X[{i}] must be numeric, got dtype {array.dtype}")
         return array
 
     def features(

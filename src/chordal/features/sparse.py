@@ -34,12 +34,15 @@ class SparseInput(Input):
             if x.shape[1] != self.n_columns:
                 raise ValueError(f"X[{i}] must have {self.n_columns} columns, got {x.shape[1]}")
         lengths = np.array([x.shape[0] for x in X], dtype=np.int64)
-        whole = sp.vstack([sp.csr_matrix(x) for x in X], format="csr").astype(np.float64)
+        blocks = [sp.csr_matrix(x) for x in X] or [sp.csr_matrix((0, self.n_columns))]
+        whole = sp.vstack(blocks, format="csr").astype(np.float64)
         whole.sum_duplicates()
         if not np.isfinite(whole.data).all():
-            row = int(np.searchsorted(whole.indptr, np.argmin(np.isfinite(whole.data)), "right"))
-            sequence = int(np.searchsorted(np.cumsum(lengths), row - 1, side="right"))
-            raise ValueError(f"X[{sequence}] holds NaN or infinity; clean or impute it")
+            entry = np.argmin(np.isfinite(whole.data))
+            row = int(np.searchsorted(whole.indptr, entry, "right")) - 1
+            sequence = int(np.searchsorted(np.cumsum(lengths), row, side="right"))
+            position = row - int(lengths[:sequence].sum())
+            raise ValueError(f"X[{sequence}][{position}] holds NaN or infinity; clean or impute it")
         ones = bool((whole.data == 1.0).all())
         return Rows(
             lengths,

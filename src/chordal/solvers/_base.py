@@ -121,7 +121,8 @@ class Run:
 
     def evaluate_start(self) -> None:
         self.value, self.gradient = self.evaluate(self.weights)
-        self.gradient_norm = float(np.linalg.norm(self.gradient))
+        with np.errstate(over="ignore"):
+            self.gradient_norm = float(np.linalg.norm(self.gradient))
         if not np.isfinite(self.value) or not np.isfinite(self.gradient_norm):
             raise ValueError(
                 f"the objective is {self.value} at the starting weights; "

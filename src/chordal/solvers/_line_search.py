@@ -61,7 +61,7 @@ def strong_wolfe(
         if high is None:
             step = _extrapolated(low)
             continue
-        if abs(high.step - low.step) < 1e-12 * max(1.0, abs(low.step)):
+        if abs(high.step - low.step) < 1e-12 * max(abs(low.step), abs(high.step)):
             break
         step = _interpolated(low, high)
     return low if low is not start and low.value < start.value else None
