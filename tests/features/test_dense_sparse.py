@@ -120,8 +120,8 @@ def test_bad_dense_input(X, error, message):
     [
         ([sp.eye(3), np.eye(3)], TypeError, r"X\[1\] must be a SciPy sparse matrix"),
         ([sp.eye(3), sp.eye(4)], ValueError, r"X\[1\] must have 3 columns, got 4"),
-        ([sp.eye(3), sp.csr_matrix([[0, 0, np.nan]])], ValueError, r"X\[1\] holds NaN"),
-        ([sp.csr_matrix([[0, np.inf, 0]]), sp.eye(3)], ValueError, r"X\[0\] holds NaN"),
+        ([sp.eye(3), sp.csr_matrix([[0, 0, np.nan]])], ValueError, r"X\[1\]\[0\] holds NaN"),
+        ([sp.csr_matrix([[0, np.inf, 0]]), sp.eye(3)], ValueError, r"X\[0\]\[0\] holds NaN"),
     ],
 )
 def test_bad_sparse_input(X, error, message):
