@@ -1,0 +1,1 @@
+"""Speed, memory and optimum beside other libraries; `python -m benchmarks` runs everything."""
