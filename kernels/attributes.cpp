@@ -170,14 +170,6 @@ void wide_adjoint(const WideEntries& x, const double* parts, double* out) {
 namespace chordal {
 namespace {
 
-// Moves a vector into a NumPy array without copying it.
-template <class T>
-nb::ndarray<nb::numpy, T, nb::ndim<1>> array_of(std::vector<T>&& data) {
-    auto* kept = new std::vector<T>(std::move(data));
-    nb::capsule owner(kept, [](void* p) noexcept { delete static_cast<std::vector<T>*>(p); });
-    return nb::ndarray<nb::numpy, T, nb::ndim<1>>(kept->data(), {kept->size()}, owner);
-}
-
 struct NarrowEntries {
     const std::uint32_t* cell;
     const std::uint32_t* weight;
@@ -227,69 +219,85 @@ auto count_pairs(const std::int64_t* offsets, const std::int32_t* ids, const std
                            std::move(pair_counts));
 }
 
-// How attributes are laid out: wide code or 0; narrow pairs and where their weights begin.
+// Where an attribute's weights are: its wide code, or 0 and its narrow pairs.
+struct Place {
+    std::uint32_t wide_code, first_weight, pairs_begin, pairs;
+};
+
 struct Layout {
-    const std::uint32_t* wide_code;        // [attributes]
-    const std::int64_t* pair_offsets;      // [attributes + 1]
+    const Place* place;                    // [attributes]
     const std::int32_t* pair_outputs;
-    const std::int64_t* first_weight;      // [attributes] of the narrow pairs
     const std::int64_t* segment_limits;    // [segments + 1] of narrow weights
-    std::size_t attributes, segments, outputs;
+    std::size_t segments, outputs;
+
+    std::size_t segment_of(std::uint32_t weight) const {
+        std::size_t s = 0;
+        while (weight >= segment_limits[s + 1]) ++s;
+        return s;
+    }
+};
+
+struct NarrowColumns {
+    std::vector<std::uint32_t> cells, weights;
+    std::vector<double> values;
 };
 
 struct Compiled {
-    std::vector<std::uint32_t> wide_offsets, wide_codes, cells, weights;
-    std::vector<double> wide_values, narrow_values;
+    std::vector<std::uint32_t> wide_offsets, wide_codes;
+    std::vector<double> wide_values;
+    NarrowColumns narrow;
     std::vector<std::int64_t> segment_offsets;
 };
+
+template <class T>
+void append(const std::vector<T>& from, std::vector<T>& to) {
+    to.insert(to.end(), from.begin(), from.end());
+}
 
 Compiled compile_rows(const std::int64_t* offsets, const std::int32_t* ids, const double* values,
                       std::size_t rows, const Layout& layout) {
     Compiled out;
     out.wide_offsets.assign(1, 0);
     out.wide_offsets.reserve(rows + 1);
-    std::vector<std::pair<std::uint32_t, double>> wide;
-    struct Entry {
-        std::uint32_t cell, weight;
-        double value;
-    };
-    std::vector<std::vector<Entry>> segments(layout.segments);
+    out.wide_codes.reserve(static_cast<std::size_t>(offsets[rows]));
+    std::vector<std::pair<std::uint32_t, double>> valued;
+    std::vector<NarrowColumns> segments(layout.segments);
     for (std::size_t t = 0; t < rows; ++t) {
-        wide.clear();
+        valued.clear();
+        const auto first = static_cast<std::ptrdiff_t>(out.wide_codes.size());
         for (auto e = offsets[t]; e < offsets[t + 1]; ++e) {
-            const auto a = static_cast<std::size_t>(ids[e]);
-            const double value = values ? values[e] : 1.0;
-            if (layout.wide_code[a] != 0) {
-                wide.emplace_back(layout.wide_code[a], value);
+            const Place& place = layout.place[ids[e]];
+            if (place.wide_code != 0) {
+                if (values)
+                    valued.emplace_back(place.wide_code, values[e]);
+                else
+                    out.wide_codes.push_back(place.wide_code);
                 continue;
             }
-            const std::int64_t count = layout.pair_offsets[a + 1] - layout.pair_offsets[a];
-            if (count == 0) continue;
-            std::size_t s = 0;
-            while (layout.first_weight[a] >= layout.segment_limits[s + 1]) ++s;
-            for (std::int64_t p = 0; p < count; ++p) {
-                const auto k = layout.pair_outputs[layout.pair_offsets[a] + p];
-                segments[s].push_back(
-                    {static_cast<std::uint32_t>(t * layout.outputs + static_cast<std::size_t>(k)),
-                     static_cast<std::uint32_t>(layout.first_weight[a] + p), value});
+            if (place.pairs == 0) continue;
+            NarrowColumns& to = segments[layout.segment_of(place.first_weight)];
+            for (std::uint32_t p = 0; p < place.pairs; ++p) {
+                const auto k = static_cast<std::size_t>(layout.pair_outputs[place.pairs_begin + p]);
+                to.cells.push_back(static_cast<std::uint32_t>(t * layout.outputs + k));
+                to.weights.push_back(place.first_weight + p);
+                if (values) to.values.push_back(values[e]);
             }
         }
-        std::stable_sort(wide.begin(), wide.end(),
-                         [](const auto& x, const auto& y) { return x.first < y.first; });
-        for (const auto& [code, value] : wide) {
+        std::sort(valued.begin(), valued.end());
+        for (const auto& [code, value] : valued) {
             out.wide_codes.push_back(code);
-            if (values) out.wide_values.push_back(value);
+            out.wide_values.push_back(value);
         }
+        if (!values) std::sort(out.wide_codes.begin() + first, out.wide_codes.end());
         out.wide_offsets.push_back(static_cast<std::uint32_t>(out.wide_codes.size()));
     }
+    out.wide_codes.shrink_to_fit();
     out.segment_offsets.assign(1, 0);
-    for (const auto& segment : segments) {
-        for (const Entry& entry : segment) {
-            out.cells.push_back(entry.cell);
-            out.weights.push_back(entry.weight);
-            if (values) out.narrow_values.push_back(entry.value);
-        }
-        out.segment_offsets.push_back(static_cast<std::int64_t>(out.cells.size()));
+    for (NarrowColumns& segment : segments) {
+        append(segment.cells, out.narrow.cells);
+        append(segment.weights, out.narrow.weights);
+        append(segment.values, out.narrow.values);
+        out.segment_offsets.push_back(static_cast<std::int64_t>(out.narrow.cells.size()));
     }
     return out;
 }
@@ -311,13 +319,11 @@ void bind_attributes(nb::module_& m) {
     m.def(
         "attribute_rows",
         [](Input<std::int64_t> offsets, Input<std::int32_t> ids,
-           std::optional<Input<double>> values, Input<std::uint32_t> wide_code,
-           Input<std::int64_t> pair_offsets, Input<std::int32_t> pair_outputs,
-           Input<std::int64_t> first_weight, Input<std::int64_t> segment_limits,
+           std::optional<Input<double>> values, Input<std::uint32_t> places,
+           Input<std::int32_t> pair_outputs, Input<std::int64_t> segment_limits,
            std::size_t outputs) {
-            const Layout layout{wide_code.data(),      pair_offsets.data(),
-                                pair_outputs.data(),   first_weight.data(),
-                                segment_limits.data(), wide_code.size(),
+            const Layout layout{reinterpret_cast<const Place*>(places.data()),
+                                pair_outputs.data(), segment_limits.data(),
                                 segment_limits.size() - 1, outputs};
             Compiled rows;
             {
@@ -327,13 +333,13 @@ void bind_attributes(nb::module_& m) {
             }
             return std::make_tuple(
                 array_of(std::move(rows.wide_offsets)), array_of(std::move(rows.wide_codes)),
-                array_of(std::move(rows.wide_values)), array_of(std::move(rows.cells)),
-                array_of(std::move(rows.weights)), array_of(std::move(rows.narrow_values)),
+                array_of(std::move(rows.wide_values)), array_of(std::move(rows.narrow.cells)),
+                array_of(std::move(rows.narrow.weights)),
+                array_of(std::move(rows.narrow.values)),
                 array_of(std::move(rows.segment_offsets)));
         },
-        nb::arg("offsets"), nb::arg("ids"), nb::arg("values").none(), nb::arg("wide_code"),
-        nb::arg("pair_offsets"), nb::arg("pair_outputs"), nb::arg("first_weight"),
-        nb::arg("segment_limits"), nb::arg("outputs"));
+        nb::arg("offsets"), nb::arg("ids"), nb::arg("values").none(), nb::arg("places"),
+        nb::arg("pair_outputs"), nb::arg("segment_limits"), nb::arg("outputs"));
     m.def(
         "wide_map",
         [](Input<std::uint32_t> begin, Input<std::uint32_t> end, Input<std::uint32_t> code,

@@ -5,6 +5,8 @@
 #include <nanobind/ndarray.h>
 
 #include <cstdint>
+#include <utility>
+#include <vector>
 
 namespace chordal {
 
@@ -22,11 +24,12 @@ inline bool interrupted() {
     return PyErr_CheckSignals() != 0;
 }
 
-// A new NumPy array that owns `data` (made with new[]).
+// Moves a vector into a NumPy array without copying it.
 template <class T>
-nb::ndarray<nb::numpy, T, nb::ndim<1>> owned_array(T* data, std::size_t size) {
-    nb::capsule owner(data, [](void* p) noexcept { delete[] static_cast<T*>(p); });
-    return nb::ndarray<nb::numpy, T, nb::ndim<1>>(data, {size}, owner);
+nb::ndarray<nb::numpy, T, nb::ndim<1>> array_of(std::vector<T>&& data) {
+    auto* kept = new std::vector<T>(std::move(data));
+    nb::capsule owner(kept, [](void* p) noexcept { delete static_cast<std::vector<T>*>(p); });
+    return nb::ndarray<nb::numpy, T, nb::ndim<1>>(kept->data(), {kept->size()}, owner);
 }
 
 void bind_chain_sum(nb::module_& m);

@@ -6,8 +6,9 @@
 // is "a:b" of value 2. A value of zero adds nothing and is dropped.
 //
 // Names are kept one after another in one block of bytes (UTF-8, lone surrogates included) and
-// found through an open-addressing table of (tag, id). A token's names are hashed first and looked
-// up afterwards, so that the table's cache misses overlap.
+// found through an open-addressing table of (tag, id). What takes time is cache misses: strings are
+// fetched a token ahead, and names are looked up by the hundred, in passes (hash, slot, offset,
+// bytes) that each fetch what the next one reads.
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/tuple.h>
@@ -86,7 +87,18 @@ public:
 
     std::size_t size() const { return offsets_.size() - 1; }
 
-    void prefetch(std::uint64_t hash) const { CHORDAL_PREFETCH(&slots_[hash & (slots_.size() - 1)]); }
+    // Three steps ahead of `find`: where the name's slot, its offset and its bytes should be.
+    void prefetch_slot(std::uint64_t hash) const {
+        CHORDAL_PREFETCH(&slots_[hash & (slots_.size() - 1)]);
+    }
+    void prefetch_offset(std::uint64_t hash) const {
+        const Slot& slot = slots_[hash & (slots_.size() - 1)];
+        if (slot.id != kAbsent) CHORDAL_PREFETCH(&offsets_[slot.id]);
+    }
+    void prefetch_bytes(std::uint64_t hash) const {
+        const Slot& slot = slots_[hash & (slots_.size() - 1)];
+        if (slot.id != kAbsent) CHORDAL_PREFETCH(bytes_.data() + offsets_[slot.id]);
+    }
 
     std::uint32_t find(const char* text, std::size_t length, std::uint64_t hash) const {
         return slots_[slot_of(text, length, hash)].id;
@@ -94,7 +106,7 @@ public:
     std::uint32_t intern(const char* text, std::size_t length, std::uint64_t hash) {
         std::size_t k = slot_of(text, length, hash);
         if (slots_[k].id != kAbsent) return slots_[k].id;
-        if (2 * (size() + 1) > slots_.size()) {
+        if (4 * (size() + 1) > 3 * slots_.size()) {
             grow();
             k = slot_of(text, length, hash);
         }
@@ -161,10 +173,14 @@ public:
             const nb::object tokens =
                 listed(PySequence_Fast_GET_ITEM(all.ptr(), sequence_), "", "a list of tokens");
             const auto length = PySequence_Fast_GET_SIZE(tokens.ptr());
-            for (position_ = 0; position_ < length; ++position_)
+            for (position_ = 0; position_ < length; ++position_) {
+                if (position_ + 1 < length)
+                    prefetch(PySequence_Fast_GET_ITEM(tokens.ptr(), position_ + 1));
                 token(PySequence_Fast_GET_ITEM(tokens.ptr(), position_));
+            }
             lengths.push_back(length);
         }
+        look_up();
     }
 
     std::vector<std::int32_t> ids;
@@ -201,29 +217,50 @@ private:
         return nb::steal(list);
     }
 
+    // Fetches the strings of a list, which are read next.
+    static void prefetch(PyObject* item) {
+        if (!PyList_CheckExact(item)) return;
+        for (Py_ssize_t k = 0; k < PyList_GET_SIZE(item); ++k)
+            CHORDAL_PREFETCH(PyList_GET_ITEM(item, k));
+    }
+
     void token(nb::handle item) {
-        text_.clear();
-        names_.clear();
         prefix_.clear();
         depth_ = 0;
         if (PyUnicode_Check(item.ptr()))
             refuse_type(where() + " is a str; a token must be a dict or a list of attribute "
-                        "strings: write [" "\"...\"" "] for a token with one attribute");
+                        "strings: write [\"...\"] for a token with one attribute");
         container(item);
+        ends_.push_back(names_.size());
+        if (names_.size() >= kTogether) look_up();
+    }
+
+    // Names to ids, for the tokens read since the last time.
+    void look_up() {
         for (Name& name : names_) {
             name.hash = hash_bytes(text_.data() + name.begin, name.size);
-            vocabulary_.prefetch(name.hash);
+            vocabulary_.prefetch_slot(name.hash);
         }
-        for (const Name& name : names_) {
-            const char* text = text_.data() + name.begin;
-            const std::uint32_t id = grow_ ? vocabulary_.intern(text, name.size, name.hash)
-                                           : vocabulary_.find(text, name.size, name.hash);
-            if (id == Vocabulary::kAbsent) continue;
-            if (name.value != 1.0 && values.empty()) values.assign(ids.size(), 1.0);
-            ids.push_back(static_cast<std::int32_t>(id));
-            if (!values.empty() || name.value != 1.0) values.push_back(name.value);
+        for (const Name& name : names_) vocabulary_.prefetch_offset(name.hash);
+        for (const Name& name : names_) vocabulary_.prefetch_bytes(name.hash);
+        std::size_t k = 0;
+        for (const std::size_t end : ends_) {
+            for (; k < end; ++k) add(names_[k]);
+            row_offsets.push_back(static_cast<std::int64_t>(ids.size()));
         }
-        row_offsets.push_back(static_cast<std::int64_t>(ids.size()));
+        text_.clear();
+        names_.clear();
+        ends_.clear();
+    }
+
+    void add(const Name& name) {
+        const char* text = text_.data() + name.begin;
+        const std::uint32_t id = grow_ ? vocabulary_.intern(text, name.size, name.hash)
+                                       : vocabulary_.find(text, name.size, name.hash);
+        if (id == Vocabulary::kAbsent) return;
+        if (name.value != 1.0 && values.empty()) values.assign(ids.size(), 1.0);
+        ids.push_back(static_cast<std::int32_t>(id));
+        if (!values.empty() || name.value != 1.0) values.push_back(name.value);
     }
 
     void container(nb::handle item) {
@@ -311,16 +348,11 @@ private:
     const bool grow_;
     Py_ssize_t sequence_ = 0, position_ = -1;
     int depth_ = 0;  // of nested containers
+    static constexpr std::size_t kTogether = 256;
     std::string text_, prefix_;
     std::vector<Name> names_;
+    std::vector<std::size_t> ends_;  // of the tokens among names_
 };
-
-template <class T>
-auto numpy_of(const std::vector<T>& data) {
-    T* copy = new T[data.size() ? data.size() : 1];
-    std::copy(data.begin(), data.end(), copy);
-    return owned_array(copy, data.size());
-}
 
 nb::object decoded(const Vocabulary& vocabulary, std::size_t id) {
     PyObject* text =
@@ -341,10 +373,11 @@ void bind_vocabulary(nb::module_& m) {
             [](Vocabulary& self, nb::handle X, bool grow) {
                 Reader reader(self, grow);
                 reader.batch(X);
-                std::optional<decltype(numpy_of(reader.values))> values;
-                if (!reader.values.empty()) values = numpy_of(reader.values);
-                return std::make_tuple(numpy_of(reader.ids), values, numpy_of(reader.row_offsets),
-                                       numpy_of(reader.lengths));
+                std::optional<decltype(array_of(std::move(reader.values)))> values;
+                if (!reader.values.empty()) values = array_of(std::move(reader.values));
+                return std::make_tuple(
+                    array_of(std::move(reader.ids)), values,
+                    array_of(std::move(reader.row_offsets)), array_of(std::move(reader.lengths)));
             },
             nb::arg("X"), nb::arg("grow"),
             "Ids, values (None if all are 1), offsets of tokens, lengths of sequences.")
@@ -369,10 +402,9 @@ void bind_vocabulary(nb::module_& m) {
              })
         .def("arrays",
              [](const Vocabulary& self) {
-                 auto* copy = new std::uint8_t[self.bytes().size() + 1];
-                 std::memcpy(copy, self.bytes().data(), self.bytes().size());
-                 return std::make_tuple(owned_array(copy, self.bytes().size()),
-                                        numpy_of(self.offsets()));
+                 std::vector<std::uint8_t> bytes(self.bytes().begin(), self.bytes().end());
+                 std::vector<std::int64_t> offsets = self.offsets();
+                 return std::make_tuple(array_of(std::move(bytes)), array_of(std::move(offsets)));
              },
              "All names as one array of bytes, and where each begins.")
         .def_static(

@@ -44,6 +44,7 @@ class Registry(Generic[T]):
         self.package = package
         self.base = base
         self.what = what
+        self._found: dict[str, type[T]] = {}
 
     def names(self) -> list[str]:
         """Sorted names of the modules in the package's folder; none of them is imported."""
@@ -55,6 +56,8 @@ class Registry(Generic[T]):
 
     def get(self, name: str) -> type[T]:
         """Import the module ``name`` and return its one final class."""
+        if name in self._found:
+            return self._found[name]
         names = self.names()
         if name not in names:
             close = difflib.get_close_matches(name, names, n=1)
@@ -75,6 +78,7 @@ class Registry(Generic[T]):
                 f"{module.__name__} must define exactly one class that derives from "
                 f"{self.base.__name__} and is not abstract, found {found}"
             )
+        self._found[name] = final[0]
         return final[0]
 
     def resolve(self, name_or_object: str | T, **kwargs: Any) -> T:

@@ -8,7 +8,6 @@ from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 from numpy.typing import NDArray
 
 
@@ -41,9 +40,14 @@ def check_choice(name: str, value: Any, choices: Iterable[str]) -> None:
         raise ValueError(f"{name} must be one of {', '.join(map(repr, names))}; got {value!r}")
 
 
+def is_sparse(x: Any) -> bool:
+    """Whether x is a SciPy sparse matrix or array; does not import SciPy to find out."""
+    return type(x).__module__.startswith("scipy.sparse")
+
+
 def check_sequences(X: Any, name: str = "X") -> Sequence[Any]:
     """A non-empty list of sequences; generators are listed, strings and scalars refused."""
-    if isinstance(X, (str, bytes, dict)) or sp.issparse(X) or not hasattr(X, "__iter__"):
+    if isinstance(X, (str, bytes, dict)) or is_sparse(X) or not hasattr(X, "__iter__"):
         raise TypeError(f"{name} must be a list of sequences, got {type(X).__name__}")
     sequences = X if isinstance(X, (list, tuple)) else list(X)
     if len(sequences) == 0:

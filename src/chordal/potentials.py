@@ -79,11 +79,23 @@ class Potentials:
 
     def like(self, unary: Floats, tables: Floats) -> Potentials:
         """The same structure and tying with other numbers; shapes are trusted."""
-        other = object.__new__(Potentials)
-        other.structure = self.structure
-        other.unary, other.tables = unary, tables
-        other.table_of_clique, other.table_offsets = self.table_of_clique, self.table_offsets
-        return other
+        return Potentials.trusted(
+            self.structure, unary, tables, self.table_of_clique, self.table_offsets
+        )
+
+    @staticmethod
+    def trusted(
+        structure: Structure,
+        unary: Floats,
+        tables: Floats,
+        table_of_clique: NDArray[np.int32],
+        table_offsets: NDArray[np.int64],
+    ) -> Potentials:
+        """Potentials from arrays that are known to fit, without a check."""
+        made = object.__new__(Potentials)
+        made.structure, made.unary, made.tables = structure, unary, tables
+        made.table_of_clique, made.table_offsets = table_of_clique, table_offsets
+        return made
 
     def zeros(self) -> Potentials:
         """The same container, filled with zeros."""

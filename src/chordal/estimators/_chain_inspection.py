@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 
 from chordal.estimators._chain_model import ChainModel
 from chordal.features import DenseInput, SparseInput
@@ -20,12 +19,14 @@ class ChainInspection(ChainModel):
         """Weights of transitions, from row to column, in the order of `classes_`."""
         order = self._fitted_labels().order
         n = self.features_.n_labels
-        table = self.features_.expand(self.weights_).table.reshape(n, n)
+        table = self._expanded_weights().table.reshape(n, n)
         return table[np.ix_(order, order)]
 
     @property
     def coef_(self) -> Any:
         """Weights of node features [n_classes, n_features]; sparse for named attributes."""
+        import scipy.sparse as sp
+
         number = np.argsort(self._fitted_labels().order)
         keys = self.features_.node.keys()
         weights = self.weights_[self.features_.slices["node"]]

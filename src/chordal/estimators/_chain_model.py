@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.utils.validation import check_is_fitted
 
+from chordal.estimators._estimator import Estimator
 from chordal.estimators._labels import SequenceLabels
 from chordal.features import ChainFeatures, Input, Rows, input_for
 from chordal.inference import Inference
@@ -26,7 +26,7 @@ def _of_transitions(error: Exception, sequences: Sequence[int]) -> Exception:
     return type(error)(text)
 
 
-class ChainModel:
+class ChainModel(Estimator):
     """The state of a chain model after `fit`; prediction and inspection are views of it."""
 
     transition_features: Callable[[Any], Any] | None
@@ -40,8 +40,19 @@ class ChainModel:
     _inputs: tuple[Input, Input | None]
     _labels: SequenceLabels
 
+    _expanded: tuple[Floats, Any] | None = None  # weights_, and their form for the kernels
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {key: value for key, value in self.__dict__.items() if key != "_expanded"}
+
+    def _expanded_weights(self) -> Any:
+        """The weights as the kernels take them, made once per `weights_`."""
+        if self._expanded is None or self._expanded[0] is not self.weights_:
+            self._expanded = (self.weights_, self.features_.expand(self.weights_))
+        return self._expanded[1]
+
     def _fitted_labels(self) -> SequenceLabels:
-        check_is_fitted(self, "weights_")
+        self._check_fitted()
         return self._labels
 
     def _new_inputs(self, X: Sequence[Any]) -> tuple[Input, Input | None]:

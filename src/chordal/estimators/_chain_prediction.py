@@ -7,8 +7,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.utils import check_random_state
-from sklearn.utils.validation import check_is_fitted
 
 from chordal._errors import InfeasibleError
 from chordal._validate import (
@@ -20,6 +18,7 @@ from chordal._validate import (
 )
 from chordal.estimators._chain_model import ChainModel, length_of
 from chordal.estimators._constraints import Constraints
+from chordal.estimators._estimator import generator_from
 from chordal.estimators._spans import segment_spans
 from chordal.estimators._training import execution_for, shard_limits
 from chordal.execution import effective_n_jobs
@@ -127,8 +126,7 @@ class ChainPrediction(ChainModel):
         """For each sequence n exact samples from p(y | x)."""
         check_number("n_samples", n_samples, minimum=1, integer=True)
         self._fitted_labels()
-        seed = check_random_state(self.random_state).randint(2**31)
-        rng = np.random.default_rng(seed)
+        rng = generator_from(self.random_state)
 
         def answer(potentials: Potentials) -> list[list[Any]]:
             lengths = np.diff(potentials.structure.variable_offsets)
@@ -218,7 +216,7 @@ class ChainPrediction(ChainModel):
         serial: bool = False,
     ) -> tuple[NDArray[np.int64], list[Any]]:
         """Answers of inference to a question, shard by shard, and the sequences' lengths."""
-        check_is_fitted(self, "weights_")
+        self._check_fitted()
         X = check_sequences(X)
         node_rows, edge_rows = self._read(X, self._inputs, grow=False)
         lengths = node_rows.lengths
@@ -231,7 +229,7 @@ class ChainPrediction(ChainModel):
             )
         constraints = Constraints(self._labels, allowed_labels, allowed_transitions)
         features, first_row = self.features_, offsets_of(lengths)
-        expanded = features.expand(self.weights_)
+        expanded = self._expanded_weights()
 
         def ask(limits: tuple[int, int]) -> Any:
             shard = features.compile(node_rows, edge_rows, *limits)

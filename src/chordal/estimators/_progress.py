@@ -3,16 +3,7 @@
 from __future__ import annotations
 
 from types import TracebackType
-
-from rich.console import Console
-from rich.progress import (
-    BarColumn,
-    MofNCompleteColumn,
-    Progress,
-    TextColumn,
-    TimeElapsedColumn,
-    TimeRemainingColumn,
-)
+from typing import Any
 
 from chordal.solvers import Iteration
 
@@ -25,23 +16,15 @@ class FitProgress:
     """
 
     def __init__(self, verbose: int, max_iter: int) -> None:
-        self._console = Console(stderr=True)
         self._lines = verbose >= 2
-        self._bar: Progress | None = None
+        self._bar: Any = None
+        if verbose <= 0:
+            return
+        from rich.console import Console
+
+        self._console = Console(stderr=True)
         if verbose == 1 and self._console.is_terminal:
-            self._bar = Progress(
-                TextColumn("[bold]fit"),
-                BarColumn(bar_width=24),
-                MofNCompleteColumn(),
-                TextColumn("objective {task.fields[value]:.6g}"),
-                TextColumn("‖g‖ {task.fields[norm]:.2g}"),
-                TextColumn("{task.fields[score]}"),
-                TimeElapsedColumn(),
-                TextColumn("left ≤"),
-                TimeRemainingColumn(),
-                console=self._console,
-                transient=True,
-            )
+            self._bar = _live_line(self._console)
             self._task = self._bar.add_task("fit", total=max_iter, value=0.0, norm=0.0, score="")
 
     def __enter__(self) -> FitProgress:
@@ -72,3 +55,28 @@ class FitProgress:
                 highlight=False,
                 soft_wrap=True,
             )
+
+
+def _live_line(console: Any) -> Any:
+    from rich.progress import (
+        BarColumn,
+        MofNCompleteColumn,
+        Progress,
+        TextColumn,
+        TimeElapsedColumn,
+        TimeRemainingColumn,
+    )
+
+    return Progress(
+        TextColumn("[bold]fit"),
+        BarColumn(bar_width=24),
+        MofNCompleteColumn(),
+        TextColumn("objective {task.fields[value]:.6g}"),
+        TextColumn("‖g‖ {task.fields[norm]:.2g}"),
+        TextColumn("{task.fields[score]}"),
+        TimeElapsedColumn(),
+        TextColumn("left ≤"),
+        TimeRemainingColumn(),
+        console=console,
+        transient=True,
+    )

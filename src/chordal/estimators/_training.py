@@ -16,7 +16,7 @@ from chordal.solvers import Callback, Iteration, Solution
 
 Floats = NDArray[np.float64]
 
-SHARD_CELLS = 180_000  # scores of a shard: large enough to hide Python, small enough for the cache
+SHARD_CELLS = 90_000  # scores of a shard: large enough to hide Python, small enough for the cache
 
 
 @dataclass(frozen=True)
@@ -70,6 +70,8 @@ def shard_limits(lengths: NDArray[np.int64], cells_per_row: int) -> list[tuple[i
     """
     rows = max(1, SHARD_CELLS // cells_per_row)
     ends = np.cumsum(lengths)
+    if ends[-1] <= rows:
+        return [(0, len(lengths))]
     cuts = np.searchsorted(ends, np.arange(rows, ends[-1], rows), side="left") + 1
     limits = np.unique(np.concatenate([[0], cuts, [len(lengths)]]))
     limits = limits[limits <= len(lengths)]

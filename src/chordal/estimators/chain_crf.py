@@ -8,7 +8,6 @@ from typing import Any, final
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator
 from threadpoolctl import threadpool_limits
 
 from chordal._status import Status
@@ -42,7 +41,7 @@ Floats = NDArray[np.float64]
 
 
 @final
-class ChainCRF(ChainPrediction, ChainInspection, BaseEstimator):
+class ChainCRF(ChainPrediction, ChainInspection):
     """Linear-chain conditional random field.
 
     Minimises Σ −log p(y|x) + l1·‖w‖₁ + (l2/2)·‖w‖² over the weights of node features

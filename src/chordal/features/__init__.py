@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 
+from chordal._validate import is_sparse
 from chordal.features._base import Input, RowFeatures, Rows, WeightKeys
 from chordal.features.attributes import AttributeFeatures, AttributeInput
 from chordal.features.chain import ChainFeatures, ChainShard
@@ -20,7 +20,7 @@ def input_for(x: Any) -> Input:
     >>> type(input_for([{"word": "Paris"}])).__name__
     'AttributeInput'
     """
-    if sp.issparse(x):
+    if is_sparse(x):
         return SparseInput(x.shape[1])
     if isinstance(x, np.ndarray) and x.dtype != object:
         if x.ndim != 2:

@@ -120,15 +120,13 @@ class AttributeFeatures(RowFeatures):
         units = outputs[offsets[wide + 1] - 1].astype(np.int64) // self._unit + 1
         order = np.lexsort((-counts[wide], -units))
         wide, units = wide[order], units[order]
-        starts = offsets_of(units)
-        if starts[-1] >= 2**27:
+        wide_starts = offsets_of(units)
+        if wide_starts[-1] >= 2**27 or offsets[-1] >= 2**32:
             raise ValueError("too many weights: raise min_freq, or use pairs seen in training only")
         self._wide = wide
-        self._wide_code = np.zeros(n_attributes, dtype=np.uint32)
-        self._wide_code[wide] = starts[:-1] << 5 | units
-        self._wide_starts = starts
+        self._wide_starts = wide_starts
         self._wide_work = np.cumsum(counts[wide] * (units + 2))
-        self._wide_cells = self._cells_of(wide, starts)
+        self._wide_cells = self._cells_of(wide, wide_starts)
         self._n_wide_weights = int(n_pairs[wide].sum())
 
         narrow = np.flatnonzero(~is_wide & (n_pairs > 0))
@@ -137,8 +135,12 @@ class AttributeFeatures(RowFeatures):
         self._narrow = narrow
         sizes = n_pairs[narrow]
         starts = offsets_of(sizes)
-        self._first_weight = np.zeros(n_attributes, dtype=np.int64)
-        self._first_weight[narrow] = starts[:-1]
+        # What the compiler of rows needs of an attribute, side by side.
+        places = np.zeros((n_attributes, 4), dtype=np.uint32)
+        places[wide, 0] = wide_starts[:-1] << 5 | units
+        places[narrow, 1] = starts[:-1]
+        places[:, 2], places[:, 3] = offsets[:-1], n_pairs
+        self._places = places.ravel()
         per_segment = np.bincount(np.sort(segment), weights=sizes, minlength=N_SEGMENTS)
         self._segment_limits = offsets_of(per_segment.astype(np.int64))
         self.n_weights = self._n_wide_weights + int(starts[-1])
@@ -192,10 +194,8 @@ class AttributeFeatures(RowFeatures):
             data.offsets[first : last + 1] - begin,
             data.ids[begin:end],
             None if data.values is None else data.values[begin:end],
-            self._wide_code,
-            self._pair_offsets,
+            self._places,
             self._pair_outputs,
-            self._first_weight,
             self._segment_limits,
             self.n_outputs,
         )

@@ -94,13 +94,20 @@ class ChainFeatures:
         if self.edge is not None and edge_rows is not None:
             first_edge = int(edge_rows.lengths[:begin].sum())
             edge = self.edge.compile(edge_rows, first_edge, first_edge + edges)
-        index = np.zeros(edges) if self.edge is None else np.arange(edges)
+        # One tied table, or a table for each transition.
         n_tables = min(edges, 1) if self.edge is None else edges
-        cells = n_tables * self.n_labels**2
-        frame = Potentials(structure, np.zeros(n * self.n_labels), np.zeros(cells), index)
+        index = np.zeros(edges) if self.edge is None else np.arange(edges)
+        limits = np.arange(n_tables + 1, dtype=np.int64) * self.n_labels**2
+        frame = Potentials.trusted(
+            structure,
+            np.zeros(0),
+            np.broadcast_to(0.0, limits[-1]),
+            index.astype(np.int32),
+            limits,
+        )
         offsets, filled = structure.variable_offsets, lengths > 0
         return ChainShard(
-            frame.like(np.zeros(0), np.broadcast_to(0.0, cells)),
+            frame,
             self.node.compile(node_rows, first_row, first_row + n),
             edge,
             offsets[:-1][filled],

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from typing import Any, final
 
 import numpy as np
-import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from chordal.features._base import Input, RowFeatures, Rows, WeightKeys
@@ -28,6 +27,8 @@ class SparseInput(Input):
         return f"x{column}"
 
     def read(self, X: Sequence[Any], grow: bool) -> Rows:
+        import scipy.sparse as sp
+
         for i, x in enumerate(X):
             if not sp.issparse(x):
                 raise TypeError(f"X[{i}] must be a SciPy sparse matrix like X[0], got {type(x)}")

@@ -7,7 +7,6 @@ from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg.blas import daxpy, ddot, dscal
 
 from chordal.oracle import Floats
 
@@ -22,44 +21,89 @@ def two_loop(pairs: Sequence[Pair], gradient: Floats) -> Floats:
     d = -gradient
     alphas = []
     for s, y, curvature in reversed(pairs):
-        alpha = ddot(s, d) / curvature
+        alpha = np.dot(s, d) / curvature
         alphas.append(alpha)
-        daxpy(y, d, a=-alpha)
+        d -= alpha * y
     if pairs:
         _, y, curvature = pairs[-1]
-        dscal(curvature / ddot(y, y), d)
+        d *= curvature / np.dot(y, y)
     for (s, y, curvature), alpha in zip(pairs, reversed(alphas), strict=True):
-        daxpy(s, d, a=alpha - ddot(y, d) / curvature)
+        d += (alpha - np.dot(y, d) / curvature) * s
     return d
 
 
 def curvature_of(s: Floats, y: Floats) -> float:
     """s · y, or 0 where it is not safely positive."""
-    curvature = float(ddot(s, y))
-    return curvature if curvature > 1e-10 * float(np.sqrt(ddot(s, s) * ddot(y, y))) else 0.0
+    curvature = float(np.dot(s, y))
+    return curvature if curvature > 1e-10 * np.sqrt(np.dot(s, s) * np.dot(y, y)) else 0.0
 
 
 class CurvatureHistory:
-    """The last `memory` pairs (step, change of gradient)."""
+    """The last `memory` pairs (step, change of gradient), and products with the inverse Hessian.
+
+    The two-loop recursion is run on coefficients: with the products s·y, y·y, s·g and y·g at hand
+    it needs no long vector. Those with the newest y are differences of products with gradients,
+    so that a step reads all pairs twice (for the products, for the sum) instead of four times.
+
+    Chen, Wang and Zhou (2014), Large-scale L-BFGS using MapReduce.
+    """
 
     def __init__(self, memory: int) -> None:
-        self._pairs: deque[Pair] = deque(maxlen=memory)
+        self._memory = memory
+        self._s: Floats = np.zeros((0, 0))  # pairs in rows, written round and round
+        self._y: Floats = np.zeros((0, 0))
+        self._order: list[int] = []  # rows, oldest first
+        self._sy: Floats = np.zeros((memory, memory))
+        self._yy: Floats = np.zeros((memory, memory))
+        self._sg: Floats = np.zeros(memory)  # products with the latest gradient
+        self._yg: Floats = np.zeros(memory)
 
     def __len__(self) -> int:
-        return len(self._pairs)
+        return len(self._order)
 
     def clear(self) -> None:
-        self._pairs.clear()
+        self._order = []
 
-    def add(self, s: Floats, y: Floats) -> None:
-        """Remember a pair; one without positive curvature is left out."""
+    def add(self, s: Floats, y: Floats, gradient: Floats) -> None:
+        """Remember a pair that led to `gradient`; one without positive curvature is left out."""
+        if len(self._s) == 0:
+            self._s = np.zeros((self._memory, len(s)))
+            self._y = np.zeros((self._memory, len(s)))
+        n = len(self._order)
+        known = self._order
+        sg, yg = np.zeros(self._memory), np.zeros(self._memory)
+        if n:
+            sg[:], yg[:] = self._s @ gradient, self._y @ gradient
+        old_sg, old_yg, self._sg, self._yg = self._sg, self._yg, sg, yg
         curvature = curvature_of(s, y)
-        if curvature > 0.0:
-            self._pairs.append((s, y, curvature))
+        if curvature == 0.0:
+            return
+        row = n if n < self._memory else known[0]
+        self._order = [k for k in known if k != row] + [row]
+        self._sy[:, row], self._yy[:, row] = sg - old_sg, yg - old_yg
+        self._yy[row] = self._yy[:, row]
+        self._s[row], self._y[row] = s, y
+        self._sy[row, row], self._yy[row, row] = curvature, float(np.dot(y, y))
+        self._sg[row], self._yg[row] = float(np.dot(s, gradient)), float(np.dot(y, gradient))
 
     def direction(self, gradient: Floats) -> Floats:
-        """−H · gradient."""
-        return two_loop(self._pairs, gradient)
+        """−H · gradient, for the gradient given last."""
+        if not self._order:
+            return -gradient
+        of_s, of_y = np.zeros(self._memory), np.zeros(self._memory)  # coefficients of the sum
+        sy, yy, newest = self._sy, self._yy, self._order[-1]
+        for k in reversed(self._order):
+            of_y[k] = (self._sg[k] + sy[k] @ of_y) / -sy[k, k]
+        scale = sy[newest, newest] / yy[newest, newest]
+        alpha = -of_y
+        of_y *= scale
+        for k in self._order:
+            beta = (scale * self._yg[k] + yy[k] @ of_y + sy[:, k] @ of_s) / sy[k, k]
+            of_s[k] = alpha[k] - beta
+        d = np.dot(-of_s, self._s)
+        d -= np.dot(of_y, self._y)
+        d -= scale * gradient
+        return d
 
 
 class SubspaceHistory:

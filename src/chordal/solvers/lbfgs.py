@@ -27,7 +27,7 @@ class Lbfgs(Solver):
     """
 
     def __init__(
-        self, max_iter: int = 1000, tol: float = 1e-5, l1: float = 0.0, memory: int = 8
+        self, max_iter: int = 1000, tol: float = 1e-5, l1: float = 0.0, memory: int = 6
     ) -> None:
         super().__init__(max_iter, tol, l1)
         self.memory = memory
@@ -45,12 +45,13 @@ class Lbfgs(Solver):
             step = 1.0 if len(history) else min(1.0, 1.0 / run.gradient_norm)
             start = Point(0.0, run.weights, run.value, run.gradient, slope)
             point = strong_wolfe(run.evaluate, start, direction, step)
+            del direction
             if point is None:
                 if len(history) == 0:
                     return Status.STALLED
                 history.clear()  # try once more along the steepest descent
                 continue
-            history.add(point.weights - run.weights, point.gradient - run.gradient)
+            history.add(point.weights - run.weights, point.gradient - run.gradient, point.gradient)
             norm = float(np.linalg.norm(point.gradient))
             status = run.accept(point.weights, point.value, point.gradient, norm)
             if status is not None:

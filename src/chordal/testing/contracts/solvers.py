@@ -139,7 +139,7 @@ def _barrier(w: Floats) -> tuple[float, Floats]:
 
 def _check_solution(make_solver: SolverFactory, problem: Problem) -> Any:
     oracle, start = CountingOracle(problem), problem.start.copy()
-    solver = make_solver(max_iter=1000, tol=1e-8, l1=problem.l1)
+    solver = make_solver(max_iter=1000, tol=1e-10, l1=problem.l1)
     solution = solver.minimize(oracle, start)
     where = f"{problem.name}: "
     require(solution.status is Status.CONVERGED, f"{where}status is {solution.status}")
