@@ -81,37 +81,54 @@ bool backward(const Chain& chain, Sweep<S>& sweep, Scratch& rows, Patience& pati
     return true;
 }
 
-// G(i,j) += weight * Σ_t A_{t-1}(i) V_t(j): blocks of 4 rows and 2 packs stay in registers, and
-// 64 positions at a time stay in the first cache.
+// G(i,j) += weight * Σ_t A_{t-1}(i) V_t(j) for 4 rows i and N packs of columns j, which stay in
+// registers while t runs over positions first .. last - 1.
+template <std::size_t N>
+CHORDAL_INLINE void add_block(const Sweep<Scaled>& sweep, std::size_t first, std::size_t last,
+                              std::size_t i, std::size_t j, Pack weight, double* G) {
+    Pack sum[4][N];
+    CHORDAL_UNROLL
+    for (std::size_t k = 0; k < 4; ++k)
+        CHORDAL_UNROLL
+        for (std::size_t n = 0; n < N; ++n) sum[k][n] = broadcast(0.0);
+    const double* a = sweep.a(first - 1) + i;
+    const double* v = sweep.e(first) + j;
+    for (std::size_t t = first; t < last; ++t, a += sweep.stride, v += sweep.stride) {
+        Pack row[N];
+        CHORDAL_UNROLL
+        for (std::size_t n = 0; n < N; ++n) row[n] = load(v + n * kLanes);
+        CHORDAL_UNROLL
+        for (std::size_t k = 0; k < 4; ++k) {
+            const Pack x = broadcast(a[k]);
+            CHORDAL_UNROLL
+            for (std::size_t n = 0; n < N; ++n) sum[k][n] = x * row[n] + sum[k][n];
+        }
+    }
+    CHORDAL_UNROLL
+    for (std::size_t k = 0; k < 4; ++k)
+        CHORDAL_UNROLL
+        for (std::size_t n = 0; n < N; ++n) {
+            double* g = G + (i + k) * sweep.stride + j + n * kLanes;
+            store(g, sum[k][n] * weight + load(g));
+        }
+}
+
+// The same for all i and j; 64 positions at a time stay in the first cache.
 inline void add_outer_products(const Sweep<Scaled>& sweep, std::size_t length, double weight,
                                double* G) {
     const std::size_t stride = sweep.stride;
+    const Pack w = broadcast(weight);
     for (std::size_t first = 1; first < length; first += 64) {
         const std::size_t last = first + 64 < length ? first + 64 : length;
-        for (std::size_t j = 0; j < stride; j += 2 * kLanes) {
-            const bool pair = j + kLanes < stride;
+        for (std::size_t j = 0; j < stride; j += 3 * kLanes) {
+            const std::size_t packs = (stride - j) / kLanes;
             for (std::size_t i = 0; i < stride; i += 4) {
-                Pack left[4], right[4];
-                CHORDAL_UNROLL
-                for (int k = 0; k < 4; ++k) left[k] = right[k] = broadcast(0.0);
-                for (std::size_t t = first; t < last; ++t) {
-                    const double* a = sweep.a(t - 1) + i;
-                    const double* v = sweep.e(t) + j;
-                    const Pack v0 = load(v), v1 = pair ? load(v + kLanes) : v0;
-                    CHORDAL_UNROLL
-                    for (int k = 0; k < 4; ++k) {
-                        const Pack x = broadcast(a[k]);
-                        left[k] = x * v0 + left[k];
-                        right[k] = x * v1 + right[k];
-                    }
-                }
-                const Pack w = broadcast(weight);
-                CHORDAL_UNROLL
-                for (int k = 0; k < 4; ++k) {
-                    double* g = G + (i + k) * stride + j;
-                    store(g, left[k] * w + load(g));
-                    if (pair) store(g + kLanes, right[k] * w + load(g + kLanes));
-                }
+                if (packs >= 3)
+                    add_block<3>(sweep, first, last, i, j, w, G);
+                else if (packs == 2)
+                    add_block<2>(sweep, first, last, i, j, w, G);
+                else
+                    add_block<1>(sweep, first, last, i, j, w, G);
             }
         }
     }

@@ -117,6 +117,11 @@ public:
         offsets_.push_back(static_cast<std::int64_t>(bytes_.size()));
         return id;
     }
+    // Gives back memory kept for growth.
+    void shrink() {
+        bytes_.shrink_to_fit();
+        offsets_.shrink_to_fit();
+    }
     const char* text(std::size_t id) const { return bytes_.data() + offsets_[id]; }
     std::size_t length(std::size_t id) const {
         return static_cast<std::size_t>(offsets_[id + 1] - offsets_[id]);
@@ -373,6 +378,7 @@ void bind_vocabulary(nb::module_& m) {
             [](Vocabulary& self, nb::handle X, bool grow) {
                 Reader reader(self, grow);
                 reader.batch(X);
+                if (grow) self.shrink();
                 std::optional<decltype(array_of(std::move(reader.values)))> values;
                 if (!reader.values.empty()) values = array_of(std::move(reader.values));
                 return std::make_tuple(

@@ -16,7 +16,7 @@ from chordal.solvers import Callback, Iteration, Solution
 
 Floats = NDArray[np.float64]
 
-SHARD_CELLS = 90_000  # scores of a shard: large enough to hide Python, small enough for the cache
+SHARD_CELLS = 180_000  # scores of a shard: large enough to hide Python, small enough for the cache
 
 
 @dataclass(frozen=True)
