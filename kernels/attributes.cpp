@@ -304,7 +304,7 @@ Compiled compile_rows(const std::int64_t* offsets, const std::int32_t* ids, cons
 
 }  // namespace
 
-void bind_attributes(nb::module_& m) {
+static const Binding binding([](nb::module_& m) {
     m.def("attribute_pairs", [](Input<std::int64_t> offsets, Input<std::int32_t> ids,
                                 Input<std::int32_t> outputs, std::size_t attributes,
                                 std::size_t n_outputs) {
@@ -402,7 +402,7 @@ void bind_attributes(nb::module_& m) {
         },
         nb::arg("cells"), nb::arg("index"), nb::arg("value").none(), nb::arg("parts"),
         nb::arg("out"));
-}
+});
 
 }  // namespace chordal
 #endif

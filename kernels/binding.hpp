@@ -1,4 +1,4 @@
-// What every binding shares: array types, the list of kernels, and the Ctrl-C check.
+// What every binding shares: array types, how a file joins the module, and the Ctrl-C check.
 #pragma once
 
 #include <nanobind/nanobind.h>
@@ -32,11 +32,11 @@ nb::ndarray<nb::numpy, T, nb::ndim<1>> array_of(std::vector<T>&& data) {
     return nb::ndarray<nb::numpy, T, nb::ndim<1>>(kept->data(), {kept->size()}, owner);
 }
 
-void bind_chain_sum(nb::module_& m);
-void bind_chain_max(nb::module_& m);
-void bind_chain_k_best(nb::module_& m);
-void bind_labelling(nb::module_& m);
-void bind_attributes(nb::module_& m);
-void bind_vocabulary(nb::module_& m);
+// A kernel file's own functions: `static const Binding binding([](nb::module_& m) { … });` adds
+// them to the module, and nothing else lists the file.
+class Binding {
+public:
+    explicit Binding(void (*bind)(nb::module_&));
+};
 
 }  // namespace chordal

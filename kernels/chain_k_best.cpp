@@ -100,7 +100,7 @@ Outcome k_best(const ChainBatch& batch, std::size_t k, std::size_t variables, do
 
 }  // namespace
 
-void bind_chain_k_best(nb::module_& m) {
+static const Binding binding([](nb::module_& m) {
     m.def("chain_k_best", [](CHORDAL_CHAIN_ARGUMENTS, std::size_t k, Output<double> score,
                              Output<std::int32_t> labels) {
         const std::size_t variables = state_offsets.size() - 1;
@@ -108,6 +108,6 @@ void bind_chain_k_best(nb::module_& m) {
             return k_best(batch, k, variables, score.data(), labels.data());
         }, CHORDAL_CHAIN_VALUES);
     });
-}
+});
 
 }  // namespace chordal

@@ -52,7 +52,7 @@ Outcome best_labelling(const ChainBatch& batch, bool (*interrupted)(), double* s
 
 namespace chordal {
 
-void bind_chain_max(nb::module_& m) {
+static const Binding binding([](nb::module_& m) {
     m.def("chain_best_labelling",
           [](CHORDAL_CHAIN_ARGUMENTS, Output<double> score, Output<std::int32_t> labels) {
               run_chain([&](const ChainBatch& batch) {
@@ -60,7 +60,7 @@ void bind_chain_max(nb::module_& m) {
                       best_labelling(batch, interrupted, score.data(), labels.data()));
               }, CHORDAL_CHAIN_VALUES);
           });
-}
+});
 
 }  // namespace chordal
 #endif

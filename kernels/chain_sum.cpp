@@ -384,7 +384,7 @@ Outcome sample(const ChainBatch& batch, Domain domain, bool (*interrupted)(),
 
 namespace chordal {
 
-void bind_chain_sum(nb::module_& m) {
+static const Binding binding([](nb::module_& m) {
     m.def(
         "chain_log_partition",
         [](CHORDAL_CHAIN_ARGUMENTS, const char* domain, Output<double> out) {
@@ -437,7 +437,7 @@ void bind_chain_sum(nb::module_& m) {
                                                uniform.data(), samples, variables, out.data()));
             }, CHORDAL_CHAIN_VALUES);
         });
-}
+});
 
 }  // namespace chordal
 #endif

@@ -50,7 +50,7 @@ struct Labelled {
 
 }  // namespace
 
-void bind_labelling(nb::module_& m) {
+static const Binding binding([](nb::module_& m) {
     m.def("labelling_score", [](CHORDAL_LABELLED_ARGUMENTS, Input<double> unary,
                                 Input<double> tables, Output<double> out) {
         nb::gil_scoped_release release;
@@ -82,6 +82,6 @@ void bind_labelling(nb::module_& m) {
         nb::arg("clique_scope_offsets"), nb::arg("scopes"), nb::arg("table_offsets"),
         nb::arg("table_of_clique"), nb::arg("labels"), nb::arg("weight").none(), nb::arg("scale"),
         nb::arg("unary"), nb::arg("tables"));
-}
+});
 
 }  // namespace chordal

@@ -1,4 +1,4 @@
-// The compiled module: each kernel file registers its own functions here.
+// The compiled module: what the kernel files have announced.
 #include "binding.hpp"
 #include "simd.hpp"
 
@@ -32,7 +32,15 @@ bool processor_has_v3() {
 bool processor_has_v3() { return false; }
 #endif
 
+// In a function: the files' static objects may come to life before this file's.
+std::vector<void (*)(nb::module_&)>& bindings() {
+    static std::vector<void (*)(nb::module_&)> all;
+    return all;
+}
+
 }  // namespace
+
+Binding::Binding(void (*bind)(nb::module_&)) { bindings().push_back(bind); }
 
 bool use_v3() {
     static const bool use = processor_has_v3() && std::getenv("CHORDAL_BASELINE") == nullptr;
@@ -45,10 +53,5 @@ NB_MODULE(_kernels, m) {
     m.doc() = "Compiled loops of chordal: arrays in, arrays out.";
     m.def("instruction_set", [] { return chordal::use_v3() ? "x86-64-v3" : "baseline"; },
           "The instruction set that the kernels run with on this machine.");
-    chordal::bind_chain_sum(m);
-    chordal::bind_chain_max(m);
-    chordal::bind_chain_k_best(m);
-    chordal::bind_labelling(m);
-    chordal::bind_attributes(m);
-    chordal::bind_vocabulary(m);
+    for (const auto bind : chordal::bindings()) bind(m);
 }

@@ -369,7 +369,7 @@ nb::object decoded(const Vocabulary& vocabulary, std::size_t id) {
 
 }  // namespace
 
-void bind_vocabulary(nb::module_& m) {
+static const Binding binding([](nb::module_& m) {
     nb::class_<Vocabulary>(m, "Vocabulary", "Attribute names and their ids, in order of meeting.")
         .def(nb::init<>())
         .def("__len__", &Vocabulary::size)
@@ -434,6 +434,6 @@ void bind_vocabulary(nb::module_& m) {
                 return vocabulary;
             },
             "The inverse of arrays().");
-}
+});
 
 }  // namespace chordal

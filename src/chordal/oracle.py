@@ -73,7 +73,7 @@ class SummedOracle:
         self.l2, self.centre = l2, centre
         self.n_weights = features.n_weights
         # Memory for the potentials of a wave, kept: fresh pages cost as much as the sums in them.
-        wave = max(1, min(len(shards), max(8, 4 * mapper.n_jobs)))
+        wave = max(1, min(len(shards), max(13, 4 * mapper.n_jobs)))
         states = max((shard.frame.structure.n_states for shard in shards), default=0)
         self._memory = [np.empty(states) for _ in range(wave)]
 
@@ -106,5 +106,6 @@ class SummedOracle:
         if self.l2 > 0.0:
             offset = weights if self.centre is None else weights - self.centre
             value += 0.5 * self.l2 * float(np.dot(offset, offset))
-            grad += self.l2 * offset
+            for begin in range(0, len(grad), 65536):  # in pieces: a long product needs new pages
+                grad[begin : begin + 65536] += self.l2 * offset[begin : begin + 65536]
         return value, grad
