@@ -64,25 +64,26 @@ class CurvatureHistory:
     def clear(self) -> None:
         self._order = []
 
-    def add(self, s: Floats, y: Floats, gradient: Floats) -> None:
-        """Remember a pair that led to `gradient`; one without positive curvature is left out."""
+    def add(
+        self, weights: Floats, old_weights: Floats, gradient: Floats, old_gradient: Floats
+    ) -> None:
+        """Remember the last step; one without positive curvature is left out."""
         if len(self._s) == 0:
-            self._s = np.zeros((self._memory, len(s)))
-            self._y = np.zeros((self._memory, len(s)))
-        n = len(self._order)
-        known = self._order
-        sg, yg = np.zeros(self._memory), np.zeros(self._memory)
-        if n:
-            sg[:], yg[:] = self._s @ gradient, self._y @ gradient
-        old_sg, old_yg, self._sg, self._yg = self._sg, self._yg, sg, yg
+            self._s = np.zeros((self._memory, len(weights)))
+            self._y = np.zeros((self._memory, len(weights)))
+        old_sg, old_yg = self._sg, self._yg
+        self._sg, self._yg = self._s @ gradient, self._y @ gradient
+        unused = [k for k in range(self._memory) if k not in self._order]
+        row = unused[0] if unused else self._order.pop(0)
+        # In place: a long difference would need new pages.
+        s = np.subtract(weights, old_weights, out=self._s[row])
+        y = np.subtract(gradient, old_gradient, out=self._y[row])
         curvature = curvature_of(s, y)
         if curvature == 0.0:
             return
-        row = n if n < self._memory else known[0]
-        self._order = [k for k in known if k != row] + [row]
-        self._sy[:, row], self._yy[:, row] = sg - old_sg, yg - old_yg
+        self._order.append(row)
+        self._sy[:, row], self._yy[:, row] = self._sg - old_sg, self._yg - old_yg
         self._yy[row] = self._yy[:, row]
-        self._s[row], self._y[row] = s, y
         self._sy[row, row], self._yy[row, row] = curvature, float(np.dot(y, y))
         self._sg[row], self._yg[row] = float(np.dot(s, gradient)), float(np.dot(y, gradient))
 

@@ -53,7 +53,7 @@ class Lbfgs(Solver):
                     return Status.STALLED
                 history.clear()  # try once more along the steepest descent
                 continue
-            history.add(point.weights - run.weights, point.gradient - run.gradient, point.gradient)
+            history.add(point.weights, run.weights, point.gradient, run.gradient)
             norm = float(np.linalg.norm(point.gradient))
             status = run.accept(point.weights, point.value, point.gradient, norm)
             if status is not None:
