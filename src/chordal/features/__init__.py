@@ -10,6 +10,7 @@ from chordal._validate import is_sparse
 from chordal.features._base import Input, RowFeatures, Rows, WeightKeys
 from chordal.features.attributes import AttributeFeatures, AttributeInput
 from chordal.features.chain import ChainFeatures, ChainShard
+from chordal.features.columns import Columns
 from chordal.features.dense import DenseFeatures, DenseInput
 from chordal.features.sparse import SparseInput
 
@@ -36,6 +37,7 @@ __all__ = [
     "AttributeInput",
     "ChainFeatures",
     "ChainShard",
+    "Columns",
     "DenseFeatures",
     "DenseInput",
     "Input",
