@@ -15,12 +15,12 @@
 #include <optional>
 #include <tuple>
 
+#include "utf8.hpp"
 #include "vocabulary.hpp"
 
 namespace chordal {
 namespace {
 
-// Appends s as UTF-8; surrogates become their three bytes, so that any str has its own name.
 void append_utf8(PyObject* s, std::string& out) {
     const auto length = static_cast<std::size_t>(PyUnicode_GET_LENGTH(s));
     const void* data = PyUnicode_DATA(s);
@@ -29,24 +29,8 @@ void append_utf8(PyObject* s, std::string& out) {
         return;
     }
     const auto kind = PyUnicode_KIND(s);
-    for (std::size_t i = 0; i < length; ++i) {
-        const Py_UCS4 c = PyUnicode_READ(kind, data, static_cast<Py_ssize_t>(i));
-        if (c < 0x80) {
-            out.push_back(static_cast<char>(c));
-        } else if (c < 0x800) {
-            out.push_back(static_cast<char>(0xC0 | (c >> 6)));
-            out.push_back(static_cast<char>(0x80 | (c & 0x3F)));
-        } else if (c < 0x10000) {
-            out.push_back(static_cast<char>(0xE0 | (c >> 12)));
-            out.push_back(static_cast<char>(0x80 | ((c >> 6) & 0x3F)));
-            out.push_back(static_cast<char>(0x80 | (c & 0x3F)));
-        } else {
-            out.push_back(static_cast<char>(0xF0 | (c >> 18)));
-            out.push_back(static_cast<char>(0x80 | ((c >> 12) & 0x3F)));
-            out.push_back(static_cast<char>(0x80 | ((c >> 6) & 0x3F)));
-            out.push_back(static_cast<char>(0x80 | (c & 0x3F)));
-        }
-    }
+    for (std::size_t i = 0; i < length; ++i)
+        chordal::append_utf8(PyUnicode_READ(kind, data, static_cast<Py_ssize_t>(i)), out);
 }
 
 // Walks Python's containers; holds the GIL throughout.

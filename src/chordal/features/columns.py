@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from chordal import _kernels
+from chordal._validate import check_sequences
 from chordal.features._base import Ints
 
 Cells = NDArray[np.uint32]
@@ -78,6 +80,11 @@ class Columns:
         flat[1:, 0] = ends[:-1]
         shape = (sum(lengths), n_columns or 0, 2)
         return cls(b"".join(parts), flat.reshape(shape), np.array(lengths, dtype=np.int64))
+
+    @classmethod
+    def of(cls, X: Any, name: str = "X") -> Columns:
+        """X itself if it is columns, else those of a list of sequences of rows."""
+        return X if isinstance(X, cls) else cls.from_sequences(check_sequences(X, name))
 
     @property
     def n_columns(self) -> int:
