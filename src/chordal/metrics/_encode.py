@@ -94,12 +94,16 @@ def _encode(flat: list[Any], number: dict[Any, int]) -> Ints:
     return np.fromiter(map(number.__getitem__, flat), dtype=np.int64, count=len(flat))
 
 
+# Sets have no order, and an array without dimensions has no length.
+_NOT_LISTS = (str, bytes, dict, set, frozenset, np.ndarray)
+
+
 def _listed(y: Any, name: str) -> list[Any]:
     lists = []
     for i, labels in enumerate(check_sequences(y, name)):
-        if isinstance(labels, np.ndarray) and labels.ndim:
+        if isinstance(labels, np.ndarray) and labels.ndim > 0:
             labels = labels.tolist()
-        elif isinstance(labels, (str, bytes, dict, set)) or not hasattr(labels, "__len__"):
+        elif isinstance(labels, _NOT_LISTS) or not hasattr(labels, "__len__"):
             raise TypeError(f"{name}[{i}] must be a list of labels, got {type(labels).__name__}")
         lists.append(labels)
     return lists
