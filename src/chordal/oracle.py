@@ -76,7 +76,9 @@ class SummedOracle:
         self.l2, self.centre = l2, centre
         self.n_weights = features.n_weights
         # Memory for the potentials of a wave, kept: fresh pages cost as much as the sums in them.
-        wave = max(1, min(len(shards), max(13, 4 * mapper.n_jobs)))
+        # Waves are of equal length, so that threads are.
+        n_waves = max(1, -(-len(shards) // max(14, 4 * mapper.n_jobs)))
+        wave = max(1, -(-len(shards) // n_waves))
         states = max((shard.frame.structure.n_states for shard in shards), default=0)
         self._memory = [np.empty(states) for _ in range(wave)]
         self._gold: tuple[Ints, Floats] | None = None

@@ -63,7 +63,9 @@ def execution_for(n_jobs: int) -> Execution:
 
 
 def shard_limits(lengths: NDArray[np.int64], cells_per_row: int) -> list[tuple[int, int]]:
-    """Cut sequences into runs (begin, end) of about SHARD_CELLS cells; depends on the data only.
+    """Cut sequences into runs (begin, end) of at most about SHARD_CELLS cells.
+
+    Depends on the data only. Many shards come in fours, so that threads have equal work.
 
     >>> shard_limits(np.array([3, 3, 3]), 60_000)
     [(0, 1), (1, 2), (2, 3)]
@@ -72,6 +74,9 @@ def shard_limits(lengths: NDArray[np.int64], cells_per_row: int) -> list[tuple[i
     ends = np.cumsum(lengths)
     if ends[-1] <= rows:
         return [(0, len(lengths))]
+    count = -(-int(ends[-1]) // rows)
+    if count > 4:
+        rows = max(1, -(-int(ends[-1]) // (-(-count // 4) * 4)))
     cuts = np.searchsorted(ends, np.arange(rows, ends[-1], rows), side="left") + 1
     limits = np.unique(np.concatenate([[0], cuts, [len(lengths)]]))
     limits = limits[limits <= len(lengths)]

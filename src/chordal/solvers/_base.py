@@ -71,7 +71,7 @@ class Solver(ABC):
 
     def minimize(self, oracle: Oracle, start: Floats, callback: Callback | None = None) -> Solution:
         """Minimise from `start`. Ctrl-C ends the run with the best weights so far."""
-        run = Run(oracle, np.array(start, dtype=np.float64), callback, self)
+        run = Run(oracle, np.asarray(start, dtype=np.float64), callback, self)
         try:
             run.evaluate_start()
             status = self._run(run)
