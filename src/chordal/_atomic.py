@@ -32,13 +32,14 @@ def atomic_write(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
     ['model']
     >>> folder.cleanup()
     """
-    final = os.path.realpath(path)
-    if os.path.isdir(final):
+    if os.path.isdir(path):
         raise IsADirectoryError(f"cannot write to {os.fspath(path)}: it is a folder")
-    if os.path.exists(final) and not os.path.isfile(final):
-        with open(final, "wb") as file:
+    opened = os.path.abspath(path).startswith(("/dev/std", "/dev/fd/", "/proc/"))
+    if opened or (os.path.exists(path) and not os.path.isfile(path)):
+        with open(path, "wb") as file:
             yield file
         return
+    final = os.path.realpath(path)
     temporary = os.path.join(os.path.dirname(final), f".chordal-{secrets.token_hex(8)}.tmp")
     try:
         # Not tempfile: its files can be read by their owner alone, whatever the umask.

@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from chordal._errors import FormatError
+from chordal.features import Columns
 from chordal.formats import Record, _lines
 from chordal.formats.conll import Conll
 
@@ -205,6 +206,25 @@ def test_ordinary_words_are_not_refused():
     target = io.BytesIO()
     Conll().write(Conll().read(stream(text)), target)
     assert target.getvalue() == text
+
+
+def test_columns_are_written_with_labels():
+    conll = Conll(separator="\t", comment="#")
+    columns = conll.load(stream("é\t\tO\nb c\tB\tO\n\nx\tX\tO\n".encode()))
+    assert conll.encode_columns(columns) == "é\t\tO\nb c\tB\tO\n\nx\tX\tO\n\n".encode()
+    labels = [["B-ö", ""], ["B-ö"]]
+    text = conll.encode_columns(columns.drop(1), labels)
+    assert text == "é\tO\tB-ö\nb c\tO\t\n\nx\tO\tB-ö\n\n".encode()
+    assert conll.encode_columns(columns[:0], []) == b""
+    with pytest.raises(ValueError, match="same number of sequences"):
+        conll.encode_columns(columns, labels[:1])
+    with pytest.raises(ValueError, match="must have the same length"):
+        conll.encode_columns(columns, [["O"], ["O"]])
+    with pytest.raises(ValueError, match="of a row is no cell"):
+        conll.encode_columns(columns, [["O", "a\tb"], ["O"]])
+    outside = Columns(b"ab", columns.cells, columns.lengths)
+    with pytest.raises(IndexError):
+        conll.encode_columns(outside)
 
 
 def test_notes_are_written_again():

@@ -6,7 +6,6 @@ import gzip
 import io
 import lzma
 import os
-import resource
 import stat
 import subprocess
 import sys
@@ -27,6 +26,7 @@ COMPRESS = {
     "xz": lzma.compress,
     "zstd": zstandard.ZstdCompressor().compress,
 }
+posix = pytest.mark.skipif(os.name != "posix", reason="of POSIX systems")
 each_kind = pytest.mark.parametrize("kind", COMPRESS)
 
 
@@ -204,6 +204,7 @@ def test_the_old_file_survives(suffix, error, tmp_path):
     assert os.listdir(tmp_path) == [path.name]
 
 
+@posix
 @pytest.mark.parametrize("size", [20_000, 10_000_000])  # one fails at the end, one in the middle
 def test_a_full_disk(size, tmp_path):
     """A limit on the size of files fails as a full disk does: in write, flush or close."""
@@ -217,7 +218,6 @@ def test_a_full_disk(size, tmp_path):
         "with atomic_write(sys.argv[1]) as file:\n"
         "    for i in range(int(sys.argv[2]) // 1000): file.write(bytes(1000))\n"
     )
-    assert resource.getrlimit(resource.RLIMIT_FSIZE)
     run = subprocess.run(
         [sys.executable, "-c", code, str(path), str(size)], capture_output=True, text=True
     )
@@ -227,6 +227,7 @@ def test_a_full_disk(size, tmp_path):
     assert os.listdir(tmp_path) == ["model"]
 
 
+@posix
 def test_permissions_and_links_are_kept(tmp_path):
     path, link = tmp_path / "model", tmp_path / "link"
     path.write_bytes(b"old")
@@ -247,6 +248,7 @@ def test_a_new_file_has_the_usual_permissions(tmp_path):
     assert len(modes) == 1
 
 
+@posix
 def test_devices_and_pipes_are_written_to_directly(tmp_path):
     with atomic_write("/dev/null") as file:
         file.write(b"text")
@@ -264,9 +266,22 @@ def test_devices_and_pipes_are_written_to_directly(tmp_path):
     assert found == [b"text"]
 
 
+@posix
+def test_standard_output_by_its_device(tmp_path):
+    code = (
+        "from chordal._atomic import atomic_write\n"
+        "with atomic_write('/dev/stdout') as file: file.write(b'text')"
+    )
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True)
+    assert (run.stdout, run.stderr) == (b"text", b"")
+    with open(tmp_path / "out", "wb") as file:
+        subprocess.run([sys.executable, "-c", code], stdout=file)
+    assert (tmp_path / "out").read_bytes() == b"text"
+
+
 def test_errors_name_what_the_user_named(tmp_path):
     path = tmp_path / "missing" / "model"
-    with pytest.raises(FileNotFoundError, match="missing/model") as caught, atomic_write(path):
+    with pytest.raises(FileNotFoundError, match="missing") as caught, atomic_write(path):
         pass
     assert ".chordal-" not in str(caught.value)
     with pytest.raises(IsADirectoryError, match="it is a folder"), atomic_write(tmp_path):

@@ -14,7 +14,7 @@ from chordal.features._base import Ints
 Cells = NDArray[np.uint32]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False, repr=False)
 class Columns:
     """Sequences of rows, a row being cells of text; no Python object per cell.
 
@@ -35,8 +35,8 @@ class Columns:
     Examples
     --------
     >>> columns = Columns.from_sequences([[["in", "IN"], ["Rome", "NNP"]], [["Yes", "UH"]]])
-    >>> len(columns), columns.n_columns
-    (2, 2)
+    >>> columns
+    Columns(2 sequences, 3 rows, 2 columns)
     >>> columns.column(0)
     [['in', 'Rome'], ['Yes']]
     >>> columns[1:].rows()
@@ -78,6 +78,9 @@ class Columns:
         flat[1:, 0] = ends[:-1]
         shape = (sum(lengths), n_columns or 0, 2)
         return cls(b"".join(parts), flat.reshape(shape), np.array(lengths, dtype=np.int64))
+
+    def __repr__(self) -> str:
+        return f"Columns({len(self)} sequences, {self.n_rows} rows, {self.n_columns} columns)"
 
     @property
     def n_columns(self) -> int:
