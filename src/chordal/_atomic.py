@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import secrets
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from typing import BinaryIO
+
+_FULL = {errno.ENOSPC, errno.EFBIG, getattr(errno, "EDQUOT", errno.ENOSPC)}
 
 
 @contextmanager
@@ -53,9 +56,9 @@ def atomic_write(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
     except BaseException as error:
         with suppress(OSError):
             os.unlink(temporary)
-        if isinstance(error, OSError) and error.filename in (None, temporary):
-            error.filename = os.fspath(path)  # the name that the user knows
-            error.filename2 = None
+        if isinstance(error, OSError) and (error.filename == temporary or error.errno in _FULL):
+            # The name that the user knows; a full disk's error comes without any.
+            raise OSError(error.errno, error.strerror, os.fspath(path)) from error
         raise
     _flush_folder(os.path.dirname(final))
 
