@@ -271,7 +271,7 @@ double aggressive_step(const double* parameter, double loss, double norm2) {
     return loss / (norm2 + 0.5 / parameter[1]);
 }
 
-// Changes the weights and returns the loss.
+// Changes the weights and returns the loss; infinite where ‖δ‖² overflows.
 double learn(OnlineRule rule, const Mistake& mistake, const Difference& delta, OnlineState& state) {
     double* w = state.w;
     double* second = state.second;
@@ -281,6 +281,7 @@ double learn(OnlineRule rule, const Mistake& mistake, const Difference& delta, O
         double spread = 0.0;
         for (std::size_t j = 0; j < delta.size; ++j)
             spread += delta.value[j] * delta.value[j] * second[delta.cell[j]];
+        if (!std::isfinite(spread)) return kInfinity;
         const double alpha = loss / (r + omega * omega * spread);
         for (std::size_t j = 0; j < delta.size; ++j) {
             const double change = omega * delta.value[j];
@@ -293,7 +294,9 @@ double learn(OnlineRule rule, const Mistake& mistake, const Difference& delta, O
     double tau = mistake.weight, loss = mistake.wrong / mistake.length;
     if (rule == OnlineRule::passive_aggressive) {
         loss = mistake.margin + (state.parameter[2] != 0.0 ? std::sqrt(mistake.wrong) : 1.0);
-        tau *= aggressive_step(state.parameter, loss, delta.norm2());
+        const double norm2 = delta.norm2();
+        if (!std::isfinite(norm2)) return kInfinity;
+        tau *= aggressive_step(state.parameter, loss, norm2);
     }
     for (std::size_t j = 0; j < delta.size; ++j) {
         w[delta.cell[j]] += tau * delta.value[j];
