@@ -97,6 +97,18 @@ inline void map_rows(const OnlineRows& rows, std::size_t first, std::size_t coun
         }
 }
 
+// The entries of rows, fetched ahead: examples come in any order, which no processor foresees.
+inline void prefetch_entries(const OnlineRows& rows, std::size_t first, std::size_t count) {
+    constexpr std::uint32_t kPerLine = 16;  // of 32 bits
+    for (auto e = rows.wide_offsets[first]; e < rows.wide_offsets[first + count]; e += kPerLine)
+        CHORDAL_PREFETCH(rows.wide_codes + e);
+    for (auto e = rows.narrow_offsets[first]; e < rows.narrow_offsets[first + count];
+         e += kPerLine) {
+        CHORDAL_PREFETCH(rows.narrow_outputs + e);
+        CHORDAL_PREFETCH(rows.narrow_cells + e);
+    }
+}
+
 // One example at a time: its scores, as a batch of one chain for the kernels of chains.
 class Example {
 public:
@@ -125,6 +137,9 @@ public:
         first_edge = static_cast<std::size_t>(x_.edge_offsets[n]);
         gold = x_.gold + first_row;
         n_tables = T < 2 ? 0 : x_.edge ? T - 1 : 1;
+    }
+    void prefetch(std::size_t n) const {
+        prefetch_entries(*x_.node, static_cast<std::size_t>(x_.node_offsets[n]), length(n));
     }
     // Scores scale * w·φ + fixed·φ (`fixed` may be null).
     void score(const double* w, double scale, const double* fixed) {
@@ -313,6 +328,7 @@ Outcome visit_best(const OnlineChains& x, OnlineRule rule, Order order, std::siz
     ScratchOf<std::int32_t> labelling;
     for (std::size_t k = 0; k < count; ++k, state.steps += 1.0) {
         example.open(static_cast<std::size_t>(order[k]));
+        if (k + 1 < count) example.prefetch(static_cast<std::size_t>(order[k + 1]));
         example.score(state.w, 1.0, nullptr);
         labelling.resize(example.T + 1);
         std::int32_t* y = labelling.data();
@@ -402,6 +418,7 @@ Outcome visit_gradient(const OnlineChains& x, Order order, std::size_t count,
         decay *= 1.0 - eta * lambda;
         if (std::fabs(decay) < 1e-9) scale_all(state.w, x.cells, decay);
         example.open(static_cast<std::size_t>(order[k]));
+        if (k + 1 < count) example.prefetch(static_cast<std::size_t>(order[k + 1]));
         example.score(state.w, decay, state.second);
         const std::size_t T = example.T, table_cells = example.n_tables * K * K;
         unary.resize(T * K + 1);
