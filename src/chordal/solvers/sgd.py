@@ -86,7 +86,7 @@ class Sgd(OnlineSolver):
         self.first_rate, self.rate_factor = first_rate, rate_factor
         self.sample_size, self.n_rates, self.max_trials = sample_size, n_rates, max_trials
 
-    def _learn(self, run: OnlineRun) -> Status:
+    def _run(self, run: OnlineRun) -> Status:
         rate = self._calibrated(run) if self.learning_rate is None else self.learning_rate
         learner = run.oracle.learner(self._rule(run, rate), run.weights)
         while run.n_iter < self.max_iter:
