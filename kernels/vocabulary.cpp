@@ -4,53 +4,23 @@
 // value 1; in a dict {"word": "Paris"} is the attribute "word:Paris" of value 1, {"len": 5.0} is
 // "len" of value 5, {"upper": True} is "upper" of value 1, and containers nest: {"a": {"b": 2.0}}
 // is "a:b" of value 2. A value of zero adds nothing and is dropped.
-//
-// Names are kept one after another in one block of bytes (UTF-8, lone surrogates included) and
-// found through an open-addressing table of (tag, id). What takes time is cache misses: strings are
-// fetched a token ahead, and names are looked up by the hundred, in passes (hash, slot, offset,
-// bytes) that each fetch what the next one reads.
+// Strings are fetched a token ahead, since what takes time is cache misses.
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/tuple.h>
 #include <nanobind/stl/unique_ptr.h>
 
 #include <cmath>
-#include <cstring>
 #include <memory>
 #include <optional>
-#include <string>
 #include <tuple>
-#include <vector>
 
-#include "binding.hpp"
-#include "simd.hpp"
+#include "utf8.hpp"
+#include "vocabulary.hpp"
 
 namespace chordal {
 namespace {
 
-// Multiply and fold, eight bytes at a time.
-std::uint64_t hash_bytes(const char* text, std::size_t size) {
-    constexpr std::uint64_t kFactor = 0x9E3779B97F4A7C15ull;
-    std::uint64_t h = size * kFactor;
-    while (size >= 8) {
-        std::uint64_t word;
-        std::memcpy(&word, text, 8);
-        h = (h ^ word) * kFactor;
-        h ^= h >> 29;
-        text += 8;
-        size -= 8;
-    }
-    if (size > 0) {
-        std::uint64_t word = 0;
-        std::memcpy(&word, text, size);
-        h = (h ^ word) * kFactor;
-        h ^= h >> 29;
-    }
-    h *= kFactor;
-    return h ^ (h >> 32);
-}
-
-// Appends s as UTF-8; surrogates become their three bytes, so that any str has its own name.
 void append_utf8(PyObject* s, std::string& out) {
     const auto length = static_cast<std::size_t>(PyUnicode_GET_LENGTH(s));
     const void* data = PyUnicode_DATA(s);
@@ -59,115 +29,14 @@ void append_utf8(PyObject* s, std::string& out) {
         return;
     }
     const auto kind = PyUnicode_KIND(s);
-    for (std::size_t i = 0; i < length; ++i) {
-        const Py_UCS4 c = PyUnicode_READ(kind, data, static_cast<Py_ssize_t>(i));
-        if (c < 0x80) {
-            out.push_back(static_cast<char>(c));
-        } else if (c < 0x800) {
-            out.push_back(static_cast<char>(0xC0 | (c >> 6)));
-            out.push_back(static_cast<char>(0x80 | (c & 0x3F)));
-        } else if (c < 0x10000) {
-            out.push_back(static_cast<char>(0xE0 | (c >> 12)));
-            out.push_back(static_cast<char>(0x80 | ((c >> 6) & 0x3F)));
-            out.push_back(static_cast<char>(0x80 | (c & 0x3F)));
-        } else {
-            out.push_back(static_cast<char>(0xF0 | (c >> 18)));
-            out.push_back(static_cast<char>(0x80 | ((c >> 12) & 0x3F)));
-            out.push_back(static_cast<char>(0x80 | ((c >> 6) & 0x3F)));
-            out.push_back(static_cast<char>(0x80 | (c & 0x3F)));
-        }
-    }
+    for (std::size_t i = 0; i < length; ++i)
+        chordal::append_utf8(PyUnicode_READ(kind, data, static_cast<Py_ssize_t>(i)), out);
 }
-
-class Vocabulary {
-public:
-    static constexpr std::uint32_t kAbsent = 0xFFFFFFFFu;
-
-    Vocabulary() : slots_(16, Slot{0, kAbsent}), offsets_(1, 0) {}
-
-    std::size_t size() const { return offsets_.size() - 1; }
-
-    // Three steps ahead of `find`: where the name's slot, its offset and its bytes should be.
-    void prefetch_slot(std::uint64_t hash) const {
-        CHORDAL_PREFETCH(&slots_[hash & (slots_.size() - 1)]);
-    }
-    void prefetch_offset(std::uint64_t hash) const {
-        const Slot& slot = slots_[hash & (slots_.size() - 1)];
-        if (slot.id != kAbsent) CHORDAL_PREFETCH(&offsets_[slot.id]);
-    }
-    void prefetch_bytes(std::uint64_t hash) const {
-        const Slot& slot = slots_[hash & (slots_.size() - 1)];
-        if (slot.id != kAbsent) CHORDAL_PREFETCH(bytes_.data() + offsets_[slot.id]);
-    }
-
-    std::uint32_t find(const char* text, std::size_t length, std::uint64_t hash) const {
-        return slots_[slot_of(text, length, hash)].id;
-    }
-    std::uint32_t intern(const char* text, std::size_t length, std::uint64_t hash) {
-        std::size_t k = slot_of(text, length, hash);
-        if (slots_[k].id != kAbsent) return slots_[k].id;
-        if (4 * (size() + 1) > 3 * slots_.size()) {
-            grow();
-            k = slot_of(text, length, hash);
-        }
-        if (size() >= 0x7FFFFFFFu) throw nb::value_error("more than 2147483647 attributes");
-        const auto id = static_cast<std::uint32_t>(size());
-        slots_[k] = Slot{tag_of(hash), id};
-        bytes_.insert(bytes_.end(), text, text + length);
-        offsets_.push_back(static_cast<std::int64_t>(bytes_.size()));
-        return id;
-    }
-    // Gives back memory kept for growth.
-    void shrink() {
-        bytes_.shrink_to_fit();
-        offsets_.shrink_to_fit();
-    }
-    const char* text(std::size_t id) const { return bytes_.data() + offsets_[id]; }
-    std::size_t length(std::size_t id) const {
-        return static_cast<std::size_t>(offsets_[id + 1] - offsets_[id]);
-    }
-    const std::vector<char>& bytes() const { return bytes_; }
-    const std::vector<std::int64_t>& offsets() const { return offsets_; }
-
-private:
-    struct Slot {
-        std::uint32_t tag, id;
-    };
-    static std::uint32_t tag_of(std::uint64_t hash) { return static_cast<std::uint32_t>(hash >> 32); }
-
-    std::size_t slot_of(const char* text, std::size_t length, std::uint64_t hash) const {
-        const std::size_t mask = slots_.size() - 1;
-        std::size_t k = hash & mask;
-        while (slots_[k].id != kAbsent) {
-            const std::uint32_t id = slots_[k].id;
-            if (slots_[k].tag == tag_of(hash) && this->length(id) == length &&
-                std::memcmp(this->text(id), text, length) == 0)
-                return k;
-            k = (k + 1) & mask;
-        }
-        return k;
-    }
-    void grow() {
-        std::vector<Slot> bigger(2 * slots_.size(), Slot{0, kAbsent});
-        const std::size_t mask = bigger.size() - 1;
-        for (std::size_t id = 0; id < size(); ++id) {
-            const std::uint64_t hash = hash_bytes(text(id), length(id));
-            std::size_t k = hash & mask;
-            while (bigger[k].id != kAbsent) k = (k + 1) & mask;
-            bigger[k] = Slot{tag_of(hash), static_cast<std::uint32_t>(id)};
-        }
-        slots_.swap(bigger);
-    }
-
-    std::vector<Slot> slots_;
-    std::vector<char> bytes_;
-    std::vector<std::int64_t> offsets_;
-};
 
 // Walks Python's containers; holds the GIL throughout.
 class Reader {
 public:
-    Reader(Vocabulary& vocabulary, bool grow) : vocabulary_(vocabulary), grow_(grow) {}
+    Reader(Vocabulary& vocabulary, bool grow) : names(vocabulary, grow) {}
 
     void batch(nb::handle X) {
         const nb::object all = listed(X, "X", "a list of sequences");
@@ -185,21 +54,13 @@ public:
             }
             lengths.push_back(length);
         }
-        look_up();
+        names.look_up();
     }
 
-    std::vector<std::int32_t> ids;
-    std::vector<double> values;  // empty while every value is 1
-    std::vector<std::int64_t> row_offsets{0};
+    Names names;
     std::vector<std::int64_t> lengths;
 
 private:
-    struct Name {
-        std::size_t begin, size;
-        double value;
-        std::uint64_t hash;
-    };
-
     std::string where() const {
         std::string text = "X[" + std::to_string(sequence_) + "]";
         if (position_ >= 0) text += "[" + std::to_string(position_) + "]";
@@ -236,36 +97,7 @@ private:
             refuse_type(where() + " is a str; a token must be a dict or a list of attribute "
                         "strings: write [\"...\"] for a token with one attribute");
         container(item);
-        ends_.push_back(names_.size());
-        if (names_.size() >= kTogether) look_up();
-    }
-
-    // Names to ids, for the tokens read since the last time.
-    void look_up() {
-        for (Name& name : names_) {
-            name.hash = hash_bytes(text_.data() + name.begin, name.size);
-            vocabulary_.prefetch_slot(name.hash);
-        }
-        for (const Name& name : names_) vocabulary_.prefetch_offset(name.hash);
-        for (const Name& name : names_) vocabulary_.prefetch_bytes(name.hash);
-        std::size_t k = 0;
-        for (const std::size_t end : ends_) {
-            for (; k < end; ++k) add(names_[k]);
-            row_offsets.push_back(static_cast<std::int64_t>(ids.size()));
-        }
-        text_.clear();
-        names_.clear();
-        ends_.clear();
-    }
-
-    void add(const Name& name) {
-        const char* text = text_.data() + name.begin;
-        const std::uint32_t id = grow_ ? vocabulary_.intern(text, name.size, name.hash)
-                                       : vocabulary_.find(text, name.size, name.hash);
-        if (id == Vocabulary::kAbsent) return;
-        if (name.value != 1.0 && values.empty()) values.assign(ids.size(), 1.0);
-        ids.push_back(static_cast<std::int32_t>(id));
-        if (!values.empty() || name.value != 1.0) values.push_back(name.value);
+        names.end_row();
     }
 
     void container(nb::handle item) {
@@ -293,10 +125,9 @@ private:
 
     void attribute(nb::handle name) {
         if (!PyUnicode_Check(name.ptr())) refuse_name(name);
-        const std::size_t begin = text_.size();
-        text_ += prefix_;
-        append_utf8(name.ptr(), text_);
-        names_.push_back({begin, text_.size() - begin, 1.0, 0});
+        names.text += prefix_;
+        append_utf8(name.ptr(), names.text);
+        names.finish();
     }
 
     void mapping(nb::handle item) {
@@ -307,12 +138,11 @@ private:
             if (!PyUnicode_Check(key)) refuse_name(key);
             const std::size_t begin_of_prefix = prefix_.size();
             if (PyUnicode_Check(value)) {
-                const std::size_t begin = text_.size();
-                text_ += prefix_;
-                append_utf8(key, text_);
-                text_.push_back(':');
-                append_utf8(value, text_);
-                names_.push_back({begin, text_.size() - begin, 1.0, 0});
+                names.text += prefix_;
+                append_utf8(key, names.text);
+                names.text.push_back(':');
+                append_utf8(value, names.text);
+                names.finish();
             } else if (PyDict_Check(value) || PyList_Check(value) || PyTuple_Check(value) ||
                        PyAnySet_Check(value)) {
                 append_utf8(key, prefix_);
@@ -324,10 +154,9 @@ private:
             } else {
                 const double number = number_of(key, value);
                 if (number == 0.0) continue;
-                const std::size_t begin = text_.size();
-                text_ += prefix_;
-                append_utf8(key, text_);
-                names_.push_back({begin, text_.size() - begin, number, 0});
+                names.text += prefix_;
+                append_utf8(key, names.text);
+                names.finish(number);
             }
         }
     }
@@ -349,20 +178,18 @@ private:
         return number;
     }
 
-    Vocabulary& vocabulary_;
-    const bool grow_;
     Py_ssize_t sequence_ = 0, position_ = -1;
     int depth_ = 0;  // of nested containers
-    static constexpr std::size_t kTogether = 256;
-    std::string text_, prefix_;
-    std::vector<Name> names_;
-    std::vector<std::size_t> ends_;  // of the tokens among names_
+    std::string prefix_;
 };
 
 nb::object decoded(const Vocabulary& vocabulary, std::size_t id) {
-    PyObject* text =
-        PyUnicode_DecodeUTF8(vocabulary.text(id), static_cast<Py_ssize_t>(vocabulary.length(id)),
-                             "surrogatepass");
+    const auto length = static_cast<Py_ssize_t>(vocabulary.length(id));
+    PyObject* text = PyUnicode_DecodeUTF8(vocabulary.text(id), length, "surrogatepass");
+    if (!text) {  // a pattern that works on bytes may cut a character
+        PyErr_Clear();
+        text = PyUnicode_DecodeUTF8(vocabulary.text(id), length, "backslashreplace");
+    }
     if (!text) throw nb::python_error();
     return nb::steal(text);
 }
@@ -379,11 +206,12 @@ static const Binding binding([](nb::module_& m) {
                 Reader reader(self, grow);
                 reader.batch(X);
                 if (grow) self.shrink();
-                std::optional<decltype(array_of(std::move(reader.values)))> values;
-                if (!reader.values.empty()) values = array_of(std::move(reader.values));
+                Names& names = reader.names;
+                std::optional<decltype(array_of(std::move(names.values)))> values;
+                if (!names.values.empty()) values = array_of(std::move(names.values));
                 return std::make_tuple(
-                    array_of(std::move(reader.ids)), values,
-                    array_of(std::move(reader.row_offsets)), array_of(std::move(reader.lengths)));
+                    array_of(std::move(names.ids)), values,
+                    array_of(std::move(names.row_offsets)), array_of(std::move(reader.lengths)));
             },
             nb::arg("X"), nb::arg("grow"),
             "Ids, values (None if all are 1), offsets of tokens, lengths of sequences.")
@@ -408,24 +236,24 @@ static const Binding binding([](nb::module_& m) {
              })
         .def("arrays",
              [](const Vocabulary& self) {
-                 std::vector<std::uint8_t> bytes(self.bytes().begin(), self.bytes().end());
-                 std::vector<std::int64_t> offsets = self.offsets();
-                 return std::make_tuple(array_of(std::move(bytes)), array_of(std::move(offsets)));
+                 return std::make_tuple(array_of(self.bytes()), array_of(self.offsets()));
              },
              "All names as one array of bytes, and where each begins.")
+        .def("slots", [](const Vocabulary& self) { return array_of(self.slots()); },
+             "The table through which names are found, for `borrowed`.")
+        .def_static(
+            "borrowed",
+            [](Input<std::uint8_t> bytes, Input<std::int64_t> offsets, Input<std::uint32_t> slots) {
+                return std::make_unique<Vocabulary>(bytes, offsets, slots);
+            },
+            "A vocabulary that reads these arrays where they are.")
         .def_static(
             "from_arrays",
             [](Input<std::uint8_t> bytes, Input<std::int64_t> offsets) {
-                const std::size_t n = offsets.size();
-                if (n == 0 || offsets.data()[0] != 0 ||
-                    offsets.data()[n - 1] != static_cast<std::int64_t>(bytes.size()))
-                    throw nb::value_error("offsets of names do not fit their bytes");
-                for (std::size_t i = 1; i < n; ++i)
-                    if (offsets.data()[i] < offsets.data()[i - 1])
-                        throw nb::value_error("offsets of names must not decrease");
+                Vocabulary::check_offsets(bytes, offsets);
                 auto vocabulary = std::make_unique<Vocabulary>();
                 const auto* text = reinterpret_cast<const char*>(bytes.data());
-                for (std::size_t i = 1; i < n; ++i) {
+                for (std::size_t i = 1; i < offsets.size(); ++i) {
                     const char* begin = text + offsets.data()[i - 1];
                     const auto size = static_cast<std::size_t>(offsets.data()[i] - offsets.data()[i - 1]);
                     if (vocabulary->intern(begin, size, hash_bytes(begin, size)) != i - 1)

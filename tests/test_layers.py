@@ -17,7 +17,7 @@ SOURCE = Path(__file__).parents[1] / "src" / "chordal"
 # Units joined by | do not import each other. `chordal` is the package's __init__, the public API.
 LAYERS = """
  _kernels
- _errors  _registry  _validate  _status
+ _errors  _registry  _validate  _status  _atomic
  structures
  potentials
  features | inference | costs | metrics | datasets
@@ -53,6 +53,7 @@ OPTIONAL = {
     "torch": "chordal.torch",
     "matplotlib": "chordal.plots",
     "networkx": "chordal.compat",
+    "zstandard": "chordal.formats._files",
 }
 
 

@@ -1,11 +1,62 @@
 """chordal: structured prediction with conditional random fields, the scikit-learn way."""
 
-from importlib.metadata import version as _version
+from __future__ import annotations
 
-from chordal._errors import InfeasibleError, UnsupportedError
-from chordal._status import Status
-from chordal.estimators import ChainCRF, FitReport
+from typing import TYPE_CHECKING, Any
 
-__version__ = _version("chordal")
+if TYPE_CHECKING:
+    from chordal._errors import InfeasibleError, UnsupportedError
+    from chordal._status import Status
+    from chordal.estimators import ChainCRF, FitReport
+    from chordal.features import Columns, Template
+    from chordal.model_file import ModelFileError, load, save
 
-__all__ = ["ChainCRF", "FitReport", "InfeasibleError", "Status", "UnsupportedError", "__version__"]
+    __version__: str
+
+# Where each public name lives. It is imported when it is first asked for: the command line starts
+# without what it does not use.
+_HOMES = {
+    "ChainCRF": "chordal.estimators",
+    "Columns": "chordal.features",
+    "FitReport": "chordal.estimators",
+    "InfeasibleError": "chordal._errors",
+    "ModelFileError": "chordal.model_file",
+    "Status": "chordal._status",
+    "Template": "chordal.features",
+    "UnsupportedError": "chordal._errors",
+    "load": "chordal.model_file",
+    "save": "chordal.model_file",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name == "__version__":
+        from importlib.metadata import version
+
+        return version("chordal")
+    if name not in _HOMES:
+        raise AttributeError(f"module 'chordal' has no attribute {name!r}")
+    from importlib import import_module
+
+    value = getattr(import_module(_HOMES[name]), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted([*globals(), *__all__])
+
+
+__all__ = [
+    "ChainCRF",
+    "Columns",
+    "FitReport",
+    "InfeasibleError",
+    "ModelFileError",
+    "Status",
+    "Template",
+    "UnsupportedError",
+    "__version__",
+    "load",
+    "save",
+]

@@ -23,3 +23,27 @@ class InfeasibleError(ValueError):
 
 class UnsupportedError(ValueError):
     """Two parts that cannot work together; the message names both and what is missing."""
+
+
+class FormatError(ValueError):
+    """A file that is not what its format asks for; the message begins with path:line:column.
+
+    >>> raise FormatError("train.txt", "expected 3 columns, found 2", line=7, column=10)
+    Traceback (most recent call last):
+    chordal._errors.FormatError: train.txt:7:10: expected 3 columns, found 2
+    """
+
+    def __init__(
+        self, path: str, what: str, *, line: int | None = None, column: int | None = None
+    ) -> None:
+        self.path, self.what, self.line, self.column = path, what, line, column
+        place = [path, *(str(n) for n in (line, column) if n is not None)]
+        super().__init__(f"{':'.join(place)}: {what}")
+
+    def __reduce__(self) -> tuple[object, ...]:
+        # Keyword arguments do not survive a plain reduce.
+        return _format_error, (self.path, self.what, self.line, self.column)
+
+
+def _format_error(path: str, what: str, line: int | None, column: int | None) -> FormatError:
+    return FormatError(path, what, line=line, column=column)

@@ -41,6 +41,7 @@ PARAMETERS = {
     "l2": 0.25,
     "states": "all",
     "transitions": "none",
+    "template": "U:%x[0,0]",
     "transition_features": len,
     "bias": True,
     "ends": True,

@@ -9,9 +9,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from chordal._validate import check_sequences
 from chordal.estimators._estimator import Estimator
 from chordal.estimators._labels import SequenceLabels
-from chordal.features import ChainFeatures, Input, Rows, input_for
+from chordal.features import ChainFeatures, Columns, Input, Rows, Template, TemplateInput, input_for
 from chordal.inference import Inference
 from chordal.potentials import Floats
 
@@ -29,6 +30,7 @@ def _of_transitions(error: Exception, sequences: Sequence[int]) -> Exception:
 class ChainModel(Estimator):
     """The state of a chain model after `fit`; prediction and inspection are views of it."""
 
+    template: str | Template | None
     transition_features: Callable[[Any], Any] | None
     n_jobs: int | None
     random_state: Any
@@ -55,7 +57,20 @@ class ChainModel(Estimator):
         self._check_fitted()
         return self._labels
 
+    def _template(self) -> Template | None:
+        return Template(self.template) if isinstance(self.template, str) else self.template
+
+    def _sequences(self, X: Any, name: str = "X") -> Any:
+        """What users gave, as a list of sequences or as columns of text."""
+        if self.template is None:
+            return check_sequences(X, name)
+        return Columns.of(X, name)
+
     def _new_inputs(self, X: Sequence[Any]) -> tuple[Input, Input | None]:
+        template = self._template()
+        if template is not None:
+            pairs = TemplateInput(template, "pairs") if len(template.pairs) else None
+            return TemplateInput(template, "states"), pairs
         if self.transition_features is None:
             return input_for(X[0]), None
         longest = max(range(len(X)), key=lambda i: length_of(X[i]))
@@ -69,8 +84,10 @@ class ChainModel(Estimator):
     ) -> tuple[Rows, Rows | None]:
         node, edge = inputs
         node_rows = node.read(X, grow)
-        if edge is None or self.transition_features is None:
+        if edge is None:
             return node_rows, None
+        if self.transition_features is None:
+            return node_rows, edge.read(X, grow)
         lengths = np.maximum(node_rows.lengths - 1, 0)
         # A sequence of one position has no transition to observe.
         where = np.flatnonzero(lengths).tolist()

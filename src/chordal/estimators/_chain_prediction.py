@@ -167,7 +167,7 @@ class ChainPrediction(ChainModel):
             labels it is the label of a run that cannot be extended.
         """
         labels = self._fitted_labels()
-        X = check_sequences(X)
+        X = self._sequences(X)
         if len(spans) != len(X):
             raise ValueError(f"spans must have one list per sequence ({len(X)}), got {len(spans)}")
         lengths = np.array([length_of(x) for x in X], dtype=np.int64)
@@ -217,7 +217,7 @@ class ChainPrediction(ChainModel):
     ) -> tuple[NDArray[np.int64], list[Any]]:
         """Answers of inference to a question, shard by shard, and the sequences' lengths."""
         self._check_fitted()
-        X = check_sequences(X)
+        X = self._sequences(X)
         node_rows, edge_rows = self._read(X, self._inputs, grow=False)
         lengths = node_rows.lengths
         if y is not None:

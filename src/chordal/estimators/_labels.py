@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import chain, pairwise
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from chordal._errors import UnsupportedError
 from chordal.structures import offsets_of
 
 
@@ -73,6 +74,31 @@ class SequenceLabels:
         self._as_list = isinstance(first, (list, tuple))
         given = [labels.dtype for labels in y if isinstance(labels, np.ndarray)]
         self._dtype = _common([*given, *([] if self._dtype is None else [self._dtype])])
+
+    def to_facts(self) -> dict[str, Any]:
+        """What a model file keeps."""
+        odd = [v for v in self.labels if not isinstance(v, (str, int, float))]
+        if odd:
+            raise UnsupportedError(
+                f"labels must be str, int, float or bool to be saved, got {odd[0]!r}"
+            )
+        dtype = None if self._dtype is None else self._dtype.str
+        return {"labels": self.labels, "as_list": self._as_list, "dtype": dtype}
+
+    @classmethod
+    def from_facts(cls, facts: Mapping[str, Any]) -> SequenceLabels:
+        """The labels of a model file."""
+        made = cls()
+        labels = facts["labels"]
+        if not isinstance(labels, list) or not labels:
+            raise ValueError("labels must be a list that is not empty")
+        made.labels = labels
+        made._number = {label: k for k, label in enumerate(labels)}
+        if len(made._number) != len(labels):
+            raise ValueError("a label occurs twice")
+        made._as_list = bool(facts["as_list"])
+        made._dtype = None if facts["dtype"] is None else np.dtype(str(facts["dtype"]))
+        return made
 
     def __len__(self) -> int:
         return len(self.labels)

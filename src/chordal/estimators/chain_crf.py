@@ -19,7 +19,7 @@ from chordal._validate import (
     check_sequences,
 )
 from chordal.estimators._chain_inspection import ChainInspection
-from chordal.estimators._chain_prediction import ChainPrediction
+from chordal.estimators._compact import Compactable
 from chordal.estimators._labels import SequenceLabels
 from chordal.estimators._progress import FitProgress
 from chordal.estimators._training import (
@@ -30,7 +30,7 @@ from chordal.estimators._training import (
     transferred,
 )
 from chordal.execution import effective_n_jobs
-from chordal.features import ChainFeatures, Input, Rows, WeightKeys
+from chordal.features import ChainFeatures, Input, Rows, Template, WeightKeys
 from chordal.inference import INFERENCE, Inference
 from chordal.objectives import OBJECTIVES, Objective
 from chordal.oracle import SummedOracle
@@ -41,7 +41,7 @@ Floats = NDArray[np.float64]
 
 
 @final
-class ChainCRF(ChainPrediction, ChainInspection):
+class ChainCRF(Compactable, ChainInspection):
     """Linear-chain conditional random field.
 
     Minimises Σ −log p(y|x) + l1·‖w‖₁ + (l2/2)·‖w‖² over the weights of node features
@@ -62,6 +62,9 @@ class ChainCRF(ChainPrediction, ChainInspection):
         Arrays and sparse matrices always have all.
     transitions : {"seen", "all", "none"}
         Which label pairs have a weight. Unseen ones stay possible, with score 0.
+    template : str or Template, optional
+        Feature templates of CRF++ or Wapiti. X then holds rows of columns of text: each token a
+        list of strings, or all of them `Columns`. Without a line "B", labels are not linked.
     transition_features : callable, optional
         Maps one sequence x of length T to observations of its T − 1 transitions (an array
         [T − 1, d], a sparse matrix, or a list of attributes): each has a weight per label pair.
@@ -114,6 +117,7 @@ class ChainCRF(ChainPrediction, ChainInspection):
         l2: float = 1.0,
         states: str = "seen",
         transitions: str = "seen",
+        template: str | Template | None = None,
         transition_features: Callable[[Any], Any] | None = None,
         bias: bool = False,
         ends: bool = False,
@@ -134,6 +138,7 @@ class ChainCRF(ChainPrediction, ChainInspection):
         self.l2 = l2
         self.states = states
         self.transitions = transitions
+        self.template = template
         self.transition_features = transition_features
         self.bias = bias
         self.ends = ends
@@ -196,7 +201,7 @@ class ChainCRF(ChainPrediction, ChainInspection):
         centre: bool,
     ) -> ChainCRF:
         self._check_parameters()
-        X, y = check_sequences(X), check_sequences(y, "y")
+        X, y = self._sequences(X), check_sequences(y, "y")
         if callback is not None and not callable(callback):
             raise TypeError(f"callback must be a function of an Iteration, got {callback!r}")
         if validation_data is not None and not (
@@ -272,6 +277,14 @@ class ChainCRF(ChainPrediction, ChainInspection):
         check_choice("transitions", self.transitions, ["seen", "all", "none"])
         effective_n_jobs(self.n_jobs)
         check_number("verbose", self.verbose, integer=True)
+        template = self._template()
+        if template is not None and not isinstance(template, Template):
+            raise TypeError(f"template must be a str or a Template, got {template!r}")
+        if template is not None and self.transition_features is not None:
+            raise ValueError(
+                "give template or transition_features, not both: a template's lines B observe "
+                "transitions"
+            )
         if self.transition_features is not None and not callable(self.transition_features):
             raise TypeError(
                 "transition_features must be a function of one sequence, or None, "
@@ -324,9 +337,11 @@ class ChainCRF(ChainPrediction, ChainInspection):
                 edge_rows, pairs.astype(np.int32), n * n, self.states, self.min_freq, known_edge
             )
         kept = np.zeros(0, dtype=np.int64)
-        if self.transitions == "all":
+        template = self._template()
+        choice = self.transitions if template is None or template.transitions else "none"
+        if choice == "all":
             kept = np.arange(n * n)
-        elif self.transitions == "seen":
+        elif choice == "seen":
             seen, count = np.unique(pairs, return_counts=True)
             kept = seen[count >= self.min_freq]
             if known is not None:
@@ -344,7 +359,7 @@ class ChainCRF(ChainPrediction, ChainInspection):
         inference: Inference,
     ) -> Callable[[Floats], float]:
         """The share of positions of the validation data that given weights label right."""
-        X, y = check_sequences(X, "validation X"), check_sequences(y, "validation y")
+        X, y = self._sequences(X, "validation X"), check_sequences(y, "validation y")
         rows = self._read(X, inputs, grow=False)
         check_same_lengths(rows[0].lengths, y, "validation ")
         gold = labels.encode(y, unknown=-1)

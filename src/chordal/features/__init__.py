@@ -8,10 +8,12 @@ import numpy as np
 
 from chordal._validate import is_sparse
 from chordal.features._base import Input, RowFeatures, Rows, WeightKeys
-from chordal.features.attributes import AttributeFeatures, AttributeInput
+from chordal.features.attributes import AttributeFeatures, AttributeInput, VocabularyInput
 from chordal.features.chain import ChainFeatures, ChainShard
+from chordal.features.columns import Columns
 from chordal.features.dense import DenseFeatures, DenseInput
 from chordal.features.sparse import SparseInput
+from chordal.features.template import Template, TemplateInput
 
 
 def input_for(x: Any) -> Input:
@@ -36,12 +38,16 @@ __all__ = [
     "AttributeInput",
     "ChainFeatures",
     "ChainShard",
+    "Columns",
     "DenseFeatures",
     "DenseInput",
     "Input",
     "RowFeatures",
     "Rows",
     "SparseInput",
+    "Template",
+    "TemplateInput",
+    "VocabularyInput",
     "WeightKeys",
     "input_for",
 ]

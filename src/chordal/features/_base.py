@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+
+from chordal._errors import UnsupportedError
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -77,6 +79,17 @@ class RowFeatures(ABC):
     def keys(self) -> WeightKeys:
         """Column and output of every weight."""
 
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        """What a model file keeps, for `from_arrays`."""
+        return {}
+
+    @classmethod
+    def from_arrays(
+        cls, n_columns: int, n_outputs: int, arrays: Mapping[str, NDArray[Any]]
+    ) -> RowFeatures:
+        """The features of a model file; refuses what does not fit together."""
+        raise UnsupportedError(f"{cls.__name__} cannot be read from a model file")
+
 
 class Input(ABC):
     """Reads what users have, one kind of input each, and knows the names of its columns."""
@@ -104,3 +117,16 @@ class Input(ABC):
     @property
     @abstractmethod
     def n_columns(self) -> int: ...
+
+    def facts(self) -> dict[str, Any]:
+        """What a model file keeps besides arrays, for `from_arrays`."""
+        return {}
+
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        """The arrays that a model file keeps."""
+        return {}
+
+    @classmethod
+    def from_arrays(cls, facts: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> Input:
+        """The input of a model file; arrays may be memory-mapped and are not copied."""
+        raise UnsupportedError(f"{cls.__name__} cannot be read from a model file")

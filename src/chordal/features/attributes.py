@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from abc import abstractmethod
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, final
+from typing import Any, TypeVar, final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,6 +13,8 @@ from numpy.typing import NDArray
 from chordal import _kernels
 from chordal.features._base import Floats, Input, Ints, RowFeatures, Rows, WeightKeys
 from chordal.structures import offsets_of
+
+V = TypeVar("V", bound="VocabularyInput")
 
 N_SEGMENTS = 4  # of the narrow weights: the adjoint's tasks
 MAX_UNITS = 31  # of a wide row: five bits of its code
@@ -26,12 +29,10 @@ class Occurrences:
     values: Floats | None
 
 
-@final
-class AttributeInput(Input):
-    """Sequences given as lists of dicts or of lists of strings, with CRFsuite's meaning."""
+class VocabularyInput(Input):
+    """An input whose columns are attributes with names."""
 
-    def __init__(self, vocabulary: Any | None = None) -> None:
-        self.vocabulary = _kernels.Vocabulary() if vocabulary is None else vocabulary
+    vocabulary: Any
 
     @property
     def n_columns(self) -> int:
@@ -40,9 +41,28 @@ class AttributeInput(Input):
     def name(self, column: int) -> str:
         return str(self.vocabulary.name(column))
 
-    def read(self, X: Sequence[Any], grow: bool) -> Rows:
-        ids, values, offsets, lengths = self.vocabulary.read(X, grow)
-        return Rows(lengths, Occurrences(offsets, ids, values))
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        names, offsets = self.vocabulary.arrays()
+        return {"names": names, "name_offsets": offsets, "slots": self.vocabulary.slots()}
+
+    @abstractmethod
+    def with_vocabulary(self: V, vocabulary: Any) -> V:
+        """The same input with other attributes."""
+
+    def with_attributes(self: V, ids: Ints) -> V:
+        """The same input that knows these attributes only, numbered anew in their order."""
+        names, offsets = self.vocabulary.arrays()
+        lengths = np.diff(offsets)[ids]
+        new = offsets_of(lengths)
+        at = np.repeat(offsets[ids] - new[:-1], lengths) + np.arange(new[-1])
+        return self.with_vocabulary(_kernels.Vocabulary.from_arrays(names[at], new))
+
+    @staticmethod
+    def vocabulary_from(arrays: Mapping[str, NDArray[Any]]) -> Any:
+        """The vocabulary that reads these arrays where they are."""
+        return _kernels.Vocabulary.borrowed(
+            arrays["names"], arrays["name_offsets"], arrays["slots"]
+        )
 
     def features(
         self,
@@ -62,6 +82,27 @@ class AttributeInput(Input):
             min_freq=min_freq,
             known=known,
         )
+
+
+@final
+class AttributeInput(VocabularyInput):
+    """Sequences given as lists of dicts or of lists of strings, with CRFsuite's meaning."""
+
+    def __init__(self, vocabulary: Any | None = None) -> None:
+        self.vocabulary = _kernels.Vocabulary() if vocabulary is None else vocabulary
+
+    def with_vocabulary(self, vocabulary: Any) -> AttributeInput:
+        return AttributeInput(vocabulary)
+
+    def read(self, X: Sequence[Any], grow: bool) -> Rows:
+        ids, values, offsets, lengths = self.vocabulary.read(X, grow)
+        return Rows(lengths, Occurrences(offsets, ids, values))
+
+    @classmethod
+    def from_arrays(
+        cls, facts: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]
+    ) -> AttributeInput:
+        return cls(cls.vocabulary_from(arrays))
 
     def __getstate__(self) -> tuple[NDArray[Any], NDArray[Any]]:
         return self.vocabulary.arrays()
@@ -112,7 +153,7 @@ class AttributeFeatures(RowFeatures):
         self, n_attributes: int, n_outputs: int, offsets: Ints, outputs: NDArray[Any], counts: Ints
     ) -> None:
         self.n_outputs = n_outputs
-        self._pair_offsets, self._pair_outputs = offsets, outputs
+        self._pair_offsets, self._pair_outputs, self._counts = offsets, outputs, counts
         self._unit = 4 * -(-n_outputs // (4 * MAX_UNITS))
         n_pairs = np.diff(offsets)
         is_wide = n_pairs >= max(3, n_outputs // 8)
@@ -130,8 +171,8 @@ class AttributeFeatures(RowFeatures):
         self._n_wide_weights = int(n_pairs[wide].sum())
 
         narrow = np.flatnonzero(~is_wide & (n_pairs > 0))
-        segment = np.arange(len(narrow)) % N_SEGMENTS
-        narrow = narrow[np.argsort(segment, kind="stable")]
+        segments = [narrow[k::N_SEGMENTS] for k in range(N_SEGMENTS)]
+        narrow = np.concatenate(segments)
         self._narrow = narrow
         sizes = n_pairs[narrow]
         starts = offsets_of(sizes)
@@ -141,8 +182,7 @@ class AttributeFeatures(RowFeatures):
         places[narrow, 1] = starts[:-1]
         places[:, 2], places[:, 3] = offsets[:-1], n_pairs
         self._places = places.ravel()
-        per_segment = np.bincount(np.sort(segment), weights=sizes, minlength=N_SEGMENTS)
-        self._segment_limits = offsets_of(per_segment.astype(np.int64))
+        self._segment_limits = offsets_of([int(n_pairs[part].sum()) for part in segments])
         self.n_weights = self._n_wide_weights + int(starts[-1])
 
     @classmethod
@@ -274,6 +314,34 @@ class AttributeFeatures(RowFeatures):
         wide, narrow = sums
         np.take(wide, self._wide_cells, out=out[: self._n_wide_weights])
         out[self._n_wide_weights :] = narrow
+
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        return {
+            "offsets": self._pair_offsets,
+            "outputs": self._pair_outputs,
+            "counts": self._counts,
+        }
+
+    @classmethod
+    def from_arrays(
+        cls, n_columns: int, n_outputs: int, arrays: Mapping[str, NDArray[Any]]
+    ) -> AttributeFeatures:
+        offsets, outputs = arrays["offsets"], arrays["outputs"]
+        counts = arrays["counts"]
+        if len(offsets) != n_columns + 1 or len(counts) != n_columns:
+            raise ValueError(f"there must be offsets and counts of {n_columns} attributes")
+        if offsets[0] != 0 or offsets[-1] != len(outputs) or (np.diff(offsets) < 0).any():
+            raise ValueError("the offsets of attribute–output pairs do not fit the pairs")
+        if len(outputs) and (outputs.min() < 0 or outputs.max() >= n_outputs):
+            raise ValueError(f"outputs must be between 0 and {n_outputs - 1}")
+        rising = np.diff(outputs) > 0
+        inner = offsets[1:-1]
+        rising[inner[(inner > 0) & (inner < len(outputs))] - 1] = True
+        if not rising.all():
+            raise ValueError("the outputs of an attribute must rise")
+        if len(counts) and counts.min() < 0:
+            raise ValueError("counts of attributes must not be negative")
+        return cls(n_columns, n_outputs, offsets, outputs, counts)
 
     def keys(self) -> WeightKeys:
         attributes = np.concatenate([self._wide, self._narrow])

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, final
 
 import numpy as np
 from numpy.typing import NDArray
 
+from chordal._validate import check_number
 from chordal.features._base import Floats, Input, RowFeatures, Rows, WeightKeys
 
 
@@ -54,6 +55,16 @@ class DenseInput(Input):
         if array.shape[1] != self.n_columns:
             raise ValueError(f"X[{i}] must have {self.n_columns} columns, got {array.shape[1]}")
         return array
+
+    def facts(self) -> dict[str, Any]:
+        return {"n_columns": self.n_columns}
+
+    @classmethod
+    def from_arrays(
+        cls, facts: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]
+    ) -> DenseInput:
+        check_number("n_columns", facts["n_columns"], integer=True)
+        return cls(facts["n_columns"])
 
     def features(
         self,
@@ -102,6 +113,12 @@ class DenseFeatures(RowFeatures):
 
     def collect(self, sums: Floats, out: Floats) -> None:
         out[:] = sums.ravel()
+
+    @classmethod
+    def from_arrays(
+        cls, n_columns: int, n_outputs: int, arrays: Mapping[str, NDArray[Any]]
+    ) -> DenseFeatures:
+        return cls(n_columns, n_outputs)
 
     def keys(self) -> WeightKeys:
         column, output = np.divmod(np.arange(self.n_weights), self.n_outputs)

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, final
 
 import numpy as np
 from numpy.typing import NDArray
 
+from chordal._validate import check_number
 from chordal.features._base import Input, RowFeatures, Rows, WeightKeys
 from chordal.features.attributes import AttributeFeatures, Occurrences
 
@@ -53,6 +54,16 @@ class SparseInput(Input):
                 None if ones else whole.data,
             ),
         )
+
+    def facts(self) -> dict[str, Any]:
+        return {"n_columns": self.n_columns}
+
+    @classmethod
+    def from_arrays(
+        cls, facts: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]
+    ) -> SparseInput:
+        check_number("n_columns", facts["n_columns"], integer=True)
+        return cls(facts["n_columns"])
 
     def features(
         self,

@@ -1,0 +1,69 @@
+"""Files that are written whole or not at all."""
+
+from __future__ import annotations
+
+import os
+import secrets
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from typing import BinaryIO
+
+
+@contextmanager
+def atomic_write(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
+    """Open a file for writing that takes its name only when all is written.
+
+    The bytes go to a temporary file in the same folder, which is flushed to the disk and renamed at
+    the end of the ``with`` block. If anything fails, a full disk or Ctrl-C included, the temporary
+    file is removed and what was at `path` before is still there, unchanged.
+
+    A link is followed, and permissions of an old file are kept. What is not a regular file, such as
+    ``/dev/stdout`` or a named pipe, is written to directly.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> folder = tempfile.TemporaryDirectory()
+    >>> path = os.path.join(folder.name, "model")
+    >>> with atomic_write(path) as file:
+    ...     file.write(b"weights")
+    7
+    >>> os.listdir(folder.name)
+    ['model']
+    >>> folder.cleanup()
+    """
+    final = os.path.realpath(path)
+    if os.path.isdir(final):
+        raise IsADirectoryError(f"cannot write to {os.fspath(path)}: it is a folder")
+    if os.path.exists(final) and not os.path.isfile(final):
+        with open(final, "wb") as file:
+            yield file
+        return
+    temporary = os.path.join(os.path.dirname(final), f".chordal-{secrets.token_hex(8)}.tmp")
+    try:
+        # Not tempfile: its files can be read by their owner alone, whatever the umask.
+        with open(temporary, "xb") as file:
+            if os.path.exists(final):
+                os.chmod(temporary, os.stat(final).st_mode & 0o777)
+            yield file
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(temporary, final)
+    except BaseException as error:
+        with suppress(OSError):
+            os.unlink(temporary)
+        if isinstance(error, OSError) and error.filename in (None, temporary):
+            error.filename = os.fspath(path)  # the name that the user knows
+            error.filename2 = None
+        raise
+    _flush_folder(os.path.dirname(final))
+
+
+def _flush_folder(folder: str) -> None:
+    """Make a rename last through a power failure, where the system can."""
+    with suppress(OSError, AttributeError):
+        descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)

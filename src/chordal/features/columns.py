@@ -1,0 +1,160 @@
+"""Text in columns, as files hold it: one block of bytes, and where its cells are."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from chordal import _kernels
+from chordal._validate import check_sequences
+from chordal.features._base import Ints
+
+Cells = NDArray[np.uint32]
+
+
+@dataclass(frozen=True)
+class Columns:
+    """Sequences of rows, a row being cells of text; no Python object per cell.
+
+    Cell k of row t is ``text[cells[t, k, 0] : cells[t, k, 1]]``, in UTF-8. The rows of all
+    sequences follow each other, so the first ``lengths[0]`` rows are the first sequence.
+
+    Parameters
+    ----------
+    text : bytes
+        What the cells point into, less than 4 GiB; it may hold more than the cells.
+    cells : array [n_rows, n_columns, 2] of uint32
+        Where each cell begins and ends.
+    lengths : array of int64
+        Rows of each sequence.
+    lines : array [n_rows] of int64, optional
+        The line of the file that each row was read from, counted from 1.
+
+    Examples
+    --------
+    >>> columns = Columns.from_sequences([[["in", "IN"], ["Rome", "NNP"]], [["Yes", "UH"]]])
+    >>> len(columns), columns.n_columns
+    (2, 2)
+    >>> columns.column(0)
+    [['in', 'Rome'], ['Yes']]
+    >>> columns[1:].rows()
+    [[['Yes', 'UH']]]
+    >>> columns.drop(-1).rows()
+    [[['in'], ['Rome']], [['Yes']]]
+    """
+
+    text: bytes
+    cells: Cells
+    lengths: Ints
+    lines: Ints | None = None
+
+    @classmethod
+    def from_sequences(cls, sequences: Iterable[Sequence[Sequence[str]]]) -> Columns:
+        """Columns with the cells of lists of rows of strings."""
+        parts: list[bytes] = []
+        lengths: list[int] = []
+        n_columns = None
+        for i, sequence in enumerate(sequences):
+            lengths.append(len(sequence))
+            for t, row in enumerate(sequence):
+                if isinstance(row, str):
+                    raise TypeError(f"X[{i}][{t}] must be a list of strings, got a str")
+                if n_columns is None:
+                    n_columns = len(row)
+                if len(row) != n_columns:
+                    raise ValueError(
+                        f"X[{i}][{t}] must have {n_columns} columns as the first row, "
+                        f"got {len(row)}"
+                    )
+                parts += [_encoded(cell, i, t) for cell in row]
+        ends = np.cumsum([len(part) for part in parts], dtype=np.int64)
+        if len(ends) and ends[-1] >= 2**32:
+            raise ValueError(f"the text must be smaller than 4 GiB, got {ends[-1]} bytes")
+        flat = np.empty((len(parts), 2), dtype=np.uint32)
+        flat[:, 1] = ends
+        flat[:1, 0] = 0
+        flat[1:, 0] = ends[:-1]
+        shape = (sum(lengths), n_columns or 0, 2)
+        return cls(b"".join(parts), flat.reshape(shape), np.array(lengths, dtype=np.int64))
+
+    @classmethod
+    def of(cls, X: Any, name: str = "X") -> Columns:
+        """X itself if it is columns, else those of a list of sequences of rows."""
+        return X if isinstance(X, cls) else cls.from_sequences(check_sequences(X, name))
+
+    @property
+    def n_columns(self) -> int:
+        return self.cells.shape[1]
+
+    @property
+    def n_rows(self) -> int:
+        return len(self.cells)
+
+    def __len__(self) -> int:
+        return len(self.lengths)
+
+    def __getitem__(self, part: slice) -> Columns:
+        """The sequences of a slice; the text is shared."""
+        if not isinstance(part, slice) or part.step not in (None, 1):
+            raise TypeError(f"columns are cut by a slice of step 1, got {part!r}")
+        first, last, _ = part.indices(len(self))
+        ends = np.concatenate([[0], np.cumsum(self.lengths)])
+        rows = slice(ends[first], ends[max(first, last)])
+        lines = None if self.lines is None else self.lines[rows]
+        return Columns(self.text, self.cells[rows], self.lengths[first:last], lines)
+
+    def select(self, columns: slice | Sequence[int]) -> Columns:
+        """Only these columns, in this order; the text is shared, and a slice copies nothing."""
+        part = columns if isinstance(columns, slice) else [self._index(k) for k in columns]
+        return Columns(self.text, self.cells[:, part], self.lengths, self.lines)
+
+    def drop(self, k: int) -> Columns:
+        """All columns but one."""
+        k = self._index(k)
+        if k == self.n_columns - 1:
+            return self.select(slice(0, k))
+        return self.select([j for j in range(self.n_columns) if j != k])
+
+    def codes(self, k: int) -> tuple[NDArray[np.int32], list[str]]:
+        """A number for each row, and what the numbers stand for, in order of appearance.
+
+        >>> codes, names = Columns.from_sequences([[["B"], ["I"], ["B"]]]).codes(0)
+        >>> codes.tolist(), names
+        ([0, 1, 0], ['B', 'I'])
+        """
+        cells = np.ascontiguousarray(self.cells[:, self._index(k)])
+        codes, first = _kernels.columns_codes(self.text, cells.reshape(-1))
+        names = [self.text[begin:end].decode() for begin, end in cells[first].tolist()]
+        return codes, names
+
+    def column(self, k: int) -> list[list[str]]:
+        """One column as strings, sequence by sequence."""
+        codes, names = self.codes(k)
+        cells = np.array(names, dtype=object)[codes].tolist()
+        ends = np.cumsum(self.lengths).tolist()
+        return [cells[a:b] for a, b in zip([0, *ends], ends, strict=False)]
+
+    def rows(self) -> list[list[list[str]]]:
+        """All cells as strings: sequences of rows."""
+        if self.n_columns == 0:
+            return [[[] for _ in range(n)] for n in self.lengths.tolist()]
+        columns = [self.column(k) for k in range(self.n_columns)]
+        return [list(map(list, zip(*cells, strict=True))) for cells in zip(*columns, strict=True)]
+
+    def _index(self, k: int) -> int:
+        if not -self.n_columns <= k < self.n_columns:
+            raise ValueError(f"there are {self.n_columns} columns, numbered from 0; got {k}")
+        return k % self.n_columns
+
+
+def _encoded(cell: object, i: int, t: int) -> bytes:
+    if not isinstance(cell, str):
+        raise TypeError(f"the cells of X[{i}][{t}] must be str, got {type(cell).__name__}")
+    try:
+        return cell.encode()
+    except UnicodeEncodeError as error:
+        raise ValueError(f"{cell!r} in X[{i}][{t}] cannot be written as UTF-8") from error

@@ -1,0 +1,230 @@
+"""Opening what is read and written: paths, streams and "-", compressed or not."""
+
+from __future__ import annotations
+
+import bz2
+import gzip
+import io
+import lzma
+import os
+import sys
+import zlib
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import IO, Any, TypeAlias
+
+from chordal._atomic import atomic_write
+from chordal._errors import FormatError
+
+Place: TypeAlias = "str | os.PathLike[str] | IO[bytes]"
+
+PIECE = 1 << 24
+BOM = b"\xef\xbb\xbf"
+WIDE_BOMS = (b"\xff\xfe", b"\xfe\xff")  # UTF-16, and the beginning of UTF-32
+
+
+class Source:
+    """Bytes of a file, decompressed, without a byte order mark; errors name the file."""
+
+    def __init__(self, stream: Any, name: str) -> None:
+        self.name = name
+        self._damage: tuple[str, tuple[type[Exception], ...]] = ("", ())
+        head = stream.read(6)
+        if not isinstance(head, bytes):
+            raise TypeError(f"{name} must be a binary stream (open it with mode 'rb'), got text")
+        while 0 < len(head) < 6 and (more := stream.read(6 - len(head))):
+            head += more
+        self._stream: Any = _Rewound(head, stream)
+        for kind, magic, opener, errors in _COMPRESSIONS:
+            if head.startswith(magic):
+                self._stream = opener(self._stream, name)
+                self._damage = (kind, errors)
+        self._at_start = True
+
+    def read(self, size: int, eager: bool = False) -> bytes:
+        """The next `size` bytes, fewer at the end; with `eager`, what has arrived so far."""
+        read = getattr(self._stream, "read1", self._stream.read) if eager else self._stream.read
+        kind, errors = self._damage
+        try:
+            block: bytes = read(min(size, PIECE))
+            if not eager and len(block) < size:
+                block = self._filled(block, size)
+        except EOFError as error:
+            what = f"the {kind} data end too early; the file is truncated"
+            raise FormatError(self.name, what) from error
+        except errors as error:
+            raise FormatError(self.name, f"damaged {kind} data: {error}") from error
+        if self._at_start and block:
+            self._at_start = False
+            if block.startswith(WIDE_BOMS):
+                raise FormatError(self.name, "UTF-16 text; convert the file to UTF-8", line=1)
+            while len(block) < len(BOM) and (more := read(len(BOM) - len(block))):
+                block += more
+            if block.startswith(BOM):
+                return block[len(BOM) :] or self.read(size, eager)
+        return block
+
+    def _filled(self, block: bytes, size: int) -> bytes:
+        """Read on: no stream has to give all that it is asked for, and none reserves `size`."""
+        pieces, missing = [block], size - len(block)
+        while missing and pieces[-1]:
+            pieces.append(self._stream.read(min(missing, PIECE)))
+            missing -= len(pieces[-1])
+        return b"".join(pieces)
+
+
+class _Rewound:
+    """A stream whose first bytes were read already."""
+
+    def __init__(self, head: bytes, stream: Any) -> None:
+        self._head = head
+        self._stream = stream
+        self._read1 = getattr(stream, "read1", stream.read)
+
+    def read(self, size: int = -1) -> bytes:
+        head, self._head = self._head, b""
+        if not head:
+            return self._stream.read(size) or b""
+        if 0 <= size < len(head):
+            self._head = head[size:]
+            return head[:size]
+        return head + (self._stream.read(size - len(head) if size >= 0 else -1) or b"")
+
+    def read1(self, size: int = -1) -> bytes:
+        if self._head:
+            return self.read(min(size, len(self._head)) if size >= 0 else len(self._head))
+        return self._read1(size) or b""
+
+
+class _ZstdReader(io.RawIOBase):
+    """Frames of zstandard, one after another, and an error where the last one's end is missing.
+
+    Input is handed over by the kilobyte: a hostile one grows to some 32 MB at most.
+    """
+
+    def __init__(self, stream: Any, name: str) -> None:
+        try:
+            import zstandard
+        except ImportError as error:
+            raise ImportError(
+                f"{name} is compressed by zstd, which needs a package: pip install zstandard"
+            ) from error
+        self._decompressor = zstandard.ZstdDecompressor()
+        self._error: type[Exception] = zstandard.ZstdError
+        self._stream = stream
+        self._frame: Any = None
+        self._input = self._output = b""
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        while not self._output:
+            piece = self._input or self._stream.read1(1024)
+            self._input = b""
+            if not piece:
+                if self._frame is not None:
+                    raise EOFError
+                return 0
+            if self._frame is None:
+                self._frame = self._decompressor.decompressobj()
+            try:
+                self._output = self._frame.decompress(piece)
+            except self._error as error:
+                raise zlib.error(str(error)) from error
+            if self._frame.eof:
+                self._input = self._frame.unused_data
+                self._frame = None
+        n = min(len(buffer), len(self._output))
+        buffer[:n] = self._output[:n]
+        self._output = self._output[n:]
+        return n
+
+
+_Errors = tuple[type[Exception], ...]
+_COMPRESSIONS: list[tuple[str, bytes, Callable[[Any, str], Any], _Errors]] = [
+    ("gzip", b"\x1f\x8b", lambda s, _: gzip.GzipFile(fileobj=s, mode="rb"), (OSError, zlib.error)),
+    ("bzip2", b"BZh", lambda s, _: bz2.BZ2File(s), (OSError,)),
+    ("xz", b"\xfd7zXZ\x00", lambda s, _: lzma.open(s), (lzma.LZMAError,)),
+    ("zstd", b"\x28\xb5\x2f\xfd", lambda s, n: io.BufferedReader(_ZstdReader(s, n)), (zlib.error,)),
+]
+
+
+def name_of(place: Place) -> str:
+    """What messages call a path or stream.
+
+    >>> name_of("-"), name_of("a/b.txt"), name_of(io.BytesIO())
+    ('<stdin>', 'a/b.txt', '<stream>')
+    """
+    if isinstance(place, (str, os.PathLike)):
+        return "<stdin>" if place == "-" else os.fspath(place)
+    name = getattr(place, "name", None)
+    return name if isinstance(name, str) else "<stream>"
+
+
+@contextmanager
+def open_source(place: Place) -> Iterator[Source]:
+    """Open a path, a binary stream or "-" (standard input) for reading.
+
+    gzip, bzip2, xz and zstd are recognised by their first bytes, whatever the name says.
+
+    >>> with open_source(io.BytesIO(gzip.compress(b"text"))) as source:
+    ...     source.read(100)
+    b'text'
+    """
+    if isinstance(place, (str, os.PathLike)) and place != "-":
+        with open(place, "rb") as file:
+            yield Source(file, name_of(place))
+    elif place == "-":
+        yield Source(sys.stdin.buffer, name_of(place))
+    elif hasattr(place, "read"):
+        yield Source(place, name_of(place))
+    else:
+        raise TypeError(
+            f"must be a path, a binary stream or '-', got {type(place).__name__}: {place!r:.60}"
+        )
+
+
+@contextmanager
+def open_target(place: Place) -> Iterator[Any]:
+    """Open a path, a binary stream or "-" (standard output) for writing.
+
+    A path is written whole or not at all, and compressed if it ends in .gz, .bz2, .xz or .zst.
+    """
+    if isinstance(place, (str, os.PathLike)) and place != "-":
+        with atomic_write(place) as file, _compressed(file, os.fspath(place)) as target:
+            yield target
+    elif place == "-":
+        yield sys.stdout.buffer
+        sys.stdout.buffer.flush()
+    elif hasattr(place, "write") and not isinstance(place, io.TextIOBase):
+        yield place
+    else:
+        raise TypeError(
+            f"must be a path, a binary stream or '-', got {type(place).__name__}: {place!r:.60}"
+        )
+
+
+@contextmanager
+def _compressed(file: Any, name: str) -> Iterator[Any]:
+    """The file, or what compresses into it; the file itself stays open."""
+    suffix = os.path.splitext(name)[1].lower()
+    if suffix == ".gz":
+        # No name and no time: the same data give the same file.
+        with gzip.GzipFile(filename="", fileobj=file, mode="wb", mtime=0) as stream:
+            yield stream
+    elif suffix == ".bz2":
+        with bz2.BZ2File(file, "wb") as bz2_stream:
+            yield bz2_stream
+    elif suffix == ".xz":
+        with lzma.LZMAFile(file, "wb") as xz_stream:
+            yield xz_stream
+    elif suffix == ".zst":
+        try:
+            import zstandard
+        except ImportError as error:
+            raise ImportError(f"to write {name}, pip install zstandard") from error
+        with zstandard.ZstdCompressor().stream_writer(file, closefd=False) as zst_stream:
+            yield zst_stream
+    else:
+        yield file

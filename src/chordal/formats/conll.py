@@ -1,0 +1,233 @@
+"""CoNLL columns: a token per line, a blank line between sequences."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import repeat
+from typing import ClassVar, final
+
+import numpy as np
+
+from chordal import _kernels
+from chordal._errors import FormatError
+from chordal.features import Columns
+from chordal.formats._base import Format, Record, check_labels, check_unweighted
+from chordal.formats._files import Place, Source, name_of, open_source
+from chordal.formats._lines import LIMIT, too_long
+
+LARGEST = 2**32 - 1  # bytes of one block
+SMALL = 1 << 16  # bytes that are read in no time
+
+
+@final
+class Conll(Format):
+    r"""Files as of the CoNLL shared tasks, CRF++ and Wapiti: a token per line, in columns.
+
+    Sequences are separated by blank lines (of nothing but spaces and tabs). All rows have as many
+    cells as the first. Text is UTF-8, lines end with LF or CRLF, a byte order mark is skipped.
+
+    Parameters
+    ----------
+    separator : str or None
+        One ASCII character, and then a cell may be empty and may hold blanks; or None for any run
+        of spaces and tabs.
+    label : int or None
+        The column that holds the labels, counted from the end if negative; None if there is none.
+    comment : str or None
+        Begins lines that are no tokens, such as ``"#"``; None if there are none. As words may
+        begin so too (``# # B-NP`` in CoNLL-2000), such a line is a comment only if it has no
+        separator or, where cells are separated by any blanks, if it comes before the first token
+        of a sequence.
+    document : str or None
+        First cell of a line that is no token and begins a document.
+
+    Examples
+    --------
+    >>> import io
+    >>> file = io.BytesIO(b"-DOCSTART- O\n\nIn IN O\nRome NNP B-LOC\n\nYes UH O\n")
+    >>> for record in Conll().read(file):
+    ...     print(record.rows, record.labels, record.comments)
+    [['In', 'IN'], ['Rome', 'NNP']] ['O', 'B-LOC'] ['-DOCSTART- O']
+    [['Yes', 'UH']] ['O'] ()
+    """
+
+    suffixes: ClassVar[tuple[str, ...]] = (".conll", ".iob", ".bio", ".tsv", ".txt", ".data")
+
+    def __init__(
+        self,
+        separator: str | None = None,
+        label: int | None = -1,
+        comment: str | None = None,
+        document: str | None = "-DOCSTART-",
+    ) -> None:
+        bad = separator is not None and (
+            len(separator) != 1 or not separator.isascii() or separator in "\n\r\0"
+        )
+        if bad:
+            raise ValueError(
+                f"separator must be None or one ASCII character, no line break, got {separator!r}"
+            )
+        for what, mark in (("comment", comment), ("document", document)):
+            if mark is not None and (not mark or set(mark) & set(" \t\r\n\0")):
+                raise ValueError(f"{what} must be None or a word without blanks, got {mark!r}")
+        self.separator = separator
+        self.label = label
+        self.comment = comment
+        self.document = document
+
+    def blocks(self, source: Place, size: int = 1 << 22, eager: bool = False) -> Iterator[Columns]:
+        """The file in blocks of about `size` bytes, labels included; the fast road.
+
+        With `eager`, sequences are handed over as soon as they are complete, as a filter in a pipe
+        has to. Comments and document marks are left out.
+        """
+        return (columns for columns, _ in self._blocks(source, size, eager))
+
+    def load(self, source: Place) -> Columns:
+        """The whole file, which must be smaller than 4 GiB."""
+        found = list(self.blocks(source, LARGEST))
+        if len(found) > 1:
+            raise ValueError("the file must be smaller than 4 GiB; read it by blocks")
+        empty = np.zeros((0, 0, 2), dtype=np.uint32)
+        return found[0] if found else Columns(b"", empty, np.zeros(0, dtype=np.int64))
+
+    def read(self, source: Place) -> Iterator[Record]:
+        for columns, notes in self._blocks(source, 1 << 18, True):
+            labels: Iterator[list[str] | None] = repeat(None)
+            if self.label is not None:
+                n, k = columns.n_columns, self.label
+                if n == 1 or not -n <= k < n:
+                    what = f"there is no column {k} of labels beside others; there are {n} columns"
+                    raise FormatError(name_of(source), f"{what}. Without labels, set label=None")
+                labels = iter(columns.column(k))
+                columns = columns.drop(k)
+            for i, rows in enumerate(columns.rows()):
+                yield Record(rows, next(labels), notes.get(i, ()))
+
+    def encode(self, record: Record) -> str:
+        """The rows, each with its label where `label` says.
+
+        Comments and document marks that would not be read back as such are left out.
+        """
+        check_unweighted(record, "a file of columns")
+        labels = check_labels(record)
+        if not record.rows:
+            raise ValueError("a file of columns holds no empty sequences")
+        if self.label is None and labels is not None:
+            raise ValueError("there are labels, and label=None leaves no column for them")
+        lines = [self._note(comment) for comment in record.comments]
+        n_columns = len(record.rows[0]) + (labels is not None)
+        for t, row in enumerate(record.rows):
+            if isinstance(row, str) or not isinstance(row, Sequence):
+                raise ValueError(f"token {t} must be a list of strings, got {type(row).__name__}")
+            cells = list(row)
+            if labels is not None and self.label is not None:
+                k = self.label if self.label >= 0 else len(cells) + 1 + self.label
+                cells.insert(k, labels[t])
+            if len(cells) != n_columns:
+                raise ValueError(f"token {t} has {len(cells)} columns, the first has {n_columns}")
+            lines.append(self._line(cells, t))
+        return "".join(lines) + "\n"
+
+    def _line(self, cells: list[str], t: int) -> str:
+        """A row as it is written, if it would be read back as that row."""
+        forbidden = "\n\r\0" + (self.separator or " \t")
+        for cell in cells:
+            if not isinstance(cell, str):
+                raise ValueError(f"the cells of token {t} must be str, got {type(cell).__name__}")
+            if (not cell and self.separator is None) or any(c in cell for c in forbidden):
+                raise ValueError(f"{cell!r:.60} of token {t} is no cell: {self._rule()}")
+        line = (self.separator or " ").join(cells)
+        lost = not line.strip(" \t") or self._is_document(line) or self._is_comment(line, t)
+        if lost:
+            raise ValueError(f"token {t}, {line!r:.60}, would not be read back as a token")
+        return line + "\n"
+
+    def _rule(self) -> str:
+        if self.separator is None:
+            return "cells must not be empty nor hold blanks; set separator='\\t' to allow that"
+        return f"cells must not hold {self.separator!r}, line breaks or NUL"
+
+    def _note(self, note: str) -> str:
+        if any(c in note for c in "\n\r\0"):
+            raise ValueError(f"a comment must be one line, got {note!r:.60}")
+        if self._is_document(note):
+            return note + "\n\n"
+        return note + "\n" if self._is_comment(note, 0) else ""
+
+    # The rules of kernels/columns.cpp, for one line.
+    def _is_document(self, line: str) -> bool:
+        mark = self.document
+        if mark is None or not line.startswith(mark):
+            return False
+        return line[len(mark) : len(mark) + 1] in ("", " ", "\t", self.separator)
+
+    def _is_comment(self, line: str, t: int) -> bool:
+        if self.comment is None or not line.startswith(self.comment):
+            return False
+        if self.separator is not None and self.separator in line:
+            return False
+        return t == 0
+
+    def _blocks(
+        self, place: Place, size: int, eager: bool
+    ) -> Iterator[tuple[Columns, dict[int, list[str]]]]:
+        """Blocks and, per sequence, the notes before it."""
+        n_columns, line = 0, 0
+        with open_source(place) as source:
+            rest, at_end, tried = b"", False, 0
+            while not at_end:
+                # A sequence that fills the block needs a larger one.
+                missing = min(max(size, 2 * len(rest)), LARGEST) - len(rest)
+                more = source.read(missing, eager)
+                at_end = not more or (len(more) < missing and not eager)
+                text = rest + more
+                if eager and not at_end and SMALL < len(text) < 2 * tried:
+                    rest = text  # a long sequence is not read again for each piece that arrives
+                    continue
+                columns, notes, n_columns, consumed, lines = self._parsed(
+                    text, n_columns, at_end, source, line
+                )
+                rest = text[consumed:]
+                tried = len(rest)
+                line += lines
+                if len(rest) > LIMIT:
+                    raise too_long(source.name, line + 1)
+                if len(columns):
+                    yield columns, notes
+
+    def _parsed(
+        self, text: bytes, n_columns: int, at_end: bool, source: Source, line: int
+    ) -> tuple[Columns, dict[int, list[str]], int, int, int]:
+        cells, n_columns, lengths, lines, notes, consumed, n_lines, problem = _kernels.columns_read(
+            text,
+            -1 if self.separator is None else ord(self.separator),
+            self.comment and self.comment.encode(),
+            self.document and self.document.encode(),
+            n_columns,
+            at_end,
+        )
+        if problem is not None:
+            at, column, what = problem
+            raise FormatError(source.name, what + self._hint(what), line=line + at, column=column)
+        found: dict[int, list[str]] = {}
+        for i, begin, end in notes.reshape(-1, 3).tolist():
+            if i < len(lengths):
+                found.setdefault(i, []).append(text[begin:end].decode())
+        shaped = cells.reshape(len(lines), n_columns, 2)
+        return (
+            Columns(text, shaped, lengths, lines + (line + 1)),
+            found,
+            n_columns,
+            consumed,
+            n_lines,
+        )
+
+    def _hint(self, what: str) -> str:
+        if not what.startswith("expected"):
+            return ""
+        if self.comment is None and ": #" in what:
+            return " (if it is a comment, set comment='#')"
+        if self.separator is None and "\t" in what:
+            return " (cells end at spaces and tabs; if they hold spaces, set separator='\\t')"
+        return ""

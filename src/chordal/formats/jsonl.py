@@ -1,0 +1,182 @@
+"""JSON Lines: one sequence per line, an object with its tokens and labels."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from typing import Any, ClassVar, final
+
+from chordal._errors import FormatError
+from chordal.formats._base import Format, Record, check_labels
+from chordal.formats._files import Place, name_of
+from chordal.formats._lines import read_lines
+
+
+@final
+class Jsonl(Format):
+    r"""One JSON object per line: ``{"tokens": [...], "labels": [...]}``.
+
+    A token is a string (a row of one column), a list of strings (columns, or attributes) or an
+    object (a dict of attributes). Optional keys are ``labels``, a string per token; ``comments``, a
+    list of strings; and ``weight``, a number. Other keys are ignored, and so are blank lines.
+
+    Parameters
+    ----------
+    tokens : str or sequence of str
+        The key of the tokens. Several keys are columns: each holds a list with a string per token,
+        and a row is made of one of each, as in ``{"words": [...], "pos": [...], "tags": [...]}``
+        read with ``tokens=["words", "pos"]`` and ``labels="tags"``.
+    labels : str or None
+        The key of the labels; None ignores them.
+
+    Examples
+    --------
+    >>> import io
+    >>> file = io.BytesIO(b'{"tokens": ["in", "Rome"], "labels": ["O", "B-LOC"]}\n')
+    >>> record, = Jsonl().read(file)
+    >>> record.rows, record.labels
+    ([['in'], ['Rome']], ['O', 'B-LOC'])
+    """
+
+    suffixes: ClassVar[tuple[str, ...]] = (".jsonl", ".ndjson", ".jsonlines")
+
+    def __init__(
+        self, tokens: str | Sequence[str] = "tokens", labels: str | None = "labels"
+    ) -> None:
+        keys = [tokens] if isinstance(tokens, str) else list(tokens)
+        if not keys or not all(isinstance(key, str) for key in keys):
+            raise ValueError(f"tokens must be a key or a list of keys, got {tokens!r}")
+        self.tokens = tokens
+        self.labels = labels
+        self._keys = keys
+
+    def read(self, source: Place) -> Iterator[Record]:
+        name = name_of(source)
+        for number, line in read_lines(source):
+            if not line.strip(" \t"):
+                continue
+            try:
+                yield self._record(_parsed(line))
+            except json.JSONDecodeError as error:
+                column = len(line[: error.pos].encode(errors="replace")) + 1
+                what = f"not JSON: {error.msg}"
+                raise FormatError(name, what, line=number, column=column) from None
+            except (ValueError, RecursionError) as error:
+                deep = isinstance(error, RecursionError)
+                what = "JSON that is nested too deeply" if deep else str(error)
+                raise FormatError(name, what, line=number) from None
+
+    def encode(self, record: Record) -> str:
+        labels = check_labels(record)
+        value: dict[str, Any] = {}
+        if isinstance(self.tokens, str):
+            value[self.tokens] = [_written(row, t) for t, row in enumerate(record.rows)]
+        else:
+            for k, key in enumerate(self._keys):
+                value[key] = [self._cell(row, t, k) for t, row in enumerate(record.rows)]
+        if labels is not None and self.labels is not None:
+            value[self.labels] = list(labels)
+        if record.comments:
+            value["comments"] = list(record.comments)
+        if record.weight != 1.0:
+            value["weight"] = float(record.weight)
+        try:
+            text = json.dumps(value, ensure_ascii=False, allow_nan=False)
+        except TypeError as error:
+            raise ValueError(str(error)) from error
+        try:
+            text.encode()
+        except UnicodeEncodeError:  # half a surrogate pair has an escape and no UTF-8
+            text = json.dumps(value, allow_nan=False)
+        return text + "\n"
+
+    def _record(self, value: Any) -> Record:
+        if not isinstance(value, dict):
+            raise ValueError(f"a line must be a JSON object, got {_kind(value)}")
+        for key in self._keys:
+            if key not in value:
+                raise ValueError(
+                    f"there is no key {key!r}; there are: {', '.join(value) or 'none'}"
+                )
+        if isinstance(self.tokens, str):
+            rows = [_row(token, t) for t, token in enumerate(_list(value, self.tokens))]
+        else:
+            columns = [_strings(value, key) for key in self._keys]
+            sizes = {key: len(cells) for key, cells in zip(self._keys, columns, strict=True)}
+            if len(set(sizes.values())) > 1:
+                raise ValueError(f"columns must be equally long, got {sizes}")
+            rows = list(map(list, zip(*columns, strict=True)))
+        labels = None
+        if self.labels is not None and value.get(self.labels) is not None:
+            labels = _strings(value, self.labels)
+            if len(labels) != len(rows):
+                raise ValueError(f"there are {len(rows)} tokens and {len(labels)} labels")
+        comments = _strings(value, "comments") if "comments" in value else ()
+        weight = value.get("weight", 1.0)
+        if (
+            isinstance(weight, bool)
+            or not isinstance(weight, (int, float))
+            or not 0 <= weight < 1e300
+        ):
+            raise ValueError(f"weight must be a finite number of at least 0, got {weight!r:.60}")
+        return Record(rows, labels, comments, float(weight))
+
+    def _cell(self, row: Any, t: int, k: int) -> str:
+        if not isinstance(row, (list, tuple)) or len(row) != len(self._keys):
+            raise ValueError(
+                f"token {t} must be a list of {len(self._keys)} strings, got {row!r:.60}"
+            )
+        return str(row[k])
+
+
+def _parsed(line: str) -> Any:
+    def refuse(constant: str) -> Any:
+        raise ValueError(f"numbers must be finite, got {constant}")
+
+    return json.loads(line, parse_constant=refuse)
+
+
+def _row(token: Any, t: int) -> list[str] | dict[str, Any]:
+    if isinstance(token, str):
+        return [token]
+    if isinstance(token, dict):
+        return token
+    if isinstance(token, list) and all(isinstance(cell, str) for cell in token):
+        return token
+    raise ValueError(
+        f"token {t} must be a string, a list of strings or an object, got {_kind(token)}: "
+        f"{token!r:.60}"
+    )
+
+
+def _written(row: Any, t: int) -> Any:
+    if isinstance(row, (list, tuple)):
+        if not all(isinstance(cell, str) for cell in row):
+            raise ValueError(f"token {t} must be a list of strings, got {row!r:.60}")
+        return row[0] if len(row) == 1 else list(row)
+    if isinstance(row, (set, frozenset)):
+        return sorted(row)
+    if isinstance(row, dict):
+        return row
+    raise ValueError(f"token {t} must be a list of strings or a dict, got {type(row).__name__}")
+
+
+def _list(value: dict[str, Any], key: str) -> list[Any]:
+    found = value[key]
+    if not isinstance(found, list):
+        raise ValueError(f"{key!r} must be a list, got {_kind(found)}")
+    return found
+
+
+def _strings(value: dict[str, Any], key: str) -> list[str]:
+    found = _list(value, key)
+    for t, item in enumerate(found):
+        if not isinstance(item, str):
+            raise ValueError(f"{key!r} must hold strings, got {_kind(item)} at {t}: {item!r:.60}")
+    return found
+
+
+def _kind(value: Any) -> str:
+    """JSON's word for a type."""
+    words = {dict: "an object", list: "a list", str: "a string", bool: "a boolean"}
+    return "null" if value is None else words.get(type(value), "a number")
