@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from chordal import ChainCRF, UnsupportedError
+from chordal import ChainCRF, Template, UnsupportedError, load, save
 from chordal.compat._cqdb import hashlittle
 from chordal.compat.crfsuite_model import read_crfsuite, write_crfsuite
 from chordal.estimators._assembly import assembled
@@ -55,6 +55,24 @@ def test_reads_and_writes_what_crfsuite_writes(sentences, tmp_path, options):
     write_crfsuite(model, tmp_path / "ours")
     assert (tmp_path / "ours").read_bytes() == content  # to the last byte
     assert read_crfsuite(content).predict(X) == model.predict(X)
+
+
+def test_a_model_that_was_read_can_be_saved(small, sentences, tmp_path):
+    model = read_crfsuite(small[0])
+    save(model, tmp_path / "model")
+    assert load(tmp_path / "model").predict(sentences[0]) == model.predict(sentences[0])
+
+
+def test_a_model_with_a_template_is_written_under_its_names(tmp_path):
+    X, y = [[["Le", "D"], ["chat", "N"]], [["Un", "D"]]], [["B", "I"], ["B"]]
+    model = ChainCRF(template="U0:%x[0,0]\nU1:%x[-1,1]\nB", l2=0.1).fit(X, y)
+    write_crfsuite(model, tmp_path / "model")
+    tagger = pycrfsuite.Tagger()
+    tagger.open(str(tmp_path / "model"))
+    template = Template(model.template)
+    for x, marginals in zip(X, model.predict_marginals(X), strict=True):
+        assert tagger.tag(template.attributes(x)) == model.predict([x])[0]
+        assert tagger.marginal("B", 0) == pytest.approx(marginals[0, 0], abs=1e-9)
 
 
 def test_weights_have_their_names(sentences, tmp_path):
@@ -154,6 +172,7 @@ UNSUPPORTED = [
     ({"bias": True}, "weights of bias=True"),
     ({"ends": True}, "weights of ends=True"),
     ({"transition_features": lambda x: [["any"]] * (len(x) - 1)}, "transition_features"),
+    ({"template": "U:%x[0,0]\nB:%x[0,0]"}, "lines B and . of a template"),
 ]
 
 
@@ -171,7 +190,7 @@ def test_what_crfsuite_does_not_know_is_refused(tmp_path, parameters, message):
         ([np.eye(2)], [["A", "B"]], "arrays and sparse matrices"),
         ([[["a"], ["b"]]], [[1, 2]], "label 1: it must be a str"),
         ([[["a"], ["b"]]], [["A", "B\0"]], "without NUL"),
-        ([[["a"], ["b\0"]]], [["A", "B"]], "attribute 'b.x00'"),
+        ([[["a"], ["b\0"]]], [["A", "B"]], "attribute b'b.x00'"),
         ([[["a"], ["\ud800"]]], [["A", "B"]], "Unicode text"),
     ],
 )

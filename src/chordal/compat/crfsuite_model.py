@@ -12,20 +12,19 @@ Little-endian 32-bit words; offsets count from the beginning of the file::
 
 from __future__ import annotations
 
-import contextlib
 import os
-import secrets
 import struct
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from chordal._atomic import atomic_write
 from chordal._errors import UnsupportedError
 from chordal.compat._cqdb import cqdb_bytes, read_cqdb
 from chordal.estimators import ChainCRF
 from chordal.estimators._assembly import assembled
-from chordal.features import AttributeInput
+from chordal.features import VocabularyInput
 from chordal.structures import offsets_of
 
 Ints = NDArray[np.int64]
@@ -177,17 +176,8 @@ def write_crfsuite(model: ChainCRF, path: str | os.PathLike[str]) -> None:
         `transition_features`, `bias`, `ends`, labels that are no strings.
     """
     content = _content(model)
-    temporary = f"{os.fspath(path)}.{secrets.token_hex(4)}.tmp"
-    try:
-        with open(temporary, "xb") as file:
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(temporary, path)
-    except BaseException:
-        with contextlib.suppress(OSError):
-            os.unlink(temporary)
-        raise
+    with atomic_write(path) as file:
+        file.write(content)
 
 
 def _unsupported(what: str) -> UnsupportedError:
@@ -195,43 +185,61 @@ def _unsupported(what: str) -> UnsupportedError:
 
 
 def _content(model: ChainCRF) -> bytes:
-    labels = [_encoded(label, "label") for label in model._fitted_labels().labels]
-    _check_supported(model)
+    labels = [_label(label) for label in model._fitted_labels().labels]
+    source = _supported(model)
     layout, weights = model.features_, model.weights_
     keys, values = layout.node.keys(), weights[layout.slices["node"]]
     kept = np.flatnonzero(values)
     column, output = keys.column[kept], keys.output[kept]
     order = np.lexsort((output, column))
-    used, source = np.unique(column[order], return_inverse=True)
-    state = _records(STATE, source, output[order], values[kept][order])
+    used, owner = np.unique(column[order], return_inverse=True)
+    state = _records(STATE, owner, output[order], values[kept][order])
     values = weights[layout.slices["transitions"]]
     pairs = layout.transitions[np.flatnonzero(values)]
     tied = _records(TRANSITION, *np.divmod(pairs, layout.n_labels), values[values != 0.0])
-    name = model._inputs[0].name
-    attributes = [_encoded(name(k), "attribute") for k in used.tolist()]
+    attributes = _attributes(source, used)
     return _joined(labels, attributes, np.concatenate([state, tied]), len(state))
 
 
-def _check_supported(model: ChainCRF) -> None:
-    layout = model.features_
-    if not isinstance(model._inputs[0], AttributeInput):
+def _supported(model: ChainCRF) -> VocabularyInput:
+    """The names of the attributes of a model that CRFsuite can hold."""
+    layout, source = model.features_, model._inputs[0]
+    if not isinstance(source, VocabularyInput):
         raise _unsupported("features of arrays and sparse matrices: train on named attributes")
     if layout.edge is not None:
-        raise _unsupported("observation-dependent transitions (transition_features)")
+        raise _unsupported(
+            "transitions that depend on observations (transition_features, or lines B and * of a "
+            "template with macros)"
+        )
     for parameter, present in (("bias", layout.bias), ("ends", layout.ends)):
         if present:
             raise _unsupported(f"the weights of {parameter}=True")
     if not np.isfinite(model.weights_).all():
         raise _unsupported("weights that are not finite")
+    return source
 
 
-def _encoded(name: Any, what: str) -> bytes:
-    if not isinstance(name, str) or "\0" in name:
-        raise _unsupported(f"the {what} {name!r}: it must be a str without NUL")
+def _label(label: Any) -> bytes:
+    if not isinstance(label, str) or "\0" in label:
+        raise _unsupported(f"the label {label!r}: it must be a str without NUL")
     try:
-        return name.encode("utf-8")
+        return label.encode()
     except UnicodeEncodeError:
-        raise _unsupported(f"the {what} {name!r}: it must be Unicode text") from None
+        raise _unsupported(f"the label {label!r}: it must be Unicode text") from None
+
+
+def _attributes(source: VocabularyInput, used: Ints) -> list[bytes]:
+    array, offsets = source.vocabulary.arrays()
+    data, limits = array.tobytes(), offsets.tolist()
+    names = [data[limits[k] : limits[k + 1]] for k in used.tolist()]
+    for name in names:
+        try:
+            name.decode()
+        except UnicodeDecodeError:
+            raise _unsupported(f"the attribute {name!r}: it must be Unicode text") from None
+        if b"\0" in name:
+            raise _unsupported(f"the attribute {name!r}: it must not hold NUL")
+    return names
 
 
 def _records(kind: int, source: Ints, target: Ints, weights: NDArray[Any]) -> NDArray[Any]:

@@ -11,11 +11,18 @@ from numpy.typing import ArrayLike, NDArray
 from chordal import _kernels
 from chordal.estimators._labels import SequenceLabels
 from chordal.estimators.chain_crf import ChainCRF
-from chordal.features import AttributeFeatures, AttributeInput, ChainFeatures
+from chordal.features import (
+    AttributeFeatures,
+    AttributeInput,
+    ChainFeatures,
+    Input,
+    TemplateInput,
+)
 from chordal.potentials import Floats
 from chordal.structures import offsets_of
 
 Ints = NDArray[np.int64]
+Names = Sequence[str | bytes]
 
 MAX_LABELS = 2**14  # a table of all label pairs then takes 2 GB
 MAX_WEIGHT = 1e10  # scores beyond it have no digits left for probabilities
@@ -23,10 +30,11 @@ MAX_WEIGHT = 1e10  # scores beyond it have no digits left for probabilities
 
 def assembled(
     classes: Sequence[str],
-    attributes: Sequence[str],
+    attributes: Names,
     state: tuple[ArrayLike, ArrayLike, ArrayLike],
     transitions: tuple[ArrayLike, ArrayLike, ArrayLike],
-    edge: tuple[Sequence[str], tuple[ArrayLike, ArrayLike, ArrayLike, ArrayLike]] | None = None,
+    edge: tuple[Sequence[str | bytes], tuple[ArrayLike, ArrayLike, ArrayLike, ArrayLike]]
+    | None = None,
     start: ArrayLike | None = None,
     end: ArrayLike | None = None,
     **parameters: Any,
@@ -39,6 +47,7 @@ def assembled(
         They keep this order inside the model, which decides between labellings of equal score:
         the first label wins, as in the tool that the weights come from.
     attributes : names, all different
+        As bytes where they are not UTF-8, as a template of Wapiti may cut them.
     state : (attribute ids, label ids, weights)
         One entry per attribute–label pair that has a weight.
     transitions : (from, to, weights)
@@ -63,7 +72,7 @@ def assembled(
     edge_input, edges = None, None
     if edge is not None:
         names, (attribute, source, target, values) = edge
-        edge_input = _input(names)
+        edge_input = _input(model, names, "pairs")
         pairs = _label_pairs("edge", source, target, n)
         edges = _rows("edge", len(names), n * n, attribute, pairs, values)
     kept, tied = _transitions(*transitions, n)
@@ -71,10 +80,11 @@ def assembled(
     weights = [node[1], edges[1] if edges else np.zeros(0), tied]
     if model.ends:
         weights += [_per_label("start", start, n), _per_label("end", end, n)]
-    model._inputs = (_input(attributes), edge_input)
+    model._inputs = (_input(model, attributes, "states"), edge_input)
     model._labels, model.classes_ = labels, labels.classes
     model.features_, model.inference_ = features, model._inference_for(features)
     model.weights_ = np.concatenate(weights)
+    model.objective_, model.n_iter_ = float("nan"), 0  # what was minimised is not known
     return model
 
 
@@ -89,11 +99,17 @@ def _labels(classes: Sequence[str]) -> SequenceLabels:
     return labels
 
 
-def _input(names: Sequence[str]) -> AttributeInput:
-    encoded = [name.encode("utf-8", "surrogatepass") for name in names]
+def _input(model: ChainCRF, names: Names, part: str) -> Input:
+    encoded = [
+        name if isinstance(name, bytes) else name.encode("utf-8", "surrogatepass") for name in names
+    ]
     joined = np.frombuffer(b"".join(encoded), dtype=np.uint8)
     offsets = offsets_of([len(name) for name in encoded])
-    return AttributeInput(_kernels.Vocabulary.from_arrays(joined, offsets))
+    vocabulary = _kernels.Vocabulary.from_arrays(joined, offsets)
+    template = model._template()
+    if template is not None:
+        return TemplateInput(template, part, vocabulary)
+    return AttributeInput(vocabulary)
 
 
 def _rows(
