@@ -59,9 +59,11 @@ class Model(NamedTuple):
         state, (owner, source, target, weights) = self.placed()
         n = len(self.labels)
         # Lines without a macro give one table for all transitions: theirs, added up.
-        tied = Counter(line for line in self.lines if line[0] in "Bb*" and "%" not in line)
-        times = np.array([tied.get(_text(name), 0) for name in self.names], dtype=np.float64)
-        repeated = times[owner] if len(owner) else times[:0]
+        tied = Counter(line.encode() for line in self.lines if line[0] in "Bb*" and "%" not in line)
+        times = np.zeros(len(self.names))
+        for k in np.unique(owner).tolist():
+            times[k] = tied[self.names[k]]
+        repeated = times[owner]
         shared = np.flatnonzero(repeated)
         pairs, index = np.unique((source * n + target)[shared], return_inverse=True)
         table = np.bincount(index, (repeated * weights)[shared], minlength=len(pairs))
@@ -83,12 +85,10 @@ class Model(NamedTuple):
 
 def _used(names: Sequence[bytes], owner: Ints) -> tuple[list[bytes], Ints]:
     """Only the observations that have weights, numbered anew."""
-    used, index = np.unique(owner, return_inverse=True)
-    return [names[k] for k in used.tolist()], index
-
-
-def _text(name: bytes) -> str:
-    return name.decode("utf-8", "surrogateescape")
+    used = np.flatnonzero(np.bincount(owner, minlength=len(names)))
+    number = np.zeros(len(names), dtype=np.int64)
+    number[used] = np.arange(len(used))
+    return [names[k] for k in used.tolist()], number[owner]
 
 
 def decoded(text: bytes, what: str) -> str:
