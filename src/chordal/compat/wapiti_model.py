@@ -147,10 +147,14 @@ class _Reader:
     def weights(self, n: int) -> tuple[Ints, Floats]:
         ids, values = [], []
         for chunk in chunks(self._data, self._at):
-            parts = re.split(rb"[=\n]", chunk.rstrip(b"\n"))
             try:
-                ids.append(np.array(parts[0::2], dtype=np.int64))
-                values.append(np.array([_number(text) for text in parts[1::2]]))
+                text = chunk.rstrip(b"\n").decode("ascii")
+                parts = text.replace("=", "\n").split("\n")
+                numbers, found = parts[0::2], parts[1::2]
+                # All are in base 16, as Wapiti writes them: no function of ours for each.
+                number = float.fromhex if text.count("x") == len(found) else _number
+                ids.append(np.array(list(map(int, numbers)), dtype=np.int64))
+                values.append(np.array(list(map(number, found)), dtype=np.float64))
             except (ValueError, OverflowError) as error:
                 raise ValueError(f"weights must be written number=value: {error}") from None
         all_ids, all_values = np.concatenate([[0], *ids])[1:], np.concatenate([[0.0], *values])[1:]
@@ -159,6 +163,6 @@ class _Reader:
         return all_ids, all_values
 
 
-def _number(text: bytes) -> float:
+def _number(text: str) -> float:
     """As C reads it: in base 16 if it begins so."""
-    return float.fromhex(text.decode("ascii")) if b"x" in text else float(text)
+    return float.fromhex(text) if "x" in text else float(text)
