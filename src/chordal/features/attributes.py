@@ -29,6 +29,12 @@ class Occurrences:
     values: Floats | None
 
 
+def _check_dtypes(arrays: Mapping[str, NDArray[Any]], **expected: type[np.generic]) -> None:
+    for name, dtype in expected.items():
+        if arrays[name].dtype != dtype:
+            raise ValueError(f"{name} must be {dtype.__name__}, got {arrays[name].dtype}")
+
+
 class VocabularyInput(Input):
     """An input whose columns are attributes with names."""
 
@@ -60,6 +66,7 @@ class VocabularyInput(Input):
     @staticmethod
     def vocabulary_from(arrays: Mapping[str, NDArray[Any]]) -> Any:
         """The vocabulary that reads these arrays where they are."""
+        _check_dtypes(arrays, names=np.uint8, name_offsets=np.int64, slots=np.uint32)
         return _kernels.Vocabulary.borrowed(
             arrays["names"], arrays["name_offsets"], arrays["slots"]
         )
@@ -335,8 +342,8 @@ class AttributeFeatures(RowFeatures):
     def from_arrays(
         cls, n_columns: int, n_outputs: int, arrays: Mapping[str, NDArray[Any]]
     ) -> AttributeFeatures:
-        offsets, outputs = arrays["offsets"], arrays["outputs"]
-        counts = arrays["counts"]
+        offsets, outputs, counts = arrays["offsets"], arrays["outputs"], arrays["counts"]
+        _check_dtypes(arrays, offsets=np.int64, outputs=np.int32, counts=np.int64)
         if len(offsets) != n_columns + 1 or len(counts) != n_columns:
             raise ValueError(f"there must be offsets and counts of {n_columns} attributes")
         if offsets[0] != 0 or offsets[-1] != len(outputs) or (np.diff(offsets) < 0).any():
@@ -348,8 +355,8 @@ class AttributeFeatures(RowFeatures):
         rising[inner[(inner > 0) & (inner < len(outputs))] - 1] = True
         if not rising.all():
             raise ValueError("the outputs of an attribute must rise")
-        if len(counts) and counts.min() < 0:
-            raise ValueError("counts of attributes must not be negative")
+        if len(counts) and (counts.min() < 0 or counts.sum(dtype=np.float64) > 2**53):
+            raise ValueError("counts of attributes must not be negative, nor huge")
         return cls(n_columns, n_outputs, offsets, outputs, counts)
 
     def keys(self) -> WeightKeys:
