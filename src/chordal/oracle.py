@@ -6,11 +6,14 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Protocol, TypeVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from chordal.inference import Inference
 from chordal.objectives import Evaluation, Objective
 from chordal.potentials import Floats as Floats
 from chordal.potentials import Potentials
+
+Ints = NDArray[np.int64]
 
 S = TypeVar("S")
 T = TypeVar("T")
@@ -76,6 +79,9 @@ class SummedOracle:
         wave = max(1, min(len(shards), max(13, 4 * mapper.n_jobs)))
         states = max((shard.frame.structure.n_states for shard in shards), default=0)
         self._memory = [np.empty(states) for _ in range(wave)]
+        self._gold: tuple[Ints, Floats] | None = None
+        if objective.minus_gold:
+            self._gold = self._gold_counts()
 
     def value_grad(self, weights: Floats) -> tuple[float, Floats]:
         features, n_jobs = self.features, self.mapper.n_jobs
@@ -85,8 +91,9 @@ class SummedOracle:
         def evaluate(task: tuple[Any, Floats]) -> Evaluation:
             shard, memory = task
             potentials = features.potentials(shard, expanded, memory)
+            labels = shard.labels if self._gold is None else None
             return self.objective.evaluate(
-                potentials, shard.labels, self.inference, shard.weight, overwrite=True
+                potentials, labels, self.inference, shard.weight, overwrite=True
             )
 
         for start in range(0, len(self.shards), len(self._memory)):
@@ -100,7 +107,26 @@ class SummedOracle:
             self.mapper.map(add, range(features.n_blocks(n_jobs)))
             for evaluation in done:  # one by one: a wave's size depends on n_jobs
                 value += float(evaluation.values.sum())
-        return self._regularised(value, features.collect(sums), weights)
+        gradient = features.collect(sums)
+        if self._gold is not None:
+            where, counts = self._gold
+            value -= float(np.dot(weights[where], counts))
+            gradient[where] -= counts
+        return self._regularised(value, gradient, weights)
+
+    def _gold_counts(self) -> tuple[Ints, Floats]:
+        """The features of the gold labellings, summed: which are not zero, and how often."""
+        features = self.features
+        sums = features.zeros()
+        for shard in self.shards:
+            frame = shard.frame
+            parts = frame.like(np.zeros(frame.structure.n_states), np.zeros(len(frame.tables)))
+            parts.add_indicators(shard.labels, weight=shard.weight)
+            for block in range(features.n_blocks(1)):
+                features.adjoint(shard, parts, sums, block, 1)
+        counts = features.collect(sums)
+        where = np.flatnonzero(counts)
+        return where, counts[where]
 
     def _regularised(self, value: float, grad: Floats, weights: Floats) -> tuple[float, Floats]:
         if self.l2 > 0.0:

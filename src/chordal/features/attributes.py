@@ -167,7 +167,9 @@ class AttributeFeatures(RowFeatures):
         self._wide = wide
         self._wide_starts = wide_starts
         self._wide_work = np.cumsum(counts[wide] * (units + 2))
-        self._wide_cells = self._cells_of(wide, wide_starts)
+        # All pairs of all attributes: a matrix, which needs no index.
+        full = len(wide) > 0 and bool((n_pairs[wide] == n_outputs).all())
+        self._wide_cells = None if full else self._cells_of(wide, wide_starts)
         self._n_wide_weights = int(n_pairs[wide].sum())
 
         narrow = np.flatnonzero(~is_wide & (n_pairs > 0))
@@ -254,7 +256,10 @@ class AttributeFeatures(RowFeatures):
     def expand(self, weights: Floats) -> tuple[Floats, Floats]:
         wide, narrow = weights[: self._n_wide_weights], weights[self._n_wide_weights :]
         rows = np.zeros(self._wide_starts[-1] * self._unit)
-        rows[self._wide_cells] = wide
+        if self._wide_cells is None:
+            self._matrix(rows)[:] = wide.reshape(-1, self.n_outputs)
+        else:
+            rows[self._wide_cells] = wide
         return rows, narrow
 
     def map(self, rows: AttributeRows, expanded: tuple[Floats, Floats], out: Floats) -> None:
@@ -312,7 +317,11 @@ class AttributeFeatures(RowFeatures):
 
     def collect(self, sums: tuple[Floats, Floats], out: Floats) -> None:
         wide, narrow = sums
-        np.take(wide, self._wide_cells, out=out[: self._n_wide_weights])
+        pairs = out[: self._n_wide_weights]
+        if self._wide_cells is None:
+            pairs.reshape(-1, self.n_outputs)[:] = self._matrix(wide)
+        else:
+            np.take(wide, self._wide_cells, out=pairs)
         out[self._n_wide_weights :] = narrow
 
     def arrays(self) -> dict[str, NDArray[Any]]:
@@ -349,6 +358,10 @@ class AttributeFeatures(RowFeatures):
         return WeightKeys(
             np.repeat(attributes, sizes), self._pair_outputs[self._pairs_of(attributes)]
         )
+
+    def _matrix(self, rows: Floats) -> Floats:
+        """Expanded rows without their padding [n_wide, n_outputs]."""
+        return rows.reshape(len(self._wide), -1)[:, : self.n_outputs]
 
     def _wide_limits(self, n_jobs: int) -> Ints:
         """Codes that cut the wide rows where the work splits evenly."""

@@ -25,24 +25,27 @@ class Objective(ABC):
     """A loss of potentials against a gold labelling; sees neither features nor weights.
 
     `needs` names what it asks of the inference method; `convex` claims convexity in the
-    potentials. Claims are tested.
+    potentials; `minus_gold` says that the gold labelling enters by − score(gold) alone, which is
+    linear, so that it can be summed once for all evaluations. Claims are tested.
     """
 
     needs: ClassVar[frozenset[str]] = frozenset()
     convex: ClassVar[bool]
+    minus_gold: ClassVar[bool] = False
 
     @abstractmethod
     def evaluate(
         self,
         potentials: Potentials,
-        labels: NDArray[np.int32],
+        labels: NDArray[np.int32] | None,
         inference: Inference,
         weight: Floats | None = None,
         overwrite: bool = False,
     ) -> Evaluation:
         """Weighted values of the examples and the derivative of their sum.
 
-        With `overwrite`, the potentials' memory may be reused for the parts.
+        With `overwrite`, the potentials' memory may be reused for the parts. If `minus_gold`,
+        labels may be None, and the gold term is left out.
         """
 
     def require(self, inference: Inference, structure: Structure) -> None:

@@ -28,17 +28,19 @@ class Likelihood(Objective):
 
     needs: ClassVar[frozenset[str]] = frozenset({"marginals"})
     convex: ClassVar[bool] = True
+    minus_gold: ClassVar[bool] = True
 
     def evaluate(
         self,
         potentials: Potentials,
-        labels: NDArray[np.int32],
+        labels: NDArray[np.int32] | None,
         inference: Inference,
         weight: Floats | None = None,
         overwrite: bool = False,
     ) -> Evaluation:
-        score = potentials.score(labels)
+        score = 0.0 if labels is None else potentials.score(labels)
         log_partition, parts = inference.marginals(potentials, weight, overwrite)
-        parts.add_indicators(labels, scale=-1.0, weight=weight)
+        if labels is not None:
+            parts.add_indicators(labels, scale=-1.0, weight=weight)
         values = log_partition - score
         return Evaluation(values if weight is None else weight * values, parts)

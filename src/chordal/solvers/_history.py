@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
 from chordal.oracle import Floats
+
+PIECE = 16384  # of vectors: all pairs' pieces fit in the cache
 
 Pair = tuple[Floats, Floats, float]  # step s, change of gradient y, s · y
 
@@ -44,15 +46,17 @@ class CurvatureHistory:
     The two-loop recursion is run on coefficients: with the products s·y, y·y, s·g and y·g at hand
     it needs no long vector. Those with the newest y are differences of products with gradients,
     so that a step reads all pairs twice (for the products, for the sum) instead of four times.
+    Pairs are kept in float32, which halves what is kept and read; sums are taken in float64, a
+    piece of all vectors at a time.
 
     Chen, Wang and Zhou (2014), Large-scale L-BFGS using MapReduce.
     """
 
     def __init__(self, memory: int) -> None:
         self._memory = memory
-        self._s: Floats = np.zeros((0, 0))  # pairs in rows, written round and round
-        self._y: Floats = np.zeros((0, 0))
-        self._order: list[int] = []  # rows, oldest first
+        # Rows 2k and 2k + 1 are the step s and the change y of pair k, written round and round.
+        self._pairs: NDArray[np.float32] = np.zeros((0, 0), dtype=np.float32)
+        self._order: list[int] = []  # pairs, oldest first
         self._sy: Floats = np.zeros((memory, memory))
         self._yy: Floats = np.zeros((memory, memory))
         self._sg: Floats = np.zeros(memory)  # products with the latest gradient
@@ -68,24 +72,27 @@ class CurvatureHistory:
         self, weights: Floats, old_weights: Floats, gradient: Floats, old_gradient: Floats
     ) -> None:
         """Remember the last step; one without positive curvature is left out."""
-        if len(self._s) == 0:
-            self._s = np.zeros((self._memory, len(weights)))
-            self._y = np.zeros((self._memory, len(weights)))
-        old_sg, old_yg = self._sg, self._yg
-        self._sg, self._yg = self._s @ gradient, self._y @ gradient
+        if len(self._pairs) == 0:
+            self._pairs = np.zeros((2 * self._memory, len(weights)), dtype=np.float32)
         unused = [k for k in range(self._memory) if k not in self._order]
-        row = unused[0] if unused else self._order.pop(0)
-        # In place: a long difference would need new pages.
-        s = np.subtract(weights, old_weights, out=self._s[row])
-        y = np.subtract(gradient, old_gradient, out=self._y[row])
-        curvature = curvature_of(s, y)
-        if curvature == 0.0:
+        new = unused[0] if unused else self._order.pop(0)
+        old_sg, old_yg = self._sg, self._yg
+        products = np.zeros(2 * self._memory)
+        ss = yy = curvature = 0.0
+        for part in self._pieces():
+            g = gradient[part]
+            s, y = weights[part] - old_weights[part], g - old_gradient[part]
+            self._pairs[2 * new, part], self._pairs[2 * new + 1, part] = s, y
+            ss, yy = ss + float(s @ s), yy + float(y @ y)
+            curvature += float(s @ y)
+            products += self._pairs[:, part].astype(np.float64) @ g
+        self._sg, self._yg = products[::2].copy(), products[1::2].copy()
+        if curvature <= 1e-10 * np.sqrt(ss * yy):
             return
-        self._order.append(row)
-        self._sy[:, row], self._yy[:, row] = self._sg - old_sg, self._yg - old_yg
-        self._yy[row] = self._yy[:, row]
-        self._sy[row, row], self._yy[row, row] = curvature, float(np.dot(y, y))
-        self._sg[row], self._yg[row] = float(np.dot(s, gradient)), float(np.dot(y, gradient))
+        self._order.append(new)
+        self._sy[:, new], self._yy[:, new] = self._sg - old_sg, self._yg - old_yg
+        self._yy[new] = self._yy[:, new]
+        self._sy[new, new], self._yy[new, new] = curvature, yy
 
     def direction(self, gradient: Floats) -> Floats:
         """−H · gradient, for the gradient given last."""
@@ -101,10 +108,16 @@ class CurvatureHistory:
         for k in self._order:
             beta = (scale * self._yg[k] + yy[k] @ of_y + sy[:, k] @ of_s) / sy[k, k]
             of_s[k] = alpha[k] - beta
-        d = np.dot(-of_s, self._s)
-        d -= np.dot(of_y, self._y)
-        d -= scale * gradient
+        coefficients = -np.stack([of_s, of_y], axis=1).ravel()
+        d = np.empty_like(gradient)
+        for part in self._pieces():
+            d[part] = coefficients @ self._pairs[:, part].astype(np.float64)
+            d[part] -= scale * gradient[part]
         return d
+
+    def _pieces(self) -> Iterator[slice]:
+        n = self._pairs.shape[1]
+        return (slice(begin, begin + PIECE) for begin in range(0, n, PIECE))
 
 
 class SubspaceHistory:

@@ -37,7 +37,8 @@ def strong_wolfe(
     """A point that satisfies the strong Wolfe conditions, or the best found, or None."""
 
     def at(step: float) -> Point:
-        weights = start.weights + step * direction
+        weights = step * direction
+        weights += start.weights  # in place: long vectors are dear
         value, gradient = evaluate(weights)
         slope = float(np.dot(gradient, direction))
         if not np.isfinite(value) or not np.isfinite(slope):

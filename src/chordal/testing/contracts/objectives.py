@@ -57,6 +57,8 @@ def check_objective(
     _check_derivative(problem, potentials, rng)
     if objective.convex:
         _check_convexity(problem, potentials, rng)
+    if objective.minus_gold:
+        _check_gold_term(problem, potentials)
 
 
 class _Problem:
@@ -102,6 +104,19 @@ def _check_evaluation(problem: _Problem, potentials: Potentials) -> None:
     weighted = problem.weight * values
     message = "values are not the weights times the unweighted values"
     assert_allclose(problem.values(potentials), weighted, rtol=1e-12, atol=atol, err_msg=message)
+
+
+def _check_gold_term(problem: _Problem, potentials: Potentials) -> None:
+    """Without labels, only − score(gold) is missing."""
+    objective, inference = problem.objective, problem.inference
+    whole = objective.evaluate(potentials, problem.labels, inference, problem.weight)
+    free = objective.evaluate(potentials, None, inference, problem.weight)
+    gold = problem.weight * potentials.score(problem.labels)
+    atol = rounding(potentials)
+    message = "without labels, the value is not larger by the gold score"
+    assert_allclose(free.values - gold, whole.values, rtol=1e-9, atol=atol, err_msg=message)
+    free.parts.add_indicators(problem.labels, scale=-1.0, weight=problem.weight)
+    assert_same_parts(free.parts, whole.parts, "parts without the gold term", atol=1e-12)
 
 
 def _check_derivative(problem: _Problem, potentials: Potentials, rng: np.random.Generator) -> None:
