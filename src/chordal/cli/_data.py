@@ -48,7 +48,7 @@ class Data:
     """Sequences with labels. X is columns of text, or a list of sequences of attributes."""
 
     path: str
-    X: Columns | list[Any]
+    X: Any
     y: list[list[str]]
     weight: list[float] | None = None
 

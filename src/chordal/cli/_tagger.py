@@ -14,7 +14,7 @@ from chordal.formats.crfsuite import Crfsuite
 from chordal.formats.jsonl import Jsonl
 
 if TYPE_CHECKING:
-    from chordal import ChainCRF, Columns
+    from chordal import ChainCRF
 
 
 class Answers(NamedTuple):
@@ -37,7 +37,7 @@ class Tagger:
 
     # Columns ---------------------------------------------------------------------------------
 
-    def passage(self, columns: Columns, size: int) -> bytes:
+    def passage(self, columns: Any, size: int) -> bytes:
         """A block of columns with the labels as one more, all else as it is."""
         if not len(columns):
             return columns.text[:size]
@@ -50,15 +50,14 @@ class Tagger:
             return append_column(columns, size, codes, texts)
         chances = np.concatenate(self.model.predict_marginals(columns, **self._constraint))
         texts = [
-            separator + text.replace("\t", separator)
-            for text in self.with_chances(codes, chances)
+            separator + text.replace("\t", separator) for text in self.with_chances(codes, chances)
         ]
         return append_column(columns, size, np.arange(len(texts), dtype=np.int32), texts)
 
     def _codes(self, X: Any) -> Any:
         return self.model.predict_codes(X, method=self.answers.method, **self._constraint)
 
-    def _separator_of(self, columns: Columns) -> str:
+    def _separator_of(self, columns: Any) -> str:
         """What stands before the last cell of the first row; a tab if there is one cell."""
         if self.separator is not None or columns.n_columns < 2:
             return self.separator or "\t"
@@ -68,9 +67,7 @@ class Tagger:
     def with_chances(self, codes: Any, chances: Any) -> list[str]:
         """Label and probability of each token, or those of all labels after it."""
         chosen = chances[np.arange(len(codes)), codes]
-        lines = [
-            f"{self.labels[k]}\t{p:.6f}" for k, p in zip(codes.tolist(), chosen, strict=True)
-        ]
+        lines = [f"{self.labels[k]}\t{p:.6f}" for k, p in zip(codes.tolist(), chosen, strict=True)]
         if not self.answers.all_marginals:
             return lines
         rows = (
@@ -79,7 +76,7 @@ class Tagger:
         )
         return [f"{line}\t{row}" for line, row in zip(lines, rows, strict=True)]
 
-    def _ranked(self, columns: Columns, size: int) -> bytes:
+    def _ranked(self, columns: Any, size: int) -> bytes:
         """Each sequence as often as it has labellings, each after a line with its probability."""
         text, separator = columns.text[:size], self._separator_of(columns)
         ranked = self.model.k_best(columns, self.answers.k_best, **self._constraint)

@@ -38,7 +38,8 @@ def command(
         ),
     ] = None,
     from_scheme: Annotated[
-        str | None, options.choice("--from-scheme", names=SCHEMES, help="How the labels write spans.")
+        str | None,
+        options.choice("--from-scheme", names=SCHEMES, help="How the labels write spans."),
     ] = None,
     to_scheme: Annotated[
         str | None, options.choice("--to-scheme", names=SCHEMES, help="How they shall write them.")
@@ -68,7 +69,9 @@ def command(
         label = None if no_labels else label_column
         reader = Reading(from_, separator, comment, label).format_for(source)
         if to == "chordal":
-            raise ValueError(f"{source}: not a model, and data cannot become one; see chordal train")
+            raise ValueError(
+                f"{source}: not a model, and data cannot become one; see chordal train"
+            )
         # Cells that one separator keeps apart may hold what another would not.
         writer = Reading(to, separator, comment, label).format_for(target)
         records = reader.read(source)

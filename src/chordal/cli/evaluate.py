@@ -57,7 +57,9 @@ def command(
         columns = (-2 if gold_column is None else gold_column, predicted_column)
         true, found = read_columns(file, reading, *columns)
     else:
-        true, found = predicted(model, file, reading, -1 if gold_column is None else gold_column, jobs)
+        true, found = predicted(
+            model, file, reading, -1 if gold_column is None else gold_column, jobs
+        )
     scores = chunk_scores(true, found, scheme=scheme)
     intervals = bootstrapped(true, found, scheme, bootstrap, seed) if bootstrap else {}
     if json:
@@ -72,7 +74,9 @@ def command(
     if confusion:
         print_confusion(true, found)
     if intervals:
-        rows = [[name.replace("_", " "), *map(_percent, value)] for name, value in intervals.items()]
+        rows = [
+            [name.replace("_", " "), *map(_percent, value)] for name, value in intervals.items()
+        ]
         head = ["", "%", "low 95%", "high 95%", "std. error"]
         print_table(f"bootstrap, {bootstrap} samples of the sequences", head, rows)
 
@@ -93,13 +97,13 @@ def read_columns(
         raise typer.BadParameter("two columns of labels are in files of columns only; give --model")
     with open_source(path) as source:
         text = io.BytesIO(source.read(2**32 - 1))
-    text.name = name = source.name  # type: ignore[attr-defined]  # for messages
-    options = {"separator": reading.separator, "comment": reading.comment, "label": None}
+    text.name = name = source.name  # for messages
+    rules = (reading.separator, None, reading.comment)
     try:
-        columns = Conll(**options, document=None).load(text)  # type: ignore[arg-type]
+        columns = Conll(*rules, document=None).load(text)
     except FormatError:
         text.seek(0)
-        columns = Conll(**options).load(text)  # type: ignore[arg-type]
+        columns = Conll(*rules).load(text)
     if not len(columns):
         raise FormatError(name, "there are no tokens in it")
     n = columns.n_columns

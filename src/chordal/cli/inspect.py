@@ -54,7 +54,7 @@ def command(
 
 
 def by_label(crf: ChainCRF, label: str, top: int) -> list[tuple[str, float]]:
-    """The attributes that say most about a label, from the strongest for to the strongest against."""
+    """The attributes that say most about a label, those for it first."""
     given = next(value for value in crf.classes_.tolist() if str(value) == label)
     ranked = [(name, weight) for name, _, weight in crf.top_features(10**9, given)]
     strongest = sorted(ranked, key=lambda item: -abs(item[1]))[:top]

@@ -81,7 +81,7 @@ def command(
         "n_jobs": jobs,
         "verbose": 0 if quiet else 1,
     }
-    results = []
+    results: list[dict[str, Any]] = []
     for k, point in enumerate(points, 1):
         scores = [score(program, point, parameters, metric, *split) for split in splits]
         mean = math.fsum(scores) / len(scores)
@@ -135,13 +135,13 @@ def _numbers(name: str, text: str) -> list[float]:
     except ValueError:
         values = []
     if not values or not all(0 <= value < math.inf for value in values):
-        raise typer.BadParameter(f"{name} must be numbers of at least 0 as in 0.1,1,10; got {text!r}")
+        raise typer.BadParameter(
+            f"{name} must be numbers of at least 0 as in 0.1,1,10; got {text!r}"
+        )
     return values
 
 
-def pairs(
-    data: Data, held_out: Data | None, folds: int, seed: int
-) -> Iterator[tuple[Data, Data]]:
+def pairs(data: Data, held_out: Data | None, folds: int, seed: int) -> Iterator[tuple[Data, Data]]:
     """Data to fit on and data to score on."""
     if held_out is not None:
         yield data, held_out

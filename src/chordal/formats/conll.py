@@ -266,6 +266,4 @@ def append_column(
     encoded = [text.encode() for text in texts]
     offsets = offsets_of([len(text) for text in encoded])
     row_ends = np.ascontiguousarray(columns.cells[:, -1, 1])
-    return _kernels.column_append(
-        columns.text, size, row_ends, numbers, b"".join(encoded), offsets
-    )
+    return _kernels.column_append(columns.text, size, row_ends, numbers, b"".join(encoded), offsets)
