@@ -251,10 +251,12 @@ Compiled compile_rows(const std::int64_t* offsets, const std::int32_t* ids, cons
     out.wide_codes.reserve(static_cast<std::size_t>(offsets[rows]));
     std::vector<std::pair<std::uint32_t, double>> valued;
     std::vector<NarrowColumns> segments(layout.segments);
+    const std::int64_t entries = offsets[rows], ahead = 16;
     for (std::size_t t = 0; t < rows; ++t) {
         valued.clear();
         const auto first = static_cast<std::ptrdiff_t>(out.wide_codes.size());
         for (auto e = offsets[t]; e < offsets[t + 1]; ++e) {
+            if (e + ahead < entries) CHORDAL_PREFETCH(&layout.place[ids[e + ahead]]);
             const Place& place = layout.place[ids[e]];
             if (place.wide_code != 0) {
                 if (values)

@@ -9,6 +9,8 @@
 // Unicode's, with the classes of Python's str; in Wapiti's dialect they are bytes of the C locale.
 #include <nanobind/stl/tuple.h>
 
+#include <cstring>
+#include <string_view>
 #include <tuple>
 
 #include "utf8.hpp"
@@ -191,36 +193,32 @@ public:
     // lies in `pool`; each line ends at an item.
     Program(const std::int64_t* items, std::size_t n_items, const std::int64_t* line_ends,
             std::size_t n_lines, const char* pool, bool four_bounds)
-        : line_ends_(line_ends, line_ends + n_lines), four_bounds_(four_bounds) {
+        : four_bounds_(four_bounds) {
         for (std::size_t k = 0; k < n_items; ++k, items += 7)
             items_.push_back({static_cast<char>(items[0]), items[1] != 0, items[2] != 0, items[3],
                               static_cast<std::size_t>(items[4]),
                               std::string(pool + items[5], pool + items[6]),
                               Pattern<Text>(pool + items[5], pool + items[6])});
+        for (std::size_t line = 0, k = 0; line < n_lines; ++line) {
+            Line made{static_cast<std::size_t>(line_ends[line]), true};
+            for (; k < made.end; ++k)
+                made.plain &= items_[k].kind == 'l' || (items_[k].kind == 'x' && !items_[k].small);
+            lines_.push_back(made);
+        }
     }
 
     // The attributes of position t of a sequence that begins at token `first`.
     void apply(const Cells& cells, std::int64_t first, std::int64_t length, std::int64_t t,
                Names& names) {
+        const Position position{cells, first, length, t};
         std::size_t k = 0;
-        for (const std::int64_t end : line_ends_) {
-            for (; k < static_cast<std::size_t>(end); ++k) {
-                const Item& item = items_[k];
-                if (item.kind == 'l') {
-                    names.text += item.literal;
-                    continue;
+        for (const Line& line : lines_) {
+            if (!line.plain || !copied(position, k, line.end, names.text))
+                for (std::size_t i = k; i < line.end; ++i) {
+                    const std::string_view cell = source(items_[i], position);
+                    value(items_[i], cell.data(), cell.data() + cell.size(), names.text);
                 }
-                std::int64_t at = item.offset + (item.absolute ? (item.offset < 0 ? length : -1) : t);
-                if (at < 0 || at >= length) {
-                    bound_ = outside(at, length);
-                    value(item, bound_.data(), bound_.data() + bound_.size(), names.text);
-                    continue;
-                }
-                const std::uint32_t* cell =
-                    cells.limits +
-                    2 * (static_cast<std::size_t>(first + at) * cells.n_columns + item.column);
-                value(item, cells.text + cell[0], cells.text + cell[1], names.text);
-            }
+            k = line.end;
             names.finish();
         }
     }
@@ -234,11 +232,62 @@ private:
         std::string literal;
         Pattern<Text> pattern;
     };
+    struct Line {
+        std::size_t end;  // among the items
+        bool plain;       // literals and cells as they are
+    };
+    struct Position {
+        const Cells& cells;
+        std::int64_t first, length, t;
+    };
+
+    // What an item is made of: its literal, or a cell, or what stands for one outside.
+    std::string_view source(const Item& item, const Position& p) {
+        if (item.kind == 'l') return item.literal;
+        const std::int64_t at =
+            item.offset + (item.absolute ? (item.offset < 0 ? p.length : -1) : p.t);
+        if (at < 0 || at >= p.length) return bound_ = outside(at, p.length);
+        const std::uint32_t* cell =
+            p.cells.limits +
+            2 * (static_cast<std::size_t>(p.first + at) * p.cells.n_columns + item.column);
+        return {p.cells.text + cell[0], cell[1] - cell[0]};
+    }
+
+    // A plain line, put together in a buffer, since most pieces are of a few bytes; false if it
+    // is too long for that.
+    bool copied(const Position& position, std::size_t k, std::size_t end, std::string& out) {
+        char* to = buffer_;
+        for (; k < end; ++k) {
+            const std::string_view piece = source(items_[k], position);
+            if (piece.size() > static_cast<std::size_t>(buffer_ + sizeof buffer_ - to)) return false;
+            copy_few(piece.data(), piece.size(), to);
+            to += piece.size();
+        }
+        out.append(buffer_, to);
+        return true;
+    }
+    // memcpy without a call for up to 16 bytes: parts that may overlap.
+    static void copy_few(const char* from, std::size_t n, char* to) {
+        if (n > 16) {
+            std::memcpy(to, from, n);
+        } else if (n >= 8) {
+            std::memcpy(to, from, 8);
+            std::memcpy(to + n - 8, from + n - 8, 8);
+        } else if (n >= 4) {
+            std::memcpy(to, from, 4);
+            std::memcpy(to + n - 4, from + n - 4, 4);
+        } else if (n > 0) {
+            to[0] = from[0];
+            to[n / 2] = from[n / 2];
+            to[n - 1] = from[n - 1];
+        }
+    }
 
     void value(const Item& item, const char* begin, const char* end, std::string& out) const {
         const std::size_t before = out.size();
         const char *first = begin, *last = end;
         switch (item.kind) {
+            case 'l': out += item.literal; return;
             case 't':
                 out += item.pattern.find(begin, end, first, last) ? "true" : "false";
                 return;
@@ -277,9 +326,10 @@ private:
     }
 
     std::vector<Item> items_;
-    std::vector<std::int64_t> line_ends_;
+    std::vector<Line> lines_;
     bool four_bounds_;
     std::string bound_;
+    char buffer_[256];
 };
 
 // False if the user wants to stop.

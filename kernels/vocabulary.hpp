@@ -8,6 +8,7 @@
 // copies them.
 #pragma once
 
+#include <bit>
 #include <cstring>
 #include <stdexcept>
 #include <string>
@@ -33,6 +34,26 @@ inline std::uint64_t hash_bytes(const char* text, std::size_t size) {
     if (size > 0) {
         std::uint64_t word = 0;
         std::memcpy(&word, text, size);
+        h = (h ^ word) * kFactor;
+        h ^= h >> 29;
+    }
+    h *= kFactor;
+    return h ^ (h >> 32);
+}
+
+// The same of text that is followed by eight bytes which may be read: no call for the last few.
+inline std::uint64_t hash_padded(const char* text, std::size_t size) {
+    if constexpr (std::endian::native != std::endian::little) return hash_bytes(text, size);
+    constexpr std::uint64_t kFactor = 0x9E3779B97F4A7C15ull;
+    std::uint64_t h = size * kFactor, word;
+    for (; size >= 8; text += 8, size -= 8) {
+        std::memcpy(&word, text, 8);
+        h = (h ^ word) * kFactor;
+        h ^= h >> 29;
+    }
+    if (size > 0) {
+        std::memcpy(&word, text, 8);
+        word &= ~std::uint64_t{0} >> (64 - 8 * size);
         h = (h ^ word) * kFactor;
         h ^= h >> 29;
     }
@@ -222,8 +243,9 @@ public:
     }
     // To be called once more at the end.
     void look_up() {
+        text.append(8, '\0');  // for the hash
         for (Name& name : names_) {
-            name.hash = hash_bytes(text.data() + name.begin, name.size);
+            name.hash = hash_padded(text.data() + name.begin, name.size);
             vocabulary_.prefetch_slot(name.hash);
         }
         for (const Name& name : names_) vocabulary_.prefetch_offset(name.hash);

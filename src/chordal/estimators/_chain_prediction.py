@@ -52,6 +52,32 @@ class ChainPrediction(ChainModel):
             Only these: legal tags of a scheme, a boolean matrix [from, to] in the order of
             `classes_`, or pairs (from, to) of labels.
         """
+        lengths, numbers = self._best(X, method, allowed_labels, allowed_transitions)
+        return self._labels.decode(numbers, lengths)
+
+    def predict_codes(
+        self,
+        X: Sequence[Any],
+        *,
+        method: str = "map",
+        allowed_labels: Sequence[Any] | None = None,
+        allowed_transitions: Any = None,
+    ) -> NDArray[np.int32]:
+        """What `predict` finds, as indices into `classes_`, one sequence after another.
+
+        An array of numbers takes a fraction of the time of lists of labels.
+        """
+        _, numbers = self._best(X, method, allowed_labels, allowed_transitions)
+        return np.argsort(self._labels.order).astype(np.int32)[numbers]
+
+    def _best(
+        self,
+        X: Sequence[Any],
+        method: str,
+        allowed_labels: Sequence[Any] | None,
+        allowed_transitions: Any,
+    ) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
+        """Lengths of the sequences, and numbers of their labels."""
         check_choice("method", method, ["map", "mpm"])
 
         def answer(potentials: Potentials) -> NDArray[np.int32]:
@@ -60,7 +86,7 @@ class ChainPrediction(ChainModel):
             return most_probable_labels(self.inference_.marginals(potentials, overwrite=True).parts)
 
         lengths, found = self._ask(X, answer, allowed_labels, allowed_transitions)
-        return self._labels.decode(np.concatenate(found), lengths)
+        return lengths, np.concatenate(found)
 
     def predict_marginals(
         self,

@@ -7,6 +7,7 @@ from itertools import repeat
 from typing import ClassVar, final
 
 import numpy as np
+from numpy.typing import NDArray
 
 from chordal import _kernels
 from chordal._errors import FormatError
@@ -15,6 +16,7 @@ from chordal.features import Columns
 from chordal.formats._base import Format, Record, check_labels, check_unweighted
 from chordal.formats._files import Place, Source, name_of, open_source
 from chordal.formats._lines import LIMIT, too_long
+from chordal.structures import offsets_of
 
 LARGEST = 2**32 - 1  # bytes of one block
 SMALL = 1 << 16  # bytes that are read in no time
@@ -82,7 +84,25 @@ class Conll(Format):
         With `eager`, sequences are handed over as soon as they are complete, as a filter in a pipe
         has to. Comments and document marks are left out.
         """
-        return (columns for columns, _ in self._blocks(source, size, eager))
+        found = self._blocks(source, size, eager)
+        return (columns for columns, _, _ in found if len(columns))
+
+    def passages(
+        self, source: Place, size: int = 1 << 18, eager: bool = False
+    ) -> Iterator[tuple[Columns, int]]:
+        """Blocks as of `blocks`, and how many bytes of ``columns.text`` each one covers.
+
+        These bytes, one block after another, are the file: blank lines, comments and document
+        marks too. A block may hold no sequence. `append_column` writes them with one more column.
+
+        >>> import io
+        >>> file = io.BytesIO(b"# text 1\nIn IN\nRome NNP\n\n")
+        >>> for columns, size in Conll(comment="#").passages(file):
+        ...     append_column(columns, size, np.array([0, 1], np.int32), [" O", " B-LOC"])
+        b'# text 1\nIn IN O\nRome NNP B-LOC\n\n'
+        """
+        found = self._blocks(source, size, eager)
+        return ((columns, covered) for columns, _, covered in found)
 
     def load(self, source: Place) -> Columns:
         """The whole file, which must be smaller than 4 GiB."""
@@ -93,7 +113,9 @@ class Conll(Format):
         return found[0] if found else Columns(b"", empty, np.zeros(0, dtype=np.int64))
 
     def read(self, source: Place) -> Iterator[Record]:
-        for columns, notes in self._blocks(source, 1 << 18, True):
+        for columns, notes, _ in self._blocks(source, 1 << 18, True):
+            if not len(columns):
+                continue
             labels: Iterator[list[str] | None] = repeat(None)
             if self.label is not None:
                 n, k = columns.n_columns, self.label
@@ -236,8 +258,8 @@ class Conll(Format):
 
     def _blocks(
         self, place: Place, size: int, eager: bool
-    ) -> Iterator[tuple[Columns, dict[int, list[str]]]]:
-        """Blocks and, per sequence, the notes before it."""
+    ) -> Iterator[tuple[Columns, dict[int, list[str]], int]]:
+        """Blocks, the notes before each sequence, and the bytes of the text that a block covers."""
         n_columns, line = 0, 0
         with open_source(place) as source:
             rest, at_end, tried = b"", False, 0
@@ -258,8 +280,9 @@ class Conll(Format):
                 line += lines
                 if len(rest) > LIMIT:
                     raise too_long(source.name, line + 1)
-                if len(columns):
-                    yield columns, notes
+                covered = len(text) if at_end else consumed
+                if covered:
+                    yield columns, notes, covered
 
     def _parsed(
         self, text: bytes, n_columns: int, at_end: bool, source: Source, line: int
@@ -296,3 +319,16 @@ class Conll(Format):
         if self.separator is None and "\t" in what:
             return " (cells end at spaces and tabs; if they hold spaces, set separator='\\t')"
         return ""
+
+
+def append_column(
+    columns: Columns, size: int, numbers: NDArray[np.int32], texts: Sequence[str]
+) -> bytes:
+    """The first `size` bytes of the columns' text, row t followed by ``texts[numbers[t]]``.
+
+    Lines that are no rows stay as they are; see `Conll.passages`. The texts hold the separator.
+    """
+    encoded = [text.encode() for text in texts]
+    offsets = offsets_of([len(text) for text in encoded])
+    row_ends = np.ascontiguousarray(columns.cells[:, -1, 1])
+    return _kernels.column_append(columns.text, size, row_ends, numbers, b"".join(encoded), offsets)

@@ -1,0 +1,141 @@
+"""Data files as sequences and labels."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from chordal._errors import FormatError
+
+if TYPE_CHECKING:
+    from chordal.features import Columns, Template
+    from chordal.formats import Format
+
+
+@dataclass(frozen=True)
+class Reading:
+    """How data files are to be read; as the options say."""
+
+    format: str | None = None
+    separator: str | None = None
+    comment: str | None = None
+    label: int | None = -1
+
+    def name(self, path: str) -> str:
+        """The format, by option or by the file's name."""
+        from chordal.formats import format_of
+
+        if self.format is not None:
+            return self.format
+        return "conll" if path == "-" else format_of(path)
+
+    def format_for(self, path: str) -> Format:
+        """What reads and writes the file."""
+        from chordal.formats import FORMATS
+
+        name = self.name(path)
+        if name == "conll":
+            options = {"separator": self.separator, "comment": self.comment, "label": self.label}
+            return FORMATS.resolve(name, **options)
+        if name == "conllu" and self.label is None:
+            return FORMATS.resolve(name, label=None)
+        return FORMATS.resolve(name)
+
+
+@dataclass(frozen=True)
+class Data:
+    """Sequences with labels. X is columns of text, or a list of sequences of attributes."""
+
+    path: str
+    X: Any
+    y: list[list[str]]
+    weight: list[float] | None = None
+
+    @property
+    def n_tokens(self) -> int:
+        return sum(map(len, self.y))
+
+    def part(self, chosen: Sequence[int]) -> Data:
+        """Only these sequences."""
+        import numpy as np
+
+        X: Any
+        if isinstance(self.X, list):
+            X = [self.X[i] for i in chosen]
+        else:
+            lengths = self.X.lengths
+            wanted = np.zeros(len(lengths), dtype=bool)
+            wanted[list(chosen)] = True
+            rows = self.X.cells[np.repeat(wanted, lengths)]
+            X = type(self.X)(self.X.text, rows, lengths[wanted])
+        weight = None if self.weight is None else [self.weight[i] for i in chosen]
+        return Data(self.path, X, [self.y[i] for i in chosen], weight)
+
+
+def load_data(path: str, reading: Reading, template: Template | None) -> Data:
+    """The whole file. With a template, tokens must be columns; without, attributes."""
+    from chordal.features import Columns
+    from chordal.formats.conll import Conll
+
+    reader = reading.format_for(path)
+    name = "<stdin>" if path == "-" else path
+    if isinstance(reader, Conll):
+        columns = reader.load(path)
+        if not len(columns):
+            raise FormatError(name, "there are no tokens in it")
+        _check_label_column(columns, reading.label, name)
+        assert reading.label is not None
+        return Data(name, columns.drop(reading.label), columns.column(reading.label))
+    records = list(reader.read(path))
+    if not records:
+        raise FormatError(name, "there are no tokens in it")
+    for i, record in enumerate(records):
+        if record.labels is None:
+            raise FormatError(name, f"sequence {i + 1} has no labels")
+    y = [list(record.labels or ()) for record in records]
+    weights = [record.weight for record in records]
+    weight = None if set(weights) == {1.0} else weights
+    X: Any = [list(record.rows) for record in records]
+    if template is not None:
+        try:
+            X = Columns.from_sequences(X)
+        except (TypeError, ValueError) as error:
+            what = f"a template needs tokens that are columns of text: {error}"
+            raise FormatError(name, what) from error
+    return Data(name, X, y, weight)
+
+
+def _check_label_column(columns: Columns, label: int | None, name: str) -> None:
+    n = columns.n_columns
+    if label is None or n == 1 or not -n <= label < n:
+        raise FormatError(name, f"there is no column {label} of labels beside others; it has {n}")
+
+
+def make_template(
+    file: str | None, task: str | None, dialect: str, n_columns: int | None
+) -> Template | None:
+    """The template of -t or --task; None without both."""
+    from chordal.features import Template
+
+    if file is not None:
+        return read_template(file, dialect)
+    if task is None:
+        return None
+    from chordal.features.default_template import default_template
+
+    return Template(default_template(task, n_columns or 1))
+
+
+def read_template(path: str, dialect: str) -> Template:
+    """A template file; errors name it."""
+    from chordal.features import Template
+
+    with open(path, "rb") as file:
+        raw = file.read()
+    try:
+        return Template(raw.decode("utf-8-sig"), dialect)
+    except UnicodeDecodeError as error:
+        raise FormatError(path, f"not UTF-8 at byte {error.start + 1}") from None
+    except ValueError as error:
+        raise FormatError(path, str(error)) from None

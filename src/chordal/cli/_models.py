@@ -1,0 +1,86 @@
+"""Model files: chordal's own, and those of other tools."""
+
+from __future__ import annotations
+
+import os
+import re
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from chordal import ChainCRF
+
+# How the files of other tools begin, and who reads them.
+_OTHERS = {
+    "crfsuite": re.compile(rb"lCRF"),
+    "crfpp": re.compile(rb"version: \d+\r?\ncost-factor: "),
+    "wapiti": re.compile(rb"#mdl#"),
+}
+
+
+def kind_of(path: str) -> str | None:
+    """The tool that wrote a model: "chordal" or another; None if it is no model."""
+    if path == "-":
+        return None
+    with open(path, "rb") as file:
+        head = file.read(256)
+    for kind, beginning in _OTHERS.items():
+        if beginning.match(head):
+            return kind
+    is_ours = len(head) > 8 and head[8:9] == b"{" and head[6:8] == b"\0\0"
+    return "chordal" if is_ours else None
+
+
+def open_model(path: str) -> ChainCRF:
+    """The model of a file, whoever wrote it."""
+    import chordal
+
+    kind = kind_of(path)
+    if kind in _OTHERS:
+        model: ChainCRF = tool(f"read_{kind}", f"{kind}_model")(path)
+        return model
+    return chordal.load(path)
+
+
+def tool(function: str, module: str) -> Any:
+    """A function of chordal.compat; another tool's reader is imported only if it is needed."""
+    try:
+        return getattr(import_module(f"chordal.compat.{module}"), function)
+    except (ImportError, AttributeError) as error:
+        raise ValueError(f"this version of chordal has no {function}") from error
+
+
+def sizes(model: ChainCRF) -> dict[str, Any]:
+    """What a model consists of."""
+    import numpy as np
+
+    node, edge = model._inputs
+    return {
+        "labels": len(model.classes_),
+        "attributes": node.n_columns,
+        "transition_attributes": 0 if edge is None else edge.n_columns,
+        "weights": model.features_.n_weights,
+        "nonzero_weights": int(np.count_nonzero(model.weights_)),
+        "transitions": len(model.features_.transitions),
+    }
+
+
+def report(model: ChainCRF) -> dict[str, Any] | None:
+    """How the fit went."""
+    found = getattr(model, "fit_report_", None)
+    if found is None:
+        return None
+    return {
+        "status": found.status.name.lower(),
+        "solver": found.solver,
+        "iterations": found.n_iter,
+        "evaluations": found.n_evaluations,
+        "objective": found.objective,
+        "gradient_norm": found.gradient_norm,
+        "seconds": found.elapsed,
+    }
+
+
+def file_size(path: str) -> int:
+    """Bytes of a file; 0 of what is none, such as /dev/null."""
+    return os.path.getsize(path) if os.path.isfile(path) else 0

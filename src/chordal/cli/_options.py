@@ -1,0 +1,96 @@
+"""Options that several commands share."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Annotated, Any
+
+import typer
+
+from chordal._registry import Registry
+
+
+def names_in(package: str) -> list[str]:
+    """What a package's folder holds, without importing it.
+
+    >>> "lbfgs" in names_in("chordal.solvers")
+    True
+    """
+    return Registry(package, object, package).names()
+
+
+def choice(*flags: str, names: Callable[[], list[str]] | list[str], help: str) -> Any:
+    """An option whose value is one of some names; shells complete it."""
+
+    def known() -> list[str]:
+        return names() if callable(names) else names
+
+    def check(value: str | None) -> str | None:
+        if value is not None and value not in known():
+            raise typer.BadParameter(f"must be one of {', '.join(known())}; got {value!r}")
+        return value
+
+    def complete(incomplete: str) -> list[str]:
+        return [name for name in known() if name.startswith(incomplete)]
+
+    metavar = None if callable(names) else "|".join(names)
+    return typer.Option(*flags, callback=check, autocompletion=complete, metavar=metavar, help=help)
+
+
+def _tasks() -> list[str]:
+    from chordal.features.default_template import TASKS
+
+    return list(TASKS)
+
+
+def _separator(text: str | None) -> str | None:
+    words = {"tab": "\t", "\\t": "\t", "space": " ", "comma": ","}
+    return None if text is None else words.get(text, text)
+
+
+FORMAT_NAMES = names_in("chordal.formats")
+
+Format = Annotated[
+    str | None,
+    choice(
+        "--format", "-f", names=FORMAT_NAMES, help="Format of the data; by default by the name."
+    ),
+]
+Separator = Annotated[
+    str | None,
+    typer.Option(
+        callback=_separator,
+        metavar="CHAR",
+        help="Between columns: one character, tab or space. By default any blanks.",
+    ),
+]
+Comment = Annotated[
+    str | None, typer.Option(metavar="MARK", help="Begins lines that are no tokens, such as '#'.")
+]
+LabelColumn = Annotated[int, typer.Option(help="The column of the labels; -1 is the last one.")]
+TemplateFile = Annotated[
+    str | None,
+    typer.Option("--template", "-t", metavar="FILE", help="Feature template (CRF++ or Wapiti)."),
+]
+Task = Annotated[
+    str | None,
+    choice("--task", names=_tasks, help="Instead of a template: chunking, ner or pos."),
+]
+Dialect = Annotated[
+    str, choice("--dialect", names=["crf++", "wapiti"], help="How the template is read.")
+]
+Jobs = Annotated[int, typer.Option("--jobs", "-j", metavar="N", help="Threads; -1 for all cores.")]
+Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+Solver = Annotated[
+    str, choice("--solver", names=names_in("chordal.solvers"), help="How weights are found.")
+]
+Objective = Annotated[
+    str, choice("--objective", names=names_in("chordal.objectives"), help="What is minimised.")
+]
+Weights = Annotated[
+    str,
+    choice("--weights", names=["seen", "all"], help="Attribute-label pairs that have a weight."),
+]
+MinFreq = Annotated[int, typer.Option(min=0, help="Leave out what is seen less often.")]
+MaxIter = Annotated[int, typer.Option(min=1, help="Iterations at most.")]
+Tol = Annotated[float, typer.Option(min=0.0, help="Stop when the objective falls by less.")]

@@ -1,0 +1,60 @@
+"""What commands print: JSON for machines, tables for people."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+
+def print_json(value: Any) -> None:
+    """One JSON value on standard output."""
+    print(json.dumps(value, indent=2, default=_plain))
+
+
+def _plain(value: Any) -> Any:
+    if hasattr(value, "tolist"):  # NumPy's
+        return value.tolist()
+    raise TypeError(f"{type(value).__name__} is not JSON")
+
+
+def print_table(title: str, head: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
+    """A table: the first column is text, numbers stand to the right."""
+    from rich.box import SIMPLE_HEAD
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(title=Text(title), title_justify="left", box=SIMPLE_HEAD, pad_edge=False)
+    listed = [list(row) for row in rows]
+    for k, name in enumerate(head):
+        numeric = bool(listed) and not any(isinstance(row[k], str) for row in listed)
+        table.add_column(Text(name), justify="right" if numeric else "left", overflow="fold")
+    for row in listed:
+        table.add_row(*(Text(_cell(value)) for value in row))
+    # What is read by a program must not be cut to the width of a terminal that is not there.
+    width = None if sys.stdout.isatty() else 10_000
+    Console(width=width, highlight=False).print(table)
+
+
+def print_facts(facts: Mapping[str, Any], indent: str = "") -> None:
+    """Names and values, one pair per line."""
+    width = max(map(len, facts), default=0)
+    for name, value in facts.items():
+        print(f"{indent}{name.replace('_', ' '):<{width}}  {_cell(value)}")
+
+
+def note(text: str) -> None:
+    """A line on standard error."""
+    print(text, file=sys.stderr, flush=True)
+
+
+def _cell(value: Any) -> str:
+    if isinstance(value, bool) or value is None:
+        return {True: "yes", False: "no"}.get(value, "-") if value is not None else "-"
+    if isinstance(value, int):
+        return f"{value:,}"
+    if isinstance(value, float):
+        return f"{value:.4f}" if 1e-3 <= abs(value) < 1e5 or value == 0 else f"{value:.6g}"
+    return str(value)

@@ -1,0 +1,164 @@
+"""Labels for blocks of columns and for records, as bytes to be written."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from chordal.formats import Format, Record
+from chordal.formats.conll import append_column
+from chordal.formats.crfsuite import Crfsuite
+from chordal.formats.jsonl import Jsonl
+
+if TYPE_CHECKING:
+    from chordal import ChainCRF
+
+
+class Answers(NamedTuple):
+    """What is asked of the model."""
+
+    method: str = "map"
+    constrain: str | None = None
+    marginals: bool = False
+    all_marginals: bool = False
+    k_best: int = 1
+
+
+class Tagger:
+    """A model, and how its answers are written."""
+
+    def __init__(self, model: ChainCRF, answers: Answers, separator: str | None) -> None:
+        self.model, self.answers, self.separator = model, answers, separator
+        self.labels: list[str] = [str(label) for label in model.classes_]
+        self._constraint = {"allowed_transitions": answers.constrain}
+
+    # Columns ---------------------------------------------------------------------------------
+
+    def passage(self, columns: Any, size: int) -> bytes:
+        """A block of columns with the labels as one more, all else as it is."""
+        if not len(columns):
+            return columns.text[:size]
+        if self.answers.k_best > 1:
+            return self._ranked(columns, size)
+        separator = self._separator_of(columns)
+        codes = self._codes(columns)
+        if not self.answers.marginals:
+            texts = [separator + label for label in self.labels]
+            return append_column(columns, size, codes, texts)
+        chances = np.concatenate(self.model.predict_marginals(columns, **self._constraint))
+        texts = [
+            separator + text.replace("\t", separator) for text in self.with_chances(codes, chances)
+        ]
+        return append_column(columns, size, np.arange(len(texts), dtype=np.int32), texts)
+
+    def _codes(self, X: Any) -> Any:
+        return self.model.predict_codes(X, method=self.answers.method, **self._constraint)
+
+    def _separator_of(self, columns: Any) -> str:
+        """What stands before the last cell of the first row; a tab if there is one cell."""
+        if self.separator is not None or columns.n_columns < 2:
+            return self.separator or "\t"
+        (_, end), (begin, _) = columns.cells[0, -2:].tolist()
+        return columns.text[end:begin].decode()
+
+    def with_chances(self, codes: Any, chances: Any) -> list[str]:
+        """Label and probability of each token, or those of all labels after it."""
+        chosen = chances[np.arange(len(codes)), codes]
+        lines = [f"{self.labels[k]}\t{p:.6f}" for k, p in zip(codes.tolist(), chosen, strict=True)]
+        if not self.answers.all_marginals:
+            return lines
+        rows = (
+            "\t".join(f"{label}:{p:.6f}" for label, p in zip(self.labels, row, strict=True))
+            for row in chances
+        )
+        return [f"{line}\t{row}" for line, row in zip(lines, rows, strict=True)]
+
+    def _ranked(self, columns: Any, size: int) -> bytes:
+        """Each sequence as often as it has labellings, each after a line with its probability."""
+        text, separator = columns.text[:size], self._separator_of(columns)
+        ranked = self.model.k_best(columns, self.answers.k_best, **self._constraint)
+        out, copied, row = [], 0, 0
+        for length, labellings in zip(columns.lengths.tolist(), ranked, strict=True):
+            cells = columns.cells[row : row + length]
+            row += length
+            begin = text.rfind(b"\n", copied, int(cells[0, 0, 0])) + 1 or copied
+            end = text.find(b"\n", int(cells[-1, -1, 1]))
+            end = len(text) if end < 0 else end + 1
+            out.append(text[copied:begin])
+            part = type(columns)(text[begin:end], cells - np.uint32(begin), np.array([length]))
+            copied = end
+            for rank, (labels, chance) in enumerate(labellings):
+                if rank:
+                    out.append(b"\n")
+                out.append(f"# {rank} {chance:.6f}\n".encode())
+                texts = [f"{separator}{label}" for label in labels]
+                numbers = np.arange(length, dtype=np.int32)
+                out.append(append_column(part, end - begin, numbers, texts))
+        out.append(text[copied:])
+        return b"".join(out)
+
+    # Records ---------------------------------------------------------------------------------
+
+    def records(self, writer: Format, batch: Sequence[Record]) -> bytes:
+        """The text of records with their labels, in the writer's format."""
+        X = [list(record.rows) for record in batch]
+        if self.model.template is not None:
+            X = [[list(row) for row in rows] for rows in X]  # columns, never dicts
+        codes = np.split(self._codes(X), np.cumsum([len(rows) for rows in X])[:-1])
+        chances: list[Any] = [None] * len(X)
+        ranked: list[Any] = [None] * len(X)
+        if self.answers.marginals:
+            chances = self.model.predict_marginals(X, **self._constraint)
+        if self.answers.k_best > 1:
+            ranked = self.model.k_best(X, self.answers.k_best, **self._constraint)
+        write = {Crfsuite: _crfsuite, Jsonl: _jsonl}.get(type(writer), _plain)
+        found = zip(batch, codes, chances, ranked, strict=True)
+        return "".join(write(self, writer, *parts) for parts in found).encode(
+            errors="backslashreplace"
+        )
+
+    def names(self, codes: Any) -> list[str]:
+        """Labels by their numbers."""
+        return [self.labels[k] for k in codes.tolist()]
+
+
+def _plain(tagger: Tagger, writer: Format, record: Record, codes: Any, *_: Any) -> str:
+    return writer.encode(record._replace(labels=tagger.names(codes)))
+
+
+def _crfsuite(
+    tagger: Tagger, writer: Format, record: Record, codes: Any, chances: Any, ranked: Any
+) -> str:
+    """Labels alone, as CRFsuite's own tagger prints them."""
+    if ranked is not None:
+        blocks = [
+            f"@probability\t{chance:.6f}\n" + "".join(f"{label}\n" for label in labels)
+            for labels, chance in ranked
+        ]
+        return "\n".join(blocks) + "\n"
+    lines = tagger.names(codes)
+    if chances is not None:
+        lines = [line.replace("\t", ":", 1) for line in tagger.with_chances(codes, chances)]
+    return "".join(f"{line}\n" for line in lines) + "\n"
+
+
+def _jsonl(
+    tagger: Tagger, writer: Format, record: Record, codes: Any, chances: Any, ranked: Any
+) -> str:
+    value = json.loads(writer.encode(record._replace(labels=None)))
+    value["labels"] = tagger.names(codes)
+    if chances is not None:
+        chosen = chances[np.arange(len(codes)), codes]
+        value["marginals"] = chosen.tolist()
+        if tagger.answers.all_marginals:
+            value["all_marginals"] = [
+                dict(zip(tagger.labels, row, strict=True)) for row in chances.tolist()
+            ]
+    if ranked is not None:
+        value["k_best"] = [
+            {"labels": list(map(str, labels)), "probability": chance} for labels, chance in ranked
+        ]
+    return json.dumps(value, ensure_ascii=False) + "\n"

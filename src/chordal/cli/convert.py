@@ -1,0 +1,115 @@
+"""``chordal convert``: data files and models from one format to another."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from chordal.cli import _options as options
+from chordal.cli._data import Reading
+from chordal.cli._models import kind_of, open_model, tool
+from chordal.cli._output import note, print_json
+
+if TYPE_CHECKING:
+    from chordal.formats import Record
+
+SCHEMES = ["iob1", "bio", "iobes", "bilou"]
+MODELS = ["chordal", "crfsuite"]
+
+
+def command(
+    source: Annotated[str, typer.Argument(metavar="SOURCE", help="Data or a model; - is stdin.")],
+    target: Annotated[str, typer.Argument(metavar="TARGET", help="The file to write.")],
+    from_: Annotated[
+        str | None,
+        options.choice(
+            "--from", "-f", names=options.FORMAT_NAMES, help="Format of SOURCE, by default by name."
+        ),
+    ] = None,
+    to: Annotated[
+        str | None,
+        options.choice(
+            "--to",
+            "-t",
+            names=sorted({*options.FORMAT_NAMES, *MODELS}),
+            help="Format of TARGET, by default by its name; of models, chordal or crfsuite.",
+        ),
+    ] = None,
+    from_scheme: Annotated[
+        str | None,
+        options.choice("--from-scheme", names=SCHEMES, help="How the labels write spans."),
+    ] = None,
+    to_scheme: Annotated[
+        str | None, options.choice("--to-scheme", names=SCHEMES, help="How they shall write them.")
+    ] = None,
+    lenient: Annotated[
+        bool, typer.Option("--lenient", help="Read illegal labels as conlleval does.")
+    ] = False,
+    separator: options.Separator = None,
+    comment: options.Comment = None,
+    label_column: options.LabelColumn = -1,
+    no_labels: Annotated[
+        bool, typer.Option("--no-labels", help="SOURCE has no column of labels.")
+    ] = False,
+    json: options.Json = False,
+) -> None:
+    """Convert data (any format to any), their tag scheme, or a model.
+
+    Models of CRFsuite, CRF++ (text) and Wapiti are recognised by their beginning and become
+    chordal's; chordal's become CRFsuite's with --to crfsuite.
+    """
+    if (from_scheme is None) != (to_scheme is None):
+        raise typer.BadParameter("give --from-scheme and --to-scheme together")
+    kind = kind_of(source)
+    if kind is not None:
+        facts = convert_model(source, target, kind, to)
+    else:
+        label = None if no_labels else label_column
+        reader = Reading(from_, separator, comment, label).format_for(source)
+        if to == "chordal":
+            raise ValueError(
+                f"{source}: not a model, and data cannot become one; see chordal train"
+            )
+        # Cells that one separator keeps apart may hold what another would not.
+        writer = Reading(to, separator, comment, label).format_for(target)
+        records = reader.read(source)
+        if from_scheme is not None and to_scheme is not None:
+            records = in_scheme(records, from_scheme, to_scheme, not lenient)
+        facts = {"sequences": writer.write(records, target), "to": writer.name}
+    if json and target != "-":
+        print_json(facts)
+    elif target != "-":
+        note(", ".join(f"{name}: {value}" for name, value in facts.items()))
+
+
+def convert_model(source: str, target: str, kind: str, to: str | None) -> dict[str, Any]:
+    """A model file of another kind."""
+    from chordal import save
+
+    crf = open_model(source)
+    wanted = to or "chordal"
+    if wanted not in MODELS:
+        raise ValueError(f"{source} is a model; --to must be one of {', '.join(MODELS)}")
+    if wanted == "crfsuite":
+        tool("write_crfsuite", "crfsuite_model")(crf, target)
+    else:
+        save(crf, target)
+    return {"from": kind, "to": wanted, "weights": crf.features_.n_weights}
+
+
+def in_scheme(
+    records: Iterator[Record], source: str, target: str, strict: bool
+) -> Iterator[Record]:
+    """The records with their labels written in another scheme."""
+    from chordal.formats import convert_scheme
+
+    for n, record in enumerate(records, 1):
+        if record.labels is None:
+            raise ValueError(f"sequence {n} has no labels to convert")
+        try:
+            labels = convert_scheme(record.labels, source, target, strict=strict)
+        except ValueError as error:
+            raise ValueError(f"sequence {n}: {error}; see --lenient") from None
+        yield record._replace(labels=labels)

@@ -1,0 +1,192 @@
+"""``chordal evaluate``: how good predicted labels are."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+import typer
+
+from chordal._errors import FormatError
+from chordal.cli import _options as options
+from chordal.cli._data import Reading, load_data
+from chordal.cli._models import open_model
+from chordal.cli._output import print_json, print_table
+
+METRICS = ("token_accuracy", "chunk_precision", "chunk_recall", "chunk_f1")
+Labels = list[list[str]]
+
+
+def command(
+    file: Annotated[str, typer.Argument(metavar="FILE", help="Labelled data; - is stdin.")],
+    model: Annotated[
+        str | None, typer.Option("--model", metavar="MODEL", help="Label the data with it first.")
+    ] = None,
+    gold_column: Annotated[
+        int | None,
+        typer.Option(help="The true labels; -2 by default, and -1 with --model."),
+    ] = None,
+    predicted_column: Annotated[int, typer.Option(help="The predicted labels.")] = -1,
+    scheme: Annotated[
+        str,
+        options.choice(
+            "--scheme", names=["conlleval", "iob2", "iobes", "bilou"], help="How chunks are read."
+        ),
+    ] = "conlleval",
+    table: Annotated[bool, typer.Option("--table", help="A table of the chunks' types.")] = False,
+    labels: Annotated[bool, typer.Option("--labels", help="A table of the labels.")] = False,
+    confusion: Annotated[
+        bool, typer.Option("--confusion", help="How often each label was taken for which.")
+    ] = False,
+    bootstrap: Annotated[
+        int, typer.Option(min=0, metavar="N", help="Confidence intervals from N samples.")
+    ] = 0,
+    seed: Annotated[int, typer.Option(min=0, help="Seed of the samples.")] = 0,
+    format: options.Format = None,
+    separator: options.Separator = None,
+    comment: options.Comment = None,
+    jobs: options.Jobs = 1,
+    json: options.Json = False,
+) -> None:
+    """Compare predicted with true labels; the figures, and their text, are conlleval's."""
+    if bootstrap == 1:
+        raise typer.BadParameter("--bootstrap must be at least 2, or 0 for none")
+    from chordal.metrics import chunk_scores
+
+    reading = Reading(format, separator, comment)
+    if model is None:
+        columns = (-2 if gold_column is None else gold_column, predicted_column)
+        true, found = read_columns(file, reading, *columns)
+    else:
+        true, found = predicted(
+            model, file, reading, -1 if gold_column is None else gold_column, jobs
+        )
+    scores = chunk_scores(true, found, scheme=scheme)
+    intervals = bootstrapped(true, found, scheme, bootstrap, seed) if bootstrap else {}
+    if json:
+        print_json(as_json(scores, true, found, labels, confusion, intervals))
+        return
+    if table:
+        print_types(scores)
+    if labels:
+        print_labels(true, found)
+    if not table and not labels:
+        print(scores)
+    if confusion:
+        print_confusion(true, found)
+    if intervals:
+        rows = [
+            [name.replace("_", " "), *map(_percent, value)] for name, value in intervals.items()
+        ]
+        head = ["", "%", "low 95%", "high 95%", "std. error"]
+        print_table(f"bootstrap, {bootstrap} samples of the sequences", head, rows)
+
+
+def read_columns(
+    path: str, reading: Reading, gold_column: int, predicted_column: int
+) -> tuple[Labels, Labels]:
+    """Two columns of a file.
+
+    A document mark with as many columns as the rest is a token to conlleval, and so it is here.
+    """
+    import io
+
+    from chordal.formats import open_source
+    from chordal.formats.conll import Conll
+
+    if reading.name(path) != "conll":
+        raise typer.BadParameter("two columns of labels are in files of columns only; give --model")
+    with open_source(path) as source:
+        text = io.BytesIO(source.read(2**32 - 1))
+    text.name = name = source.name  # for messages
+    rules = (reading.separator, None, reading.comment)
+    try:
+        columns = Conll(*rules, document=None).load(text)
+    except FormatError:
+        text.seek(0)
+        columns = Conll(*rules).load(text)
+    if not len(columns):
+        raise FormatError(name, "there are no tokens in it")
+    n = columns.n_columns
+    for what, k in (("true", gold_column), ("predicted", predicted_column)):
+        if not -n <= k < n:
+            raise FormatError(name, f"there is no column {k} of {what} labels; it has {n}")
+    return columns.column(gold_column), columns.column(predicted_column)
+
+
+def predicted(
+    model: str, path: str, reading: Reading, gold_column: int, jobs: int
+) -> tuple[Labels, Labels]:
+    """True labels, and those that a model gives."""
+    crf = open_model(model)
+    crf.set_params(n_jobs=jobs)
+    reading = Reading(reading.format, reading.separator, reading.comment, gold_column)
+    data = load_data(path, reading, crf._template())
+    return data.y, [list(map(str, labels)) for labels in crf.predict(data.X)]
+
+
+def bootstrapped(true: Labels, found: Labels, scheme: str, n: int, seed: int) -> dict[str, Any]:
+    """Value, limits and standard error of each metric."""
+    from chordal import metrics
+
+    out = {}
+    for name in METRICS:
+        options = {"scheme": scheme} if name.startswith("chunk") else {}
+        counts = metrics.sequence_counts(name, true, found, **options)
+        out[name] = metrics.bootstrap(counts, n=n, seed=seed)
+    return out
+
+
+def as_json(
+    scores: Any, true: Labels, found: Labels, labels: bool, confusion: bool, intervals: Any
+) -> dict[str, Any]:
+    """Everything that was asked for."""
+    from chordal import metrics
+
+    out: dict[str, Any] = scores.to_dict()
+    if labels:
+        out["labels"] = metrics.classification_report(true, found).to_dict()
+    if confusion:
+        table = metrics.confusion_matrix(true, found)
+        out["confusion"] = {"labels": table.labels, "counts": table.counts.tolist()}
+    if intervals:
+        out["bootstrap"] = {name: value._asdict() for name, value in intervals.items()}
+    return out
+
+
+def print_types(scores: Any) -> None:
+    """Chunks per type, and of all types."""
+    rows = [
+        [name, *map(_percent, (s.precision, s.recall, s.f1)), s.true, s.found, s.correct]
+        for name, s in [*scores.types.items(), ("all", scores.overall)]
+    ]
+    head = ["chunk", "precision", "recall", "F1", "true", "found", "correct"]
+    print_table(f"{scores.n_tokens:,} tokens, accuracy {100 * scores.accuracy:.2f}%", head, rows)
+
+
+def print_labels(true: Labels, found: Labels) -> None:
+    """Tokens per label."""
+    from chordal.metrics import classification_report
+
+    report = classification_report(true, found)
+    rows = [
+        [str(label), *map(_percent, row[:3]), int(row[3])]
+        for label, *row in zip(report.labels, *report.scores, strict=True)
+    ]
+    title = "tokens" if report.accuracy is None else f"tokens, accuracy {report.accuracy:.2%}"
+    print_table(title, ["label", "precision", "recall", "F1", "true"], rows)
+
+
+def print_confusion(true: Labels, found: Labels) -> None:
+    """Rows are true labels, columns predicted ones."""
+    from chordal.metrics import confusion_matrix
+
+    table = confusion_matrix(true, found)
+    rows = [
+        [str(label), *counts]
+        for label, counts in zip(table.labels, table.counts.tolist(), strict=True)
+    ]
+    print_table("true (down) taken for (across)", ["", *map(str, table.labels)], rows)
+
+
+def _percent(share: float) -> float:
+    return round(100 * float(share), 2)

@@ -1,0 +1,74 @@
+"""``chordal info``: this installation, or a model."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+import typer
+
+from chordal.cli import _options as options
+from chordal.cli._models import file_size, kind_of, open_model, report, sizes
+from chordal.cli._output import print_facts, print_json
+
+
+def command(
+    model: Annotated[
+        str | None, typer.Argument(metavar="MODEL", help="A model file to describe.")
+    ] = None,
+    json: options.Json = False,
+) -> None:
+    """Describe this installation, or a model: parameters, sizes, template, how its fit went."""
+    facts = installation() if model is None else of_model(model)
+    if json:
+        print_json(facts)
+        return
+    for name, value in facts.items():
+        if isinstance(value, dict):
+            print(f"{name}:")
+            print_facts(value, "  ")
+        elif name == "template" and value is not None:
+            print("template:")
+            print("\n".join(f"  {line}" for line in str(value).splitlines()))
+        else:
+            print_facts({name: ", ".join(value) if isinstance(value, list) else value})
+
+
+def installation() -> dict[str, Any]:
+    """Versions, instruction set, and what there is to choose from."""
+    import platform
+
+    import chordal
+    from chordal import _kernels
+
+    registries = ("solvers", "objectives", "inference", "execution", "formats")
+    return {
+        "version": chordal.__version__,
+        "python": platform.python_version(),
+        "instruction set": _kernels.instruction_set(),
+        **{name: options.names_in(f"chordal.{name}") for name in registries},
+    }
+
+
+def of_model(path: str) -> dict[str, Any]:
+    """Everything about a model but its weights."""
+    crf = open_model(path)
+    parameters = crf.get_params(deep=False)
+    template = crf._template()
+    parameters.pop("template")
+    if template is not None:
+        parameters["dialect"] = template.dialect
+    plain = {
+        name: value if isinstance(value, (int, float, str, bool)) else str(value)
+        for name, value in parameters.items()
+        if value is not None
+    }
+    return {
+        "model": path,
+        "written by": kind_of(path) or "chordal",
+        "bytes": file_size(path),
+        "labels": [str(label) for label in crf.classes_],
+        "sizes": sizes(crf),
+        "parameters": plain,
+        "fit": report(crf),
+        "template": None if template is None else template.text,
+    }

@@ -1,0 +1,77 @@
+"""``chordal inspect``: what a model has learned."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from chordal.cli import _options as options
+from chordal.cli._models import open_model, sizes
+from chordal.cli._output import print_facts, print_json, print_table
+
+if TYPE_CHECKING:
+    from chordal import ChainCRF
+
+
+def command(
+    model: Annotated[str, typer.Argument(metavar="MODEL", help="The model file.")],
+    top: Annotated[int, typer.Option("--top", "-n", min=1, help="How many weights.")] = 10,
+    label: Annotated[str | None, typer.Option(help="Weights of this label only.")] = None,
+    attribute: Annotated[
+        str | None, typer.Option(metavar="NAME", help="All weights of this attribute.")
+    ] = None,
+    json: options.Json = False,
+) -> None:
+    """Show the largest weights, the transitions and the size of a model."""
+    crf = open_model(model)
+    if attribute is not None:
+        found = weights_of(crf, attribute)
+        if json:
+            print_json({"attribute": attribute, "weights": dict(found)})
+        else:
+            print_table(attribute, ["label", "weight"], found)
+        return
+    names = [str(name) for name in crf.classes_]
+    if label is not None and label not in names:
+        raise ValueError(f"the model has no label {label!r}; it has {', '.join(names)}")
+    chosen = names if label is None else [label]
+    weights = {name: by_label(crf, name, top) for name in chosen}
+    transitions = [
+        (str(a), str(b), w) for a, b, w in crf.top_transitions(top if label is None else 10**9)
+    ]
+    if label is not None:
+        transitions = [t for t in transitions if label in t[:2]][:top]
+    if json:
+        print_json({"sizes": sizes(crf), "weights": weights, "transitions": transitions})
+        return
+    if label is None:
+        print_facts(sizes(crf))
+        print()
+    for name, found in weights.items():
+        print_table(f"{name}: for and against", ["attribute", "weight"], found)
+    print_table("transitions", ["from", "to", "weight"], transitions)
+
+
+def by_label(crf: ChainCRF, label: str, top: int) -> list[tuple[str, float]]:
+    """The attributes that say most about a label, those for it first."""
+    given = next(value for value in crf.classes_.tolist() if str(value) == label)
+    ranked = [(name, weight) for name, _, weight in crf.top_features(10**9, given)]
+    strongest = sorted(ranked, key=lambda item: -abs(item[1]))[:top]
+    return sorted(strongest, key=lambda item: -item[1])
+
+
+def weights_of(crf: ChainCRF, attribute: str) -> list[tuple[str, float]]:
+    """Labels and weights of one attribute, the largest first."""
+    import numpy as np
+
+    source: Any = crf._inputs[0]
+    column = next((k for k in range(source.n_columns) if source.name(k) == attribute), None)
+    if column is None:
+        raise ValueError(f"the model has no attribute {attribute!r}")
+    keys = crf.features_.node.keys()
+    mine = np.flatnonzero(keys.column == column)
+    weights = crf.weights_[crf.features_.slices["node"]][mine]
+    labels = [str(crf._labels.labels[k]) for k in keys.output[mine]]
+    pairs = zip(labels, weights.tolist(), strict=True)
+    return sorted(pairs, key=lambda item: -item[1])
