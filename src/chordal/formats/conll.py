@@ -89,7 +89,7 @@ class Conll(Format):
     def passages(
         self, source: Place, size: int = 1 << 18, eager: bool = False
     ) -> Iterator[tuple[Columns, int]]:
-        """Blocks as of `blocks`, and how many bytes of ``columns.text`` each one covers.
+        r"""Blocks as of `blocks`, and how many bytes of ``columns.text`` each one covers.
 
         These bytes, one block after another, are the file: blank lines, comments and document
         marks too. A block may hold no sequence. `append_column` writes them with one more column.
