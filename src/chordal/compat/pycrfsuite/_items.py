@@ -75,16 +75,24 @@ def _with_zeros(item: Any, t: int) -> Any:
     """The item with `ZERO` for 0; flattened if there may be zeros further inside."""
     if item.__class__ is not dict:
         return _summed(_pairs(item, t), True) if isinstance(item, dict) else item
-    zeros = []
-    for key, value in item.items():
-        kind = value.__class__
-        if kind is str:
-            continue
-        if kind is dict:
+    try:  # this looks at every attribute of the training data: a comprehension, for speed
+        odd = [
+            key
+            for key, value in item.items()
+            if value.__class__ is not str and (not value or value.__class__ is dict)
+        ]
+    except ValueError:  # an array has no truth value; the reader will refuse it
+        return item
+    if not odd:
+        return item
+    out = item.copy()
+    for key in odd:
+        value = item[key]
+        if value.__class__ is dict:
             return _summed(_pairs(item, t), True)
-        if isinstance(value, (float, int, np.number, np.bool_)) and value == 0:
-            zeros.append(key)
-    return {**item, **dict.fromkeys(zeros, ZERO)} if zeros else item
+        if isinstance(value, (float, int, np.number, np.bool_)):
+            out[key] = ZERO
+    return out
 
 
 def _summed(pairs: Pairs, zeros: bool) -> list[str] | dict[str, float]:

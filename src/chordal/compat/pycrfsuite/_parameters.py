@@ -17,6 +17,7 @@ class Parameter(NamedTuple):
     default: Any
     help: str
     minimum: float = 0.0
+    maximum: float = math.inf
 
 
 _FEATURES = {
@@ -68,7 +69,7 @@ ALGORITHMS: dict[str, dict[str, Parameter]] = {
     "averaged-perceptron": {**_FEATURES, "max_iterations": _EPOCHS, "epsilon": _MEAN_LOSS},
     "passive-aggressive": {
         **_FEATURES,
-        "type": Parameter(int, 1, "0: without slack; 1: PA-I; 2: PA-II."),
+        "type": Parameter(int, 1, "0: without slack; 1: PA-I; 2: PA-II.", 0, 2),
         "c": Parameter(float, 1.0, "How much the slack costs (types 1 and 2)."),
         "error_sensitive": Parameter(bool, True, "Whether the cost counts the wrong labels."),
         "averaging": Parameter(bool, True, "Whether the weights are averaged over all updates."),
@@ -109,6 +110,9 @@ class Parameters:
     def __iter__(self) -> Iterator[str]:
         return iter(self._known)
 
+    def __contains__(self, name: object) -> bool:
+        return name in self._known
+
     def __getitem__(self, name: str) -> Any:
         self.described(name)
         return self._values[name]
@@ -140,9 +144,10 @@ def cast(name: str, parameter: Parameter, value: Any) -> Any:
             raise ValueError(f"{name} must be True or False, got {value!r}")
         return number == 1.0
     whole = parameter.kind is int
-    good = math.isfinite(number) and number >= parameter.minimum
+    good = math.isfinite(number) and parameter.minimum <= number <= parameter.maximum
     if not good or (whole and number != int(number)):
         noun = "an integer" if whole else "a number"
         least = "" if parameter.minimum == -math.inf else f" of at least {parameter.minimum:g}"
-        raise ValueError(f"{name} must be {noun}{least}, got {value!r}")
+        most = "" if parameter.maximum == math.inf else f" and at most {parameter.maximum:g}"
+        raise ValueError(f"{name} must be {noun}{least}{most}, got {value!r}")
     return int(number) if whole else number

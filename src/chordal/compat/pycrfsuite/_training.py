@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable
+from typing import Any
 
 import numpy as np
 from threadpoolctl import threadpool_limits
@@ -14,15 +15,18 @@ from chordal.compat.pycrfsuite._data import Batch, TrainingData, chain_features
 from chordal.compat.pycrfsuite._parameters import Parameters
 from chordal.estimators import ChainCRF
 from chordal.estimators._assembly import assembled
+from chordal.estimators._examples import ChainExamples
 from chordal.estimators._training import compile_shards, execution_for
 from chordal.features import ChainFeatures
 from chordal.inference import INFERENCE, Inference
 from chordal.objectives import OBJECTIVES
-from chordal.oracle import SummedOracle
+from chordal.oracle import ExampleOracle, Oracle, SummedOracle
 from chordal.potentials import Floats
 from chordal.solvers import SOLVERS, Iteration, Solution, Solver
 
 Say = Callable[[str], None]
+
+SEED = 0  # of the order of instances: CRFsuite's own order is the same in every run, too
 
 
 def trained(
@@ -107,22 +111,77 @@ def minimised(
     watch: Watch,
 ) -> Solution:
     """Run the solver that stands for CRFsuite's algorithm."""
-    solver = solver_for(parameters)
-    objective = OBJECTIVES.resolve("likelihood")
-    l2 = 2.0 * parameters["c2"]  # CRFsuite's penalty is c2·‖w‖², without ½
+    solver = SOLVERS_OF[parameters.algorithm](parameters)
+    l2 = 2.0 * parameters["c2"] if "c2" in parameters else 0.0  # CRFsuite's penalty has no ½
     with threadpool_limits(1, user_api="blas"), execution_for(1) as mapper:
         shards = compile_shards(features, batch.rows(), None, batch.gold)
-        oracle = SummedOracle(features, shards, objective, inference, mapper, l2)
+        oracle: Oracle | ExampleOracle
+        if solver.online:
+            oracle = ChainExamples(features, shards, l2)
+        else:
+            likelihood = OBJECTIVES.resolve("likelihood")
+            oracle = SummedOracle(features, shards, likelihood, inference, mapper, l2)
         return solver.minimize(oracle, np.zeros(features.n_weights), watch)
 
 
-def solver_for(parameters: Parameters) -> Solver:
-    """The solver; its own tests of convergence are off, `Watch` has CRFsuite's."""
-    c1, memory = parameters["c1"], parameters["num_memories"]
-    limit = parameters["max_iterations"] or 2**31 - 1
-    if c1 > 0.0:
-        return SOLVERS.resolve("owlqn", max_iter=limit, tol=0.0, l1=c1)
-    return SOLVERS.resolve("lbfgs", max_iter=limit, tol=0.0, memory=memory)
+def _lbfgs(p: Parameters) -> Solver:
+    """The solver's own tests of convergence are off, `Watch` has CRFsuite's.
+
+    `settling` without end and the memory asked for make OWL-QN the original algorithm, step by
+    step that of CRFsuite: where `max_iterations` ends a run, scores are then the same.
+    """
+    settings = {"max_iter": p["max_iterations"] or 2**31 - 1, "memory": p["num_memories"]}
+    if p["c1"] > 0.0:
+        return SOLVERS.resolve("owlqn", tol=0.0, l1=p["c1"], settling=2**31 - 1, **settings)
+    return SOLVERS.resolve("lbfgs", tol=0.0, **settings)
+
+
+def _sgd(p: Parameters) -> Solver:
+    return SOLVERS.resolve(
+        "sgd",
+        max_iter=p["max_iterations"],
+        tol=p["delta"],
+        random_state=SEED,
+        period=p["period"],
+        first_rate=p["calibration.eta"],
+        rate_factor=p["calibration.rate"],
+        sample_size=p["calibration.samples"],
+        n_rates=p["calibration.candidates"],
+        max_trials=p["calibration.max_trials"],
+    )
+
+
+def _mistake_driven(name: str, p: Parameters, **settings: Any) -> Solver:
+    common = {"max_iter": p["max_iterations"], "tol": p["epsilon"], "random_state": SEED}
+    return SOLVERS.resolve(name, **common, **settings)
+
+
+def _perceptron(p: Parameters) -> Solver:
+    return _mistake_driven("averaged_perceptron", p)
+
+
+def _passive_aggressive(p: Parameters) -> Solver:
+    return _mistake_driven(
+        "passive_aggressive",
+        p,
+        variant=("hard", "linear", "squared")[p["type"]],
+        aggressiveness=p["c"],
+        error_sensitive=p["error_sensitive"],
+        averaged=p["averaging"],
+    )
+
+
+def _arow(p: Parameters) -> Solver:
+    return _mistake_driven("arow", p, variance=p["variance"], regularisation=p["gamma"])
+
+
+SOLVERS_OF: dict[str, Callable[[Parameters], Solver]] = {
+    "lbfgs": _lbfgs,
+    "l2sgd": _sgd,
+    "averaged-perceptron": _perceptron,
+    "passive-aggressive": _passive_aggressive,
+    "arow": _arow,
+}
 
 
 def evaluator(

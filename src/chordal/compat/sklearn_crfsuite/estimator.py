@@ -50,7 +50,7 @@ class CRF(BaseEstimator):
     max_iterations : int
         (lbfgs: no limit; l2sgd: 1000; others: 100)
     num_memories : int
-        Steps that L-BFGS remembers. (6) OWL-QN remembers more, whatever is said here.
+        Steps that L-BFGS remembers. (6)
     epsilon : float
         Convergence: of the gradient (lbfgs: 1e-5), of the mean loss (ap, pa, arow: 0).
     period, delta : int, float

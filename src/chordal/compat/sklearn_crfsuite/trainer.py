@@ -40,7 +40,6 @@ def _table(scores: dict[str, Any]) -> str:
     rows = [rule, head, "-" * len(head)]
     for label, score in sorted(scores.items()):
         shown = [0.0 if s is None else s for s in (score.precision, score.recall, score.f1)]
-        rows.append(
-            f"{label:<{width}}    {shown[0]:9.3f}    {shown[1]:6.3f}  {shown[2]:5.3f}  {score.ref:9d}"
-        )
+        numbers = "{:9.3f}    {:6.3f}  {:5.3f}".format(*shown)
+        rows.append(f"{label:<{width}}    {numbers}  {score.ref:9d}")
     return "\n".join([*rows, "-" * len(head)])
