@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from itertools import pairwise
+from math import isnan
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,7 +29,12 @@ class FitReport:
     status : Status
         Why it ended; `status.succeeded` is True when it converged.
     objective : float
-        The final value of the regularised objective.
+        The final value of the regularised objective; of an online solver, the losses met during
+        its last pass (of "sgd", its best).
+    gradient_norm : float
+        NaN for online solvers, which compute no gradient of the whole objective.
+    n_evaluations : int
+        Evaluations of the objective; of online solvers, visits to single sequences.
     history : list of float
         The objective after each iteration.
     validation : list of (iteration, score)
@@ -49,11 +55,11 @@ class FitReport:
     validation: list[tuple[int, float]] = field(repr=False, default_factory=list)
 
     def __str__(self) -> str:
+        norm = "" if isnan(self.gradient_norm) else f"‖gradient‖ {self.gradient_norm:.3g}, "
         return (
             f"{self.status.value} after {self.n_iter} iterations ({self.n_evaluations} "
             f"evaluations, {self.elapsed:.2f} s): objective {self.objective:.6f}, "
-            f"‖gradient‖ {self.gradient_norm:.3g}, {self.n_nonzero} of {self.n_weights} weights "
-            "are not zero"
+            f"{norm}{self.n_nonzero} of {self.n_weights} weights are not zero"
         )
 
 

@@ -8,6 +8,7 @@ import numpy as np
 
 from chordal._validate import is_sparse
 from chordal.features._base import Input, RowFeatures, Rows, WeightKeys
+from chordal.features._entries import RowEntries
 from chordal.features.attributes import AttributeFeatures, AttributeInput
 from chordal.features.chain import ChainFeatures, ChainShard
 from chordal.features.dense import DenseFeatures, DenseInput
@@ -39,6 +40,7 @@ __all__ = [
     "DenseFeatures",
     "DenseInput",
     "Input",
+    "RowEntries",
     "RowFeatures",
     "Rows",
     "SparseInput",

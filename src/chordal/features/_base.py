@@ -10,6 +10,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from chordal.features._entries import RowEntries
+
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
@@ -76,6 +78,10 @@ class RowFeatures(ABC):
     @abstractmethod
     def keys(self) -> WeightKeys:
         """Column and output of every weight."""
+
+    @abstractmethod
+    def entries(self, shards: Sequence[Any]) -> RowEntries:
+        """All compiled rows, shard after shard, as lists of entries for online learning."""
 
 
 class Input(ABC):

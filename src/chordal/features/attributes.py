@@ -11,10 +11,10 @@ from numpy.typing import NDArray
 
 from chordal import _kernels
 from chordal.features._base import Floats, Input, Ints, RowFeatures, Rows, WeightKeys
+from chordal.features._entries import RowEntries, by_row, joined_offsets, unit_of
 from chordal.structures import offsets_of
 
 N_SEGMENTS = 4  # of the narrow weights: the adjoint's tasks
-MAX_UNITS = 31  # of a wide row: five bits of its code
 
 
 @dataclass(frozen=True)
@@ -113,7 +113,7 @@ class AttributeFeatures(RowFeatures):
     ) -> None:
         self.n_outputs = n_outputs
         self._pair_offsets, self._pair_outputs = offsets, outputs
-        self._unit = 4 * -(-n_outputs // (4 * MAX_UNITS))
+        self._unit = unit_of(n_outputs)
         n_pairs = np.diff(offsets)
         is_wide = n_pairs >= max(3, n_outputs // 8)
         wide = np.flatnonzero(is_wide)
@@ -282,6 +282,31 @@ class AttributeFeatures(RowFeatures):
             np.repeat(attributes, sizes), self._pair_outputs[self._pairs_of(attributes)]
         )
 
+    def entries(self, shards: Sequence[AttributeRows]) -> RowEntries:
+        n_wide = int(self._wide_starts[-1]) * self._unit
+        n_narrow = self.n_weights - self._n_wide_weights
+        if n_wide + n_narrow >= 2**32:
+            raise ValueError("too many weights for online learning: raise min_freq")
+        sorted_by_row = [by_row(s.cells // np.uint32(self.n_outputs), s.n_rows) for s in shards]
+        in_order = [(s, order) for s, (_, order) in zip(shards, sorted_by_row, strict=True)]
+        outputs = _joined([s.cells[o] % np.uint32(self.n_outputs) for s, o in in_order], np.uint32)
+        weights = _joined([s.weights[o] for s, o in in_order], np.uint32)
+        unit_values = all(s.wide_values is None for s in shards)
+        return RowEntries(
+            n_outputs=self.n_outputs,
+            n_cells=n_wide + n_narrow,
+            cells=np.concatenate([self._wide_cells, n_wide + np.arange(n_narrow)]),
+            wide_offsets=joined_offsets([s.wide_offsets for s in shards]),
+            wide_codes=_joined([s.wide_codes for s in shards], np.uint32),
+            wide_values=None if unit_values else _joined([s.wide_values for s in shards], float),
+            narrow_offsets=joined_offsets([offsets for offsets, _ in sorted_by_row]),
+            narrow_outputs=outputs,
+            narrow_cells=weights + np.uint32(n_wide),
+            narrow_values=(
+                None if unit_values else _joined([s.narrow_values[o] for s, o in in_order], float)  # type: ignore[index]
+            ),
+        )
+
     def _wide_limits(self, n_jobs: int) -> Ints:
         """Codes that cut the wide rows where the work splits evenly."""
         total = self._wide_work[-1] if len(self._wide) else 0
@@ -299,3 +324,8 @@ class AttributeFeatures(RowFeatures):
         sizes = np.diff(self._pair_offsets)[wide]
         row = np.repeat(starts[:-1] * self._unit, sizes)
         return row + self._pair_outputs[self._pairs_of(wide)]
+
+
+def _joined(parts: Sequence[Any], dtype: Any) -> NDArray[Any]:
+    """Arrays one after another, also when there is none."""
+    return np.concatenate([np.zeros(0, dtype=dtype), *parts])
