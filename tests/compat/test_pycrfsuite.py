@@ -134,7 +134,7 @@ def test_unknown_names(module):
         with pytest.raises(ValueError, match="Parameter not found"):
             call()
     for arguments in (("foo",), ("lbfgs", "semi")):
-        with pytest.raises(ValueError, match="algorithm|type"):
+        with pytest.raises(ValueError, match=r"algorithm|type"):
             trainer.select(*arguments)
 
 
@@ -149,11 +149,14 @@ def test_unknown_names(module):
         ("num_memories", 0, "num_memories must be an integer of at least 1"),
         ("feature.possible_states", 2, "must be True or False, got 2"),
         ("linesearch", "Foo", "linesearch must be one of MoreThuente"),
+        ("type", 3, "type must be an integer of at least 0 and at most 2, got 3"),
+        ("c", 0, "c must be a number above 0, got 0"),
     ],
 )
 def test_bad_parameters(name, value, message):
+    trainer = ours.Trainer("pa" if name in ("type", "c") else "lbfgs")
     with pytest.raises(ValueError, match=message):
-        ours.Trainer().set(name, value)
+        trainer.set(name, value)
 
 
 @BOTH
@@ -278,7 +281,7 @@ def test_the_log_is_theirs(tmp_path):
         assert getattr(a, name) >= 0
 
 
-# --------------------------------------------------------------------- the model is the one of theirs
+# ---------------------------------------------------------------------------- the model is theirs
 
 NESTED = [
     (
@@ -331,6 +334,40 @@ def test_random_sentences(sentences, tmp_path):
     assert list(a) == list(b)
     np.testing.assert_allclose(list(a.values()), list(b.values()), rtol=0, atol=1e-4)
     assert [mine.tag(x) for x, _ in instances] == [real.tag(x) for x, _ in instances]
+
+
+@pytest.mark.parametrize("algorithm", ["l2sgd", "ap", "pa", "arow"])
+def test_online_algorithms(sentences, tmp_path, algorithm):
+    """Their results depend on the order of instances, which differs: not equal, but alike."""
+    X, y = sentences
+    y = [[f"{item[0]}"[-1] for item in x] for x in X]  # a digit that can be learned
+    instances = [*zip(X, y, strict=True), (X[0], y[0], 1)]
+    mine, real = [
+        train(m, tmp_path / m.__name__, instances, algorithm, 1, max_iterations=20)
+        for m in (ours, theirs)
+    ]
+    a, b = mine.logparser, real.logparser
+    assert a.featgen_num_features == b.featgen_num_features
+    assert [i["num"] for i in a.iterations] == [i["num"] for i in b.iterations]
+    assert set(a.last_iteration) == set(b.last_iteration)
+    assert [e for e, *_ in a.events] == [e for e, *_ in b.events]
+    assert a.iterations[-1]["loss"] < a.iterations[0]["loss"]
+    right = []
+    for module in (ours, theirs):
+        tagger = opened(module, tmp_path / module.__name__)
+        assert tagger.tag(X[0]) == opened(theirs, tmp_path / module.__name__).tag(X[0])
+        right.append(np.mean([tagger.tag(x) == labels for x, labels in zip(X, y, strict=True)]))
+    assert min(right) >= 0.9
+    again = train(ours, tmp_path / "again", instances, algorithm, 1, max_iterations=20)
+    assert again.logparser.last_iteration["loss"] == a.last_iteration["loss"]
+    assert (tmp_path / "again").read_bytes() == (tmp_path / ours.__name__).read_bytes()
+
+
+@pytest.mark.parametrize("options", [{"type": 0}, {"type": 2, "c": 0.1}, {"averaging": False}])
+def test_variants_of_passive_aggressive(tmp_path, options):
+    for module in (ours, theirs):
+        train(module, tmp_path / "model", [(WEATHER, LABELS)], "pa", **options)
+        assert opened(theirs, tmp_path / "model").tag(WEATHER) == LABELS
 
 
 # ------------------------------------------------------------------------------------------- tagger
@@ -394,7 +431,7 @@ def test_misuse_of_a_tagger(module, model):
     with pytest.raises(ValueError, match=r"differ: \|x\| = 10, \|y\| = 2"):
         tagger.probability(LABELS[:2])
     for call in (lambda: tagger.probability(["?"] * 10), lambda: tagger.marginal("?", 0)):
-        with pytest.raises(RuntimeError, match="label identifier: ?"):
+        with pytest.raises(RuntimeError, match=r"label identifier: \?"):
             call()
     for position in (10, -1):
         with pytest.raises(ValueError, match="out of range of 10"):

@@ -11,13 +11,14 @@ LINE_SEARCHES = ("MoreThuente", "Backtracking", "StrongBacktracking")
 
 
 class Parameter(NamedTuple):
-    """A parameter: its type, default, help and least value."""
+    """A parameter: its type, default, help and limits."""
 
     kind: type
     default: Any
     help: str
     minimum: float = 0.0
     maximum: float = math.inf
+    strict: bool = False  # above the minimum, not at it
 
 
 _FEATURES = {
@@ -60,8 +61,12 @@ ALGORITHMS: dict[str, dict[str, Parameter]] = {
         "max_iterations": Parameter(int, 1000, "The most passes over the data.", 1),
         "period": _PERIOD,
         "delta": Parameter(float, 1e-6, _DELTA),
-        "calibration.eta": Parameter(float, 0.1, "The learning rate that calibration tries first."),
-        "calibration.rate": Parameter(float, 2.0, "By how much calibration raises or lowers it."),
+        "calibration.eta": Parameter(
+            float, 0.1, "The learning rate that calibration tries first.", strict=True
+        ),
+        "calibration.rate": Parameter(
+            float, 2.0, "By how much calibration raises or lowers it.", 1, strict=True
+        ),
         "calibration.samples": Parameter(int, 1000, "Instances used for calibration.", 1),
         "calibration.candidates": Parameter(int, 10, "Learning rates that must do well.", 1),
         "calibration.max_trials": Parameter(int, 20, "The most learning rates tried.", 1),
@@ -70,7 +75,7 @@ ALGORITHMS: dict[str, dict[str, Parameter]] = {
     "passive-aggressive": {
         **_FEATURES,
         "type": Parameter(int, 1, "0: without slack; 1: PA-I; 2: PA-II.", 0, 2),
-        "c": Parameter(float, 1.0, "How much the slack costs (types 1 and 2)."),
+        "c": Parameter(float, 1.0, "How much the slack costs (types 1 and 2).", strict=True),
         "error_sensitive": Parameter(bool, True, "Whether the cost counts the wrong labels."),
         "averaging": Parameter(bool, True, "Whether the weights are averaged over all updates."),
         "max_iterations": _EPOCHS,
@@ -78,8 +83,12 @@ ALGORITHMS: dict[str, dict[str, Parameter]] = {
     },
     "arow": {
         **_FEATURES,
-        "variance": Parameter(float, 1.0, "The variance that every weight starts with."),
-        "gamma": Parameter(float, 1.0, "How much the loss counts against changes of weights."),
+        "variance": Parameter(
+            float, 1.0, "The variance that every weight starts with.", strict=True
+        ),
+        "gamma": Parameter(
+            float, 1.0, "How much the loss counts against changes of weights.", strict=True
+        ),
         "max_iterations": _EPOCHS,
         "epsilon": _MEAN_LOSS,
     },
@@ -145,9 +154,11 @@ def cast(name: str, parameter: Parameter, value: Any) -> Any:
         return number == 1.0
     whole = parameter.kind is int
     good = math.isfinite(number) and parameter.minimum <= number <= parameter.maximum
-    if not good or (whole and number != int(number)):
+    at_minimum = parameter.strict and number == parameter.minimum
+    if not good or at_minimum or (whole and number != int(number)):
         noun = "an integer" if whole else "a number"
-        least = "" if parameter.minimum == -math.inf else f" of at least {parameter.minimum:g}"
+        bound = "above" if parameter.strict else "of at least"
+        least = "" if parameter.minimum == -math.inf else f" {bound} {parameter.minimum:g}"
         most = "" if parameter.maximum == math.inf else f" and at most {parameter.maximum:g}"
         raise ValueError(f"{name} must be {noun}{least}{most}, got {value!r}")
     return int(number) if whole else number
