@@ -156,7 +156,7 @@ class Trainer(BaseTrainer):
     >>> trainer.append([["w=the"], ["w=cat"]], ["D", "N"])
     >>> trainer.train("")
     >>> round(trainer.logparser.last_iteration["loss"], 2)
-    0.77
+    0.53
     """
 
     logparser: TrainLogParser | None = None
