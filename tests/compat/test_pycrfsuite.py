@@ -489,3 +489,16 @@ def test_names():
     names = {name for name in vars(theirs) if name[0].isupper()}
     assert names <= set(dir(ours))
     assert theirs.CRFSUITE_VERSION == ours.CRFSUITE_VERSION
+
+
+@pytest.mark.parametrize("c2", [0.0, 0.1])
+def test_the_path_of_owlqn_is_theirs(sentences, tmp_path, c2):
+    """Early iterations are compared, before rounding has driven the two apart."""
+    instances = list(zip(*sentences, strict=True))
+    params = {"c1": 0.3, "c2": c2, "max_iterations": 15}
+    mine, real = [train(m, tmp_path / "model", instances, **params) for m in (ours, theirs)]
+    for a, b in zip(mine.logparser.iterations, real.logparser.iterations, strict=True):
+        assert a["loss"] == pytest.approx(b["loss"], rel=1e-5)
+        assert a["feature_norm"] == pytest.approx(b["feature_norm"], rel=1e-3)
+        assert a["active_features"] == b["active_features"]
+        assert a["linesearch_trials"] == b["linesearch_trials"]

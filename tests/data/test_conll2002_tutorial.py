@@ -8,10 +8,11 @@ tutorials' pages give 0.770 (an older version) and, with tuned parameters, 0.791
 import gzip
 import importlib
 from collections import Counter
+from itertools import chain
 
 import pytest
 import scipy.stats
-from sklearn.metrics import make_scorer
+from sklearn.metrics import f1_score, make_scorer
 from sklearn.model_selection import RandomizedSearchCV
 
 pytestmark = [pytest.mark.data, pytest.mark.slow]
@@ -117,8 +118,8 @@ def test_training_and_evaluation(package, data):
     assert [line.split()[0] for line in report.splitlines()[2:10]] == sorted_labels
 
     assert crf.training_log_.featgen_num_features == 96120
-    assert crf.training_log_.last_iteration["loss"] == pytest.approx(7166.5, rel=0.003)
-    assert crf.training_log_.last_iteration["active_features"] == pytest.approx(27288, rel=0.02)
+    assert crf.training_log_.last_iteration["loss"] == pytest.approx(7166.5, rel=1e-3)
+    assert crf.training_log_.last_iteration["active_features"] == pytest.approx(27288, rel=0.01)
     assert crf.size_ == pytest.approx(1_591_944, rel=0.02)
     likely = Counter(crf.transition_features_).most_common()
     assert {pair for pair, _ in likely[:3]} <= {(f"{a}-{n}", f"I-{n}") for a in "BI" for n in
@@ -176,21 +177,20 @@ def test_python_crfsuite(name, sents, tmp_path):
     trainer.train(str(tmp_path / "conll2002-esp.crfsuite"))
     last = trainer.logparser.last_iteration
     assert last["num"] == len(trainer.logparser.iterations) == 50
-    assert last["loss"] == pytest.approx(14807.577946, rel=0.003)  # as on the tutorial's page
-    assert last["active_features"] == pytest.approx(11346, rel=0.03)
+    assert last["loss"] == pytest.approx(14807.577946, rel=1e-3)  # as on the tutorial's page
+    assert last["active_features"] == pytest.approx(11346, rel=0.01)
 
     tagger = pycrfsuite.Tagger()
     tagger.open(str(tmp_path / "conll2002-esp.crfsuite"))
     assert tagger.tag(sent2list(test_sents[0])) == sent2labels(test_sents[0])
-    pairs = [
-        (found, label)
-        for sent in test_sents
-        for found, label in zip(tagger.tag(sent2list(sent)), sent2labels(sent), strict=True)
-        if label != "O"
-    ]
-    assert sum(a == b for a, b in pairs) / len(pairs) == pytest.approx(0.77, abs=0.02)
+    y_pred = [tagger.tag(sent2list(sent)) for sent in test_sents]
+    gold = [label for sent in test_sents for label in sent2labels(sent)]
+    labels = [label for label in tagger.labels() if label != "O"]
+    f1 = f1_score(gold, list(chain.from_iterable(y_pred)), average="weighted", labels=labels)
+    assert f1 == pytest.approx(0.7629, abs=0.003)
     info = tagger.info()
-    (first, weight), *_ = Counter(info.transitions).most_common(1)
-    assert first == ("B-ORG", "I-ORG")
-    assert weight == pytest.approx(8.63, abs=0.3)
-    assert info.state_features["word.lower()=efe-cantabria", "B-ORG"] == pytest.approx(8.9, abs=0.5)
+    transitions = Counter(info.transitions).most_common(3)  # as on the tutorial's page
+    assert [pair for pair, _ in transitions[:2]] == [("B-ORG", "I-ORG"), ("I-ORG", "I-ORG")]
+    assert transitions[0][1] == pytest.approx(8.631963, abs=0.05)
+    weight = info.state_features["word.lower()=efe-cantabria", "B-ORG"]
+    assert weight == pytest.approx(8.886516, abs=0.05)

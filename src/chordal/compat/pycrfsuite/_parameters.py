@@ -52,7 +52,7 @@ ALGORITHMS: dict[str, dict[str, Parameter]] = {
             f"One of {', '.join(LINE_SEARCHES)}; accepted, but chordal has a search of its own.",
         ),
         "max_linesearch": Parameter(
-            int, 20, "Accepted, but chordal's line search has a limit of its own.", 1
+            int, 20, "The most trials of a line search; without c1, it is chordal's own.", 1
         ),
     },
     "l2sgd": {

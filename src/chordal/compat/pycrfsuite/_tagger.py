@@ -54,22 +54,15 @@ class Tagger:
 
     def set(self, xseq: Any) -> None:
         """The sequence that the next calls of `tag`, `probability` and `marginal` mean."""
-        model = self._opened()
-        tokens = tokens_of(xseq)
-        try:
-            model._inputs[0].read([tokens], grow=False)
-        except TypeError:  # bytes, other iterables, or a mistake: which of them, this finds out
-            tokens = tokens_of(ItemSequence(tokens))
-        except ValueError as error:
-            raise ValueError(str(error).replace("X[0]", "xseq")) from None
-        self._tokens, self._marginals = tokens, None
+        source = self._opened()._inputs[0]
+        self._ask(lambda X: source.read(X, grow=False), xseq)
 
     def tag(self, xseq: Any = None) -> list[str]:
         """The best labels of `xseq`, or of the current sequence."""
         model = self._opened()
         if xseq is not None:
-            self.set(xseq)
-        return list(model.predict([self._tokens])[0]) if self._tokens else []
+            return list(self._ask(model.predict, xseq)[0])
+        return list(model.predict([self._tokens])[0])
 
     def probability(self, yseq: Sequence[str]) -> float:
         """The probability of these labels, given the current sequence."""
@@ -111,6 +104,19 @@ class Tagger:
             return
         with open(filename, "w", encoding="utf-8", newline="\n") as file:
             file.writelines(lines)
+
+    def _ask(self, ask: Callable[[list[Any]], Any], xseq: Any) -> Any:
+        """The model's answer about a sequence, which becomes the current one."""
+        tokens = tokens_of(xseq)
+        try:
+            answer = ask([tokens])
+        except TypeError:  # bytes, other iterables, or a mistake: which of them, this finds out
+            tokens = tokens_of(ItemSequence(tokens))
+            answer = ask([tokens])
+        except ValueError as error:
+            raise ValueError(str(error).replace("X[0]", "xseq")) from None
+        self._tokens, self._marginals = tokens, None
+        return answer
 
     def _tag_all(self, X: Iterable[Any]) -> list[list[str]]:
         """The best labels of many sequences, faster than one by one."""

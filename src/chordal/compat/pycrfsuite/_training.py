@@ -12,6 +12,7 @@ from threadpoolctl import threadpool_limits
 from chordal._status import Status
 from chordal.compat.pycrfsuite import _messages
 from chordal.compat.pycrfsuite._data import Batch, TrainingData, chain_features
+from chordal.compat.pycrfsuite._owlqn import OriginalOwlqn
 from chordal.compat.pycrfsuite._parameters import Parameters
 from chordal.estimators import ChainCRF
 from chordal.estimators._assembly import assembled
@@ -73,7 +74,7 @@ class Watch:
     def __init__(self, parameters: Parameters, say: Say) -> None:
         self._parameters, self._say = parameters, say
         self._history: list[float] = []
-        self._evaluations, self._elapsed = 0, 0.0
+        self._evaluations, self._elapsed = 1, 0.0  # the start was evaluated before any search
         self.evaluate: Callable[[Floats], Iterable[str]] | None = None
         self.reason = ""
 
@@ -125,15 +126,12 @@ def minimised(
 
 
 def _lbfgs(p: Parameters) -> Solver:
-    """The solver's own tests of convergence are off, `Watch` has CRFsuite's.
-
-    `settling` without end and the memory asked for make OWL-QN the original algorithm, step by
-    step that of CRFsuite: where `max_iterations` ends a run, scores are then the same.
-    """
-    settings = {"max_iter": p["max_iterations"] or 2**31 - 1, "memory": p["num_memories"]}
+    """The solver's own tests of convergence are off, `Watch` has CRFsuite's."""
+    limit, memory = p["max_iterations"] or 2**31 - 1, p["num_memories"]
     if p["c1"] > 0.0:
-        return SOLVERS.resolve("owlqn", tol=0.0, l1=p["c1"], settling=2**31 - 1, **settings)
-    return SOLVERS.resolve("lbfgs", tol=0.0, **settings)
+        trials = p["max_linesearch"]
+        return OriginalOwlqn(limit, l1=p["c1"], memory=memory, max_trials=trials)
+    return SOLVERS.resolve("lbfgs", max_iter=limit, tol=0.0, memory=memory)
 
 
 def _sgd(p: Parameters) -> Solver:

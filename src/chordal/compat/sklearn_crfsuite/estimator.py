@@ -57,7 +57,7 @@ class CRF(BaseEstimator):
         Stop when the loss improved by less than `delta`, relatively, over `period` iterations.
         (10; lbfgs: 1e-5, l2sgd: 1e-6)
     linesearch, max_linesearch : str, int
-        Accepted; chordal's line search is its own.
+        Without c1, chordal's line search is its own; with it, `max_linesearch` counts. (20)
     calibration_eta, calibration_rate, calibration_samples, calibration_candidates, \
 calibration_max_trials : float, float, int, int, int
         How l2sgd finds its learning rate. (0.1, 2, 1000, 10, 20)
