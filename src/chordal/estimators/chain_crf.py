@@ -246,10 +246,10 @@ class ChainCRF(Compactable, ChainInspection):
             oracle: Oracle | ExampleOracle
             towards = start if centre else None
             if solver.online:
-                oracle = ChainExamples(features, shards, self.l2, towards)
+                oracle = ChainExamples(features, shards, float(self.l2), towards)
             else:
                 oracle = SummedOracle(
-                    features, shards, objective, inference, mapper, self.l2, towards
+                    features, shards, objective, inference, mapper, float(self.l2), towards
                 )
             del shards  # an oracle of examples has its own form of them
             monitor = Monitor(
