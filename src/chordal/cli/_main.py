@@ -76,8 +76,10 @@ def _run(words: list[str], debug: bool) -> int:
     try:
         code: Any = app(words, prog_name="chordal", standalone_mode=False)
         sys.stdout.flush()
+        if code == STOPPED:  # Typer's own answer to Ctrl-C
+            raise KeyboardInterrupt
         return code if isinstance(code, int) else 0
-    except KeyboardInterrupt:
+    except (KeyboardInterrupt, typer.Abort):
         _say("stopped")
         return STOPPED
     except BrokenPipeError:  # where there is no SIGPIPE

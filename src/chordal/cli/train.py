@@ -69,13 +69,14 @@ def command(
         raise typer.BadParameter("give --template or --task, not both")
     if patience is not None and validation is None:
         raise typer.BadParameter("--patience needs --validation FILE")
+    l2 = l2_of(l2, c)
     reading = Reading(format, separator, comment, label_column)
     data, program = training_data(train, reading, template, task, dialect)
     held_out = None if validation is None else load_data(validation, reading, program)
     crf = estimator(
         program,
         l1=l1,
-        l2=l2_of(l2, c),
+        l2=l2,
         solver=solver,
         objective=objective,
         max_iter=max_iter,
