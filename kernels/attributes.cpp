@@ -13,20 +13,9 @@
 // Threads split the rows in the map. In the adjoint they split the weights, each walking all rows
 // in order, so every sum is taken in the same order whatever the number of threads.
 #include "simd.hpp"
+#include "wide_entries.hpp"
 
 namespace chordal {
-
-// Wide entries of row t: code[begin[t] .. end[t]); value may be null (all ones).
-struct WideEntries {
-    const std::uint32_t* begin;
-    const std::uint32_t* end;
-    const std::uint32_t* code;
-    const double* value;
-    std::size_t rows, outputs, unit;
-
-    std::size_t offset(std::uint32_t e) const { return (code[e] >> 5) * unit; }
-    std::size_t size(std::uint32_t e) const { return (code[e] & 31) * unit; }
-};
 
 CHORDAL_BOTH_ISAS(void wide_map(const WideEntries&, const double* weights, double* out);
                   void wide_adjoint(const WideEntries&, const double* parts, double* out);)

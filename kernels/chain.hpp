@@ -103,6 +103,58 @@ CHORDAL_INLINE void product_by_panels(const double* x, const double* table, doub
     }
 }
 
+// The same for two chains at once, which share the reading of the table. Each sum is taken in the
+// order in which `panel` takes it.
+template <std::size_t N, class S, class End>
+CHORDAL_INLINE void panel_of_two(const double* const x[2], const double* table, double* const y[2],
+                                 std::size_t rows, std::size_t stride, const End end[2],
+                                 std::size_t j) {
+    Pack even[2][N], odd[2][N];
+    CHORDAL_UNROLL
+    for (std::size_t k = 0; k < 2; ++k)
+        CHORDAL_UNROLL
+        for (std::size_t n = 0; n < N; ++n) even[k][n] = odd[k][n] = S::zero();
+    std::size_t i = 0;
+    for (; i + 1 < rows; i += 2) {
+        const double* row = table + i * stride + j;
+        CHORDAL_UNROLL
+        for (std::size_t n = 0; n < N; ++n) {
+            const Pack m0 = load(row + n * kLanes), m1 = load(row + stride + n * kLanes);
+            CHORDAL_UNROLL
+            for (std::size_t k = 0; k < 2; ++k) {
+                even[k][n] = S::accumulate(even[k][n], broadcast(x[k][i]), m0);
+                odd[k][n] = S::accumulate(odd[k][n], broadcast(x[k][i + 1]), m1);
+            }
+        }
+    }
+    if (i < rows) {
+        CHORDAL_UNROLL
+        for (std::size_t n = 0; n < N; ++n) {
+            const Pack m0 = load(table + i * stride + j + n * kLanes);
+            CHORDAL_UNROLL
+            for (std::size_t k = 0; k < 2; ++k)
+                even[k][n] = S::accumulate(even[k][n], broadcast(x[k][i]), m0);
+        }
+    }
+    CHORDAL_UNROLL
+    for (std::size_t k = 0; k < 2; ++k)
+        CHORDAL_UNROLL
+        for (std::size_t n = 0; n < N; ++n)
+            store(y[k] + j + n * kLanes, end[k].template finish<S>(
+                                             S::combine(even[k][n], odd[k][n]), j + n * kLanes));
+}
+
+template <class S, class End>
+inline void product_of_two(const double* const x[2], const double* table, double* const y[2],
+                           std::size_t rows, std::size_t columns, std::size_t stride,
+                           const End end[2]) {
+    const std::size_t width = padded(columns);
+    std::size_t j = 0;
+    for (; j + 2 * kLanes <= width; j += 2 * kLanes)
+        panel_of_two<2, S>(x, table, y, rows, stride, end, j);
+    if (j < width) panel_of_two<1, S>(x, table, y, rows, stride, end, j);
+}
+
 // The range of a row or table of scores: largest, smallest finite, and whether −inf occurs.
 struct Range {
     double highest = -kInfinity;
@@ -363,47 +415,30 @@ struct Sweep {
     double* e(std::size_t t) const { return E.data() + t * stride; }
 
     Outcome forward(const ChainBatch& batch, const Chain& chain, Patience& patience) {
+        const Outcome entered = begin(batch, chain);
+        return entered == Outcome::done ? advance(chain, 0, patience) : entered;
+    }
+
+    // Takes all scores into the semiring; refuses what would underflow.
+    Outcome begin(const ChainBatch& batch, const Chain& chain) {
         prepare(chain);
-        Sum shifts;
-        const Outcome entered = enter(batch, chain, shifts);
-        if (entered != Outcome::done) return entered;
-        Sum log_scale;
-        double pending = S::kOne;  // ⊗ of the c_t whose logarithm is to be taken
-        for (std::size_t t = 0; t <= chain.length; ++t) {
-            const double total = t == 0 ? S::kOne : S::total(a(t - 1), padded(chain.labels(t - 1)));
-            if (total == S::kZero) {
-                log_partition = -kInfinity;  // no labelling is allowed
-                return Outcome::done;
-            }
-            inverse[t] = S::inverse(total);
-            if constexpr (S::kProbabilities) {
-                pending *= total;
-                if (!(pending > 1e-300 && pending < 1e300)) {  // total >= exp(-kRange)
-                    log_scale.add(std::log(total));
-                    pending /= total;
-                }
-                if (!(pending > 1e-30 && pending < 1e30)) {
-                    log_scale.add(std::log(pending));
-                    pending = 1.0;
-                }
-            } else {
-                log_scale.add(total);
-            }
+        shifts = Sum();
+        log_scale = Sum();
+        pending = S::kOne;
+        return enter(batch, chain);
+    }
+
+    // Positions `first` and after it, to log Z.
+    Outcome advance(const Chain& chain, std::size_t first, Patience& patience) {
+        for (std::size_t t = first; t <= chain.length; ++t) {
+            if (!scale(chain, t)) return Outcome::done;
             if (t == chain.length) break;
-            const std::size_t n = chain.labels(t), width = padded(n);
-            double* row = a(t);
-            if (t == 0) {
-                std::memcpy(row, e(0), width * sizeof(double));
-            } else {
-                S::product(a(t - 1), tables.forward(t), row, chain.labels(t - 1), n, stride,
-                           TimesRow{e(t), inverse[t]});
-            }
-            for (std::size_t j = width; j < stride; ++j) row[j] = S::kZero;
-            if constexpr (S::kProbabilities) {
-                if (forbidden)
-                    for (std::size_t j = 0; j < n; ++j)
-                        if (row[j] > 0.0 && row[j] < kTiny) return Outcome::range;
-            }
+            if (t == 0)
+                std::memcpy(a(0), e(0), padded(chain.labels(0)) * sizeof(double));
+            else
+                S::product(a(t - 1), tables.forward(t), a(t), chain.labels(t - 1), chain.labels(t),
+                           stride, TimesRow{e(t), inverse[t]});
+            if (!settle(chain, t)) return Outcome::range;
             if (patience.spent(stride * stride)) return Outcome::stopped;
         }
         if constexpr (S::kProbabilities) log_scale.add(std::log(pending));
@@ -412,8 +447,8 @@ struct Sweep {
         return Outcome::done;
     }
 
-    // V_t = E_t ⊗ B_t ⊘ c_t, and B_{t-1} from it.
-    void message(const Chain& chain, std::size_t t, const double* B, double* V, double* next) {
+    // V_t = E_t ⊗ B_t ⊘ c_t.
+    void weigh(const Chain& chain, std::size_t t, const double* B, double* V) {
         const std::size_t width = padded(chain.labels(t));
         const Pack scale = broadcast(inverse[t]);
         for (std::size_t j = 0; j < width; j += kLanes)
@@ -423,12 +458,56 @@ struct Sweep {
                 for (std::size_t j = 0; j < width; ++j)
                     if (a(t)[j] == 0.0) V[j] = 0.0;
         }
+    }
+
+    // V_t, and B_{t-1} from it.
+    void message(const Chain& chain, std::size_t t, const double* B, double* V, double* next) {
+        weigh(chain, t, B, V);
         S::product(V, tables.backward(chain, t), next, chain.labels(t), chain.labels(t - 1),
                    stride, Plain());
     }
 
+    // c_t; false if no labelling is allowed.
+    bool scale(const Chain& chain, std::size_t t) {
+        const double total = t == 0 ? S::kOne : S::total(a(t - 1), padded(chain.labels(t - 1)));
+        if (total == S::kZero) {
+            log_partition = -kInfinity;
+            return false;
+        }
+        inverse[t] = S::inverse(total);
+        if constexpr (S::kProbabilities) {
+            pending *= total;
+            if (!(pending > 1e-300 && pending < 1e300)) {  // total >= exp(-kRange)
+                log_scale.add(std::log(total));
+                pending /= total;
+            }
+            if (!(pending > 1e-30 && pending < 1e30)) {
+                log_scale.add(std::log(pending));
+                pending = 1.0;
+            }
+        } else {
+            log_scale.add(total);
+        }
+        return true;
+    }
+
+    // Pads the finished row A_t; false if it came too close to underflow.
+    bool settle(const Chain& chain, std::size_t t) {
+        const std::size_t n = chain.labels(t);
+        double* row = a(t);
+        for (std::size_t j = padded(n); j < stride; ++j) row[j] = S::kZero;
+        if constexpr (S::kProbabilities) {
+            if (forbidden)
+                for (std::size_t j = 0; j < n; ++j)
+                    if (row[j] > 0.0 && row[j] < kTiny) return false;
+        }
+        return true;
+    }
+
 private:
     bool forbidden = false;
+    Sum shifts, log_scale;
+    double pending = S::kOne;  // ⊗ of the c_t whose logarithm is to be taken
 
     void prepare(const Chain& chain) {
         std::size_t widest = 1;
@@ -441,8 +520,8 @@ private:
         inverse.resize(chain.length + 1);
     }
 
-    // All scores into the semiring: the rows E_t; refuses what would underflow.
-    Outcome enter(const ChainBatch& batch, const Chain& chain, Sum& shifts) {
+    // The rows E_t.
+    Outcome enter(const ChainBatch& batch, const Chain& chain) {
         forbidden = false;
         for (std::size_t t = 0; t < chain.length; ++t) {
             const std::size_t n = chain.labels(t);

@@ -73,6 +73,8 @@ public:
     void read(bool at_end) {
         const size_t last = at_end ? text_.size() : text_.rfind('\n') + 1;  // npos + 1 is 0
         check_bytes(last);
+        cells.reserve(last / 2);  // a cell with its separator has some four bytes or more
+        lines.reserve(last / 8);
         size_t begin = 0;
         while (begin < last && !problem) {
             size_t end = text_.find('\n', begin);
@@ -264,7 +266,8 @@ static const Binding binding([](nb::module_& m) {
                 for (const std::int64_t length : reader.lengths) n_rows += length;
                 reader.lines.resize(static_cast<size_t>(n_rows));
                 reader.cells.resize(static_cast<size_t>(2 * n_rows * reader.n_columns));
-                reader.cells.shrink_to_fit();
+                if (reader.cells.capacity() > reader.cells.size() + reader.cells.size() / 2)
+                    reader.cells.shrink_to_fit();
             }
             std::optional<std::tuple<std::int64_t, std::int64_t, std::string>> problem;
             if (reader.problem)
@@ -280,6 +283,40 @@ static const Binding binding([](nb::module_& m) {
         "Begin and end of every cell, the number of columns, lengths of sequences, each row's line "
         "(from 0), notes (sequence, begin, end), bytes and lines consumed, and None or what is wrong: "
         "(line, column, message), both from 1.");
+    m.def(
+        "columns_join",
+        [](nb::bytes text, Input<std::uint32_t> cells, std::int64_t n_columns,
+           Input<std::int64_t> lengths, char separator, nb::bytes names,
+           Input<std::int64_t> name_offsets, Input<std::int32_t> codes) {
+            const std::string_view all = view_of(text), last = view_of(names);
+            std::string out;
+            {
+                nb::gil_scoped_release release;
+                const auto* cell = cells.data();
+                size_t t = 0;
+                for (size_t i = 0; i < lengths.size(); ++i) {
+                    for (std::int64_t k = 0; k < lengths.data()[i]; ++k, ++t) {
+                        for (std::int64_t c = 0; c < n_columns; ++c, cell += 2) {
+                            if (c > 0) out.push_back(separator);
+                            out.append(all, cell[0], cell[1] - cell[0]);
+                        }
+                        if (codes.size() > 0) {
+                            const std::int64_t* at = name_offsets.data() + codes.data()[t];
+                            if (n_columns > 0) out.push_back(separator);
+                            out.append(last, static_cast<size_t>(at[0]),
+                                       static_cast<size_t>(at[1] - at[0]));
+                        }
+                        out.push_back('\n');
+                    }
+                    out.push_back('\n');
+                }
+            }
+            return nb::bytes(out.data(), out.size());
+        },
+        nb::arg("text"), nb::arg("cells"), nb::arg("n_columns"), nb::arg("lengths"),
+        nb::arg("separator"), nb::arg("names"), nb::arg("name_offsets"), nb::arg("codes"),
+        "The inverse of columns_read, with one of the names, by its code, at the end of each row "
+        "unless there are no codes.");
     m.def(
         "columns_codes",
         [](nb::bytes text, Input<std::uint32_t> cells) {

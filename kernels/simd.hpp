@@ -166,36 +166,38 @@ CHORDAL_INLINE Pack exp_nonpositive(Pack x) {
 }
 
 // Scratch memory of a kernel call: aligned to a cache line, not initialised, freed on leaving.
-class Scratch {
+template <class T>
+class ScratchOf {
 public:
-    Scratch() = default;
-    explicit Scratch(std::size_t count) { resize(count); }
-    Scratch(const Scratch&) = delete;
-    Scratch& operator=(const Scratch&) = delete;
-    ~Scratch() { std::free(block_); }
+    ScratchOf() = default;
+    explicit ScratchOf(std::size_t count) { resize(count); }
+    ScratchOf(const ScratchOf&) = delete;
+    ScratchOf& operator=(const ScratchOf&) = delete;
+    ~ScratchOf() { std::free(block_); }
 
     // Grows only; what was there before is lost.
     void resize(std::size_t count) {
         if (count <= count_) return;
         std::free(block_);
-        block_ = std::malloc(count * sizeof(double) + kLine);
+        block_ = std::malloc(count * sizeof(T) + kLine);
         if (!block_) {
             count_ = 0;
             throw std::bad_alloc();
         }
         count_ = count;
         const auto address = reinterpret_cast<std::uintptr_t>(block_);
-        data_ = reinterpret_cast<double*>((address + kLine - 1) / kLine * kLine);
+        data_ = reinterpret_cast<T*>((address + kLine - 1) / kLine * kLine);
     }
-    double* data() const { return data_; }
-    double& operator[](std::size_t i) const { return data_[i]; }
+    T* data() const { return data_; }
+    T& operator[](std::size_t i) const { return data_[i]; }
 
 private:
     static constexpr std::size_t kLine = 64;
     void* block_ = nullptr;
-    double* data_ = nullptr;
+    T* data_ = nullptr;
     std::size_t count_ = 0;
 };
+using Scratch = ScratchOf<double>;
 
 // Rows are padded to a multiple of four whatever the lanes.
 constexpr std::size_t padded(std::size_t n) { return (n + 3) / 4 * 4; }

@@ -72,8 +72,9 @@ public:
     Vocabulary(const Vocabulary&) = delete;
     Vocabulary& operator=(const Vocabulary&) = delete;
 
-    // Arrays that somebody else keeps, checked here: every id below the number of names, and at
-    // least one free slot, without which a search would not end.
+    // Arrays that somebody else keeps, checked here: every id has one slot, and at least one slot
+    // is free, without which a search would not end. That names are where their hashes say is
+    // tried on some of them, since hashing all would take most of the time of opening a file.
     Vocabulary(Input<std::uint8_t> bytes, Input<std::int64_t> offsets, Input<std::uint32_t> slots)
         : owners_{nb::cast(bytes), nb::cast(offsets), nb::cast(slots)} {
         check_offsets(bytes, offsets);
@@ -85,13 +86,22 @@ public:
         offsets_ = offsets.data();
         size_ = offsets.size() - 1;
         std::size_t used = 0;
+        std::vector<bool> met(size_, false);
         for (std::size_t k = 0; k < n_slots_; ++k) {
-            if (slots_[k].id == kAbsent) continue;
-            if (slots_[k].id >= size_) throw nb::value_error("a slot of names is out of range");
+            const std::uint32_t id = slots_[k].id;
+            if (id == kAbsent) continue;
+            if (id >= size_) throw nb::value_error("a slot of names is out of range");
+            if (met[id]) throw nb::value_error("a name has two slots");
+            met[id] = true;
             ++used;
         }
-        if (used != size_ || used == n_slots_)
-            throw nb::value_error("the slots of names do not fit the names");
+        bool good = used == size_ && used < n_slots_;
+        const std::size_t step = size_ / 256 + 1;
+        for (std::size_t id = 0; good && id < size_; id += step) {
+            const std::uint64_t hash = hash_bytes(text(id), length(id));
+            good = slots_[slot_of(text(id), length(id), hash)].id == id;
+        }
+        if (!good) throw nb::value_error("the slots of names do not fit the names");
     }
 
     static void check_offsets(const Input<std::uint8_t>& bytes,
@@ -188,7 +198,10 @@ private:
         own_slots_.assign(slots_, slots_ + n_slots_);
         own_bytes_.assign(bytes_, bytes_ + offsets_[size_]);
         own_offsets_.assign(offsets_, offsets_ + size_ + 1);
-        owners_.clear();
+        {
+            const nb::gil_scoped_acquire gil;  // templates are read without it
+            owners_.clear();
+        }
         look_at_own();
     }
     void look_at_own() {

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import secrets
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from typing import BinaryIO
+
+_FULL = {errno.ENOSPC, errno.EFBIG, getattr(errno, "EDQUOT", errno.ENOSPC)}
 
 
 @contextmanager
@@ -32,13 +35,14 @@ def atomic_write(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
     ['model']
     >>> folder.cleanup()
     """
-    final = os.path.realpath(path)
-    if os.path.isdir(final):
+    if os.path.isdir(path):
         raise IsADirectoryError(f"cannot write to {os.fspath(path)}: it is a folder")
-    if os.path.exists(final) and not os.path.isfile(final):
-        with open(final, "wb") as file:
+    opened = os.path.abspath(path).startswith(("/dev/std", "/dev/fd/", "/proc/"))
+    if opened or (os.path.exists(path) and not os.path.isfile(path)):
+        with open(path, "wb") as file:
             yield file
         return
+    final = os.path.realpath(path)
     temporary = os.path.join(os.path.dirname(final), f".chordal-{secrets.token_hex(8)}.tmp")
     try:
         # Not tempfile: its files can be read by their owner alone, whatever the umask.
@@ -52,9 +56,9 @@ def atomic_write(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
     except BaseException as error:
         with suppress(OSError):
             os.unlink(temporary)
-        if isinstance(error, OSError) and error.filename in (None, temporary):
-            error.filename = os.fspath(path)  # the name that the user knows
-            error.filename2 = None
+        if isinstance(error, OSError) and (error.filename == temporary or error.errno in _FULL):
+            # The name that the user knows; a full disk's error comes without any.
+            raise OSError(error.errno, error.strerror, os.fspath(path)) from error
         raise
     _flush_folder(os.path.dirname(final))
 

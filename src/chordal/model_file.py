@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import mmap
 import os
+import re
 import zlib
 from collections.abc import Mapping
 from typing import Any
@@ -62,7 +63,7 @@ def save(model: ChainCRF, path: Path) -> None:
     """
     facts, arrays = to_state(model)
     arrays["weights"] = _narrowest(arrays["weights"])
-    text = json.dumps({"class": type(model).__name__, **facts}, allow_nan=True)
+    text = json.dumps({"class": type(model).__name__, **facts}, default=np.generic.item)
     # Long elements first, so that every array is aligned.
     ordered = sorted(arrays.items(), key=lambda item: (-item[1].dtype.itemsize, item[0]))
     table: dict[str, Any] = {}
@@ -108,20 +109,18 @@ def load(path: Path) -> ChainCRF:
     header, begin = _header(path, memory)
     metadata = header.pop("__metadata__", None)
     _check_version(path, metadata)
-    arrays = {name: _array(path, name, entry, memory, begin) for name, entry in header.items()}
-    used = sum(array.nbytes for array in arrays.values())
-    if used != size - begin:
-        raise ModelFileError(
-            path, f"its arrays take {used} bytes, but {size - begin} follow the header"
-        )
+    arrays = _arrays(path, header, memory, begin)
     text = metadata["model"]
-    in_order = sorted(arrays, key=lambda name: header[name]["data_offsets"][0])
-    if _checksum(text, header, [arrays[name] for name in in_order]) != metadata.get("checksum"):
+    if _checksum(text, header, list(arrays.values())) != metadata.get("checksum"):
         raise ModelFileError(path, "the checksum is wrong: the file was damaged or changed")
     try:
         facts = json.loads(text)
+        if facts["class"] != ChainCRF.__name__:
+            raise ValueError(f"its class must be {ChainCRF.__name__}, got {facts['class']!r}")
         return from_state(facts, arrays)
-    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+    except (
+        ValueError, LookupError, TypeError, AttributeError, ArithmeticError, RecursionError
+    ) as error:  # fmt: skip
         what = f"no {error}" if isinstance(error, KeyError) else str(error)
         raise ModelFileError(path, f"not a valid model: {what}") from error
 
@@ -147,8 +146,8 @@ def _check_version(path: Path, metadata: Any) -> None:
     if not isinstance(metadata, dict) or metadata.get("format") != "chordal":
         raise ModelFileError(path, "a safetensors file, but not a chordal model")
     version = metadata.get("version")
-    if not (isinstance(version, str) and version.isascii() and version.isdigit()):
-        raise ModelFileError(path, f"its version {version!r} is not a number")
+    if not (isinstance(version, str) and re.fullmatch("[1-9][0-9]{0,8}", version)):
+        raise ModelFileError(path, f"its version must be a number from 1 on, got {version!r}")
     if int(version) > FORMAT:
         raise ModelFileError(
             path,
@@ -159,23 +158,40 @@ def _check_version(path: Path, metadata: Any) -> None:
         raise ModelFileError(path, "its header has no model")
 
 
-def _array(path: Path, name: str, entry: Any, memory: mmap.mmap, begin: int) -> NDArray[Any]:
+def _arrays(
+    path: Path, table: Mapping[str, Any], memory: mmap.mmap, begin: int
+) -> dict[str, NDArray[Any]]:
+    """The arrays in the order of the file, which they fill without gaps and overlaps."""
+    places = {name: _place(path, name, entry) for name, entry in table.items()}
+    arrays: dict[str, NDArray[Any]] = {}
+    at = 0
+    for name in sorted(places, key=lambda name: places[name][:2]):
+        first, count, dtype = places[name]
+        last = first + count * dtype.itemsize
+        if begin + last > len(memory):
+            raise ModelFileError(path, f"the file is truncated: array {name!r} is not all there")
+        if first != at or (begin + first) % dtype.itemsize:
+            raise ModelFileError(path, f"array {name!r} does not fit its place in the file")
+        arrays[name] = np.frombuffer(memory, dtype=dtype, count=count, offset=begin + first)
+        at = last
+    if begin + at != len(memory):
+        raise ModelFileError(
+            path, f"its arrays take {at} bytes, but {len(memory) - begin} follow the header"
+        )
+    return arrays
+
+
+def _place(path: Path, name: str, entry: Any) -> tuple[int, int, np.dtype[Any]]:
+    """First byte, length and type that the header gives an array; all have one dimension."""
     try:
         dtype = _DTYPES[entry["dtype"]]
-        shape = [int(n) for n in entry["shape"]]
-        first, last = (int(at) for at in entry["data_offsets"])
+        (count,), (first, last) = entry["shape"], entry["data_offsets"]
     except (KeyError, TypeError, ValueError) as error:
         raise ModelFileError(path, f"the header's entry of array {name!r} is wrong") from error
-    count = 1
-    for n in shape:
-        count *= n
-    if min(shape, default=0) < 0 or not 0 <= first <= last:
+    numbers = all(type(n) is int and n >= 0 for n in (count, first, last))
+    if not numbers or len(entry) != 3 or last - first != count * dtype.itemsize:
         raise ModelFileError(path, f"the header's entry of array {name!r} is wrong")
-    if begin + last > len(memory):
-        raise ModelFileError(path, f"the file is truncated: array {name!r} is not all there")
-    if count * dtype.itemsize != last - first or (begin + first) % dtype.itemsize:
-        raise ModelFileError(path, f"array {name!r} does not fit its place in the file")
-    return np.frombuffer(memory, dtype=dtype, count=count, offset=begin + first).reshape(shape)
+    return first, count, dtype
 
 
 def _narrowest(weights: NDArray[np.float64]) -> NDArray[Any]:
@@ -189,16 +205,17 @@ def _narrowest(weights: NDArray[np.float64]) -> NDArray[Any]:
 
 
 def _checksum(text: str, table: Mapping[str, Any], blocks: list[NDArray[Any]]) -> str:
-    """Changes with any bit: CRC-32 of what is text, and sums of the arrays' 64-bit words.
+    """Changes with any bit: CRC-32 of what is text, and of sums of the arrays.
 
-    A CRC of the arrays would take longer than all the rest of opening a file.
+    A CRC of the arrays themselves would take longer than all the rest of opening a file. Their
+    64-bit words stand in rows of 1024; sums of rows and of columns say where a word changed.
     """
     crc = zlib.crc32(json.dumps([text, dict(table)], sort_keys=True).encode())
-    total = 0
-    for k, block in enumerate(blocks, start=1):
-        raw = block.reshape(-1).view(np.uint8)
-        whole = len(raw) // 8 * 8
-        words = np.frombuffer(raw[:whole], dtype="<u8")
-        rest = int.from_bytes(raw[whole:].tobytes(), "little")
-        total += k * (int(np.add.reduce(words, dtype=np.uint64)) + rest + len(raw))
-    return f"{crc:08x}{total % 2**64:016x}"
+    sums = 0
+    for block in blocks:
+        raw = block.view(np.uint8)
+        whole = len(raw) // 8192 * 8192
+        words = raw[:whole].view("<u8").reshape(-1, 1024)
+        for part in (words.sum(axis=0), words.sum(axis=1), raw[whole:]):
+            sums = zlib.crc32(part.tobytes(), sums)
+    return f"{crc:08x}{sums:08x}"

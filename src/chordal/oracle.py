@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any, Protocol, TypeVar
+from dataclasses import dataclass
+from typing import Any, Protocol, TypeVar, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,6 +20,7 @@ S = TypeVar("S")
 T = TypeVar("T")
 
 
+@runtime_checkable
 class Oracle(Protocol):
     """A function of the weights that a solver minimises."""
 
@@ -26,6 +28,63 @@ class Oracle(Protocol):
 
     def value_grad(self, weights: Floats) -> tuple[float, Floats]:
         """The objective and its gradient."""
+        ...
+
+
+@dataclass(frozen=True)
+class UpdateRule:
+    """How one example changes the weights w, given its gold labelling.
+
+    Attributes
+    ----------
+    name : str
+        "perceptron", "passive_aggressive" and "arow" compare the best labelling with the gold one
+        and leave the weights alone where both are equal; "gradient" steps down the likelihood.
+    parameters : tuple of float
+        Of "passive_aggressive": variant (0, 1, 2), aggressiveness, and 1 for a margin that
+        grows with the number of errors. Of "arow": regularisation and the initial variance. Of
+        "gradient": λ and η₀; step t has the size η₀ / (1 + λ η₀ t).
+    averaged : bool
+        What is learned is the mean of the weights after every example, not the last ones.
+    """
+
+    name: str
+    parameters: tuple[float, ...] = ()
+    averaged: bool = False
+
+
+class Learner(Protocol):
+    """Weights that examples change, one after another."""
+
+    def visit(self, order: NDArray[np.int64]) -> float:
+        """Learn from these examples in turn; the sum of the losses met on the way.
+
+        Raises
+        ------
+        OverflowError
+            When weights or scores are no longer finite.
+        """
+        ...
+
+    def weights(self) -> Floats:
+        """What has been learned so far, also when a visit was interrupted; a copy."""
+        ...
+
+
+@runtime_checkable
+class ExampleOracle(Protocol):
+    """Examples that an online solver learns from one by one; a step costs what one costs."""
+
+    n_examples: int
+    n_weights: int
+    l2: float
+
+    def learner(self, rule: UpdateRule, start: Floats) -> Learner:
+        """A learner by this rule, from these weights on."""
+        ...
+
+    def penalty(self, weights: Floats) -> float:
+        """The regularisation term of all examples."""
         ...
 
 
@@ -76,7 +135,9 @@ class SummedOracle:
         self.l2, self.centre = l2, centre
         self.n_weights = features.n_weights
         # Memory for the potentials of a wave, kept: fresh pages cost as much as the sums in them.
-        wave = max(1, min(len(shards), max(13, 4 * mapper.n_jobs)))
+        # Waves are of equal length, so that threads are.
+        n_waves = max(1, -(-len(shards) // max(14, 4 * mapper.n_jobs)))
+        wave = max(1, -(-len(shards) // n_waves))
         states = max((shard.frame.structure.n_states for shard in shards), default=0)
         self._memory = [np.empty(states) for _ in range(wave)]
         self._gold: tuple[Ints, Floats] | None = None

@@ -114,6 +114,21 @@ def test_bad_options(options, error, message):
         precision_recall_fscore(TRUE, PRED, **options)
 
 
+@pytest.mark.parametrize("average", ["micro", "macro", "weighted"])
+@pytest.mark.parametrize("zero", [0.0, 1.0])
+def test_labels_that_never_occur(average, zero):
+    options = {"labels": ["X", "Y"], "average": average, "zero_division": zero}
+    theirs = sklearn.metrics.precision_recall_fscore_support(flat(TRUE), flat(PRED), **options)
+    assert precision_recall_fscore(TRUE, PRED, **options)[:3] == theirs[:3] == (zero,) * 3
+
+
+def test_a_confusion_matrix_that_would_fill_the_memory():
+    y = [list(range(20_000))]
+    with pytest.raises(ValueError, match="of 20000 labels is too large; choose at most 10000"):
+        confusion_matrix(y, y)
+    assert confusion_matrix(y, y, labels=[5, 7]).counts.tolist() == [[1, 0], [0, 1]]
+
+
 def test_a_single_score_needs_an_average():
     with pytest.raises(ValueError, match="average must be one of"):
         f1_score(TRUE, PRED, average=None)

@@ -10,7 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from chordal._errors import UnsupportedError
+from chordal._registry import Registry
 from chordal._status import Status
+from chordal._validate import check_choice
 from chordal.estimators._labels import SequenceLabels
 from chordal.estimators._training import FitReport
 from chordal.estimators.chain_crf import ChainCRF
@@ -27,6 +29,8 @@ from chordal.features import (
     TemplateInput,
 )
 from chordal.inference import INFERENCE
+from chordal.objectives import OBJECTIVES
+from chordal.solvers import SOLVERS
 
 Facts = dict[str, Any]
 Arrays = dict[str, NDArray[Any]]
@@ -37,23 +41,31 @@ _INPUTS: dict[str, tuple[type[Input], type[RowFeatures]]] = {
     "sparse": (SparseInput, AttributeFeatures),
     "dense": (DenseInput, DenseFeatures),
 }
+_REGISTRIES: dict[str, Registry[Any]] = {
+    "objective": OBJECTIVES,
+    "solver": SOLVERS,
+    "inference": INFERENCE,
+}
 
 
 def to_state(model: ChainCRF) -> tuple[Facts, Arrays]:
     """What `from_state` needs to make the same fitted model."""
     model._check_fitted()
+    model._check_parameters()  # they may have been set after fit, and `from_state` checks them
     if model.transition_features is not None:
         raise UnsupportedError(
             "a model with the function transition_features cannot be saved, since a file holds no "
             "code; lines B of a template observe transitions as well"
         )
     features = model.features_
+    parameters = {k: _plain(k, v) for k, v in model.get_params(deep=False).items()}
+    _check_names(parameters)
     facts: Facts = {
-        "parameters": {k: _plain(k, v) for k, v in model.get_params(deep=False).items()},
+        "parameters": parameters,
         "labels": model._labels.to_facts(),
-        "inference": model.inference_.name,
-        "bias": features.bias,
-        "ends": features.ends,
+        "inference": _name_of("inference", model.inference_),
+        "bias": bool(features.bias),
+        "ends": bool(features.ends),
         "objective": float(model.objective_),
         "n_iter": int(model.n_iter_),
         "report": None,
@@ -61,7 +73,8 @@ def to_state(model: ChainCRF) -> tuple[Facts, Arrays]:
     if hasattr(model, "fit_report_"):
         report = asdict(model.fit_report_)
         facts["report"] = {**report, "status": model.fit_report_.status.name}
-    arrays: Arrays = {"weights": model.weights_, "transitions": features.transitions}
+    transitions = features.transitions.astype(np.int64, copy=False)
+    arrays: Arrays = {"weights": model.weights_, "transitions": transitions}
     for part, source, rows in zip(
         ("node", "edge"), model._inputs, (features.node, features.edge), strict=True
     ):
@@ -82,8 +95,10 @@ def from_state(facts: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> 
         parameters["template"] = Template(**parameters["template"])
     model = ChainCRF(**parameters)
     model._check_parameters()
+    _check_names(parameters)
     labels = SequenceLabels.from_facts(facts["labels"])
     n = len(labels)
+    _check_parts(model, facts["node"], facts["edge"])
     node_input, node = _restored("node", facts, arrays, n)
     edge_input, edge = None, None
     if facts["edge"] is not None:
@@ -96,6 +111,8 @@ def from_state(facts: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> 
     ):
         raise ValueError(f"transitions must rise from 0 to {n * n - 1} at most")
     features = ChainFeatures(n, node, edge, transitions, bool(facts["bias"]), bool(facts["ends"]))
+    if arrays["weights"].dtype.kind != "f":
+        raise ValueError(f"the weights must be floats, got {arrays['weights'].dtype}")
     weights = arrays["weights"].astype(np.float64, copy=False)
     if weights.shape != (features.n_weights,):
         raise ValueError(f"there must be {features.n_weights} weights, got {weights.size}")
@@ -105,10 +122,40 @@ def from_state(facts: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> 
     model.features_, model.weights_ = features, weights
     model.inference_ = INFERENCE.resolve(facts["inference"])
     model.objective_, model.n_iter_ = float(facts["objective"]), int(facts["n_iter"])
-    report = facts["report"]
-    if report is not None:
-        model.fit_report_ = FitReport(**{**report, "status": Status[report["status"]]})
+    if facts["report"] is not None:
+        model.fit_report_ = _report(facts["report"])
     return model
+
+
+def _check_parts(model: ChainCRF, node: Mapping[str, Any], edge: Mapping[str, Any] | None) -> None:
+    """Refuse inputs that would read other rows than the model's."""
+    by_template = model.template is not None
+    if by_template != (node["kind"] == "template"):
+        raise ValueError("the parameter template and the kind of node must agree")
+    if by_template and node["part"] != "states":
+        raise ValueError(f"the part of node must be 'states', got {node['part']!r}")
+    if edge is not None and (edge["kind"], edge.get("part")) != ("template", "pairs"):
+        raise ValueError("observations of transitions must be those of a template's lines B")
+    if edge is not None and not by_template:
+        raise ValueError("observations of transitions need a template")
+
+
+def _report(facts: Mapping[str, Any]) -> FitReport:
+    """JSON knows lists but no tuples, and a file may hold anything."""
+    return FitReport(
+        status=Status[facts["status"]],
+        solver=str(facts["solver"]),
+        inference=str(facts["inference"]),
+        objective=float(facts["objective"]),
+        gradient_norm=float(facts["gradient_norm"]),
+        n_iter=int(facts["n_iter"]),
+        n_evaluations=int(facts["n_evaluations"]),
+        n_weights=int(facts["n_weights"]),
+        n_nonzero=int(facts["n_nonzero"]),
+        elapsed=float(facts["elapsed"]),
+        history=[float(value) for value in facts["history"]],
+        validation=[(int(k), float(score)) for k, score in facts["validation"]],
+    )
 
 
 def _restored(
@@ -128,8 +175,26 @@ def _plain(name: str, value: Any) -> Any:
         value = value.item()
     if value is None or isinstance(value, (bool, int, float, str)):
         return value
-    if hasattr(value, "name"):  # a solver, objective or inference method
-        return str(value.name)
+    if name in _REGISTRIES:
+        return _name_of(name, value)
     if name == "random_state":
         return None
     raise UnsupportedError(f"parameter {name}={value!r} cannot be written to a model file")
+
+
+def _check_names(parameters: Mapping[str, Any]) -> None:
+    for name, registry in _REGISTRIES.items():
+        more = ["auto"] if name == "inference" else []
+        check_choice(name, parameters[name], [*more, *registry.names()])
+
+
+def _name_of(what: str, value: Any) -> str:
+    """The name of a solver, objective or inference method that comes with the library."""
+    registry = _REGISTRIES[what]
+    name = getattr(value, "name", None)
+    if name not in registry.names() or registry.get(name) is not type(value):
+        raise UnsupportedError(
+            f"a model whose {what} is your own ({type(value).__name__}) cannot be saved, since a "
+            f"file holds no code; there are: {', '.join(registry.names())}"
+        )
+    return str(name)

@@ -10,7 +10,12 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from chordal._validate import check_choice, check_number
+from chordal._validate import (
+    check_choice,
+    check_number,
+    check_same_lengths,
+    check_sequences,
+)
 from chordal.estimators._chain_prediction import ChainPrediction
 from chordal.features import AttributeFeatures, ChainFeatures, Input, RowFeatures, VocabularyInput
 from chordal.structures import offsets_of
@@ -59,12 +64,13 @@ class Compactable(ChainPrediction):
         Parameters
         ----------
         threshold : float
-            Weights of this magnitude or less are dropped, and attributes without weights
-            forgotten. Zero changes no prediction.
+            Weights of attributes and transitions of this magnitude or less are dropped, and
+            attributes without weights forgotten. Zero changes no prediction. Arrays and sparse
+            matrices keep a weight for every column.
         dtype : {"float64", "float32", "float16"}
             Round weights to this, which a saved model is then stored in.
         X, y : optional
-            Data on which to measure the effect.
+            Sequences, and perhaps their labels, on which to measure the effect.
 
         Examples
         --------
@@ -77,6 +83,8 @@ class Compactable(ChainPrediction):
         self._check_fitted()
         check_number("threshold", threshold)
         check_choice("dtype", dtype, ["float64", "float32", "float16"])
+        if X is None and y is not None:
+            raise ValueError("y needs X: give the sequences whose labels y holds")
         keep = np.abs(self.weights_) > threshold
         small = copy.copy(self)
         small._expanded = None
@@ -97,22 +105,22 @@ class Compactable(ChainPrediction):
             old.bias,
             old.ends,
         )
-        chosen = [
-            *(slices[n].start + part[2] for n, part in zip(("node", "edge"), parts, strict=True)),
-            *(np.flatnonzero(keep[slices[n]]) + slices[n].start for n in list(slices)[2:]),
-        ]
-        exact = self.weights_[np.concatenate(chosen)]
+        groups = [part[2] for part in parts]
+        groups += [np.flatnonzero(keep[slices[name]]) for name in list(slices)[2:]]
+        starts = (s.start for s in slices.values())
+        chosen = np.concatenate([a + group for a, group in zip(starts, groups, strict=True)])
+        exact = self.weights_[chosen]
         with np.errstate(over="ignore"):
             rounded = exact.astype(dtype).astype(np.float64)
         if not np.isfinite(rounded).all():
             raise ValueError(f"some weights are too large for {dtype}; take a longer dtype")
         small._inputs = (parts[0][0], parts[1][0])
         small.features_, small.weights_ = new, rounded
-        dropped = np.abs(self.weights_[~keep])
+        dropped = np.abs(np.delete(self.weights_, chosen))
         small.compact_report_ = CompactReport(
             old.n_weights,
             new.n_weights,
-            float(dropped.max(initial=0.0)) if len(exact) < len(self.weights_) else 0.0,
+            float(dropped.max(initial=0.0)),
             float(np.abs(exact - rounded).max(initial=0.0)),
             *_effect(self, small, X, y),
         )
@@ -152,13 +160,15 @@ def _effect(
 ) -> tuple[float | None, float | None, float | None]:
     if X is None:
         return None, None, None
-    old, new = _flat(before.predict(X)), _flat(after.predict(X))
+    X = before._sequences(X)  # once: it may be a generator
+    predicted = before.predict(X)
+    old, new = _flat(predicted), _flat(after.predict(X))
     changed = _share([a != b for a, b in zip(old, new, strict=True)])
     if y is None:
         return changed, None, None
+    y = check_sequences(y, "y")
+    check_same_lengths(np.array([len(labels) for labels in predicted]), y)
     gold = _flat(y)
-    if len(gold) != len(old):
-        raise ValueError(f"y must have one label per position ({len(old)}), got {len(gold)}")
     right = [_share([a == b for a, b in zip(found, gold, strict=True)]) for found in (old, new)]
     return changed, right[0], right[1]
 

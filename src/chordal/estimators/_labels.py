@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from itertools import chain, pairwise
@@ -29,6 +30,26 @@ def _hashable(label: Any) -> bool:
     except TypeError:
         return False
     return True
+
+
+def _holds(dtype: np.dtype[Any], labels: list[Any]) -> bool:
+    """Whether every label stays itself in this dtype."""
+    if dtype.kind == "O":
+        return True
+    try:
+        return all(np.array([label], dtype=object).astype(dtype)[0] == label for label in labels)
+    except (ValueError, TypeError, OverflowError):
+        return False
+
+
+def _dtype_of(name: Any, labels: list[Any]) -> np.dtype[Any]:
+    """The dtype of this name, which must hold the labels."""
+    if not isinstance(name, str) or not re.fullmatch(r"[<>|][biufUO][0-9]{0,5}", name):
+        raise ValueError(f"the dtype of labels must be one of str, numbers or object, got {name!r}")
+    dtype = np.dtype(name)
+    if not _holds(dtype, labels):
+        raise ValueError(f"labels of dtype {name!r} cannot be {labels[:3]!r}")
+    return dtype
 
 
 class SequenceLabels:
@@ -74,16 +95,19 @@ class SequenceLabels:
         self._as_list = isinstance(first, (list, tuple))
         given = [labels.dtype for labels in y if isinstance(labels, np.ndarray)]
         self._dtype = _common([*given, *([] if self._dtype is None else [self._dtype])])
+        if self._dtype is not None and not _holds(self._dtype, self.labels):
+            self._dtype = np.dtype(object)  # some labels came in lists
 
     def to_facts(self) -> dict[str, Any]:
         """What a model file keeps."""
-        odd = [v for v in self.labels if not isinstance(v, (str, int, float))]
+        labels = [v.item() if isinstance(v, np.generic) else v for v in self.labels]
+        odd = [v for v in labels if not isinstance(v, (str, int, float))]
         if odd:
             raise UnsupportedError(
                 f"labels must be str, int, float or bool to be saved, got {odd[0]!r}"
             )
         dtype = None if self._dtype is None else self._dtype.str
-        return {"labels": self.labels, "as_list": self._as_list, "dtype": dtype}
+        return {"labels": labels, "as_list": self._as_list, "dtype": dtype}
 
     @classmethod
     def from_facts(cls, facts: Mapping[str, Any]) -> SequenceLabels:
@@ -92,12 +116,15 @@ class SequenceLabels:
         labels = facts["labels"]
         if not isinstance(labels, list) or not labels:
             raise ValueError("labels must be a list that is not empty")
+        odd = [v for v in labels if not isinstance(v, (str, int, float)) or v != v]
+        if odd:
+            raise ValueError(f"labels must be str, int, float or bool, got {odd[0]!r}")
         made.labels = labels
         made._number = {label: k for k, label in enumerate(labels)}
         if len(made._number) != len(labels):
             raise ValueError("a label occurs twice")
         made._as_list = bool(facts["as_list"])
-        made._dtype = None if facts["dtype"] is None else np.dtype(str(facts["dtype"]))
+        made._dtype = None if facts["dtype"] is None else _dtype_of(facts["dtype"], labels)
         return made
 
     def __len__(self) -> int:

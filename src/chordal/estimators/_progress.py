@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from math import isnan
 from types import TracebackType
 from typing import Any
 
@@ -25,7 +26,7 @@ class FitProgress:
         self._console = Console(stderr=True)
         if verbose == 1 and self._console.is_terminal:
             self._bar = _live_line(self._console)
-            self._task = self._bar.add_task("fit", total=max_iter, value=0.0, norm=0.0, score="")
+            self._task = self._bar.add_task("fit", total=max_iter, value=0.0, norm="", score="")
 
     def __enter__(self) -> FitProgress:
         if self._bar is not None:
@@ -44,14 +45,15 @@ class FitProgress:
     def update(self, state: Iteration, score: float | None) -> None:
         """Show one iteration, and the validation score if there is one."""
         text = "" if score is None else f"validation {score:.4f}"
+        norm = "" if isnan(state.gradient_norm) else f"‖g‖ {state.gradient_norm:.3g}"
         if self._bar is not None:
-            self._bar.update(self._task, advance=1, value=state.value, norm=state.gradient_norm)
+            self._bar.update(self._task, advance=1, value=state.value, norm=norm)
             if text:
                 self._bar.update(self._task, score=text)
         elif self._lines:
             self._console.print(
                 f"iteration {state.iteration:4d}  objective {state.value:.6f}  "
-                f"‖g‖ {state.gradient_norm:.3g}  {state.elapsed:.2f} s  {text}".rstrip(),
+                f"{norm + '  ' if norm else ''}{state.elapsed:.2f} s  {text}".rstrip(),
                 highlight=False,
                 soft_wrap=True,
             )
@@ -72,7 +74,7 @@ def _live_line(console: Any) -> Any:
         BarColumn(bar_width=24),
         MofNCompleteColumn(),
         TextColumn("objective {task.fields[value]:.6g}"),
-        TextColumn("‖g‖ {task.fields[norm]:.2g}"),
+        TextColumn("{task.fields[norm]}"),
         TextColumn("{task.fields[score]}"),
         TimeElapsedColumn(),
         TextColumn("left ≤"),

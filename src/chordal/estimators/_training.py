@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from itertools import pairwise
+from math import isnan
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,7 +29,12 @@ class FitReport:
     status : Status
         Why it ended; `status.succeeded` is True when it converged.
     objective : float
-        The final value of the regularised objective.
+        The final value of the regularised objective; of an online solver, the losses met during
+        its last pass (of "sgd", its best).
+    gradient_norm : float
+        NaN for online solvers, which compute no gradient of the whole objective.
+    n_evaluations : int
+        Evaluations of the objective; of online solvers, visits to single sequences.
     history : list of float
         The objective after each iteration.
     validation : list of (iteration, score)
@@ -49,11 +55,11 @@ class FitReport:
     validation: list[tuple[int, float]] = field(repr=False, default_factory=list)
 
     def __str__(self) -> str:
+        norm = "" if isnan(self.gradient_norm) else f"‖gradient‖ {self.gradient_norm:.3g}, "
         return (
             f"{self.status.value} after {self.n_iter} iterations ({self.n_evaluations} "
             f"evaluations, {self.elapsed:.2f} s): objective {self.objective:.6f}, "
-            f"‖gradient‖ {self.gradient_norm:.3g}, {self.n_nonzero} of {self.n_weights} weights "
-            "are not zero"
+            f"{norm}{self.n_nonzero} of {self.n_weights} weights are not zero"
         )
 
 
@@ -63,7 +69,9 @@ def execution_for(n_jobs: int) -> Execution:
 
 
 def shard_limits(lengths: NDArray[np.int64], cells_per_row: int) -> list[tuple[int, int]]:
-    """Cut sequences into runs (begin, end) of about SHARD_CELLS cells; depends on the data only.
+    """Cut sequences into runs (begin, end) of at most about SHARD_CELLS cells.
+
+    Depends on the data only. Many shards come in fours, so that threads have equal work.
 
     >>> shard_limits(np.array([3, 3, 3]), 60_000)
     [(0, 1), (1, 2), (2, 3)]
@@ -72,6 +80,9 @@ def shard_limits(lengths: NDArray[np.int64], cells_per_row: int) -> list[tuple[i
     ends = np.cumsum(lengths)
     if ends[-1] <= rows:
         return [(0, len(lengths))]
+    count = -(-int(ends[-1]) // rows)
+    if count > 4:
+        rows = max(1, -(-int(ends[-1]) // (-(-count // 4) * 4)))
     cuts = np.searchsorted(ends, np.arange(rows, ends[-1], rows), side="left") + 1
     limits = np.unique(np.concatenate([[0], cuts, [len(lengths)]]))
     limits = limits[limits <= len(lengths)]

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
+from chordal._errors import UnsupportedError
 from chordal._status import Status
 from chordal._validate import (
     check_choice,
@@ -20,6 +21,8 @@ from chordal._validate import (
 )
 from chordal.estimators._chain_inspection import ChainInspection
 from chordal.estimators._compact import Compactable
+from chordal.estimators._estimator import generator_from
+from chordal.estimators._examples import ChainExamples
 from chordal.estimators._labels import SequenceLabels
 from chordal.estimators._progress import FitProgress
 from chordal.estimators._training import (
@@ -33,7 +36,7 @@ from chordal.execution import effective_n_jobs
 from chordal.features import ChainFeatures, Input, Rows, Template, WeightKeys
 from chordal.inference import INFERENCE, Inference
 from chordal.objectives import OBJECTIVES, Objective
-from chordal.oracle import SummedOracle
+from chordal.oracle import ExampleOracle, Oracle, SummedOracle
 from chordal.solvers import SOLVERS, Callback, Solver
 from chordal.structures import Chain, offsets_of
 
@@ -52,11 +55,14 @@ class ChainCRF(Compactable, ChainInspection):
     objective : str or Objective, default="likelihood"
         What training minimises.
     solver : str or Solver, default="lbfgs"
-        How. With l1 > 0, "lbfgs" means its orthant-wise form "owlqn".
+        How. With l1 > 0, "lbfgs" means its orthant-wise form "owlqn". The online solvers "sgd",
+        "averaged_perceptron", "passive_aggressive" and "arow" learn from one sequence after
+        another, each with an objective of its own, which the default stands for.
     inference : str or Inference, default="auto"
         "auto" takes the exact method for chains.
     l1, l2 : float
-        Regularisation. (CRFsuite's c2 is l2 / 2: it has no ½.)
+        Regularisation. (CRFsuite's c2 is l2 / 2: it has no ½.) Online solvers take no l1, and
+        of them only "sgd" has a use for l2.
     states : {"seen", "all"}
         For named attributes: weights for attribute–label pairs seen in training, or for all.
         Arrays and sparse matrices always have all.
@@ -72,9 +78,10 @@ class ChainCRF(Compactable, ChainInspection):
         A weight per label; and one each for the first and the last position.
     min_freq : int
         Named attributes: leave out pairs seen less often (with states="all": attributes).
-    max_iter, tol : int, float
-        Stop after so many iterations, or when the objective falls by less than `tol`,
-        relatively, in ten iterations, or when the gradient is that small.
+    max_iter, tol : int, float, optional
+        Stop after so many iterations (1000), or when the objective falls by less than `tol`
+        (1e-5), relatively, in ten iterations, or when the gradient is that small. Online solvers
+        have rules and defaults of their own, which None, the default, stands for.
     validation_interval : int
         With `validation_data`, score it each so many iterations.
     n_iter_no_change : int, optional
@@ -82,7 +89,7 @@ class ChainCRF(Compactable, ChainInspection):
     n_jobs : int, optional
         Threads; −1 for all cores. The result is the same, bit for bit.
     random_state : int, RandomState or None
-        Seed of `sample`.
+        Seed of `sample`, and of the order in which an online solver visits the sequences.
     warm_start : bool
         `fit` starts from the weights of the fit before; new attributes and labels are added.
     verbose : int
@@ -122,8 +129,8 @@ class ChainCRF(Compactable, ChainInspection):
         bias: bool = False,
         ends: bool = False,
         min_freq: int = 0,
-        max_iter: int = 1000,
-        tol: float = 1e-5,
+        max_iter: int | None = None,
+        tol: float | None = None,
         validation_interval: int = 10,
         n_iter_no_change: int | None = None,
         n_jobs: int | None = None,
@@ -224,21 +231,27 @@ class ChainCRF(Compactable, ChainInspection):
 
         objective = OBJECTIVES.resolve(self.objective)
         inference = self._inference_for(features)
-        objective.require(inference, Chain([1], features.n_labels))
         solver = self._solver()
+        self._check_pairs(objective, inference, solver, features)
         validate = None
         if validation_data is not None:
             validate = self._validator(*validation_data, inputs, labels, features, inference)
         with (
             threadpool_limits(1, user_api="blas"),
             execution_for(effective_n_jobs(self.n_jobs)) as mapper,
-            FitProgress(self.verbose, self.max_iter) as progress,
+            FitProgress(self.verbose, solver.max_iter) as progress,
         ):
             shards = compile_shards(features, node_rows, edge_rows, gold, weight)
             del node_rows, edge_rows
-            oracle = SummedOracle(
-                features, shards, objective, inference, mapper, self.l2, start if centre else None
-            )
+            oracle: Oracle | ExampleOracle
+            towards = start if centre else None
+            if solver.online:
+                oracle = ChainExamples(features, shards, float(self.l2), towards)
+            else:
+                oracle = SummedOracle(
+                    features, shards, objective, inference, mapper, float(self.l2), towards
+                )
+            del shards  # an oracle of examples has its own form of them
             monitor = Monitor(
                 progress.update, callback, validate, self.validation_interval, self.n_iter_no_change
             )
@@ -268,11 +281,13 @@ class ChainCRF(Compactable, ChainInspection):
     def _check_parameters(self) -> None:
         for name in ("l1", "l2"):
             check_number(name, getattr(self, name))
-        check_number("tol", self.tol)
-        for name, minimum in (("max_iter", 1), ("min_freq", 0), ("validation_interval", 1)):
+        if self.tol is not None:
+            check_number("tol", self.tol)
+        for name, minimum in (("min_freq", 0), ("validation_interval", 1)):
             check_number(name, getattr(self, name), minimum=minimum, integer=True)
-        if self.n_iter_no_change is not None:
-            check_number("n_iter_no_change", self.n_iter_no_change, minimum=1, integer=True)
+        for name in ("max_iter", "n_iter_no_change"):
+            if getattr(self, name) is not None:
+                check_number(name, getattr(self, name), minimum=1, integer=True)
         check_choice("states", self.states, ["seen", "all"])
         check_choice("transitions", self.transitions, ["seen", "all", "none"])
         effective_n_jobs(self.n_jobs)
@@ -296,7 +311,11 @@ class ChainCRF(Compactable, ChainInspection):
         if name == "lbfgs" and self.l1 > 0.0:
             name = "owlqn"
         if isinstance(name, str):
-            return SOLVERS.resolve(name, max_iter=self.max_iter, tol=self.tol, l1=self.l1)
+            settings: dict[str, Any] = {"max_iter": self.max_iter, "tol": self.tol}
+            settings = {k: v for k, v in settings.items() if v is not None}
+            if SOLVERS.get(name).online:
+                settings["random_state"] = generator_from(self.random_state)
+            return SOLVERS.resolve(name, l1=self.l1, **settings)
         solver = SOLVERS.resolve(name)
         if solver.l1 != self.l1:
             raise ValueError(
@@ -304,6 +323,23 @@ class ChainCRF(Compactable, ChainInspection):
                 f"give the solver by name, or l1 to both"
             )
         return solver
+
+    def _check_pairs(
+        self, objective: Objective, inference: Inference, solver: Solver, features: ChainFeatures
+    ) -> None:
+        """Refuse what cannot work together, before any work."""
+        default = self.objective == "likelihood"  # the constructor's: also "what the solver does"
+        if solver.objective not in (None, objective.name) and not default:
+            raise UnsupportedError(
+                f"solver {solver.name!r} minimises the {solver.objective} loss, not objective "
+                f"{objective.name!r}; leave objective at its default, or use another solver"
+            )
+        if solver.online and inference.name != "chain":
+            raise UnsupportedError(
+                f"solver {solver.name!r} learns with inference 'chain', not {inference.name!r}; "
+                "leave inference at 'auto', or use another solver"
+            )
+        objective.require(inference, Chain([1], features.n_labels))
 
     def _inference_for(self, features: ChainFeatures) -> Inference:
         return INFERENCE.resolve("chain" if self.inference == "auto" else self.inference)

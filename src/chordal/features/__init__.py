@@ -8,6 +8,7 @@ import numpy as np
 
 from chordal._validate import is_sparse
 from chordal.features._base import Input, RowFeatures, Rows, WeightKeys
+from chordal.features._entries import RowEntries
 from chordal.features.attributes import AttributeFeatures, AttributeInput, VocabularyInput
 from chordal.features.chain import ChainFeatures, ChainShard
 from chordal.features.columns import Columns
@@ -42,6 +43,7 @@ __all__ = [
     "DenseFeatures",
     "DenseInput",
     "Input",
+    "RowEntries",
     "RowFeatures",
     "Rows",
     "SparseInput",

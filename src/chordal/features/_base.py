@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from chordal._errors import UnsupportedError
+from chordal.features._entries import RowEntries
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -89,6 +90,13 @@ class RowFeatures(ABC):
     ) -> RowFeatures:
         """The features of a model file; refuses what does not fit together."""
         raise UnsupportedError(f"{cls.__name__} cannot be read from a model file")
+
+    def entries(self, shards: Sequence[Any]) -> RowEntries:
+        """All compiled rows, shard after shard, as lists of entries for online learning."""
+        raise UnsupportedError(
+            f"{type(self).__name__} does not list its entries, which online solvers need; use a "
+            "solver such as 'lbfgs'"
+        )
 
 
 class Input(ABC):

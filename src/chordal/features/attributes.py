@@ -12,12 +12,12 @@ from numpy.typing import NDArray
 
 from chordal import _kernels
 from chordal.features._base import Floats, Input, Ints, RowFeatures, Rows, WeightKeys
+from chordal.features._entries import RowEntries, by_row, joined_offsets, unit_of
 from chordal.structures import offsets_of
 
 V = TypeVar("V", bound="VocabularyInput")
 
 N_SEGMENTS = 4  # of the narrow weights: the adjoint's tasks
-MAX_UNITS = 31  # of a wide row: five bits of its code
 
 
 @dataclass(frozen=True)
@@ -27,6 +27,12 @@ class Occurrences:
     offsets: Ints  # [n_rows + 1]
     ids: NDArray[np.int32]
     values: Floats | None
+
+
+def _check_dtypes(arrays: Mapping[str, NDArray[Any]], **expected: type[np.generic]) -> None:
+    for name, dtype in expected.items():
+        if arrays[name].dtype != dtype:
+            raise ValueError(f"{name} must be {dtype.__name__}, got {arrays[name].dtype}")
 
 
 class VocabularyInput(Input):
@@ -60,6 +66,7 @@ class VocabularyInput(Input):
     @staticmethod
     def vocabulary_from(arrays: Mapping[str, NDArray[Any]]) -> Any:
         """The vocabulary that reads these arrays where they are."""
+        _check_dtypes(arrays, names=np.uint8, name_offsets=np.int64, slots=np.uint32)
         return _kernels.Vocabulary.borrowed(
             arrays["names"], arrays["name_offsets"], arrays["slots"]
         )
@@ -154,7 +161,7 @@ class AttributeFeatures(RowFeatures):
     ) -> None:
         self.n_outputs = n_outputs
         self._pair_offsets, self._pair_outputs, self._counts = offsets, outputs, counts
-        self._unit = 4 * -(-n_outputs // (4 * MAX_UNITS))
+        self._unit = unit_of(n_outputs)
         n_pairs = np.diff(offsets)
         is_wide = n_pairs >= max(3, n_outputs // 8)
         wide = np.flatnonzero(is_wide)
@@ -335,8 +342,8 @@ class AttributeFeatures(RowFeatures):
     def from_arrays(
         cls, n_columns: int, n_outputs: int, arrays: Mapping[str, NDArray[Any]]
     ) -> AttributeFeatures:
-        offsets, outputs = arrays["offsets"], arrays["outputs"]
-        counts = arrays["counts"]
+        offsets, outputs, counts = arrays["offsets"], arrays["outputs"], arrays["counts"]
+        _check_dtypes(arrays, offsets=np.int64, outputs=np.int32, counts=np.int64)
         if len(offsets) != n_columns + 1 or len(counts) != n_columns:
             raise ValueError(f"there must be offsets and counts of {n_columns} attributes")
         if offsets[0] != 0 or offsets[-1] != len(outputs) or (np.diff(offsets) < 0).any():
@@ -348,8 +355,8 @@ class AttributeFeatures(RowFeatures):
         rising[inner[(inner > 0) & (inner < len(outputs))] - 1] = True
         if not rising.all():
             raise ValueError("the outputs of an attribute must rise")
-        if len(counts) and counts.min() < 0:
-            raise ValueError("counts of attributes must not be negative")
+        if len(counts) and (counts.min() < 0 or counts.sum(dtype=np.float64) > 2**53):
+            raise ValueError("counts of attributes must not be negative, nor huge")
         return cls(n_columns, n_outputs, offsets, outputs, counts)
 
     def keys(self) -> WeightKeys:
@@ -362,6 +369,34 @@ class AttributeFeatures(RowFeatures):
     def _matrix(self, rows: Floats) -> Floats:
         """Expanded rows without their padding [n_wide, n_outputs]."""
         return rows.reshape(len(self._wide), -1)[:, : self.n_outputs]
+
+    def entries(self, shards: Sequence[AttributeRows]) -> RowEntries:
+        n_wide = int(self._wide_starts[-1]) * self._unit
+        n_narrow = self.n_weights - self._n_wide_weights
+        if n_wide + n_narrow >= 2**32:
+            raise ValueError("too many weights for online learning: raise min_freq")
+        sorted_by_row = [by_row(s.cells // np.uint32(self.n_outputs), s.n_rows) for s in shards]
+        in_order = [(s, order) for s, (_, order) in zip(shards, sorted_by_row, strict=True)]
+        outputs = _joined([s.cells[o] % np.uint32(self.n_outputs) for s, o in in_order], np.uint32)
+        weights = _joined([s.weights[o] for s, o in in_order], np.uint32)
+        wide_cells = self._wide_cells
+        if wide_cells is None:
+            wide_cells = self._cells_of(self._wide, self._wide_starts)
+        unit_values = all(s.wide_values is None for s in shards)
+        return RowEntries(
+            n_outputs=self.n_outputs,
+            n_cells=n_wide + n_narrow,
+            cells=np.concatenate([wide_cells, n_wide + np.arange(n_narrow)]),
+            wide_offsets=joined_offsets([s.wide_offsets for s in shards]),
+            wide_codes=_joined([s.wide_codes for s in shards], np.uint32),
+            wide_values=None if unit_values else _joined([s.wide_values for s in shards], float),
+            narrow_offsets=joined_offsets([offsets for offsets, _ in sorted_by_row]),
+            narrow_outputs=outputs,
+            narrow_cells=weights + np.uint32(n_wide),
+            narrow_values=(
+                None if unit_values else _joined([s.narrow_values[o] for s, o in in_order], float)  # type: ignore[index]
+            ),
+        )
 
     def _wide_limits(self, n_jobs: int) -> Ints:
         """Codes that cut the wide rows where the work splits evenly."""
@@ -380,3 +415,8 @@ class AttributeFeatures(RowFeatures):
         sizes = np.diff(self._pair_offsets)[wide]
         row = np.repeat(starts[:-1] * self._unit, sizes)
         return row + self._pair_outputs[self._pairs_of(wide)]
+
+
+def _joined(parts: Sequence[Any], dtype: Any) -> NDArray[Any]:
+    """Arrays one after another, also when there is none."""
+    return np.concatenate([np.zeros(0, dtype=dtype), *parts])

@@ -16,7 +16,7 @@ from chordal.features._base import Ints
 Cells = NDArray[np.uint32]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False, repr=False)
 class Columns:
     """Sequences of rows, a row being cells of text; no Python object per cell.
 
@@ -37,8 +37,8 @@ class Columns:
     Examples
     --------
     >>> columns = Columns.from_sequences([[["in", "IN"], ["Rome", "NNP"]], [["Yes", "UH"]]])
-    >>> len(columns), columns.n_columns
-    (2, 2)
+    >>> columns
+    Columns(2 sequences, 3 rows, 2 columns)
     >>> columns.column(0)
     [['in', 'Rome'], ['Yes']]
     >>> columns[1:].rows()
@@ -85,6 +85,9 @@ class Columns:
     def of(cls, X: Any, name: str = "X") -> Columns:
         """X itself if it is columns, else those of a list of sequences of rows."""
         return X if isinstance(X, cls) else cls.from_sequences(check_sequences(X, name))
+
+    def __repr__(self) -> str:
+        return f"Columns({len(self)} sequences, {self.n_rows} rows, {self.n_columns} columns)"
 
     @property
     def n_columns(self) -> int:

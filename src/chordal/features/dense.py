@@ -10,6 +10,8 @@ from numpy.typing import NDArray
 
 from chordal._validate import check_number
 from chordal.features._base import Floats, Input, RowFeatures, Rows, WeightKeys
+from chordal.features._entries import RowEntries, as_counts, unit_of
+from chordal.structures import offsets_of
 
 
 @final
@@ -123,3 +125,24 @@ class DenseFeatures(RowFeatures):
     def keys(self) -> WeightKeys:
         column, output = np.divmod(np.arange(self.n_weights), self.n_outputs)
         return WeightKeys(column, output)
+
+    def entries(self, shards: Sequence[NDArray[Any]]) -> RowEntries:
+        data = np.concatenate([np.zeros((0, self.n_columns), dtype=np.float32), *shards])
+        row, column = np.nonzero(data)
+        unit = unit_of(self.n_outputs)
+        units = -(-self.n_outputs // unit)
+        if self.n_columns * units >= 2**27:
+            raise ValueError("too many weights for online learning: use fewer columns")
+        keys, none = self.keys(), np.zeros(0, dtype=np.uint32)
+        return RowEntries(
+            n_outputs=self.n_outputs,
+            n_cells=self.n_columns * units * unit,
+            cells=keys.column * (units * unit) + keys.output,
+            wide_offsets=as_counts(offsets_of(np.bincount(row, minlength=len(data)))),
+            wide_codes=(column * units << 5 | units).astype(np.uint32),
+            wide_values=data[row, column].astype(np.float64),
+            narrow_offsets=np.zeros(len(data) + 1, dtype=np.uint32),
+            narrow_outputs=none,
+            narrow_cells=none,
+            narrow_values=none.astype(np.float64),
+        )

@@ -43,26 +43,30 @@ class Source:
 
     def read(self, size: int, eager: bool = False) -> bytes:
         """The next `size` bytes, fewer at the end; with `eager`, what has arrived so far."""
+        block = self._read(size, eager)
+        if not self._at_start:
+            return block
+        self._at_start = False
+        while 0 < len(block) < len(BOM) and (more := self._read(len(BOM) - len(block), True)):
+            block += more
+        if block.startswith(WIDE_BOMS):
+            raise FormatError(self.name, "UTF-16 text; convert the file to UTF-8", line=1)
+        if block.startswith(BOM):
+            # As much as was asked for: less would mean the end.
+            return block[len(BOM) :] + self._read(min(size, len(BOM)), eager)
+        return block
+
+    def _read(self, size: int, eager: bool) -> bytes:
         read = getattr(self._stream, "read1", self._stream.read) if eager else self._stream.read
         kind, errors = self._damage
         try:
             block: bytes = read(min(size, PIECE))
-            if not eager and len(block) < size:
-                block = self._filled(block, size)
+            return block if eager or len(block) == size else self._filled(block, size)
         except EOFError as error:
             what = f"the {kind} data end too early; the file is truncated"
             raise FormatError(self.name, what) from error
         except errors as error:
             raise FormatError(self.name, f"damaged {kind} data: {error}") from error
-        if self._at_start and block:
-            self._at_start = False
-            if block.startswith(WIDE_BOMS):
-                raise FormatError(self.name, "UTF-16 text; convert the file to UTF-8", line=1)
-            while len(block) < len(BOM) and (more := read(len(BOM) - len(block))):
-                block += more
-            if block.startswith(BOM):
-                return block[len(BOM) :] or self.read(size, eager)
-        return block
 
     def _filled(self, block: bytes, size: int) -> bytes:
         """Read on: no stream has to give all that it is asked for, and none reserves `size`."""
@@ -145,7 +149,7 @@ _Errors = tuple[type[Exception], ...]
 _COMPRESSIONS: list[tuple[str, bytes, Callable[[Any, str], Any], _Errors]] = [
     ("gzip", b"\x1f\x8b", lambda s, _: gzip.GzipFile(fileobj=s, mode="rb"), (OSError, zlib.error)),
     ("bzip2", b"BZh", lambda s, _: bz2.BZ2File(s), (OSError,)),
-    ("xz", b"\xfd7zXZ\x00", lambda s, _: lzma.open(s), (lzma.LZMAError,)),
+    ("xz", b"\xfd7zXZ\x00", lambda s, _: lzma.LZMAFile(s), (lzma.LZMAError,)),  # noqa: SIM115
     ("zstd", b"\x28\xb5\x2f\xfd", lambda s, n: io.BufferedReader(_ZstdReader(s, n)), (zlib.error,)),
 ]
 

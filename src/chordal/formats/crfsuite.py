@@ -73,9 +73,9 @@ class Crfsuite(Format):
             raise ValueError("the format holds no empty sequences")
         lines = []
         for t, (row, label) in enumerate(zip(record.rows, labels, strict=True)):
-            if not label or label.startswith("@"):
+            if not label.strip() or label.startswith("@"):
                 raise ValueError(
-                    f"the label {label!r} of token {t} must not be empty or begin with @"
+                    f"the label {label!r} of token {t} must not be blank or begin with @"
                 )
             pairs = _flattened(row, "", f"token {t}", 0)
             fields = [_escaped(label), *(_field(key, value) for key, value in pairs)]

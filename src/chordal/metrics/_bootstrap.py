@@ -94,8 +94,7 @@ def paired_bootstrap(
     differences = values[0] - values[1]
     value = both[0].value - both[1].value
     low, high = _percentiles(differences, confidence)
-    # A difference of 0 up to rounding in the division is one.
-    extreme = np.abs(differences - value) >= abs(value) - 1e-12
+    extreme = np.abs(differences - value) >= abs(value)
     return BootstrapDifference(value, low, high, float((1 + extreme.sum()) / (n + 1)))
 
 

@@ -226,7 +226,7 @@ def _conlleval_correct(tags: TagPair) -> Chunks:
     """
     (true_start, true_end), (pred_start, pred_end) = map(starts_and_ends, (tags.true, tags.pred))
     same_type = tags.true.kind == tags.pred.kind
-    both_end = true_end & pred_end & np.concatenate([[True], same_type[:-1]])
+    both_end = true_end & pred_end
     falls = both_end | (true_end != pred_end) | ~same_type
     rises = true_start & pred_start & same_type
     position = np.arange(len(rises))

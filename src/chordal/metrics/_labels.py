@@ -13,6 +13,7 @@ from chordal.metrics._encode import Ints, Pair, encode_pair, sorted_labels
 
 Floats = NDArray[np.float64]
 AVERAGES = ("micro", "macro", "weighted")
+MOST_LABELS = 10_000  # of a confusion matrix: 800 MB
 
 
 class LabelScores(NamedTuple):
@@ -111,6 +112,11 @@ def confusion_matrix(
     """
     pair = encode_pair(y_true, y_pred)
     chosen, index = _chosen(pair, labels)
+    if len(chosen) > MOST_LABELS:
+        raise ValueError(
+            f"a confusion matrix of {len(chosen)} labels is too large; "
+            f"choose at most {MOST_LABELS} by labels="
+        )
     row, column = index[pair.true], index[pair.pred]
     kept = (row >= 0) & (column >= 0)
     size = len(chosen)

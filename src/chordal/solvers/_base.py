@@ -6,16 +6,20 @@ import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
+from chordal._errors import UnsupportedError
 from chordal._status import Status
-from chordal.oracle import Floats, Oracle
+from chordal.oracle import ExampleOracle, Floats, Oracle
 
 
 class Iteration(NamedTuple):
-    """The state after one iteration; `weights` must not be written to."""
+    """The state after one iteration; `weights` must not be written to.
+
+    `gradient_norm` is NaN where a solver computes no gradient of the whole objective.
+    """
 
     iteration: int
     value: float
@@ -58,6 +62,8 @@ class Solver(ABC):
     """
 
     handles_l1: ClassVar[bool] = False
+    online: ClassVar[bool] = False  # learns from an ExampleOracle
+    objective: ClassVar[str | None] = None  # the only one it can minimise; None: any
     window: ClassVar[int] = 10
 
     def __init__(self, max_iter: int = 1000, tol: float = 1e-5, l1: float = 0.0) -> None:
@@ -66,43 +72,38 @@ class Solver(ABC):
         self.max_iter, self.tol, self.l1 = max_iter, tol, l1
 
     @abstractmethod
-    def _run(self, run: Run) -> Status:
+    def _run(self, run: Any) -> Status:
         """Iterate until a status is reached, keeping `run` up to date."""
 
-    def minimize(self, oracle: Oracle, start: Floats, callback: Callback | None = None) -> Solution:
+    def minimize(
+        self, oracle: Oracle | ExampleOracle, start: Floats, callback: Callback | None = None
+    ) -> Solution:
         """Minimise from `start`. Ctrl-C ends the run with the best weights so far."""
-        run = Run(oracle, np.array(start, dtype=np.float64), callback, self)
+        if not isinstance(oracle, Oracle):
+            raise UnsupportedError(
+                f"solver {self.name!r} needs an oracle with value_grad, which "
+                f"{type(oracle).__name__} does not have"
+            )
+        run = Run(oracle, np.asarray(start, dtype=np.float64), callback, self)
         try:
             run.evaluate_start()
             status = self._run(run)
         except KeyboardInterrupt:
             status = Status.INTERRUPTED
-        return Solution(
-            run.weights,
-            run.value,
-            run.gradient_norm,
-            status,
-            run.n_iter,
-            run.n_evaluations,
-            run.elapsed,
-            run.history,
-        )
+        return run.solution(status)
 
     @property
     def name(self) -> str:
         return type(self).__module__.rpartition(".")[2]
 
 
-class Run:
-    """One run of a solver: the current iterate, the counters and the stopping rules."""
+class Course:
+    """How a run goes: the current iterate, the counters, and who is told of them."""
 
-    def __init__(
-        self, oracle: Oracle, start: Floats, callback: Callback | None, solver: Solver
-    ) -> None:
-        self.oracle, self.callback, self.solver = oracle, callback, solver
+    def __init__(self, start: Floats, callback: Callback | None, solver: Solver) -> None:
+        self.callback, self.solver = callback, solver
         self.weights = start
         self.value = self.gradient_norm = float("inf")
-        self.gradient: Floats = np.zeros_like(start)  # of the smooth part
         self.n_iter = self.n_evaluations = 0
         self.history: list[float] = []
         self._started = time.perf_counter()
@@ -110,6 +111,39 @@ class Run:
     @property
     def elapsed(self) -> float:
         return time.perf_counter() - self._started
+
+    def record(self, weights: Floats, value: float, gradient_norm: float) -> Status | None:
+        """Count an iteration and call the callback, which may stop the run."""
+        self.n_iter += 1
+        self.history.append(value)
+        if self.callback is not None and self.callback(
+            Iteration(self.n_iter, value, gradient_norm, self.n_evaluations, self.elapsed, weights)
+        ):
+            return Status.STOPPED
+        return None
+
+    def solution(self, status: Status) -> Solution:
+        return Solution(
+            self.weights,
+            self.value,
+            self.gradient_norm,
+            status,
+            self.n_iter,
+            self.n_evaluations,
+            self.elapsed,
+            self.history,
+        )
+
+
+class Run(Course):
+    """One run of a solver on a smooth objective, and its stopping rules."""
+
+    def __init__(
+        self, oracle: Oracle, start: Floats, callback: Callback | None, solver: Solver
+    ) -> None:
+        super().__init__(start, callback, solver)
+        self.oracle = oracle
+        self.gradient: Floats = np.zeros_like(start)  # of the smooth part
 
     def evaluate(self, weights: Floats) -> tuple[float, Floats]:
         """Value, with the l1 term, and gradient of the smooth part."""
@@ -135,11 +169,7 @@ class Run:
         """Move to a new iterate; returns a status when the run should end."""
         self.weights, self.value = weights, value
         self.gradient, self.gradient_norm = gradient, gradient_norm
-        self.n_iter += 1
-        self.history.append(value)
-        if self.callback is not None and self.callback(
-            Iteration(self.n_iter, value, gradient_norm, self.n_evaluations, self.elapsed, weights)
-        ):
+        if self.record(weights, value, gradient_norm) is not None:
             return Status.STOPPED
         if self.converged():
             return Status.CONVERGED

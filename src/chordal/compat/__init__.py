@@ -1,0 +1,1 @@
+"""Other tools: their models, and their Python interfaces."""

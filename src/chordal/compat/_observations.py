@@ -1,0 +1,108 @@
+"""What the text models of CRF++ and Wapiti share: observations with blocks of weights."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from chordal.estimators import ChainCRF
+from chordal.estimators._assembly import MAX_LABELS, assembled
+from chordal.features import Template
+
+Ints = NDArray[np.int64]
+Floats = NDArray[np.float64]
+
+
+class Blocks(NamedTuple):
+    """Runs of weights, one after another: n_labels of an observation, or n_labels² of pairs."""
+
+    starts: Ints
+    observation: Ints
+    pairs: NDArray[np.bool_]
+
+
+class Model(NamedTuple):
+    """A model file, parsed: weights[k] is the one numbered ids[k]; all others are 0."""
+
+    labels: list[str]
+    names: list[bytes]  # of observations
+    blocks: Blocks
+    ids: Ints
+    weights: Floats
+    lines: list[str]  # of the template
+
+    def placed(self) -> tuple[tuple[Ints, Ints, Floats], tuple[Ints, Ints, Ints, Floats]]:
+        """(observation, label, weight) and (observation, from, to, weight) of all weights."""
+        n, blocks = len(self.labels), self.blocks
+        if n > MAX_LABELS:
+            raise ValueError(f"it must have at most {MAX_LABELS} labels, got {n}")
+        order = np.argsort(blocks.starts, kind="stable")
+        starts, pairs = blocks.starts[order], blocks.pairs[order]
+        sizes = np.where(pairs, n * n, n)
+        if (starts[:-1] + sizes[:-1] > starts[1:]).any() or (len(starts) and starts[0] < 0):
+            raise ValueError("weights of two observations overlap")
+        at = np.searchsorted(starts, self.ids, side="right") - 1
+        bad = np.flatnonzero((at < 0) | (self.ids >= (starts + sizes)[at]))
+        if len(bad):
+            raise ValueError(f"weight {self.ids[bad[0]]} belongs to no observation")
+        within, owner, pair = self.ids - starts[at], blocks.observation[order][at], pairs[at]
+        state = (owner[~pair], within[~pair], self.weights[~pair])
+        source, target = np.divmod(within[pair], n)
+        return state, (owner[pair], source, target, self.weights[pair])
+
+    def crf(self, dialect: str, parameters: dict[str, Any]) -> ChainCRF:
+        """The fitted model; it expands the template by itself."""
+        state, (owner, source, target, weights) = self.placed()
+        n = len(self.labels)
+        # Lines without a macro give one table for all transitions: theirs, added up.
+        tied = Counter(line.encode() for line in self.lines if line[0] in "Bb*" and "%" not in line)
+        times = np.zeros(len(self.names))
+        for k in np.unique(owner).tolist():
+            times[k] = tied[self.names[k]]
+        repeated = times[owner]
+        shared = np.flatnonzero(repeated)
+        pairs, index = np.unique((source * n + target)[shared], return_inverse=True)
+        table = np.bincount(index, (repeated * weights)[shared], minlength=len(pairs))
+        edge = None
+        if any(line[0] in "Bb*" and "%" in line for line in self.lines):
+            names, index = _used(self.names, owner)
+            edge = (names, (index, source, target, weights))
+        names, index = _used(self.names, state[0])
+        return assembled(
+            self.labels,
+            names,
+            (index, *state[1:]),
+            (*np.divmod(pairs, n), table),
+            edge,
+            template=Template("\n".join(self.lines), dialect),
+            **parameters,
+        )
+
+
+def _used(names: Sequence[bytes], owner: Ints) -> tuple[list[bytes], Ints]:
+    """Only the observations that have weights, numbered anew."""
+    used = np.flatnonzero(np.bincount(owner, minlength=len(names)))
+    number = np.zeros(len(names), dtype=np.int64)
+    number[used] = np.arange(len(used))
+    return [names[k] for k in used.tolist()], number[owner]
+
+
+def decoded(text: bytes, what: str) -> str:
+    """Text of a model file."""
+    try:
+        return text.decode()
+    except UnicodeDecodeError:
+        raise ValueError(f"{what} must be UTF-8, got {text!r}") from None
+
+
+def chunks(data: bytes, at: int, size: int = 2**22) -> Iterator[bytes]:
+    """The lines from byte `at` on, some at a time: millions of them would fill the memory."""
+    while at < len(data):
+        end = data.rfind(b"\n", at, at + size) + 1
+        end = end or data.find(b"\n", at) + 1 or len(data)
+        yield data[at:end]
+        at = end

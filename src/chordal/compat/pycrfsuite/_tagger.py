@@ -1,0 +1,151 @@
+"""Tagger: labels sequences with a model from a file."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sys
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+import numpy as np
+
+from chordal.compat.crfsuite_model import read_crfsuite
+from chordal.compat.pycrfsuite._dumpparser import ParsedDump, dumped, parsed
+from chordal.compat.pycrfsuite._items import ItemSequence, tokens_of
+from chordal.estimators import ChainCRF
+from chordal.potentials import Floats
+
+
+class Tagger:
+    """Answers questions about one sequence at a time: the one last given to `set` or `tag`."""
+
+    def __init__(self) -> None:
+        self._model: ChainCRF | None = None
+        self._content = b""
+        self._tokens: list[Any] = []
+        self._marginals: Floats | None = None
+
+    def open(self, name: str | os.PathLike[str]) -> contextlib.closing[Tagger]:
+        """Open a model file; the tagger closes at the end of a ``with`` block."""
+        with open(name, "rb") as file:
+            content = file.read()
+        try:
+            return self.open_inmemory(content)
+        except ValueError as error:
+            raise ValueError(f"Invalid model file {os.fspath(name)!r}: {error}") from None
+
+    def open_inmemory(self, value: bytes) -> contextlib.closing[Tagger]:
+        """Open a model given as the content of its file."""
+        if not isinstance(value, bytes):
+            raise TypeError(f"value must be bytes, got {type(value).__name__}")
+        self.close()
+        self._model, self._content = read_crfsuite(value), value
+        return contextlib.closing(self)
+
+    def close(self) -> None:
+        """Forget the model."""
+        self._model, self._content = None, b""
+        self._tokens, self._marginals = [], None
+
+    def labels(self) -> list[str]:
+        """The labels of the model, in its order."""
+        return list(self._opened()._labels.labels)
+
+    def set(self, xseq: Any) -> None:
+        """The sequence that the next calls of `tag`, `probability` and `marginal` mean."""
+        source = self._opened()._inputs[0]
+        self._ask(lambda X: source.read(X, grow=False), xseq)
+
+    def tag(self, xseq: Any = None) -> list[str]:
+        """The best labels of `xseq`, or of the current sequence."""
+        model = self._opened()
+        if xseq is not None:
+            return list(self._ask(model.predict, xseq)[0])
+        return list(model.predict([self._tokens])[0])
+
+    def probability(self, yseq: Sequence[str]) -> float:
+        """The probability of these labels, given the current sequence."""
+        model = self._opened()
+        if not self._tokens:
+            return 0.0
+        labels = list(yseq)
+        if len(labels) != len(self._tokens):
+            raise ValueError(
+                "The numbers of items and labels differ: "
+                f"|x| = {len(self._tokens)}, |y| = {len(labels)}"
+            )
+        for label in labels:
+            self._number(label)
+        return float(np.exp(model.log_likelihood([self._tokens], [labels])[0]))
+
+    def marginal(self, y: str, pos: int) -> float:
+        """The probability of the label `y` at position `pos` of the current sequence."""
+        self._opened()
+        if not self._tokens:
+            return 0.0
+        if not 0 <= pos < len(self._tokens):
+            raise ValueError(f"The position, {pos} is out of range of {len(self._tokens)}")
+        if self._marginals is None:
+            self._marginals = self._marginals_all([self._tokens])[0]
+        return float(self._marginals[pos, self._number(y)])
+
+    def info(self) -> ParsedDump:
+        """The labels, attributes and weights of the model."""
+        if self._model is None:
+            raise RuntimeError("Tagger is closed")
+        return parsed(self._model, self._content)
+
+    def dump(self, filename: str | os.PathLike[str] | None = None) -> None:
+        """Write the model as text to a file, or to standard output."""
+        lines = dumped(self.info())
+        if filename is None:
+            sys.stdout.writelines(lines)
+            return
+        with open(filename, "w", encoding="utf-8", newline="\n") as file:
+            file.writelines(lines)
+
+    def _ask(self, ask: Callable[[list[Any]], Any], xseq: Any) -> Any:
+        """The model's answer about a sequence, which becomes the current one."""
+        tokens = tokens_of(xseq)
+        try:
+            answer = ask([tokens])
+        except TypeError:  # bytes, other iterables, or a mistake: which of them, this finds out
+            tokens = tokens_of(ItemSequence(tokens))
+            answer = ask([tokens])
+        except ValueError as error:
+            raise ValueError(str(error).replace("X[0]", "xseq")) from None
+        self._tokens, self._marginals = tokens, None
+        return answer
+
+    def _tag_all(self, X: Iterable[Any]) -> list[list[str]]:
+        """The best labels of many sequences, faster than one by one."""
+        return _answers(self._opened().predict, X)
+
+    def _marginals_all(self, X: Iterable[Any]) -> list[Floats]:
+        """P(y_t | x) of many sequences, in the order of `labels`."""
+        model = self._opened()
+        place = np.argsort(model._labels.order)  # of each label among the sorted ones
+        return [table[:, place] for table in _answers(model.predict_marginals, X)]
+
+    def _opened(self) -> ChainCRF:
+        if self._model is None:
+            raise ValueError("The tagger is not opened")
+        return self._model
+
+    def _number(self, label: str) -> int:
+        try:
+            return self._opened()._labels.number(label)
+        except (ValueError, TypeError):
+            raise RuntimeError(f"Failed to convert into label identifier: {label}") from None
+
+
+def _answers(ask: Callable[[list[Any]], list[Any]], X: Iterable[Any]) -> list[Any]:
+    """What a model answers to sequences of python-crfsuite's items."""
+    batch = [tokens_of(xseq) for xseq in X]
+    if not batch:
+        return []
+    try:
+        return ask(batch)
+    except TypeError:  # bytes or other iterables
+        return ask([tokens_of(ItemSequence(tokens)) for tokens in batch])

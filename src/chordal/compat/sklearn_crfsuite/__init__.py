@@ -1,0 +1,13 @@
+"""The interface of sklearn-crfsuite, on chordal: change the import, and existing code runs.
+
+>>> from chordal.compat import sklearn_crfsuite
+>>> crf = sklearn_crfsuite.CRF(c1=0.1, c2=0.1)
+>>> X = [[{"word": "the"}, {"word": "cat"}, {"word": "sleeps"}], [{"word": "a"}, {"word": "dog"}]]
+>>> y = [["D", "N", "V"], ["D", "N"]]
+>>> crf.fit(X, y).predict(X).tolist()
+[['D', 'N', 'V'], ['D', 'N']]
+"""
+
+from chordal.compat.sklearn_crfsuite.estimator import CRF
+
+__all__ = ["CRF"]

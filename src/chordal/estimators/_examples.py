@@ -1,0 +1,166 @@
+"""Chains learned one by one: features, inference and the update of weights in one compiled loop."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from chordal import _kernels
+from chordal.features import ChainFeatures, ChainShard, RowEntries
+from chordal.features._entries import packed_flags, unit_of
+from chordal.oracle import Floats, UpdateRule
+from chordal.structures import offsets_of
+
+
+class ChainExamples:
+    """Labelled sequences as an `ExampleOracle`.
+
+    All weights lie in one array of cells: first those of the rows of nodes, with bias, start and
+    end as rows of weights that every, the first and the last position hold; then those of the
+    rows of transitions, or one table for all of them.
+
+    Parameters
+    ----------
+    features : ChainFeatures
+    shards : list of ChainShard
+        With gold labels.
+    l2 : float
+        The regularisation is (l2/2) ‖w − centre‖²; it concerns the gradient rule alone.
+    centre : array [n_weights], optional
+    """
+
+    def __init__(
+        self,
+        features: ChainFeatures,
+        shards: Sequence[ChainShard],
+        l2: float = 0.0,
+        centre: Floats | None = None,
+    ) -> None:
+        lengths = np.concatenate([np.diff(s.frame.structure.variable_offsets) for s in shards])
+        self.n_examples, self.n_weights = len(lengths), features.n_weights
+        self.l2, self.centre = l2, centre
+        node_offsets = offsets_of(lengths)
+        node = _node_entries(features, shards, node_offsets)
+        base = -(-node.n_cells // 4) * 4  # flags are kept for four cells at a time
+        n, table, edge = features.n_labels, base, None
+        if features.edge is None:
+            edge_cells = base + features.transitions
+            self._n_cells = base + -(-n * n // 4) * 4
+        else:
+            edge = features.edge.entries([s.edge for s in shards])
+            edge = edge.with_wide_row(np.arange(edge.n_rows), features.transitions)
+            edge_cells = base + edge.cells
+            self._n_cells = base + -(-edge.n_cells // 4) * 4
+        if self._n_cells >= 2**32:
+            raise ValueError("too many weights for online learning: raise min_freq")
+        split = features.slices["node"].stop  # weights of bias, start and end come last
+        self._cells = np.concatenate([node.cells[:split], edge_cells, node.cells[split:]])
+        labels = [s.labels for s in shards if s.labels is not None]
+        weights = [s.weight for s in shards if s.weight is not None]
+        self._chains = _kernels.OnlineChains(
+            node_offsets,
+            offsets_of(np.maximum(lengths - 1, 0)),
+            np.concatenate(labels).astype(np.int32),
+            np.concatenate(weights) if weights else None,
+            packed_flags(self._cells, self._n_cells),
+            _kernel_rows(node, 0),
+            None if edge is None else _kernel_rows(edge, base),
+            table,
+            n,
+        )
+
+    def learner(self, rule: UpdateRule, start: Floats) -> ChainLearner:
+        """A learner by this rule, from these weights on."""
+        return ChainLearner(self, rule, start)
+
+    def penalty(self, weights: Floats) -> float:
+        """(l2/2) ‖w − centre‖²."""
+        offset = weights if self.centre is None else weights - self.centre
+        with np.errstate(over="ignore"):
+            return 0.5 * self.l2 * float(np.dot(offset, offset))
+
+    def spread(self, weights: Floats) -> Floats:
+        """Weights in their cells; padding is zero."""
+        cells = np.zeros(self._n_cells)
+        cells[self._cells] = weights
+        return cells
+
+    def gather(self, cells: Floats) -> Floats:
+        """The weights in these cells."""
+        return cells[self._cells]
+
+
+class ChainLearner:
+    """Weights that sequences change, one after another."""
+
+    def __init__(self, examples: ChainExamples, rule: UpdateRule, start: Floats) -> None:
+        self._examples, self._rule = examples, rule
+        self._parameters = np.array(rule.parameters, dtype=np.float64)
+        self._second: Floats | None = None
+        # The kernel counts steps: of the gradient from 0, of averages from 1.
+        self._counts = np.zeros(2)
+        moving = start
+        if rule.name == "gradient":
+            if examples.centre is not None:
+                moving, self._second = start - examples.centre, examples.spread(examples.centre)
+        elif rule.name == "arow":
+            self._second = examples.spread(np.full(examples.n_weights, rule.parameters[1]))
+        else:
+            self._second, self._counts[0] = examples.spread(np.zeros(examples.n_weights)), 1.0
+        self._cells = examples.spread(moving)
+
+    def visit(self, order: NDArray[np.int64]) -> float:
+        """Learn from these sequences in turn; the sum of the losses met on the way."""
+        order = np.ascontiguousarray(order, dtype=np.int64)
+        if len(order) and not 0 <= order.min() <= order.max() < self._examples.n_examples:
+            raise IndexError(f"order must name examples 0 to {self._examples.n_examples - 1}")
+        self._counts[1] = 0.0
+        self._examples._chains.visit(
+            self._rule.name, self._parameters, order, self._cells, self._second, self._counts
+        )
+        return float(self._counts[1])
+
+    def weights(self) -> Floats:
+        """What has been learned so far."""
+        gather = self._examples.gather
+        weights = gather(self._cells)
+        if self._rule.averaged and self._second is not None:
+            weights -= gather(self._second) / self._counts[0]
+        elif self._rule.name == "gradient" and self._examples.centre is not None:
+            weights += self._examples.centre
+        return weights
+
+
+def _node_entries(
+    features: ChainFeatures, shards: Sequence[ChainShard], offsets: NDArray[np.int64]
+) -> RowEntries:
+    """The rows of nodes, with the weights of bias, start and end after their own."""
+    entries = features.node.entries([s.node for s in shards])
+    labels = np.arange(features.n_labels)
+    filled = np.diff(offsets) > 0
+    if features.bias:
+        entries = entries.with_wide_row(np.arange(entries.n_rows), labels)
+    if features.ends:
+        entries = entries.with_wide_row(offsets[:-1][filled], labels)
+        entries = entries.with_wide_row(offsets[1:][filled] - 1, labels)
+    return entries
+
+
+def _kernel_rows(entries: RowEntries, base: int) -> _kernels.OnlineRows:
+    """Entries for the kernel, their cells counted from `base` on."""
+    moved = replace(entries, narrow_cells=entries.narrow_cells + np.uint32(base))
+    return _kernels.OnlineRows(
+        moved.wide_offsets,
+        moved.wide_codes,
+        moved.wide_values,
+        moved.narrow_offsets,
+        moved.narrow_outputs,
+        moved.narrow_cells,
+        moved.narrow_values,
+        moved.n_outputs,
+        unit_of(moved.n_outputs),
+        base,
+    )

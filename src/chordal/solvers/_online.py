@@ -1,0 +1,118 @@
+"""What online solvers share: passes over the examples, each in a new order."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from chordal._errors import UnsupportedError
+from chordal._status import Status
+from chordal.oracle import ExampleOracle, Floats, Learner, Oracle, UpdateRule
+from chordal.solvers._base import Callback, Course, Solution, Solver
+
+
+class OnlineSolver(Solver):
+    """Learns from one example after another; an iteration is a pass over all of them.
+
+    The value of an iteration is the sum of the losses met during the pass, each before its example
+    changed the weights. No gradient of the whole objective is computed, so that its norm is NaN;
+    `n_evaluations` counts visits to examples.
+
+    Parameters
+    ----------
+    max_iter : int
+        Most passes.
+    tol : float
+        Converged when the mean loss of a pass is below this.
+    l1 : float
+        Must be 0.
+    random_state : int, Generator or None
+        Seed of the orders of examples; the same seed gives the same weights.
+    """
+
+    online: ClassVar[bool] = True
+
+    def __init__(
+        self, max_iter: int = 100, tol: float = 1e-5, l1: float = 0.0, random_state: Any = None
+    ) -> None:
+        super().__init__(max_iter, tol, l1)
+        self.random_state = random_state
+
+    @abstractmethod
+    def _run(self, run: OnlineRun) -> Status:
+        """Pass over the examples until a status is reached, keeping `run` up to date."""
+
+    def minimize(
+        self, oracle: Oracle | ExampleOracle, start: Floats, callback: Callback | None = None
+    ) -> Solution:
+        """Learn from `start` on. Ctrl-C ends the run with the weights so far."""
+        if not isinstance(oracle, ExampleOracle):
+            raise UnsupportedError(
+                f"solver {self.name!r} needs an oracle of single examples, with learner and "
+                f"penalty, which {type(oracle).__name__} does not have"
+            )
+        run = OnlineRun(oracle, np.array(start, dtype=np.float64), callback, self)
+        try:
+            status = self._run(run)
+        except KeyboardInterrupt:
+            status = Status.INTERRUPTED
+        except OverflowError:
+            raise ValueError(
+                f"solver {self.name!r} diverges: weights or scores are no longer finite; the "
+                "features are too large: scale them"
+            ) from None
+        return run.solution(status)
+
+
+class OnlineRun(Course):
+    """One run of an online solver."""
+
+    def __init__(
+        self, oracle: ExampleOracle, start: Floats, callback: Callback | None, solver: OnlineSolver
+    ) -> None:
+        super().__init__(start, callback, solver)
+        self.oracle = oracle
+        self.gradient_norm = float("nan")
+        self.random = np.random.default_rng(solver.random_state)
+
+    def order(self) -> NDArray[np.int64]:
+        """All examples, in a new order."""
+        return self.random.permutation(self.oracle.n_examples)
+
+    def visit(self, learner: Learner, order: NDArray[np.int64]) -> float:
+        self.n_evaluations += len(order)
+        return learner.visit(order)
+
+    def finite(self, weights: Floats) -> Floats:
+        if not np.isfinite(weights).all():
+            raise OverflowError
+        return weights
+
+
+class MistakeDriven(OnlineSolver):
+    """Online solvers that change the weights where the best labelling is wrong."""
+
+    @abstractmethod
+    def _rule(self) -> UpdateRule:
+        """How a mistake changes the weights."""
+
+    def _run(self, run: OnlineRun) -> Status:
+        rule = self._rule()
+        learner = run.oracle.learner(rule, run.weights)
+        while run.n_iter < self.max_iter:
+            try:
+                value = run.visit(learner, run.order())
+            except KeyboardInterrupt:
+                run.weights = run.finite(learner.weights())
+                raise
+            run.weights, run.value = run.finite(learner.weights()), value
+            if run.record(run.weights, value, run.gradient_norm) is not None:
+                return Status.STOPPED
+            mean = value / max(run.oracle.n_examples, 1)
+            # Without a mistake the last weights stay as they are; their mean still moves.
+            if mean < self.tol or (mean == 0.0 and not rule.averaged):
+                return Status.CONVERGED
+        return Status.MAX_ITERATIONS

@@ -1,0 +1,64 @@
+"""AROW: adaptive regularisation of weights, steps that shrink with what is known of each weight."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar, final
+
+from chordal._validate import check_number
+from chordal.oracle import UpdateRule
+from chordal.solvers._online import MistakeDriven
+
+
+@final
+class Arow(MistakeDriven):
+    """Adaptive regularisation of weights, with one variance for each weight.
+
+    Where the best labelling ŷ is not the gold one, with δ = φ(y) − φ(ŷ) and
+    ℓ = score(ŷ) − score(y) + number of wrong labels: w += ℓ Σδ / (r + δᵀΣδ), Σ⁻¹ += δδᵀ / r.
+    Weights that were often changed have a small variance and move little. `l2` has no part in it.
+
+    Parameters
+    ----------
+    max_iter : int
+        Most passes over the examples.
+    tol : float
+        Converged when the mean loss is below this.
+    l1 : float
+        Must be 0.
+    random_state : int, Generator or None
+        Seed of the orders of examples.
+    variance : float
+        Of every weight at the beginning.
+    regularisation : float
+        r: the larger, the smaller are steps and the more slowly variances fall. CRFsuite's gamma.
+
+    References
+    ----------
+    Crammer, Kulesza and Dredze (2009), Adaptive regularization of weight vectors.
+
+    Examples
+    --------
+    >>> from chordal import ChainCRF
+    >>> X, y = [[["the"], ["cat"], ["sleeps"]], [["a"], ["dog"]]], [["D", "N", "V"], ["D", "N"]]
+    >>> ChainCRF(solver=Arow(max_iter=20, random_state=0)).fit(X, y).predict(X)
+    [['D', 'N', 'V'], ['D', 'N']]
+    """
+
+    objective: ClassVar[str | None] = "hinge"
+
+    def __init__(
+        self,
+        max_iter: int = 100,
+        tol: float = 1e-5,
+        l1: float = 0.0,
+        random_state: Any = None,
+        variance: float = 1.0,
+        regularisation: float = 1.0,
+    ) -> None:
+        super().__init__(max_iter, tol, l1, random_state)
+        check_number("variance", variance, strict=True)
+        check_number("regularisation", regularisation, strict=True)
+        self.variance, self.regularisation = variance, regularisation
+
+    def _rule(self) -> UpdateRule:
+        return UpdateRule("arow", (float(self.regularisation), float(self.variance)))

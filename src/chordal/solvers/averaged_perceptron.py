@@ -1,0 +1,45 @@
+"""Averaged perceptron: add the gold features, subtract the predicted ones, average over time."""
+
+from __future__ import annotations
+
+from typing import ClassVar, final
+
+from chordal.oracle import UpdateRule
+from chordal.solvers._online import MistakeDriven
+
+
+@final
+class AveragedPerceptron(MistakeDriven):
+    """The structured perceptron, whose result is the mean of the weights after every example.
+
+    Where the best labelling ŷ is not the gold one, w += φ(y) − φ(ŷ). The loss of an example is
+    its share of wrong labels; `l2` has no part in it. Fast, without a parameter to tune, and
+    without probabilities that mean anything: `predict_marginals` of such a model is overconfident.
+
+    Parameters
+    ----------
+    max_iter : int
+        Most passes over the examples.
+    tol : float
+        Converged when the mean share of wrong labels is below this.
+    l1 : float
+        Must be 0.
+    random_state : int, Generator or None
+        Seed of the orders of examples.
+
+    References
+    ----------
+    Collins (2002), Discriminative training methods for hidden Markov models.
+
+    Examples
+    --------
+    >>> from chordal import ChainCRF
+    >>> X, y = [[["the"], ["cat"], ["sleeps"]], [["a"], ["dog"]]], [["D", "N", "V"], ["D", "N"]]
+    >>> ChainCRF(solver=AveragedPerceptron(max_iter=20, random_state=0)).fit(X, y).predict(X)
+    [['D', 'N', 'V'], ['D', 'N']]
+    """
+
+    objective: ClassVar[str | None] = "perceptron"
+
+    def _rule(self) -> UpdateRule:
+        return UpdateRule("perceptron", averaged=True)

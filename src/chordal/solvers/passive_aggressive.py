@@ -1,0 +1,78 @@
+"""Passive–aggressive: the smallest change of the weights that gives the gold labelling a margin."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar, final
+
+from chordal._validate import check_choice, check_number
+from chordal.oracle import UpdateRule
+from chordal.solvers._online import MistakeDriven
+
+VARIANTS = ["hard", "linear", "squared"]
+
+
+@final
+class PassiveAggressive(MistakeDriven):
+    """Passive–aggressive learning, by default averaged over time.
+
+    Where the best labelling ŷ is not the gold one, w += τ (φ(y) − φ(ŷ)) with the τ that makes up
+    for the loss ℓ = score(ŷ) − score(y) + margin; `l2` has no part in it.
+
+    Parameters
+    ----------
+    max_iter : int
+        Most passes over the examples.
+    tol : float
+        Converged when the mean loss is below this.
+    l1 : float
+        Must be 0.
+    random_state : int, Generator or None
+        Seed of the orders of examples.
+    variant : {"hard", "linear", "squared"}
+        With n = ‖φ(y) − φ(ŷ)‖² and C the aggressiveness: τ = ℓ/n, which follows every example
+        whatever it takes (PA); min(C, ℓ/n) (PA-I); ℓ / (n + 1/2C) (PA-II). CRFsuite's 0, 1, 2.
+    aggressiveness : float
+        C: how far one example may move the weights.
+    error_sensitive : bool
+        The margin is √(number of wrong labels), or else 1.
+    averaged : bool
+        The result is the mean of the weights after every example, or else the last ones.
+
+    References
+    ----------
+    Crammer et al. (2006), Online passive-aggressive algorithms.
+
+    Examples
+    --------
+    >>> from chordal import ChainCRF
+    >>> X, y = [[["the"], ["cat"], ["sleeps"]], [["a"], ["dog"]]], [["D", "N", "V"], ["D", "N"]]
+    >>> ChainCRF(solver=PassiveAggressive(max_iter=20, random_state=0)).fit(X, y).predict(X)
+    [['D', 'N', 'V'], ['D', 'N']]
+    """
+
+    objective: ClassVar[str | None] = "hinge"
+
+    def __init__(
+        self,
+        max_iter: int = 100,
+        tol: float = 1e-5,
+        l1: float = 0.0,
+        random_state: Any = None,
+        variant: str = "linear",
+        aggressiveness: float = 1.0,
+        error_sensitive: bool = True,
+        averaged: bool = True,
+    ) -> None:
+        super().__init__(max_iter, tol, l1, random_state)
+        check_choice("variant", variant, VARIANTS)
+        check_number("aggressiveness", aggressiveness, strict=True)
+        self.variant, self.aggressiveness = variant, aggressiveness
+        self.error_sensitive, self.averaged = error_sensitive, averaged
+
+    def _rule(self) -> UpdateRule:
+        parameters = (
+            float(VARIANTS.index(self.variant)),
+            float(self.aggressiveness),
+            float(bool(self.error_sensitive)),
+        )
+        return UpdateRule("passive_aggressive", parameters, averaged=bool(self.averaged))

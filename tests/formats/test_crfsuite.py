@@ -1,0 +1,179 @@
+"""CRFsuite's items: its own meaning of escapes and values, checked by the tool itself."""
+
+import io
+import shutil
+import subprocess
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from chordal._errors import FormatError
+from chordal.formats import Record
+from chordal.formats.crfsuite import Crfsuite
+
+
+def read(text):
+    return list(Crfsuite().read(io.BytesIO(text)))
+
+
+def written(*records):
+    target = io.BytesIO()
+    Crfsuite().write(records, target)
+    return target.getvalue()
+
+
+@pytest.mark.parametrize(
+    ("line", "label", "row"),
+    [
+        (rb"O", "O", []),
+        (b"O\ta\tb", "O", ["a", "b"]),
+        (b"O\ta:2\tb", "O", {"a": 2.0, "b": 1.0}),
+        (b"O\ta:1\tb:", "O", ["a", "b"]),
+        (b"O\ta:-1.5e3", "O", {"a": -1500.0}),
+        (b"O\ta\ta:2\ta:3", "O", {"a": 6.0}),
+        (b"O\ta\ta", "O", ["a", "a"]),
+        (rb"O	a\:b	c\\d	e\f	g" + b"\\", "O", ["a:b", r"c\d", r"e\f", "g\\"]),
+        (rb"O	a\\:2	b\\\:", "O", {"a\\": 2.0, "b\\:": 1.0}),
+        (rb"B\:x	a", "B:x", ["a"]),
+        (b"O\t:", "O", [""]),
+        (b"O\t:3", "O", {"": 3.0}),
+        (b"\t\tO\t\ta\t", "O", ["a"]),
+        (b"O\tw=a b\t@x\t@bos", "O", ["w=a b", "@x", "@bos"]),
+        ("O\tw=語".encode(), "O", ["w=語"]),
+        (b"O\ta:0", "O", {"a": 0.0}),
+    ],
+)
+@pytest.mark.parametrize("end", [b"", b"\n", b"\r\n\r\n", b"\n\n\n\n"])
+def test_meaning(line, label, row, end):
+    (record,) = read(line + end)
+    assert (record.rows, record.labels, record.weight) == ([row], [label], 1.0)
+
+
+def test_sequences_and_weights():
+    records = read(b"@weight:2.5\tA\ta\nB\tb\n\n\n@weight:0\nC\tc\n\nD\td\n")
+    assert [(r.labels, r.weight) for r in records] == [
+        (["A", "B"], 2.5),
+        (["C"], 0.0),
+        (["D"], 1.0),
+    ]
+    assert read(b"") == read(b"\n\n") == read(b"@weight:2\n") == []
+    assert read(written(*records)) == records
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (b"O\ta\n\nO\ta:b\n", ":3:3: the value 'b' must be a finite number"),
+        (b"O\tb\tb:nan\n", ":1:5: the value 'nan'"),
+        (b"O\ta:1_0\n", "must be a finite number"),
+        (b"O\ta:inf\n", "must be a finite number"),
+        (b"O\ta:1:2\n", ":1:3: two colons in 'a:1:2'; write one in a name as '\\:'"),
+        ("O\té\tb:x\n".encode(), ":1:6: "),
+        (b"B:1\ta\n", ":1:1: a label has no value"),
+        (b"@x:1\tO\n", ":1:1: unknown declaration '@x'"),
+        (b"@weight:-1\tO\n", "at least 0"),
+        (b"@weight\tO\n", "at least 0"),
+        (b"O\t\xff\n", ":1:3: not UTF-8"),
+        (b"O\ta\0\n", ":1:4: a NUL byte"),
+        (b"O\ta\rO\tb\n", ":1:4: a carriage return"),
+    ],
+)
+def test_bad_files(text, message, tmp_path):
+    path = tmp_path / "items"
+    path.write_bytes(text)
+    with pytest.raises(FormatError) as caught:
+        list(Crfsuite().read(path))
+    assert str(caught.value).startswith(f"{path}:")
+    assert message in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("record", "match"),
+    [
+        (Record([["a"]]), "there are no labels"),
+        (Record([], []), "no empty sequences"),
+        (Record([["a"]], [""]), "must not be blank"),
+        (Record([["a"]], ["@x"]), "begin with @"),
+        (Record([["a\tb"]], ["O"]), "holds a tab"),
+        (Record(["a"], ["O"]), "token 0 must be a list or dict"),
+        (Record([[1]], ["O"]), "must be str, got int"),
+        (Record([{1: 2}], ["O"]), "must be str, got int"),
+        (Record([{"a": float("nan")}], ["O"]), "must be a finite number"),
+        (Record([{"a": None}], ["O"]), "must be a finite number"),
+    ],
+)
+def test_what_cannot_be_written(record, match):
+    with pytest.raises(ValueError, match=match):
+        written(record)
+
+
+def test_endless_nesting_is_refused():
+    token = {}
+    token["a"] = token
+    with pytest.raises(ValueError, match="nested too deeply"):
+        written(Record([token], ["O"]))
+
+
+def test_containers_are_written_as_estimators_read_them():
+    token = {
+        "word": "a:b",
+        "len": 2,
+        "up": True,
+        "win": ["x", "y"],
+        "n": {"m": {"k": 0.5}},
+        "s": {"z"},
+    }
+    text = written(Record([token], ["O"]))
+    assert text == b"O\tword\\:a\\:b\tlen:2.0\tup\twin\\:x\twin\\:y\tn\\:m\\:k:0.5\ts\\:z\n\n"
+
+
+names = st.text(alphabet=st.sampled_from("ab:\\@ é="), max_size=6)
+rows = st.one_of(
+    st.lists(names, max_size=4),
+    st.dictionaries(names, st.floats(allow_nan=False, allow_infinity=False), max_size=4),
+)
+
+
+@settings(max_examples=300, deadline=None)
+@given(
+    st.lists(
+        st.tuples(rows, names.filter(lambda n: n.strip() and n[0] != "@")), min_size=1, max_size=4
+    )
+)
+def test_what_is_written_is_read_back(tokens):
+    record = Record([row for row, _ in tokens], [label for _, label in tokens])
+    (found,) = read(written(record))
+    assert found.labels == record.labels
+    for a, b in zip(found.rows, record.rows, strict=True):
+        as_dict = dict.fromkeys(a, 1.0) if isinstance(a, list) and isinstance(b, dict) else a
+        assert as_dict == b
+
+
+# A tool reads the file in its own way; its model tells what it has read.
+TOOL = shutil.which("crfsuite")
+
+
+@pytest.mark.skipif(TOOL is None, reason="there is no crfsuite on the PATH")
+def test_crfsuite_reads_the_same(tmp_path):
+    pycrfsuite = pytest.importorskip("pycrfsuite")
+    sequences = [
+        ([{"w=a:b": 1.0, "c\\d": 2.0}, ["x\\:y", "z z"]], ["B:x", "O"]),
+        ([["w=a:b", "e\\"], {"": 0.5, "c\\d": -1.0}], ["O", "é\\"]),
+    ]
+    path = tmp_path / "items"
+    Crfsuite().write([Record(*s) for s in sequences], path)
+    trainer = pycrfsuite.Trainer(verbose=False)
+    for record in Crfsuite().read(path):
+        trainer.append(record.rows, record.labels)
+    trainer.set_params({"c2": 1.0, "max_iterations": 20})
+    trainer.train(str(tmp_path / "ours"))
+    options = ["-p", "c2=1", "-p", "max_iterations=20"]
+    subprocess.run([TOOL, "learn", *options, "-m", tmp_path / "theirs", path], check=True)
+    dumps = [
+        subprocess.run([TOOL, "dump", tmp_path / name], check=True, capture_output=True).stdout
+        for name in ("ours", "theirs")
+    ]
+    features = [dump[dump.index(b"TRANSITIONS") :] for dump in dumps]
+    assert b"w=a:b" in features[0]
+    assert features[0] == features[1]
