@@ -95,7 +95,7 @@ TRAIN = as_text(SENTENCES).encode()
         (TRAIN.replace(b"pound", b"p\xffund"), ":14:2: not UTF-8"),
         (TRAIN.replace(b"pound", b"p\0und"), ":14:2: a NUL byte"),
         (TRAIN.replace(b"pound", b"p\rund"), ":14:2: a carriage return"),
-        (TRAIN.replace(b"pound NN", b"pound NN XX"), ":14:14: expected 3 columns"),
+        (TRAIN.replace(b"pound NN", b"pound NN XX"), ":14:13: expected 3 columns"),
         (TRAIN.replace(b"pound NN", b"pound"), ":14:11: expected 3 columns"),
         (TRAIN.decode().encode("utf-16"), "UTF-16 text; convert the file to UTF-8"),
         (b"", "there are no tokens"),
