@@ -22,33 +22,9 @@
 // References: Collins (2002), Discriminative training methods for hidden Markov models; Crammer et al.
 // (2006), Online passive-aggressive algorithms; Mejer and Crammer (2010), Confidence in structured-
 // prediction using confidence-weighted models; Shalev-Shwartz et al. (2007), Pegasos.
-#include "chain.hpp"
-#include "wide_entries.hpp"
+#include "chain_online.hpp"
 
 namespace chordal {
-
-struct OnlineRows {
-    const std::uint32_t* wide_offsets;    // [rows + 1]
-    const std::uint32_t* wide_codes;      // offsets are relative to `base`
-    const double* wide_values;            // null: all ones
-    const std::uint32_t* narrow_offsets;  // [rows + 1]
-    const std::uint32_t* narrow_outputs;
-    const std::uint32_t* narrow_cells;
-    const double* narrow_values;          // null: all ones
-    std::size_t outputs, unit, base;
-};
-
-struct OnlineChains {
-    const std::int64_t* node_offsets;  // [examples + 1] into rows of `node`
-    const std::int64_t* edge_offsets;  // [examples + 1] into rows of `edge`
-    const std::int32_t* gold;          // [rows]
-    const double* weight;              // [examples] or null
-    const std::uint8_t* live;          // [cells / 4]
-    const OnlineRows* node;
-    const OnlineRows* edge;            // null: one table for all transitions,
-    std::size_t table;                 // at this cell
-    std::size_t labels, cells, examples;
-};
 
 enum class OnlineRule { perceptron, passive_aggressive, arow, gradient };
 
@@ -61,9 +37,8 @@ struct OnlineState {
     double parameter[4];  // passive-aggressive: variant, C, √d; AROW: r; gradient: λ, η₀
 };
 
-// The files attributes.cpp, chain_max.cpp and chain_sum.cpp define what is only called here.
+// The files chain_max.cpp and chain_sum.cpp define what is only called here.
 CHORDAL_BOTH_ISAS(
-    void wide_map(const WideEntries&, const double* weights, double* out);
     Outcome best_labelling(const ChainBatch&, bool (*interrupted)(), double* score,
                            std::int32_t* labels);
     Outcome marginals(const ChainBatch&, Domain, bool (*interrupted)(), const double* weight,
@@ -74,113 +49,6 @@ CHORDAL_BOTH_ISAS(
 }  // namespace chordal
 
 namespace chordal::CHORDAL_ISA {
-
-using Order = const std::int64_t*;
-
-CHORDAL_INLINE bool is_live(const OnlineChains& x, std::size_t cell) {
-    return x.live[cell / 4] >> (cell % 4) & 1;
-}
-
-// out [count * outputs] = scores of rows from `first` on.
-inline void map_rows(const OnlineRows& rows, std::size_t first, std::size_t count, const double* w,
-                     double* out) {
-    const std::uint32_t* narrow = rows.narrow_offsets + first;
-    for (auto e = narrow[0]; e < narrow[count]; ++e) CHORDAL_PREFETCH(w + rows.narrow_cells[e]);
-    const std::uint32_t* wide = rows.wide_offsets + first;
-    const WideEntries entries{wide,  wide + 1,     rows.wide_codes, rows.wide_values,
-                              count, rows.outputs, rows.unit};
-    wide_map(entries, w + rows.base, out);
-    for (std::size_t r = 0; r < count; ++r, out += rows.outputs)
-        for (auto e = narrow[r]; e < narrow[r + 1]; ++e) {
-            const double x = rows.narrow_values ? rows.narrow_values[e] : 1.0;
-            out[rows.narrow_outputs[e]] += x * w[rows.narrow_cells[e]];
-        }
-}
-
-// One example at a time: its scores, as a batch of one chain for the kernels of chains.
-class Example {
-public:
-    explicit Example(const OnlineChains& x) : x_(x) {
-        std::size_t longest = 0;
-        for (std::size_t n = 0; n < x.examples; ++n) longest = longest < length(n) ? length(n) : longest;
-        const std::size_t K = x.labels, edges = longest ? longest - 1 : 0;
-        states_.resize(longest + 1);
-        for (std::size_t t = 0; t <= longest; ++t) states_[t] = static_cast<std::int64_t>(t * K);
-        table_limits_.resize(edges + 2);
-        table_ids_.resize(edges + 1);
-        for (std::size_t t = 0; t < edges + 2; ++t)
-            table_limits_[t] = static_cast<std::int64_t>(t * K * K);
-        for (std::size_t t = 0; t < edges + 1; ++t)
-            table_ids_[t] = x.edge ? static_cast<std::int32_t>(t) : 0;
-        unary_.resize(longest * K + 1);
-        tables_.resize((x.edge ? edges : 1) * K * K + 1);
-    }
-    std::size_t length(std::size_t n) const {
-        return static_cast<std::size_t>(x_.node_offsets[n + 1] - x_.node_offsets[n]);
-    }
-    void open(std::size_t n) {
-        T = length(n);
-        weight = x_.weight ? x_.weight[n] : 1.0;
-        first_row = static_cast<std::size_t>(x_.node_offsets[n]);
-        first_edge = static_cast<std::size_t>(x_.edge_offsets[n]);
-        gold = x_.gold + first_row;
-        n_tables = T < 2 ? 0 : x_.edge ? T - 1 : 1;
-    }
-    // Scores scale * w·φ + fixed·φ (`fixed` may be null).
-    void score(const double* w, double scale, const double* fixed) {
-        const std::size_t K = x_.labels;
-        add_scores(w, unary_.data(), tables_.data());
-        const std::size_t unary_size = T * K, tables_size = n_tables * K * K;
-        if (scale != 1.0) {
-            for (std::size_t k = 0; k < unary_size; ++k) unary_[k] *= scale;
-            for (std::size_t k = 0; k < tables_size; ++k) tables_[k] *= scale;
-        }
-        if (!fixed) return;
-        Scratch unary(unary_size + 1), tables(tables_size + 1);
-        add_scores(fixed, unary.data(), tables.data());
-        for (std::size_t k = 0; k < unary_size; ++k) unary_[k] += unary[k];
-        for (std::size_t k = 0; k < tables_size; ++k) tables_[k] += tables[k];
-    }
-    // Valid until the next call; lengths_ is the offsets of one example.
-    ChainBatch batch() {
-        variables_[1] = static_cast<std::int64_t>(T);
-        cliques_[1] = static_cast<std::int64_t>(T ? T - 1 : 0);
-        return ChainBatch{unary_.data(),        states_.data(),    variables_, tables_.data(),
-                          table_limits_.data(), table_ids_.data(), cliques_,   1};
-    }
-    double score_of(const std::int32_t* y) const {
-        const std::size_t K = x_.labels;
-        Sum sum;
-        for (std::size_t t = 0; t < T; ++t) {
-            sum.add(unary_[t * K + static_cast<std::size_t>(y[t])]);
-            if (t > 0) sum.add(tables_[(x_.edge ? (t - 1) * K * K : 0) + pair(y, t)]);
-        }
-        return sum.value();
-    }
-    std::size_t pair(const std::int32_t* y, std::size_t t) const {  // (y_{t-1}, y_t)
-        return static_cast<std::size_t>(y[t - 1]) * x_.labels + static_cast<std::size_t>(y[t]);
-    }
-
-    std::size_t T = 0, first_row = 0, first_edge = 0, n_tables = 0;
-    double weight = 1.0;
-    const std::int32_t* gold = nullptr;
-
-private:
-    void add_scores(const double* w, double* unary, double* tables) {
-        map_rows(*x_.node, first_row, T, w, unary);
-        if (n_tables == 0) return;
-        if (x_.edge)
-            map_rows(*x_.edge, first_edge, T - 1, w, tables);
-        else
-            std::memcpy(tables, w + x_.table, x_.labels * x_.labels * sizeof(double));
-    }
-
-    const OnlineChains& x_;
-    ScratchOf<std::int64_t> states_, table_limits_;
-    ScratchOf<std::int32_t> table_ids_;
-    Scratch unary_, tables_;
-    std::int64_t variables_[2] = {0, 0}, cliques_[2] = {0, 0};
-};
 
 // δ = φ(y*) − φ(ŷ): a sum per cell, and the cells that it touches.
 class Difference {
@@ -271,7 +139,7 @@ double aggressive_step(const double* parameter, double loss, double norm2) {
     return loss / (norm2 + 0.5 / parameter[1]);
 }
 
-// Changes the weights and returns the loss.
+// Changes the weights and returns the loss; infinite where ‖δ‖² overflows.
 double learn(OnlineRule rule, const Mistake& mistake, const Difference& delta, OnlineState& state) {
     double* w = state.w;
     double* second = state.second;
@@ -281,6 +149,7 @@ double learn(OnlineRule rule, const Mistake& mistake, const Difference& delta, O
         double spread = 0.0;
         for (std::size_t j = 0; j < delta.size; ++j)
             spread += delta.value[j] * delta.value[j] * second[delta.cell[j]];
+        if (!std::isfinite(spread)) return kInfinity;
         const double alpha = loss / (r + omega * omega * spread);
         for (std::size_t j = 0; j < delta.size; ++j) {
             const double change = omega * delta.value[j];
@@ -293,7 +162,9 @@ double learn(OnlineRule rule, const Mistake& mistake, const Difference& delta, O
     double tau = mistake.weight, loss = mistake.wrong / mistake.length;
     if (rule == OnlineRule::passive_aggressive) {
         loss = mistake.margin + (state.parameter[2] != 0.0 ? std::sqrt(mistake.wrong) : 1.0);
-        tau *= aggressive_step(state.parameter, loss, delta.norm2());
+        const double norm2 = delta.norm2();
+        if (!std::isfinite(norm2)) return kInfinity;
+        tau *= aggressive_step(state.parameter, loss, norm2);
     }
     for (std::size_t j = 0; j < delta.size; ++j) {
         w[delta.cell[j]] += tau * delta.value[j];
@@ -310,6 +181,7 @@ Outcome visit_best(const OnlineChains& x, OnlineRule rule, Order order, std::siz
     ScratchOf<std::int32_t> labelling;
     for (std::size_t k = 0; k < count; ++k, state.steps += 1.0) {
         example.open(static_cast<std::size_t>(order[k]));
+        if (k + 1 < count) example.prefetch(static_cast<std::size_t>(order[k + 1]));
         example.score(state.w, 1.0, nullptr);
         labelling.resize(example.T + 1);
         std::int32_t* y = labelling.data();
@@ -399,6 +271,7 @@ Outcome visit_gradient(const OnlineChains& x, Order order, std::size_t count,
         decay *= 1.0 - eta * lambda;
         if (std::fabs(decay) < 1e-9) scale_all(state.w, x.cells, decay);
         example.open(static_cast<std::size_t>(order[k]));
+        if (k + 1 < count) example.prefetch(static_cast<std::size_t>(order[k + 1]));
         example.score(state.w, decay, state.second);
         const std::size_t T = example.T, table_cells = example.n_tables * K * K;
         unary.resize(T * K + 1);

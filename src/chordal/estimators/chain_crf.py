@@ -246,6 +246,7 @@ class ChainCRF(ChainPrediction, ChainInspection):
                 oracle = SummedOracle(
                     features, shards, objective, inference, mapper, self.l2, towards
                 )
+            del shards  # an oracle of examples has its own form of them
             monitor = Monitor(
                 progress.update, callback, validate, self.validation_interval, self.n_iter_no_change
             )

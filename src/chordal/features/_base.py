@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from chordal._errors import UnsupportedError
 from chordal.features._entries import RowEntries
 
 Floats = NDArray[np.float64]
@@ -79,9 +80,12 @@ class RowFeatures(ABC):
     def keys(self) -> WeightKeys:
         """Column and output of every weight."""
 
-    @abstractmethod
     def entries(self, shards: Sequence[Any]) -> RowEntries:
         """All compiled rows, shard after shard, as lists of entries for online learning."""
+        raise UnsupportedError(
+            f"{type(self).__name__} does not list its entries, which online solvers need; use a "
+            "solver such as 'lbfgs'"
+        )
 
 
 class Input(ABC):

@@ -6,7 +6,7 @@ import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
@@ -72,7 +72,7 @@ class Solver(ABC):
         self.max_iter, self.tol, self.l1 = max_iter, tol, l1
 
     @abstractmethod
-    def _run(self, run: Run) -> Status:
+    def _run(self, run: Any) -> Status:
         """Iterate until a status is reached, keeping `run` up to date."""
 
     def minimize(

@@ -42,11 +42,8 @@ class OnlineSolver(Solver):
         self.random_state = random_state
 
     @abstractmethod
-    def _learn(self, run: OnlineRun) -> Status:
+    def _run(self, run: OnlineRun) -> Status:
         """Pass over the examples until a status is reached, keeping `run` up to date."""
-
-    def _run(self, run: Any) -> Status:
-        return self._learn(run)
 
     def minimize(
         self, oracle: Oracle | ExampleOracle, start: Floats, callback: Callback | None = None
@@ -59,7 +56,7 @@ class OnlineSolver(Solver):
             )
         run = OnlineRun(oracle, np.array(start, dtype=np.float64), callback, self)
         try:
-            status = self._learn(run)
+            status = self._run(run)
         except KeyboardInterrupt:
             status = Status.INTERRUPTED
         except OverflowError:
@@ -102,7 +99,7 @@ class MistakeDriven(OnlineSolver):
     def _rule(self) -> UpdateRule:
         """How a mistake changes the weights."""
 
-    def _learn(self, run: OnlineRun) -> Status:
+    def _run(self, run: OnlineRun) -> Status:
         rule = self._rule()
         learner = run.oracle.learner(rule, run.weights)
         while run.n_iter < self.max_iter:

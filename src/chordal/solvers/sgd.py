@@ -37,7 +37,8 @@ class Sgd(OnlineSolver):
     first_rate, rate_factor : float
         The rates tried are first_rate · rate_factor^k, k = 0, 1, …, then −1, −2, ….
     sample_size, n_rates, max_trials : int
-        Examples in the sample, rates that have to work in each direction, and most trials.
+        Examples in the sample, rates that have to work in each direction, and most trials
+        (CRFsuite's calibration.max_trials is one more than the trials it makes).
 
     References
     ----------
@@ -66,7 +67,7 @@ class Sgd(OnlineSolver):
         rate_factor: float = 2.0,
         sample_size: int = 1000,
         n_rates: int = 10,
-        max_trials: int = 20,
+        max_trials: int = 19,
     ) -> None:
         super().__init__(max_iter, tol, l1, random_state)
         if learning_rate is not None:
@@ -85,7 +86,7 @@ class Sgd(OnlineSolver):
         self.first_rate, self.rate_factor = first_rate, rate_factor
         self.sample_size, self.n_rates, self.max_trials = sample_size, n_rates, max_trials
 
-    def _learn(self, run: OnlineRun) -> Status:
+    def _run(self, run: OnlineRun) -> Status:
         rate = self._calibrated(run) if self.learning_rate is None else self.learning_rate
         learner = run.oracle.learner(self._rule(run, rate), run.weights)
         while run.n_iter < self.max_iter:

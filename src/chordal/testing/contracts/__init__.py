@@ -7,6 +7,7 @@ an engine from outside can be tested as the library's own are.
 from chordal.testing.contracts.features import check_features, check_shard_features
 from chordal.testing.contracts.inference import check_infeasible, check_inference, random_spans
 from chordal.testing.contracts.objectives import check_objective
+from chordal.testing.contracts.online import check_online_solver
 from chordal.testing.contracts.solvers import check_solver
 
 __all__ = [
@@ -14,6 +15,7 @@ __all__ = [
     "check_infeasible",
     "check_inference",
     "check_objective",
+    "check_online_solver",
     "check_shard_features",
     "check_solver",
     "random_spans",

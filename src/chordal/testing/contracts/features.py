@@ -9,7 +9,9 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.testing import assert_allclose, assert_array_equal
 
+from chordal._errors import UnsupportedError
 from chordal.features import RowFeatures, Rows
+from chordal.features._entries import unit_of
 from chordal.potentials import Floats, Potentials
 from chordal.testing.contracts._common import require
 
@@ -67,6 +69,7 @@ def check_features(
     apart = 2.0 * scores + _mapped(features, whole, [rows.n_rows], other)
     _close(both, apart, "map is not linear")
     _check_outputs(features, whole, rows.n_rows, weights)
+    _check_entries(features, shards, scores, weights)
 
     parts = rng.normal(size=rows.n_rows * features.n_outputs)
     split = np.split(parts, limits[1:-1] * features.n_outputs)
@@ -110,6 +113,31 @@ def check_shard_features(
         require(gradients[-1].shape == (features.n_weights,), f"gradient: {gradients[-1].shape}")
         assert_array_equal(gradients[-1], gradients[0], err_msg="adjoint depends on n_jobs")
     _close(weights @ gradients[0], inner, "⟨w, adjoint(p)⟩ is not ⟨potentials(w), p⟩")
+
+
+def _check_entries(
+    features: RowFeatures, shards: Sequence[Any], scores: Floats, weights: Floats
+) -> None:
+    """Entries, where features list them, give the same scores."""
+    try:
+        entries = features.entries(shards)
+    except UnsupportedError:
+        return
+    cells = np.zeros(entries.n_cells)
+    cells[entries.cells] = weights
+    unit, out = unit_of(entries.n_outputs), np.zeros((entries.n_rows, entries.n_outputs))
+    for row in range(entries.n_rows):
+        for e in range(*entries.wide_offsets[row : row + 2].tolist()):
+            begin, size = int(entries.wide_codes[e]) >> 5, int(entries.wide_codes[e]) & 31
+            value = 1.0 if entries.wide_values is None else entries.wide_values[e]
+            whole_row = cells[begin * unit : (begin + size) * unit]
+            n = min(len(whole_row), entries.n_outputs)
+            require(not whole_row[n:].any(), "entries: padding holds a weight")
+            out[row, :n] += value * whole_row[:n]
+        for e in range(*entries.narrow_offsets[row : row + 2].tolist()):
+            value = 1.0 if entries.narrow_values is None else entries.narrow_values[e]
+            out[row, entries.narrow_outputs[e]] += value * cells[entries.narrow_cells[e]]
+    _close(out.ravel(), scores, "entries do not give the scores of map")
 
 
 def _mapped(

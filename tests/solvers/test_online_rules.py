@@ -1,0 +1,200 @@
+"""The compiled loop against the definition of each rule, on lists of all labellings."""
+
+import itertools
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+from chordal.estimators._examples import ChainExamples
+from chordal.estimators._training import compile_shards
+from chordal.features import ChainFeatures, input_for
+from chordal.oracle import ExampleOracle, UpdateRule
+from chordal.testing import Listed, ListedExamples
+
+RULES = {
+    "perceptron": UpdateRule("perceptron", averaged=True),
+    "PA": UpdateRule("passive_aggressive", (0.0, 1.0, 1.0), averaged=True),
+    "PA-I": UpdateRule("passive_aggressive", (1.0, 0.05, 1.0), averaged=True),
+    "PA-II": UpdateRule("passive_aggressive", (2.0, 0.3, 0.0), averaged=False),
+    "AROW": UpdateRule("arow", (2.0, 0.7)),
+    "gradient": UpdateRule("gradient", (0.05, 0.3)),
+    "gradient without decay": UpdateRule("gradient", (0.0, 0.2)),
+    "gradient of strong decay": UpdateRule("gradient", (3.0, 0.32)),
+}
+LENGTHS = [3, 1, 4, 0, 2, 4, 1, 3]
+
+
+def dense(rng):
+    return [rng.normal(size=(n, 3)) for n in LENGTHS]
+
+
+def sparse(rng):
+    return [sp.random(n, 6, density=0.4, format="csr", random_state=rng) for n in LENGTHS]
+
+
+def attributes(rng, values=True):
+    # Frequent names go with every label, rare ones with few: wide rows and narrow pairs.
+    def token():
+        names = sorted({f"a{int(k)}" for k in np.minimum(rng.geometric(0.15, 4), 30)})
+        return {n: float(rng.normal()) for n in names} if values else names
+
+    return [[token() for _ in range(n)] for n in LENGTHS]
+
+
+INPUTS = {
+    "dense": dense,
+    "sparse": sparse,
+    "attributes": attributes,
+    "names": lambda rng: attributes(rng, values=False),
+}
+
+
+def table_of(source, x):
+    """The observations of one sequence as a dense array [length, n_columns]."""
+    if isinstance(x, np.ndarray):
+        return x
+    if sp.issparse(x):
+        return x.toarray()
+    tokens = [t if isinstance(t, dict) else dict.fromkeys(t, 1.0) for t in x]
+    names = [source.name(k) for k in range(source.n_columns)]
+    return np.array([[t.get(name, 0.0) for name in names] for t in tokens]).reshape(
+        len(x), len(names)
+    )
+
+
+def joint_features(features, nodes, edges, y):
+    """φ(x, y), weight by weight, from what each weight is said to belong to."""
+    n, T = features.n_labels, len(y)
+    phi = np.zeros(features.n_weights)
+    keys = features.node.keys()
+    for t in range(T):
+        phi[features.slices["node"]] += nodes[t, keys.column] * (keys.output == y[t])
+        for group in ("bias", "start", "end"):
+            here = group == "bias" or t == (0 if group == "start" else T - 1)
+            if features.slices[group].stop > features.slices[group].start:
+                phi[features.slices[group]] += here * (np.arange(n) == y[t])
+        if t == 0:
+            continue
+        pair = y[t - 1] * n + y[t]
+        phi[features.slices["transitions"]] += features.transitions == pair
+        if features.edge is not None:
+            keys_of_edges = features.edge.keys()
+            found = edges[t - 1, keys_of_edges.column] * (keys_of_edges.output == pair)
+            phi[features.slices["edge"]] += found
+    return phi
+
+
+def listed(features, nodes, edges, gold, weight):
+    labellings = list(itertools.product(range(features.n_labels), repeat=len(gold)))
+    return Listed(
+        np.array([joint_features(features, nodes, edges, y) for y in labellings]),
+        np.array([sum(a != b for a, b in zip(y, gold, strict=True)) for y in labellings]),
+        len(gold),
+        weight,
+    )
+
+
+def problem(kind, seed, n_labels=3, *, extras=False, edges=None, weighted=False, centre=False):
+    """The same examples twice: compiled, and as lists."""
+    rng = np.random.default_rng(seed)
+    X = INPUTS[kind](rng)
+    source = input_for(X[0])
+    rows = source.read(X, grow=True)
+    gold = rng.integers(n_labels, size=rows.n_rows).astype(np.int32)
+    by_sequence = np.split(gold, np.cumsum(LENGTHS)[:-1])
+    pairs = [a[:-1].astype(np.int32) * n_labels + a[1:] for a in by_sequence]
+    edge, edge_rows, edge_tables = None, None, [None] * len(X)
+    if edges is not None:
+        observed = [x[1:] for x in INPUTS[edges](rng)]
+        edge_source = input_for(observed[0])
+        edge_rows = edge_source.read(observed, grow=True)
+        edge = edge_source.features(edge_rows, np.concatenate(pairs), n_labels**2)
+        edge_tables = [table_of(edge_source, x) for x in observed]
+    node = source.features(rows, gold, n_labels)
+    seen = np.unique(np.concatenate(pairs)).astype(np.int64)
+    features = ChainFeatures(n_labels, node, edge, seen, extras, extras)
+    weight = rng.uniform(0.0, 2.0, len(X)) if weighted else None
+    towards = rng.normal(size=features.n_weights) if centre else None
+    shards = compile_shards(features, rows, edge_rows, gold, weight)
+    lists = [
+        listed(features, table_of(source, x), e, g, 1.0 if weight is None else weight[i])
+        for i, (x, e, g) in enumerate(zip(X, edge_tables, by_sequence, strict=True))
+    ]
+    start = rng.normal(size=features.n_weights)  # from zeros, the first labelling would be a tie
+    compiled = ChainExamples(features, shards, 0.5, towards)
+    return compiled, ListedExamples(lists, 0.5, towards), start
+
+
+def assert_same_learning(compiled, lists, start, rule, passes=6, moves=True):
+    ours, definition = compiled.learner(rule, start), lists.learner(rule, start)
+    rng = np.random.default_rng(1)
+    for k in range(passes):
+        order = rng.permutation(compiled.n_examples)
+        loss, expected = ours.visit(order), definition.visit(order)
+        np.testing.assert_allclose(loss, expected, rtol=1e-9, atol=1e-12, err_msg=f"loss {k}")
+        np.testing.assert_allclose(
+            ours.weights(), definition.weights(), rtol=1e-9, atol=1e-9, err_msg=f"weights {k}"
+        )
+    assert (np.abs(ours.weights() - start).max() > 1e-6) == moves
+
+
+@pytest.mark.parametrize("rule", RULES.values(), ids=RULES)
+@pytest.mark.parametrize("kind", INPUTS)
+@pytest.mark.parametrize("seed", [0, 1])
+def test_plain_chains(kind, rule, seed):
+    assert_same_learning(*problem(kind, seed), rule)
+
+
+@pytest.mark.parametrize("rule", RULES.values(), ids=RULES)
+@pytest.mark.parametrize("kind", INPUTS)
+def test_bias_ends_and_weighted_examples(kind, rule):
+    assert_same_learning(*problem(kind, 2, extras=True, weighted=True), rule)
+
+
+@pytest.mark.parametrize("rule", RULES.values(), ids=RULES)
+@pytest.mark.parametrize("edges", ["dense", "attributes", "names"])
+def test_observed_transitions(edges, rule):
+    assert_same_learning(*problem("attributes", 3, extras=True, edges=edges), rule)
+
+
+@pytest.mark.parametrize("rule", RULES.values(), ids=RULES)
+@pytest.mark.parametrize(("n_labels", "lengths"), [(1, LENGTHS), (2, LENGTHS), (40, [2, 1, 2, 0])])
+def test_few_and_many_labels(n_labels, lengths, rule, monkeypatch):
+    monkeypatch.setattr(f"{__name__}.LENGTHS", lengths)
+    compiled, lists, start = problem("attributes", 4, n_labels)
+    moves = n_labels > 1 or (rule.name == "gradient" and rule.parameters[0] > 0.0)
+    assert_same_learning(compiled, lists, start, rule, passes=3, moves=moves)
+
+
+@pytest.mark.parametrize("edges", [None, "dense"])
+def test_the_gradient_pulls_towards_the_centre(edges):
+    compiled, lists, start = problem("attributes", 5, edges=edges, centre=True)
+    assert_same_learning(compiled, lists, start, UpdateRule("gradient", (0.3, 0.2)))
+    np.testing.assert_allclose(compiled.penalty(start), lists.penalty(start), rtol=1e-12)
+
+
+def test_many_shards(monkeypatch):
+    monkeypatch.setattr("chordal.estimators._training.SHARD_CELLS", 9)
+    assert_same_learning(*problem("attributes", 6, weighted=True), RULES["PA"])
+    assert_same_learning(*problem("dense", 6, edges="names"), RULES["gradient"])
+
+
+def test_it_is_an_example_oracle():
+    compiled, lists, _ = problem("dense", 0)
+    assert isinstance(compiled, ExampleOracle)
+    assert isinstance(lists, ExampleOracle)
+
+
+@pytest.mark.parametrize("order", [[8], [-1], [0, 99]])
+def test_examples_that_are_not_there_are_refused(order):
+    compiled, _, start = problem("dense", 0)
+    with pytest.raises(IndexError, match="0 to 7"):
+        compiled.learner(RULES["perceptron"], start).visit(np.array(order))
+
+
+@pytest.mark.parametrize("rule", RULES.values(), ids=RULES)
+def test_scores_that_overflow_are_reported(rule):
+    compiled, _, start = problem("dense", 0)
+    with pytest.raises(OverflowError):
+        compiled.learner(rule, np.full_like(start, 1e308)).visit(np.arange(8).repeat(3))
