@@ -5,7 +5,7 @@ import json
 import numpy as np
 import pytest
 
-from chordal import ChainCRF, Template, load
+from chordal import ChainCRF, Template, load, save
 from chordal.formats import FORMATS
 from chordal.metrics import conlleval_report
 
@@ -245,6 +245,29 @@ def test_convert_a_model_to_itself(chordal, refused, files, tmp_path):
     assert (tmp_path / "m").read_bytes() == (files / "model").read_bytes()
     message = refused("convert", files / "model", tmp_path / "x", "--to", "jsonl")
     assert "--to must be one of chordal, crfsuite" in message
+
+
+def test_convert_a_model_to_crfsuite(chordal, tmp_path):
+    """CRFsuite's own tagger and chordal give the same from the converted model."""
+    pycrfsuite = pytest.importorskip("pycrfsuite")
+    items = [[[f"w={word}", f"p:{tag}"] for word, tag, _ in s] for s in SENTENCES]
+    lines = (
+        "\n".join("\t".join(["O", *(a.replace(":", "\\:") for a in token)]) for token in s)
+        for s in items
+    )
+    (tmp_path / "data.crfsuite").write_text("\n\n".join(lines) + "\n")
+    save(ChainCRF().fit(items, LABELS), tmp_path / "m")
+    chordal("convert", tmp_path / "m", tmp_path / "theirs", "--to", "crfsuite")
+    assert (tmp_path / "theirs").read_bytes().startswith(b"lCRF")
+    tagger = pycrfsuite.Tagger()
+    tagger.open(str(tmp_path / "theirs"))
+    expected = "\n\n".join("\n".join(tagger.tag(s)) for s in items) + "\n\n"
+    tagger.close()
+    for name in ("m", "theirs"):
+        assert chordal("tag", tmp_path / name, tmp_path / "data.crfsuite").decode() == expected
+    assert json.loads(chordal("info", tmp_path / "theirs", "--json"))["written by"] == "crfsuite"
+    chordal("convert", tmp_path / "theirs", tmp_path / "back")
+    assert chordal("tag", tmp_path / "back", tmp_path / "data.crfsuite").decode() == expected
 
 
 # -------------------------------------------------------------------------------------- real data

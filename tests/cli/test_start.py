@@ -9,6 +9,9 @@ from contextlib import contextmanager, suppress
 
 import pytest
 
+from chordal.objectives import OBJECTIVES
+from chordal.solvers import SOLVERS
+
 from .conftest import SOURCE, run
 
 COMMANDS = ["train", "tag", "evaluate", "inspect", "tune", "convert", "info"]
@@ -50,7 +53,9 @@ def test_help_and_version(chordal):
     assert all(f"\n  {command} " in text for command in COMMANDS)
     assert chordal() == chordal("--help")
     assert chordal("--version").startswith(b"chordal ")
-    assert b"--solver lbfgs|" in chordal("train", "--help")
+    options = chordal("train", "--help").decode()
+    assert f"--solver {'|'.join(SOLVERS.names())}" in options
+    assert f"--objective {'|'.join(OBJECTIVES.names())}" in options
 
 
 @pytest.mark.parametrize(
@@ -59,7 +64,7 @@ def test_help_and_version(chordal):
         (["nonsense"], "nonsense"),
         (["train", "--nonsense"], "--nonsense"),
         (["tag"], "MODEL"),
-        (["train", "a", "b", "--solver", "lbgfs"], "must be one of lbfgs, owlqn"),
+        (["train", "a", "b", "--solver", "lbgfs"], f"must be one of {', '.join(SOLVERS.names())}"),
         (["train", "a", "b", "--l2", "1", "--c", "1"], "not both"),
         (["train", "a", "b", "--l2", "-1"], "--l2"),
         (["train", "a", "b", "-t", "t", "--task", "ner"], "not both"),

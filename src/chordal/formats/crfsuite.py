@@ -117,6 +117,8 @@ class _Fields:
     def attributes(self) -> list[str] | dict[str, float]:
         if ":" not in self.line:
             return [_unescaped(field) for field in self.fields[self.next :]]
+        if "\\\\" not in self.line and self.line.count(":") == self.line.count("\\:"):
+            return [field.replace("\\:", ":") for field in self.fields[self.next :]]  # no values
         pairs = [self._pair(k) for k in range(self.next, len(self.fields))]
         if all(value in (None, 1.0) for _, value in pairs):
             return [key for key, _ in pairs]
