@@ -44,7 +44,7 @@ B
 QUICK_SENTENCES = 300
 
 
-class Missing(Exception):
+class MissingProgramError(Exception):
     """A program that is not here."""
 
 
@@ -60,7 +60,9 @@ def program(name: str) -> str:
     found = shutil.which(name, path=folder) if folder else None
     found = found or shutil.which(name)
     if found is None:
-        raise Missing(f"{name} is not installed; set CHORDAL_PEERS to the folder that holds it")
+        raise MissingProgramError(
+            f"{name} is not installed; set CHORDAL_PEERS to the folder that holds it"
+        )
     return found
 
 
@@ -113,8 +115,10 @@ def _training(run: Run) -> Iterator[Row]:
     model = {k: str(run.folder / f"{k}.model") for k in ("chordal", "crf++", "wapiti")}
     run.say("chordal train")
     ours = run_program(
-        _chordal("train", "-t", template, "--l2", "1", "--weights", "all", "-j", "2", "--json")
-        + [train, model["chordal"]]
+        _chordal(
+            *("train", "-t", template, "--l2", "1", "--weights", "all", "-j", "2", "--json"),
+            *(train, model["chordal"]),
+        )
     )
     objective = _number(r'"objective": ([0-9.]+)', ours.text)
     peers: list[tuple[str, float, float, list[str], str]] = [
@@ -141,7 +145,7 @@ def _training(run: Run) -> Iterator[Row]:
         what = f"training from a file, all pairs, 2 threads, beside {name}"
         try:
             theirs = run_program([program(name), *arguments])
-        except Missing as error:
+        except MissingProgramError as error:
             yield Row(what, problem=str(error))
             continue
         yield run.speed(what, theirs.seconds, ours.seconds, at_least=at_least, goal=goal)
@@ -202,7 +206,7 @@ def _tagging(run: Run) -> Iterator[Row]:
         run.say(f"training a model for {name}")
         try:
             run_program(maker())
-        except Missing as error:
+        except MissingProgramError as error:
             problems[name] = str(error)
     best: dict[str, float] = {}
     out = run.folder / "tags.txt"
@@ -213,7 +217,7 @@ def _tagging(run: Run) -> Iterator[Row]:
                 continue
             try:
                 best[name] = min(run_program(task(), out).seconds, best.get(name, 1e9))
-            except Missing as error:
+            except MissingProgramError as error:
                 problems[name] = str(error)
     for name in list(tasks)[1:]:
         what = f"tagging a file of {n:,} tokens, start-up included, 1 thread, beside {name}"

@@ -8,7 +8,6 @@ from typing import Any, final
 
 import numpy as np
 from numpy.typing import NDArray
-from threadpoolctl import threadpool_limits
 
 from chordal._errors import UnsupportedError
 from chordal._status import Status
@@ -236,6 +235,8 @@ class ChainCRF(Compactable, ChainInspection):
         validate = None
         if validation_data is not None:
             validate = self._validator(*validation_data, inputs, labels, features, inference)
+        from threadpoolctl import threadpool_limits  # not needed to predict
+
         with (
             threadpool_limits(1, user_api="blas"),
             execution_for(effective_n_jobs(self.n_jobs)) as mapper,

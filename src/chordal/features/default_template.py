@@ -32,7 +32,7 @@ def default_template(task: str, n_columns: int = 1) -> str:
     makers = {"chunking": _chunking, "ner": _ner, "pos": _pos}
     lines = list(makers[task]())
     for column in range(1, n_columns):
-        lines += _tags(column)
+        lines += _tags(column, many=task != "ner")
     return "\n".join([*_numbered(lines), "B", ""])
 
 
@@ -77,7 +77,7 @@ def _ner() -> Iterator[str]:
     yield "%X[-1,0]/%X[0,0]"
     yield "%X[0,0]/%X[1,0]"
     yield "# What words look like"
-    yield from _affixes(5)
+    yield from _affixes(4)
     yield from _window("%s[{},0]", 2)
     yield "%s[-1,0]/%s[0,0]"
     yield "%s[0,0]/%s[1,0]"
@@ -99,11 +99,14 @@ def _pos() -> Iterator[str]:
     yield '%m[1,0,"...$"]'
 
 
-def _tags(column: int) -> Iterator[str]:
+def _tags(column: int, many: bool) -> Iterator[str]:
+    """Windows of a further column; `many` adds long ones, which names of things do not need."""
     yield f"# Column {column}"
     yield from _window(f"%x[{{}},{column}]", 2)
     for first in (-2, -1, 0, 1):
         yield f"%x[{first},{column}]/%x[{first + 1},{column}]"
+    if not many:
+        return
     for first in (-2, -1, 0):
         yield f"%x[{first},{column}]/%x[{first + 1},{column}]/%x[{first + 2},{column}]"
     yield f"%x[0,0]/%x[0,{column}]"
