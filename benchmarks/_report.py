@@ -15,7 +15,7 @@ from rich.table import Table
 from benchmarks._run import Row
 
 BEGIN, END = "<!-- results: begin -->", "<!-- results: end -->"
-COLUMNS = ("what", "CRFsuite", "chordal", "ratio", "requirement")
+COLUMNS = ("what", "peer", "chordal", "ratio", "requirement")
 
 
 def cells(row: Row) -> tuple[str, ...]:

@@ -1,4 +1,4 @@
-"""The command line beside crf_learn, wapiti and crfsuite: from a file of columns to a model, and to tags.
+"""The command line beside crf_learn, wapiti and crfsuite: from a file to a model, and to tags.
 
 Their programs are looked for in the folder $CHORDAL_PEERS, then on the PATH.
 """
