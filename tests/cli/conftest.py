@@ -7,8 +7,6 @@ from pathlib import Path
 
 import pytest
 
-SOURCE = Path(__file__).parents[2] / "src"
-
 TEMPLATE = "U0:%x[0,0]\nU1:%x[-1,0]\nU2:%x[1,0]\nU3:%x[0,1]\nU4:%x[-1,1]/%x[0,1]\nB\n"
 SENTENCES = [
     [("He", "PRP", "B-NP"), ("reckons", "VBZ", "B-VP"), ("the", "DT", "B-NP"),
@@ -26,12 +24,10 @@ def as_text(sentences, separator=" ", labels=True):
 
 def run(*arguments, input=b"", **options):
     """A process; input and output are bytes."""
-    path = os.pathsep.join([str(SOURCE), *os.environ.get("PYTHONPATH", "").split(os.pathsep)])
     return subprocess.run(
         [sys.executable, "-m", "chordal", *map(str, arguments)],
         input=input,
         capture_output=True,
-        env={**os.environ, "PYTHONPATH": path},
         timeout=300,
         check=False,
         **options,

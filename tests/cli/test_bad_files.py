@@ -8,7 +8,7 @@ import sys
 
 import pytest
 
-from .conftest import SENTENCES, SOURCE, as_text, run
+from .conftest import SENTENCES, as_text, run
 
 BARE = as_text(SENTENCES, labels=False).encode()
 
@@ -148,7 +148,7 @@ def test_a_full_disk_leaves_the_old_model(files, tmp_path):
     done = subprocess.run(
         [sys.executable, "-m", "chordal", "train", "-q", "-t", files / "template",
          files / "train.txt", model],
-        env={**os.environ, "PYTHONPATH": str(SOURCE), "PYTHONDONTWRITEBYTECODE": "1"},
+        env={**os.environ, "PYTHONDONTWRITEBYTECODE": "1"},
         preexec_fn=limit,
         capture_output=True,
         check=False,

@@ -12,7 +12,7 @@ import pytest
 from chordal.objectives import OBJECTIVES
 from chordal.solvers import SOLVERS
 
-from .conftest import SOURCE, run
+from .conftest import run
 
 COMMANDS = ["train", "tag", "evaluate", "inspect", "tune", "convert", "info"]
 
@@ -29,7 +29,6 @@ def imported(*arguments, input=b""):
         [sys.executable, "-c", code, *map(str, arguments)],
         input=input,
         capture_output=True,
-        env={**os.environ, "PYTHONPATH": str(SOURCE)},
         check=True,
     )
     return set(done.stdout.decode().rpartition("LOADED")[2].split())
@@ -104,7 +103,6 @@ def started(*arguments):
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
-        env={**os.environ, "PYTHONPATH": str(SOURCE)},
     )
     try:
         yield process
