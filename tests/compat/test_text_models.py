@@ -203,7 +203,7 @@ WAPITI_DAMAGE = [
 @pytest.mark.parametrize(("damage", "message"), WAPITI_DAMAGE)
 def test_a_damaged_wapiti_model_is_refused(wapiti, damage, message):
     assert damage(wapiti) != wapiti
-    with pytest.raises(ValueError, match=f"not a sound model of Wapiti: .*{message}"):
+    with pytest.raises(ValueError, match=f"not a sound text model of Wapiti: .*{message}"):
         read_wapiti(damage(wapiti))
 
 

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import os
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from chordal._errors import UnsupportedError
 from chordal.estimators import ChainCRF
 from chordal.estimators._assembly import MAX_LABELS, assembled
 from chordal.features import Template
@@ -81,6 +83,28 @@ class Model(NamedTuple):
             template=Template("\n".join(self.lines), dialect),
             **parameters,
         )
+
+
+def read_text_model(
+    source: str | os.PathLike[str] | bytes,
+    tool: str,
+    dialect: str,
+    parse: Callable[[bytes], Model],
+    parameters: dict[str, Any],
+) -> ChainCRF:
+    """The model of a path or of bytes; errors name the file and the tool."""
+    if isinstance(source, bytes):
+        data, name = source, f"the {tool} model"
+    else:
+        name = os.fspath(source)
+        with open(source, "rb") as file:
+            data = file.read()
+    try:
+        return parse(data).crf(dialect, parameters)
+    except UnsupportedError:
+        raise
+    except ValueError as error:
+        raise ValueError(f"{name} is not a sound text model of {tool}: {error}") from None
 
 
 def _used(names: Sequence[bytes], owner: Ints) -> tuple[list[bytes], Ints]:

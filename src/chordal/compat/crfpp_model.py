@@ -31,7 +31,7 @@ from typing import Any
 import numpy as np
 
 from chordal._errors import UnsupportedError
-from chordal.compat._observations import Blocks, Model, chunks, decoded
+from chordal.compat._observations import Blocks, Model, chunks, decoded, read_text_model
 from chordal.estimators import ChainCRF
 
 
@@ -54,18 +54,7 @@ def read_crfpp(source: str | os.PathLike[str] | bytes, **parameters: Any) -> Cha
     >>> crf.predict([[["cat"]]])
     [['N']]
     """
-    if isinstance(source, bytes):
-        data, name = source, "the CRF++ model"
-    else:
-        name = os.fspath(source)
-        with open(source, "rb") as file:
-            data = file.read()
-    try:
-        return parse_crfpp(data).crf("crf++", parameters)
-    except UnsupportedError:
-        raise
-    except ValueError as error:
-        raise ValueError(f"{name} is not a sound text model of CRF++: {error}") from None
+    return read_text_model(source, "CRF++", "crf++", parse_crfpp, parameters)
 
 
 def parse_crfpp(data: bytes) -> Model:

@@ -26,7 +26,15 @@ from typing import Any
 import numpy as np
 
 from chordal._errors import UnsupportedError
-from chordal.compat._observations import Blocks, Floats, Ints, Model, chunks, decoded
+from chordal.compat._observations import (
+    Blocks,
+    Floats,
+    Ints,
+    Model,
+    chunks,
+    decoded,
+    read_text_model,
+)
 from chordal.estimators import ChainCRF
 from chordal.structures import offsets_of
 
@@ -57,18 +65,7 @@ def read_wapiti(source: str | os.PathLike[str] | bytes, **parameters: Any) -> Ch
     >>> crf.predict([[["cat"]]])
     [['N']]
     """
-    if isinstance(source, bytes):
-        data, name = source, "the Wapiti model"
-    else:
-        name = os.fspath(source)
-        with open(source, "rb") as file:
-            data = file.read()
-    try:
-        return parse_wapiti(data).crf("wapiti", parameters)
-    except UnsupportedError:
-        raise
-    except ValueError as error:
-        raise ValueError(f"{name} is not a sound model of Wapiti: {error}") from None
+    return read_text_model(source, "Wapiti", "wapiti", parse_wapiti, parameters)
 
 
 def parse_wapiti(data: bytes) -> Model:
