@@ -1,0 +1,55 @@
+"""The one formula behind likelihood, softmax-margin, hinge and perceptron."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from chordal.costs import COSTS, Cost
+from chordal.inference import Inference
+from chordal.objectives._base import Evaluation, Objective
+from chordal.potentials import Floats, Potentials
+
+
+class MarginObjective(Objective):
+    """softmax_τ over y of [score(y) + cost(y, gold)] − score(gold).
+
+    With `temperature` 1 the softmax is log Σ exp and its derivative marginals; with 0 it is the
+    maximum, and its derivative the indicators of the best labelling.
+    """
+
+    temperature: ClassVar[int]
+    convex: ClassVar[bool] = True
+
+    cost: Cost | None = None
+
+    def evaluate(
+        self,
+        potentials: Potentials,
+        labels: NDArray[np.int32] | None,
+        inference: Inference,
+        weight: Floats | None = None,
+        overwrite: bool = False,
+    ) -> Evaluation:
+        gold = 0.0 if labels is None else potentials.score(labels)
+        if self.cost is not None and labels is not None:
+            if not overwrite:
+                potentials = potentials.like(potentials.unary.copy(), potentials.tables)
+            potentials, overwrite = self.cost.add(potentials, labels), True
+        if self.temperature:
+            value, parts = inference.marginals(potentials, weight, overwrite)
+        else:
+            best, value = inference.map(potentials)
+            parts = potentials.zeros()
+            parts.add_indicators(best, weight=weight)
+        if labels is not None:
+            parts.add_indicators(labels, scale=-1.0, weight=weight)
+        values = value - gold
+        return Evaluation(values if weight is None else weight * values, parts)
+
+
+def cost_for(cost: str | Cost) -> Cost:
+    """The cost of this name, or the one given."""
+    return COSTS.resolve(cost)

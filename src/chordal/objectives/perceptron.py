@@ -1,0 +1,21 @@
+"""The perceptron's loss: the lead of the best labelling over the gold one."""
+
+from __future__ import annotations
+
+from typing import ClassVar, final
+
+from chordal.objectives._margin import MarginObjective
+
+
+@final
+class Perceptron(MarginObjective):
+    """max score(y) − score(gold): zero where the gold labelling is the best.
+
+    References
+    ----------
+    Collins (2002), Discriminative training methods for hidden Markov models.
+    """
+
+    needs: ClassVar[frozenset[str]] = frozenset({"map"})
+    temperature: ClassVar[int] = 0
+    minus_gold: ClassVar[bool] = True

@@ -1,0 +1,28 @@
+"""Softmax-margin: the likelihood of a model that is told the cost of each labelling."""
+
+from __future__ import annotations
+
+from typing import ClassVar, final
+
+from chordal.costs import Cost
+from chordal.objectives._margin import MarginObjective, cost_for
+
+
+@final
+class SoftmaxMargin(MarginObjective):
+    """log Σ exp[score(y) + cost(y, gold)] − score(gold).
+
+    Parameters
+    ----------
+    cost : str or Cost
+
+    References
+    ----------
+    Gimpel and Smith (2010), Softmax-margin CRFs: training log-linear models with cost functions.
+    """
+
+    needs: ClassVar[frozenset[str]] = frozenset({"marginals"})
+    temperature: ClassVar[int] = 1
+
+    def __init__(self, cost: str | Cost = "hamming") -> None:
+        self.cost = cost_for(cost)
