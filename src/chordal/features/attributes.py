@@ -446,6 +446,8 @@ class AttributeFeatures(RowFeatures):
         return rows.reshape(len(self._wide), -1)[:, : self.n_outputs]
 
     def entries(self, shards: Sequence[AttributeRows]) -> RowEntries:
+        if (self._scale != 1.0).any():  # merged: for batch training alone
+            return super().entries(shards)
         n_wide = int(self._wide_starts[-1]) * self._unit
         n_narrow = self.n_weights - self._n_wide_weights
         if n_wide + n_narrow >= 2**32:
