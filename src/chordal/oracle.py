@@ -13,6 +13,7 @@ from chordal.inference import Inference
 from chordal.objectives import Evaluation, Objective
 from chordal.potentials import Floats as Floats
 from chordal.potentials import Potentials
+from chordal.targets import PartialLabels, add_target
 
 Ints = NDArray[np.int64]
 
@@ -141,7 +142,8 @@ class SummedOracle:
         states = max((shard.frame.structure.n_states for shard in shards), default=0)
         self._memory = [np.empty(states) for _ in range(wave)]
         self._gold: tuple[Ints, Floats] | None = None
-        if objective.minus_gold:
+        partial = any(isinstance(shard.labels, PartialLabels) for shard in shards)
+        if objective.minus_gold and not partial:
             self._gold = self._gold_counts()
 
     def value_grad(self, weights: Floats) -> tuple[float, Floats]:
@@ -182,7 +184,7 @@ class SummedOracle:
         for shard in self.shards:
             frame = shard.frame
             parts = frame.like(np.zeros(frame.structure.n_states), np.zeros(len(frame.tables)))
-            parts.add_indicators(shard.labels, weight=shard.weight)
+            add_target(parts, shard.labels, weight=shard.weight)
             for block in range(features.n_blocks(1)):
                 features.adjoint(shard, parts, sums, block, 1)
         counts = features.collect(sums)

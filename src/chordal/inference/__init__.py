@@ -2,6 +2,7 @@
 
 from chordal._registry import Registry
 from chordal.inference._base import (
+    ByCost,
     Decoded,
     Inference,
     Marginals,
@@ -14,6 +15,7 @@ INFERENCE = Registry("chordal.inference", Inference, "inference")
 
 __all__ = [
     "INFERENCE",
+    "ByCost",
     "Decoded",
     "Inference",
     "Marginals",
