@@ -12,11 +12,9 @@
 // Reference: Besag (1975), Statistical analysis of non-lattice data.
 #include "simd.hpp"
 
-#include "conditionals.hpp"
-
 namespace chordal {
 
-// The sum over one row of exp(s - max s), in place divided by it; the result is log Σ exp s.
+// normalise: s becomes exp s / Σ exp s, and the result is log Σ exp s. add_rows: to += scale * from.
 CHORDAL_BOTH_ISAS(double normalise(double* s, std::size_t width);
                   void add_rows(double* to, const double* from, std::size_t n, double scale);)
 
@@ -60,6 +58,8 @@ void add_rows(double* to, const double* from, std::size_t n, double scale) {
 
 #include <algorithm>
 #include <optional>
+
+#include "conditionals.hpp"
 
 namespace chordal {
 namespace {

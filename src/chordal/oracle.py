@@ -135,6 +135,8 @@ class SummedOracle:
         self.objective, self.inference, self.mapper = objective, inference, mapper
         self.l2, self.centre = l2, centre
         self.n_weights = features.n_weights
+        #: The objective's name where values and gradients are estimates from samples, else None.
+        self.estimated = objective.name if objective.stochastic else None
         # Memory for the potentials of a wave, kept: fresh pages cost as much as the sums in them.
         # Waves are of equal length, so that threads are.
         n_waves = max(1, -(-len(shards) // max(14, 4 * mapper.n_jobs)))

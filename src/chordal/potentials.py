@@ -155,7 +155,8 @@ class Potentials:
                 )
         return self
 
-    def _labelled(self, labels: ArrayLike) -> tuple[NDArray[Any], ...]:
+    def checked_labels(self, labels: ArrayLike) -> NDArray[np.int32]:
+        """One label per variable, as int32; anything else is refused."""
         s = self.structure
         labels = np.ascontiguousarray(labels, dtype=np.int32)
         if labels.shape != (s.n_variables,):
@@ -164,6 +165,10 @@ class Potentials:
             )
         if len(labels) and (labels.min() < 0 or (labels >= s.label_counts).any()):
             raise ValueError("labels must be between 0 and the variable's label count - 1")
+        return labels
+
+    def _labelled(self, labels: ArrayLike) -> tuple[NDArray[Any], ...]:
+        s = self.structure
         return (
             s.state_offsets,
             s.variable_offsets,
@@ -172,7 +177,7 @@ class Potentials:
             s.scopes,
             self.table_offsets,
             self.table_of_clique,
-            labels,
+            self.checked_labels(labels),
         )
 
 

@@ -10,6 +10,7 @@ from chordal.inference._base import (
     Spans,
     most_probable_labels,
 )
+from chordal.inference._sweeps import effective_sample_size, r_hat
 
 INFERENCE = Registry("chordal.inference", Inference, "inference")
 
@@ -21,5 +22,7 @@ __all__ = [
     "Marginals",
     "Ranked",
     "Spans",
+    "effective_sample_size",
     "most_probable_labels",
+    "r_hat",
 ]

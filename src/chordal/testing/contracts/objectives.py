@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import copy
+
 import numpy as np
 from numpy.testing import assert_allclose, assert_array_equal
 
 from chordal.inference import Inference
-from chordal.objectives import Objective
+from chordal.objectives import Evaluation, Objective
 from chordal.potentials import Floats, Potentials
 from chordal.targets import Labels, PartialLabels, SoftLabels, Target, add_target, score_of
 from chordal.testing.contracts._common import (
@@ -34,7 +36,8 @@ def check_objective(
 
     Its `parts` must be the derivative of the sum of its weighted values with respect to every
     score, tied tables included; at a kink, a subgradient. Scores of −inf are left alone. With
-    partially observed labels nothing is claimed to be convex or linear.
+    partially observed labels nothing is claimed to be convex or linear. Of an objective that is
+    estimated from samples, a copy must give the same estimates.
 
     Raises
     ------
@@ -53,6 +56,11 @@ def check_objective(
     objective.require(inference, potentials.structure)
     objective.require_targets(labels)
     problem = _Problem(objective, labels, inference, rng, potentials)
+    if objective.stochastic:
+        with unchanged(potentials, f"{type(objective).__name__}.evaluate"):
+            problem.total(potentials)
+        _check_estimate(problem, potentials)
+        return
     with unchanged(potentials, f"{type(objective).__name__}.evaluate"):
         problem.total(potentials)
     _check_evaluation(problem, potentials)
@@ -108,6 +116,33 @@ def _check_evaluation(problem: _Problem, potentials: Potentials) -> None:
     weighted = problem.weight * values
     message = "values are not the weights times the unweighted values"
     assert_allclose(problem.values(potentials), weighted, rtol=1e-12, atol=atol, err_msg=message)
+
+
+def _check_estimate(problem: _Problem, potentials: Potentials) -> None:
+    """Copies estimate the same, weights multiply, and new samples are drawn each time."""
+    labels, inference = problem.labels, problem.inference
+
+    def fresh(given: Potentials, weight: Floats | None, overwrite: bool) -> Evaluation:
+        return copy.deepcopy(problem.objective).evaluate(
+            given, labels, inference, weight, overwrite
+        )
+
+    values, parts = fresh(potentials, None, False)
+    require(values.shape == (potentials.structure.n_examples,), f"values: {values.shape}")
+    for name, array in (("values", values), ("unary", parts.unary), ("tables", parts.tables)):
+        require(np.isfinite(array).all(), f"{name} are not finite")
+    again = fresh(copy_of(potentials), None, True)
+    assert_array_equal(again.values, values, err_msg="values of a copy")
+    assert_same_parts(again.parts, parts, "parts of a copy", atol=0.0, rtol=0.0)
+    weighted = fresh(potentials, problem.weight, False)
+    message = "values are not the weights times the unweighted values"
+    assert_allclose(weighted.values, problem.weight * values, rtol=1e-12, err_msg=message)
+    # Parts of all examples together are their derivative while samples stay: they are linear.
+    finite = [np.where(np.isfinite(a), a, 0.0) for a in (potentials.unary, potentials.tables)]
+    total = float(weighted.parts.unary @ finite[0] + weighted.parts.tables @ finite[1])
+    atol = 1e-9 + 1e3 * rounding(potentials)
+    message = "⟨parts, potentials⟩ is not the sum of the values"
+    assert_allclose(total, weighted.values.sum(), rtol=1e-9, atol=atol, err_msg=message)
 
 
 def _check_gold_term(
