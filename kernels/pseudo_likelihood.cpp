@@ -14,41 +14,63 @@
 
 namespace chordal {
 
-// normalise: s becomes exp s / Σ exp s, and the result is log Σ exp s. add_rows: to += scale * from.
-CHORDAL_BOTH_ISAS(double normalise(double* s, std::size_t width);
-                  void add_rows(double* to, const double* from, std::size_t n, double scale);)
+// exponentiate: s = exp(u + a + b - highest), padded with 0; the result is Σ s, or 0 if all is -inf.
+// spread: out = f s, to_a += f s, to_b += f s, in this order for each label (to_a may be to_b).
+CHORDAL_BOTH_ISAS(double exponentiate(const double* u, const double* a, const double* b,
+                                      std::size_t n, double* s, double* highest);
+                  void spread(const double* s, double f, std::size_t n, double* out, double* to_a,
+                              double* to_b);)
 
 }  // namespace chordal
 
 namespace chordal::CHORDAL_ISA {
 
-// s is padded with -inf to a multiple of four.
-double normalise(double* s, std::size_t width) {
+double exponentiate(const double* u, const double* a, const double* b, std::size_t n, double* s,
+                    double* highest) {
+    const std::size_t width = padded(n);
     Pack top = broadcast(-kInfinity);
-    for (std::size_t j = 0; j < width; j += kLanes) top = maximum(top, load(s + j));
-    const double highest = lane_max(top);
-    if (highest == -kInfinity) {
-        for (std::size_t j = 0; j < width; ++j) s[j] = 0.0;
-        return -kInfinity;
+    std::size_t j = 0;
+    for (; j + kLanes <= n; j += kLanes) {
+        const Pack x = load(u + j) + load(a + j) + load(b + j);
+        store(s + j, x);
+        top = maximum(top, x);
     }
-    const Pack shift = broadcast(highest);
+    double most = lane_max(top);
+    for (; j < n; ++j) {
+        s[j] = u[j] + a[j] + b[j];
+        most = s[j] > most ? s[j] : most;
+    }
+    for (; j < width; ++j) s[j] = -kInfinity;
+    *highest = most;
+    if (most == -kInfinity) {
+        for (j = 0; j < width; ++j) s[j] = 0.0;
+        return 0.0;
+    }
+    const Pack shift = broadcast(most);
     Pack sum = broadcast(0.0);
-    for (std::size_t j = 0; j < width; j += kLanes) {
+    for (j = 0; j < width; j += kLanes) {
         const Pack e = exp_nonpositive(load(s + j) - shift);
         sum += e;
         store(s + j, e);
     }
-    const double total = lane_sum(sum);
-    const Pack inverse = broadcast(1.0 / total);
-    for (std::size_t j = 0; j < width; j += kLanes) store(s + j, load(s + j) * inverse);
-    return highest + std::log(total);
+    return lane_sum(sum);
 }
 
-void add_rows(double* to, const double* from, std::size_t n, double scale) {
-    const Pack factor = broadcast(scale);
+void spread(const double* s, double f, std::size_t n, double* out, double* to_a, double* to_b) {
+    const Pack factor = broadcast(f);
     std::size_t j = 0;
-    for (; j + kLanes <= n; j += kLanes) store(to + j, load(to + j) + load(from + j) * factor);
-    for (; j < n; ++j) to[j] += from[j] * scale;
+    for (; j + kLanes <= n; j += kLanes) {
+        const Pack p = load(s + j) * factor;
+        store(out + j, p);
+        store(to_a + j, load(to_a + j) + p);
+        store(to_b + j, load(to_b + j) + p);
+    }
+    for (; j < n; ++j) {
+        const double p = s[j] * f;
+        out[j] = p;
+        to_a[j] += p;
+        to_b[j] += p;
+    }
 }
 
 }  // namespace chordal::CHORDAL_ISA
@@ -111,7 +133,7 @@ struct Transposed {
 struct Row {
     const double* scores;
     double* sums;
-    std::int64_t stride;
+    std::size_t stride;
 };
 
 class PseudoLikelihood {
@@ -124,38 +146,54 @@ public:
         std::int64_t most = 1;
         for (std::size_t v = 0; v < g.variables; ++v)
             most = std::max(most, g.labels(static_cast<std::int64_t>(v)));
-        s_.resize(padded(static_cast<std::size_t>(most)));
+        const auto width = static_cast<std::size_t>(most + 3) / 4 * 4;
+        s_.resize(width);
+        base_.resize(width);
+        zeros_.assign(width, 0.0);
+        nowhere_.assign(width, 0.0);
     }
 
     // The loss of one variable; adds its derivative times w. May be called where out_unary is unary.
     double visit(std::int64_t v, double w) {
-        const std::int64_t n = g_.labels(v);
-        const std::size_t width = padded(static_cast<std::size_t>(n));
-        double* s = s_.data();
+        constexpr double kNone = -std::numeric_limits<double>::infinity();
+        const auto n = static_cast<std::size_t>(g_.labels(v));
         const double* u = unary_ + g_.state_offsets[v];
-        std::copy(u, u + n, s);
-        std::fill(s + n, s + width, -std::numeric_limits<double>::infinity());
-        rows_.clear();
+        // Two rows in memory order, as in a chain with a tied table, go through registers alone.
+        const double* scores[2] = {zeros_.data(), zeros_.data()};
+        double* sums[2] = {nowhere_.data(), nowhere_.data()};
+        std::size_t fast = 0;
+        slow_.clear();
         for (auto m = members_.begin(v); m != members_.end(v); ++m) {
             const Row row = row_of(*m);
-            rows_.push_back(row);
-            if (row.stride == 1)
-                CHORDAL_DISPATCH(add_rows(s, row.scores, static_cast<std::size_t>(n), 1.0));
-            else
-                for (std::int64_t l = 0; l < n; ++l) s[l] += row.scores[l * row.stride];
+            if (row.stride == 1 && fast < 2) {
+                scores[fast] = row.scores;
+                sums[fast++] = row.sums;
+            } else {
+                slow_.push_back(row);
+            }
         }
-        const double gold = s[y_[v]];
-        const double log_sum = CHORDAL_DISPATCH(normalise(s, width));
-        s[y_[v]] -= 1.0;
-        for (const Row& row : rows_)
-            if (row.stride == 1)
-                CHORDAL_DISPATCH(add_rows(row.sums, s, static_cast<std::size_t>(n), w));
-            else
-                for (std::int64_t l = 0; l < n; ++l) row.sums[l * row.stride] += w * s[l];
+        if (!slow_.empty()) {
+            std::copy(u, u + n, base_.data());
+            for (const Row& row : slow_)
+                for (std::size_t l = 0; l < n; ++l) base_[l] += row.scores[l * row.stride];
+            u = base_.data();
+        }
+        const std::int32_t y = y_[v];
+        const double gold = u[y] + scores[0][y] + scores[1][y];
+        double highest = 0.0;
+        const double total =
+            CHORDAL_DISPATCH(exponentiate(u, scores[0], scores[1], n, s_.data(), &highest));
+        const double f = total > 0.0 ? w / total : 0.0;
         double* out = out_unary_ + g_.state_offsets[v];
-        for (std::int64_t l = 0; l < n; ++l) out[l] = w * s[l];
-        const bool possible = gold > -std::numeric_limits<double>::infinity();
-        return possible ? log_sum - gold : std::numeric_limits<double>::infinity();
+        CHORDAL_DISPATCH(spread(s_.data(), f, n, out, sums[0], sums[1]));
+        for (const Row& row : slow_) {
+            for (std::size_t l = 0; l < n; ++l) row.sums[l * row.stride] += out[l];
+            row.sums[y * row.stride] -= w;
+        }
+        out[y] -= w;
+        sums[0][y] -= w;
+        sums[1][y] -= w;
+        return gold > kNone ? highest + std::log(total) - gold : -kNone;
     }
 
     void finish() { turned_.add_to(g_, out_tables_); }
@@ -165,7 +203,8 @@ private:
         const Axis axis = axis_of(g_, member, y_);
         const std::int32_t k = g_.table_of_clique[member.clique];
         if (axis.stride == 1 || turned_.begin[k] < 0)
-            return {scores_ + axis.base, out_tables_ + axis.base, axis.stride};
+            return {scores_ + axis.base, out_tables_ + axis.base,
+                    static_cast<std::size_t>(axis.stride)};
         // The first of two variables: the second one's label is the row of the transposed copy.
         const std::int64_t rows = (g_.table_offsets[k + 1] - g_.table_offsets[k]) / turned_.columns[k];
         const std::int64_t at = turned_.begin[k] + (axis.base - g_.table_offsets[k]) * rows;
@@ -180,10 +219,8 @@ private:
     const std::int32_t* y_;
     double* out_unary_;
     double* out_tables_;
-    std::vector<double> s_;
-    std::vector<Row> rows_;
-
-    static std::size_t padded(std::size_t n) { return (n + 3) / 4 * 4; }
+    std::vector<double> s_, base_, zeros_, nowhere_;
+    std::vector<Row> slow_;
 };
 
 }  // namespace

@@ -44,7 +44,8 @@ class SingleVariableObjective(Objective):
         gold[s.state_offsets[:-1] + chosen] = 1.0
         of_variable, slope = self.losses(s, potentials.unary, gold)
         example = np.repeat(np.arange(s.n_examples), np.diff(s.variable_offsets))
-        values: Floats = np.bincount(example, of_variable, minlength=s.n_examples)
+        values = np.zeros(s.n_examples)
+        np.add.at(values, example, of_variable)
         if weight is not None:
             values = weight * values
             slope = slope * np.repeat(weight, np.diff(s.state_offsets[s.variable_offsets]))
