@@ -94,6 +94,9 @@ def from_state(facts: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> 
     parameters = dict(facts["parameters"])
     if isinstance(parameters.get("template"), dict):
         parameters["template"] = Template(**parameters["template"])
+    weights = parameters.get("class_weight")
+    if isinstance(weights, dict):
+        parameters["class_weight"] = dict(zip(weights["labels"], weights["weights"], strict=True))
     model = ChainCRF(**parameters)
     model._check_parameters()
     _check_names(parameters)
@@ -176,6 +179,8 @@ def _plain(name: str, value: Any) -> Any:
         value = value.item()
     if value is None or isinstance(value, (bool, int, float, str)):
         return value
+    if name == "class_weight":
+        return {"labels": list(value), "weights": [float(v) for v in value.values()]}
     if name in _REGISTRIES:
         return _name_of(name, value)
     if name == "random_state":

@@ -14,6 +14,7 @@ from chordal._status import Status
 from chordal.execution import EXECUTION, Execution
 from chordal.features import ChainFeatures, ChainShard, RowFeatures, Rows
 from chordal.solvers import Callback, Iteration, Solution
+from chordal.targets import Target
 
 Floats = NDArray[np.float64]
 
@@ -93,7 +94,7 @@ def compile_shards(
     features: ChainFeatures,
     node_rows: Rows,
     edge_rows: Rows | None,
-    labels: NDArray[np.int32] | None = None,
+    labels: Target | None = None,
     weight: Floats | None = None,
 ) -> list[ChainShard]:
     """The whole batch as shards."""

@@ -24,6 +24,7 @@ from chordal.estimators._estimator import generator_from
 from chordal.estimators._examples import ChainExamples
 from chordal.estimators._labels import SequenceLabels
 from chordal.estimators._progress import FitProgress
+from chordal.estimators._targets import class_weights, learn_targets, seen_pairs, seen_transitions
 from chordal.estimators._training import (
     FitReport,
     Monitor,
@@ -34,10 +35,11 @@ from chordal.estimators._training import (
 from chordal.execution import effective_n_jobs
 from chordal.features import ChainFeatures, Input, Rows, Template, WeightKeys
 from chordal.inference import INFERENCE, Inference
-from chordal.objectives import OBJECTIVES, Objective
+from chordal.objectives import OBJECTIVES, TARGETS, Objective
 from chordal.oracle import ExampleOracle, Oracle, SummedOracle
 from chordal.solvers import SOLVERS, Callback, Solver
-from chordal.structures import Chain, offsets_of
+from chordal.structures import Chain
+from chordal.targets import Target, kind_of
 
 Floats = NDArray[np.float64]
 
@@ -91,6 +93,11 @@ class ChainCRF(Compactable, ChainInspection):
         Seed of `sample`, and of the order in which an online solver visits the sequences.
     warm_start : bool
         `fit` starts from the weights of the fit before; new attributes and labels are added.
+    class_weight : dict, "balanced" or None
+        What an error costs by the gold label: {label: weight}, 1 for others, or n_positions /
+        (n_classes · count). For objectives with a cost of errors, "softmax_margin" and "hinge";
+        others are refused, since the likelihood of a sequence is no sum over its labels. Costs by
+        pair of labels are given to the objective: `Hinge(WeightedHamming({(gold, label): 3}))`.
     verbose : int
         1 shows progress in a terminal, 2 prints a line per iteration.
 
@@ -135,6 +142,7 @@ class ChainCRF(Compactable, ChainInspection):
         n_jobs: int | None = None,
         random_state: Any = None,
         warm_start: bool = False,
+        class_weight: dict[Any, float] | str | None = None,
         verbose: int = 0,
     ) -> None:
         self.objective = objective
@@ -156,6 +164,7 @@ class ChainCRF(Compactable, ChainInspection):
         self.n_jobs = n_jobs
         self.random_state = random_state
         self.warm_start = warm_start
+        self.class_weight = class_weight
         self.verbose = verbose
 
     def fit(
@@ -175,6 +184,9 @@ class ChainCRF(Compactable, ChainInspection):
             Each an array [length, n_features], a sparse matrix of that shape, or a list of
             tokens that are dicts or lists of attribute strings.
         y : list of label sequences
+            With the likelihood, a position may also hold None (not observed), a set of possible
+            labels, or a dict {label: probability}; or the sequence is an array [length,
+            n_classes] of probabilities, in the order of `classes_`.
         sample_weight : array [n_sequences], optional
         validation_data : (X, y), optional
             Scored each `validation_interval` iterations.
@@ -220,18 +232,17 @@ class ChainCRF(Compactable, ChainInspection):
         node_rows, edge_rows = self._read(X, inputs, grow=True)
         check_same_lengths(node_rows.lengths, y)
         weight = check_sample_weight(sample_weight, len(X))
-        labels.learn(y)
-        gold = labels.encode(y)
+        gold = learn_targets(labels, y)
         known = self.features_ if keep else None
         features = self._layout(inputs, labels, node_rows, edge_rows, gold, known)
         start = np.zeros(features.n_weights)
         if known is not None:
             start = transferred(known, self.weights_, features)
 
-        objective = OBJECTIVES.resolve(self.objective)
+        objective = self._objective_for(labels, gold)
         inference = self._inference_for(features)
         solver = self._solver()
-        self._check_pairs(objective, inference, solver, features)
+        self._check_pairs(objective, inference, solver, len(labels), gold, node_rows.lengths)
         validate = None
         if validation_data is not None:
             validate = self._validator(*validation_data, inputs, labels, features, inference)
@@ -339,7 +350,13 @@ class ChainCRF(Compactable, ChainInspection):
         return solver
 
     def _check_pairs(
-        self, objective: Objective, inference: Inference, solver: Solver, features: ChainFeatures
+        self,
+        objective: Objective,
+        inference: Inference,
+        solver: Solver,
+        n_labels: int,
+        gold: Target,
+        lengths: NDArray[np.int64],
     ) -> None:
         """Refuse what cannot work together, before any work."""
         default = self.objective == "likelihood"  # the constructor's: also "what the solver does"
@@ -353,7 +370,22 @@ class ChainCRF(Compactable, ChainInspection):
                 f"solver {solver.name!r} learns with inference 'chain', not {inference.name!r}; "
                 "leave inference at 'auto', or use another solver"
             )
-        objective.require(inference, Chain([1], features.n_labels))
+        if solver.online and kind_of(gold) != "hard":
+            raise UnsupportedError(
+                f"solver {solver.name!r} needs one label per position, and y has "
+                f"{TARGETS[kind_of(gold)]}; use a solver such as 'lbfgs'"
+            )
+        objective.require_targets(gold)
+        solver.require_exact(objective.name if objective.stochastic else None)
+        linked = 2 if (lengths > 1).any() else 1
+        objective.require(inference, Chain([linked], n_labels))
+
+    def _objective_for(self, labels: SequenceLabels, gold: Target) -> Objective:
+        """The objective for these labels' numbers, with the weights of their errors."""
+        objective = OBJECTIVES.resolve(self.objective).for_labels(labels.labels, labels.order)
+        if self.class_weight is None:
+            return objective
+        return objective.with_class_weight(class_weights(self.class_weight, labels, gold))
 
     def _inference_for(self, features: ChainFeatures) -> Inference:
         return INFERENCE.resolve("chain" if self.inference == "auto" else self.inference)
@@ -364,19 +396,22 @@ class ChainCRF(Compactable, ChainInspection):
         labels: SequenceLabels,
         node_rows: Rows,
         edge_rows: Rows | None,
-        gold: NDArray[np.int32],
+        gold: Target,
         known: ChainFeatures | None,
     ) -> ChainFeatures:
         """Which weights the model has."""
         n = len(labels)
+        rows, seen = seen_pairs(gold, n)
+        hard = isinstance(gold, np.ndarray)
         node = inputs[0].features(
-            node_rows, gold, n, self.states, self.min_freq, known.node.keys() if known else None
+            node_rows if hard else node_rows.taken(rows),
+            seen.astype(np.int32),
+            n,
+            self.states,
+            self.min_freq,
+            known.node.keys() if known else None,
         )
-        ends = offsets_of(node_rows.lengths)[1:]
-        inner = np.ones(len(gold), dtype=bool)
-        inner[ends[node_rows.lengths > 0] - 1] = False
-        left = np.flatnonzero(inner)
-        pairs = gold[left].astype(np.int64) * n + gold[left + 1]
+        edges, pairs = seen_transitions(rows, seen, node_rows.lengths, n)
         edge, known_edge = None, None
         if known is not None and known.edge is not None:
             keys = known.edge.keys()
@@ -384,7 +419,12 @@ class ChainCRF(Compactable, ChainInspection):
             known_edge = WeightKeys(keys.column, i * n + j)
         if inputs[1] is not None and edge_rows is not None:
             edge = inputs[1].features(
-                edge_rows, pairs.astype(np.int32), n * n, self.states, self.min_freq, known_edge
+                edge_rows if hard else edge_rows.taken(edges),
+                pairs.astype(np.int32),
+                n * n,
+                self.states,
+                self.min_freq,
+                known_edge,
             )
         kept = np.zeros(0, dtype=np.int64)
         template = self._template()

@@ -29,6 +29,11 @@ class Rows:
     def n_rows(self) -> int:
         return int(self.lengths.sum())
 
+    def taken(self, rows: Ints) -> Rows:
+        """These rows, in this order, as one sequence; a row may occur more than once."""
+        of = self.data
+        return Rows(np.array([len(rows)]), of.taken(rows) if hasattr(of, "taken") else of[rows])
+
 
 @dataclass(frozen=True)
 class WeightKeys:

@@ -29,6 +29,14 @@ class Occurrences:
     ids: NDArray[np.int32]
     values: Floats | None
 
+    def taken(self, rows: Ints) -> Occurrences:
+        """These rows, in this order; a row may occur more than once."""
+        counts = np.diff(self.offsets)[rows]
+        offsets = offsets_of(counts)
+        cells = np.repeat(self.offsets[rows] - offsets[:-1], counts) + np.arange(offsets[-1])
+        values = None if self.values is None else self.values[cells]
+        return Occurrences(offsets, self.ids[cells], values)
+
 
 def _check_dtypes(arrays: Mapping[str, NDArray[Any]], **expected: type[np.generic]) -> None:
     for name, dtype in expected.items():

@@ -1,8 +1,8 @@
 """Objectives: what training minimises. One file is one objective."""
 
 from chordal._registry import Registry
-from chordal.objectives._base import Evaluation, Objective
+from chordal.objectives._base import TARGETS, Evaluation, Objective
 
 OBJECTIVES = Registry("chordal.objectives", Objective, "objective")
 
-__all__ = ["OBJECTIVES", "Evaluation", "Objective"]
+__all__ = ["OBJECTIVES", "TARGETS", "Evaluation", "Objective"]

@@ -1,0 +1,266 @@
+// Pseudo-likelihood: each variable's label given the gold labels y of all others.
+//
+//   value_e = Σ_{v in e} log Σ_l exp s_v(l) - s_v(y_v),   s_v as in conditionals.hpp
+//   p_v(l)  = exp s_v(l) / Σ_k exp s_v(k)
+//   d/du_v(l) = p_v(l) - [l = y_v];   d/dtable_c(l, y_{c \ v}) = p_v(l) - [l = y_v] for each v in c
+//
+// A clique of k variables costs the sum of their label counts, not their product: on chains
+// O(T L). Tables of two variables are read along both axes. Where a table serves at least as many
+// cliques as it has rows, a transposed copy makes the second axis contiguous too, for scores and for
+// the derivative, whose two halves are added at the end.
+//
+// Reference: Besag (1975), Statistical analysis of non-lattice data.
+#include "simd.hpp"
+
+namespace chordal {
+
+// exponentiate: s = exp(u + a + b - highest), padded with 0; the result is Σ s, or 0 if all is -inf.
+// spread: out = f s, to_a += f s, to_b += f s, in this order for each label (to_a may be to_b).
+CHORDAL_BOTH_ISAS(double exponentiate(const double* u, const double* a, const double* b,
+                                      std::size_t n, double* s, double* highest);
+                  void spread(const double* s, double f, std::size_t n, double* out, double* to_a,
+                              double* to_b);)
+
+}  // namespace chordal
+
+namespace chordal::CHORDAL_ISA {
+
+double exponentiate(const double* u, const double* a, const double* b, std::size_t n, double* s,
+                    double* highest) {
+    const std::size_t width = padded(n);
+    Pack top = broadcast(-kInfinity);
+    std::size_t j = 0;
+    for (; j + kLanes <= n; j += kLanes) {
+        const Pack x = load(u + j) + load(a + j) + load(b + j);
+        store(s + j, x);
+        top = maximum(top, x);
+    }
+    double most = lane_max(top);
+    for (; j < n; ++j) {
+        s[j] = u[j] + a[j] + b[j];
+        most = s[j] > most ? s[j] : most;
+    }
+    for (; j < width; ++j) s[j] = -kInfinity;
+    *highest = most;
+    if (most == -kInfinity) {
+        for (j = 0; j < width; ++j) s[j] = 0.0;
+        return 0.0;
+    }
+    const Pack shift = broadcast(most);
+    Pack sum = broadcast(0.0);
+    for (j = 0; j < width; j += kLanes) {
+        const Pack e = exp_nonpositive(load(s + j) - shift);
+        sum += e;
+        store(s + j, e);
+    }
+    return lane_sum(sum);
+}
+
+void spread(const double* s, double f, std::size_t n, double* out, double* to_a, double* to_b) {
+    const Pack factor = broadcast(f);
+    std::size_t j = 0;
+    for (; j + kLanes <= n; j += kLanes) {
+        const Pack p = load(s + j) * factor;
+        store(out + j, p);
+        store(to_a + j, load(to_a + j) + p);
+        store(to_b + j, load(to_b + j) + p);
+    }
+    for (; j < n; ++j) {
+        const double p = s[j] * f;
+        out[j] = p;
+        to_a[j] += p;
+        to_b[j] += p;
+    }
+}
+
+}  // namespace chordal::CHORDAL_ISA
+
+#ifndef CHORDAL_ISA_V3
+#include <nanobind/stl/optional.h>
+
+#include <algorithm>
+#include <optional>
+
+#include "conditionals.hpp"
+
+namespace chordal {
+namespace {
+
+// Tables of two variables that are used often, transposed: where each begins, or -1.
+struct Transposed {
+    std::vector<std::int64_t> begin;    // [tables]
+    std::vector<std::int64_t> columns;  // [tables]
+    std::vector<double> scores, sums;
+
+    Transposed(const Cliques& g, std::size_t tables, const double* of)
+        : begin(tables, -1), columns(tables, 0) {
+        std::vector<std::int64_t> uses(tables, 0);
+        for (std::size_t c = 0; c < g.cliques; ++c) {
+            const std::int32_t k = g.table_of_clique[c];
+            const auto first = g.scope_offsets[c];
+            if (g.scope_offsets[c + 1] - first != 2) continue;
+            columns[k] = g.labels(g.scopes[first + 1]);
+            if (++uses[k] == g.labels(g.scopes[first])) begin[k] = 0;
+        }
+        std::int64_t size = 0;
+        for (std::size_t k = 0; k < tables; ++k)
+            if (begin[k] == 0) {
+                begin[k] = size;
+                size += g.table_offsets[k + 1] - g.table_offsets[k];
+            }
+        scores.resize(size);
+        sums.assign(size, 0.0);
+        each(g, [&](std::int64_t cell, std::int64_t turned) { scores[turned] = of[cell]; });
+    }
+
+    void add_to(const Cliques& g, double* out) const {
+        each(g, [&](std::int64_t cell, std::int64_t turned) { out[cell] += sums[turned]; });
+    }
+
+    template <class F>
+    void each(const Cliques& g, F f) const {
+        for (std::size_t k = 0; k < begin.size(); ++k) {
+            if (begin[k] < 0) continue;
+            const std::int64_t n = columns[k], first = g.table_offsets[k];
+            const std::int64_t rows = (g.table_offsets[k + 1] - first) / n;
+            for (std::int64_t i = 0; i < rows; ++i)
+                for (std::int64_t j = 0; j < n; ++j)
+                    f(first + i * n + j, begin[k] + j * rows + i);
+        }
+    }
+};
+
+struct Row {
+    const double* scores;
+    double* sums;
+    std::size_t stride;
+};
+
+class PseudoLikelihood {
+public:
+    PseudoLikelihood(const Cliques& g, std::size_t tables, const double* unary,
+                     const double* scores, const std::int32_t* y, double* out_unary,
+                     double* out_tables)
+        : g_(g), members_(g), turned_(g, tables, scores), unary_(unary), scores_(scores), y_(y),
+          out_unary_(out_unary), out_tables_(out_tables) {
+        std::int64_t most = 1;
+        for (std::size_t v = 0; v < g.variables; ++v)
+            most = std::max(most, g.labels(static_cast<std::int64_t>(v)));
+        const auto width = static_cast<std::size_t>(most + 3) / 4 * 4;
+        s_.resize(width);
+        base_.resize(width);
+        zeros_.assign(width, 0.0);
+        nowhere_.assign(width, 0.0);
+    }
+
+    // The loss of one variable; adds its derivative times w. May be called where out_unary is unary.
+    double visit(std::int64_t v, double w) {
+        constexpr double kNone = -std::numeric_limits<double>::infinity();
+        const auto n = static_cast<std::size_t>(g_.labels(v));
+        const double* u = unary_ + g_.state_offsets[v];
+        // Two rows in memory order, as in a chain with a tied table, go through registers alone.
+        const double* scores[2] = {zeros_.data(), zeros_.data()};
+        double* sums[2] = {nowhere_.data(), nowhere_.data()};
+        std::size_t fast = 0;
+        slow_.clear();
+        for (auto m = members_.begin(v); m != members_.end(v); ++m) {
+            const Row row = row_of(*m);
+            if (row.stride == 1 && fast < 2) {
+                scores[fast] = row.scores;
+                sums[fast++] = row.sums;
+            } else {
+                slow_.push_back(row);
+            }
+        }
+        if (!slow_.empty()) {
+            std::copy(u, u + n, base_.data());
+            for (const Row& row : slow_)
+                for (std::size_t l = 0; l < n; ++l) base_[l] += row.scores[l * row.stride];
+            u = base_.data();
+        }
+        const std::int32_t y = y_[v];
+        const double gold = u[y] + scores[0][y] + scores[1][y];
+        double highest = 0.0;
+        const double total =
+            CHORDAL_DISPATCH(exponentiate(u, scores[0], scores[1], n, s_.data(), &highest));
+        const double f = total > 0.0 ? w / total : 0.0;
+        double* out = out_unary_ + g_.state_offsets[v];
+        CHORDAL_DISPATCH(spread(s_.data(), f, n, out, sums[0], sums[1]));
+        for (const Row& row : slow_) {
+            for (std::size_t l = 0; l < n; ++l) row.sums[l * row.stride] += out[l];
+            row.sums[y * row.stride] -= w;
+        }
+        out[y] -= w;
+        sums[0][y] -= w;
+        sums[1][y] -= w;
+        return gold > kNone ? highest + std::log(total) - gold : -kNone;
+    }
+
+    void finish() { turned_.add_to(g_, out_tables_); }
+
+private:
+    Row row_of(const Members::Member& member) {
+        const Axis axis = axis_of(g_, member, y_);
+        const std::int32_t k = g_.table_of_clique[member.clique];
+        if (axis.stride == 1 || turned_.begin[k] < 0)
+            return {scores_ + axis.base, out_tables_ + axis.base,
+                    static_cast<std::size_t>(axis.stride)};
+        // The first of two variables: the second one's label is the row of the transposed copy.
+        const std::int64_t rows = (g_.table_offsets[k + 1] - g_.table_offsets[k]) / turned_.columns[k];
+        const std::int64_t at = turned_.begin[k] + (axis.base - g_.table_offsets[k]) * rows;
+        return {turned_.scores.data() + at, turned_.sums.data() + at, 1};
+    }
+
+    const Cliques& g_;
+    Members members_;
+    Transposed turned_;
+    const double* unary_;
+    const double* scores_;
+    const std::int32_t* y_;
+    double* out_unary_;
+    double* out_tables_;
+    std::vector<double> s_, base_, zeros_, nowhere_;
+    std::vector<Row> slow_;
+};
+
+}  // namespace
+
+static const Binding binding([](nb::module_& m) {
+    // out_unary may be the memory of unary; out_tables holds zeros.
+    m.def(
+        "pseudo_likelihood",
+        [](CHORDAL_CLIQUE_ARGUMENTS, Input<double> unary, Input<double> tables,
+           Input<std::int32_t> labels, std::optional<Input<double>> weight, Output<double> values,
+           Output<double> out_unary, Output<double> out_tables) {
+            bool stopped = false;
+            {
+                nb::gil_scoped_release release;
+                const Cliques g = CHORDAL_CLIQUES;
+                PseudoLikelihood loss(g, table_offsets.size() - 1, unary.data(), tables.data(),
+                                      labels.data(), out_unary.data(), out_tables.data());
+                std::int64_t work = 0;
+                for (std::size_t e = 0; e < g.examples && !stopped; ++e) {
+                    const double w = weight ? weight->data()[e] : 1.0;
+                    double value = 0.0;
+                    for (auto v = g.variable_offsets[e]; v < g.variable_offsets[e + 1]; ++v) {
+                        value += loss.visit(v, w);
+                        work += g.labels(v);
+                    }
+                    values.data()[e] = value;
+                    if (work > (1 << 22)) {
+                        work = 0;
+                        stopped = interrupted();
+                    }
+                }
+                loss.finish();
+            }
+            if (stopped) throw nb::python_error();
+        },
+        nb::arg("state_offsets"), nb::arg("variable_offsets"), nb::arg("scope_offsets"),
+        nb::arg("scopes"), nb::arg("table_offsets"), nb::arg("table_of_clique"), nb::arg("unary"),
+        nb::arg("tables"), nb::arg("labels"), nb::arg("weight").none(), nb::arg("values"),
+        nb::arg("out_unary"), nb::arg("out_tables"));
+});
+
+}  // namespace chordal
+#endif
