@@ -167,6 +167,14 @@ def refuse_infeasible(log_partition: Floats) -> None:
         raise InfeasibleError(int(np.argmin(log_partition)))
 
 
+def refuse_other_shape(potentials: Potentials, direction: Potentials) -> None:
+    """Raise if a direction does not have a number for every score."""
+    for name in ("unary", "tables"):
+        expected, got = getattr(potentials, name).shape, getattr(direction, name).shape
+        if got != expected:
+            raise ValueError(f"the direction's {name} must have shape {expected}, got {got}")
+
+
 def _flat(values: ArrayLike, name: str, size: int | None) -> Floats:
     array = np.ascontiguousarray(values, dtype=np.float64)
     if array.ndim != 1:

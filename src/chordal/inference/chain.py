@@ -8,7 +8,7 @@ import numpy as np
 
 from chordal import _kernels
 from chordal.inference._base import Decoded, Inference, Labels, Marginals, Ranked, Spans
-from chordal.potentials import Floats, Potentials, refuse_infeasible
+from chordal.potentials import Floats, Potentials, refuse_infeasible, refuse_other_shape
 from chordal.structures import Chain, Structure
 
 UNIFORMS = 2_000_000  # drawn at a time when sampling
@@ -37,6 +37,7 @@ class ChainInference(Inference):
         {
             "log_partition",
             "marginals",
+            "marginals_derivative",
             "map",
             "k_best",
             "sample",
@@ -78,6 +79,31 @@ class ChainInference(Inference):
         )
         refuse_infeasible(log_partition)
         return Marginals(log_partition, parts)
+
+    def marginals_derivative(
+        self,
+        potentials: Potentials,
+        direction: Potentials,
+        weight: Floats | None = None,
+        overwrite: bool = False,
+    ) -> Potentials:
+        arrays = self._arrays(potentials, "marginals_derivative")
+        refuse_other_shape(potentials, direction)
+        unary = direction.unary if overwrite else np.empty_like(direction.unary)
+        parts = potentials.like(unary, np.zeros_like(direction.tables))
+        log_partition = np.empty(potentials.structure.n_examples)
+        _kernels.chain_marginals_derivative(
+            *arrays,
+            self.domain,
+            direction.unary,
+            direction.tables,
+            weight,
+            log_partition,
+            parts.unary,
+            parts.tables,
+        )
+        refuse_infeasible(log_partition)
+        return parts
 
     def map(self, potentials: Potentials) -> Decoded:
         structure = potentials.structure

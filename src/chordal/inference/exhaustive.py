@@ -10,7 +10,7 @@ import numpy as np
 from scipy.special import logsumexp
 
 from chordal.inference._base import Decoded, Inference, Labels, Marginals, Ranked, Spans
-from chordal.potentials import Floats, Potentials, refuse_infeasible
+from chordal.potentials import Floats, Potentials, refuse_infeasible, refuse_other_shape
 from chordal.structures import Structure
 
 
@@ -35,6 +35,7 @@ class ExhaustiveInference(Inference):
         {
             "log_partition",
             "marginals",
+            "marginals_derivative",
             "map",
             "k_best",
             "sample",
@@ -72,6 +73,27 @@ class ExhaustiveInference(Inference):
                 probability = probability * weight[example]
             _accumulate(parts, example, labellings, probability)
         return Marginals(log_partition, parts)
+
+    def marginals_derivative(
+        self,
+        potentials: Potentials,
+        direction: Potentials,
+        weight: Floats | None = None,
+        overwrite: bool = False,
+    ) -> Potentials:
+        self.require("marginals_derivative", potentials.structure)
+        refuse_other_shape(potentials, direction)
+        log_partition = self.log_partition(potentials)
+        refuse_infeasible(log_partition)
+        parts = potentials.zeros()
+        both = zip(_listed(potentials), _listed(direction), strict=True)
+        for (example, labellings, scores), (_, _, change) in both:
+            probability = np.exp(scores - log_partition[example])
+            covariance = probability * (change - probability @ change)
+            if weight is not None:
+                covariance = covariance * weight[example]
+            _accumulate(parts, example, labellings, covariance)
+        return parts
 
     def map(self, potentials: Potentials) -> Decoded:
         ranked = self.k_best(potentials, 1)

@@ -35,9 +35,7 @@ class MarginObjective(Objective):
     ) -> Evaluation:
         gold = 0.0 if labels is None else potentials.score(labels)
         if self.cost is not None and labels is not None:
-            if not overwrite:
-                potentials = potentials.like(potentials.unary.copy(), potentials.tables)
-            potentials, overwrite = self.cost.add(potentials, labels), True
+            potentials, overwrite = self._with_cost(potentials, labels, overwrite), True
         if self.temperature:
             value, parts = inference.marginals(potentials, weight, overwrite)
         else:
@@ -48,6 +46,30 @@ class MarginObjective(Objective):
             parts.add_indicators(labels, scale=-1.0, weight=weight)
         values = value - gold
         return Evaluation(values if weight is None else weight * values, parts)
+
+    def curvature(
+        self,
+        potentials: Potentials,
+        labels: NDArray[np.int32] | None,
+        inference: Inference,
+        direction: Potentials,
+        weight: Floats | None = None,
+        overwrite: bool = False,
+    ) -> Potentials:
+        if not self.temperature:
+            return super().curvature(potentials, labels, inference, direction, weight, overwrite)
+        if self.cost is not None and labels is not None:
+            potentials = self._with_cost(potentials, labels, overwrite)
+        return inference.marginals_derivative(potentials, direction, weight, overwrite)
+
+    def _with_cost(
+        self, potentials: Potentials, labels: NDArray[np.int32], overwrite: bool
+    ) -> Potentials:
+        if self.cost is None:
+            return potentials
+        if not overwrite:
+            potentials = potentials.like(potentials.unary.copy(), potentials.tables)
+        return self.cost.add(potentials, labels)
 
 
 def cost_for(cost: str | Cost) -> Cost:

@@ -23,5 +23,6 @@ class Likelihood(MarginObjective):
     """
 
     needs: ClassVar[frozenset[str]] = frozenset({"marginals"})
+    curvature_needs: ClassVar[frozenset[str] | None] = frozenset({"marginals_derivative"})
     temperature: ClassVar[int] = 1
     minus_gold: ClassVar[bool] = True

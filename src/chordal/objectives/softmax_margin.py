@@ -22,6 +22,7 @@ class SoftmaxMargin(MarginObjective):
     """
 
     needs: ClassVar[frozenset[str]] = frozenset({"marginals"})
+    curvature_needs: ClassVar[frozenset[str] | None] = frozenset({"marginals_derivative"})
     temperature: ClassVar[int] = 1
 
     def __init__(self, cost: str | Cost = "hamming") -> None:
