@@ -118,12 +118,14 @@ class Potentials:
         if self.table_of_clique is frame.table_of_clique:
             return self
         tables = np.zeros(len(frame.tables))
-        coarser = np.zeros(len(self.table_offsets) - 1, dtype=np.int64)
-        coarser[self.table_of_clique] = frame.table_of_clique
-        sizes = np.diff(self.table_offsets)
-        shift = frame.table_offsets[coarser] - self.table_offsets[:-1]
-        np.add.at(tables, np.repeat(shift, sizes) + np.arange(len(self.tables)), self.tables)
+        np.add.at(tables, _cells_of(self, frame), self.tables)
         return frame.like(self.unary, tables)
+
+    def untied_as(self, finer: Potentials) -> Potentials:
+        """The same scores with a table for each of `finer`, a finer tying."""
+        if self.table_of_clique is finer.table_of_clique:
+            return self
+        return finer.like(self.unary, self.tables[_cells_of(finer, self)])
 
     def table(self, clique: int) -> Floats:
         """The table of one clique, an axis for each of its variables."""
@@ -185,6 +187,22 @@ def refuse_infeasible(log_partition: Floats) -> None:
     """Raise if some example has no labelling with a finite score."""
     if len(log_partition) and log_partition.min() == -np.inf:
         raise InfeasibleError(int(np.argmin(log_partition)))
+
+
+def refuse_other_shape(potentials: Potentials, direction: Potentials) -> None:
+    """Raise if a direction does not have a number for every score."""
+    for name in ("unary", "tables"):
+        expected, got = getattr(potentials, name).shape, getattr(direction, name).shape
+        if got != expected:
+            raise ValueError(f"the direction's {name} must have shape {expected}, got {got}")
+
+
+def _cells_of(finer: Potentials, coarser: Potentials) -> NDArray[np.int64]:
+    """Where the cells of a finer tying's tables lie among those of a coarser one."""
+    table = np.zeros(len(finer.table_offsets) - 1, dtype=np.int64)
+    table[finer.table_of_clique] = coarser.table_of_clique
+    shift = coarser.table_offsets[table] - finer.table_offsets[:-1]
+    return np.repeat(shift, np.diff(finer.table_offsets)) + np.arange(len(finer.tables))
 
 
 def _flat(values: ArrayLike, name: str, size: int | None) -> Floats:

@@ -83,6 +83,10 @@ def test_log_and_auto_agree(n_labels, tied):
     assert_allclose(a.parts.unary, b.parts.unary, rtol=1e-9, atol=1e-13)
     assert_allclose(a.parts.tables, b.parts.tables, rtol=1e-9, atol=1e-13)
     assert_allclose(log.entropy(p), auto.entropy(p), rtol=1e-11, atol=1e-12)
+    direction = p.like(rng.normal(size=len(p.unary)), rng.normal(size=len(p.tables)))
+    a, b = (m.marginals_derivative(p, direction) for m in (log, auto))
+    assert_allclose(a.unary, b.unary, rtol=1e-8, atol=1e-11)
+    assert_allclose(a.tables, b.tables, rtol=1e-8, atol=1e-10)
     first = log.sample(p, 20, np.random.default_rng(1))
     second = auto.sample(p, 20, np.random.default_rng(1))
     assert (first == second).mean() > 0.999  # the same uniform numbers, up to rounding
@@ -157,6 +161,24 @@ class ForgetsEdges(Wrong):
         return Marginals(log_partition, parts.like(parts.unary, 1.001 * parts.tables))
 
 
+class DerivativeOff(Wrong):
+    def marginals_derivative(self, potentials, direction, weight=None, overwrite=False):
+        parts = super().marginals_derivative(potentials, direction, weight, overwrite)
+        return parts.like(parts.unary, 1.001 * parts.tables)
+
+
+class DerivativeWithoutWeights(Wrong):
+    def marginals_derivative(self, potentials, direction, weight=None, overwrite=False):
+        return super().marginals_derivative(potentials, direction, None, overwrite)
+
+
+class DerivativeWrites(Wrong):
+    def marginals_derivative(self, potentials, direction, weight=None, overwrite=False):
+        parts = super().marginals_derivative(potentials, direction, weight, overwrite)
+        direction.unary[:] += 1.0
+        return parts
+
+
 class NotTheBest(Wrong):
     def map(self, potentials):
         labels, score = self.k_best(potentials, 2)
@@ -229,6 +251,9 @@ BROKEN = [
     (BiasedMarginals, "marginals.unary"),
     (IgnoresWeights, "weighted marginals"),
     (ForgetsEdges, "marginals.tables"),
+    (DerivativeOff, "marginals_derivative.tables"),
+    (DerivativeWithoutWeights, "weighted marginals_derivative"),
+    (DerivativeWrites, "marginals_derivative changed potentials.unary"),
     (NotTheBest, "map"),
     (SecondBestTwice, "k_best"),
     (IgnoresAnEdge, "such frequencies have a chance"),

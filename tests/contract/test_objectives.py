@@ -128,6 +128,26 @@ def test_a_pair_that_cannot_work_is_refused_by_name(objective):
             loss.require(Silent(), potentials.structure)
 
 
+@pytest.mark.parametrize("objective", list(OBJECTIVES))
+def test_second_derivatives_are_answered_or_refused_by_name(objective):
+    rng = np.random.default_rng(0)
+    loss, potentials = OBJECTIVES.get(objective)(), MODELS["chain_tied"](rng)
+    method, structure = ExhaustiveInference(), potentials.structure
+    if loss.curvature_needs is None:
+        with pytest.raises(UnsupportedError, match=f"'newton'.*'{objective}' does not have"):
+            loss.require_curvature(method, structure, "newton")
+        with pytest.raises(UnsupportedError, match=f"'{objective}' has no second derivatives"):
+            loss.curvature(potentials, feasible_labels(potentials, rng), method, potentials)
+        return
+    loss.require_curvature(method, structure, "newton")
+
+    class Plain(ExhaustiveInference):
+        answers = ExhaustiveInference.answers - {"marginals_derivative"}
+
+    with pytest.raises(UnsupportedError, match=f"'newton'.*'{objective}'.*marginals_derivative"):
+        loss.require_curvature(Plain(), structure, "newton")
+
+
 # The likelihood, with one claim broken in each subclass.
 class NoDerivative(Likelihood):
     def evaluate(self, *arguments, **keywords):
@@ -160,6 +180,17 @@ class Concave(Likelihood):
         return Evaluation(-values, parts.like(-parts.unary, -parts.tables))
 
 
+class HalfTheCurvature(Likelihood):
+    def curvature(self, *arguments, **keywords):
+        parts = super().curvature(*arguments, **keywords)
+        return parts.like(0.5 * parts.unary, parts.tables)
+
+
+class CurvatureWithoutWeights(Likelihood):
+    def curvature(self, potentials, labels, inference, direction, weight=None, overwrite=False):
+        return super().curvature(potentials, labels, inference, direction)
+
+
 class Writes(Likelihood):
     def evaluate(self, potentials, *arguments, **keywords):
         result = super().evaluate(potentials, *arguments, **keywords)
@@ -173,6 +204,8 @@ BROKEN = [
     (PartsWithoutWeights, r"parts.unary\[\d+\] is"),
     (ValuesWithoutWeights, "values are not the weights times"),
     (Concave, "not convex"),
+    (HalfTheCurvature, "curvature.unary"),
+    (CurvatureWithoutWeights, "curvature.unary"),
     (Writes, "changed potentials.tables"),
 ]
 

@@ -430,3 +430,27 @@ def seconds_to_stop():
 @pytest.mark.parametrize(("place", "what"), list(enumerate(["forward", "backward", "samples"])))
 def test_ctrl_c_stops_a_long_call(seconds_to_stop, place, what):
     assert seconds_to_stop[place] < 1.2, f"within the {what}"
+
+
+def test_a_direction_of_another_shape_is_refused():
+    p = MODELS["chain_tied"](np.random.default_rng(0))
+    with pytest.raises(ValueError, match=r"direction's unary must have shape \(24,\), got \(23,\)"):
+        ChainInference().marginals_derivative(p, p.like(p.unary[1:], p.tables))
+    with pytest.raises(ValueError, match=r"direction's tables must have shape"):
+        ChainInference().marginals_derivative(p, p.like(p.unary, p.tables[1:]))
+
+
+def test_the_derivative_of_a_long_chain_is_a_derivative():
+    rng = np.random.default_rng(0)
+    chain = Chain([3000], 5)
+    p = Potentials(chain, rng.normal(size=chain.n_states), rng.normal(size=25))
+    d = p.like(rng.normal(size=chain.n_states), rng.normal(size=25))
+    parts = ChainInference().marginals_derivative(p, d)
+    right, left = (
+        ChainInference().marginals(p.like(p.unary + h * d.unary, p.tables + h * d.tables)).parts
+        for h in (1e-5, -1e-5)
+    )
+    assert_allclose(parts.unary, (right.unary - left.unary) / 2e-5, rtol=0.0, atol=1e-7)
+    assert_allclose(parts.tables, (right.tables - left.tables) / 2e-5, rtol=1e-7, atol=1e-4)
+    rows = parts.unary.reshape(-1, 5)
+    assert_allclose(rows.sum(axis=1), 0.0, atol=1e-14)  # marginals go on summing to one

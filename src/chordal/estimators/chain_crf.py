@@ -283,7 +283,7 @@ class ChainCRF(Compactable, ChainInspection):
             del oracle
         self._inputs, self._labels, self.classes_ = inputs, labels, labels.classes
         self.features_, self.inference_ = features, inference
-        self.weights_, self.objective_, gradient_norm = monitor.chosen(solution)
+        self.weights_, self.objective_, gradient_norm, gap = monitor.chosen(solution)
         self.n_iter_ = solution.n_iter
         self.fit_report_ = FitReport(
             status=solution.status,
@@ -298,6 +298,8 @@ class ChainCRF(Compactable, ChainInspection):
             elapsed=solution.elapsed,
             history=solution.history,
             validation=monitor.scores,
+            gap=gap,
+            details=solution.details,
         )
         if solution.status is Status.INTERRUPTED:
             raise KeyboardInterrupt  # the model is fitted with the best weights so far

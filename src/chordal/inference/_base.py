@@ -155,6 +155,22 @@ class Inference(ABC):
         """
         raise self._refusal("marginals")
 
+    def marginals_derivative(
+        self,
+        potentials: Potentials,
+        direction: Potentials,
+        weight: Floats | None = None,
+        overwrite: bool = False,
+    ) -> Potentials:
+        """How the marginals change when the potentials move in the direction.
+
+        That is d/dε of `marginals(potentials + ε · direction, weight).parts` at ε = 0: the
+        covariance of each part with the direction's score of the labelling. The direction is
+        finite; where the potentials forbid something, it has no effect. With `overwrite`, the
+        direction is no longer needed and its memory may be reused.
+        """
+        raise self._refusal("marginals_derivative")
+
     def map(self, potentials: Potentials) -> Decoded:
         """The best labelling of each example."""
         raise self._refusal("map")

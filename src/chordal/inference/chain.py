@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from chordal import _kernels
 from chordal.inference._base import ByCost, Decoded, Inference, Labels, Marginals, Ranked, Spans
-from chordal.potentials import Floats, Potentials, refuse_infeasible
+from chordal.potentials import Floats, Potentials, refuse_infeasible, refuse_other_shape
 from chordal.structures import Chain, Structure
 
 UNIFORMS = 2_000_000  # drawn at a time when sampling
@@ -38,6 +38,7 @@ class ChainInference(Inference):
         {
             "log_partition",
             "marginals",
+            "marginals_derivative",
             "map",
             "map_by_cost",
             "k_best",
@@ -80,6 +81,31 @@ class ChainInference(Inference):
         )
         refuse_infeasible(log_partition)
         return Marginals(log_partition, parts)
+
+    def marginals_derivative(
+        self,
+        potentials: Potentials,
+        direction: Potentials,
+        weight: Floats | None = None,
+        overwrite: bool = False,
+    ) -> Potentials:
+        arrays = self._arrays(potentials, "marginals_derivative")
+        refuse_other_shape(potentials, direction)
+        unary = direction.unary if overwrite else np.empty_like(direction.unary)
+        parts = potentials.like(unary, np.zeros_like(direction.tables))
+        log_partition = np.empty(potentials.structure.n_examples)
+        _kernels.chain_marginals_derivative(
+            *arrays,
+            self.domain,
+            direction.unary,
+            direction.tables,
+            weight,
+            log_partition,
+            parts.unary,
+            parts.tables,
+        )
+        refuse_infeasible(log_partition)
+        return parts
 
     def map(self, potentials: Potentials) -> Decoded:
         structure = potentials.structure

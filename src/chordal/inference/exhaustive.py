@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from scipy.special import logsumexp
 
 from chordal.inference._base import ByCost, Decoded, Inference, Labels, Marginals, Ranked, Spans
-from chordal.potentials import Floats, Potentials, refuse_infeasible
+from chordal.potentials import Floats, Potentials, refuse_infeasible, refuse_other_shape
 from chordal.structures import Structure
 
 
@@ -36,6 +36,7 @@ class ExhaustiveInference(Inference):
         {
             "log_partition",
             "marginals",
+            "marginals_derivative",
             "map",
             "map_by_cost",
             "k_best",
@@ -74,6 +75,27 @@ class ExhaustiveInference(Inference):
                 probability = probability * weight[example]
             _accumulate(parts, example, labellings, probability)
         return Marginals(log_partition, parts)
+
+    def marginals_derivative(
+        self,
+        potentials: Potentials,
+        direction: Potentials,
+        weight: Floats | None = None,
+        overwrite: bool = False,
+    ) -> Potentials:
+        self.require("marginals_derivative", potentials.structure)
+        refuse_other_shape(potentials, direction)
+        log_partition = self.log_partition(potentials)
+        refuse_infeasible(log_partition)
+        parts = potentials.zeros()
+        both = zip(_listed(potentials), _listed(direction), strict=True)
+        for (example, labellings, scores), (_, _, change) in both:
+            probability = np.exp(scores - log_partition[example])
+            covariance = probability * (change - probability @ change)
+            if weight is not None:
+                covariance = covariance * weight[example]
+            _accumulate(parts, example, labellings, covariance)
+        return parts
 
     def map(self, potentials: Potentials) -> Decoded:
         ranked = self.k_best(potentials, 1)

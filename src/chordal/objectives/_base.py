@@ -37,7 +37,8 @@ class Objective(ABC):
     ("hard", "soft", "partial"); `convex` claims convexity in the potentials, with partially
     observed labels apart; `minus_gold` says that hard and soft targets enter by − score(gold)
     alone, which is linear, so that it can be summed once for all evaluations; `stochastic` that
-    values and parts are estimates from samples. Claims are tested.
+    values and parts are estimates from samples; `curvature_needs` names what second derivatives
+    ask of the inference method, and is None where there are none. Claims are tested.
     """
 
     needs: frozenset[str] = frozenset()
@@ -45,6 +46,7 @@ class Objective(ABC):
     convex: ClassVar[bool]
     minus_gold: ClassVar[bool] = False
     stochastic: ClassVar[bool] = False
+    curvature_needs: ClassVar[frozenset[str] | None] = None
 
     @abstractmethod
     def evaluate(
@@ -60,6 +62,38 @@ class Objective(ABC):
         With `overwrite`, the potentials' memory may be reused for the parts. If `minus_gold`,
         labels may be None, and the gold term is left out.
         """
+
+    def curvature(
+        self,
+        potentials: Potentials,
+        labels: Target | None,
+        inference: Inference,
+        direction: Potentials,
+        weight: Floats | None = None,
+        overwrite: bool = False,
+    ) -> Potentials:
+        """How the parts change when the potentials move in the direction.
+
+        With `overwrite`, the memory of potentials and direction may be reused. Labels may be
+        None as in `evaluate`.
+        """
+        raise UnsupportedError(f"objective {self.name!r} has no second derivatives")
+
+    def require_curvature(self, inference: Inference, structure: Structure, solver: str) -> None:
+        """Refuse a solver that needs second derivatives where there are none, before any work."""
+        if self.curvature_needs is None:
+            raise UnsupportedError(
+                f"solver {solver!r} needs second derivatives, which objective {self.name!r} does "
+                "not have; use a solver such as 'lbfgs' or 'adam', or another objective"
+            )
+        missing = self.curvature_needs - inference.answers
+        if missing:
+            raise UnsupportedError(
+                f"solver {solver!r} needs second derivatives of objective {self.name!r}; they take "
+                f"{', '.join(sorted(missing))}, which inference {inference.name!r} does not answer"
+            )
+        for question in self.curvature_needs:
+            inference.require(question, structure)
 
     def require(self, inference: Inference, structure: Structure) -> None:
         """Refuse a pair that cannot work, before any work."""

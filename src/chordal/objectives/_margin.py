@@ -41,9 +41,7 @@ class MarginObjective(Objective):
         gold = 0.0 if known is None else score_of(potentials, known)
         frame = potentials
         if self.cost is not None:
-            if not overwrite:
-                potentials = potentials.like(potentials.unary.copy(), potentials.tables)
-            potentials, overwrite = self.cost.add(potentials, hard_labels(self, labels)), True
+            potentials, overwrite = self._with_cost(potentials, labels, overwrite), True
         if self.temperature:
             value, parts = inference.marginals(potentials, weight, overwrite)
         else:
@@ -76,6 +74,33 @@ class MarginObjective(Objective):
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({'' if self.cost is None else f'cost={self.cost!r}'})"
+
+    def curvature(
+        self,
+        potentials: Potentials,
+        labels: Target | None,
+        inference: Inference,
+        direction: Potentials,
+        weight: Floats | None = None,
+        overwrite: bool = False,
+    ) -> Potentials:
+        if not self.temperature:
+            return super().curvature(potentials, labels, inference, direction, weight, overwrite)
+        frame = potentials
+        if self.cost is not None:
+            potentials = self._with_cost(potentials, labels, overwrite)
+            direction = direction.untied_as(potentials)
+        change = inference.marginals_derivative(potentials, direction, weight, overwrite)
+        return change.tied_as(frame)
+
+    def _with_cost(
+        self, potentials: Potentials, labels: Target | None, overwrite: bool
+    ) -> Potentials:
+        if self.cost is None:
+            return potentials
+        if not overwrite:
+            potentials = potentials.like(potentials.unary.copy(), potentials.tables)
+        return self.cost.add(potentials, hard_labels(self, labels))
 
 
 def cost_for(cost: str | Cost) -> Cost:

@@ -40,6 +40,7 @@ class Likelihood(MarginObjective):
 
     needs = frozenset({"marginals", "log_partition"})
     targets: ClassVar[frozenset[str]] = frozenset({"hard", "soft", "partial"})
+    curvature_needs: ClassVar[frozenset[str] | None] = frozenset({"marginals_derivative"})
     temperature: ClassVar[int] = 1
     minus_gold: ClassVar[bool] = True
 
@@ -59,3 +60,20 @@ class Likelihood(MarginObjective):
         parts.tables[:] -= inside.tables
         values = every - possible
         return Evaluation(values if weight is None else weight * values, parts)
+
+    def curvature(
+        self,
+        potentials: Potentials,
+        labels: Target | None,
+        inference: Inference,
+        direction: Potentials,
+        weight: Floats | None = None,
+        overwrite: bool = False,
+    ) -> Potentials:
+        if not isinstance(labels, PartialLabels):
+            return super().curvature(potentials, labels, inference, direction, weight, overwrite)
+        inside = inference.marginals_derivative(labels.clamped(potentials), direction, weight)
+        change = inference.marginals_derivative(potentials, direction, weight, overwrite)
+        change.unary[:] -= inside.unary
+        change.tables[:] -= inside.tables
+        return change

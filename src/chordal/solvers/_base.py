@@ -6,6 +6,7 @@ import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from math import nan
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -21,7 +22,8 @@ class Iteration(NamedTuple):
     """The state after one iteration.
 
     `weights` are the solver's own memory: not to be written to, and to be copied if kept.
-    `gradient_norm` is NaN where a solver computes no gradient of the whole objective.
+    `gradient_norm` is NaN where a solver computes no gradient of the whole objective, `gap` (the
+    duality gap) where it knows none.
     """
 
     iteration: int
@@ -30,6 +32,7 @@ class Iteration(NamedTuple):
     n_evaluations: int
     elapsed: float
     weights: Floats
+    gap: float = nan
 
 
 #: Called after each iteration; returning True stops the solver.
@@ -38,7 +41,10 @@ Callback = Callable[[Iteration], "bool | None"]
 
 @dataclass
 class Solution:
-    """The weights found, how good they are, and how the run went."""
+    """The weights found, how good they are, and how the run went.
+
+    `details` holds what a solver reports besides, a number per iteration each.
+    """
 
     weights: Floats
     value: float
@@ -48,6 +54,8 @@ class Solution:
     n_evaluations: int
     elapsed: float
     history: list[float] = field(default_factory=list)  # the value after each iteration
+    gap: float = nan  # the duality gap, where the solver knows one
+    details: dict[str, list[float]] = field(default_factory=dict)
 
 
 class Solver(ABC):
@@ -121,6 +129,8 @@ class Course:
         self.value = self.gradient_norm = float("inf")
         self.n_iter = self.n_evaluations = 0
         self.history: list[float] = []
+        self.gap = nan
+        self.details: dict[str, list[float]] = {}
         self._started = time.perf_counter()
 
     @property
@@ -131,11 +141,18 @@ class Course:
         """Count an iteration and call the callback, which may stop the run."""
         self.n_iter += 1
         self.history.append(value)
-        if self.callback is not None and self.callback(
-            Iteration(self.n_iter, value, gradient_norm, self.n_evaluations, self.elapsed, weights)
-        ):
-            return Status.STOPPED
-        return None
+        if self.callback is None:
+            return None
+        state = Iteration(
+            self.n_iter,
+            value,
+            gradient_norm,
+            self.n_evaluations,
+            self.elapsed,
+            weights,
+            self.gap,
+        )
+        return Status.STOPPED if self.callback(state) else None
 
     def solution(self, status: Status) -> Solution:
         return Solution(
@@ -147,6 +164,8 @@ class Course:
             self.n_evaluations,
             self.elapsed,
             self.history,
+            self.gap,
+            self.details,
         )
 
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.testing import assert_allclose, assert_array_equal
 
-from chordal.potentials import Potentials
+from chordal.potentials import Floats, Potentials
 
 
 def require(condition: Any, message: str) -> None:
@@ -50,3 +50,21 @@ def assert_same_parts(
         a, b = getattr(actual, name), getattr(expected, name)
         require(a.shape == b.shape, f"{what}.{name} has shape {a.shape}, expected {b.shape}")
         assert_allclose(a, b, rtol=rtol, atol=atol, equal_nan=False, err_msg=f"{what}.{name}")
+
+
+def random_direction(potentials: Potentials, rng: np.random.Generator) -> Potentials:
+    """Finite numbers of the size of one for every score."""
+    return potentials.like(
+        rng.normal(size=len(potentials.unary)), rng.normal(size=len(potentials.tables))
+    )
+
+
+def weighted_parts(potentials: Potentials, weight: Floats, untied: Potentials) -> Potentials:
+    """Weighted parts from those of the untied model, example by example."""
+    s, out = potentials.structure, potentials.zeros()
+    for example in range(s.n_examples):
+        states = slice(*s.state_offsets[s.variable_offsets[example : example + 2]])
+        out.unary[states] = weight[example] * untied.unary[states]
+        for clique in range(s.clique_offsets[example], s.clique_offsets[example + 1]):
+            out.table(clique)[...] += weight[example] * untied.table(clique)
+    return out

@@ -17,10 +17,13 @@ from chordal.potentials import Floats, Potentials
 from chordal.testing.contracts._common import (
     assert_same_parts,
     copy_of,
+    random_direction,
     require,
     rounding,
     unchanged,
+    weighted_parts,
 )
+from chordal.testing.contracts._derivative import check_marginals_derivative
 
 N_SAMPLES = 4000
 #: Chance that a correct sampler fails the frequency test, for each example.
@@ -105,6 +108,7 @@ def _ask(method: Inference, question: str, potentials: Potentials, rng: np.rando
         "k_best": (2,),
         "sample": (1, rng),
         "map_by_cost": (_random_prices(potentials, rng),),
+        "marginals_derivative": (random_direction(potentials, rng),),
         "span_log_probability": (random_spans(potentials, rng, n=1),),
     }
     return getattr(method, question)(potentials, *extra.get(question, ()))
@@ -154,20 +158,11 @@ def _check_marginals(method: Inference, potentials: Potentials, rng: np.random.G
     weighted = method.marginals(potentials, weight)
     assert_array_equal(weighted.log_partition, log_partition, err_msg="log Z with a weight")
     assert_same_parts(
-        weighted.parts, _weighted(method, potentials, weight), "weighted marginals", atol=2 * atol
+        weighted.parts,
+        weighted_parts(potentials, weight, method.marginals(potentials.untied()).parts),
+        "weighted marginals",
+        atol=2 * atol,
     )
-
-
-def _weighted(method: Inference, potentials: Potentials, weight: Floats) -> Potentials:
-    """Weighted marginals from those of the untied model, example by example."""
-    s = potentials.structure
-    untied, out = method.marginals(potentials.untied()).parts, potentials.zeros()
-    for example in range(s.n_examples):
-        states = slice(*s.state_offsets[s.variable_offsets[example : example + 2]])
-        out.unary[states] = weight[example] * untied.unary[states]
-        for clique in range(s.clique_offsets[example], s.clique_offsets[example + 1]):
-            out.table(clique)[...] += weight[example] * untied.table(clique)
-    return out
 
 
 def _check_sums(potentials: Potentials, untied: Potentials, atol: float) -> None:
@@ -358,6 +353,7 @@ _Check = Callable[[Inference, Potentials, np.random.Generator], None]
 _CHECKS: dict[str, _Check] = {
     "log_partition": _check_log_partition,
     "marginals": _check_marginals,
+    "marginals_derivative": check_marginals_derivative,
     "map": _check_map,
     "map_by_cost": _check_map_by_cost,
     "k_best": _check_k_best,

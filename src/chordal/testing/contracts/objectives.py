@@ -14,6 +14,7 @@ from chordal.targets import Labels, PartialLabels, SoftLabels, Target, add_targe
 from chordal.testing.contracts._common import (
     assert_same_parts,
     copy_of,
+    random_direction,
     require,
     rounding,
     unchanged,
@@ -69,6 +70,8 @@ def check_objective(
         return
     if objective.convex:
         _check_convexity(problem, potentials, rng)
+    if objective.curvature_needs is not None:
+        _check_curvature(problem, potentials, rng)
     if objective.minus_gold:
         _check_gold_term(problem, potentials, labels)
 
@@ -178,6 +181,36 @@ def _check_derivative(problem: _Problem, potentials: Potentials, rng: np.random.
             scores[k] -= 2.0 * STEP
             left = (here - problem.total(moved)) / STEP
             _check_slope(float(getattr(parts, name)[k]), left, right, atol, f"{name}[{k}]")
+
+
+def _check_curvature(problem: _Problem, potentials: Potentials, rng: np.random.Generator) -> None:
+    """Second derivatives along a line: beside differences of the parts, and symmetric."""
+    objective, arguments = problem.objective, (problem.labels, problem.inference)
+    direction, other = (random_direction(potentials, rng) for _ in range(2))
+    with unchanged(potentials, "curvature"), unchanged(direction, "curvature"):
+        change = objective.curvature(potentials, *arguments, direction, problem.weight)
+
+    def parts(step: float) -> Potentials:
+        moved = potentials.like(
+            potentials.unary + step * direction.unary, potentials.tables + step * direction.tables
+        )
+        return objective.evaluate(moved, *arguments, problem.weight).parts
+
+    right, left = parts(STEP), parts(-STEP)
+    numeric = potentials.like(
+        (right.unary - left.unary) / (2.0 * STEP), (right.tables - left.tables) / (2.0 * STEP)
+    )
+    atol = 1e-4 + 8.0 * rounding(potentials) / STEP
+    assert_same_parts(change, numeric, "curvature", atol=atol, rtol=1e-3)
+    again = objective.curvature(
+        copy_of(potentials), *arguments, copy_of(direction), problem.weight, overwrite=True
+    )
+    assert_same_parts(again, change, "curvature with overwrite", atol=0.0, rtol=0.0)
+    back = objective.curvature(potentials, *arguments, other, problem.weight)
+    one = float(other.unary @ change.unary + other.tables @ change.tables)
+    two = float(direction.unary @ back.unary + direction.tables @ back.tables)
+    atol = 1e-9 + 100.0 * rounding(potentials)
+    assert_allclose(one, two, rtol=1e-9, atol=atol, err_msg="curvature is not symmetric")
 
 
 def _check_slope(part: float, left: float, right: float, atol: float, where: str) -> None:
