@@ -27,6 +27,7 @@ from chordal.estimators._progress import FitProgress
 from chordal.estimators._training import (
     FitReport,
     Monitor,
+    compile_batches,
     compile_shards,
     execution_for,
     transferred,
@@ -242,7 +243,14 @@ class ChainCRF(Compactable, ChainInspection):
             execution_for(effective_n_jobs(self.n_jobs)) as mapper,
             FitProgress(self.verbose, solver.max_iter) as progress,
         ):
-            shards = compile_shards(features, node_rows, edge_rows, gold, weight)
+            cuts = None
+            if solver.batch_size is None:
+                shards = compile_shards(features, node_rows, edge_rows, gold, weight)
+            else:
+                order = np.random.default_rng(solver.random_state).permutation(len(X))
+                shards, cuts = compile_batches(
+                    features, node_rows, edge_rows, gold, weight, order, solver.batch_size
+                )
             del node_rows, edge_rows
             oracle: Oracle | ExampleOracle
             towards = start if centre else None
@@ -250,7 +258,7 @@ class ChainCRF(Compactable, ChainInspection):
                 oracle = ChainExamples(features, shards, float(self.l2), towards)
             else:
                 oracle = SummedOracle(
-                    features, shards, objective, inference, mapper, float(self.l2), towards
+                    features, shards, objective, inference, mapper, float(self.l2), towards, cuts
                 )
             del shards  # an oracle of examples has its own form of them
             monitor = Monitor(
@@ -276,6 +284,7 @@ class ChainCRF(Compactable, ChainInspection):
             validation=monitor.scores,
             gap=gap,
             details=solution.details,
+            n_products=solution.n_products,
         )
         if solution.status is Status.INTERRUPTED:
             raise KeyboardInterrupt  # the model is fitted with the best weights so far
@@ -316,7 +325,7 @@ class ChainCRF(Compactable, ChainInspection):
         if isinstance(name, str):
             settings: dict[str, Any] = {"max_iter": self.max_iter, "tol": self.tol}
             settings = {k: v for k, v in settings.items() if v is not None}
-            if SOLVERS.get(name).online:
+            if SOLVERS.get(name).seeded:
                 settings["random_state"] = generator_from(self.random_state)
             return SOLVERS.resolve(name, l1=self.l1, **settings)
         solver = SOLVERS.resolve(name)
@@ -342,7 +351,11 @@ class ChainCRF(Compactable, ChainInspection):
                 f"solver {solver.name!r} learns with inference 'chain', not {inference.name!r}; "
                 "leave inference at 'auto', or use another solver"
             )
-        objective.require(inference, Chain([1], features.n_labels))
+        structure = Chain([1], features.n_labels)
+        objective.require(inference, structure)
+        if {"hess_vec", "hessian"} & solver.needs:
+            objective.require_curvature(inference, structure, solver.name)
+        solver.check_size(features.n_weights)
 
     def _inference_for(self, features: ChainFeatures) -> Inference:
         return INFERENCE.resolve("chain" if self.inference == "auto" else self.inference)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,7 @@ from numpy.typing import NDArray
 
 from chordal._errors import UnsupportedError
 from chordal.features._entries import RowEntries
+from chordal.structures import offsets_of
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -22,11 +24,26 @@ class Rows:
     """What was read from a batch: a row of observations per position, sequence by sequence."""
 
     lengths: Ints  # rows of each sequence
-    data: Any  # whatever the input's features understand
+    data: Any  # whatever the input's features understand; an array of rows gives those rows
 
     @property
     def n_rows(self) -> int:
-        return int(self.lengths.sum())
+        return int(self.offsets[-1])
+
+    @cached_property
+    def offsets(self) -> Ints:
+        """Where the rows of each sequence begin, and where the last one's end."""
+        return offsets_of(self.lengths)
+
+    def positions(self, order: Ints) -> Ints:
+        """The rows of these sequences, one sequence after another."""
+        lengths = self.lengths[order]
+        moved = self.offsets[:-1][order] - offsets_of(lengths)[:-1]
+        return np.repeat(moved, lengths) + np.arange(lengths.sum())
+
+    def taken(self, order: Ints) -> Rows:
+        """The sequences in this order; their data are copied."""
+        return Rows(self.lengths[order], self.data[self.positions(order)])
 
 
 @dataclass(frozen=True)

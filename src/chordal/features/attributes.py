@@ -28,6 +28,14 @@ class Occurrences:
     ids: NDArray[np.int32]
     values: Floats | None
 
+    def __getitem__(self, rows: Ints) -> Occurrences:
+        """These rows, in this order."""
+        counts = np.diff(self.offsets)[rows]
+        offsets = offsets_of(counts)
+        entries = np.repeat(self.offsets[:-1][rows] - offsets[:-1], counts) + np.arange(offsets[-1])
+        values = None if self.values is None else self.values[entries]
+        return Occurrences(offsets, self.ids[entries], values)
+
 
 def _check_dtypes(arrays: Mapping[str, NDArray[Any]], **expected: type[np.generic]) -> None:
     for name, dtype in expected.items():
