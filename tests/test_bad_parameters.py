@@ -40,7 +40,7 @@ PARAMETERS = [
     ({"n_jobs": 1.5}, r"n_jobs must .*got 1.5"),
     ({"verbose": "a"}, r"verbose must .*got 'a'"),
     ({"solver": "lbgfs"}, r"unknown solver 'lbgfs'; did you mean 'lbfgs'\? There are: .*'owlqn'"),
-    ({"solver": "newton"}, r"unknown solver 'newton'; there are: 'arow', .*'lbfgs', 'owlqn'"),
+    ({"solver": "simplex"}, r"unknown solver 'simplex'; there are: .*'arow', .*'lbfgs', .*'owlqn'"),
     ({"objective": "likelyhood"}, r"unknown objective .*did you mean 'likelihood'\?"),
     ({"inference": "chian"}, r"unknown inference 'chian'; did you mean 'chain'\? There are: "),
     ({"solver": 3}, r"solver must be a name \(one of .*'lbfgs', .*\) or .*Solver, got 3"),

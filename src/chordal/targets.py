@@ -12,13 +12,14 @@ from chordal.potentials import Floats, Potentials
 from chordal.structures import offsets_of, read_only
 
 Labels = NDArray[np.int32]
+Ints = NDArray[np.int64]
 
 #: Of probabilities, that of one variable summing to one.
 TOLERANCE = 1e-6
 
 
 class _PerState:
-    """A number for every label of every variable; a slice takes some variables."""
+    """A number for every label of every variable; a slice or an index takes some variables."""
 
     def __init__(self, values: NDArray[np.generic], label_counts: ArrayLike) -> None:
         self.state_offsets = read_only(offsets_of(label_counts))
@@ -31,13 +32,16 @@ class _PerState:
     def __len__(self) -> int:
         return len(self.state_offsets) - 1
 
-    def _cut(self, variables: slice) -> tuple[slice, NDArray[np.int64]]:
+    def _cut(self, variables: slice | Ints) -> tuple[slice | Ints, Ints]:
         """The states of these variables, and how many each has."""
+        counts = np.diff(self.state_offsets)[variables]
+        if not isinstance(variables, slice):
+            moved = self.state_offsets[variables] - offsets_of(counts)[:-1]
+            return np.repeat(moved, counts) + np.arange(counts.sum()), counts
         first, last, step = variables.indices(len(self))
         if step != 1:
             raise ValueError("targets are sliced in steps of 1")
-        states = slice(int(self.state_offsets[first]), int(self.state_offsets[last]))
-        return states, np.diff(self.state_offsets[first : last + 1])
+        return slice(int(self.state_offsets[first]), int(self.state_offsets[last])), counts
 
 
 class SoftLabels(_PerState):
@@ -72,7 +76,7 @@ class SoftLabels(_PerState):
                 f"the probabilities of variable {wrong[0]} must sum to 1, got {sums[wrong[0]]:.6g}"
             )
 
-    def __getitem__(self, variables: slice) -> SoftLabels:
+    def __getitem__(self, variables: slice | Ints) -> SoftLabels:
         states, counts = self._cut(variables)
         return SoftLabels(self.probability[states], counts)
 
@@ -99,7 +103,7 @@ class PartialLabels(_PerState):
         if len(none):
             raise ValueError(f"variable {none[0]} must have at least one possible label")
 
-    def __getitem__(self, variables: slice) -> PartialLabels:
+    def __getitem__(self, variables: slice | Ints) -> PartialLabels:
         states, counts = self._cut(variables)
         return PartialLabels(self.allowed[states], counts)
 

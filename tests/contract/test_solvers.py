@@ -6,6 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from chordal._errors import UnsupportedError
 from chordal._status import Status
 from chordal.solvers import SOLVERS
 from chordal.solvers.lbfgs import Lbfgs
@@ -59,9 +60,23 @@ def test_a_gradient_of_exactly_zero_ends_the_run_whatever_tol(name):
 def test_a_solver_says_when_no_step_helps(name):
     # A gradient that points the wrong way: no step along it lowers the value.
     liar = Problem("liar", lambda w: (float(w @ w), -2.0 * w), np.ones(2), np.zeros(2))
-    solution = SOLVERS.get(name)().minimize(CountingOracle(liar), liar.start)
+    solver = SOLVERS.get(name)()
+    if name in ("adam", "stochastic_meta_descent"):  # no line search: they go where they are told
+        with pytest.raises(ValueError, match=r"diverges.*use a"):
+            solver.minimize(CountingOracle(liar), liar.start)
+        return
+    solution = solver.minimize(CountingOracle(liar), liar.start)
     assert solution.status is Status.STALLED
     np.testing.assert_array_equal(solution.weights, liar.start)
+
+
+@SMOOTH
+def test_an_oracle_that_lacks_something_is_refused_by_name(name):
+    class Bare:
+        n_weights = 2
+
+    with pytest.raises(UnsupportedError, match=f"solver '{name}' needs an oracle with.*Bare"):
+        SOLVERS.get(name)().minimize(Bare(), np.zeros(2))
 
 
 def wrapped(base, **changes):

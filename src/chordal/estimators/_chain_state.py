@@ -161,6 +161,7 @@ def _report(facts: Mapping[str, Any]) -> FitReport:
         history=[float(value) for value in facts["history"]],
         validation=[(int(k), float(score)) for k, score in facts["validation"]],
         gap=float(facts.get("gap", nan)),  # files of older versions have none
+        n_products=int(facts.get("n_products", 0)),
         details={str(k): [float(x) for x in v] for k, v in facts.get("details", {}).items()},
     )
 

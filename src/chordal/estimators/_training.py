@@ -35,13 +35,16 @@ class FitReport:
     gradient_norm : float
         NaN for online solvers, which compute no gradient of the whole objective.
     n_evaluations : int
-        Evaluations of the objective; of online solvers, visits to single sequences.
+        Evaluations of the objective, or of a mini-batch's; of online solvers, visits to single
+        sequences.
     history : list of float
         The objective after each iteration.
     gap : float
         The duality gap, of solvers that know it; else NaN.
     details : dict of lists of float
         What the solver reports besides, a number per iteration each.
+    n_products : int
+        Hessian–vector products.
     validation : list of (iteration, score)
         Scores on the validation data, when given.
     """
@@ -60,6 +63,7 @@ class FitReport:
     validation: list[tuple[int, float]] = field(repr=False, default_factory=list)
     gap: float = field(default=nan, compare=False)  # NaN is not equal to itself
     details: dict[str, list[float]] = field(repr=False, default_factory=dict)
+    n_products: int = 0
 
     def __str__(self) -> str:
         norm = "" if isnan(self.gradient_norm) else f"‖gradient‖ {self.gradient_norm:.3g}, "
@@ -76,16 +80,19 @@ def execution_for(n_jobs: int) -> Execution:
     return EXECUTION.resolve("threads" if n_jobs > 1 else "serial", n_jobs=n_jobs)
 
 
-def shard_limits(lengths: NDArray[np.int64], cells_per_row: int) -> list[tuple[int, int]]:
+def shard_limits(
+    lengths: NDArray[np.int64], cells_per_row: int, at_least: int = 1
+) -> list[tuple[int, int]]:
     """Cut sequences into runs (begin, end) of at most about SHARD_CELLS cells.
 
-    Depends on the data only. Many shards come in fours, so that threads have equal work.
+    Depends on the data only. Many shards come in fours, so that threads have equal work; there
+    are `at_least` so many if there are as many sequences of equal length.
 
     >>> shard_limits(np.array([3, 3, 3]), 60_000)
     [(0, 1), (1, 2), (2, 3)]
     """
-    rows = max(1, SHARD_CELLS // cells_per_row)
     ends = np.cumsum(lengths)
+    rows = max(1, min(SHARD_CELLS // cells_per_row, -(-int(ends[-1]) // max(1, at_least))))
     if ends[-1] <= rows:
         return [(0, len(lengths))]
     count = -(-int(ends[-1]) // rows)
@@ -110,6 +117,37 @@ def compile_shards(
         features.compile(node_rows, edge_rows, a, b, labels, weight)
         for a, b in shard_limits(node_rows.lengths, cells)
     ]
+
+
+def compile_batches(
+    features: ChainFeatures,
+    node_rows: Rows,
+    edge_rows: Rows | None,
+    labels: Target,
+    weight: Floats | None,
+    order: NDArray[np.int64],
+    size: int,
+) -> tuple[list[ChainShard], list[int]]:
+    """Shards of the sequences in this order, and where each mini-batch of `size` begins.
+
+    Shards end where mini-batches do. A mini-batch of some size is cut in four, so that threads
+    have something to share.
+    """
+    labels = labels[node_rows.positions(order)]
+    node_rows = node_rows.reordered(order)
+    edge_rows = None if edge_rows is None else edge_rows.reordered(order)
+    weight = None if weight is None else weight[order]
+    cells = features.n_labels ** (1 if features.edge is None else 2)
+    shards: list[ChainShard] = []
+    cuts = [0]
+    for first in range(0, len(order), size):
+        lengths = node_rows.lengths[first : first + size]
+        for a, b in shard_limits(lengths, cells, min(4, int(lengths.sum()) * cells // 20_000)):
+            shards.append(
+                features.compile(node_rows, edge_rows, first + a, first + b, labels, weight)
+            )
+        cuts.append(len(shards))
+    return shards, cuts
 
 
 def transferred(old: ChainFeatures, weights: Floats, new: ChainFeatures) -> Floats:

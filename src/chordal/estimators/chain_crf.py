@@ -28,6 +28,7 @@ from chordal.estimators._targets import class_weights, learn_targets, seen_pairs
 from chordal.estimators._training import (
     FitReport,
     Monitor,
+    compile_batches,
     compile_shards,
     execution_for,
     transferred,
@@ -242,7 +243,7 @@ class ChainCRF(Compactable, ChainInspection):
         objective = self._objective_for(labels, gold)
         inference = self._inference_for(features)
         solver = self._solver()
-        self._check_pairs(objective, inference, solver, len(labels), gold, node_rows.lengths)
+        self._check_pairs(objective, inference, solver, features, gold, node_rows.lengths)
         validate = None
         if validation_data is not None:
             validate = self._validator(*validation_data, inputs, labels, features, inference)
@@ -260,7 +261,14 @@ class ChainCRF(Compactable, ChainInspection):
                 if merged is not None:
                     trained, node_rows, edge_rows, spread = merged
                     start = np.zeros(trained.n_weights)
-            shards = compile_shards(trained, node_rows, edge_rows, gold, weight)
+            cuts = None
+            if solver.batch_size is None:
+                shards = compile_shards(trained, node_rows, edge_rows, gold, weight)
+            else:
+                order = np.random.default_rng(solver.random_state).permutation(len(X))
+                shards, cuts = compile_batches(
+                    trained, node_rows, edge_rows, gold, weight, order, solver.batch_size
+                )
             del node_rows, edge_rows
             oracle: Oracle | ExampleOracle
             towards = start if centre else None
@@ -268,7 +276,7 @@ class ChainCRF(Compactable, ChainInspection):
                 oracle = ChainExamples(trained, shards, float(self.l2), towards)
             else:
                 oracle = SummedOracle(
-                    trained, shards, objective, inference, mapper, float(self.l2), towards
+                    trained, shards, objective, inference, mapper, float(self.l2), towards, cuts
                 )
             del shards  # an oracle of examples has its own form of them
             monitor = Monitor(
@@ -300,6 +308,7 @@ class ChainCRF(Compactable, ChainInspection):
             validation=monitor.scores,
             gap=gap,
             details=solution.details,
+            n_products=solution.n_products,
         )
         if solution.status is Status.INTERRUPTED:
             raise KeyboardInterrupt  # the model is fitted with the best weights so far
@@ -340,7 +349,7 @@ class ChainCRF(Compactable, ChainInspection):
         if isinstance(name, str):
             settings: dict[str, Any] = {"max_iter": self.max_iter, "tol": self.tol}
             settings = {k: v for k, v in settings.items() if v is not None}
-            if SOLVERS.get(name).online:
+            if SOLVERS.get(name).seeded:
                 settings["random_state"] = generator_from(self.random_state)
             return SOLVERS.resolve(name, l1=self.l1, **settings)
         solver = SOLVERS.resolve(name)
@@ -356,7 +365,7 @@ class ChainCRF(Compactable, ChainInspection):
         objective: Objective,
         inference: Inference,
         solver: Solver,
-        n_labels: int,
+        features: ChainFeatures,
         gold: Target,
         lengths: NDArray[np.int64],
     ) -> None:
@@ -379,8 +388,11 @@ class ChainCRF(Compactable, ChainInspection):
             )
         objective.require_targets(gold)
         solver.require_exact(objective.name if objective.stochastic else None)
-        linked = 2 if (lengths > 1).any() else 1
-        objective.require(inference, Chain([linked], n_labels))
+        structure = Chain([2 if (lengths > 1).any() else 1], features.n_labels)
+        objective.require(inference, structure)
+        if {"hess_vec", "hessian"} & solver.needs:
+            objective.require_curvature(inference, structure, solver.name)
+        solver.check_size(features.n_weights)
 
     def _objective_for(self, labels: SequenceLabels, gold: Target) -> Objective:
         """The objective for these labels' numbers, with the weights of their errors."""

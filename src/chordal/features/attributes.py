@@ -29,7 +29,7 @@ class Occurrences:
     ids: NDArray[np.int32]
     values: Floats | None
 
-    def taken(self, rows: Ints) -> Occurrences:
+    def __getitem__(self, rows: Ints) -> Occurrences:
         """These rows, in this order; a row may occur more than once."""
         counts = np.diff(self.offsets)[rows]
         offsets = offsets_of(counts)

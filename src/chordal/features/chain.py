@@ -119,12 +119,12 @@ class ChainFeatures:
     ) -> ChainShard:
         """Sequences begin..end as a shard."""
         lengths = node_rows.lengths[begin:end]
-        first_row = int(node_rows.lengths[:begin].sum())
+        first_row = int(node_rows.offsets[begin])
         structure = Chain(lengths, self.n_labels)
         n, edges = structure.n_variables, structure.n_cliques
         edge = None
         if self.edge is not None and edge_rows is not None:
-            first_edge = int(edge_rows.lengths[:begin].sum())
+            first_edge = int(edge_rows.offsets[begin])
             edge = self.edge.compile(edge_rows, first_edge, first_edge + edges)
         # One tied table, or a table for each transition.
         n_tables = min(edges, 1) if self.edge is None else edges

@@ -7,14 +7,14 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from math import nan
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple, cast
 
 import numpy as np
 
 from chordal._blocks import run_in_turn
 from chordal._errors import UnsupportedError
 from chordal._status import Status
-from chordal.oracle import ExampleOracle, Floats, Oracle
+from chordal.oracle import ExampleOracle, Floats, Oracle, SecondOrderOracle
 from chordal.solvers._vectors import Vectors
 
 
@@ -56,6 +56,7 @@ class Solution:
     history: list[float] = field(default_factory=list)  # the value after each iteration
     gap: float = nan  # the duality gap, where the solver knows one
     details: dict[str, list[float]] = field(default_factory=dict)
+    n_products: int = 0  # Hessian–vector products
 
 
 class Solver(ABC):
@@ -77,7 +78,14 @@ class Solver(ABC):
     online: ClassVar[bool] = False  # learns from an ExampleOracle
     rotates: ClassVar[bool] = False  # takes the same path whatever the choice of axes
     objective: ClassVar[str | None] = None  # the only one it can minimise; None: any
+    needs: ClassVar[frozenset[str]] = frozenset({"value_grad"})  # of an oracle
+    seeded: ClassVar[bool] = False  # takes random_state
+    monotone: ClassVar[bool] = True  # the value never rises
+    robust: ClassVar[bool] = True  # copes with weights of very different curvature
     window: ClassVar[int] = 10
+
+    batch_size: int | None = None  # examples in a mini-batch; None: all of them in one
+    random_state: Any = None
 
     def __init__(self, max_iter: int = 1000, tol: float = 1e-5, l1: float = 0.0) -> None:
         if l1 > 0.0 and not self.handles_l1:
@@ -92,12 +100,15 @@ class Solver(ABC):
         self, oracle: Oracle | ExampleOracle, start: Floats, callback: Callback | None = None
     ) -> Solution:
         """Minimise from `start`. Ctrl-C ends the run with the best weights so far."""
-        if not isinstance(oracle, Oracle):
+        needs = self.needs if self.batch_size is None else self.needs | {"batches"}
+        missing = [need for need in sorted(needs) if not hasattr(oracle, need)]
+        if missing or not isinstance(oracle, Oracle):
             raise UnsupportedError(
-                f"solver {self.name!r} needs an oracle with value_grad, which "
+                f"solver {self.name!r} needs an oracle with {' and '.join(missing)}, which "
                 f"{type(oracle).__name__} does not have"
             )
         self.require_exact(getattr(oracle, "estimated", None))
+        self.check_size(oracle.n_weights)
         run = Run(oracle, np.asarray(start, dtype=np.float64), callback, self)
         try:
             run.evaluate_start()
@@ -115,6 +126,9 @@ class Solver(ABC):
                 "depend on values, such as stochastic gradient descent"
             )
 
+    def check_size(self, n_weights: int) -> None:  # noqa: B027 (most take any)
+        """Refuse a number of weights that is too large for this solver, before any work."""
+
     @property
     def name(self) -> str:
         return type(self).__module__.rpartition(".")[2]
@@ -127,7 +141,7 @@ class Course:
         self.callback, self.solver = callback, solver
         self.weights = start
         self.value = self.gradient_norm = float("inf")
-        self.n_iter = self.n_evaluations = 0
+        self.n_iter = self.n_evaluations = self.n_products = 0
         self.history: list[float] = []
         self.gap = nan
         self.details: dict[str, list[float]] = {}
@@ -166,6 +180,7 @@ class Course:
             self.history,
             self.gap,
             self.details,
+            self.n_products,
         )
 
 
@@ -195,6 +210,11 @@ class Run(Course):
             self.vectors.recycle(weights)
         if hasattr(self.oracle, "recycle"):
             self.oracle.recycle(gradient)
+
+    def hess_vec(self, direction: Floats) -> Floats:
+        """The Hessian at the present weights times the direction."""
+        self.n_products += 1
+        return cast(SecondOrderOracle, self.oracle).hess_vec(self.weights, direction)
 
     def evaluate_start(self) -> None:
         self.value, self.gradient = self.evaluate(self.weights)

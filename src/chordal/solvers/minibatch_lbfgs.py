@@ -1,0 +1,127 @@
+"""L-BFGS on mini-batches, with both gradients of a curvature pair from the same examples."""
+
+from __future__ import annotations
+
+from collections import deque
+from typing import Any, final
+
+import numpy as np
+
+from chordal._status import Status
+from chordal._validate import check_number
+from chordal.oracle import Floats
+from chordal.solvers._base import Run
+from chordal.solvers._divergence import Watch
+from chordal.solvers._history import Pair, curvature_of, two_loop
+from chordal.solvers._passes import Batch, Evaluated, PassSolver, Stepper
+from chordal.solvers.lbfgs import Lbfgs
+
+
+@final
+class MinibatchLbfgs(PassSolver):
+    """A quasi-Newton step for every mini-batch.
+
+    Curvature comes from farther apart than one noisy step: each `period` steps, the mean of their
+    weights is compared with the mean before. The change of gradient between the two is measured on
+    the same examples at both ends, those of the last `joined` mini-batches: a difference of
+    gradients of different examples would be noise. With one mini-batch it is plain L-BFGS.
+
+    Parameters
+    ----------
+    max_iter : int
+        Most passes over the examples.
+    tol : float
+        Steps are halved when the objective of a pass has not fallen by this, relatively, for two
+        passes; converged after ten times.
+    l1 : float
+        Must be 0.
+    random_state : int, Generator or None
+        Seed: which examples are in a mini-batch, and the orders of mini-batches.
+    batch_size : int or None
+        Examples in a mini-batch; None: all.
+    memory : int
+        Pairs of steps and gradient changes that are remembered.
+    learning_rate : float
+        The size of the first steps, in units of the quasi-Newton step of the mini-batch.
+    period, joined : int
+        Steps from pair to pair, and mini-batches that a pair is measured on.
+
+    References
+    ----------
+    Byrd, Hansen, Nocedal and Singer (2016), A stochastic quasi-Newton method for large-scale
+    optimization; Schraudolph, Yu and Günter (2007), A stochastic quasi-Newton method for online
+    convex optimization.
+
+    Examples
+    --------
+    >>> from chordal import ChainCRF
+    >>> X, y = [[["the"], ["cat"], ["sleeps"]], [["a"], ["dog"]]], [["D", "N", "V"], ["D", "N"]]
+    >>> ChainCRF(solver="minibatch_lbfgs", l2=0.1, random_state=0).fit(X, y).predict(X)
+    [['D', 'N', 'V'], ['D', 'N']]
+    """
+
+    def __init__(
+        self,
+        max_iter: int = 200,
+        tol: float = 3e-3,
+        l1: float = 0.0,
+        random_state: Any = None,
+        batch_size: int | None = 64,
+        memory: int = 30,
+        learning_rate: float = 0.2,
+        period: int = 20,
+        joined: int = 8,
+    ) -> None:
+        super().__init__(max_iter, tol, l1, random_state, batch_size)
+        for name, value in (("memory", memory), ("period", period), ("joined", joined)):
+            check_number(name, value, minimum=1, integer=True)
+        check_number("learning_rate", learning_rate, strict=True)
+        self.memory, self.learning_rate = memory, learning_rate
+        self.period, self.joined = period, joined
+
+    def _stepper(self, run: Run, batches: list[Batch]) -> Stepper:
+        return _Curvature(self, len(run.weights))
+
+    def _whole(self, run: Run, batch: Batch, stepper: Stepper, watch: Watch) -> Status:
+        return Lbfgs(self.max_iter, self.tol, memory=self.memory)._run(run)
+
+    def _advice(self) -> str:
+        return f"use a learning_rate below {self.learning_rate:g}, a larger batch_size"
+
+
+class _Curvature(Stepper):
+    def __init__(self, solver: MinibatchLbfgs, n_weights: int) -> None:
+        self._solver = solver
+        self._pairs: deque[Pair] = deque(maxlen=solver.memory)
+        self._batches: deque[Batch] = deque(maxlen=solver.joined)
+        self._steps, self._sum = 0, np.zeros(n_weights)
+        self._mean: Floats | None = None  # of the weights of the last period
+
+    def step(
+        self, batch: Batch, weights: Floats, here: Evaluated, rate: float
+    ) -> tuple[Floats, Evaluated | None]:
+        gradient, size = here[1], rate * self._solver.learning_rate
+        self._batches.append(batch)
+        if self._pairs:
+            size *= len(self._batches)  # pairs are of so many batches, the gradient of one
+        else:
+            size /= max(1.0, float(np.linalg.norm(gradient)))
+        weights = weights + size * two_loop(self._pairs, gradient)
+        self._steps += 1
+        self._sum += weights
+        if self._steps % self._solver.period == 0:
+            self._look_back(self._sum / self._solver.period)
+        return weights, None
+
+    def _look_back(self, mean: Floats) -> None:
+        """Learn a pair from this mean of the weights and the one before."""
+        before, self._mean, self._sum = self._mean, mean, np.zeros_like(mean)
+        if before is None or not np.isfinite(mean).all():
+            return
+        s, y = mean - before, np.zeros_like(mean)
+        for batch in self._batches:
+            y += batch.value_grad(mean)[1]
+            y -= batch.value_grad(before)[1]
+        curvature = curvature_of(s, y)
+        if curvature > 0.0:
+            self._pairs.append((s, y, curvature))

@@ -1,0 +1,124 @@
+"""Truncated Newton: conjugate gradients in a trust region, with Hessian–vector products."""
+
+from __future__ import annotations
+
+from typing import ClassVar, NamedTuple, final
+
+import numpy as np
+
+from chordal._status import Status
+from chordal._validate import check_number
+from chordal.oracle import Floats
+from chordal.solvers._base import Run, Solver
+
+ACCEPT = 1e-4  # the share of the predicted fall that a step has to bring
+
+
+class _Step(NamedTuple):
+    direction: Floats
+    predicted: float  # how far the quadratic model falls
+    at_edge: bool  # of the trust region
+
+
+@final
+class NewtonCg(Solver):
+    """Newton steps that conjugate gradients find as well as they are needed.
+
+    The Hessian is never formed: each iteration of conjugate gradients asks for its product with
+    one vector, which costs about as much as a gradient. A step ends at the edge of the region
+    in which the quadratic model was right before (Steihaug), so that no line search is needed.
+
+    Parameters
+    ----------
+    max_iter : int
+        Most iterations.
+    tol : float
+        Converged when a step inside the trust region lowered the value by less than this,
+        relatively, or when ‖gradient‖ < tol · max(1, ‖w‖).
+    l1 : float
+        Must be 0.
+    max_products : int
+        Most Hessian–vector products in an iteration.
+
+    References
+    ----------
+    Steihaug (1983), The conjugate gradient method and trust regions in large scale optimization;
+    Lin, Weng and Keerthi (2008), Trust region Newton method for large-scale logistic regression.
+
+    Examples
+    --------
+    >>> from chordal import ChainCRF
+    >>> X, y = [[["the"], ["cat"], ["sleeps"]], [["a"], ["dog"]]], [["D", "N", "V"], ["D", "N"]]
+    >>> ChainCRF(solver="newton_cg", l2=0.1).fit(X, y).predict(X)
+    [['D', 'N', 'V'], ['D', 'N']]
+    """
+
+    needs: ClassVar[frozenset[str]] = frozenset({"value_grad", "hess_vec"})
+
+    def __init__(
+        self, max_iter: int = 200, tol: float = 1e-5, l1: float = 0.0, max_products: int = 200
+    ) -> None:
+        super().__init__(max_iter, tol, l1)
+        check_number("max_products", max_products, minimum=1, integer=True)
+        self.max_products = max_products
+
+    def _run(self, run: Run) -> Status:
+        if run.converged():
+            return Status.CONVERGED
+        radius, first, status = np.inf, run.gradient_norm, None
+        while status is None:
+            step = self._step(run, radius, min(0.25, np.sqrt(run.gradient_norm / first)))
+            if step.predicted <= 1e-14 * max(1.0, abs(run.value)):
+                return Status.CONVERGED  # what is left to gain is lost in rounding
+            length = float(np.linalg.norm(step.direction))
+            weights = run.weights + step.direction
+            value, gradient = run.evaluate(weights)
+            norm = float(np.linalg.norm(gradient))
+            share = (run.value - value) / step.predicted  # −inf or NaN outside the domain
+            if share > 0.75 and step.at_edge:
+                radius = 3.0 * radius
+            elif not share > 0.25:
+                radius = 0.25 * length
+            if share > ACCEPT and np.isfinite(norm):
+                fall = run.value - value
+                status = run.accept(weights, value, gradient, norm)
+                if status is None and not step.at_edge and fall < self.tol * abs(value):
+                    status = Status.CONVERGED
+            elif length <= 1e-14 * max(1.0, float(np.linalg.norm(run.weights))):
+                return Status.STALLED
+        return status
+
+    def _step(self, run: Run, radius: float, forcing: float) -> _Step:
+        """The minimum of gᵀd + ½ dᵀHd in the region, to a residual of `forcing` ‖g‖."""
+        d = np.zeros_like(run.weights)
+        residual = -run.gradient
+        p = residual.copy()
+        square, goal = float(residual @ residual), (forcing * run.gradient_norm) ** 2
+        predicted = 0.0
+        for _ in range(self.max_products):
+            product = run.hess_vec(p)
+            curvature = float(p @ product)
+            if curvature <= 0.0 and radius == np.inf:
+                radius = max(1.0, float(np.linalg.norm(run.weights)))
+            alpha = square / curvature if curvature > 0.0 else np.inf
+            edge = _to_edge(d, p, radius)
+            at_edge = alpha >= edge
+            alpha = min(alpha, edge)
+            d += alpha * p
+            predicted += alpha * float(residual @ p) - 0.5 * alpha**2 * curvature
+            if at_edge:
+                return _Step(d, predicted, True)
+            residual -= alpha * product
+            square, before = float(residual @ residual), square
+            if square <= goal:
+                break
+            p = residual + (square / before) * p
+        return _Step(d, predicted, False)
+
+
+def _to_edge(d: Floats, p: Floats, radius: float) -> float:
+    """The α ≥ 0 with ‖d + α p‖ = radius."""
+    if radius == np.inf:
+        return np.inf
+    a, b, c = float(p @ p), float(d @ p), float(d @ d) - radius**2
+    return (-b + np.sqrt(max(0.0, b * b - a * c))) / a
