@@ -15,6 +15,7 @@ from chordal.potentials import Floats as Floats
 from chordal.potentials import Potentials
 
 Ints = NDArray[np.int64]
+Flags = NDArray[np.bool_]
 
 S = TypeVar("S")
 T = TypeVar("T")
@@ -114,6 +115,8 @@ class ShardFeatures(Protocol):
 class SummedOracle:
     """Σ objective + (l2/2) ‖w − centre‖² over shards of a batch.
 
+    `l2` is one number, or one for each weight: Σ_k l2_k/2 (w_k − centre_k)².
+
     Shards are taken in waves. Within a wave, tasks first share the shards (potentials,
     inference, parts), then the blocks of weights (adjoint); no two write to the same place, and
     every sum runs in the order of the data. The result is therefore the same, bit for bit,
@@ -127,7 +130,7 @@ class SummedOracle:
         objective: Objective,
         inference: Inference,
         mapper: Mapper,
-        l2: float = 0.0,
+        l2: float | Floats = 0.0,
         centre: Floats | None = None,
     ) -> None:
         self.features, self.shards = features, shards
@@ -190,9 +193,79 @@ class SummedOracle:
         return where, counts[where]
 
     def _regularised(self, value: float, grad: Floats, weights: Floats) -> tuple[float, Floats]:
-        if self.l2 > 0.0:
+        if isinstance(self.l2, np.ndarray):
+            with np.errstate(invalid="ignore"):  # −inf − (−inf), which has no penalty
+                offset = weights if self.centre is None else weights - self.centre
+            offset = np.where(self.l2 > 0.0, offset, 0.0)
+            pull = self.l2 * offset
+            value += 0.5 * float(np.dot(pull, offset))
+            grad += pull
+        elif self.l2 > 0.0:
             offset = weights if self.centre is None else weights - self.centre
             value += 0.5 * self.l2 * float(np.dot(offset, offset))
             for begin in range(0, len(grad), 65536):  # in pieces: a long product needs new pages
                 grad[begin : begin + 65536] += self.l2 * offset[begin : begin + 65536]
         return value, grad
+
+
+class PartialOracle:
+    """The same function of fewer weights: the others keep their starting values.
+
+    Parameters
+    ----------
+    oracle : Oracle
+    start : array [n_weights]
+        All weights at the beginning.
+    free : bool [n_weights], optional
+        Which weights move; by default all.
+    scaled : slice, optional
+        Weights that move together: they are their starting values times one number, which is
+        the last of the weights that a solver sees. They count as not free.
+
+    Examples
+    --------
+    >>> class Square:
+    ...     n_weights = 3
+    ...     def value_grad(self, weights):
+    ...         return float(weights @ weights), 2.0 * weights
+    >>> part = PartialOracle(Square(), np.array([1.0, 2.0, 3.0]), np.array([False, False, True]))
+    >>> part.value_grad(np.array([4.0]))
+    (21.0, array([8.]))
+    """
+
+    def __init__(
+        self,
+        oracle: Oracle,
+        start: Floats,
+        free: Flags | None = None,
+        scaled: slice | None = None,
+    ) -> None:
+        self._oracle, self._all = oracle, start.copy()
+        free = np.ones(len(start), dtype=bool) if free is None else free.copy()
+        self._scaled = scaled
+        if scaled is not None:
+            free[scaled] = False
+        self._free = np.flatnonzero(free)
+        self.start = start[self._free]
+        if scaled is not None:
+            self.start = np.append(self.start, 1.0)
+        self.n_weights = len(self.start)
+
+    def value_grad(self, weights: Floats) -> tuple[float, Floats]:
+        value, gradient = self._oracle.value_grad(self.whole(weights))
+        return value, self.part(gradient)
+
+    def whole(self, weights: Floats) -> Floats:
+        """All weights."""
+        out = self._all.copy()
+        out[self._free] = weights[: len(self._free)]
+        if self._scaled is not None:
+            out[self._scaled] *= weights[-1]
+        return out
+
+    def part(self, gradient: Floats) -> Floats:
+        """The gradient in the weights that move."""
+        own = gradient[self._free]
+        if self._scaled is None:
+            return own
+        return np.append(own, np.dot(gradient[self._scaled], self._all[self._scaled]))
