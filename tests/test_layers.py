@@ -21,6 +21,7 @@ LAYERS = """
  structures
  potentials
  features | inference | costs | metrics | datasets
+ emissions
  objectives
  testing
  oracle
@@ -52,6 +53,7 @@ OPTIONAL = {
     "distributed": "chordal.execution.dask",
     "torch": "chordal.torch",
     "matplotlib": "chordal.plots",
+    "hmmlearn": "chordal.compat.hmmlearn",
     "networkx": "chordal.compat",
     "zstandard": "chordal.formats._files",
 }

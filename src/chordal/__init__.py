@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from chordal._errors import InfeasibleError, UnsupportedError
     from chordal._status import Status
-    from chordal.estimators import ChainCRF, FitReport
+    from chordal.estimators import HMM, ChainCRF, FitReport, NaiveBayes
     from chordal.features import Columns, Template
     from chordal.model_file import ModelFileError, load, save
 
@@ -16,11 +16,13 @@ if TYPE_CHECKING:
 # Where each public name lives. It is imported when it is first asked for: the command line starts
 # without what it does not use.
 _HOMES = {
+    "HMM": "chordal.estimators",
     "ChainCRF": "chordal.estimators",
     "Columns": "chordal.features",
     "FitReport": "chordal.estimators",
     "InfeasibleError": "chordal._errors",
     "ModelFileError": "chordal.model_file",
+    "NaiveBayes": "chordal.estimators",
     "Status": "chordal._status",
     "Template": "chordal.features",
     "UnsupportedError": "chordal._errors",
@@ -48,11 +50,13 @@ def __dir__() -> list[str]:
 
 
 __all__ = [
+    "HMM",
     "ChainCRF",
     "Columns",
     "FitReport",
     "InfeasibleError",
     "ModelFileError",
+    "NaiveBayes",
     "Status",
     "Template",
     "UnsupportedError",

@@ -2,5 +2,7 @@
 
 from chordal.estimators._training import FitReport
 from chordal.estimators.chain_crf import ChainCRF
+from chordal.estimators.hmm import HMM
+from chordal.estimators.naive_bayes import NaiveBayes
 
-__all__ = ["ChainCRF", "FitReport"]
+__all__ = ["HMM", "ChainCRF", "FitReport", "NaiveBayes"]
