@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from chordal._errors import InfeasibleError, UnsupportedError
     from chordal._status import Status
-    from chordal.estimators import HMM, ChainCRF, FitReport, NaiveBayes
+    from chordal.estimators import HMM, ChainCRF, FitReport, NaiveBayes, TwoStageCRF
     from chordal.features import Columns, Template
     from chordal.model_file import ModelFileError, load, save
 
@@ -25,6 +25,7 @@ _HOMES = {
     "NaiveBayes": "chordal.estimators",
     "Status": "chordal._status",
     "Template": "chordal.features",
+    "TwoStageCRF": "chordal.estimators",
     "UnsupportedError": "chordal._errors",
     "load": "chordal.model_file",
     "save": "chordal.model_file",
@@ -59,6 +60,7 @@ __all__ = [
     "NaiveBayes",
     "Status",
     "Template",
+    "TwoStageCRF",
     "UnsupportedError",
     "__version__",
     "load",
