@@ -27,7 +27,7 @@ LAYERS = """
  oracle
  execution | solvers
  estimators
- formats | model_file | plots | explore | torch | compat
+ formats | model_file | model_selection | plots | explore | torch | compat
  chordal
  experiments
  cli

@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from chordal.estimators import HMM, ChainCRF, FitReport, NaiveBayes, TwoStageCRF
     from chordal.features import Columns, Template
     from chordal.model_file import ModelFileError, load, save
+    from chordal.model_selection import ChainCRFCV, regularization_path
 
     __version__: str
 
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
 _HOMES = {
     "HMM": "chordal.estimators",
     "ChainCRF": "chordal.estimators",
+    "ChainCRFCV": "chordal.model_selection",
     "Columns": "chordal.features",
     "FitReport": "chordal.estimators",
     "InfeasibleError": "chordal._errors",
@@ -28,6 +30,7 @@ _HOMES = {
     "TwoStageCRF": "chordal.estimators",
     "UnsupportedError": "chordal._errors",
     "load": "chordal.model_file",
+    "regularization_path": "chordal.model_selection",
     "save": "chordal.model_file",
 }
 
@@ -53,6 +56,7 @@ def __dir__() -> list[str]:
 __all__ = [
     "HMM",
     "ChainCRF",
+    "ChainCRFCV",
     "Columns",
     "FitReport",
     "InfeasibleError",
@@ -64,5 +68,6 @@ __all__ = [
     "UnsupportedError",
     "__version__",
     "load",
+    "regularization_path",
     "save",
 ]
