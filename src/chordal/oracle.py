@@ -242,10 +242,9 @@ class PartialOracle:
     ) -> None:
         self._oracle, self._all = oracle, start.copy()
         free = np.ones(len(start), dtype=bool) if free is None else free.copy()
-        self._scaled = scaled
         if scaled is not None:
             free[scaled] = False
-        self._free = np.flatnonzero(free)
+        self._scaled, self._mask, self._free = scaled, free, np.flatnonzero(free)
         self.start = start[self._free]
         if scaled is not None:
             self.start = np.append(self.start, 1.0)
@@ -254,6 +253,36 @@ class PartialOracle:
     def value_grad(self, weights: Floats) -> tuple[float, Floats]:
         value, gradient = self._oracle.value_grad(self.whole(weights))
         return value, self.part(gradient)
+
+    # What only some functions have: where the whole one does not, these raise AttributeError.
+
+    @property
+    def hess_vec(self) -> Callable[[Floats, Floats], Floats]:
+        """The Hessian times a direction."""
+        product = self._of_whole("hess_vec")
+        return lambda weights, direction: self.part(
+            product(self.whole(weights), self._spread(direction))
+        )
+
+    @property
+    def hessian(self) -> Callable[[Floats], Floats]:
+        """The Hessian in the weights that move."""
+        matrix = self._of_whole("hessian")
+
+        def restricted(weights: Floats) -> Floats:
+            rows = np.stack([self.part(row) for row in matrix(self.whole(weights))])
+            return np.stack([self.part(column) for column in rows.T])
+
+        return restricted
+
+    @property
+    def batches(self) -> Callable[[], list[PartialOracle]]:
+        """The same part of each batch's function."""
+        parts = self._of_whole("batches")
+        return lambda: [PartialOracle(p, self._all, self._mask, self._scaled) for p in parts()]
+
+    def _of_whole(self, name: str) -> Any:
+        return getattr(self._oracle, name)
 
     def whole(self, weights: Floats) -> Floats:
         """All weights."""
@@ -269,3 +298,11 @@ class PartialOracle:
         if self._scaled is None:
             return own
         return np.append(own, np.dot(gradient[self._scaled], self._all[self._scaled]))
+
+    def _spread(self, direction: Floats) -> Floats:
+        """A direction of the weights that move, as one of all weights."""
+        out = np.zeros_like(self._all)
+        out[self._free] = direction[: len(self._free)]
+        if self._scaled is not None:
+            out[self._scaled] = direction[-1] * self._all[self._scaled]
+        return out

@@ -252,3 +252,46 @@ def test_a_part_of_an_oracle_is_its_restriction(dense_problem):
         if moved is not None:
             assert_allclose(part.whole(v)[scaled], v[-1] * start[scaled])
     assert_array_equal(start, kept)
+
+
+class Quadratic:
+    """½ wᵀHw, with second derivatives and two batches."""
+
+    def __init__(self, H):
+        self.H, self.n_weights = H, len(H)
+
+    def value_grad(self, weights):
+        return float(0.5 * weights @ self.H @ weights), self.H @ weights
+
+    def hess_vec(self, weights, direction):
+        return self.H @ direction
+
+    def hessian(self, weights):
+        return self.H
+
+    def batches(self):
+        return [Quadratic(0.3 * self.H), Quadratic(0.7 * self.H)]
+
+
+@pytest.mark.parametrize("scaled", [None, slice(1, 3)])
+def test_a_part_has_the_second_derivatives_and_batches_of_the_whole(scaled):
+    rng = np.random.default_rng(0)
+    root = rng.normal(size=(6, 6))
+    free = np.array([True, True, False, True, False, True])
+    part = PartialOracle(Quadratic(root @ root.T), rng.normal(size=6), free, scaled)
+    v, d = rng.normal(size=(2, part.n_weights))
+    step = 1e-6
+    expected = part.value_grad(v + step * d)[1] - part.value_grad(v - step * d)[1]
+    assert_allclose(part.hess_vec(v, d), expected / (2 * step), rtol=1e-6, atol=1e-6)
+    assert_allclose(part.hessian(v) @ d, part.hess_vec(v, d), rtol=1e-10)
+    batches = part.batches()
+    assert_allclose(sum(b.value_grad(v)[1] for b in batches), part.value_grad(v)[1], rtol=1e-10)
+    for name in ("hess_vec", "hessian", "batches"):
+        assert not hasattr(PartialOracle(Plain(), np.zeros(6), free), name)
+
+
+class Plain:
+    n_weights = 6
+
+    def value_grad(self, weights):
+        return 0.0, np.zeros(6)
