@@ -6,13 +6,13 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy import stats
-from sklearn.base import clone
+from sklearn.base import clone, is_classifier
 from sklearn.discriminant_analysis import QuadraticDiscriminantAnalysis
 from sklearn.exceptions import NotFittedError
 from sklearn.model_selection import cross_val_score
 from sklearn.naive_bayes import CategoricalNB, GaussianNB, MultinomialNB
 
-from chordal import HMM, InfeasibleError, NaiveBayes, UnsupportedError, save
+from chordal import HMM, InfeasibleError, NaiveBayes, UnsupportedError, load, save
 from chordal.emissions.categorical import Categorical
 from chordal.emissions.gaussian import Gaussian
 from chordal.emissions.multinomial import Multinomial
@@ -344,6 +344,16 @@ def test_they_are_scikit_learn_estimators():
     assert repr(family) == "Gaussian(covariance='full', smoothing=1e-09)"
     X, y = rows_of(FAMILIES["gaussian"])
     assert cross_val_score(clone(NaiveBayes()), X, y, cv=3).mean() > 0.3
+    assert is_classifier(NaiveBayes())
+
+
+@pytest.mark.parametrize("name", ["categorical", "gaussian, full"])
+def test_the_crf_of_an_hmm_can_be_saved(tmp_path, name):
+    X, y = labelled(FAMILIES[name])
+    hmm = HMM(FAMILIES[name]).fit(X, y)
+    save(hmm.to_crf(), tmp_path / "model")
+    T = hmm.statistics(X)
+    assert load(tmp_path / "model").predict(T) == hmm.predict(X)
 
 
 @pytest.mark.parametrize(

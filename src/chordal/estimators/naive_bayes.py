@@ -136,6 +136,13 @@ class NaiveBayes(Generative):
         codes = rng.choice(len(self.classes_), n_samples, p=self.class_prior_)
         return self.emission_.sample(codes, rng), self.classes_[codes]
 
+    def __sklearn_tags__(self) -> Any:
+        from sklearn.utils import ClassifierTags
+
+        tags = super().__sklearn_tags__()
+        tags.estimator_type, tags.classifier_tags = "classifier", ClassifierTags()
+        return tags
+
     def _asked(self) -> ChainCRF:
         self._check_fitted()
         return self._crf
