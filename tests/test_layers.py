@@ -22,12 +22,13 @@ LAYERS = """
  potentials
  targets
  features | inference | costs | metrics | datasets
+ emissions
  objectives
  testing
  oracle
  execution | solvers
  estimators
- formats | model_file | plots | explore | torch | compat
+ formats | model_file | model_selection | plots | explore | torch | compat
  chordal
  experiments
  cli
@@ -53,6 +54,7 @@ OPTIONAL = {
     "distributed": "chordal.execution.dask",
     "torch": "chordal.torch",
     "matplotlib": "chordal.plots",
+    "hmmlearn": "chordal.compat.hmmlearn",
     "networkx": "chordal.compat",
     "zstandard": "chordal.formats._files",
 }

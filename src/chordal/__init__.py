@@ -7,24 +7,30 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from chordal._errors import InfeasibleError, UnsupportedError
     from chordal._status import Status
-    from chordal.estimators import ChainCRF, FitReport
+    from chordal.estimators import HMM, ChainCRF, FitReport, NaiveBayes, TwoStageCRF
     from chordal.features import Columns, Template
     from chordal.model_file import ModelFileError, load, save
+    from chordal.model_selection import ChainCRFCV, regularization_path
 
     __version__: str
 
 # Where each public name lives. It is imported when it is first asked for: the command line starts
 # without what it does not use.
 _HOMES = {
+    "HMM": "chordal.estimators",
     "ChainCRF": "chordal.estimators",
+    "ChainCRFCV": "chordal.model_selection",
     "Columns": "chordal.features",
     "FitReport": "chordal.estimators",
     "InfeasibleError": "chordal._errors",
     "ModelFileError": "chordal.model_file",
+    "NaiveBayes": "chordal.estimators",
     "Status": "chordal._status",
     "Template": "chordal.features",
+    "TwoStageCRF": "chordal.estimators",
     "UnsupportedError": "chordal._errors",
     "load": "chordal.model_file",
+    "regularization_path": "chordal.model_selection",
     "save": "chordal.model_file",
 }
 
@@ -48,15 +54,20 @@ def __dir__() -> list[str]:
 
 
 __all__ = [
+    "HMM",
     "ChainCRF",
+    "ChainCRFCV",
     "Columns",
     "FitReport",
     "InfeasibleError",
     "ModelFileError",
+    "NaiveBayes",
     "Status",
     "Template",
+    "TwoStageCRF",
     "UnsupportedError",
     "__version__",
     "load",
+    "regularization_path",
     "save",
 ]

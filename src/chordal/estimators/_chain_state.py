@@ -59,6 +59,11 @@ def to_state(model: ChainCRF) -> tuple[Facts, Arrays]:
             "a model with the function transition_features cannot be saved, since a file holds no "
             "code; lines B of a template observe transitions as well"
         )
+    if not np.isfinite(model.weights_).all():
+        raise UnsupportedError(
+            "a model with weights of -inf, which forbid, cannot be saved; smooth probabilities of "
+            "zero (alpha above 0), or forbid by allowed_transitions when predicting"
+        )
     features = model.features_
     parameters = {k: _plain(k, v) for k, v in model.get_params(deep=False).items()}
     _check_names(parameters)
@@ -98,6 +103,8 @@ def from_state(facts: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> 
     weights = parameters.get("class_weight")
     if isinstance(weights, dict):
         parameters["class_weight"] = dict(zip(weights["labels"], weights["weights"], strict=True))
+    if isinstance(parameters.get("freeze"), list):  # JSON knows no tuples
+        parameters["freeze"] = tuple(parameters["freeze"])
     model = ChainCRF(**parameters)
     model._check_parameters()
     _check_names(parameters)
@@ -112,7 +119,9 @@ def from_state(facts: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> 
     if transitions.dtype != np.int64 or transitions.ndim != 1:
         raise ValueError("transitions must be a list of integers")
     if len(transitions) and (
-        transitions[0] < 0 or transitions[-1] >= n * n or (np.diff(transitions) <= 0).any()
+        transitions.min() < 0  # each of them: differences of huge numbers overflow
+        or transitions.max() >= n * n
+        or (np.diff(transitions) <= 0).any()
     ):
         raise ValueError(f"transitions must rise from 0 to {n * n - 1} at most")
     features = ChainFeatures(n, node, edge, transitions, bool(facts["bias"]), bool(facts["ends"]))
@@ -185,6 +194,10 @@ def _plain(name: str, value: Any) -> Any:
         return value
     if name == "class_weight":
         return {"labels": list(value), "weights": [float(v) for v in value.values()]}
+    if name == "l2":
+        return {str(group): float(number) for group, number in value.items()}
+    if name == "freeze":
+        return list(value)
     if name in _REGISTRIES:
         return _name_of(name, value)
     if name == "random_state":

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, final
 
 import numpy as np
@@ -22,6 +22,7 @@ from chordal.estimators._chain_inspection import ChainInspection
 from chordal.estimators._compact import Compactable
 from chordal.estimators._estimator import generator_from
 from chordal.estimators._examples import ChainExamples
+from chordal.estimators._groups import check_freeze, check_l2, free_weights, l2_of, minimized
 from chordal.estimators._labels import SequenceLabels
 from chordal.estimators._progress import FitProgress
 from chordal.estimators._targets import class_weights, learn_targets, seen_pairs, seen_transitions
@@ -34,7 +35,7 @@ from chordal.estimators._training import (
     transferred,
 )
 from chordal.execution import effective_n_jobs
-from chordal.features import ChainFeatures, Input, Rows, Template, WeightKeys
+from chordal.features import GROUPS, ChainFeatures, Input, Rows, Template, WeightKeys
 from chordal.inference import INFERENCE, Inference
 from chordal.objectives import OBJECTIVES, TARGETS, Objective
 from chordal.oracle import ExampleOracle, Oracle, SummedOracle
@@ -64,7 +65,12 @@ class ChainCRF(Compactable, ChainInspection):
         "auto" takes the exact method for chains.
     l1, l2 : float
         Regularisation. (CRFsuite's c2 is l2 / 2: it has no ½.) Online solvers take no l1, and
-        of them only "sgd" has a use for l2.
+        of them only "sgd" has a use for l2. l2 may be a dict by group of weights: "node",
+        "edge" (of `transition_features`), "transitions", "bias", "start" and "end"; groups that
+        it does not name have 1.
+    freeze : tuple of str
+        Groups of weights that keep their starting values: those of the fit before with
+        `warm_start`, else zeros.
     states : {"seen", "all"}
         For named attributes: weights for attribute–label pairs seen in training, or for all.
         Arrays and sparse matrices always have all.
@@ -128,7 +134,8 @@ class ChainCRF(Compactable, ChainInspection):
         inference: str | Inference = "auto",
         *,
         l1: float = 0.0,
-        l2: float = 1.0,
+        l2: float | Mapping[str, float] = 1.0,
+        freeze: Sequence[str] = (),
         states: str = "seen",
         transitions: str = "seen",
         template: str | Template | None = None,
@@ -151,6 +158,7 @@ class ChainCRF(Compactable, ChainInspection):
         self.inference = inference
         self.l1 = l1
         self.l2 = l2
+        self.freeze = freeze
         self.states = states
         self.transitions = transitions
         self.template = template
@@ -218,6 +226,7 @@ class ChainCRF(Compactable, ChainInspection):
         *,
         keep: bool,
         centre: bool,
+        scaled: str | None = None,
     ) -> ChainCRF:
         self._check_parameters()
         X, y = self._sequences(X), check_sequences(y, "y")
@@ -244,6 +253,8 @@ class ChainCRF(Compactable, ChainInspection):
         inference = self._inference_for(features)
         solver = self._solver()
         self._check_pairs(objective, inference, solver, features, gold, node_rows.lengths)
+        free = free_weights(self.freeze, features.slices, start)
+        self._check_groups(solver, free, scaled)
         validate = None
         if validation_data is not None:
             validate = self._validator(*validation_data, inputs, labels, features, inference)
@@ -256,7 +267,7 @@ class ChainCRF(Compactable, ChainInspection):
         ):
             trained: ChainFeatures = features
             spread: Callable[[Floats], Floats] = np.copy
-            if solver.rotates and not start.any():
+            if solver.rotates and free is None and scaled is None and not start.any():
                 merged = features.merged(node_rows, edge_rows)
                 if merged is not None:
                     trained, node_rows, edge_rows, spread = merged
@@ -272,11 +283,12 @@ class ChainCRF(Compactable, ChainInspection):
             del node_rows, edge_rows
             oracle: Oracle | ExampleOracle
             towards = start if centre else None
-            if solver.online:
-                oracle = ChainExamples(trained, shards, float(self.l2), towards)
+            l2 = l2_of(self.l2, trained.slices, start)
+            if solver.online and isinstance(l2, float):
+                oracle = ChainExamples(trained, shards, l2, towards)
             else:
                 oracle = SummedOracle(
-                    trained, shards, objective, inference, mapper, float(self.l2), towards, cuts
+                    trained, shards, objective, inference, mapper, l2, towards, cuts
                 )
             del shards  # an oracle of examples has its own form of them
             monitor = Monitor(
@@ -287,7 +299,8 @@ class ChainCRF(Compactable, ChainInspection):
                 self.n_iter_no_change,
                 spread,
             )
-            solution = solver.minimize(oracle, start, monitor)
+            moved = None if scaled is None else trained.slices[scaled]
+            solution = minimized(solver, oracle, start, monitor, free, moved)
             del oracle
         self._inputs, self._labels, self.classes_ = inputs, labels, labels.classes
         self.features_, self.inference_ = features, inference
@@ -315,8 +328,9 @@ class ChainCRF(Compactable, ChainInspection):
         return self
 
     def _check_parameters(self) -> None:
-        for name in ("l1", "l2"):
-            check_number(name, getattr(self, name))
+        check_number("l1", self.l1)
+        check_l2(self.l2, GROUPS)
+        check_freeze(self.freeze, GROUPS)
         if self.tol is not None:
             check_number("tol", self.tol)
         for name, minimum in (("min_freq", 0), ("validation_interval", 1)):
@@ -400,6 +414,21 @@ class ChainCRF(Compactable, ChainInspection):
         if self.class_weight is None:
             return objective
         return objective.with_class_weight(class_weights(self.class_weight, labels, gold))
+
+    def _check_groups(self, solver: Solver, free: Any, scaled: str | None) -> None:
+        """Refuse groups of weights with a solver that treats all weights alike."""
+        if solver.groupwise:
+            return
+        if isinstance(self.l2, Mapping):
+            raise UnsupportedError(
+                f"solver {solver.name!r} takes one l2 for all weights, not a dict by group; "
+                "solvers such as 'lbfgs' take both"
+            )
+        if free is not None or scaled is not None:
+            raise UnsupportedError(
+                f"solver {solver.name!r} moves all weights, and cannot freeze some of them (or "
+                "keep weights of -inf); solvers such as 'lbfgs' can"
+            )
 
     def _inference_for(self, features: ChainFeatures) -> Inference:
         return INFERENCE.resolve("chain" if self.inference == "auto" else self.inference)

@@ -10,7 +10,7 @@ from chordal._validate import is_sparse
 from chordal.features._base import Input, RowFeatures, Rows, WeightKeys
 from chordal.features._entries import RowEntries
 from chordal.features.attributes import AttributeFeatures, AttributeInput, VocabularyInput
-from chordal.features.chain import ChainFeatures, ChainShard
+from chordal.features.chain import GROUPS, ChainFeatures, ChainShard
 from chordal.features.columns import Columns
 from chordal.features.dense import DenseFeatures, DenseInput
 from chordal.features.sparse import SparseInput
@@ -35,6 +35,7 @@ def input_for(x: Any) -> Input:
 
 
 __all__ = [
+    "GROUPS",
     "AttributeFeatures",
     "AttributeInput",
     "ChainFeatures",

@@ -77,6 +77,7 @@ class Solver(ABC):
     handles_noise: ClassVar[bool] = False  # values and gradients may be estimates from samples
     online: ClassVar[bool] = False  # learns from an ExampleOracle
     rotates: ClassVar[bool] = False  # takes the same path whatever the choice of axes
+    groupwise: ClassVar[bool] = True  # some weights may stay, and each have an l2 of its own
     objective: ClassVar[str | None] = None  # the only one it can minimise; None: any
     needs: ClassVar[frozenset[str]] = frozenset({"value_grad"})  # of an oracle
     seeded: ClassVar[bool] = False  # takes random_state
@@ -223,7 +224,7 @@ class Run(Course):
         if not np.isfinite(self.value) or not np.isfinite(self.gradient_norm):
             raise ValueError(
                 f"the objective is {self.value} at the starting weights; "
-                "the features are too large: scale them"
+                "the features are too large: scale them; or labels are forbidden by -inf"
             )
 
     def accept(

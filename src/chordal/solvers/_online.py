@@ -35,6 +35,7 @@ class OnlineSolver(Solver):
 
     online: ClassVar[bool] = True
     seeded: ClassVar[bool] = True
+    groupwise: ClassVar[bool] = False
 
     def __init__(
         self, max_iter: int = 100, tol: float = 1e-5, l1: float = 0.0, random_state: Any = None

@@ -1,0 +1,68 @@
+"""Counts: a Poisson distribution for each label and column."""
+
+from __future__ import annotations
+
+from typing import Any, final
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from chordal._validate import check_number
+from chordal.emissions._base import log_probabilities
+from chordal.emissions._counts import CountEmission
+from chordal.potentials import Floats
+
+
+@final
+class Poisson(CountEmission):
+    """Counts with a rate λ for each label and column: T(x) = x, η = log λ, A = Σ λ.
+
+    Parameters
+    ----------
+    alpha : float
+        So many rows with the mean of all labels are added to each label's own. With 0, a column
+        that is always 0 with a label forbids it elsewhere.
+
+    Attributes
+    ----------
+    rates : float64 [n_labels, n_columns]
+
+    Examples
+    --------
+    >>> family = Poisson(alpha=0.0)
+    >>> rows = family.read([np.array([[1, 0], [3, 2], [8, 0]])], grow=True)
+    >>> family.fit(rows.data, np.array([0, 0, 1]), n_labels=2)
+    >>> family.rates
+    array([[2., 1.],
+           [8., 0.]])
+    """
+
+    def __init__(self, alpha: float = 1.0) -> None:
+        check_number("alpha", alpha)
+        self.alpha = alpha
+        self.rates: Floats = np.zeros((0, 0))
+        self._mean: Floats = np.zeros(0)
+
+    @classmethod
+    def of(cls, rates: ArrayLike) -> Poisson:
+        """The family with these rates."""
+        made = cls(alpha=0.0)
+        made._set(np.asarray(rates, dtype=np.float64))
+        return made
+
+    def _seen(self, data: Any) -> None:
+        self._mean = np.asarray(data.sum(axis=0)).ravel() / max(data.shape[0], 1)
+
+    def log_base(self, data: Any) -> Floats:
+        return -self._log_factorials(data)
+
+    def learn(self, sums: Floats, counts: Floats) -> None:
+        self._set((sums + self.alpha * self._mean) / (counts + self.alpha)[:, None])
+
+    def _set(self, rates: Floats) -> None:
+        self.rates, self._n_columns = rates, rates.shape[1]
+        self.natural = log_probabilities(rates)
+        self.log_partition = rates.sum(axis=1)
+
+    def sample(self, labels: NDArray[np.int64], rng: np.random.Generator) -> NDArray[Any]:
+        return rng.poisson(self.rates[labels])

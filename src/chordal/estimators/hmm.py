@@ -1,0 +1,257 @@
+"""HMM: the hidden Markov model, learned from labelled sequences."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import pairwise
+from typing import Any, final
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from chordal._validate import (
+    check_number,
+    check_same_lengths,
+    check_sample_weight,
+    check_sequences,
+)
+from chordal.emissions import Emission, Statistics
+from chordal.estimators._estimator import generator_from
+from chordal.estimators._generative import Generative, chain_crf, class_codes, input_of
+from chordal.estimators._labels import SequenceLabels
+from chordal.estimators.chain_crf import ChainCRF
+from chordal.features import Rows
+from chordal.potentials import Floats
+from chordal.structures import offsets_of
+
+
+@final
+class HMM(Generative):
+    """Hidden Markov model of labelled sequences, the generative partner of `ChainCRF`.
+
+    p(x, y) = π(y₁) Π A(y_{t−1}, y_t) Π p(x_t | y_t), by counting: no iteration is needed. It learns
+    faster than a chain CRF from few sequences, and worse from many where its assumptions fail.
+    `to_crf` gives the CRF of the same posterior, from which training can go on.
+
+    Parameters
+    ----------
+    emission : {"categorical", "gaussian", "multinomial", "poisson"} or Emission
+        The family of p(x_t | y_t).
+    alpha : float
+        Added to the counts of first labels and of transitions. With 0, those never seen are
+        impossible.
+    random_state : int, Generator or None
+        Seed of `sample`.
+
+    Attributes
+    ----------
+    classes_ : array of labels
+    start_ : array [n_classes], probabilities of first labels
+    transitions_ : array [n_classes, n_classes], probabilities from row to column
+    emission_ : Emission
+        Its parameters are in the order of `classes_`.
+
+    References
+    ----------
+    Ng and Jordan (2001), On discriminative vs. generative classifiers; Sutton and McCallum (2012),
+    An introduction to conditional random fields.
+
+    Examples
+    --------
+    >>> X = [["sun", "sun", "rain"], ["rain", "rain", "sun"]]
+    >>> y = [["H", "H", "L"], ["L", "L", "H"]]
+    >>> hmm = HMM().fit(X, y)
+    >>> hmm.predict([["rain", "sun", "sun"]])
+    [['L', 'H', 'H']]
+    >>> crf = hmm.to_crf(l2=0.1)
+    >>> bool(np.allclose(crf.predict_marginals(hmm.statistics(X)), hmm.predict_marginals(X)))
+    True
+    """
+
+    start_: Floats
+    transitions_: Floats
+
+    def __init__(
+        self,
+        emission: str | Emission = "categorical",
+        *,
+        alpha: float = 1.0,
+        random_state: Any = None,
+    ) -> None:
+        self.emission = emission
+        self.alpha = alpha
+        self.random_state = random_state
+
+    def fit(self, X: Sequence[Any], y: Sequence[Any], *, sample_weight: Any = None) -> HMM:
+        """Count.
+
+        Parameters
+        ----------
+        X : list of sequences
+            For symbols, lists or arrays of them; else arrays [length, n_features].
+        y : list of label sequences
+        sample_weight : array [n_sequences], optional
+        """
+        check_number("alpha", self.alpha)
+        emission = self._new_emission()
+        X, y = check_sequences(X), check_sequences(y, "y")
+        rows = emission.read(X, grow=True)
+        check_same_lengths(rows.lengths, y)
+        weight = check_sample_weight(sample_weight, len(X))
+        labels = SequenceLabels()
+        labels.learn(y)
+        codes = class_codes(labels, labels.encode(y))
+        of_row = None if weight is None else np.repeat(weight, rows.lengths)
+        self._fit_emission(emission, rows.data, labels, codes, of_row)
+        start, transitions = self._chances(rows, codes, len(labels), of_row)
+        return self._take(labels, start, transitions, emission)
+
+    @classmethod
+    def from_parameters(
+        cls, classes: Sequence[Any], start: ArrayLike, transitions: ArrayLike, emission: Emission
+    ) -> HMM:
+        """A fitted model with known probabilities, in the order of the classes.
+
+        Examples
+        --------
+        >>> from chordal.emissions.poisson import Poisson
+        >>> chances = [[0.9, 0.1], [0.2, 0.8]]
+        >>> hmm = HMM.from_parameters(["busy", "calm"], [0.5, 0.5], chances, Poisson.of([[9], [1]]))
+        >>> hmm.predict([np.array([[0], [2], [12]])])
+        [['calm', 'calm', 'busy']]
+        """
+        labels = SequenceLabels()
+        labels.learn([list(classes)])
+        order = labels.order  # the given number of every class
+        n = len(labels)
+        first, table = np.asarray(start, dtype=np.float64), np.asarray(transitions, np.float64)
+        if len(classes) != n or first.shape != (n,) or table.shape != (n, n):
+            raise ValueError(
+                f"start and transitions must have shapes ({n},) and ({n}, {n}) for {n} different "
+                f"classes, got {first.shape} and {table.shape}"
+            )
+        for name, p in (("start", first), ("transitions", table)):
+            if not ((p >= 0.0).all() and np.allclose(p.sum(axis=-1), 1.0, rtol=0.0, atol=1e-6)):
+                raise ValueError(f"{name} must be probabilities that sum to 1")
+        if emission.natural.shape[0] != n:
+            raise ValueError(
+                f"the emission must have parameters of {n} labels, got {len(emission.natural)}"
+            )
+        if not (order == np.arange(n)).all():
+            raise ValueError(f"classes must be sorted, got {list(classes)!r}")
+        return cls(emission)._take(labels, first, table, emission)
+
+    def _chances(
+        self, rows: Rows, codes: Any, n: int, weight: Floats | None
+    ) -> tuple[Floats, Floats]:
+        """Probabilities of first labels and of transitions."""
+        weight = np.ones(len(codes)) if weight is None else weight
+        offsets = offsets_of(rows.lengths)
+        first = offsets[:-1][rows.lengths > 0]
+        follows = np.ones(len(codes), dtype=bool)
+        follows[first] = False
+        at = np.flatnonzero(follows)
+        start = np.bincount(codes[first], weight[first], minlength=n) + self.alpha
+        pairs = codes[at - 1] * n + codes[at]
+        table = np.bincount(pairs, weight[at], minlength=n * n).reshape(n, n) + self.alpha
+        totals = table.sum(axis=1, keepdims=True)
+        # A label that nothing follows says nothing about what would.
+        return start / start.sum(), np.where(totals > 0.0, table, 1.0) / np.where(
+            totals > 0.0, totals, n
+        )
+
+    def _take(
+        self, labels: SequenceLabels, start: Floats, transitions: Floats, emission: Emission
+    ) -> HMM:
+        self._labels, self.classes_ = labels, labels.classes
+        self.start_, self.transitions_, self.emission_ = start, transitions, emission
+        self._crf = self.to_crf()
+        return self
+
+    def to_crf(self, **parameters: Any) -> ChainCRF:
+        """The chain CRF of the same posterior p(y | x), which reads `statistics(X)`.
+
+        Its node weights are the natural parameters of the emissions, its biases their
+        log-partition functions, its transitions and starts log-probabilities. Where those are −inf,
+        training keeps them so. With `warm_start`, which is set, `fit` goes on from here.
+
+        Parameters
+        ----------
+        **parameters
+            Of `ChainCRF`: l2, solver, n_jobs, ….
+        """
+        self._check_fitted()
+        emission = self.emission_
+        with np.errstate(divide="ignore"):
+            start, transitions = np.log(self.start_), np.log(self.transitions_)
+        return chain_crf(
+            self._labels,
+            input_of(emission),
+            emission.natural,
+            intercept=-emission.log_partition,
+            transitions=transitions,
+            start=start,
+            **parameters,
+        )
+
+    def statistics(self, X: Sequence[Any]) -> list[Statistics]:
+        """The sufficient statistics of every position: what the CRF of `to_crf` reads."""
+        self._check_fitted()
+        rows = self.emission_.read(check_sequences(X), grow=False)
+        limits = offsets_of(rows.lengths).tolist()
+        whole = self.emission_.statistics(rows.data)
+        return [whole[a:b] for a, b in pairwise(limits)]
+
+    def predict(self, X: Sequence[Any], *, method: str = "map") -> list[Any]:
+        """The labels of each sequence: the best labelling, or with "mpm" that of each position."""
+        return self._asked().predict(self.statistics(X), method=method)
+
+    def predict_marginals(self, X: Sequence[Any]) -> list[Floats]:
+        """P(y_t | x) of each sequence, arrays [length, n_classes]."""
+        return self._asked().predict_marginals(self.statistics(X))
+
+    def score(self, X: Sequence[Any], y: Sequence[Any], sample_weight: Any = None) -> float:
+        """The share of positions that `predict` labels right."""
+        return self._asked().score(self.statistics(X), y, sample_weight)
+
+    def log_likelihood(self, X: Sequence[Any], y: Sequence[Any]) -> Floats:
+        """log p(x, y) of each sequence, the joint probability (density) of both."""
+        self._check_fitted()
+        rows = self.emission_.read(check_sequences(X), grow=False)
+        y = check_sequences(y, "y")
+        check_same_lengths(rows.lengths, y)
+        codes = class_codes(self._labels, self._labels.encode(y))
+        offsets = offsets_of(rows.lengths)
+        terms = self.emission_.log_density(rows.data)[np.arange(len(codes)), codes]
+        with np.errstate(divide="ignore"):
+            start, transitions = np.log(self.start_), np.log(self.transitions_)
+        chained = np.empty(len(codes))
+        chained[1:] = transitions[codes[:-1], codes[1:]]
+        first = offsets[:-1][rows.lengths > 0]
+        chained[first] = start[codes[first]]
+        sums = np.zeros(len(rows.lengths))
+        np.add.at(sums, np.repeat(np.arange(len(sums)), rows.lengths), terms + chained)
+        return sums
+
+    def sample(self, n_sequences: int = 1, length: int = 10) -> tuple[list[Any], list[Any]]:
+        """Draw sequences X and their labels y from the joint distribution."""
+        self._check_fitted()
+        check_number("n_sequences", n_sequences, minimum=1, integer=True)
+        check_number("length", length, minimum=1, integer=True)
+        rng = generator_from(self.random_state)
+        n = len(self.classes_)
+        codes = np.empty((n_sequences, length), dtype=np.int64)
+        codes[:, 0] = rng.choice(n, n_sequences, p=self.start_ / self.start_.sum())
+        below = np.cumsum(self.transitions_, axis=1)
+        for t in range(1, length):
+            limits = below[codes[:, t - 1]]
+            codes[:, t] = (rng.random((n_sequences, 1)) * limits[:, -1:] >= limits).sum(axis=1)
+        observed = self.emission_.sample(codes.ravel(), rng)
+        numbers = self._labels.order[codes.ravel()].astype(np.int32)
+        lengths = np.full(n_sequences, length, dtype=np.int64)
+        X = np.split(observed, offsets_of(lengths)[1:-1])
+        return X, self._labels.decode(numbers, lengths)
+
+    def _asked(self) -> ChainCRF:
+        self._check_fitted()
+        return self._crf

@@ -1,0 +1,167 @@
+"""NaiveBayes: the generative partner of logistic regression."""
+
+from __future__ import annotations
+
+from typing import Any, final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from chordal._validate import check_number, check_sample_weight
+from chordal.emissions import Emission, Statistics
+from chordal.estimators._estimator import generator_from
+from chordal.estimators._generative import Generative, chain_crf, class_codes, input_of
+from chordal.estimators._labels import SequenceLabels
+from chordal.estimators.chain_crf import ChainCRF
+from chordal.potentials import Floats
+
+
+@final
+class NaiveBayes(Generative):
+    """Naive Bayes: p(x, y) = p(y) p(x | y), with columns independent given the label.
+
+    Parameters
+    ----------
+    emission : {"gaussian", "categorical", "multinomial", "poisson"} or Emission
+        The family of p(x | y). ``Gaussian("full")`` drops the independence: quadratic
+        discriminant analysis.
+    random_state : int, Generator or None
+        Seed of `sample`.
+
+    Attributes
+    ----------
+    classes_ : array of labels
+    class_prior_ : array [n_classes]
+    emission_ : Emission
+        Its parameters are in the order of `classes_`.
+
+    References
+    ----------
+    Ng and Jordan (2001), On discriminative vs. generative classifiers.
+
+    Examples
+    --------
+    >>> X = [[0.1], [0.3], [1.9], [2.2]]
+    >>> model = NaiveBayes().fit(X, ["a", "a", "b", "b"])
+    >>> model.predict([[0.0], [2.0]])
+    array(['a', 'b'], dtype='<U1')
+    """
+
+    class_prior_: Floats
+
+    def __init__(self, emission: str | Emission = "gaussian", *, random_state: Any = None) -> None:
+        self.emission = emission
+        self.random_state = random_state
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> NaiveBayes:
+        """Count, or take moments.
+
+        Parameters
+        ----------
+        X : array or sparse matrix [n, n_features]; for symbols also a list of rows of them
+        y : array [n] of labels
+        sample_weight : array [n], optional
+        """
+        emission = self._new_emission()
+        rows = emission.read([_table(X)], grow=True)
+        labels = SequenceLabels()
+        numbers = _encoded(labels, y, int(rows.lengths[0]), learn=True)
+        codes = class_codes(labels, numbers)
+        weight = check_sample_weight(sample_weight, len(codes))
+        self._fit_emission(emission, rows.data, labels, codes, weight)
+        counts = np.bincount(codes, weight, minlength=len(labels))
+        self._labels, self.classes_, self.emission_ = labels, labels.classes, emission
+        self.class_prior_ = counts / counts.sum()
+        self._crf = self.to_crf()
+        return self
+
+    def to_crf(self, **parameters: Any) -> ChainCRF:
+        """The CRF of the same posterior p(y | x), which is logistic regression.
+
+        It is a `ChainCRF` whose labels are not linked; it reads `statistics(X)`, one sequence or
+        many. With `warm_start`, which is set, `fit` goes on from here.
+
+        Parameters
+        ----------
+        **parameters
+            Of `ChainCRF`: l2, solver, n_jobs, ….
+        """
+        self._check_fitted()
+        emission = self.emission_
+        return chain_crf(
+            self._labels,
+            input_of(emission),
+            emission.natural,
+            intercept=np.log(self.class_prior_) - emission.log_partition,
+            **parameters,
+        )
+
+    def statistics(self, X: Any) -> list[Statistics]:
+        """The sufficient statistics of all rows as one sequence: what the CRF reads."""
+        self._check_fitted()
+        return [self.emission_.statistics(self.emission_.read([_table(X)], grow=False).data)]
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """The most probable label of each row."""
+        return self.classes_[self._asked().predict_codes(self.statistics(X))]
+
+    def predict_proba(self, X: Any) -> Floats:
+        """P(y | x), [n, n_classes]."""
+        return self._asked().predict_marginals(self.statistics(X))[0]
+
+    def predict_marginals(self, X: Any) -> Floats:
+        """The same as `predict_proba`, by the name that all chordal estimators have."""
+        return self.predict_proba(X)
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """The share of rows that `predict` labels right."""
+        right = self.predict(X) == np.asarray(y)
+        weight = check_sample_weight(sample_weight, len(right))
+        return float(np.average(right, weights=weight))
+
+    def log_likelihood(self, X: Any, y: Any) -> Floats:
+        """log p(x, y) of each row, the joint probability (density) of both."""
+        self._check_fitted()
+        rows = self.emission_.read([_table(X)], grow=False)
+        numbers = _encoded(self._labels, y, int(rows.lengths[0]), learn=False)
+        codes = class_codes(self._labels, numbers)
+        density = self.emission_.log_density(rows.data)[np.arange(len(codes)), codes]
+        return density + np.log(self.class_prior_)[codes]
+
+    def sample(self, n_samples: int = 1) -> tuple[NDArray[Any], NDArray[Any]]:
+        """Draw rows X and their labels y from the joint distribution."""
+        self._check_fitted()
+        check_number("n_samples", n_samples, minimum=1, integer=True)
+        rng = generator_from(self.random_state)
+        codes = rng.choice(len(self.classes_), n_samples, p=self.class_prior_)
+        return self.emission_.sample(codes, rng), self.classes_[codes]
+
+    def __sklearn_tags__(self) -> Any:
+        from sklearn.utils import ClassifierTags
+
+        tags = super().__sklearn_tags__()
+        tags.estimator_type, tags.classifier_tags = "classifier", ClassifierTags()
+        return tags
+
+    def _asked(self) -> ChainCRF:
+        self._check_fitted()
+        return self._crf
+
+
+def _table(X: Any) -> Any:
+    """Rows of observations, in the form of one sequence."""
+    if isinstance(X, (list, tuple)) and len(X) and isinstance(X[0], (list, tuple, np.ndarray)):
+        numbers = all(isinstance(v, (int, float, np.number)) for row in X for v in row)
+        return np.asarray(X) if numbers else X
+    return X
+
+
+def _encoded(labels: SequenceLabels, y: Any, n_rows: int, learn: bool) -> NDArray[np.int32]:
+    flat = np.asarray(y)
+    if flat.shape != (n_rows,):
+        raise ValueError(f"y must have one label per row of X ({n_rows}), got shape {flat.shape}")
+    if n_rows == 0:
+        raise ValueError("X is empty: give at least one row")
+    if learn:
+        labels.learn([flat])
+    return labels.encode([flat])

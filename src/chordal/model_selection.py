@@ -1,0 +1,302 @@
+"""How much regularisation: paths of models, and estimators that choose by cross-validation."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar, TypeVar, final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from chordal._validate import check_number
+from chordal.estimators import ChainCRF
+from chordal.estimators._estimator import Estimator
+from chordal.metrics import make_sequence_scorer
+from chordal.metrics._scorers import METRICS
+from chordal.potentials import Floats
+
+C = TypeVar("C", bound="CrossValidated")
+
+
+@dataclass(frozen=True)
+class RegularizationPath:
+    """Models for several strengths of regularisation, in the order in which these were given.
+
+    Attributes
+    ----------
+    parameter : {"l2", "l1"}
+    values : array [n_values]
+    weights : list of arrays
+        Of the models fitted to all data: `weights_`, or `coef_` and what follows it.
+    objectives : array [n_values], their final objectives
+    n_iter : array [n_values], iterations they took
+    scores : array [n_values, n_splits] or None
+        On the validation data, or on each fold that a model of the others was asked about.
+    """
+
+    parameter: str
+    values: Floats
+    weights: list[Floats]
+    objectives: Floats
+    n_iter: NDArray[np.int64]
+    scores: Floats | None
+
+    @property
+    def best(self) -> int:
+        """The index of the best mean score; the strongest of those that share it."""
+        if self.scores is None:
+            raise ValueError("there are no scores: give validation_data or cv")
+        return _best(self.values, self.scores)
+
+    @property
+    def best_value(self) -> float:
+        return float(self.values[self.best])
+
+
+def regularization_path(
+    estimator: Any,
+    X: Any,
+    y: Any,
+    *,
+    l2s: Sequence[float] | None = None,
+    l1s: Sequence[float] | None = None,
+    validation_data: tuple[Any, Any] | None = None,
+    cv: Any = None,
+    scoring: Any = None,
+) -> RegularizationPath:
+    """Fit an estimator with one strength of regularisation after another.
+
+    The strongest comes first, and each fit starts from the weights of the one before, which takes
+    far fewer iterations than to start each from zero.
+
+    Parameters
+    ----------
+    estimator : ChainCRF, or another with the parameters l1 or l2 and warm_start
+        It stays as it is; copies are fitted.
+    X, y : training data
+    l2s, l1s : list of numbers, one of the two
+    validation_data : (X, y), optional
+        Score the models on these.
+    cv : int or splitter of scikit-learn, optional
+        Score by cross-validation instead: one more path for each fold.
+    scoring : str or callable, optional
+        A metric of `chordal.metrics` by name, or a scorer of scikit-learn; else the estimator's.
+
+    Examples
+    --------
+    >>> from chordal.datasets import load_digit_dates
+    >>> dates = load_digit_dates(60, 100)
+    >>> path = regularization_path(
+    ...     ChainCRF(), dates.X_train, dates.y_train, l2s=[0.1, 1, 10, 100],
+    ...     validation_data=(dates.X_test, dates.y_test),
+    ... )
+    >>> path.best_value in path.values, path.scores.shape
+    (True, (4, 1))
+    """
+    parameter, values = _grid(l2s, l1s)
+    _check_estimator(estimator, parameter)
+    if validation_data is not None and cv is not None:
+        raise ValueError("give validation_data or cv, not both")
+    scorer = _scorer(estimator, scoring)
+    weights: list[Any] = [None] * len(values)
+    objectives, n_iter = np.empty(len(values)), np.empty(len(values), dtype=np.int64)
+    columns = []
+    column = np.empty(len(values))
+    for k, model in _walk(estimator, parameter, values, X, y):
+        weights[k], objectives[k], n_iter[k] = _weights(model), model.objective_, model.n_iter_
+        if validation_data is not None:
+            column[k] = scorer(model, *validation_data)
+    if validation_data is not None:
+        columns.append(column)
+    if cv is not None:
+        columns = _fold_scores(estimator, parameter, values, X, y, cv, scorer)
+    scores = np.stack(columns, axis=1) if columns else None
+    return RegularizationPath(parameter, values, weights, objectives, n_iter, scores)
+
+
+class CrossValidated(Estimator):
+    """An estimator that chooses its regularisation by cross-validation, by warm-started paths."""
+
+    _kind: ClassVar[type]
+
+    estimator: Any
+    l2s: Sequence[float] | None
+    l1s: Sequence[float] | None
+    cv: Any
+    scoring: Any
+
+    estimator_: Any
+    classes_: NDArray[Any]
+    scores_: Floats
+    values_: Floats
+    best_params_: dict[str, float]
+
+    def fit(self: C, X: Any, y: Any) -> C:
+        """Score each strength on each fold, then fit the best to all data."""
+        from sklearn.base import clone
+
+        given = self._kind() if self.estimator is None else self.estimator
+        l2s = self.l2s if self.l1s is None else None
+        parameter, values = _grid(l2s, self.l1s)
+        _check_estimator(given, parameter)
+        scorer = _scorer(given, self.scoring)
+        columns = _fold_scores(given, parameter, values, X, y, self.cv, scorer)
+        scores = np.stack(columns, axis=1)
+        chosen = {parameter: float(values[_best(values, scores)])}
+        self.estimator_ = clone(given).set_params(**chosen).fit(X, y)
+        self.classes_, self.scores_, self.values_ = self.estimator_.classes_, scores, values
+        self.best_params_ = chosen
+        return self
+
+    def _fitted(self) -> Any:
+        if not hasattr(self, "estimator_"):
+            from sklearn.exceptions import NotFittedError
+
+            raise NotFittedError(
+                f"This {type(self).__name__} instance is not fitted yet; call 'fit' first"
+            )
+        return self.estimator_
+
+    def predict(self, X: Any, **options: Any) -> Any:
+        """As the best model does."""
+        return self._fitted().predict(X, **options)
+
+    def predict_marginals(self, X: Any, **options: Any) -> Any:
+        """As the best model does."""
+        return self._fitted().predict_marginals(X, **options)
+
+    def log_likelihood(self, X: Any, y: Any) -> Floats:
+        """log p(y | x), as the best model has it."""
+        return self._fitted().log_likelihood(X, y)
+
+    def score(self, X: Any, y: Any) -> float:
+        """By the metric that the choice was made by."""
+        return float(_scorer(self._fitted(), self.scoring)(self.estimator_, X, y))
+
+
+@final
+class ChainCRFCV(CrossValidated):
+    """Chain CRF whose regularisation is chosen by cross-validation.
+
+    Parameters
+    ----------
+    estimator : ChainCRF, optional
+        All other parameters.
+    l2s : list of numbers
+        To choose from.
+    l1s : list of numbers, optional
+        Choose l1 from these instead; l2 is then the estimator's.
+    cv : int or splitter of scikit-learn
+    scoring : str or callable, optional
+        A metric of `chordal.metrics` by name ("chunk_f1", …), or a scorer of scikit-learn; by
+        default the share of positions that are right.
+
+    Attributes
+    ----------
+    estimator_ : ChainCRF
+        The best, fitted to all data.
+    best_params_ : dict
+    scores_ : array [n_values, n_folds]
+    values_ : array [n_values]
+    classes_ : array of labels
+
+    Examples
+    --------
+    >>> from chordal.datasets import load_digit_dates
+    >>> dates = load_digit_dates(40, 40)
+    >>> model = ChainCRFCV(l2s=[1.0, 100.0], cv=3).fit(dates.X_train, dates.y_train)
+    >>> model.best_params_, model.scores_.shape
+    ({'l2': 1.0}, (2, 3))
+    """
+
+    _kind: ClassVar[type] = ChainCRF
+
+    def __init__(
+        self,
+        estimator: ChainCRF | None = None,
+        *,
+        l2s: Sequence[float] = (0.01, 0.1, 1.0, 10.0, 100.0),
+        l1s: Sequence[float] | None = None,
+        cv: Any = 5,
+        scoring: Any = None,
+    ) -> None:
+        self.estimator = estimator
+        self.l2s = l2s
+        self.l1s = l1s
+        self.cv = cv
+        self.scoring = scoring
+
+
+def _grid(l2s: Any, l1s: Any) -> tuple[str, Floats]:
+    """Which parameter, and its values."""
+    if (l2s is None) == (l1s is None):
+        raise ValueError("give l2s or l1s, one of the two")
+    name, values = ("l2", l2s) if l1s is None else ("l1", l1s)
+    try:
+        given = list(values)
+    except TypeError:
+        raise TypeError(f"{name}s must be a list of numbers, got {values!r}") from None
+    if not given:
+        raise ValueError(f"{name}s is empty: give at least one value")
+    for value in given:
+        check_number(f"each of {name}s", value)
+    return name, np.array(given, dtype=np.float64)
+
+
+def _check_estimator(estimator: Any, parameter: str) -> None:
+    known = estimator.get_params(deep=False) if hasattr(estimator, "get_params") else {}
+    for name in (parameter, "warm_start"):
+        if name not in known:
+            raise TypeError(f"estimator must have the parameter {name}, got {estimator!r}")
+
+
+def _scorer(estimator: Any, scoring: Any) -> Any:
+    from sklearn.metrics import check_scoring
+
+    if isinstance(scoring, str) and scoring in METRICS and isinstance(estimator, ChainCRF):
+        return make_sequence_scorer(scoring)
+    return check_scoring(estimator, scoring)
+
+
+def _walk(
+    estimator: Any, parameter: str, values: Floats, X: Any, y: Any
+) -> Iterator[tuple[int, Any]]:
+    """The index of each value and its fitted model, the strongest first."""
+    from sklearn.base import clone
+
+    model = clone(estimator).set_params(warm_start=True)
+    for k in np.argsort(-values, kind="stable").tolist():
+        yield k, model.set_params(**{parameter: float(values[k])}).fit(X, y)
+
+
+def _fold_scores(
+    estimator: Any, parameter: str, values: Floats, X: Any, y: Any, cv: Any, scorer: Any
+) -> list[Floats]:
+    """For each fold the scores of all values."""
+    from sklearn.base import is_classifier
+    from sklearn.model_selection import check_cv
+    from sklearn.utils import _safe_indexing, indexable
+
+    X, y = indexable(X, y)
+    out = []
+    for fitted, apart in check_cv(cv, y, classifier=is_classifier(estimator)).split(X, y):
+        column = np.empty(len(values))
+        rest = _safe_indexing(X, fitted), _safe_indexing(y, fitted)
+        for k, model in _walk(estimator, parameter, values, *rest):
+            column[k] = scorer(model, _safe_indexing(X, apart), _safe_indexing(y, apart))
+        out.append(column)
+    return out
+
+
+def _weights(model: Any) -> Floats:
+    """What was learned, as one array."""
+    if hasattr(model, "weights_"):
+        return np.asarray(model.weights_).copy()
+    return np.concatenate([np.ravel(model.coef_), np.ravel(model.intercept_)])
+
+
+def _best(values: Floats, scores: Floats) -> int:
+    means = scores.mean(axis=1)
+    best = np.flatnonzero(means == means.max())
+    return int(best[np.argmax(values[best])])

@@ -1,0 +1,135 @@
+"""Paths of regularisation, and its choice by cross-validation."""
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
+from sklearn.model_selection import GridSearchCV, KFold
+
+from chordal import ChainCRF, ChainCRFCV, TwoStageCRF, regularization_path
+from chordal.metrics import token_accuracy, zero_one_accuracy
+
+L2S = [0.1, 10.0, 1.0, 0.01]
+EXACT = {"tol": 1e-11, "max_iter": 3000}
+
+
+@pytest.fixture(scope="module")
+def data():
+    """Sequences of three noisy labels, and columns that say nothing."""
+    rng = np.random.default_rng(0)
+    y = [np.repeat(rng.integers(0, 3, 4), 2) for _ in range(24)]
+    X = [
+        np.concatenate([np.eye(3)[s] + rng.normal(size=(8, 3)), rng.normal(size=(8, 6))], 1)
+        for s in y
+    ]
+    return X, y
+
+
+@pytest.mark.parametrize("parameter", ["l2", "l1"])
+def test_each_model_of_a_path_is_the_one_fitted_alone(data, parameter):
+    X, y = data
+    crf = ChainCRF(**EXACT)
+    path = regularization_path(crf, X, y, **{f"{parameter}s": L2S})
+    assert path.parameter == parameter
+    assert_array_equal(path.values, L2S)
+    for k, value in enumerate(L2S):
+        alone = clone(crf).set_params(**{parameter: value}).fit(X, y)
+        assert_allclose(path.objectives[k], alone.objective_, rtol=1e-7)
+        assert_allclose(path.weights[k], alone.weights_, atol=2e-3)
+    assert path.scores is None
+    assert not hasattr(crf, "weights_")
+    with pytest.raises(ValueError, match="no scores: give validation_data or cv"):
+        _ = path.best
+
+
+def test_weights_grow_as_the_penalty_falls(data):
+    path = regularization_path(ChainCRF(**EXACT), *data, l2s=L2S)
+    order = np.argsort(L2S)[::-1]
+    norms = [np.linalg.norm(path.weights[k]) for k in order]
+    assert norms == sorted(norms)
+    sparse = regularization_path(ChainCRF(**EXACT), *data, l1s=[30.0, 3.0, 0.3])
+    counts = [np.count_nonzero(w) for w in sparse.weights]
+    assert counts == sorted(counts)
+    assert counts[0] < counts[-1]
+
+
+def test_a_warm_start_saves_iterations(data):
+    values = list(np.geomspace(10.0, 0.1, 9))
+    path = regularization_path(ChainCRF(tol=1e-7), *data, l2s=values)
+    cold = [ChainCRF(tol=1e-7, l2=v).fit(*data).n_iter_ for v in values]
+    assert path.n_iter.sum() < 0.9 * sum(cold)
+
+
+def test_scores_on_validation_data(data):
+    X, y = data
+    path = regularization_path(
+        ChainCRF(), X[:12], y[:12], l2s=L2S, validation_data=(X[12:], y[12:]),
+        scoring="zero_one_accuracy",
+    )  # fmt: skip
+    assert path.scores.shape == (4, 1)
+    for k, value in enumerate(L2S):
+        predicted = ChainCRF(l2=value).fit(X[:12], y[:12]).predict(X[12:])
+        assert abs(path.scores[k, 0] - zero_one_accuracy(y[12:], predicted)) < 0.1
+    assert path.scores[path.best, 0] == path.scores.max()
+    assert path.best_value == L2S[path.best]
+
+
+def test_cross_validation_is_that_of_scikit_learn(data):
+    X, y = data
+    folds = KFold(4, shuffle=True, random_state=0)
+    crf = ChainCRF(**EXACT)
+    path = regularization_path(crf, X, y, l2s=L2S, cv=folds)
+    search = GridSearchCV(crf, {"l2": L2S}, cv=folds).fit(X, y)
+    theirs = np.stack([search.cv_results_[f"split{k}_test_score"] for k in range(4)], axis=1)
+    assert_allclose(path.scores, theirs, atol=1e-12)
+    model = ChainCRFCV(crf, l2s=L2S, cv=folds).fit(X, y)
+    assert_allclose(model.scores_, theirs, atol=1e-12)
+    assert model.best_params_ == search.best_params_
+    assert_array_equal(model.estimator_.weights_, search.best_estimator_.weights_)
+    assert_array_equal(np.concatenate(model.predict(X)), np.concatenate(search.predict(X)))
+
+
+def test_of_equal_scores_the_strongest_wins():
+    X, y = [[["a"], ["b"]]] * 4, [["A", "B"]] * 4
+    model = ChainCRFCV(l2s=[0.01, 1.0, 0.1], cv=2).fit(X, y)
+    assert (model.scores_ == 1.0).all()
+    assert model.best_params_ == {"l2": 1.0}
+
+
+def test_a_model_that_chooses_for_itself(data):
+    X, y = data
+    model = clone(ChainCRFCV(ChainCRF(l2=0.1), l1s=[0.1, 1.0], cv=3, scoring="zero_one_accuracy"))
+    with pytest.raises(NotFittedError, match="ChainCRFCV instance is not fitted"):
+        model.predict(X)
+    model.fit([sp.csr_matrix(x) for x in X], y)
+    assert set(model.best_params_) == {"l1"}
+    assert model.estimator_.l2 == 0.1
+    assert model.values_.tolist() == [0.1, 1.0]
+    X = [sp.csr_matrix(x) for x in X]
+    predicted = model.predict(X)
+    assert model.score(X, y) == zero_one_accuracy(y, predicted)
+    assert token_accuracy(y, predicted) > 0.5
+    assert_allclose(model.predict_marginals(X)[0].sum(axis=1), 1.0)
+    assert (model.log_likelihood(X, y) < 0.0).all()
+    assert model.get_params()["estimator__l2"] == 0.1
+    assert_array_equal(model.classes_, [0, 1, 2])
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({}, "give l2s or l1s, one of the two"),
+        ({"l2s": [1], "l1s": [1]}, "give l2s or l1s, one of the two"),
+        ({"l2s": []}, "l2s is empty"),
+        ({"l2s": 3}, "l2s must be a list of numbers, got 3"),
+        ({"l2s": [1, -1]}, "each of l2s must be a number of at least 0, got -1"),
+        ({"l2s": [1], "cv": 2, "validation_data": ([], [])}, "give validation_data or cv, not"),
+        ({"l2s": [1], "estimator": TwoStageCRF()}, "estimator must have the parameter l2, got"),
+        ({"l2s": [1], "estimator": 3}, "estimator must have the parameter l2, got 3"),
+    ],
+)
+def test_bad_input_is_refused(data, arguments, message):
+    with pytest.raises((ValueError, TypeError), match=message):
+        regularization_path(**{"estimator": ChainCRF(), "X": data[0], "y": data[1], **arguments})
