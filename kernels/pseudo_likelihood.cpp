@@ -136,6 +136,13 @@ struct Row {
     std::size_t stride;
 };
 
+// Two rows in memory order, as in a chain with a tied table, go through registers alone.
+struct Plan {
+    const double* scores[2];
+    double* sums[2];
+    std::vector<Row> slow;  // the other ones
+};
+
 class PseudoLikelihood {
 public:
     PseudoLikelihood(const Cliques& g, std::size_t tables, const double* unary,
@@ -153,46 +160,54 @@ public:
         nowhere_.assign(width, 0.0);
     }
 
+    // Finds the rows of the variable that is visited next, and fetches them ahead.
+    void prepare(std::int64_t v) {
+        Plan& plan = plans_[v & 1];
+        plan = Plan{{zeros_.data(), zeros_.data()}, {nowhere_.data(), nowhere_.data()}, {}};
+        const auto n = static_cast<std::size_t>(g_.labels(v));
+        std::size_t fast = 0;
+        for (auto m = members_.begin(v); m != members_.end(v); ++m) {
+            const Row row = row_of(*m);
+            if (row.stride != 1 || fast == 2) {
+                plan.slow.push_back(row);
+                continue;
+            }
+            plan.scores[fast] = row.scores;
+            plan.sums[fast++] = row.sums;
+            for (std::size_t l = 0; l < n; l += 8) {
+                CHORDAL_PREFETCH(row.scores + l);
+                CHORDAL_PREFETCH(row.sums + l);
+            }
+        }
+    }
+
     // The loss of one variable; adds its derivative times w. May be called where out_unary is unary.
     double visit(std::int64_t v, double w) {
         constexpr double kNone = -std::numeric_limits<double>::infinity();
+        const Plan& plan = plans_[v & 1];
         const auto n = static_cast<std::size_t>(g_.labels(v));
         const double* u = unary_ + g_.state_offsets[v];
-        // Two rows in memory order, as in a chain with a tied table, go through registers alone.
-        const double* scores[2] = {zeros_.data(), zeros_.data()};
-        double* sums[2] = {nowhere_.data(), nowhere_.data()};
-        std::size_t fast = 0;
-        slow_.clear();
-        for (auto m = members_.begin(v); m != members_.end(v); ++m) {
-            const Row row = row_of(*m);
-            if (row.stride == 1 && fast < 2) {
-                scores[fast] = row.scores;
-                sums[fast++] = row.sums;
-            } else {
-                slow_.push_back(row);
-            }
-        }
-        if (!slow_.empty()) {
+        if (!plan.slow.empty()) {
             std::copy(u, u + n, base_.data());
-            for (const Row& row : slow_)
+            for (const Row& row : plan.slow)
                 for (std::size_t l = 0; l < n; ++l) base_[l] += row.scores[l * row.stride];
             u = base_.data();
         }
         const std::int32_t y = y_[v];
-        const double gold = u[y] + scores[0][y] + scores[1][y];
+        const double gold = u[y] + plan.scores[0][y] + plan.scores[1][y];
         double highest = 0.0;
-        const double total =
-            CHORDAL_DISPATCH(exponentiate(u, scores[0], scores[1], n, s_.data(), &highest));
+        const double total = CHORDAL_DISPATCH(
+            exponentiate(u, plan.scores[0], plan.scores[1], n, s_.data(), &highest));
         const double f = total > 0.0 ? w / total : 0.0;
         double* out = out_unary_ + g_.state_offsets[v];
-        CHORDAL_DISPATCH(spread(s_.data(), f, n, out, sums[0], sums[1]));
-        for (const Row& row : slow_) {
+        CHORDAL_DISPATCH(spread(s_.data(), f, n, out, plan.sums[0], plan.sums[1]));
+        for (const Row& row : plan.slow) {
             for (std::size_t l = 0; l < n; ++l) row.sums[l * row.stride] += out[l];
             row.sums[y * row.stride] -= w;
         }
         out[y] -= w;
-        sums[0][y] -= w;
-        sums[1][y] -= w;
+        plan.sums[0][y] -= w;
+        plan.sums[1][y] -= w;
         return gold > kNone ? highest + std::log(total) - gold : -kNone;
     }
 
@@ -220,7 +235,7 @@ private:
     double* out_unary_;
     double* out_tables_;
     std::vector<double> s_, base_, zeros_, nowhere_;
-    std::vector<Row> slow_;
+    Plan plans_[2];
 };
 
 }  // namespace
@@ -239,10 +254,13 @@ static const Binding binding([](nb::module_& m) {
                 PseudoLikelihood loss(g, table_offsets.size() - 1, unary.data(), tables.data(),
                                       labels.data(), out_unary.data(), out_tables.data());
                 std::int64_t work = 0;
+                const auto last = static_cast<std::int64_t>(g.variables) - 1;
+                if (last >= 0) loss.prepare(0);
                 for (std::size_t e = 0; e < g.examples && !stopped; ++e) {
                     const double w = weight ? weight->data()[e] : 1.0;
                     double value = 0.0;
                     for (auto v = g.variable_offsets[e]; v < g.variable_offsets[e + 1]; ++v) {
+                        if (v < last) loss.prepare(v + 1);
                         value += loss.visit(v, w);
                         work += g.labels(v);
                     }

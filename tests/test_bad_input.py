@@ -302,10 +302,10 @@ def test_a_sequence_of_text_is_refused():
 @pytest.mark.parametrize(
     ("label", "kind", "message"),
     [
-        (None, ValueError, r"y\[1\].*None.*give every position a label"),
         (float("nan"), ValueError, r"y\[1\].*nan.*give every position a label"),
         (["B"], TypeError, r"y\[1\].*hashable"),
-        ({"B": 1}, TypeError, r"y\[1\].*hashable"),
+        ({"B": 2}, ValueError, r"y\[1\]\[2\] must be probabilities that sum to 1"),
+        (frozenset(), ValueError, r"y\[1\]\[2\] is an empty set"),
     ],
 )
 def test_wrong_labels_are_refused_with_their_place(label, kind, message):

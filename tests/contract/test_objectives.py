@@ -72,6 +72,8 @@ def works(name, method, structure):
 def test_derivatives_weights_and_convexity(name, inference, generator):
     rng = np.random.default_rng(0)
     potentials, method = generator(rng), METHODS[inference]
+    if "-" in name and inference == "exhaustive" and isinstance(potentials.structure, Chain):
+        pytest.skip("settings of an objective are checked with one exact method")
     loss = bound(OBJECTS[name], potentials.structure)
     labels = feasible_labels(potentials, rng)
     expected = works(name, method, potentials.structure)

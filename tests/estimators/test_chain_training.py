@@ -146,7 +146,7 @@ X, y = [[["a", "b"], ["c"]], [["a"], ["b"], ["c"]]], [["A", "B"], ["A", "A", "B"
 new = [[[f"new{i}" for i in range(100_000)], ["c"]]]
 cases = {
     "length": dict(y=[["Q"]]),
-    "label": dict(y=[["Q", None]]),
+    "label": dict(y=[["Q", set()]]),
     "weight": dict(sample_weight=[-1.0]),
     "token": dict(X=[[*new[0], "text"]], y=[["Q", "R", "S"]]),
     "inference": dict(parameters={"inference": "none such"}),

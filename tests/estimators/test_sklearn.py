@@ -54,6 +54,7 @@ PARAMETERS = {
     "n_jobs": 2,
     "random_state": 1,
     "warm_start": True,
+    "class_weight": {"A": 2.0},
     "verbose": 2,
 }
 

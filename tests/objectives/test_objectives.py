@@ -112,9 +112,7 @@ def test_losses_of_single_variables_by_their_definitions():
     assert_allclose(one.values, np.maximum(0, 1 - sign * scores).sum(axis=1), rtol=1e-12)
 
 
-@pytest.mark.parametrize(
-    "loss", [SquaredError(), OneVsAll(), CrammerSinger()], ids=lambda o: o.name
-)
+@pytest.mark.parametrize("loss", [SquaredError(), OneVsAll(), CrammerSinger()])
 def test_cliques_are_refused_by_name(loss):
     p = MODELS["chain_tied"](np.random.default_rng(0))
     with pytest.raises(UnsupportedError, match=f"objective '{loss.name}' treats every variable"):

@@ -69,7 +69,7 @@ def test_chains_go_on_or_start_again(problem):
         for _ in range(5):
             later = loss.evaluate(p, gold, ChainInference()).values
         drift = abs(later.sum() - first.sum())
-        assert (drift > 0.1) is moves
+        assert bool(drift > 0.4) is moves
 
 
 def test_a_copy_starts_again_with_the_same_numbers(problem):

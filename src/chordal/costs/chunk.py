@@ -42,7 +42,8 @@ class Chunk(Cost):
     >>> p = Potentials(Chain([4], n_labels=3), np.zeros(12), np.zeros(9))
     >>> gold = np.array([1, 2, 2, 0], dtype=np.int32)
     >>> cost = Chunk(["O", "B-X", "I-X"])
-    >>> [cost.of(p, np.array(y), gold)[0] for y in ([0, 0, 0, 0], [1, 2, 0, 0], [1, 2, 2, 0])]
+    >>> guesses = [0, 0, 0, 0], [1, 2, 0, 0], [1, 2, 2, 0]
+    >>> [float(cost.of(p, np.array(y), gold)[0]) for y in guesses]
     [1.0, 1.0, 0.0]
     """
 

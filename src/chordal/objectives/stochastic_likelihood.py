@@ -57,7 +57,7 @@ class StochasticLikelihood(Objective):
     >>> loss = StochasticLikelihood("contrastive", n_samples=2)
     >>> values, parts = loss.evaluate(p, [0, 0], ChainInference())
     >>> values, parts.unary
-    (array([-0.5]), array([-0.5,  0.5,  0. ,  0. ]))
+    (array([-0.5]), array([ 0. ,  0. , -0.5,  0.5]))
     """
 
     convex: ClassVar[bool] = False
