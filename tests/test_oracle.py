@@ -9,6 +9,7 @@ from chordal.execution.threads import Threads
 from chordal.features import ChainFeatures, Rows, input_for
 from chordal.inference.chain import ChainInference
 from chordal.objectives.likelihood import Likelihood
+from chordal.objectives.softmax_margin import SoftmaxMargin
 from chordal.oracle import SummedOracle
 
 N_LABELS = 4
@@ -179,3 +180,56 @@ def test_the_value_at_zero_weights_is_known():
     value, _ = oracle_of(features, shards, Serial()).value_grad(np.zeros(features.n_weights))
     n = sum(shard.frame.structure.n_variables for shard in shards)
     assert_allclose(value, n * np.log(N_LABELS), rtol=1e-13)
+
+
+@pytest.mark.parametrize("objective", [Likelihood(), SoftmaxMargin()], ids=lambda o: o.name)
+@pytest.mark.parametrize("kind", KINDS)
+def test_products_with_the_hessian(kind, objective):
+    features, shards = problem(kind)
+    rng = np.random.default_rng(3)
+    weights, direction, other = 0.3 * rng.normal(size=(3, features.n_weights))
+    oracle = SummedOracle(features, shards, objective, ChainInference(), Serial(), l2=0.7)
+    kept = weights.copy(), direction.copy()
+    product = oracle.hess_vec(weights, direction)
+    assert_array_equal(weights, kept[0])
+    assert_array_equal(direction, kept[1])
+    right, left = (oracle.value_grad(weights + h * direction)[1] for h in (1e-5, -1e-5))
+    assert_allclose(product, (right - left) / 2e-5, rtol=1e-5, atol=1e-5)
+    assert_allclose(other @ product, direction @ oracle.hess_vec(weights, other), rtol=1e-10)
+    for n_jobs in (2, 5):
+        with Threads(n_jobs) as threads:
+            parallel = SummedOracle(features, shards, objective, ChainInference(), threads, l2=0.7)
+            assert_array_equal(parallel.hess_vec(weights, direction), product)
+
+
+def test_the_whole_hessian():
+    features, shards = problem("attribute edges", shard=20)
+    rng = np.random.default_rng(3)
+    weights = 0.3 * rng.normal(size=features.n_weights)
+    small = np.flatnonzero(rng.random(features.n_weights) < 0.02)
+    oracle = oracle_of(features, shards[:1], Serial(), l2=0.7)
+    hessian = oracle.hessian(weights)
+    assert_array_equal(hessian, hessian.T)
+    for k in small[:5]:
+        unit = np.eye(1, features.n_weights, k)[0]
+        assert_allclose(hessian[k], oracle.hess_vec(weights, unit), rtol=1e-9, atol=1e-11)
+    assert np.linalg.eigvalsh(hessian).min() > 0.69  # convex, and the penalty
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_batches_sum_to_the_whole(kind):
+    features, shards = problem(kind)
+    rng = np.random.default_rng(4)
+    weights, direction = 0.3 * rng.normal(size=(2, features.n_weights))
+    oracle = oracle_of(features, shards, Serial(), l2=0.7, cuts=[0, 3, 4, 11, 20])
+    value, gradient = oracle.value_grad(weights)
+    batches = oracle.batches()
+    assert len(batches) == 4
+    parts = [batch.value_grad(weights) for batch in batches]
+    assert_allclose(sum(part[0] for part in parts), value, rtol=1e-12)
+    assert_allclose(sum(part[1] for part in parts), gradient, rtol=1e-9, atol=1e-10)
+    products = [batch.hess_vec(weights, direction) for batch in batches]
+    assert_allclose(sum(products), oracle.hess_vec(weights, direction), rtol=1e-9, atol=1e-10)
+    alone = oracle_of(features, shards[3:4], Serial(), l2=0.7 / 20)
+    assert_allclose(parts[1][0], alone.value_grad(weights)[0], rtol=1e-12)
+    assert_allclose(parts[1][1], alone.value_grad(weights)[1], rtol=1e-9, atol=1e-11)

@@ -58,7 +58,9 @@ class ChainCRF(Compactable, ChainInspection):
     objective : str or Objective, default="likelihood"
         What training minimises.
     solver : str or Solver, default="lbfgs"
-        How. With l1 > 0, "lbfgs" means its orthant-wise form "owlqn". The online solvers "sgd",
+        How. With l1 > 0, "lbfgs" means its orthant-wise form "owlqn". "newton" (few weights) and
+        "newton_cg" use second derivatives; "adam", "minibatch_lbfgs" and
+        "stochastic_meta_descent" pass over mini-batches. The online solvers "sgd",
         "averaged_perceptron", "passive_aggressive" and "arow" learn from one sequence after
         another, each with an objective of its own, which the default stands for.
     inference : str or Inference, default="auto"
@@ -88,8 +90,9 @@ class ChainCRF(Compactable, ChainInspection):
         Named attributes: leave out pairs seen less often (with states="all": attributes).
     max_iter, tol : int, float, optional
         Stop after so many iterations (1000), or when the objective falls by less than `tol`
-        (1e-5), relatively, in ten iterations, or when the gradient is that small. Online solvers
-        have rules and defaults of their own, which None, the default, stands for.
+        (1e-5), relatively, in ten iterations, or when the gradient is that small. Newton-type,
+        mini-batch and online solvers have rules and defaults of their own, which None, the default,
+        stands for.
     validation_interval : int
         With `validation_data`, score it each so many iterations.
     n_iter_no_change : int, optional
@@ -97,7 +100,7 @@ class ChainCRF(Compactable, ChainInspection):
     n_jobs : int, optional
         Threads; −1 for all cores. The result is the same, bit for bit.
     random_state : int, RandomState or None
-        Seed of `sample`, and of the order in which an online solver visits the sequences.
+        Seed of `sample`, of mini-batches, and of the order in which a solver visits sequences.
     warm_start : bool
         `fit` starts from the weights of the fit before; new attributes and labels are added.
     class_weight : dict, "balanced" or None

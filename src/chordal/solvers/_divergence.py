@@ -70,6 +70,20 @@ class Watch:
         fall = self._bests[-1 - window] - self._bests[-1]
         return fall < self._run.solver.tol * abs(self._bests[-1])
 
+    def steady(self, window: int) -> bool:
+        """Settled, and at the lowest value rather than swinging above it."""
+        run = self._run
+        close = self._last - run.value <= run.solver.tol * abs(run.value)
+        return self.settled(window) and close
+
+    def refuse_fruitless(self, n_iter: int) -> None:
+        """Refuse steps of which none in so many iterations came below where the run began."""
+        if self._run.n_iter == n_iter and self._run.value == self._first < self._last:
+            self._refuse(
+                f"no step of {n_iter} lowered the objective, which went from {self._first:.6g} to "
+                f"{self._last:.6g}"
+            )
+
     def _refuse(self, what: str) -> None:
         raise ValueError(
             f"solver {self._run.solver.name!r} diverges: {what}; {self._advice}, "

@@ -105,12 +105,17 @@ class PassSolver(Solver):
             oracles = list(cast(BatchOracle, run.oracle).batches())
         batches = [Batch(oracle, run) for oracle in oracles]
         stepper, watch = self._stepper(run, batches), Watch(run, self._advice())
+        start, first = run.weights, run.value
         with np.errstate(over="ignore", invalid="ignore"):  # divergence is said in our own words
             if len(batches) == 1:
                 return self._whole(run, batches[0], stepper, watch)
             status = self._passes(run, batches, stepper, watch)
         run.value, gradient = run.evaluate(run.weights)
         run.gradient_norm = float(np.linalg.norm(gradient))
+        if run.value >= first:  # a good start, and too much noise
+            run.weights, run.value = start, first
+            run.gradient_norm = float(np.linalg.norm(run.gradient))
+            return status if status is Status.STOPPED else Status.STALLED
         return status
 
     def _whole(self, run: Run, batch: Batch, stepper: Stepper, watch: Watch) -> Status:

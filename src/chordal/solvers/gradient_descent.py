@@ -119,5 +119,6 @@ class GradientDescent(Solver):
             status = watch.record(weights, value, gradient)
             if status is not None:
                 return status
-            if watch.settled(self.window):
+            watch.refuse_fruitless(20)
+            if watch.steady(self.window):
                 return Status.CONVERGED

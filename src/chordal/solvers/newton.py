@@ -74,8 +74,8 @@ class Newton(Solver):
         while True:
             direction = _direction(oracle.hessian(run.weights), run.gradient)
             slope = float(np.dot(direction, run.gradient))
-            if -slope <= 1e-14 * max(1.0, abs(run.value)):
-                return Status.CONVERGED  # what is left to gain is lost in rounding
+            if -slope <= 1e-12 * max(1.0, abs(run.value)):
+                return self._polished(run, direction, decrements)
             start = Point(0.0, run.weights, run.value, run.gradient, slope)
             point = strong_wolfe(run.evaluate, start, direction, 1.0)
             if point is None:
@@ -85,6 +85,18 @@ class Newton(Solver):
             status = run.accept(point.weights, point.value, point.gradient, norm)
             if status is not None:
                 return status
+
+    def _polished(self, run: Run, direction: Floats, decrements: list[float]) -> Status:
+        """What is left to gain is lost in rounding: a last step, if it halves the gradient."""
+        weights = run.weights + direction
+        value, gradient = run.evaluate(weights)
+        norm = float(np.linalg.norm(gradient))
+        same = value - run.value <= 1e-13 * max(1.0, abs(run.value))
+        if not same or not norm < 0.5 * run.gradient_norm:
+            return Status.CONVERGED
+        decrements.append(float(np.sqrt(max(0.0, -np.dot(direction, run.gradient)))))
+        value = min(value, run.value)  # which of them is lower is rounding too
+        return run.accept(weights, value, gradient, norm) or Status.CONVERGED
 
 
 def _direction(hessian: Floats, gradient: Floats) -> Floats:
