@@ -21,7 +21,7 @@ from chordal._validate import (
 from chordal.estimators._chain_inspection import ChainInspection
 from chordal.estimators._compact import Compactable
 from chordal.estimators._estimator import generator_from
-from chordal.estimators._examples import ChainExamples
+from chordal.estimators._examples import ChainExamples, ExampleLoss
 from chordal.estimators._labels import SequenceLabels
 from chordal.estimators._progress import FitProgress
 from chordal.estimators._training import (
@@ -56,7 +56,7 @@ class ChainCRF(Compactable, ChainInspection):
     solver : str or Solver, default="lbfgs"
         How. With l1 > 0, "lbfgs" means its orthant-wise form "owlqn". The online solvers "sgd",
         "averaged_perceptron", "passive_aggressive" and "arow" learn from one sequence after
-        another, each with an objective of its own, which the default stands for.
+        another; all but "sgd" have an objective of their own, which the default stands for.
     inference : str or Inference, default="auto"
         "auto" takes the exact method for chains.
     l1, l2 : float
@@ -247,7 +247,8 @@ class ChainCRF(Compactable, ChainInspection):
             oracle: Oracle | ExampleOracle
             towards = start if centre else None
             if solver.online:
-                oracle = ChainExamples(features, shards, float(self.l2), towards)
+                loss = objective if solver.objective is None else None
+                oracle = ChainExamples(features, shards, float(self.l2), towards, loss)
             else:
                 oracle = SummedOracle(
                     features, shards, objective, inference, mapper, float(self.l2), towards
@@ -335,6 +336,8 @@ class ChainCRF(Compactable, ChainInspection):
                 f"solver {solver.name!r} minimises the {solver.objective} loss, not objective "
                 f"{objective.name!r}; leave objective at its default, or use another solver"
             )
+        if solver.online and solver.objective is None:
+            ExampleLoss.of(objective, features.n_labels)
         if solver.online and inference.name != "chain":
             raise UnsupportedError(
                 f"solver {solver.name!r} learns with inference 'chain', not {inference.name!r}; "
