@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import zipfile
+import zlib
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -85,21 +86,32 @@ def _packed(file: Path) -> dict[str, Array]:
     try:
         with np.load(file, allow_pickle=False) as arrays:
             return dict(arrays)
-    except (zipfile.BadZipFile, EOFError, OSError, ValueError) as error:
+    except (zipfile.BadZipFile, zlib.error, EOFError, OSError, ValueError) as error:
         raise ValueError(f"{file} is no npz file of plain arrays, or damaged: {error}") from None
 
 
 def _matlab(folder: Path) -> dict[str, Array]:
     """The same arrays from the assignment's own files."""
-    arrays = {name: np.squeeze(_mat(folder, name)[name]) for name in PART_ONE}
+    arrays = {}
+    for name in PART_ONE:
+        variables = _mat(folder, name)
+        if name in variables:
+            arrays[name] = np.squeeze(variables[name])
     words = _mat(folder, "Part2FullDataset")
     for part in ("trainData", "testData"):
         for field in ("X", "y"):
-            found = [np.asarray(cell) for cell in words[part][field].ravel()]
-            if len({cell.shape for cell in found}) != 1:
-                raise ValueError(f"{folder}: the {field} of {part} must have equal shapes")
-            arrays[f"full_{part}_{field}"] = np.squeeze(np.stack(found))
+            arrays[f"full_{part}_{field}"] = _cells(folder, words.get(part), part, field)
     return arrays
+
+
+def _cells(folder: Path, words: Any, part: str, field: str) -> Array:
+    """One field of a struct array, whose cells have equal shapes."""
+    if not isinstance(words, np.ndarray) or field not in (words.dtype.names or ()):
+        raise ValueError(f"{folder}: Part2FullDataset.mat must have words {part} with {field}")
+    cells = [np.asarray(cell) for cell in words[field].ravel()]
+    if len({cell.shape for cell in cells}) != 1:
+        raise ValueError(f"{folder}: the {field} of {part} must have equal shapes")
+    return np.squeeze(np.stack(cells))
 
 
 def _mat(folder: Path, name: str) -> dict[str, Any]:
@@ -107,11 +119,13 @@ def _mat(folder: Path, name: str) -> dict[str, Any]:
     from scipy.io.matlab import MatReadError
 
     file = folder / f"{name}.mat"
+    if not file.is_file():
+        raise FileNotFoundError(f"there is no {file}: put it there ({SOURCE})")
+    # What SciPy raises for a damaged file depends on where the damage is.
+    damage = (MatReadError, ValueError, TypeError, LookupError, ArithmeticError, EOFError)
     try:
         return dict(loadmat(file))
-    except FileNotFoundError:
-        raise FileNotFoundError(f"there is no {file}: put it there ({SOURCE})") from None
-    except (MatReadError, ValueError, TypeError, EOFError, NotImplementedError) as error:
+    except (*damage, OSError, NotImplementedError, MemoryError, zlib.error) as error:
         raise ValueError(f"{file} is no MATLAB file, or damaged: {error}") from None
 
 
