@@ -143,7 +143,11 @@ public:
         std::memset(padded_.data(), 0, width * sizeof(double));
         for (std::size_t r = first; r < first + count; ++r, parts += n) {
             std::memcpy(padded_.data(), parts, n * sizeof(double));
-            for (auto e = rows.wide_offsets[r]; e < rows.wide_offsets[r + 1]; ++e) {
+            const std::uint32_t wide_end = rows.wide_offsets[r + 1];
+            // Weights were read a moment ago, the marks of live cells were not.
+            for (auto e = rows.wide_offsets[r]; e < wide_end; ++e)
+                CHORDAL_PREFETCH(x_.live + (rows.base + (rows.wide_codes[e] >> 5) * rows.unit) / 4);
+            for (auto e = rows.wide_offsets[r]; e < wide_end; ++e) {
                 const std::uint32_t code = rows.wide_codes[e];
                 const double value = rows.wide_values ? rows.wide_values[e] : 1.0;
                 cells(rows.base + (code >> 5) * rows.unit, (code & 31) * rows.unit, padded_.data(),
@@ -158,7 +162,8 @@ public:
     // Cells c .. c + size, c and size multiples of four.
     void cells(std::size_t c, std::size_t size, const double* parts, double value) {
         if (normed_) lazy_.norm2 -= square(c, size);
-        for (std::size_t a = 0; a < count_; ++a) add(to_[a] + c, c, size, parts, scale_[a] * value);
+        add(to_[0] + c, c, size, parts, scale_[0] * value);
+        for (std::size_t a = 1; a < count_; ++a) add(to_[a] + c, c, size, parts, scale_[a] * value);
         if (normed_) lazy_.norm2 += square(c, size);
     }
     void cell(std::size_t c, double value) {
