@@ -242,22 +242,35 @@ class ChainCRF(Compactable, ChainInspection):
             execution_for(effective_n_jobs(self.n_jobs)) as mapper,
             FitProgress(self.verbose, solver.max_iter) as progress,
         ):
-            shards = compile_shards(features, node_rows, edge_rows, gold, weight)
+            trained: ChainFeatures = features
+            spread: Callable[[Floats], Floats] = np.copy
+            if solver.rotates and not start.any():
+                merged = features.merged(node_rows, edge_rows)
+                if merged is not None:
+                    trained, node_rows, edge_rows, spread = merged
+                    start = np.zeros(trained.n_weights)
+            shards = compile_shards(trained, node_rows, edge_rows, gold, weight)
             del node_rows, edge_rows
             oracle: Oracle | ExampleOracle
             towards = start if centre else None
             if solver.online:
                 loss = objective if solver.objective is None else None
-                oracle = ChainExamples(features, shards, float(self.l2), towards, loss)
+                oracle = ChainExamples(trained, shards, float(self.l2), towards, loss)
             else:
                 oracle = SummedOracle(
-                    features, shards, objective, inference, mapper, float(self.l2), towards
+                    trained, shards, objective, inference, mapper, float(self.l2), towards
                 )
             del shards  # an oracle of examples has its own form of them
             monitor = Monitor(
-                progress.update, callback, validate, self.validation_interval, self.n_iter_no_change
+                progress.update,
+                callback,
+                validate,
+                self.validation_interval,
+                self.n_iter_no_change,
+                spread,
             )
             solution = solver.minimize(oracle, start, monitor)
+            del oracle
         self._inputs, self._labels, self.classes_ = inputs, labels, labels.classes
         self.features_, self.inference_ = features, inference
         self.weights_, self.objective_, gradient_norm = monitor.chosen(solution)
