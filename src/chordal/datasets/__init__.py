@@ -1,6 +1,16 @@
-"""Data sets to learn and test with, made from what is already installed."""
+"""Data sets to learn and test with: made from what is installed, or read from files."""
 
 from chordal.datasets.digit_dates import DigitDates, load_digit_dates
 from chordal.datasets.distort import distorted
+from chordal.datasets.ocr_letters import OcrLetters, load_ocr_letters
+from chordal.datasets.pa7 import Pa7, load_pa7
 
-__all__ = ["DigitDates", "distorted", "load_digit_dates"]
+__all__ = [
+    "DigitDates",
+    "OcrLetters",
+    "Pa7",
+    "distorted",
+    "load_digit_dates",
+    "load_ocr_letters",
+    "load_pa7",
+]

@@ -21,7 +21,7 @@ from chordal._validate import (
 from chordal.estimators._chain_inspection import ChainInspection
 from chordal.estimators._compact import Compactable
 from chordal.estimators._estimator import generator_from
-from chordal.estimators._examples import ChainExamples
+from chordal.estimators._examples import ChainExamples, ExampleLoss
 from chordal.estimators._groups import check_freeze, check_l2, free_weights, l2_of, minimized
 from chordal.estimators._labels import SequenceLabels
 from chordal.estimators._progress import FitProgress
@@ -62,7 +62,7 @@ class ChainCRF(Compactable, ChainInspection):
         "newton_cg" use second derivatives; "adam", "minibatch_lbfgs" and
         "stochastic_meta_descent" pass over mini-batches. The online solvers "sgd",
         "averaged_perceptron", "passive_aggressive" and "arow" learn from one sequence after
-        another, each with an objective of its own, which the default stands for.
+        another; all but "sgd" have an objective of their own, which the default stands for.
     inference : str or Inference, default="auto"
         "auto" takes the exact method for chains.
     l1, l2 : float
@@ -288,7 +288,8 @@ class ChainCRF(Compactable, ChainInspection):
             towards = start if centre else None
             l2 = l2_of(self.l2, trained.slices, start)
             if solver.online and isinstance(l2, float):
-                oracle = ChainExamples(trained, shards, l2, towards)
+                loss = objective if solver.objective is None else None
+                oracle = ChainExamples(trained, shards, l2, towards, loss)
             else:
                 oracle = SummedOracle(
                     trained, shards, objective, inference, mapper, l2, towards, cuts
@@ -393,6 +394,8 @@ class ChainCRF(Compactable, ChainInspection):
                 f"solver {solver.name!r} minimises the {solver.objective} loss, not objective "
                 f"{objective.name!r}; leave objective at its default, or use another solver"
             )
+        if solver.online and solver.objective is None:
+            ExampleLoss.of(objective, features.n_labels)
         if solver.online and inference.name != "chain":
             raise UnsupportedError(
                 f"solver {solver.name!r} learns with inference 'chain', not {inference.name!r}; "

@@ -30,7 +30,8 @@ class Arow(MistakeDriven):
     variance : float
         Of every weight at the beginning.
     regularisation : float
-        r: the larger, the smaller are steps and the more slowly variances fall. CRFsuite's gamma.
+        r: the larger, the smaller are steps and the more slowly variances fall. CRFsuite's gamma,
+        there 1 by default: on a held-out part of CoNLL-2000's training data, 10 has fewer errors.
 
     References
     ----------
@@ -53,7 +54,7 @@ class Arow(MistakeDriven):
         l1: float = 0.0,
         random_state: Any = None,
         variance: float = 1.0,
-        regularisation: float = 1.0,
+        regularisation: float = 10.0,
     ) -> None:
         super().__init__(max_iter, tol, l1, random_state)
         check_number("variance", variance, strict=True)

@@ -33,16 +33,20 @@ def check_online_solver(make_solver: OnlineFactory) -> None:
     """
     _check_refusals(make_solver)
     _check_learning(make_solver)
+    _check_objectives(make_solver)
     _check_seed(make_solver)
     _check_callback(make_solver)
     _check_interruption(make_solver)
     _check_limits(make_solver)
 
 
-def single_examples(noise: int = 0, interrupt_at: int | None = None) -> ListedExamples:
+def single_examples(
+    noise: int = 0, interrupt_at: int | None = None, temperature: int = 1, cost: float = 0.0
+) -> ListedExamples:
     """Thirty examples of one variable with three labels, which linear scores can tell apart.
 
-    With noise, that many more are labelled wrong, so that no weights are right.
+    With noise, that many more are labelled wrong, so that no weights are right. Temperature and
+    the cost of a wrong label make the objective that gradients go down.
     """
     rng = np.random.default_rng(3)
     examples = []
@@ -53,8 +57,9 @@ def single_examples(noise: int = 0, interrupt_at: int | None = None) -> ListedEx
         features = np.zeros((3, 6))
         for label in range(3):
             features[label, 2 * label : 2 * label + 2] = x
-        examples.append(Listed(features, (np.arange(3) != gold).astype(np.int64), 1))
-    return ListedExamples(examples, l2=0.5, interrupt_at=interrupt_at)
+        wrong = (np.arange(3) != gold).astype(np.int64)
+        examples.append(Listed(features, wrong, 1, cost=cost * wrong))
+    return ListedExamples(examples, l2=0.5, interrupt_at=interrupt_at, temperature=temperature)
 
 
 def _check_refusals(make_solver: OnlineFactory) -> None:
@@ -84,14 +89,32 @@ def _check_learning(make_solver: OnlineFactory) -> None:
     require(solution.n_evaluations == oracle.n_visits, "n_evaluations is wrong")
     require(solution.value in solution.history, "value is not of a pass")
     require(solution.elapsed >= 0.0, "elapsed is below zero")
-    for example in oracle.examples:
-        best = int(np.argmax(example.features @ solution.weights))
-        require(example.wrong[best] == 0, "an example of a separable problem is labelled wrong")
-    if make_solver().objective == "likelihood":
+    _require_right_labels(oracle, solution.weights)
+    if make_solver().objective is None:
         before = np.linalg.norm(oracle.value_and_gradient(start)[1])
         value, gradient = oracle.value_and_gradient(solution.weights)
         require(np.linalg.norm(gradient) < 0.05 * before, "not near the minimum")
         require(solution.value < 1.2 * value, "value is not the regularised objective")
+
+
+def _require_right_labels(oracle: ListedExamples, weights: Any) -> None:
+    for example in oracle.examples:
+        best = int(np.argmax(example.features @ weights))
+        require(example.wrong[best] == 0, "an example of a separable problem is labelled wrong")
+
+
+def _check_objectives(make_solver: OnlineFactory) -> None:
+    """A solver of any objective learns by softmax and by maximum, with costs and without."""
+    if make_solver().objective is not None:
+        return
+    for temperature, cost in ((1, 1.0), (0, 1.0), (0, 0.0)):
+        oracle = single_examples(temperature=temperature, cost=cost)
+        start = np.linspace(-1.0, 1.0, 6)
+        solution = make_solver(max_iter=50, random_state=0).minimize(oracle, start)
+        if cost:  # without, the L2 term takes all: no weights are the best ones
+            _require_right_labels(oracle, solution.weights)
+        before, after = (oracle.value_and_gradient(w)[0] for w in (start, solution.weights))
+        require(after < before, f"temperature {temperature}, cost {cost}: the objective rose")
 
 
 def _check_seed(make_solver: OnlineFactory) -> None:
@@ -132,7 +155,7 @@ def _check_interruption(make_solver: OnlineFactory) -> None:
         require(solution.status is Status.INTERRUPTED, f"{where}: {solution.status}")
         require(solution.n_iter == len(solution.history), f"{where}: n_iter is {solution.n_iter}")
         require(np.isfinite(solution.weights).all(), f"{where}: weights")
-        if solution.n_iter or make_solver().objective != "likelihood":  # else: still calibrating
+        if solution.n_iter or make_solver().objective is not None:  # else: still calibrating
             require((solution.weights != start).any(), f"{where}: what was learned is lost")
 
 
