@@ -310,47 +310,17 @@ Outcome visit(const OnlineChains& x, OnlineRule rule, const std::int64_t* order,
 }  // namespace chordal::CHORDAL_ISA
 
 #ifndef CHORDAL_ISA_V3
-#include <nanobind/stl/optional.h>
 #include <nanobind/stl/string_view.h>
 #include <nanobind/stl/tuple.h>
 
-#include <optional>
 #include <stdexcept>
 #include <string_view>
 #include <tuple>
 
-#include "binding.hpp"
+#include "chain_online_binding.hpp"
 
 namespace chordal {
 namespace {
-
-using Maybe = std::optional<Input<double>>;
-
-const double* pointer(const Maybe& array) { return array ? array->data() : nullptr; }
-
-// The arrays of OnlineRows, kept alive.
-struct RowArrays {
-    Input<std::uint32_t> wide_offsets, wide_codes, narrow_offsets, narrow_outputs, narrow_cells;
-    Maybe wide_values, narrow_values;
-    std::size_t outputs, unit, base;
-
-    OnlineRows view() const {
-        return {wide_offsets.data(),   wide_codes.data(),   pointer(wide_values),
-                narrow_offsets.data(), narrow_outputs.data(), narrow_cells.data(),
-                pointer(narrow_values), outputs,            unit,
-                base};
-    }
-};
-
-struct ChainArrays {
-    Input<std::int64_t> node_offsets, edge_offsets;
-    Input<std::int32_t> gold;
-    Maybe weight;
-    Input<std::uint8_t> live;
-    RowArrays node;
-    std::optional<RowArrays> edge;
-    std::size_t table, labels;
-};
 
 OnlineRule rule_of(std::string_view name) {
     if (name == "perceptron") return OnlineRule::perceptron;
@@ -364,19 +334,7 @@ OnlineRule rule_of(std::string_view name) {
 void run_visit(const ChainArrays& self, std::string_view rule, Input<double> parameters,
                Input<std::int64_t> order, Output<double> w, std::optional<Output<double>> second,
                Output<double> counts) {
-    const OnlineRows node = self.node.view();
-    const OnlineRows edge = self.edge ? self.edge->view() : OnlineRows{};
-    const OnlineChains chains{self.node_offsets.data(),
-                              self.edge_offsets.data(),
-                              self.gold.data(),
-                              pointer(self.weight),
-                              self.live.data(),
-                              &node,
-                              self.edge ? &edge : nullptr,
-                              self.table,
-                              self.labels,
-                              w.size(),
-                              self.node_offsets.size() - 1};
+    const ChainView view(self, w.size());
     OnlineState state{w.data(),         second ? second->data() : nullptr,
                       counts.data()[0], counts.data()[1],
                       {0.0, 0.0, 0.0, 0.0}};
@@ -387,7 +345,7 @@ void run_visit(const ChainArrays& self, std::string_view rule, Input<double> par
     {
         nb::gil_scoped_release release;
         outcome = CHORDAL_DISPATCH(
-            visit(chains, kind, order.data(), order.size(), interrupted, state));
+            visit(view.chains, kind, order.data(), order.size(), interrupted, state));
     }
     counts.data()[0] = state.steps;
     counts.data()[1] = state.loss;

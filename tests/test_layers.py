@@ -54,6 +54,7 @@ OPTIONAL = {
     "matplotlib": "chordal.plots",
     "networkx": "chordal.compat",
     "zstandard": "chordal.formats._files",
+    "clarabel": "chordal.solvers._qp",
 }
 
 

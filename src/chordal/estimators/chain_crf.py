@@ -20,6 +20,7 @@ from chordal._validate import (
 )
 from chordal.estimators._chain_inspection import ChainInspection
 from chordal.estimators._compact import Compactable
+from chordal.estimators._dual import ChainDual, check_margin_cost
 from chordal.estimators._estimator import generator_from
 from chordal.estimators._examples import ChainExamples
 from chordal.estimators._labels import SequenceLabels
@@ -35,7 +36,7 @@ from chordal.execution import effective_n_jobs
 from chordal.features import ChainFeatures, Input, Rows, Template, WeightKeys
 from chordal.inference import INFERENCE, Inference
 from chordal.objectives import OBJECTIVES, Objective
-from chordal.oracle import ExampleOracle, Oracle, SummedOracle
+from chordal.oracle import DualOracle, ExampleOracle, Oracle, SummedOracle
 from chordal.solvers import SOLVERS, Callback, Solver
 from chordal.structures import Chain, offsets_of
 
@@ -244,10 +245,12 @@ class ChainCRF(Compactable, ChainInspection):
         ):
             shards = compile_shards(features, node_rows, edge_rows, gold, weight)
             del node_rows, edge_rows
-            oracle: Oracle | ExampleOracle
+            oracle: Oracle | ExampleOracle | DualOracle
             towards = start if centre else None
             if solver.online:
                 oracle = ChainExamples(features, shards, float(self.l2), towards)
+            elif solver.blocks:
+                oracle = ChainDual(features, shards, objective, mapper, float(self.l2), towards)
             else:
                 oracle = SummedOracle(
                     features, shards, objective, inference, mapper, float(self.l2), towards
@@ -316,7 +319,7 @@ class ChainCRF(Compactable, ChainInspection):
         if isinstance(name, str):
             settings: dict[str, Any] = {"max_iter": self.max_iter, "tol": self.tol}
             settings = {k: v for k, v in settings.items() if v is not None}
-            if SOLVERS.get(name).online:
+            if SOLVERS.get(name).seeded:
                 settings["random_state"] = generator_from(self.random_state)
             return SOLVERS.resolve(name, l1=self.l1, **settings)
         solver = SOLVERS.resolve(name)
@@ -337,12 +340,33 @@ class ChainCRF(Compactable, ChainInspection):
                 f"solver {solver.name!r} minimises the {solver.objective} loss, not objective "
                 f"{objective.name!r}; leave objective at its default, or use another solver"
             )
-        if solver.online and inference.name != "chain":
+        self._check_dual(objective, solver)
+        if (solver.online or solver.blocks) and inference.name != "chain":
             raise UnsupportedError(
                 f"solver {solver.name!r} learns with inference 'chain', not {inference.name!r}; "
                 "leave inference at 'auto', or use another solver"
             )
         objective.require(inference, Chain([1], features.n_labels))
+
+    def _check_dual(self, objective: Objective, solver: Solver) -> None:
+        """Refuse what leaves a solver with a duality gap without one."""
+        if solver.objectives is not None and objective.name not in solver.objectives:
+            names = " or ".join(repr(name) for name in sorted(solver.objectives))
+            raise UnsupportedError(
+                f"solver {solver.name!r} minimises objective {names}, not {objective.name!r}; "
+                "give objective=, or use another solver"
+            )
+        if solver.dual and not objective.convex:
+            raise UnsupportedError(
+                f"solver {solver.name!r} bounds convex objectives, which {objective.name!r} is not"
+            )
+        if solver.dual and not self.l2 > 0.0:
+            raise ValueError(
+                f"l2 must be above 0 for solver {solver.name!r}, whose duality gap it makes, "
+                f"got {self.l2!r}"
+            )
+        if solver.blocks:
+            check_margin_cost(objective, solver.name)
 
     def _inference_for(self, features: ChainFeatures) -> Inference:
         return INFERENCE.resolve("chain" if self.inference == "auto" else self.inference)

@@ -13,7 +13,7 @@ import numpy as np
 
 from chordal._errors import UnsupportedError
 from chordal._status import Status
-from chordal.oracle import ExampleOracle, Floats, Oracle
+from chordal.oracle import Floats, Oracle
 
 
 class Iteration(NamedTuple):
@@ -72,6 +72,10 @@ class Solver(ABC):
     handles_l1: ClassVar[bool] = False
     online: ClassVar[bool] = False  # learns from an ExampleOracle
     objective: ClassVar[str | None] = None  # the only one it can minimise; None: any
+    objectives: ClassVar[frozenset[str] | None] = None  # the same, where there are several
+    dual: ClassVar[bool] = False  # has a duality gap: the objective must be convex, and l2 > 0
+    blocks: ClassVar[bool] = False  # asks for every example's own dual variables or planes
+    seeded: ClassVar[bool] = False  # takes random_state
     window: ClassVar[int] = 10
 
     def __init__(self, max_iter: int = 1000, tol: float = 1e-5, l1: float = 0.0) -> None:
@@ -83,9 +87,7 @@ class Solver(ABC):
     def _run(self, run: Any) -> Status:
         """Iterate until a status is reached, keeping `run` up to date."""
 
-    def minimize(
-        self, oracle: Oracle | ExampleOracle, start: Floats, callback: Callback | None = None
-    ) -> Solution:
+    def minimize(self, oracle: Any, start: Floats, callback: Callback | None = None) -> Solution:
         """Minimise from `start`. Ctrl-C ends the run with the best weights so far."""
         if not isinstance(oracle, Oracle):
             raise UnsupportedError(
