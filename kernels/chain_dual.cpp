@@ -61,7 +61,7 @@ constexpr double kForgotten = 1e-15;  // a marginal below it is zero
 class FrankWolfeVisit {
 public:
     FrankWolfeVisit(const OnlineChains& x, const LabelCosts& costs, FrankWolfe& state)
-        : x_(x), s_(state), example_(x, costs), adjoint_(x, state.gram != nullptr) {
+        : x_(x), s_(state), example_(x, costs), adjoint_(x, *x.node, state.gram != nullptr) {
         if (!state.gram || x.edge) {
             sums_.resize(x.cells);
             std::memset(sums_.data(), 0, x.cells * sizeof(double));

@@ -160,16 +160,17 @@ CHORDAL_INLINE double dot(const double* a, const double* b, std::size_t size) {
     return lane_sum(sum);
 }
 
-// w += scale · adjoint of rows of labels, which are padded with zeros.
+// w += scale · adjoint of rows of labels (or pairs of them), which are padded with zeros.
 class LabelAdjoint {
 public:
     // `full`: every attribute has a weight for every label, so that no cell needs a look.
-    LabelAdjoint(const OnlineChains& x, bool full) : x_(x), full_(full) {
+    LabelAdjoint(const OnlineChains& x, const OnlineRows& rows, bool full)
+        : x_(x), rows_(rows), full_(full) {
         for (std::size_t bits = 0; bits < 16; ++bits)
             for (std::size_t k = 0; k < 4; ++k) mask_[bits * 4 + k] = bits >> k & 1 ? 1.0 : 0.0;
     }
     void add(const double* labels, std::size_t r, double scale, double* w) const {
-        const OnlineRows& rows = *x_.node;
+        const OnlineRows& rows = rows_;
         if (full_) {
             const std::size_t packs = padded(rows.outputs) / kLanes;
             std::size_t k = 0;
@@ -202,7 +203,7 @@ public:
         }
     }
     void clear(std::size_t r, double* w) const {
-        const OnlineRows& rows = *x_.node;
+        const OnlineRows& rows = rows_;
         for (auto e = rows.wide_offsets[r]; e < rows.wide_offsets[r + 1]; ++e)
             std::memset(w + cell(rows, e), 0,
                         (rows.wide_codes[e] & 31) * rows.unit * sizeof(double));
@@ -220,7 +221,7 @@ private:
     template <std::size_t N>
     CHORDAL_INLINE void panel(const double* labels, std::size_t r, std::size_t first, double scale,
                               double* w) const {
-        const OnlineRows& rows = *x_.node;
+        const OnlineRows& rows = rows_;
         Pack part[N];
         CHORDAL_UNROLL
         for (std::size_t n = 0; n < N; ++n)
@@ -235,6 +236,7 @@ private:
     }
 
     const OnlineChains& x_;
+    const OnlineRows& rows_;
     bool full_;
     double mask_[64];
 };

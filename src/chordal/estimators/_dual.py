@@ -12,18 +12,20 @@ from chordal import _kernels
 from chordal._errors import UnsupportedError
 from chordal.costs import Cost
 from chordal.estimators._examples import ChainExamples
+from chordal.estimators._exponentiated import ExponentiatedLearner
 from chordal.estimators._frank_wolfe import FrankWolfeLearner
 from chordal.features import ChainFeatures, ChainShard
 from chordal.features._entries import unit_of
 from chordal.objectives import Objective
-from chordal.oracle import Floats, Mapper, Planes
+from chordal.oracle import DualLearner, Floats, Mapper, Planes
 from chordal.structures import offsets_of
 
 PIECE = 256  # examples of a task
+GRAM_ROWS = 100  # products of positions that may be kept for each position
 
 
 class ChainDual:
-    """Labelled sequences as a `DualOracle` and a `PlaneOracle`, for the hinge.
+    """Labelled sequences as a `DualOracle`, and for the hinge as a `PlaneOracle`.
 
     Parameters
     ----------
@@ -49,6 +51,7 @@ class ChainDual:
         centre: Floats | None = None,
     ) -> None:
         cost: Cost | None = getattr(objective, "cost", None)
+        self.soft = objective.name == "likelihood"  # log Σ exp in place of the maximum
         self.costs = label_costs(cost, objective, shards, features.n_labels)
         self.examples = ChainExamples(features, shards, l2, centre)
         self.n_examples, self.n_weights = self.examples.n_examples, features.n_weights
@@ -58,28 +61,31 @@ class ChainDual:
         weights = [s.weight for s in shards if s.weight is not None]
         self.sample_weight = np.concatenate(weights) if weights else np.ones(self.n_examples)
         self._gold = np.concatenate([s.labels for s in shards if s.labels is not None])
-        self._n_labels, self._tied = features.n_labels, features.edge is None
+        self.n_labels, self.tied = features.n_labels, features.edge is None
         sizes = self.lengths * (self.lengths + 1) // 2
         self.gram_offsets, self.gram = offsets_of(sizes), None
-        if _kernels.chain_is_full(self.examples.chains) and sizes.sum() <= 4 * self._gold.size * 26:
+        if (
+            _kernels.chain_is_full(self.examples.chains)
+            and sizes.sum() <= GRAM_ROWS * self._gold.size
+        ):
             self.gram = _kernels.chain_gram(self.examples.chains, self.examples.n_cells)
 
     def gold_indicators(self) -> Floats:
         """A padded row per position, with 1 at its gold label."""
-        unit = unit_of(self._n_labels)
-        rows = np.zeros((len(self._gold), -(-self._n_labels // unit) * unit))
+        unit = unit_of(self.n_labels)
+        rows = np.zeros((len(self._gold), -(-self.n_labels // unit) * unit))
         rows[np.arange(len(rows)), self._gold] = 1.0
         return rows.ravel()
 
     def gold_transitions(self) -> tuple[NDArray[np.uint32], NDArray[np.int64]]:
         """The keys of every gold labelling's transitions, and where an example's begin."""
-        n = self._n_labels
+        n = self.n_labels
         position = np.arange(len(self._gold)) - np.repeat(
             offsets_of(self.lengths)[:-1], self.lengths
         )
         right = np.flatnonzero(position > 0)
         keys = self._gold[right - 1].astype(np.int64) * n + self._gold[right]
-        if not self._tied:
+        if not self.tied:
             keys += (position[right] - 1) * n * n
         return keys.astype(np.uint32), offsets_of(np.maximum(self.lengths - 1, 0))
 
@@ -95,8 +101,10 @@ class ChainDual:
         slopes = self._slopes(labels)
         return Planes(values, values - slopes @ weights, slopes)
 
-    def dual_learner(self, rule: str) -> FrankWolfeLearner:
+    def dual_learner(self, rule: str) -> DualLearner:
         """A learner by this rule, at w = centre."""
+        if rule == "exponentiated_gradient":
+            return ExponentiatedLearner(self)
         return FrankWolfeLearner(self)
 
     def _leads(self, weights: Floats, labels: NDArray[np.int32] | None = None) -> Floats:
@@ -105,6 +113,9 @@ class ChainDual:
 
         def task(begin: int) -> None:
             end = min(begin + PIECE, self.n_examples)
+            if self.soft:
+                _kernels.chain_log_partitions(self.examples.chains, begin, end, cells, lead)
+                return
             _kernels.chain_best_with_cost(
                 self.examples.chains, *self.costs, begin, end, cells, lead, labels
             )

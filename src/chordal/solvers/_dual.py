@@ -54,7 +54,8 @@ class DualSolver(Solver):
             )
         run = DualRun(oracle, np.array(start, dtype=np.float64), callback, self)
         try:
-            status = self._run(run)
+            with np.errstate(over="ignore", invalid="ignore"):  # what is not finite is refused
+                status = self._run(run)
         except KeyboardInterrupt:
             status = Status.INTERRUPTED
         except OverflowError:
@@ -118,7 +119,7 @@ class Bundle:
         run, oracle = self._run, self._run.oracle
         run.n_evaluations += 1
         value, gradient = oracle.value_grad(weights)
-        if not np.isfinite(value):
+        if not np.isfinite(value) or not np.isfinite(gradient @ gradient):
             raise OverflowError
         v = weights - run.centre
         slope = gradient - oracle.l2 * v

@@ -71,6 +71,8 @@ class CuttingPlane(DualSolver):
         status, dual = None, 0.0  # no loss is below zero
         while status is None:
             planes = oracle.planes(weights)
+            if not np.isfinite(planes.slopes.data @ planes.slopes.data):
+                raise OverflowError
             run.n_evaluations += oracle.n_examples
             v = weights - run.centre
             value = float(planes.values.sum()) + 0.5 * oracle.l2 * float(v @ v)

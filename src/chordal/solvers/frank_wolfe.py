@@ -49,8 +49,9 @@ class FrankWolfe(DualSolver):
         bundle, l2 = Bundle(run), run.oracle.l2
         v, linear = 0.0 * run.centre, 0.0  # the plane 0: no loss is below it
         if not np.array_equal(run.weights, run.centre):
-            _, linear, slope = bundle.plane(run.weights)
+            value, linear, slope = bundle.plane(run.weights)
             v = -slope / l2
+            run.improve(run.weights, value, 0.0)
         status = None
         while status is None:
             weights = run.centre + v
