@@ -130,47 +130,17 @@ Outcome visit_gradient(const OnlineChains& x, const std::int64_t* order, std::si
 }  // namespace chordal::CHORDAL_ISA
 
 #ifndef CHORDAL_ISA_V3
-#include <nanobind/stl/optional.h>
 #include <nanobind/stl/string_view.h>
 #include <nanobind/stl/tuple.h>
 
-#include <optional>
 #include <stdexcept>
 #include <string_view>
 #include <tuple>
 
-#include "binding.hpp"
+#include "chain_online_binding.hpp"
 
 namespace chordal {
 namespace {
-
-using Maybe = std::optional<Input<double>>;
-
-const double* pointer(const Maybe& array) { return array ? array->data() : nullptr; }
-
-// The arrays of OnlineRows, kept alive.
-struct RowArrays {
-    Input<std::uint32_t> wide_offsets, wide_codes, narrow_offsets, narrow_outputs, narrow_cells;
-    Maybe wide_values, narrow_values;
-    std::size_t outputs, unit, base;
-
-    OnlineRows view() const {
-        return {wide_offsets.data(),   wide_codes.data(),   pointer(wide_values),
-                narrow_offsets.data(), narrow_outputs.data(), narrow_cells.data(),
-                pointer(narrow_values), outputs,            unit,
-                base};
-    }
-};
-
-struct ChainArrays {
-    Input<std::int64_t> node_offsets, edge_offsets;
-    Input<std::int32_t> gold;
-    Maybe weight;
-    Input<std::uint8_t> live;
-    RowArrays node;
-    std::optional<RowArrays> edge;
-    std::size_t table, labels;
-};
 
 OnlineRule rule_of(std::string_view name) {
     if (name == "perceptron") return OnlineRule::perceptron;
@@ -181,25 +151,16 @@ OnlineRule rule_of(std::string_view name) {
 
 using MaybeOutput = std::optional<Output<double>>;
 
-double* pointer(const MaybeOutput& array) { return array ? array->data() : nullptr; }
+template <class Array>
+auto pointer(const std::optional<Array>& array) {
+    return array ? array->data() : nullptr;
+}
 
 // `run` on the arrays; what it counted is kept also when Ctrl-C ends it early.
 template <class Run>
 void visited(const ChainArrays& self, std::size_t cells, Run run) {
-    const OnlineRows node = self.node.view();
-    const OnlineRows edge = self.edge ? self.edge->view() : OnlineRows{};
-    const OnlineChains chains{self.node_offsets.data(),
-                              self.edge_offsets.data(),
-                              self.gold.data(),
-                              pointer(self.weight),
-                              self.live.data(),
-                              &node,
-                              self.edge ? &edge : nullptr,
-                              self.table,
-                              self.labels,
-                              cells,
-                              self.node_offsets.size() - 1};
-    const Outcome outcome = run(chains);
+    const ChainView view(self, cells);
+    const Outcome outcome = run(view.chains);
     if (outcome == Outcome::stopped) throw nb::python_error();
     if (outcome == Outcome::range) throw std::overflow_error("the weights or scores overflow");
 }

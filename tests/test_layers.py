@@ -57,6 +57,7 @@ OPTIONAL = {
     "hmmlearn": "chordal.compat.hmmlearn",
     "networkx": "chordal.compat",
     "zstandard": "chordal.formats._files",
+    "clarabel": "chordal.solvers._qp",
 }
 
 

@@ -7,7 +7,7 @@ from copy import copy
 from dataclasses import astuple, dataclass
 from itertools import pairwise
 from math import inf
-from typing import Any, ClassVar, Protocol, TypeVar, runtime_checkable
+from typing import Any, ClassVar, NamedTuple, Protocol, TypeVar, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -160,6 +160,80 @@ class ExampleOracle(Protocol):
 
     def penalty(self, weights: Floats) -> float:
         """The regularisation term of all examples."""
+        ...
+
+
+@runtime_checkable
+class RegularisedOracle(Protocol):
+    """A convex loss, never below zero, plus (l2/2) ‖w − centre‖²: what bounds are made of."""
+
+    n_weights: int
+    l2: float
+    centre: Floats | None
+
+    def value_grad(self, weights: Floats) -> tuple[float, Floats]:
+        """The objective, with the regularisation, and its gradient or a subgradient."""
+        ...
+
+
+class Planes(NamedTuple):
+    """A plane under each example's loss: loss_i(w) ≥ offsets[i] + ⟨slopes[i], w⟩ for all w.
+
+    `values` are the losses at the weights where the planes touch them. Sample weights are in.
+    """
+
+    values: Floats
+    offsets: Floats
+    slopes: Any  # sparse [n_examples, n_weights]
+
+
+@runtime_checkable
+class PlaneOracle(Protocol):
+    """Examples whose losses have planes under them, by a loss-augmented argmax each."""
+
+    n_examples: int
+    n_weights: int
+    l2: float
+    centre: Floats | None
+
+    def planes(self, weights: Floats) -> Planes:
+        """The planes that touch the losses at these weights."""
+        ...
+
+
+class DualLearner(Protocol):
+    """Dual variables of examples, which visits improve one after another."""
+
+    def visit(self, order: NDArray[np.int64]) -> None:
+        """Improve the dual variables of these examples in turn.
+
+        Raises
+        ------
+        OverflowError
+            When weights or scores are no longer finite.
+        """
+        ...
+
+    def state(self) -> tuple[Floats, float]:
+        """Weights that the dual variables give, and the dual value reached; also in between."""
+        ...
+
+
+@runtime_checkable
+class DualOracle(Protocol):
+    """Examples with dual variables of their own; a step costs what one example costs."""
+
+    n_examples: int
+    n_weights: int
+    l2: float
+    centre: Floats | None
+
+    def value(self, weights: Floats) -> float:
+        """The regularised objective."""
+        ...
+
+    def dual_learner(self, rule: str) -> DualLearner:
+        """A learner by the rule "frank_wolfe" or "exponentiated_gradient", at w = centre."""
         ...
 
 

@@ -28,7 +28,9 @@ def test_crfsuites_four_are_there():
     assert {"sgd", "averaged_perceptron", "passive_aggressive", "arow"} <= online
 
 
-@pytest.mark.parametrize("name", [s for s in SOLVERS if not SOLVERS.get(s).online])
+@pytest.mark.parametrize(
+    "name", [s for s in SOLVERS if not SOLVERS.get(s).online and not SOLVERS.get(s).dual]
+)
 def test_others_refuse_an_oracle_of_examples(name):
     with pytest.raises(UnsupportedError, match=f"{name}.*value_grad.*ListedExamples"):
         SOLVERS.get(name)().minimize(single_examples(), np.zeros(6))

@@ -14,7 +14,9 @@ from chordal.solvers.owlqn import Owlqn
 from chordal.testing import check_solver
 from chordal.testing.contracts.solvers import CountingOracle, Problem
 
-SMOOTH = pytest.mark.parametrize("name", [s for s in SOLVERS if not SOLVERS.get(s).online])
+SMOOTH = pytest.mark.parametrize(
+    "name", [s for s in SOLVERS if not SOLVERS.get(s).online and not SOLVERS.get(s).dual]
+)
 
 
 @SMOOTH

@@ -81,13 +81,13 @@ class ChainExamples:
         n, table, edge = features.n_labels, base, None
         if features.edge is None:
             edge_cells = base + features.transitions
-            self._n_cells = base + -(-n * n // 4) * 4
+            self.n_cells = base + -(-n * n // 4) * 4
         else:
             edge = features.edge.entries([s.edge for s in shards])
             edge = edge.with_wide_row(np.arange(edge.n_rows), features.transitions)
             edge_cells = base + edge.cells
-            self._n_cells = base + -(-edge.n_cells // 4) * 4
-        if self._n_cells >= 2**32:
+            self.n_cells = base + -(-edge.n_cells // 4) * 4
+        if self.n_cells >= 2**32:
             raise ValueError("too many weights for online learning: raise min_freq")
         split = features.slices["node"].stop  # weights of bias, start and end come last
         self._cells = np.concatenate([node.cells[:split], edge_cells, node.cells[split:]])
@@ -98,7 +98,7 @@ class ChainExamples:
             offsets_of(np.maximum(lengths - 1, 0)),
             np.concatenate(labels).astype(np.int32),
             np.concatenate(weights) if weights else None,
-            packed_flags(self._cells, self._n_cells),
+            packed_flags(self._cells, self.n_cells),
             _kernel_rows(node, 0),
             None if edge is None else _kernel_rows(edge, base),
             table,
@@ -126,9 +126,15 @@ class ChainExamples:
 
     def spread(self, weights: Floats) -> Floats:
         """Weights in their cells; padding is zero."""
-        cells = np.zeros(self._n_cells)
+        cells = np.zeros(self.n_cells)
         cells[self._cells] = weights
         return cells
+
+    def weight_of(self, cells: NDArray[np.uint32]) -> NDArray[np.int64]:
+        """Which weight lies in each of these cells."""
+        weights = np.zeros(self.n_cells, dtype=np.int64)
+        weights[self._cells] = np.arange(self.n_weights)
+        return weights[cells]
 
     def gather(self, cells: Floats) -> Floats:
         """The weights in these cells."""

@@ -46,6 +46,8 @@ class FitProgress:
         """Show one iteration, and the validation score if there is one."""
         text = "" if score is None else f"validation {score:.4f}"
         norm = "" if isnan(state.gradient_norm) else f"‖g‖ {state.gradient_norm:.3g}"
+        if not isnan(state.gap):
+            norm = f"dual {state.value - state.gap:.6f}  gap {state.gap:.3g}"
         if self._bar is not None:
             self._bar.update(self._task, advance=1, value=state.value, norm=norm)
             if text:

@@ -20,6 +20,7 @@ from chordal._validate import (
 )
 from chordal.estimators._chain_inspection import ChainInspection
 from chordal.estimators._compact import Compactable
+from chordal.estimators._dual import ChainDual, check_margin_cost
 from chordal.estimators._estimator import generator_from
 from chordal.estimators._examples import ChainExamples, ExampleLoss
 from chordal.estimators._groups import check_freeze, check_l2, free_weights, l2_of, minimized
@@ -38,7 +39,7 @@ from chordal.execution import effective_n_jobs
 from chordal.features import GROUPS, ChainFeatures, Input, Rows, Template, WeightKeys
 from chordal.inference import INFERENCE, Inference
 from chordal.objectives import OBJECTIVES, TARGETS, Objective
-from chordal.oracle import ExampleOracle, Oracle, SummedOracle
+from chordal.oracle import DualOracle, ExampleOracle, Oracle, SummedOracle
 from chordal.solvers import SOLVERS, Callback, Solver
 from chordal.structures import Chain
 from chordal.targets import Target, kind_of
@@ -284,12 +285,14 @@ class ChainCRF(Compactable, ChainInspection):
                     trained, node_rows, edge_rows, gold, weight, order, solver.batch_size
                 )
             del node_rows, edge_rows
-            oracle: Oracle | ExampleOracle
+            oracle: Oracle | ExampleOracle | DualOracle
             towards = start if centre else None
             l2 = l2_of(self.l2, trained.slices, start)
             if solver.online and isinstance(l2, float):
                 loss = objective if solver.objective is None else None
                 oracle = ChainExamples(trained, shards, l2, towards, loss)
+            elif solver.blocks and isinstance(l2, float):
+                oracle = ChainDual(trained, shards, objective, mapper, l2, towards)
             else:
                 oracle = SummedOracle(
                     trained, shards, objective, inference, mapper, l2, towards, cuts
@@ -396,7 +399,8 @@ class ChainCRF(Compactable, ChainInspection):
             )
         if solver.online and solver.objective is None:
             ExampleLoss.of(objective, features.n_labels)
-        if solver.online and inference.name != "chain":
+        self._check_dual(objective, solver)
+        if (solver.online or solver.blocks) and inference.name != "chain":
             raise UnsupportedError(
                 f"solver {solver.name!r} learns with inference 'chain', not {inference.name!r}; "
                 "leave inference at 'auto', or use another solver"
@@ -423,7 +427,7 @@ class ChainCRF(Compactable, ChainInspection):
 
     def _check_groups(self, solver: Solver, free: Any, scaled: str | None) -> None:
         """Refuse groups of weights with a solver that treats all weights alike."""
-        if solver.groupwise:
+        if solver.groupwise and not solver.dual:
             return
         if isinstance(self.l2, Mapping):
             raise UnsupportedError(
@@ -435,6 +439,26 @@ class ChainCRF(Compactable, ChainInspection):
                 f"solver {solver.name!r} moves all weights, and cannot freeze some of them (or "
                 "keep weights of -inf); solvers such as 'lbfgs' can"
             )
+
+    def _check_dual(self, objective: Objective, solver: Solver) -> None:
+        """Refuse what leaves a solver with a duality gap without one."""
+        if solver.objectives is not None and objective.name not in solver.objectives:
+            names = " or ".join(repr(name) for name in sorted(solver.objectives))
+            raise UnsupportedError(
+                f"solver {solver.name!r} minimises objective {names}, not {objective.name!r}; "
+                "give objective=, or use another solver"
+            )
+        if solver.dual and not objective.convex:
+            raise UnsupportedError(
+                f"solver {solver.name!r} bounds convex objectives, which {objective.name!r} is not"
+            )
+        if solver.dual and not isinstance(self.l2, Mapping) and not self.l2 > 0.0:
+            raise ValueError(
+                f"l2 must be above 0 for solver {solver.name!r}, whose duality gap it makes, "
+                f"got {self.l2!r}"
+            )
+        if solver.blocks:
+            check_margin_cost(objective, solver.name)
 
     def _inference_for(self, features: ChainFeatures) -> Inference:
         return INFERENCE.resolve("chain" if self.inference == "auto" else self.inference)

@@ -14,7 +14,7 @@ import numpy as np
 from chordal._blocks import run_in_turn
 from chordal._errors import UnsupportedError
 from chordal._status import Status
-from chordal.oracle import ExampleOracle, Floats, Oracle, SecondOrderOracle
+from chordal.oracle import Floats, Oracle, SecondOrderOracle
 from chordal.solvers._vectors import Vectors
 
 
@@ -79,6 +79,9 @@ class Solver(ABC):
     rotates: ClassVar[bool] = False  # takes the same path whatever the choice of axes
     groupwise: ClassVar[bool] = True  # some weights may stay, and each have an l2 of its own
     objective: ClassVar[str | None] = None  # the only one it can minimise; None: any
+    objectives: ClassVar[frozenset[str] | None] = None  # the same, where there are several
+    dual: ClassVar[bool] = False  # has a duality gap: the objective must be convex, and l2 > 0
+    blocks: ClassVar[bool] = False  # asks for every example's own dual variables or planes
     needs: ClassVar[frozenset[str]] = frozenset({"value_grad"})  # of an oracle
     seeded: ClassVar[bool] = False  # takes random_state
     monotone: ClassVar[bool] = True  # the value never rises
@@ -97,9 +100,7 @@ class Solver(ABC):
     def _run(self, run: Any) -> Status:
         """Iterate until a status is reached, keeping `run` up to date."""
 
-    def minimize(
-        self, oracle: Oracle | ExampleOracle, start: Floats, callback: Callback | None = None
-    ) -> Solution:
+    def minimize(self, oracle: Any, start: Floats, callback: Callback | None = None) -> Solution:
         """Minimise from `start`. Ctrl-C ends the run with the best weights so far."""
         needs = self.needs if self.batch_size is None else self.needs | {"batches"}
         missing = [need for need in sorted(needs) if not hasattr(oracle, need)]

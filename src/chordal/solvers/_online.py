@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from chordal._errors import UnsupportedError
 from chordal._status import Status
-from chordal.oracle import ExampleOracle, Floats, Learner, Oracle, UpdateRule
+from chordal.oracle import ExampleOracle, Floats, Learner, UpdateRule
 from chordal.solvers._base import Callback, Course, Solution, Solver
 
 
@@ -48,9 +48,7 @@ class OnlineSolver(Solver):
     def _run(self, run: OnlineRun) -> Status:
         """Pass over the examples until a status is reached, keeping `run` up to date."""
 
-    def minimize(
-        self, oracle: Oracle | ExampleOracle, start: Floats, callback: Callback | None = None
-    ) -> Solution:
+    def minimize(self, oracle: Any, start: Floats, callback: Callback | None = None) -> Solution:
         """Learn from `start` on. Ctrl-C ends the run with the weights so far."""
         if not isinstance(oracle, ExampleOracle):
             raise UnsupportedError(

@@ -2,6 +2,7 @@
 
 from chordal.testing.contracts import (
     check_cost,
+    check_dual_solver,
     check_features,
     check_infeasible,
     check_inference,
@@ -20,6 +21,7 @@ __all__ = [
     "Listed",
     "ListedExamples",
     "check_cost",
+    "check_dual_solver",
     "check_features",
     "check_infeasible",
     "check_inference",

@@ -5,6 +5,7 @@ an engine from outside can be tested as the library's own are.
 """
 
 from chordal.testing.contracts.costs import check_cost
+from chordal.testing.contracts.dual import check_dual_solver
 from chordal.testing.contracts.features import check_features, check_shard_features
 from chordal.testing.contracts.inference import check_infeasible, check_inference, random_spans
 from chordal.testing.contracts.objectives import check_objective
@@ -13,6 +14,7 @@ from chordal.testing.contracts.solvers import check_solver
 
 __all__ = [
     "check_cost",
+    "check_dual_solver",
     "check_features",
     "check_infeasible",
     "check_inference",

@@ -1,0 +1,46 @@
+"""Block-coordinate Frank–Wolfe: structured support vector machines, one example at a time."""
+
+from __future__ import annotations
+
+from typing import ClassVar, final
+
+from chordal.solvers._dual import BlockSolver
+
+
+@final
+class BlockFrankWolfe(BlockSolver):
+    """Frank–Wolfe steps on the dual variables of one example after another.
+
+    Each step asks for the best labelling with its cost, and moves towards it by the step that
+    raises the dual most; there is no learning rate. An iteration is a pass over all examples in a
+    new order. The weights are the mean over all steps, later ones counting more, and are judged
+    after each pass by their primal value. `n_evaluations` counts visits to examples and
+    evaluations of all of them, which these judgements are.
+
+    Parameters
+    ----------
+    max_iter : int
+        Most passes over the examples.
+    tol : float
+        Converged when the duality gap is at most this share of the primal value.
+    l1 : float
+        Must be 0.
+    random_state : int, Generator or None
+        Seed of the orders of examples.
+
+    References
+    ----------
+    Lacoste-Julien, Jaggi, Schmidt and Pletscher (2013), Block-coordinate Frank–Wolfe optimization
+    for structural SVMs.
+
+    Examples
+    --------
+    >>> from chordal import ChainCRF
+    >>> X, y = [[["the"], ["cat"], ["sleeps"]], [["a"], ["dog"]]], [["D", "N", "V"], ["D", "N"]]
+    >>> crf = ChainCRF("hinge", BlockFrankWolfe(random_state=0), l2=0.1).fit(X, y)
+    >>> crf.predict(X), crf.fit_report_.gap <= 1e-3 * crf.objective_
+    ([['D', 'N', 'V'], ['D', 'N']], True)
+    """
+
+    rule: ClassVar[str] = "frank_wolfe"
+    objectives: ClassVar[frozenset[str]] = frozenset({"hinge"})

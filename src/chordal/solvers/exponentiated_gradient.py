@@ -1,0 +1,45 @@
+"""Exponentiated gradient: the duals of the likelihood and the hinge, one example at a time."""
+
+from __future__ import annotations
+
+from typing import ClassVar, final
+
+from chordal.solvers._dual import BlockSolver
+
+
+@final
+class ExponentiatedGradient(BlockSolver):
+    """Multiplicative steps on the dual variables of one example after another.
+
+    The dual variables of an example are a distribution over its labellings, kept as scores of
+    labels and transitions; a step moves these towards the scores that the weights give, and is
+    made only where the dual rises, so that there is no learning rate. An iteration is a pass
+    over all examples in a new order. The memory is that of all examples' potentials.
+
+    Parameters
+    ----------
+    max_iter : int
+        Most passes over the examples.
+    tol : float
+        Converged when the duality gap is at most this share of the primal value.
+    l1 : float
+        Must be 0.
+    random_state : int, Generator or None
+        Seed of the orders of examples.
+
+    References
+    ----------
+    Collins, Globerson, Koo, Carreras and Bartlett (2008), Exponentiated gradient algorithms for
+    conditional random fields and max-margin Markov networks.
+
+    Examples
+    --------
+    >>> from chordal import ChainCRF
+    >>> X, y = [[["the"], ["cat"], ["sleeps"]], [["a"], ["dog"]]], [["D", "N", "V"], ["D", "N"]]
+    >>> crf = ChainCRF("likelihood", ExponentiatedGradient(random_state=0), l2=0.1).fit(X, y)
+    >>> crf.predict(X), crf.fit_report_.gap <= 1e-3 * crf.objective_
+    ([['D', 'N', 'V'], ['D', 'N']], True)
+    """
+
+    rule: ClassVar[str] = "exponentiated_gradient"
+    objectives: ClassVar[frozenset[str] | None] = frozenset({"hinge", "likelihood"})
