@@ -192,6 +192,18 @@ class SecondBestTwice(Wrong):
         return ranked
 
 
+class WrongPrices(Wrong):
+    def map_by_cost(self, potentials, price):
+        found = super().map_by_cost(potentials, price)
+        return found._replace(labels=np.roll(found.labels, 1))
+
+
+class ScoresOffAtSomeCost(Wrong):
+    def map_by_cost(self, potentials, price):
+        found = super().map_by_cost(potentials, price)
+        return found._replace(score=found.score - 1e-3)
+
+
 class IgnoresAnEdge(Wrong):
     def sample(self, potentials, n, rng):
         without = potentials.untied()
@@ -256,6 +268,8 @@ BROKEN = [
     (DerivativeWrites, "marginals_derivative changed potentials.unary"),
     (NotTheBest, "map"),
     (SecondBestTwice, "k_best"),
+    (WrongPrices, "scores are not those of the labellings"),
+    (ScoresOffAtSomeCost, "map_by_cost: scores"),
     (IgnoresAnEdge, "such frequencies have a chance"),
     (IgnoresTheSeed, "the same seed"),
     (EntropyInBits, "entropy"),

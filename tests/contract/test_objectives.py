@@ -200,7 +200,38 @@ class Writes(Likelihood):
         return result
 
 
+# Targets other than labels, and estimates.
+class ForgetsTheSets(Likelihood):
+    def evaluate(self, potentials, labels, inference, weight=None, overwrite=False):
+        values, _ = super().evaluate(potentials, labels, inference, weight)
+        return Evaluation(values, super().evaluate(potentials, None, inference, weight).parts)
+
+
+class Unrepeatable(StochasticLikelihood):
+    def evaluate(self, *arguments, **keywords):
+        self.random_state = int(np.random.default_rng().integers(2**31))
+        return super().evaluate(*arguments, **keywords)
+
+
+class GoldWithoutWeights(StochasticLikelihood):
+    def evaluate(self, potentials, labels, inference, weight=None, overwrite=False):
+        values, parts = super().evaluate(potentials, labels, inference, weight)
+        parts.add_indicators(labels, 1.0, weight)
+        parts.add_indicators(labels, -1.0)
+        return Evaluation(values, parts)
+
+
+def test_a_derivative_that_forgets_the_sets_is_caught():
+    rng = np.random.default_rng(0)
+    potentials = MODELS["chain_tied"](rng)
+    target = random_target("partial", potentials, feasible_labels(potentials, rng), rng)
+    with pytest.raises(AssertionError, match=r"parts.unary\[\d+\] is"):
+        check_objective(ForgetsTheSets(), potentials, target, ExhaustiveInference(), rng)
+
+
 BROKEN = [
+    (Unrepeatable, "of a copy"),
+    (GoldWithoutWeights, "is not the sum of the values"),
     (NoDerivative, r"parts.unary\[\d+\] is"),
     (TablesNotSummed, r"parts.tables\[\d+\] is"),
     (PartsWithoutWeights, r"parts.unary\[\d+\] is"),
