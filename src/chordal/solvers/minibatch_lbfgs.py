@@ -63,7 +63,7 @@ class MinibatchLbfgs(PassSolver):
     def __init__(
         self,
         max_iter: int = 200,
-        tol: float = 3e-3,
+        tol: float = 3e-4,
         l1: float = 0.0,
         random_state: Any = None,
         batch_size: int | None = 64,
