@@ -11,8 +11,9 @@
 //   likelihood   θ' = (1 − η) θ + η s         hinge   θ' = θ + η s
 //   ΔD = ω (H' − H)  [likelihood]  + ω ⟨s, μ' − μ⟩ − (ω²/2λ) ‖φ(μ' − μ)‖²
 //
-// and is made if D rises (then η_i grows by 5%); else η_i is halved and the step tried again, at most kTries
-// times. At first all of α_i lies on the gold labelling, which is no exp θ: the first step of an example
+// and is made if D rises (then η_i grows by 5%); else it is tried again, at most kTries times, with a shorter
+// one where D falls and a longer one where nothing moves (near a corner, where all of α_i but one labelling
+// is next to nothing). At first all of α_i lies on the gold labelling, which is no exp θ: the first step of an example
 // tries θ' = s + A [gold], A = 0, 2, 4, …, (likelihood) or η s + A [gold], A = 1, 2, 4, …, with the η by which the
 // best labelling's lead over the gold one counts half of A (hinge): little of α_i, sharply where it pays.
 // Reference: Collins, Globerson, Koo, Carreras and Bartlett (2008), Exponentiated gradient algorithms for
@@ -122,25 +123,33 @@ private:
             gold = 1.0;
             eta = gold / (2.0 * lead);
         }
+        const double small =
+            1e-13 * example_.weight * (1.0 + std::fabs(product(scores_.data(), old_.data())));
+        double too_short = 0.0, too_long = kInfinity;
         for (int tries = 0; tries < kTries; ++tries) {
             propose(begun, eta, gold);
             const Outcome outcome = infer(tried_.data(), new_.data(), &entropy);
             if (outcome != Outcome::done) return outcome;
             const double rise = gain(entropy);
             if (std::isnan(rise)) return Outcome::range;
-            if (rise > 0.0) {
+            if (rise > small) {
                 accept(n, entropy);
                 s_.eta[n] = s_.soft && eta * kGrowth > 1.0 ? 1.0 : eta * kGrowth;
                 return Outcome::done;
             }
             if (begun) {
-                eta *= 0.5;
+                (rise < -small ? too_long : too_short) = eta;
+                if (too_short == 0.0)
+                    eta *= 0.5;
+                else
+                    eta = too_long < kInfinity ? std::sqrt(too_short * too_long) : 4.0 * eta;
+                if (s_.soft && eta > 1.0) eta = 1.0;
                 continue;
             }
             gold = gold == 0.0 ? 2.0 : 2.0 * gold;
             if (!s_.soft) eta = gold / (2.0 * lead);
         }
-        if (begun && eta > 1e-12) s_.eta[n] = eta;
+        if (begun && eta > 1e-12 && eta < 1e6) s_.eta[n] = eta;
         return Outcome::done;
     }
     // Of the best labelling over the gold one, by s.
