@@ -11,9 +11,11 @@
 //   likelihood   θ' = (1 − η) θ + η s         hinge   θ' = θ + η s
 //   ΔD = ω (H' − H)  [likelihood]  + ω ⟨s, μ' − μ⟩ − (ω²/2λ) ‖φ(μ' − μ)‖²
 //
-// and is made if D rises (then η_i grows by 5%); else η_i is halved and the step tried again, at most kTries
-// times. At first all of α_i lies on the gold labelling, which is no exp θ: the first step of an example
-// tries θ' = s + A [gold] with A = 0, 2, 4, … instead.
+// and is made if D rises (then η_i grows by 5%); else it is tried again, at most kTries times, with a shorter
+// one where D falls and a longer one where nothing moves (near a corner, where all of α_i but one labelling
+// is next to nothing). At first all of α_i lies on the gold labelling, which is no exp θ: the first step of an example
+// tries θ' = s + A [gold], A = 0, 2, 4, …, (likelihood) or η s + A [gold], A = 1, 2, 4, …, with the η by which the
+// best labelling's lead over the gold one counts half of A (hinge): little of α_i, sharply where it pays.
 // Reference: Collins, Globerson, Koo, Carreras and Bartlett (2008), Exponentiated gradient algorithms for
 // conditional random fields and max-margin Markov networks.
 #include "chain_dual.hpp"
@@ -30,8 +32,10 @@ struct Exponentiated {
     double* term;           // [examples] H_i or ℓ_i
 };
 
-// The file chain_sum.cpp defines what is only called here.
+// The files chain_max.cpp and chain_sum.cpp define what is only called here.
 CHORDAL_BOTH_ISAS(
+    Outcome best_labelling(const ChainBatch&, bool (*interrupted)(), double* score,
+                           std::int32_t* labels);
     Outcome marginals(const ChainBatch&, Domain, bool (*interrupted)(), const double* weight,
                       double* log_partition, double* unary, double* tables);
     Outcome exponentiated(const OnlineChains&, const LabelCosts&, const std::int64_t* order,
@@ -112,25 +116,51 @@ private:
     }
     Outcome search(std::size_t n) {
         const bool begun = s_.eta[n] > 0.0;
-        double eta = begun ? s_.eta[n] : s_.soft ? 0.5 : 1.0, gold = 0.0, entropy = 0.0;
+        double eta = begun ? s_.eta[n] : 0.5, gold = 0.0, lead = 0.0, entropy = 0.0;
+        if (!begun && !s_.soft) {
+            const Outcome outcome = find_lead(&lead);
+            if (outcome != Outcome::done || !(lead > 0.0)) return outcome;
+            gold = 1.0;
+            eta = gold / (2.0 * lead);
+        }
+        const double small =
+            1e-13 * example_.weight * (1.0 + std::fabs(product(scores_.data(), old_.data())));
+        double too_short = 0.0, too_long = kInfinity;
         for (int tries = 0; tries < kTries; ++tries) {
             propose(begun, eta, gold);
             const Outcome outcome = infer(tried_.data(), new_.data(), &entropy);
             if (outcome != Outcome::done) return outcome;
             const double rise = gain(entropy);
             if (std::isnan(rise)) return Outcome::range;
-            if (rise > 0.0) {
+            if (rise > small) {
                 accept(n, entropy);
                 s_.eta[n] = s_.soft && eta * kGrowth > 1.0 ? 1.0 : eta * kGrowth;
                 return Outcome::done;
             }
-            if (begun)
-                eta *= 0.5;
-            else
-                gold = gold == 0.0 ? 2.0 : 2.0 * gold;
+            if (begun) {
+                (rise < -small ? too_long : too_short) = eta;
+                if (too_short == 0.0)
+                    eta *= 0.5;
+                else
+                    eta = too_long < kInfinity ? std::sqrt(too_short * too_long) : 4.0 * eta;
+                if (s_.soft && eta > 1.0) eta = 1.0;
+                continue;
+            }
+            gold = gold == 0.0 ? 2.0 : 2.0 * gold;
+            if (!s_.soft) eta = gold / (2.0 * lead);
         }
-        if (begun && eta > 1e-12) s_.eta[n] = eta;
+        if (begun && eta > 1e-12 && eta < 1e6) s_.eta[n] = eta;
         return Outcome::done;
+    }
+    // Of the best labelling over the gold one, by s.
+    Outcome find_lead(double* lead) {
+        ChainBatch batch = example_.batch();
+        batch.unary = scores_.data();
+        batch.tables = scores_.data() + labels_;
+        best_.resize(example_.T);
+        const Outcome outcome = best_labelling(batch, interrupted_, lead, best_.data());
+        *lead -= product(scores_.data(), old_.data());  // μ is the gold labelling
+        return outcome;
     }
     void propose(bool begun, double eta, double gold) {
         const double keep = !begun ? 0.0 : s_.soft ? 1.0 - eta : 1.0;
@@ -139,7 +169,7 @@ private:
             tried_[k] = (begun ? keep * theta_[k] : 0.0) + take * scores_[k];
         if (gold > 0.0) set_gold(tried_.data(), gold);
     }
-    // ΔD; d = μ' − μ is left in `old_`'s place only when the step is made.
+    // ΔD, with d = μ' − μ.
     double gain(double entropy) {
         for (std::size_t k = 0; k < size_; ++k) d_[k] = new_[k] - old_[k];
         const double omega = example_.weight;
@@ -212,6 +242,7 @@ private:
     LabelAdjoint nodes_, edges_;
     Scratch sums_, scores_, old_, new_, d_, tried_, mapped_, row_;
     Scratch* arrays_[6] = {&scores_, &old_, &new_, &d_, &tried_, &mapped_};
+    ScratchOf<std::int32_t> best_;
     double* theta_ = nullptr;
     std::size_t labels_ = 0, size_ = 0;
     double old_entropy_ = 0.0;

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,14 +11,11 @@ from chordal import _kernels
 from chordal.oracle import Floats
 from chordal.structures import offsets_of
 
-if TYPE_CHECKING:
-    from chordal.estimators._dual import ChainDual
-
 
 class ExponentiatedLearner:
     """Each visit moves one example's dual variables towards the scores of its labellings."""
 
-    def __init__(self, oracle: ChainDual) -> None:
+    def __init__(self, oracle: Any) -> None:  # a ChainDual
         self._oracle, n_labels = oracle, oracle.n_labels
         self._centre = np.zeros(oracle.n_weights) if oracle.centre is None else oracle.centre
         self._w = oracle.examples.spread(self._centre)

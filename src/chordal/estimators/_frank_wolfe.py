@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,9 +10,6 @@ from numpy.typing import NDArray
 from chordal import _kernels
 from chordal.oracle import Floats
 from chordal.structures import offsets_of
-
-if TYPE_CHECKING:
-    from chordal.estimators._dual import ChainDual
 
 SNAPSHOT_CELLS = 256  # of weights for which a mean over time costs about one step
 INNER = 4  # visits to all examples until the centre moves
@@ -27,7 +24,7 @@ class Marginals:
     values with room to grow. `linear` is the expected cost of every example.
     """
 
-    def __init__(self, oracle: ChainDual) -> None:
+    def __init__(self, oracle: Any) -> None:  # a ChainDual
         self.labels = oracle.gold_indicators()
         self.keys, self.room = oracle.gold_transitions()
         self.values = np.ones(len(self.keys))
@@ -64,7 +61,7 @@ class FrankWolfeLearner:
     problem as it is, and so do their means over time, which `state` gives.
     """
 
-    def __init__(self, oracle: ChainDual) -> None:
+    def __init__(self, oracle: Any) -> None:  # a ChainDual
         self._oracle, examples = oracle, oracle.examples
         self._edges = np.maximum(oracle.lengths - 1, 0)
         self._marginals = Marginals(oracle)

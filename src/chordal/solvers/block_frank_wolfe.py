@@ -14,8 +14,9 @@ class BlockFrankWolfe(BlockSolver):
     Each step asks for the best labelling with its cost, and moves towards it by the step that
     raises the dual most; there is no learning rate. An iteration is a pass over all examples in a
     new order. The weights are the mean over all steps, later ones counting more, and are judged
-    after each pass by their primal value. `n_evaluations` counts visits to examples and
-    evaluations of all of them, which these judgements are.
+    after each pass by their primal value; `n_evaluations` counts the visits to examples of both.
+    Chains hasten the passes where l2 is small: steps are taken on the objective plus a quadratic
+    term around a point that moves on every few passes, which leaves the bounds as they are.
 
     Parameters
     ----------
@@ -31,7 +32,8 @@ class BlockFrankWolfe(BlockSolver):
     References
     ----------
     Lacoste-Julien, Jaggi, Schmidt and Pletscher (2013), Block-coordinate Frank–Wolfe optimization
-    for structural SVMs.
+    for structural SVMs; Lin, Mairal and Harchaoui (2015), A universal catalyst for first-order
+    optimization.
 
     Examples
     --------

@@ -1,0 +1,109 @@
+"""Taskar's handwritten words: solvers with a duality gap agree, and what they learn.
+
+Pixels, a bias, and start and end biases: 4,082 weights. λ = 1/n with the mean of the losses, as in
+Lacoste-Julien et al. (2013), is l2 = 1 with their sum.
+"""
+
+import numpy as np
+import pytest
+
+from chordal import ChainCRF
+from chordal.costs.hamming import Hamming
+from chordal.objectives.hinge import Hinge
+from chordal.solvers import SOLVERS
+
+pytestmark = pytest.mark.data
+
+
+@pytest.fixture(scope="module")
+def words(require):
+    """X, y and the fold of every word."""
+    with np.load(require("ocr/taskar_ocr_letters.npz"), allow_pickle=False) as data:
+        pixels = np.unpackbits(data["pixels_packed"], axis=1).astype(np.float64)
+        cuts, fold = data["offsets"][1:-1], data["fold"]
+        X, y = np.split(pixels, cuts), np.split(data["labels"], cuts)
+        if len(fold) != len(X):
+            fold = fold[data["offsets"][:-1]]
+    return X, [labels.tolist() for labels in y], fold
+
+
+def chosen(words, index):
+    X, y, _ = words
+    return [X[i] for i in index], [y[i] for i in index]
+
+
+def crf(solver, l2=1.0, objective=None, **settings):
+    if objective is None:
+        objective = Hinge(Hamming(normalize=True))
+    return ChainCRF(
+        objective,
+        solver,
+        l2=l2,
+        bias=True,
+        ends=True,
+        transitions="all",
+        random_state=0,
+        **settings,
+    )
+
+
+@pytest.fixture(scope="module")
+def sample(words):
+    return chosen(words, np.flatnonzero(words[2] == 1)[:60])
+
+
+@pytest.fixture(scope="module")
+def exact(sample):
+    """By cutting planes, to a gap of 0.01%."""
+    return crf("cutting_plane", l2=0.1, tol=1e-4).fit(*sample)
+
+
+@pytest.mark.parametrize(
+    ("solver", "tol"),
+    [("one_slack", 0.05), ("block_frank_wolfe", 0.05), ("frank_wolfe", 1.0)],
+)
+def test_solvers_agree_to_their_gaps(sample, exact, solver, tol):
+    model = crf(solver, l2=0.1, tol=tol, max_iter=3000).fit(*sample)
+    assert model.fit_report_.status.succeeded
+    gaps = model.fit_report_.gap + exact.fit_report_.gap
+    assert abs(model.objective_ - exact.objective_) <= gaps
+    for report in (model.fit_report_, exact.fit_report_):
+        assert max(report.details["dual"]) <= min(model.objective_, exact.objective_) * (1 + 1e-9)
+
+
+def test_exponentiated_gradient_finds_the_same_optima(sample, exact):
+    soft = crf("exponentiated_gradient", objective="likelihood", tol=1e-6).fit(*sample)
+    reference = crf("lbfgs", objective="likelihood", tol=1e-10).fit(*sample)
+    assert soft.fit_report_.status.succeeded
+    assert soft.objective_ == pytest.approx(reference.objective_, rel=2e-6)
+    hard = crf("exponentiated_gradient", l2=0.1, tol=0.1, max_iter=1000).fit(*sample)
+    assert abs(hard.objective_ - exact.objective_) <= hard.fit_report_.gap + exact.fit_report_.gap
+
+
+@pytest.mark.slow
+def test_block_frank_wolfe_reaches_a_gap_of_a_thousandth(words):
+    fold = words[2]
+    train, test = chosen(words, np.flatnonzero(fold != 0)), chosen(words, np.flatnonzero(fold == 0))
+    model = crf("block_frank_wolfe", max_iter=2000).fit(*train)
+    report = model.fit_report_
+    assert report.n_weights == 4082
+    assert report.status.succeeded
+    assert report.gap <= 1e-3 * model.objective_
+    assert model.objective_ == pytest.approx(1755.0, abs=2.0)
+    likelihood = crf("lbfgs", objective="likelihood").fit(*train)
+    assert likelihood.objective_ == pytest.approx(15251.908, abs=0.2)
+    assert model.score(*test) > likelihood.score(*test) - 0.005
+    # No other method gets below the dual value.
+    for name in ("one_slack", "frank_wolfe"):
+        other = crf(SOLVERS.get(name)(max_iter=30)).fit(*train)
+        assert other.objective_ >= model.objective_ - report.gap
+        assert max(other.fit_report_.details["dual"]) <= model.objective_
+
+
+@pytest.mark.slow
+def test_pystructs_example_is_passed(words):
+    """C = 0.1 on the sum of losses and ‖w‖²/2 is l2 = 10; its page shows 78.8%."""
+    fold = words[2]
+    train, test = chosen(words, np.flatnonzero(fold == 1)), chosen(words, np.flatnonzero(fold != 1))
+    model = crf("block_frank_wolfe", l2=10.0, objective=Hinge(), max_iter=300).fit(*train)
+    assert model.score(*test) > 0.788
