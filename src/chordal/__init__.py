@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from chordal._errors import InfeasibleError, UnsupportedError
     from chordal._status import Status
-    from chordal.estimators import ChainCRF, FitReport
+    from chordal.estimators import ChainCRF, CRFClassifier, FitReport
     from chordal.features import Columns, Template
     from chordal.model_file import ModelFileError, load, save
 
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 # Where each public name lives. It is imported when it is first asked for: the command line starts
 # without what it does not use.
 _HOMES = {
+    "CRFClassifier": "chordal.estimators",
     "ChainCRF": "chordal.estimators",
     "Columns": "chordal.features",
     "FitReport": "chordal.estimators",
@@ -48,6 +49,7 @@ def __dir__() -> list[str]:
 
 
 __all__ = [
+    "CRFClassifier",
     "ChainCRF",
     "Columns",
     "FitReport",

@@ -114,6 +114,8 @@ class ShardFeatures(Protocol):
 class SummedOracle:
     """Σ objective + (l2/2) ‖w − centre‖² over shards of a batch.
 
+    `l2` is one number, or one for each weight: Σ_k l2_k/2 (w_k − centre_k)².
+
     Shards are taken in waves. Within a wave, tasks first share the shards (potentials,
     inference, parts), then the blocks of weights (adjoint); no two write to the same place, and
     every sum runs in the order of the data. The result is therefore the same, bit for bit,
@@ -127,7 +129,7 @@ class SummedOracle:
         objective: Objective,
         inference: Inference,
         mapper: Mapper,
-        l2: float = 0.0,
+        l2: float | Floats = 0.0,
         centre: Floats | None = None,
     ) -> None:
         self.features, self.shards = features, shards
@@ -190,7 +192,14 @@ class SummedOracle:
         return where, counts[where]
 
     def _regularised(self, value: float, grad: Floats, weights: Floats) -> tuple[float, Floats]:
-        if self.l2 > 0.0:
+        if isinstance(self.l2, np.ndarray):
+            with np.errstate(invalid="ignore"):  # −inf − (−inf), which has no penalty
+                offset = weights if self.centre is None else weights - self.centre
+            offset = np.where(self.l2 > 0.0, offset, 0.0)
+            pull = self.l2 * offset
+            value += 0.5 * float(np.dot(pull, offset))
+            grad += pull
+        elif self.l2 > 0.0:
             offset = weights if self.centre is None else weights - self.centre
             value += 0.5 * self.l2 * float(np.dot(offset, offset))
             for begin in range(0, len(grad), 65536):  # in pieces: a long product needs new pages

@@ -1,6 +1,24 @@
 """Estimators: the scikit-learn face of chordal."""
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
 from chordal.estimators._training import FitReport
 from chordal.estimators.chain_crf import ChainCRF
 
-__all__ = ["ChainCRF", "FitReport"]
+if TYPE_CHECKING:
+    from chordal.estimators.crf_classifier import CRFClassifier
+
+_LATER = {"CRFClassifier": "crf_classifier"}  # these import scikit-learn, which takes a second
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _LATER:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from importlib import import_module
+
+    return getattr(import_module(f"{__name__}.{_LATER[name]}"), name)
+
+
+__all__ = ["CRFClassifier", "ChainCRF", "FitReport"]

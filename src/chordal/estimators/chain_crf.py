@@ -9,7 +9,6 @@ from typing import Any, final
 import numpy as np
 from numpy.typing import NDArray
 
-from chordal._errors import UnsupportedError
 from chordal._status import Status
 from chordal._validate import (
     check_choice,
@@ -20,24 +19,15 @@ from chordal._validate import (
 )
 from chordal.estimators._chain_inspection import ChainInspection
 from chordal.estimators._compact import Compactable
-from chordal.estimators._estimator import generator_from
-from chordal.estimators._examples import ChainExamples
+from chordal.estimators._fitting import check_pairs, oracle_for, report_of, solver_for, training
 from chordal.estimators._labels import SequenceLabels
-from chordal.estimators._progress import FitProgress
-from chordal.estimators._training import (
-    FitReport,
-    Monitor,
-    compile_shards,
-    execution_for,
-    transferred,
-)
+from chordal.estimators._training import compile_shards, transferred
 from chordal.execution import effective_n_jobs
 from chordal.features import ChainFeatures, Input, Rows, Template, WeightKeys
 from chordal.inference import INFERENCE, Inference
 from chordal.objectives import OBJECTIVES, Objective
-from chordal.oracle import ExampleOracle, Oracle, SummedOracle
-from chordal.solvers import SOLVERS, Callback, Solver
-from chordal.structures import Chain, offsets_of
+from chordal.solvers import Callback, Solver
+from chordal.structures import offsets_of
 
 Floats = NDArray[np.float64]
 
@@ -230,51 +220,30 @@ class ChainCRF(Compactable, ChainInspection):
 
         objective = OBJECTIVES.resolve(self.objective)
         inference = self._inference_for(features)
-        solver = self._solver()
-        self._check_pairs(objective, inference, solver, features)
+        solver = solver_for(self.solver, self.l1, self.max_iter, self.tol, self.random_state)
+        check_pairs(self.objective, objective, inference, solver, features.n_labels)
         validate = None
         if validation_data is not None:
             validate = self._validator(*validation_data, inputs, labels, features, inference)
-        from threadpoolctl import threadpool_limits  # not needed to predict
-
-        with (
-            threadpool_limits(1, user_api="blas"),
-            execution_for(effective_n_jobs(self.n_jobs)) as mapper,
-            FitProgress(self.verbose, solver.max_iter) as progress,
-        ):
+        with training(self, solver, callback, validate) as (mapper, monitor):
             shards = compile_shards(features, node_rows, edge_rows, gold, weight)
             del node_rows, edge_rows
-            oracle: Oracle | ExampleOracle
-            towards = start if centre else None
-            if solver.online:
-                oracle = ChainExamples(features, shards, float(self.l2), towards)
-            else:
-                oracle = SummedOracle(
-                    features, shards, objective, inference, mapper, float(self.l2), towards
-                )
-            del shards  # an oracle of examples has its own form of them
-            monitor = Monitor(
-                progress.update, callback, validate, self.validation_interval, self.n_iter_no_change
+            oracle = oracle_for(
+                solver,
+                features,
+                shards,
+                objective,
+                inference,
+                mapper,
+                float(self.l2),
+                start if centre else None,
             )
+            del shards  # an oracle of examples has its own form of them
             solution = solver.minimize(oracle, start, monitor)
         self._inputs, self._labels, self.classes_ = inputs, labels, labels.classes
         self.features_, self.inference_ = features, inference
-        self.weights_, self.objective_, gradient_norm = monitor.chosen(solution)
-        self.n_iter_ = solution.n_iter
-        self.fit_report_ = FitReport(
-            status=solution.status,
-            solver=solver.name,
-            inference=inference.name,
-            objective=self.objective_,
-            gradient_norm=gradient_norm,
-            n_iter=solution.n_iter,
-            n_evaluations=solution.n_evaluations,
-            n_weights=features.n_weights,
-            n_nonzero=int(np.count_nonzero(self.weights_)),
-            elapsed=solution.elapsed,
-            history=solution.history,
-            validation=monitor.scores,
-        )
+        self.weights_, self.fit_report_ = report_of(solution, monitor, solver, inference)
+        self.objective_, self.n_iter_ = self.fit_report_.objective, solution.n_iter
         if solution.status is Status.INTERRUPTED:
             raise KeyboardInterrupt  # the model is fitted with the best weights so far
         return self
@@ -306,41 +275,6 @@ class ChainCRF(Compactable, ChainInspection):
                 "transition_features must be a function of one sequence, or None, "
                 f"got {self.transition_features!r}"
             )
-
-    def _solver(self) -> Solver:
-        name = self.solver
-        if name == "lbfgs" and self.l1 > 0.0:
-            name = "owlqn"
-        if isinstance(name, str):
-            settings: dict[str, Any] = {"max_iter": self.max_iter, "tol": self.tol}
-            settings = {k: v for k, v in settings.items() if v is not None}
-            if SOLVERS.get(name).online:
-                settings["random_state"] = generator_from(self.random_state)
-            return SOLVERS.resolve(name, l1=self.l1, **settings)
-        solver = SOLVERS.resolve(name)
-        if solver.l1 != self.l1:
-            raise ValueError(
-                f"l1 must be that of the solver object ({solver.l1}), got {self.l1}; "
-                f"give the solver by name, or l1 to both"
-            )
-        return solver
-
-    def _check_pairs(
-        self, objective: Objective, inference: Inference, solver: Solver, features: ChainFeatures
-    ) -> None:
-        """Refuse what cannot work together, before any work."""
-        default = self.objective == "likelihood"  # the constructor's: also "what the solver does"
-        if solver.objective not in (None, objective.name) and not default:
-            raise UnsupportedError(
-                f"solver {solver.name!r} minimises the {solver.objective} loss, not objective "
-                f"{objective.name!r}; leave objective at its default, or use another solver"
-            )
-        if solver.online and inference.name != "chain":
-            raise UnsupportedError(
-                f"solver {solver.name!r} learns with inference 'chain', not {inference.name!r}; "
-                "leave inference at 'auto', or use another solver"
-            )
-        objective.require(inference, Chain([1], features.n_labels))
 
     def _inference_for(self, features: ChainFeatures) -> Inference:
         return INFERENCE.resolve("chain" if self.inference == "auto" else self.inference)

@@ -26,12 +26,14 @@ class Objective(ABC):
 
     `needs` names what it asks of the inference method; `convex` claims convexity in the
     potentials; `minus_gold` says that the gold labelling enters by − score(gold) alone, which is
-    linear, so that it can be summed once for all evaluations. Claims are tested.
+    linear, so that it can be summed once for all evaluations; `relative` says that only differences
+    between the scores of a variable's labels matter. Claims are tested.
     """
 
     needs: ClassVar[frozenset[str]] = frozenset()
     convex: ClassVar[bool]
     minus_gold: ClassVar[bool] = False
+    relative: ClassVar[bool] = True
 
     @abstractmethod
     def evaluate(

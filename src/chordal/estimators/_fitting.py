@@ -1,0 +1,131 @@
+"""The steps of a fit that estimators share: solver, oracle, and the report of how it went."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any, Protocol
+
+import numpy as np
+
+from chordal._errors import UnsupportedError
+from chordal.estimators._estimator import generator_from
+from chordal.estimators._examples import ChainExamples
+from chordal.estimators._progress import FitProgress
+from chordal.estimators._training import FitReport, Monitor, execution_for
+from chordal.execution import effective_n_jobs
+from chordal.features import ChainFeatures, ChainShard
+from chordal.inference import Inference
+from chordal.objectives import Objective
+from chordal.oracle import ExampleOracle, Mapper, Oracle, SummedOracle
+from chordal.potentials import Floats
+from chordal.solvers import SOLVERS, Callback, Solution, Solver
+from chordal.structures import Chain
+
+
+class Settings(Protocol):
+    """An estimator's parameters that say how a fit is run."""
+
+    n_jobs: int | None
+    verbose: int
+    validation_interval: int
+    n_iter_no_change: int | None
+
+
+@contextmanager
+def training(
+    settings: Settings,
+    solver: Solver,
+    callback: Callback | None,
+    validate: Callable[[Floats], float] | None,
+) -> Iterator[tuple[Mapper, Monitor]]:
+    """Threads and progress for the time of a fit: what runs its tasks, and what watches it."""
+    from threadpoolctl import threadpool_limits  # not needed to predict
+
+    with (
+        threadpool_limits(1, user_api="blas"),
+        execution_for(effective_n_jobs(settings.n_jobs)) as mapper,
+        FitProgress(settings.verbose, solver.max_iter) as progress,
+    ):
+        interval, patience = settings.validation_interval, settings.n_iter_no_change
+        yield mapper, Monitor(progress.update, callback, validate, interval, patience)
+
+
+def solver_for(
+    solver: str | Solver, l1: float, max_iter: int | None, tol: float | None, random_state: Any
+) -> Solver:
+    """The solver of this name with an estimator's settings, or the one given."""
+    if solver == "lbfgs" and l1 > 0.0:
+        solver = "owlqn"
+    if isinstance(solver, str):
+        settings: dict[str, Any] = {"max_iter": max_iter, "tol": tol}
+        settings = {k: v for k, v in settings.items() if v is not None}
+        if SOLVERS.get(solver).online:
+            settings["random_state"] = generator_from(random_state)
+        return SOLVERS.resolve(solver, l1=l1, **settings)
+    given = SOLVERS.resolve(solver)
+    if given.l1 != l1:
+        raise ValueError(
+            f"l1 must be that of the solver object ({given.l1}), got {l1}; "
+            f"give the solver by name, or l1 to both"
+        )
+    return given
+
+
+def check_pairs(
+    asked: str | Objective,
+    objective: Objective,
+    inference: Inference,
+    solver: Solver,
+    n_labels: int,
+) -> None:
+    """Refuse what cannot work together, before any work; `asked` is the estimator's parameter."""
+    default = asked == "likelihood"  # the constructor's: also "what the solver does"
+    if solver.objective not in (None, objective.name) and not default:
+        raise UnsupportedError(
+            f"solver {solver.name!r} minimises the {solver.objective} loss, not objective "
+            f"{objective.name!r}; leave objective at its default, or use another solver"
+        )
+    if solver.online and inference.name != "chain":
+        raise UnsupportedError(
+            f"solver {solver.name!r} learns with inference 'chain', not {inference.name!r}; "
+            "leave inference at 'auto', or use another solver"
+        )
+    objective.require(inference, Chain([1], n_labels))
+
+
+def oracle_for(
+    solver: Solver,
+    features: ChainFeatures,
+    shards: Sequence[ChainShard],
+    objective: Objective,
+    inference: Inference,
+    mapper: Mapper,
+    l2: float | Floats,
+    centre: Floats | None,
+) -> Oracle | ExampleOracle:
+    """What the solver asks: sums over the data, or its examples one by one."""
+    if solver.online:
+        return ChainExamples(features, shards, float(np.max(l2, initial=0.0)), centre)
+    return SummedOracle(features, shards, objective, inference, mapper, l2, centre)
+
+
+def report_of(
+    solution: Solution, monitor: Monitor, solver: Solver, inference: Inference
+) -> tuple[Floats, FitReport]:
+    """The weights to keep, and how they were found."""
+    weights, objective, gradient_norm = monitor.chosen(solution)
+    return weights, FitReport(
+        status=solution.status,
+        solver=solver.name,
+        inference=inference.name,
+        objective=objective,
+        gradient_norm=gradient_norm,
+        n_iter=solution.n_iter,
+        n_evaluations=solution.n_evaluations,
+        n_weights=len(weights),
+        n_nonzero=int(np.count_nonzero(weights)),
+        elapsed=solution.elapsed,
+        history=solution.history,
+        validation=monitor.scores,
+    )
