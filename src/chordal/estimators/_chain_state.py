@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import asdict
+from math import nan
 from typing import Any
 
 import numpy as np
@@ -155,6 +156,8 @@ def _report(facts: Mapping[str, Any]) -> FitReport:
         elapsed=float(facts["elapsed"]),
         history=[float(value) for value in facts["history"]],
         validation=[(int(k), float(score)) for k, score in facts["validation"]],
+        gap=float(facts.get("gap", nan)),  # files of older versions have none
+        details={str(k): [float(x) for x in v] for k, v in facts.get("details", {}).items()},
     )
 
 

@@ -114,7 +114,7 @@ def report_of(
     solution: Solution, monitor: Monitor, solver: Solver, inference: Inference
 ) -> tuple[Floats, FitReport]:
     """The weights to keep, and how they were found."""
-    weights, objective, gradient_norm = monitor.chosen(solution)
+    weights, objective, gradient_norm, gap = monitor.chosen(solution)
     return weights, FitReport(
         status=solution.status,
         solver=solver.name,
@@ -128,4 +128,6 @@ def report_of(
         elapsed=solution.elapsed,
         history=solution.history,
         validation=monitor.scores,
+        gap=gap,
+        details=solution.details,
     )

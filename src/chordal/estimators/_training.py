@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from itertools import pairwise
-from math import isnan
+from math import isnan, nan
 
 import numpy as np
 from numpy.typing import NDArray
@@ -37,6 +37,10 @@ class FitReport:
         Evaluations of the objective; of online solvers, visits to single sequences.
     history : list of float
         The objective after each iteration.
+    gap : float
+        The duality gap, of solvers that know it; else NaN.
+    details : dict of lists of float
+        What the solver reports besides, a number per iteration each.
     validation : list of (iteration, score)
         Scores on the validation data, when given.
     """
@@ -53,13 +57,16 @@ class FitReport:
     elapsed: float
     history: list[float] = field(repr=False, default_factory=list)
     validation: list[tuple[int, float]] = field(repr=False, default_factory=list)
+    gap: float = field(default=nan, compare=False)  # NaN is not equal to itself
+    details: dict[str, list[float]] = field(repr=False, default_factory=dict)
 
     def __str__(self) -> str:
         norm = "" if isnan(self.gradient_norm) else f"‖gradient‖ {self.gradient_norm:.3g}, "
+        gap = "" if isnan(self.gap) else f"gap {self.gap:.3g}, "
         return (
             f"{self.status.value} after {self.n_iter} iterations ({self.n_evaluations} "
             f"evaluations, {self.elapsed:.2f} s): objective {self.objective:.6f}, "
-            f"{norm}{self.n_nonzero} of {self.n_weights} weights are not zero"
+            f"{norm}{gap}{self.n_nonzero} of {self.n_weights} weights are not zero"
         )
 
 
@@ -172,9 +179,9 @@ class Monitor:
         stop = bool(self._callback(state)) if self._callback is not None else False
         return stop or (self._patience is not None and self._waited >= self._patience)
 
-    def chosen(self, solution: Solution) -> tuple[Floats, float, float]:
-        """Weights, objective and gradient norm: the solution's, or the best validated ones."""
+    def chosen(self, solution: Solution) -> tuple[Floats, float, float, float]:
+        """Weights, objective, gradient norm and gap: the solution's, or the best validated ones."""
         if self._patience is not None and self.best is not None:
             best = self.best[1]
-            return best.weights, best.value, best.gradient_norm
-        return solution.weights, solution.value, solution.gradient_norm
+            return best.weights, best.value, best.gradient_norm, best.gap
+        return solution.weights, solution.value, solution.gradient_norm, solution.gap

@@ -6,6 +6,7 @@ import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from math import nan
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -18,7 +19,8 @@ from chordal.oracle import ExampleOracle, Floats, Oracle
 class Iteration(NamedTuple):
     """The state after one iteration; `weights` must not be written to.
 
-    `gradient_norm` is NaN where a solver computes no gradient of the whole objective.
+    `gradient_norm` is NaN where a solver computes no gradient of the whole objective, `gap` (the
+    duality gap) where it knows none.
     """
 
     iteration: int
@@ -27,6 +29,7 @@ class Iteration(NamedTuple):
     n_evaluations: int
     elapsed: float
     weights: Floats
+    gap: float = nan
 
 
 #: Called after each iteration; returning True stops the solver.
@@ -35,7 +38,10 @@ Callback = Callable[[Iteration], "bool | None"]
 
 @dataclass
 class Solution:
-    """The weights found, how good they are, and how the run went."""
+    """The weights found, how good they are, and how the run went.
+
+    `details` holds what a solver reports besides, a number per iteration each.
+    """
 
     weights: Floats
     value: float
@@ -45,6 +51,8 @@ class Solution:
     n_evaluations: int
     elapsed: float
     history: list[float] = field(default_factory=list)  # the value after each iteration
+    gap: float = nan  # the duality gap, where the solver knows one
+    details: dict[str, list[float]] = field(default_factory=dict)
 
 
 class Solver(ABC):
@@ -106,6 +114,8 @@ class Course:
         self.value = self.gradient_norm = float("inf")
         self.n_iter = self.n_evaluations = 0
         self.history: list[float] = []
+        self.gap = nan
+        self.details: dict[str, list[float]] = {}
         self._started = time.perf_counter()
 
     @property
@@ -116,11 +126,18 @@ class Course:
         """Count an iteration and call the callback, which may stop the run."""
         self.n_iter += 1
         self.history.append(value)
-        if self.callback is not None and self.callback(
-            Iteration(self.n_iter, value, gradient_norm, self.n_evaluations, self.elapsed, weights)
-        ):
-            return Status.STOPPED
-        return None
+        if self.callback is None:
+            return None
+        state = Iteration(
+            self.n_iter,
+            value,
+            gradient_norm,
+            self.n_evaluations,
+            self.elapsed,
+            weights,
+            self.gap,
+        )
+        return Status.STOPPED if self.callback(state) else None
 
     def solution(self, status: Status) -> Solution:
         return Solution(
@@ -132,6 +149,8 @@ class Course:
             self.n_evaluations,
             self.elapsed,
             self.history,
+            self.gap,
+            self.details,
         )
 
 
