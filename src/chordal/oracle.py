@@ -15,6 +15,7 @@ from chordal.potentials import Floats as Floats
 from chordal.potentials import Potentials
 
 Ints = NDArray[np.int64]
+Flags = NDArray[np.bool_]
 
 S = TypeVar("S")
 T = TypeVar("T")
@@ -205,3 +206,66 @@ class SummedOracle:
             for begin in range(0, len(grad), 65536):  # in pieces: a long product needs new pages
                 grad[begin : begin + 65536] += self.l2 * offset[begin : begin + 65536]
         return value, grad
+
+
+class PartialOracle:
+    """The same function of fewer weights: the others keep their starting values.
+
+    Parameters
+    ----------
+    oracle : Oracle
+    start : array [n_weights]
+        All weights at the beginning.
+    free : bool [n_weights], optional
+        Which weights move; by default all.
+    scaled : slice, optional
+        Weights that move together: they are their starting values times one number, which is
+        the last of the weights that a solver sees. They count as not free.
+
+    Examples
+    --------
+    >>> class Square:
+    ...     n_weights = 3
+    ...     def value_grad(self, weights):
+    ...         return float(weights @ weights), 2.0 * weights
+    >>> part = PartialOracle(Square(), np.array([1.0, 2.0, 3.0]), np.array([False, False, True]))
+    >>> part.value_grad(np.array([4.0]))
+    (21.0, array([8.]))
+    """
+
+    def __init__(
+        self,
+        oracle: Oracle,
+        start: Floats,
+        free: Flags | None = None,
+        scaled: slice | None = None,
+    ) -> None:
+        self._oracle, self._all = oracle, start.copy()
+        free = np.ones(len(start), dtype=bool) if free is None else free.copy()
+        self._scaled = scaled
+        if scaled is not None:
+            free[scaled] = False
+        self._free = np.flatnonzero(free)
+        self.start = start[self._free]
+        if scaled is not None:
+            self.start = np.append(self.start, 1.0)
+        self.n_weights = len(self.start)
+
+    def value_grad(self, weights: Floats) -> tuple[float, Floats]:
+        value, gradient = self._oracle.value_grad(self.whole(weights))
+        return value, self.part(gradient)
+
+    def whole(self, weights: Floats) -> Floats:
+        """All weights."""
+        out = self._all.copy()
+        out[self._free] = weights[: len(self._free)]
+        if self._scaled is not None:
+            out[self._scaled] *= weights[-1]
+        return out
+
+    def part(self, gradient: Floats) -> Floats:
+        """The gradient in the weights that move."""
+        own = gradient[self._free]
+        if self._scaled is None:
+            return own
+        return np.append(own, np.dot(gradient[self._scaled], self._all[self._scaled]))

@@ -58,6 +58,11 @@ def to_state(model: ChainCRF) -> tuple[Facts, Arrays]:
             "a model with the function transition_features cannot be saved, since a file holds no "
             "code; lines B of a template observe transitions as well"
         )
+    if not np.isfinite(model.weights_).all():
+        raise UnsupportedError(
+            "a model with weights of -inf, which forbid, cannot be saved; smooth probabilities of "
+            "zero (alpha above 0), or forbid by allowed_transitions when predicting"
+        )
     features = model.features_
     parameters = {k: _plain(k, v) for k, v in model.get_params(deep=False).items()}
     _check_names(parameters)
@@ -178,6 +183,10 @@ def _plain(name: str, value: Any) -> Any:
         value = value.item()
     if value is None or isinstance(value, (bool, int, float, str)):
         return value
+    if name == "l2":
+        return {str(group): float(number) for group, number in value.items()}
+    if name == "freeze":
+        return list(value)
     if name in _REGISTRIES:
         return _name_of(name, value)
     if name == "random_state":

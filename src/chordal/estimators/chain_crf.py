@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, final
 
 import numpy as np
 from numpy.typing import NDArray
 
+from chordal._errors import UnsupportedError
 from chordal._status import Status
 from chordal._validate import (
     check_choice,
@@ -20,10 +21,11 @@ from chordal._validate import (
 from chordal.estimators._chain_inspection import ChainInspection
 from chordal.estimators._compact import Compactable
 from chordal.estimators._fitting import check_pairs, oracle_for, report_of, solver_for, training
+from chordal.estimators._groups import check_freeze, check_l2, free_weights, l2_of, minimized
 from chordal.estimators._labels import SequenceLabels
 from chordal.estimators._training import compile_shards, transferred
 from chordal.execution import effective_n_jobs
-from chordal.features import ChainFeatures, Input, Rows, Template, WeightKeys
+from chordal.features import GROUPS, ChainFeatures, Input, Rows, Template, WeightKeys
 from chordal.inference import INFERENCE, Inference
 from chordal.objectives import OBJECTIVES, Objective
 from chordal.solvers import Callback, Solver
@@ -51,7 +53,12 @@ class ChainCRF(Compactable, ChainInspection):
         "auto" takes the exact method for chains.
     l1, l2 : float
         Regularisation. (CRFsuite's c2 is l2 / 2: it has no ½.) Online solvers take no l1, and
-        of them only "sgd" has a use for l2.
+        of them only "sgd" has a use for l2. l2 may be a dict by group of weights: "node",
+        "edge" (of `transition_features`), "transitions", "bias", "start" and "end"; groups that
+        it does not name have 1.
+    freeze : tuple of str
+        Groups of weights that keep their starting values: those of the fit before with
+        `warm_start`, else zeros.
     states : {"seen", "all"}
         For named attributes: weights for attribute–label pairs seen in training, or for all.
         Arrays and sparse matrices always have all.
@@ -110,7 +117,8 @@ class ChainCRF(Compactable, ChainInspection):
         inference: str | Inference = "auto",
         *,
         l1: float = 0.0,
-        l2: float = 1.0,
+        l2: float | Mapping[str, float] = 1.0,
+        freeze: Sequence[str] = (),
         states: str = "seen",
         transitions: str = "seen",
         template: str | Template | None = None,
@@ -132,6 +140,7 @@ class ChainCRF(Compactable, ChainInspection):
         self.inference = inference
         self.l1 = l1
         self.l2 = l2
+        self.freeze = freeze
         self.states = states
         self.transitions = transitions
         self.template = template
@@ -195,6 +204,7 @@ class ChainCRF(Compactable, ChainInspection):
         *,
         keep: bool,
         centre: bool,
+        scaled: str | None = None,
     ) -> ChainCRF:
         self._check_parameters()
         X, y = self._sequences(X), check_sequences(y, "y")
@@ -222,6 +232,8 @@ class ChainCRF(Compactable, ChainInspection):
         inference = self._inference_for(features)
         solver = solver_for(self.solver, self.l1, self.max_iter, self.tol, self.random_state)
         check_pairs(self.objective, objective, inference, solver, features.n_labels)
+        free = free_weights(self.freeze, features.slices, start)
+        self._check_groups(solver, free, scaled)
         validate = None
         if validation_data is not None:
             validate = self._validator(*validation_data, inputs, labels, features, inference)
@@ -235,11 +247,12 @@ class ChainCRF(Compactable, ChainInspection):
                 objective,
                 inference,
                 mapper,
-                float(self.l2),
+                l2_of(self.l2, features.slices, start),
                 start if centre else None,
             )
             del shards  # an oracle of examples has its own form of them
-            solution = solver.minimize(oracle, start, monitor)
+            moved = None if scaled is None else features.slices[scaled]
+            solution = minimized(solver, oracle, start, monitor, free, moved)
         self._inputs, self._labels, self.classes_ = inputs, labels, labels.classes
         self.features_, self.inference_ = features, inference
         self.weights_, self.fit_report_ = report_of(solution, monitor, solver, inference)
@@ -249,8 +262,9 @@ class ChainCRF(Compactable, ChainInspection):
         return self
 
     def _check_parameters(self) -> None:
-        for name in ("l1", "l2"):
-            check_number(name, getattr(self, name))
+        check_number("l1", self.l1)
+        check_l2(self.l2, GROUPS)
+        check_freeze(self.freeze, GROUPS)
         if self.tol is not None:
             check_number("tol", self.tol)
         for name, minimum in (("min_freq", 0), ("validation_interval", 1)):
@@ -274,6 +288,21 @@ class ChainCRF(Compactable, ChainInspection):
             raise TypeError(
                 "transition_features must be a function of one sequence, or None, "
                 f"got {self.transition_features!r}"
+            )
+
+    def _check_groups(self, solver: Solver, free: Any, scaled: str | None) -> None:
+        """Refuse groups of weights with a solver that treats all weights alike."""
+        if solver.groupwise:
+            return
+        if isinstance(self.l2, Mapping):
+            raise UnsupportedError(
+                f"solver {solver.name!r} takes one l2 for all weights, not a dict by group; "
+                "solvers such as 'lbfgs' take both"
+            )
+        if free is not None or scaled is not None:
+            raise UnsupportedError(
+                f"solver {solver.name!r} moves all weights, and cannot freeze some of them (or "
+                "keep weights of -inf); solvers such as 'lbfgs' can"
             )
 
     def _inference_for(self, features: ChainFeatures) -> Inference:

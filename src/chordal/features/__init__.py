@@ -11,7 +11,7 @@ from chordal.features._base import Input, RowFeatures, Rows, WeightKeys
 from chordal.features._entries import RowEntries
 from chordal.features.attributes import AttributeFeatures, AttributeInput, VocabularyInput
 from chordal.features.binary import BinaryFeatures
-from chordal.features.chain import ChainFeatures, ChainShard
+from chordal.features.chain import GROUPS, ChainFeatures, ChainShard
 from chordal.features.columns import Columns
 from chordal.features.dense import DenseFeatures, DenseInput
 from chordal.features.sparse import SparseInput
@@ -36,6 +36,7 @@ def input_for(x: Any) -> Input:
 
 
 __all__ = [
+    "GROUPS",
     "AttributeFeatures",
     "AttributeInput",
     "BinaryFeatures",

@@ -12,6 +12,9 @@ from chordal.features._base import Floats, Ints, RowFeatures, Rows
 from chordal.potentials import Potentials
 from chordal.structures import Chain, offsets_of
 
+#: The groups of weights, in the order of the weight vector.
+GROUPS = ("node", "edge", "transitions", "bias", "start", "end")
+
 
 @dataclass(frozen=True)
 class ChainShard:
@@ -64,16 +67,10 @@ class ChainFeatures:
     ) -> None:
         self.n_labels, self.node, self.edge = n_labels, node, edge
         self.transitions, self.bias, self.ends = transitions, bias, ends
-        sizes = {
-            "node": node.n_weights,
-            "edge": edge.n_weights if edge else 0,
-            "transitions": len(transitions),
-            "bias": n_labels if bias else 0,
-            "start": n_labels if ends else 0,
-            "end": n_labels if ends else 0,
-        }
-        limits = offsets_of(list(sizes.values()))
-        self.slices = {k: slice(*limits[i : i + 2]) for i, k in enumerate(sizes)}
+        edges, at_ends = edge.n_weights if edge else 0, n_labels if ends else 0
+        n_bias = n_labels if bias else 0
+        limits = offsets_of([node.n_weights, edges, len(transitions), n_bias, at_ends, at_ends])
+        self.slices = {k: slice(*limits[i : i + 2]) for i, k in enumerate(GROUPS)}
         self.n_weights = int(limits[-1])
 
     def compile(

@@ -71,6 +71,7 @@ class Solver(ABC):
 
     handles_l1: ClassVar[bool] = False
     online: ClassVar[bool] = False  # learns from an ExampleOracle
+    groupwise: ClassVar[bool] = True  # some weights may stay, and each have an l2 of its own
     objective: ClassVar[str | None] = None  # the only one it can minimise; None: any
     window: ClassVar[int] = 10
 
@@ -179,7 +180,7 @@ class Run(Course):
         if not np.isfinite(self.value) or not np.isfinite(self.gradient_norm):
             raise ValueError(
                 f"the objective is {self.value} at the starting weights; "
-                "the features are too large: scale them"
+                "the features are too large: scale them; or labels are forbidden by -inf"
             )
 
     def accept(

@@ -34,6 +34,7 @@ class OnlineSolver(Solver):
     """
 
     online: ClassVar[bool] = True
+    groupwise: ClassVar[bool] = False
 
     def __init__(
         self, max_iter: int = 100, tol: float = 1e-5, l1: float = 0.0, random_state: Any = None
