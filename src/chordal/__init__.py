@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from chordal._errors import InfeasibleError, UnsupportedError
     from chordal._status import Status
-    from chordal.estimators import ChainCRF, CRFClassifier, FitReport
+    from chordal.estimators import ChainCRF, CRFClassifier, FitReport, RBFFeatures
     from chordal.features import Columns, Template
     from chordal.model_file import ModelFileError, load, save
 
@@ -22,6 +22,7 @@ _HOMES = {
     "FitReport": "chordal.estimators",
     "InfeasibleError": "chordal._errors",
     "ModelFileError": "chordal.model_file",
+    "RBFFeatures": "chordal.estimators",
     "Status": "chordal._status",
     "Template": "chordal.features",
     "UnsupportedError": "chordal._errors",
@@ -55,6 +56,7 @@ __all__ = [
     "FitReport",
     "InfeasibleError",
     "ModelFileError",
+    "RBFFeatures",
     "Status",
     "Template",
     "UnsupportedError",

@@ -9,8 +9,10 @@ from chordal.estimators.chain_crf import ChainCRF
 
 if TYPE_CHECKING:
     from chordal.estimators.crf_classifier import CRFClassifier
+    from chordal.estimators.rbf_features import RBFFeatures
 
-_LATER = {"CRFClassifier": "crf_classifier"}  # these import scikit-learn, which takes a second
+# These import scikit-learn, which takes a second.
+_LATER = {"CRFClassifier": "crf_classifier", "RBFFeatures": "rbf_features"}
 
 
 def __getattr__(name: str) -> Any:
@@ -21,4 +23,4 @@ def __getattr__(name: str) -> Any:
     return getattr(import_module(f"{__name__}.{_LATER[name]}"), name)
 
 
-__all__ = ["CRFClassifier", "ChainCRF", "FitReport"]
+__all__ = ["CRFClassifier", "ChainCRF", "FitReport", "RBFFeatures"]
