@@ -39,6 +39,7 @@ PARAMETERS = {
     "inference": "chain",
     "l1": 0.5,
     "l2": 0.25,
+    "freeze": ("bias",),
     "states": "all",
     "transitions": "none",
     "template": "U:%x[0,0]",

@@ -99,6 +99,8 @@ def from_state(facts: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> 
     parameters = dict(facts["parameters"])
     if isinstance(parameters.get("template"), dict):
         parameters["template"] = Template(**parameters["template"])
+    if isinstance(parameters.get("freeze"), list):  # JSON knows no tuples
+        parameters["freeze"] = tuple(parameters["freeze"])
     model = ChainCRF(**parameters)
     model._check_parameters()
     _check_names(parameters)
@@ -113,7 +115,9 @@ def from_state(facts: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> 
     if transitions.dtype != np.int64 or transitions.ndim != 1:
         raise ValueError("transitions must be a list of integers")
     if len(transitions) and (
-        transitions[0] < 0 or transitions[-1] >= n * n or (np.diff(transitions) <= 0).any()
+        transitions.min() < 0  # each of them: differences of huge numbers overflow
+        or transitions.max() >= n * n
+        or (np.diff(transitions) <= 0).any()
     ):
         raise ValueError(f"transitions must rise from 0 to {n * n - 1} at most")
     features = ChainFeatures(n, node, edge, transitions, bool(facts["bias"]), bool(facts["ends"]))
