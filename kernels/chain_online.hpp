@@ -106,17 +106,30 @@ public:
     // Scores scale * w·φ + fixed·φ (`fixed` may be null).
     void score(const double* w, double scale, const double* fixed) {
         const std::size_t K = x_.labels;
-        add_scores(w, unary_.data(), tables_.data());
+        set_scores(w, unary_.data(), tables_.data());
         const std::size_t unary_size = T * K, tables_size = n_tables * K * K;
         if (scale != 1.0) {
             for (std::size_t k = 0; k < unary_size; ++k) unary_[k] *= scale;
             for (std::size_t k = 0; k < tables_size; ++k) tables_[k] *= scale;
         }
-        if (!fixed) return;
-        Scratch unary(unary_size + 1), tables(tables_size + 1);
-        add_scores(fixed, unary.data(), tables.data());
-        for (std::size_t k = 0; k < unary_size; ++k) unary_[k] += unary[k];
-        for (std::size_t k = 0; k < tables_size; ++k) tables_[k] += tables[k];
+        if (fixed) add_score(fixed, 1.0);
+    }
+    // scale * w·φ more.
+    void add_score(const double* w, double scale) {
+        const std::size_t unary_size = T * x_.labels, tables_size = n_tables * x_.labels * x_.labels;
+        more_.resize(unary_size + tables_size + 2);
+        double* tables = more_.data() + unary_size + 1;
+        set_scores(w, more_.data(), tables);
+        for (std::size_t k = 0; k < unary_size; ++k) unary_[k] += scale * more_[k];
+        for (std::size_t k = 0; k < tables_size; ++k) tables_[k] += scale * tables[k];
+    }
+    // price * cost[gold, label] more at every position.
+    void add_cost(const double* cost, double price) {
+        const std::size_t K = x_.labels;
+        for (std::size_t t = 0; t < T; ++t) {
+            const double* row = cost + static_cast<std::size_t>(gold[t]) * K;
+            for (std::size_t k = 0; k < K; ++k) unary_[t * K + k] += price * row[k];
+        }
     }
     // Valid until the next call.
     ChainBatch batch() {
@@ -143,7 +156,7 @@ public:
     const std::int32_t* gold = nullptr;
 
 private:
-    void add_scores(const double* w, double* unary, double* tables) {
+    void set_scores(const double* w, double* unary, double* tables) {
         map_rows(*x_.node, first_row, T, w, unary);
         if (n_tables == 0) return;
         if (x_.edge)
@@ -155,7 +168,7 @@ private:
     const OnlineChains& x_;
     ScratchOf<std::int64_t> states_, table_limits_;
     ScratchOf<std::int32_t> table_ids_;
-    Scratch unary_, tables_;
+    Scratch unary_, tables_, more_;
     std::int64_t variables_[2] = {0, 0}, cliques_[2] = {0, 0};
 };
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
-from typing import Any, Protocol, TypeVar, runtime_checkable
+from dataclasses import astuple, dataclass
+from math import inf
+from typing import Any, ClassVar, Protocol, TypeVar, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -40,11 +41,10 @@ class UpdateRule:
     ----------
     name : str
         "perceptron", "passive_aggressive" and "arow" compare the best labelling with the gold one
-        and leave the weights alone where both are equal; "gradient" steps down the likelihood.
+        and leave the weights alone where both are equal. See `GradientRule` for "gradient".
     parameters : tuple of float
         Of "passive_aggressive": variant (0, 1, 2), aggressiveness, and 1 for a margin that
-        grows with the number of errors. Of "arow": regularisation and the initial variance. Of
-        "gradient": λ and η₀; step t has the size η₀ / (1 + λ η₀ t).
+        grows with the number of errors. Of "arow": regularisation and the initial variance.
     averaged : bool
         What is learned is the mean of the weights after every example, not the last ones.
     """
@@ -52,6 +52,49 @@ class UpdateRule:
     name: str
     parameters: tuple[float, ...] = ()
     averaged: bool = False
+
+
+@dataclass(frozen=True)
+class GradientRule:
+    """One step down the loss ℓ of each example, as the oracle's objective defines it.
+
+    With v = w − centre, t = 0, 1, … and k = t + first: η = 1 / (inverse_rate + growth · k^power),
+    m ← momentum · m − η ∇ℓ(v), v ← (1 − η · decay) v + m; then v is shortened to `radius`.
+
+    Attributes
+    ----------
+    decay : float
+        λ, the L2 term's share of one example.
+    look_ahead : bool
+        ∇ℓ is taken where decay and momentum carry v, not at v itself.
+    average_after : float
+        What is learned is the mean of the weights after each step t that is not below this.
+    """
+
+    decay: float = 0.0
+    inverse_rate: float = 1.0
+    growth: float = 0.0
+    power: float = 1.0
+    first: float = 1.0
+    momentum: float = 0.0
+    radius: float = inf
+    average_after: float = inf
+    look_ahead: bool = False
+
+    name: ClassVar[str] = "gradient"
+
+    @property
+    def averaged(self) -> bool:
+        return self.average_after < inf
+
+    @property
+    def parameters(self) -> tuple[float, ...]:
+        """All of them, in the order above."""
+        return tuple(float(value) for value in astuple(self))
+
+    def rate(self, step: float) -> float:
+        """η of the step t."""
+        return 1.0 / (self.inverse_rate + self.growth * (step + self.first) ** self.power)
 
 
 class Learner(Protocol):
@@ -79,8 +122,9 @@ class ExampleOracle(Protocol):
     n_examples: int
     n_weights: int
     l2: float
+    centre: Floats | None  # the L2 term is (l2/2) ‖w − centre‖²; None: zero
 
-    def learner(self, rule: UpdateRule, start: Floats) -> Learner:
+    def learner(self, rule: UpdateRule | GradientRule, start: Floats) -> Learner:
         """A learner by this rule, from these weights on."""
         ...
 

@@ -1,15 +1,25 @@
 """The compiled loop against the definition of each rule, on lists of all labellings."""
 
 import itertools
+from dataclasses import replace
+from typing import final
 
 import numpy as np
 import pytest
 import scipy.sparse as sp
 
+from chordal.costs import Cost
+from chordal.costs.hamming import Hamming
 from chordal.estimators._examples import ChainExamples
 from chordal.estimators._training import compile_shards
 from chordal.features import ChainFeatures, input_for
-from chordal.oracle import ExampleOracle, UpdateRule
+from chordal.objectives.hinge import Hinge
+from chordal.objectives.likelihood import Likelihood
+from chordal.objectives.perceptron import Perceptron
+from chordal.objectives.softmax_margin import SoftmaxMargin
+from chordal.oracle import ExampleOracle, GradientRule, UpdateRule
+from chordal.potentials import Potentials
+from chordal.structures import Chain
 from chordal.testing import Listed, ListedExamples
 
 RULES = {
@@ -18,9 +28,14 @@ RULES = {
     "PA-I": UpdateRule("passive_aggressive", (1.0, 0.05, 1.0), averaged=True),
     "PA-II": UpdateRule("passive_aggressive", (2.0, 0.3, 0.0), averaged=False),
     "AROW": UpdateRule("arow", (2.0, 0.7)),
-    "gradient": UpdateRule("gradient", (0.05, 0.3)),
-    "gradient without decay": UpdateRule("gradient", (0.0, 0.2)),
-    "gradient of strong decay": UpdateRule("gradient", (3.0, 0.32)),
+    "gradient": GradientRule(0.05, 1 / 0.3, 0.05, first=0.0),
+    "gradient without decay": GradientRule(0.0, 5.0),
+    "gradient of strong decay": GradientRule(3.0, 3.1, 3.0, look_ahead=True),
+    "Pegasos": GradientRule(0.2, 0.0, 0.2, radius=2.0),
+    "momentum": GradientRule(0.05, 5.0, momentum=0.8),
+    "Nesterov": GradientRule(0.3, 5.0, 0.5, momentum=0.5, look_ahead=True),
+    "averaged": GradientRule(0.1, 1.0, 0.05, 0.5, average_after=11.0),
+    "averaged, with momentum": GradientRule(0.4, 8.0, 0.1, momentum=0.3, average_after=0.0),
 }
 LENGTHS = [3, 1, 4, 0, 2, 4, 1, 3]
 
@@ -85,17 +100,32 @@ def joint_features(features, nodes, edges, y):
     return phi
 
 
-def listed(features, nodes, edges, gold, weight):
+def listed(features, nodes, edges, gold, weight, cost=None):
     labellings = list(itertools.product(range(features.n_labels), repeat=len(gold)))
+    chain = Chain([len(gold)], features.n_labels)
+    tables = np.zeros(features.n_labels**2 if len(gold) > 1 else 0)
+    frame = Potentials(chain, np.zeros(chain.n_states), tables)
+    costs = [0.0 if cost is None else cost.of(frame, np.array(y, int), gold)[0] for y in labellings]
     return Listed(
         np.array([joint_features(features, nodes, edges, y) for y in labellings]),
         np.array([sum(a != b for a, b in zip(y, gold, strict=True)) for y in labellings]),
         len(gold),
         weight,
+        np.array(costs),
     )
 
 
-def problem(kind, seed, n_labels=3, *, extras=False, edges=None, weighted=False, centre=False):
+def problem(
+    kind,
+    seed,
+    n_labels=3,
+    *,
+    extras=False,
+    edges=None,
+    weighted=False,
+    centre=False,
+    objective=None,
+):
     """The same examples twice: compiled, and as lists."""
     rng = np.random.default_rng(seed)
     X = INPUTS[kind](rng)
@@ -118,12 +148,20 @@ def problem(kind, seed, n_labels=3, *, extras=False, edges=None, weighted=False,
     towards = rng.normal(size=features.n_weights) if centre else None
     shards = compile_shards(features, rows, edge_rows, gold, weight)
     lists = [
-        listed(features, table_of(source, x), e, g, 1.0 if weight is None else weight[i])
+        listed(
+            features,
+            table_of(source, x),
+            e,
+            g,
+            1.0 if weight is None else weight[i],
+            getattr(objective, "cost", None),
+        )
         for i, (x, e, g) in enumerate(zip(X, edge_tables, by_sequence, strict=True))
     ]
     start = rng.normal(size=features.n_weights)  # from zeros, the first labelling would be a tie
-    compiled = ChainExamples(features, shards, 0.5, towards)
-    return compiled, ListedExamples(lists, 0.5, towards), start
+    compiled = ChainExamples(features, shards, 0.5, towards, objective)
+    temperature = 1 if objective is None else objective.temperature
+    return compiled, ListedExamples(lists, 0.5, towards, temperature=temperature), start
 
 
 def assert_same_learning(compiled, lists, start, rule, passes=6, moves=True):
@@ -163,15 +201,72 @@ def test_observed_transitions(edges, rule):
 def test_few_and_many_labels(n_labels, lengths, rule, monkeypatch):
     monkeypatch.setattr(f"{__name__}.LENGTHS", lengths)
     compiled, lists, start = problem("attributes", 4, n_labels)
-    moves = n_labels > 1 or (rule.name == "gradient" and rule.parameters[0] > 0.0)
+    moves = n_labels > 1 or (rule.name == "gradient" and rule.decay > 0.0)
     assert_same_learning(compiled, lists, start, rule, passes=3, moves=moves)
 
 
 @pytest.mark.parametrize("edges", [None, "dense"])
 def test_the_gradient_pulls_towards_the_centre(edges):
     compiled, lists, start = problem("attributes", 5, edges=edges, centre=True)
-    assert_same_learning(compiled, lists, start, UpdateRule("gradient", (0.3, 0.2)))
+    assert_same_learning(
+        compiled, lists, start, GradientRule(0.3, 5.0, 0.3, momentum=0.5, average_after=3.0)
+    )
     np.testing.assert_allclose(compiled.penalty(start), lists.penalty(start), rtol=1e-12)
+
+
+@final
+class PerLabel(Cost):
+    """Wrong labels cost what the gold label says."""
+
+    def add(self, potentials, labels):
+        scores = potentials.unary.reshape(
+            len(labels), potentials.structure.label_counts.max(initial=1)
+        )
+        scores += (1.0 + labels)[:, None]
+        scores[np.arange(len(labels)), labels] -= 1.0 + labels
+        return potentials
+
+
+OBJECTIVES = {
+    "likelihood": Likelihood(),
+    "softmax_margin": SoftmaxMargin(),
+    "hinge": Hinge(),
+    "perceptron": Perceptron(),
+    "normalised": Hinge(Hamming(normalize=True)),
+    "weighted": SoftmaxMargin(PerLabel()),
+}
+STEPS = [
+    GradientRule(0.05, 1 / 0.3, 0.05),
+    GradientRule(0.2, 0.0, 0.2, radius=3.0, average_after=5.0),
+    GradientRule(0.1, 4.0, 0.2, 0.5, momentum=0.7, average_after=9.0),
+]
+
+
+@pytest.mark.parametrize("objective", OBJECTIVES.values(), ids=OBJECTIVES)
+@pytest.mark.parametrize("rule", STEPS, ids=["plain", "projected", "momentum"])
+@pytest.mark.parametrize(("kind", "edges"), [("attributes", None), ("dense", "names")])
+def test_objectives(objective, rule, kind, edges):
+    made = problem(kind, 7, extras=True, edges=edges, weighted=True, objective=objective)
+    assert_same_learning(*made, rule)
+
+
+@pytest.mark.parametrize("rule", STEPS, ids=["plain", "projected", "momentum"])
+def test_many_steps(rule):
+    """Weights are written out now and then, when what stands for them would lose digits."""
+    rule = replace(rule, decay=0.3, momentum=0.9 * (rule.momentum > 0))
+    made = problem("attributes", 8, objective=OBJECTIVES["softmax_margin"])
+    assert_same_learning(*made, rule, passes=60)
+
+
+def test_the_ball_is_reached():
+    compiled, _, start = problem("dense", 9)
+    learner = compiled.learner(GradientRule(0.2, 0.0, 0.2, radius=0.5), start)
+    lengths = []
+    for n in range(40):
+        learner.visit(np.array([n % 8]))
+        lengths.append(np.linalg.norm(learner.weights()))
+    assert max(lengths) == pytest.approx(0.5, rel=1e-12)
+    assert min(lengths) < 0.49
 
 
 def test_many_shards(monkeypatch):

@@ -228,7 +228,7 @@ def crfsuite_weights(tmp_path, algorithm, x, y, **params):
             {"epsilon": 0, "variance": 0.5, "gamma": 2.0},
             lambda n: SOLVERS.get("arow")(n, 0.0, variance=0.5, regularisation=2.0),
         ),
-        ("l2sgd", {"c2": 0.25, "delta": 0}, lambda n: Sgd(n, -1.0)),
+        ("l2sgd", {"c2": 0.25, "delta": 0}, lambda n: Sgd(n, -1.0, look_ahead=True)),
     ],
 )
 @pytest.mark.parametrize("passes", [1, 2, 7])

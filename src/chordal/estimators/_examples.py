@@ -4,15 +4,44 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from chordal import _kernels
+from chordal._errors import UnsupportedError
+from chordal.costs._matrix import cost_matrix
 from chordal.features import ChainFeatures, ChainShard, RowEntries
 from chordal.features._entries import packed_flags, unit_of
-from chordal.oracle import Floats, UpdateRule
+from chordal.objectives import Objective
+from chordal.objectives._margin import MarginObjective
+from chordal.oracle import Floats, GradientRule, Learner, UpdateRule
 from chordal.structures import offsets_of
+
+
+class ExampleLoss(NamedTuple):
+    """softmax over y of [score(y) + cost(y)] − score(gold), as the compiled loop knows it."""
+
+    soft: bool  # log Σ exp, or else max
+    cost: Floats | None  # [gold * n_labels + label]
+    normalised: bool  # cost over length
+
+    @classmethod
+    def of(cls, objective: Objective | None, n_labels: int) -> ExampleLoss:
+        """That of an objective; refuses what is not of this form."""
+        if objective is None:
+            return cls(True, None, False)
+        if not isinstance(objective, MarginObjective):
+            raise UnsupportedError(
+                f"objective {objective.name!r} cannot be learned from one sequence after another "
+                "by solver 'sgd': it is no softmax or maximum of scores and costs; use another "
+                "solver"
+            )
+        if objective.cost is None:
+            return cls(bool(objective.temperature), None, False)
+        values, normalised = cost_matrix(objective.cost, n_labels)
+        return cls(bool(objective.temperature), values.ravel(), normalised)
 
 
 class ChainExamples:
@@ -30,6 +59,8 @@ class ChainExamples:
     l2 : float
         The regularisation is (l2/2) ‖w − centre‖²; it concerns the gradient rule alone.
     centre : array [n_weights], optional
+    objective : Objective, optional
+        What the gradient rule goes down; the likelihood by default.
     """
 
     def __init__(
@@ -38,7 +69,9 @@ class ChainExamples:
         shards: Sequence[ChainShard],
         l2: float = 0.0,
         centre: Floats | None = None,
+        objective: Objective | None = None,
     ) -> None:
+        self.loss = ExampleLoss.of(objective, features.n_labels)
         lengths = np.concatenate([np.diff(s.frame.structure.variable_offsets) for s in shards])
         self.n_examples, self.n_weights = len(lengths), features.n_weights
         self.l2, self.centre = l2, centre
@@ -60,7 +93,7 @@ class ChainExamples:
         self._cells = np.concatenate([node.cells[:split], edge_cells, node.cells[split:]])
         labels = [s.labels for s in shards if s.labels is not None]
         weights = [s.weight for s in shards if s.weight is not None]
-        self._chains = _kernels.OnlineChains(
+        self.chains = _kernels.OnlineChains(
             node_offsets,
             offsets_of(np.maximum(lengths - 1, 0)),
             np.concatenate(labels).astype(np.int32),
@@ -72,9 +105,18 @@ class ChainExamples:
             n,
         )
 
-    def learner(self, rule: UpdateRule, start: Floats) -> ChainLearner:
+    def learner(self, rule: UpdateRule | GradientRule, start: Floats) -> Learner:
         """A learner by this rule, from these weights on."""
+        if isinstance(rule, GradientRule):
+            return ChainDescent(self, rule, start)
         return ChainLearner(self, rule, start)
+
+    def checked(self, order: NDArray[np.int64]) -> NDArray[np.int64]:
+        """An order of examples, each of which is there."""
+        order = np.ascontiguousarray(order, dtype=np.int64)
+        if len(order) and not 0 <= order.min() <= order.max() < self.n_examples:
+            raise IndexError(f"order must name examples 0 to {self.n_examples - 1}")
+        return order
 
     def penalty(self, weights: Floats) -> float:
         """(l2/2) ‖w − centre‖²."""
@@ -99,26 +141,16 @@ class ChainLearner:
     def __init__(self, examples: ChainExamples, rule: UpdateRule, start: Floats) -> None:
         self._examples, self._rule = examples, rule
         self._parameters = np.array(rule.parameters, dtype=np.float64)
-        self._second: Floats | None = None
-        # The kernel counts steps: of the gradient from 0, of averages from 1.
-        self._counts = np.zeros(2)
-        moving = start
-        if rule.name == "gradient":
-            if examples.centre is not None:
-                moving, self._second = start - examples.centre, examples.spread(examples.centre)
-        elif rule.name == "arow":
-            self._second = examples.spread(np.full(examples.n_weights, rule.parameters[1]))
-        else:
-            self._second, self._counts[0] = examples.spread(np.zeros(examples.n_weights)), 1.0
-        self._cells = examples.spread(moving)
+        self._counts = np.array([1.0, 0.0])  # steps, from 1, and losses
+        variance = rule.parameters[1] if rule.name == "arow" else 0.0
+        self._second = examples.spread(np.full(examples.n_weights, variance))
+        self._cells = examples.spread(start)
 
     def visit(self, order: NDArray[np.int64]) -> float:
         """Learn from these sequences in turn; the sum of the losses met on the way."""
-        order = np.ascontiguousarray(order, dtype=np.int64)
-        if len(order) and not 0 <= order.min() <= order.max() < self._examples.n_examples:
-            raise IndexError(f"order must name examples 0 to {self._examples.n_examples - 1}")
+        order = self._examples.checked(order)
         self._counts[1] = 0.0
-        self._examples._chains.visit(
+        self._examples.chains.visit(
             self._rule.name, self._parameters, order, self._cells, self._second, self._counts
         )
         return float(self._counts[1])
@@ -127,10 +159,48 @@ class ChainLearner:
         """What has been learned so far."""
         gather = self._examples.gather
         weights = gather(self._cells)
-        if self._rule.averaged and self._second is not None:
+        if self._rule.averaged:
             weights -= gather(self._second) / self._counts[0]
-        elif self._rule.name == "gradient" and self._examples.centre is not None:
-            weights += self._examples.centre
+        return weights
+
+
+class ChainDescent:
+    """Weights that sequences take down their losses, one after another."""
+
+    def __init__(self, examples: ChainExamples, rule: GradientRule, start: Floats) -> None:
+        self._examples, centre, loss = examples, examples.centre, examples.loss
+        self._parameters = np.array([*rule.parameters, loss.soft, loss.normalised], np.float64)
+        self._counts = np.zeros(3)  # steps, losses, steps averaged
+        self._cells = examples.spread(start if centre is None else start - centre)
+        self._fixed = None if centre is None else examples.spread(centre)
+        self._velocity = np.zeros_like(self._cells) if rule.momentum else None
+        self._total = np.zeros_like(self._cells) if rule.averaged else None
+
+    def visit(self, order: NDArray[np.int64]) -> float:
+        """Learn from these sequences in turn; the sum of the losses met on the way."""
+        order = self._examples.checked(order)
+        self._counts[1] = 0.0
+        self._examples.chains.descend(
+            self._parameters,
+            order,
+            self._cells,
+            self._velocity,
+            self._total,
+            self._fixed,
+            self._examples.loss.cost,
+            self._counts,
+        )
+        return float(self._counts[1])
+
+    def weights(self) -> Floats:
+        """What has been learned so far."""
+        examples, averaged = self._examples, self._counts[2]
+        if self._total is not None and averaged > 0.0:
+            weights = examples.gather(self._total) / averaged
+        else:
+            weights = examples.gather(self._cells)
+        if examples.centre is not None:
+            weights += examples.centre
         return weights
 
 

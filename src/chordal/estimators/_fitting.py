@@ -10,7 +10,7 @@ import numpy as np
 
 from chordal._errors import UnsupportedError
 from chordal.estimators._estimator import generator_from
-from chordal.estimators._examples import ChainExamples
+from chordal.estimators._examples import ChainExamples, ExampleLoss
 from chordal.estimators._progress import FitProgress
 from chordal.estimators._training import FitReport, Monitor, execution_for
 from chordal.execution import effective_n_jobs
@@ -86,6 +86,8 @@ def check_pairs(
             f"solver {solver.name!r} minimises the {solver.objective} loss, not objective "
             f"{objective.name!r}; leave objective at its default, or use another solver"
         )
+    if solver.online and solver.objective is None:
+        ExampleLoss.of(objective, n_labels)
     if solver.online and inference.name != "chain":
         raise UnsupportedError(
             f"solver {solver.name!r} learns with inference 'chain', not {inference.name!r}; "
@@ -106,7 +108,8 @@ def oracle_for(
 ) -> Oracle | ExampleOracle:
     """What the solver asks: sums over the data, or its examples one by one."""
     if solver.online:
-        return ChainExamples(features, shards, float(np.max(l2, initial=0.0)), centre)
+        loss = objective if solver.objective is None else None
+        return ChainExamples(features, shards, float(np.max(l2, initial=0.0)), centre, loss)
     return SummedOracle(features, shards, objective, inference, mapper, l2, centre)
 
 

@@ -48,7 +48,7 @@ class ChainCRF(Compactable, ChainInspection):
     solver : str or Solver, default="lbfgs"
         How. With l1 > 0, "lbfgs" means its orthant-wise form "owlqn". The online solvers "sgd",
         "averaged_perceptron", "passive_aggressive" and "arow" learn from one sequence after
-        another, each with an objective of its own, which the default stands for.
+        another; all but "sgd" have an objective of their own, which the default stands for.
     inference : str or Inference, default="auto"
         "auto" takes the exact method for chains.
     l1, l2 : float

@@ -35,6 +35,7 @@ class OnlineSolver(Solver):
 
     online: ClassVar[bool] = True
     groupwise: ClassVar[bool] = False
+    remedy: ClassVar[str] = ""  # what else to try when it diverges
 
     def __init__(
         self, max_iter: int = 100, tol: float = 1e-5, l1: float = 0.0, random_state: Any = None
@@ -61,9 +62,10 @@ class OnlineSolver(Solver):
         except KeyboardInterrupt:
             status = Status.INTERRUPTED
         except OverflowError:
+            remedy = f"; or {self.remedy}" if self.remedy else ""
             raise ValueError(
                 f"solver {self.name!r} diverges: weights or scores are no longer finite; the "
-                "features are too large: scale them"
+                f"features are too large: scale them{remedy}"
             ) from None
         return run.solution(status)
 

@@ -1,37 +1,47 @@
-"""Stochastic gradient descent on the likelihood, one example at a time."""
+"""Stochastic gradient descent, one example at a time."""
 
 from __future__ import annotations
 
+import warnings
+from dataclasses import replace
+from math import sqrt
 from typing import Any, ClassVar, final
 
 import numpy as np
 from numpy.typing import NDArray
 
+from chordal._errors import UnsupportedError
 from chordal._status import Status
 from chordal._validate import check_number
-from chordal.oracle import Floats, UpdateRule
+from chordal.oracle import GradientRule
 from chordal.solvers._online import OnlineRun, OnlineSolver
+from chordal.solvers._schedule import SCHEDULES as SCHEDULES
+from chordal.solvers._schedule import Schedule as Schedule
+from chordal.solvers._schedule import schedule_for
 
 
 @final
 class Sgd(OnlineSolver):
-    """Stochastic gradient descent with steps η₀ / (1 + λ η₀ t), λ = l2 / number of examples.
+    """Stochastic gradient descent; with objective "hinge", the stochastic subgradient method.
 
-    The result is the weights after the pass with the lowest objective, which is estimated from the
-    losses met on the way. The L2 term is applied lazily: a step costs what its example costs.
+    Step k takes an example's loss ℓ and its share of the L2 term, λ = l2 / number of examples:
+    w ← (1 − η λ) w − η ∇ℓ(w), with η by `schedule`. What happens to all weights alike, the L2
+    term, momentum and averaging, is applied lazily: a step costs what its example costs.
 
     Parameters
     ----------
     max_iter : int
         Most passes over the examples.
     tol : float
-        Converged when the objective fell by less than this, relatively, in `period` passes.
+        Converged when the objective fell by less than this, relatively, in `period` passes. It is
+        estimated from the losses met on the way.
     l1 : float
         Must be 0.
     random_state : int, Generator or None
         Seed of the orders of examples.
     learning_rate : float, optional
-        η₀. None finds it: of the rates tried on a sample, the one that lowers the objective most.
+        η₀. None takes the schedule's, or finds it: of the rates tried on a sample, the one that
+        lowers the objective most.
     period : int
         See `tol`.
     first_rate, rate_factor : float
@@ -39,11 +49,32 @@ class Sgd(OnlineSolver):
     sample_size, n_rates, max_trials : int
         Examples in the sample, rates that have to work in each direction, and most trials
         (CRFsuite's calibration.max_trials is one more than the trials it makes).
+    schedule : str or Schedule
+        "bottou": η₀ / (1 + λ η₀ (k − 1)). "constant": η₀. "pegasos": 1 / (λ k).
+        "inverse": η₀ / (1 + 0.05 k), with η₀ = 1. "inverse_sqrt": η₀ / (1 + √k), with η₀ = 0.1.
+    momentum : float
+        μ: a step goes on with μ times the step before. Below 1.
+    average_after : float, optional
+        The result is the mean of the weights after each step beyond so many passes (Polyak and
+        Ruppert): 0 averages all, 1.5 leaves out the first pass and a half.
+    shuffle : bool
+        Each pass has a new order, or else that of the data.
+    max_steps : int, optional
+        Most steps, where the last pass is not to be a whole one.
+    projection : bool
+        After each step, w is brought back into the ball that holds the minimum (Pegasos).
+    look_ahead : bool
+        The gradient is taken where momentum and the L2 term carry the weights, not where they
+        are (Nesterov; without momentum, CRFsuite's order).
+    keep_best : bool
+        The result is the weights after the pass with the lowest objective, or else the last
+        ones. A mean is always the last.
 
     References
     ----------
-    Shalev-Shwartz, Singer and Srebro (2007), Pegasos: primal estimated sub-gradient solver for SVM;
-    Bottou (2010), Large-scale machine learning with stochastic gradient descent.
+    Bottou (2012), Stochastic gradient descent tricks; Shalev-Shwartz, Singer and Srebro (2007),
+    Pegasos: primal estimated sub-gradient solver for SVM; Polyak and Juditsky (1992),
+    Acceleration of stochastic approximation by averaging.
 
     Examples
     --------
@@ -51,9 +82,12 @@ class Sgd(OnlineSolver):
     >>> X, y = [[["the"], ["cat"], ["sleeps"]], [["a"], ["dog"]]], [["D", "N", "V"], ["D", "N"]]
     >>> ChainCRF(solver=Sgd(max_iter=20, random_state=0), l2=0.1).fit(X, y).predict(X)
     [['D', 'N', 'V'], ['D', 'N']]
+    >>> subgradient = Sgd(max_iter=20, schedule="pegasos", average_after=1, random_state=0)
+    >>> ChainCRF("hinge", subgradient, l2=0.1).fit(X, y).predict(X)
+    [['D', 'N', 'V'], ['D', 'N']]
     """
 
-    objective: ClassVar[str | None] = "likelihood"
+    remedy: ClassVar[str] = "lower learning_rate, or leave it at None to have it found"
 
     def __init__(
         self,
@@ -68,58 +102,118 @@ class Sgd(OnlineSolver):
         sample_size: int = 1000,
         n_rates: int = 10,
         max_trials: int = 19,
+        schedule: str | Schedule = "bottou",
+        momentum: float = 0.0,
+        average_after: float | None = None,
+        shuffle: bool = True,
+        max_steps: int | None = None,
+        projection: bool = False,
+        look_ahead: bool = False,
+        keep_best: bool = True,
     ) -> None:
         super().__init__(max_iter, tol, l1, random_state)
-        if learning_rate is not None:
-            check_number("learning_rate", learning_rate, strict=True)
-        check_number("first_rate", first_rate, strict=True)
-        check_number("rate_factor", rate_factor, minimum=1.0, strict=True)
-        counts = {
-            "period": period,
-            "sample_size": sample_size,
-            "n_rates": n_rates,
-            "max_trials": max_trials,
-        }
-        for name, value in counts.items():
-            check_number(name, value, minimum=1, integer=True)
-        self.learning_rate, self.period = learning_rate, period
+        self.learning_rate, self.period, self.schedule = learning_rate, period, schedule
         self.first_rate, self.rate_factor = first_rate, rate_factor
         self.sample_size, self.n_rates, self.max_trials = sample_size, n_rates, max_trials
+        self.momentum, self.average_after, self.shuffle = momentum, average_after, shuffle
+        self.max_steps, self.projection = max_steps, projection
+        self.look_ahead, self.keep_best = look_ahead, keep_best
+        self._schedule = schedule_for(schedule, learning_rate)
+        self._check()
+
+    def _check(self) -> None:
+        check_number("first_rate", self.first_rate, strict=True)
+        check_number("rate_factor", self.rate_factor, minimum=1.0, strict=True)
+        for name in ("period", "sample_size", "n_rates", "max_trials"):
+            check_number(name, getattr(self, name), minimum=1, integer=True)
+        if self.max_steps is not None:
+            check_number("max_steps", self.max_steps, minimum=1, integer=True)
+        if self.average_after is not None:
+            check_number("average_after", self.average_after)
+        check_number("momentum", self.momentum)
+        if self.momentum >= 1.0:
+            raise ValueError(f"momentum must be below 1, got {self.momentum!r}")
+        if self.projection and self.momentum:
+            raise ValueError("projection and momentum do not go together: choose one")
 
     def _run(self, run: OnlineRun) -> Status:
-        rate = self._calibrated(run) if self.learning_rate is None else self.learning_rate
-        learner = run.oracle.learner(self._rule(run, rate), run.weights)
-        while run.n_iter < self.max_iter:
+        rule = self._rule(run)
+        before = self._start_value(run, rule)
+        learner = run.oracle.learner(rule, run.weights)
+        n, left = max(run.oracle.n_examples, 1), self.max_steps
+        while run.n_iter < self.max_iter and left != 0:
+            order = self._order(run)[:left]
             try:
-                value = run.visit(learner, run.order())
+                value = run.visit(learner, order)
             except KeyboardInterrupt:
-                if run.n_iter == 0:  # else the best pass so far stands
+                if run.n_iter == 0 or rule.averaged:  # else the best pass so far stands
                     run.weights = run.finite(learner.weights())
                 raise
             weights = run.finite(learner.weights())
-            value += run.oracle.penalty(weights)
-            if value < run.value:
+            value = value * n / max(len(order), 1) + run.oracle.penalty(weights)
+            if value < run.value or rule.averaged or not self.keep_best:
                 run.weights, run.value = weights, value
+            left = None if left is None else left - len(order)
             if run.record(weights, value, run.gradient_norm) is not None:
                 return Status.STOPPED
-            if run.n_iter > self.period:
-                fall = run.history[-1 - self.period] - value
-                if fall < self.tol * abs(value):
-                    return Status.CONVERGED
+            if self._converged(run.history):
+                return Status.CONVERGED
+        if run.value > 2.0 * before:
+            warnings.warn(
+                f"solver 'sgd' diverges: the objective is {run.value:.6g}, and was {before:.6g} at "
+                f"the starting weights; {self.remedy}, or take more passes",
+                RuntimeWarning,
+                stacklevel=2,
+            )
         return Status.MAX_ITERATIONS
 
-    def _rule(self, run: OnlineRun, rate: float) -> UpdateRule:
-        decay = run.oracle.l2 / max(run.oracle.n_examples, 1)
-        return UpdateRule("gradient", (decay, float(rate)))
+    def _converged(self, history: list[float]) -> bool:
+        if len(history) <= self.period:
+            return False
+        value = history[-1]
+        fall = history[-1 - self.period] - value
+        return fall < self.tol * abs(value) or (value == 0.0 and self.tol >= 0.0)
 
-    def _calibrated(self, run: OnlineRun) -> float:
+    def _order(self, run: OnlineRun) -> NDArray[np.int64]:
+        return run.order() if self.shuffle else np.arange(run.oracle.n_examples)
+
+    def _rule(self, run: OnlineRun) -> GradientRule:
+        """The rule of this run; finds the rate first, if none is given."""
+        n, l2 = max(run.oracle.n_examples, 1), run.oracle.l2
+        rule = replace(
+            self._schedule.rule(l2 / n, self._schedule.rate or 0.0),
+            momentum=float(self.momentum),
+            look_ahead=bool(self.look_ahead),
+        )
+        if self.projection:
+            rule = replace(rule, radius=self._radius(run, rule))
+        if self._schedule.rate is None:
+            rule = self._at(rule, self._calibrated(run, rule))
+        if self.average_after is not None:
+            rule = replace(rule, average_after=float(self.average_after) * n)
+        return rule
+
+    def _at(self, rule: GradientRule, rate: float) -> GradientRule:
+        """The rule with another rate."""
+        sizes = self._schedule.rule(rule.decay, rate)
+        return replace(rule, inverse_rate=sizes.inverse_rate, growth=sizes.growth)
+
+    def _start_value(self, run: OnlineRun, rule: GradientRule) -> float:
+        """The objective of the starting weights, by a sample; rates that were found are good."""
+        n = run.oracle.n_examples
+        if self._schedule.rate is None or n == 0:
+            return float("inf")
+        sample = np.unique(np.linspace(0, n - 1, self.sample_size).astype(np.int64))
+        return self._trial(run, rule, sample, 0.0) * n / len(sample)
+
+    def _calibrated(self, run: OnlineRun, rule: GradientRule) -> float:
         """The best of the rates that lower the objective of a sample within one pass."""
-        sample = run.order()[: self.sample_size]
-        before = self._trial(run, run.weights, sample, 0.0)
+        sample = self._order(run)[: self.sample_size]
+        before = self._trial(run, rule, sample, 0.0)
         rate, best_rate, best = self.first_rate, self.first_rate, float("inf")
         rising, left = True, self.n_rates
         for _ in range(self.max_trials):
-            after = self._trial(run, run.weights, sample, rate)
+            after = self._trial(run, rule, sample, rate)
             works = after < before
             left -= works
             if after < best:
@@ -132,13 +226,25 @@ class Sgd(OnlineSolver):
         return best_rate
 
     def _trial(
-        self, run: OnlineRun, start: Floats, sample: NDArray[np.int64], rate: float
+        self, run: OnlineRun, rule: GradientRule, sample: NDArray[np.int64], rate: float
     ) -> float:
         """The objective of the sample during one pass over it; infinite if it diverges."""
-        learner = run.oracle.learner(self._rule(run, rate), start)
+        learner = run.oracle.learner(self._at(rule, rate), run.weights)
         try:
             value = run.visit(learner, sample)
         except OverflowError:
             return float("inf")
         share = len(sample) / max(run.oracle.n_examples, 1)
         return value + share * run.oracle.penalty(learner.weights())
+
+    def _radius(self, run: OnlineRun, rule: GradientRule) -> float:
+        """Of the ball around the centre c that holds the minimum w*.
+
+        With L the mean loss, λ (w* − c) = −∇L(w*), and L(c) ≥ L(w*) + λ ‖w* − c‖² by convexity.
+        """
+        if rule.decay == 0.0:
+            raise UnsupportedError("projection needs l2 > 0: without it no ball holds the minimum")
+        n, centre = run.oracle.n_examples, run.oracle.centre
+        at = np.zeros(run.oracle.n_weights) if centre is None else centre
+        loss = run.visit(run.oracle.learner(self._at(rule, 0.0), at), np.arange(n))
+        return sqrt(loss / n / rule.decay)

@@ -20,6 +20,7 @@ class Listed:
     wrong: NDArray[np.int64]  # [n_labellings] wrong labels; 0 for gold alone
     length: int  # labels in a labelling
     weight: float = 1.0
+    cost: Floats | None = None  # [n_labellings] added to scores by the gradient rule
 
     @property
     def gold(self) -> Floats:
@@ -36,6 +37,9 @@ class ListedExamples:
     l2 : float
         The regularisation is (l2/2) ‖w − centre‖².
     centre : array [n_weights], optional
+    temperature : {1, 0}
+        The loss that gradients go down is the softmax (1) or maximum (0) of score + cost, less
+        the gold score.
     interrupt_at : int, optional
         Press Ctrl-C instead of the visit with this number, counted from 1.
     """
@@ -46,8 +50,10 @@ class ListedExamples:
         l2: float = 0.0,
         centre: Floats | None = None,
         interrupt_at: int | None = None,
+        temperature: int = 1,
     ) -> None:
         self.examples, self.l2, self.interrupt_at = examples, l2, interrupt_at
+        self.temperature = temperature
         self.n_examples, self.n_weights = len(examples), examples[0].features.shape[1]
         self.centre = np.zeros(self.n_weights) if centre is None else centre
         self.n_visits = 0
@@ -61,10 +67,10 @@ class ListedExamples:
         return 0.5 * self.l2 * float(((weights - self.centre) ** 2).sum())
 
     def value_and_gradient(self, weights: Floats) -> tuple[float, Floats]:
-        """The regularised likelihood."""
+        """The regularised objective."""
         value, gradient = self.penalty(weights), self.l2 * (weights - self.centre)
         for example in self.examples:
-            loss, slope = _likelihood(example, weights)
+            loss, slope = _loss(example, weights, self.temperature)
             value, gradient = value + loss, gradient + slope
         return value, gradient
 
@@ -77,7 +83,8 @@ class ListedLearner:
         self._w = np.array(start, dtype=np.float64)
         self._sum = self._w.copy()  # of the weights after every example, and the first ones
         self._variance = np.full(len(start), rule.parameters[1] if rule.name == "arow" else 0.0)
-        self._step = 0
+        self._velocity = np.zeros_like(self._w)
+        self._step = self._averaged = 0
 
     def visit(self, order: NDArray[np.int64]) -> float:
         """Learn from these examples in turn; the sum of the losses met on the way."""
@@ -88,12 +95,18 @@ class ListedLearner:
                 raise KeyboardInterrupt
             example = self._oracle.examples[n]
             total += getattr(self, "_" + self._rule.name)(example)
-            self._sum += self._w
+            if self._rule.name != "gradient":
+                self._sum += self._w
+            elif self._step >= self._rule.average_after:
+                self._sum = self._sum * bool(self._averaged) + self._w
+                self._averaged += 1
             self._step += 1
         return total
 
     def weights(self) -> Floats:
         """What has been learned so far."""
+        if self._rule.name == "gradient":
+            return self._sum / self._averaged if self._averaged else self._w.copy()
         mean = self._sum / (self._step + 1)
         return mean if self._rule.averaged else self._w.copy()
 
@@ -129,20 +142,27 @@ class ListedLearner:
         return example.weight * loss
 
     def _gradient(self, example: Listed) -> float:
-        decay, first = self._rule.parameters
-        rate = first / (1.0 + decay * first * self._step)
-        # The loss is that of the weights after they decayed.
-        self._w -= rate * decay * (self._w - self._oracle.centre)
-        loss, slope = _likelihood(example, self._w)
-        self._w -= rate * slope
+        rule, centre = self._rule, self._oracle.centre
+        rate = rule.rate(self._step)
+        offset = self._w - centre
+        shrunk = (1.0 - rate * rule.decay) * offset
+        carried = rule.momentum * self._velocity
+        at = centre + (shrunk + carried if rule.look_ahead else offset)
+        loss, slope = _loss(example, at, self._oracle.temperature)
+        self._velocity = carried - rate * slope
+        moved = shrunk + self._velocity
+        length = float(np.linalg.norm(moved))
+        self._w = centre + moved * (rule.radius / length if length > rule.radius else 1.0)
         return loss
 
 
-def _likelihood(example: Listed, weights: Floats) -> tuple[float, Floats]:
+def _loss(example: Listed, weights: Floats, temperature: int) -> tuple[float, Floats]:
+    """softmax (or, at temperature 0, max) of score + cost less the gold score, and its slope."""
     scores = example.features @ weights
+    if example.cost is not None:
+        scores = scores + example.cost
     top = scores.max()
-    chances = np.exp(scores - top)
-    log_partition = top + np.log(chances.sum())
+    chances = np.exp(scores - top) if temperature else np.arange(len(scores)) == scores.argmax()
     expected = chances @ example.features / chances.sum()
-    loss = float(log_partition - example.gold @ weights)
+    loss = float(top + np.log(chances.sum()) - example.gold @ weights)
     return example.weight * loss, example.weight * (expected - example.gold)

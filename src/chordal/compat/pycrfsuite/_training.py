@@ -146,6 +146,7 @@ def _sgd(p: Parameters) -> Solver:
         sample_size=p["calibration.samples"],
         n_rates=p["calibration.candidates"],
         max_trials=p["calibration.max_trials"],
+        look_ahead=True,
     )
 
 
