@@ -109,7 +109,7 @@ def oracle_for(
     """What the solver asks: sums over the data, or its examples one by one."""
     if solver.online:
         loss = objective if solver.objective is None else None
-        return ChainExamples(features, shards, float(np.max(l2, initial=0.0)), centre, loss)
+        return ChainExamples(features, shards, l2, centre, loss)
     return SummedOracle(features, shards, objective, inference, mapper, l2, centre)
 
 
