@@ -159,7 +159,8 @@ class ShardFeatures(Protocol):
 class SummedOracle:
     """Σ objective + (l2/2) ‖w − centre‖² over shards of a batch.
 
-    `l2` is one number, or one for each weight: Σ_k l2_k/2 (w_k − centre_k)².
+    `l2` is one number, or one for each weight: Σ_k l2_k/2 (w_k − centre_k)². `without_l1` names the
+    weights that a solver's L1 term leaves alone.
 
     Shards are taken in waves. Within a wave, tasks first share the shards (potentials,
     inference, parts), then the blocks of weights (adjoint); no two write to the same place, and
@@ -176,10 +177,11 @@ class SummedOracle:
         mapper: Mapper,
         l2: float | Floats = 0.0,
         centre: Floats | None = None,
+        without_l1: Ints | None = None,
     ) -> None:
         self.features, self.shards = features, shards
         self.objective, self.inference, self.mapper = objective, inference, mapper
-        self.l2, self.centre = l2, centre
+        self.l2, self.centre, self.without_l1 = l2, centre, without_l1
         self.n_weights = features.n_weights
         # Memory for the potentials of a wave, kept: fresh pages cost as much as the sums in them.
         # Waves are of equal length, so that threads are.

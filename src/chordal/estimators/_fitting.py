@@ -7,8 +7,10 @@ from contextlib import contextmanager
 from typing import Any, Protocol
 
 import numpy as np
+from numpy.typing import NDArray
 
 from chordal._errors import UnsupportedError
+from chordal._validate import check_number
 from chordal.estimators._estimator import generator_from
 from chordal.estimators._examples import ChainExamples, ExampleLoss
 from chordal.estimators._progress import FitProgress
@@ -26,10 +28,26 @@ from chordal.structures import Chain
 class Settings(Protocol):
     """An estimator's parameters that say how a fit is run."""
 
+    l1: float
+    max_iter: int | None
+    tol: float | None
     n_jobs: int | None
     verbose: int
     validation_interval: int
     n_iter_no_change: int | None
+
+
+def check_settings(settings: Settings) -> None:
+    """Refuse parameters that are no numbers of their kind."""
+    check_number("l1", settings.l1)
+    if settings.tol is not None:
+        check_number("tol", settings.tol)
+    check_number("validation_interval", settings.validation_interval, minimum=1, integer=True)
+    for name in ("max_iter", "n_iter_no_change"):
+        if getattr(settings, name) is not None:
+            check_number(name, getattr(settings, name), minimum=1, integer=True)
+    effective_n_jobs(settings.n_jobs)
+    check_number("verbose", settings.verbose, integer=True)
 
 
 @contextmanager
@@ -105,12 +123,13 @@ def oracle_for(
     mapper: Mapper,
     l2: float | Floats,
     centre: Floats | None,
+    without_l1: NDArray[np.int64] | None = None,
 ) -> Oracle | ExampleOracle:
     """What the solver asks: sums over the data, or its examples one by one."""
     if solver.online:
         loss = objective if solver.objective is None else None
         return ChainExamples(features, shards, l2, centre, loss)
-    return SummedOracle(features, shards, objective, inference, mapper, l2, centre)
+    return SummedOracle(features, shards, objective, inference, mapper, l2, centre, without_l1)
 
 
 def report_of(

@@ -56,6 +56,10 @@ class SingleVariables:
         """Numbers of classes as the features count them."""
         return 1 - codes if self.n_classes == 2 else codes
 
+    def intercepts(self) -> NDArray[np.int64] | None:
+        """The weights of the intercept, if there is one."""
+        return np.flatnonzero(self._keys.column == self.n_columns) if self.intercept else None
+
     def penalties(self, l2: float) -> float | Floats:
         """The L2 penalty of each weight: none of the intercept's."""
         if not self.intercept:

@@ -20,11 +20,17 @@ from chordal._validate import (
 )
 from chordal.estimators._chain_inspection import ChainInspection
 from chordal.estimators._compact import Compactable
-from chordal.estimators._fitting import check_pairs, oracle_for, report_of, solver_for, training
+from chordal.estimators._fitting import (
+    check_pairs,
+    check_settings,
+    oracle_for,
+    report_of,
+    solver_for,
+    training,
+)
 from chordal.estimators._groups import check_freeze, check_l2, free_weights, l2_of, minimized
 from chordal.estimators._labels import SequenceLabels
 from chordal.estimators._training import compile_shards, transferred
-from chordal.execution import effective_n_jobs
 from chordal.features import GROUPS, ChainFeatures, Input, Rows, Template, WeightKeys
 from chordal.inference import INFERENCE, Inference
 from chordal.objectives import OBJECTIVES, Objective
@@ -262,20 +268,12 @@ class ChainCRF(Compactable, ChainInspection):
         return self
 
     def _check_parameters(self) -> None:
-        check_number("l1", self.l1)
+        check_settings(self)
         check_l2(self.l2, GROUPS)
         check_freeze(self.freeze, GROUPS)
-        if self.tol is not None:
-            check_number("tol", self.tol)
-        for name, minimum in (("min_freq", 0), ("validation_interval", 1)):
-            check_number(name, getattr(self, name), minimum=minimum, integer=True)
-        for name in ("max_iter", "n_iter_no_change"):
-            if getattr(self, name) is not None:
-                check_number(name, getattr(self, name), minimum=1, integer=True)
+        check_number("min_freq", self.min_freq, integer=True)
         check_choice("states", self.states, ["seen", "all"])
         check_choice("transitions", self.transitions, ["seen", "all", "none"])
-        effective_n_jobs(self.n_jobs)
-        check_number("verbose", self.verbose, integer=True)
         template = self._template()
         if template is not None and not isinstance(template, Template):
             raise TypeError(f"template must be a str or a Template, got {template!r}")

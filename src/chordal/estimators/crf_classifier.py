@@ -21,10 +21,16 @@ from sklearn.utils.validation import (
 
 from chordal._status import Status
 from chordal._validate import check_number, check_sample_weight
-from chordal.estimators._fitting import check_pairs, oracle_for, report_of, solver_for, training
+from chordal.estimators._fitting import (
+    check_pairs,
+    check_settings,
+    oracle_for,
+    report_of,
+    solver_for,
+    training,
+)
 from chordal.estimators._single import SingleVariables
 from chordal.estimators._training import compile_shards
-from chordal.execution import effective_n_jobs
 from chordal.inference import INFERENCE
 from chordal.objectives import OBJECTIVES, Objective
 from chordal.potentials import Floats
@@ -48,8 +54,8 @@ class CRFClassifier(ClassifierMixin, BaseEstimator):
     solver : str or Solver, default="lbfgs"
         How. With l1 > 0, "lbfgs" means its orthant-wise form "owlqn".
     l1, l2 : float
-        Regularisation. The intercept is free of l2; scikit-learn's C is 1 / l2, and a penalty
-        λ‖w‖² is l2 = 2λ. To regularise it too, put a column of ones in X instead.
+        Regularisation. scikit-learn's C is 1 / l2, and a penalty λ‖w‖² is l2 = 2λ. The intercept
+        is free of it; to regularise it too, put a column of ones in X instead.
     fit_intercept : bool
         Whether each function has a constant term.
     class_weight : dict, "balanced" or None
@@ -163,8 +169,8 @@ class CRFClassifier(ClassifierMixin, BaseEstimator):
     ) -> CRFClassifier:
         """Go on learning from more data.
 
-        The L2 term then pulls towards the weights so far instead of towards zero, so that what
-        was learned before is kept where the new data say nothing.
+        The L2 term then pulls all weights, the intercept's too, towards those so far instead of
+        towards zero, so that what was learned before is kept where the new data say nothing.
 
         Parameters
         ----------
@@ -190,7 +196,8 @@ class CRFClassifier(ClassifierMixin, BaseEstimator):
         keep: bool,
         centre: bool,
     ) -> CRFClassifier:
-        self._check_parameters()
+        check_settings(self)
+        check_number("l2", self.l2)
         objective = OBJECTIVES.resolve(self.objective)
         inference = INFERENCE.resolve("chain")
         solver = solver_for(self.solver, self.l1, self.max_iter, self.tol, self.random_state)
@@ -215,8 +222,9 @@ class CRFClassifier(ClassifierMixin, BaseEstimator):
                 objective,
                 inference,
                 mapper,
-                model.penalties(float(self.l2)),
+                float(self.l2) if centre else model.penalties(float(self.l2)),
                 start if centre else None,
+                model.intercepts(),
             )
             solution = solver.minimize(oracle, start, monitor)
         weights, self.fit_report_ = report_of(solution, monitor, solver, inference)
@@ -226,18 +234,6 @@ class CRFClassifier(ClassifierMixin, BaseEstimator):
         if solution.status is Status.INTERRUPTED:
             raise KeyboardInterrupt  # the model is fitted with the best weights so far
         return self
-
-    def _check_parameters(self) -> None:
-        for name in ("l1", "l2"):
-            check_number(name, getattr(self, name))
-        if self.tol is not None:
-            check_number("tol", self.tol)
-        check_number("validation_interval", self.validation_interval, minimum=1, integer=True)
-        for name in ("max_iter", "n_iter_no_change"):
-            if getattr(self, name) is not None:
-                check_number(name, getattr(self, name), minimum=1, integer=True)
-        effective_n_jobs(self.n_jobs)
-        check_number("verbose", self.verbose, integer=True)
 
     def _read(self, X: Any, y: Any, reset: bool) -> tuple[Any, NDArray[Any]]:
         X, y = validate_data(
@@ -325,7 +321,7 @@ def _classes(y: NDArray[Any]) -> NDArray[Any]:
     classes = np.unique(y)
     if len(classes) < 2:
         raise ValueError(
-            f"y must hold at least 2 classes, got one class, {classes[0]!r}: there is nothing to "
+            f"y must hold at least 2 classes, got one class, {classes[0]}: there is nothing to "
             "tell apart"
         )
     return classes
@@ -337,5 +333,6 @@ def _codes(y: NDArray[Any], classes: NDArray[Any]) -> NDArray[np.int32]:
     unknown = np.flatnonzero(classes[codes] != y)
     if len(unknown):
         k = int(unknown[0])
-        raise ValueError(f"y[{k}] is {y[k]!r}, which is not one of the classes {classes}")
+        label = y[k].item() if isinstance(y[k], np.generic) else y[k]
+        raise ValueError(f"y[{k}] is {label!r}, which is not one of the classes {classes}")
     return codes.astype(np.int32)
