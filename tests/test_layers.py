@@ -20,6 +20,7 @@ LAYERS = """
  _errors  _registry  _validate  _status  _atomic
  structures
  potentials
+ targets
  features | inference | costs | metrics | datasets
  objectives
  testing

@@ -110,6 +110,21 @@ class Potentials:
             self.structure, self.unary, self.tables[cells], np.arange(len(sizes)), offsets_of(sizes)
         )
 
+    def tied_as(self, frame: Potentials) -> Potentials:
+        """The same numbers tied as in `frame`, a coarser tying: tables that it shares are summed.
+
+        As parts, these are the derivative in the potentials of `frame`.
+        """
+        if self.table_of_clique is frame.table_of_clique:
+            return self
+        tables = np.zeros(len(frame.tables))
+        coarser = np.zeros(len(self.table_offsets) - 1, dtype=np.int64)
+        coarser[self.table_of_clique] = frame.table_of_clique
+        sizes = np.diff(self.table_offsets)
+        shift = frame.table_offsets[coarser] - self.table_offsets[:-1]
+        np.add.at(tables, np.repeat(shift, sizes) + np.arange(len(self.tables)), self.tables)
+        return frame.like(self.unary, tables)
+
     def table(self, clique: int) -> Floats:
         """The table of one clique, an axis for each of its variables."""
         start = self.table_offsets[self.table_of_clique[clique]]
@@ -140,7 +155,8 @@ class Potentials:
                 )
         return self
 
-    def _labelled(self, labels: ArrayLike) -> tuple[NDArray[Any], ...]:
+    def checked_labels(self, labels: ArrayLike) -> NDArray[np.int32]:
+        """One label per variable, as int32; anything else is refused."""
         s = self.structure
         labels = np.ascontiguousarray(labels, dtype=np.int32)
         if labels.shape != (s.n_variables,):
@@ -149,6 +165,10 @@ class Potentials:
             )
         if len(labels) and (labels.min() < 0 or (labels >= s.label_counts).any()):
             raise ValueError("labels must be between 0 and the variable's label count - 1")
+        return labels
+
+    def _labelled(self, labels: ArrayLike) -> tuple[NDArray[Any], ...]:
+        s = self.structure
         return (
             s.state_offsets,
             s.variable_offsets,
@@ -157,7 +177,7 @@ class Potentials:
             s.scopes,
             self.table_offsets,
             self.table_of_clique,
-            labels,
+            self.checked_labels(labels),
         )
 
 

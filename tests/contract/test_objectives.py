@@ -4,28 +4,110 @@ import numpy as np
 import pytest
 
 from chordal._errors import UnsupportedError
+from chordal.costs.chunk import Chunk
+from chordal.costs.hamming import Hamming
+from chordal.costs.weighted_hamming import WeightedHamming
 from chordal.inference import INFERENCE, Inference
 from chordal.inference.exhaustive import ExhaustiveInference
 from chordal.objectives import OBJECTIVES, Evaluation
+from chordal.objectives.hinge import Hinge
 from chordal.objectives.likelihood import Likelihood
+from chordal.objectives.softmax_margin import SoftmaxMargin
+from chordal.objectives.stochastic_likelihood import StochasticLikelihood
+from chordal.structures import Chain
+from chordal.targets import PartialLabels, SoftLabels
 from chordal.testing import MODELS, check_objective, feasible_labels
 
 METHODS = {name: INFERENCE.get(name)() for name in INFERENCE}
 METHODS["exhaustive"] = ExhaustiveInference(max_labellings=100)  # numeric derivatives ask often
 
 
+OBJECTS = {name: OBJECTIVES.get(name)() for name in OBJECTIVES} | {
+    "hinge-slack": Hinge(scaling="slack"),
+    "hinge-slack-weighted": Hinge(WeightedHamming({"0": 2, ("1", "0"): 3}), scaling="slack"),
+    "hinge-normalized": Hinge(Hamming(normalize=True)),
+    "hinge-chunk": Hinge(Chunk(missed=2.0)),
+    "softmax_margin-weighted": SoftmaxMargin(WeightedHamming({"0": 2.5, ("1", "0"): 0.3})),
+    "softmax_margin-chunk": SoftmaxMargin(Chunk(missed=2.0)),
+    "stochastic-contrastive": StochasticLikelihood("contrastive", n_samples=3),
+    "stochastic-inference": StochasticLikelihood("inference", n_samples=3),
+}
+TAGS = ["O", "B-X", "I-X", "B-Y", "I-Y"]
+
+
+def bound(objective, structure):
+    """The objective for this structure's labels: tags for chunks, digits for others."""
+    n = int(structure.label_counts.max(initial=1))
+    names = [TAGS[k] if k < len(TAGS) else f"I-{k}" for k in range(n)]
+    if not isinstance(getattr(objective, "cost", None), Chunk):
+        names = [str(k) for k in range(max(n, 2))]
+    return objective.for_labels(names, np.arange(len(names)))
+
+
+def refuses(objective, method, structure):
+    try:
+        objective.require(method, structure)
+    except UnsupportedError:
+        return True
+    return False
+
+
+def works(name, method, structure):
+    """What this test expects, by rules of its own."""
+    cliques, chain = structure.n_cliques > 0, isinstance(structure, Chain)
+    if name in ("squared_error", "one_vs_all", "crammer_singer"):
+        return not cliques
+    if name.endswith("-chunk") and not (chain and len(set(structure.label_counts)) < 2):
+        return False
+    if name in ("pseudo_likelihood", "stochastic_likelihood", "stochastic-contrastive"):
+        return True
+    if method.name == "gibbs":
+        return name == "stochastic-inference"
+    return method.supports(structure)
+
+
 @pytest.mark.parametrize("generator", MODELS.values(), ids=MODELS)
-@pytest.mark.parametrize("objective", list(OBJECTIVES))
+@pytest.mark.parametrize("name", OBJECTS)
 @pytest.mark.parametrize("inference", METHODS)
-def test_derivatives_weights_and_convexity(objective, inference, generator):
+def test_derivatives_weights_and_convexity(name, inference, generator):
     rng = np.random.default_rng(0)
-    potentials, loss = generator(rng), OBJECTIVES.get(objective)()
-    labels, method = feasible_labels(potentials, rng), METHODS[inference]
-    if not method.supports(potentials.structure):
-        with pytest.raises(UnsupportedError, match=inference):
-            loss.require(method, potentials.structure)
+    potentials, method = generator(rng), METHODS[inference]
+    loss = bound(OBJECTS[name], potentials.structure)
+    labels = feasible_labels(potentials, rng)
+    expected = works(name, method, potentials.structure)
+    assert refuses(loss, method, potentials.structure) is not expected
+    if expected:
+        check_objective(loss, potentials, labels, method, rng)
+
+
+def random_target(kind, potentials, labels, rng):
+    """A target of this kind in which the given labelling is possible."""
+    s = potentials.structure
+    gold = np.zeros(s.n_states, dtype=bool)
+    gold[s.state_offsets[:-1] + labels] = True
+    allowed = (rng.random(s.n_states) < 0.5) | gold
+    if kind == "partial":
+        return PartialLabels(allowed, s.label_counts)
+    # Other labels get a share only where all scores are finite: E_q[score] must be.
+    finite = np.isfinite(potentials.unary).all() and np.isfinite(potentials.tables).all()
+    q = rng.random(s.n_states) * allowed if finite else gold.astype(float)
+    sums = np.add.reduceat(q, s.state_offsets[:-1]) if s.n_variables else np.zeros(0)
+    return SoftLabels(q / np.repeat(sums, s.label_counts), s.label_counts)
+
+
+@pytest.mark.parametrize("generator", MODELS.values(), ids=MODELS)
+@pytest.mark.parametrize("name", list(OBJECTIVES))
+@pytest.mark.parametrize("kind", ["soft", "partial"])
+def test_soft_and_partial_targets(name, kind, generator):
+    rng = np.random.default_rng(0)
+    potentials, loss = generator(rng), OBJECTIVES.get(name)()
+    target = random_target(kind, potentials, feasible_labels(potentials, rng), rng)
+    if kind not in loss.targets:
+        with pytest.raises(UnsupportedError, match=f"objective '{name}' needs one label.*{kind}"):
+            loss.require_targets(target)
         return
-    check_objective(loss, potentials, labels, method, rng)
+    method = next(m for m in METHODS.values() if m.supports(potentials.structure))
+    check_objective(loss, potentials, target, method, rng)
 
 
 @pytest.mark.parametrize("objective", list(OBJECTIVES))
@@ -78,6 +160,16 @@ class Concave(Likelihood):
         return Evaluation(-values, parts.like(-parts.unary, -parts.tables))
 
 
+class DependsOnTheLevel(Likelihood):
+    minus_gold = False
+
+    def evaluate(self, potentials, labels, inference, weight=None, overwrite=False):
+        values, parts = super().evaluate(potentials, labels, inference, weight)
+        each = np.ones(len(values)) if weight is None else weight
+        values = values + each * potentials.unary.sum()
+        return Evaluation(values, parts.like(parts.unary + each.sum(), parts.tables))
+
+
 class Writes(Likelihood):
     def evaluate(self, potentials, *arguments, **keywords):
         result = super().evaluate(potentials, *arguments, **keywords)
@@ -91,6 +183,7 @@ BROKEN = [
     (PartsWithoutWeights, r"parts.unary\[\d+\] is"),
     (ValuesWithoutWeights, "values are not the weights times"),
     (Concave, "not convex"),
+    (DependsOnTheLevel, "more than differences of scores"),
     (Writes, "changed potentials.tables"),
 ]
 

@@ -6,8 +6,10 @@ from typing import final
 
 import numpy as np
 
-from chordal.costs._base import Cost, Labels
+from chordal.costs._base import Cost, Floats, Labels, Prices, shares
+from chordal.costs.weighted_hamming import WeightedHamming
 from chordal.potentials import Potentials
+from chordal.structures import Structure
 
 
 @final
@@ -29,10 +31,24 @@ class Hamming(Cost):
         structure = potentials.structure
         price: float | np.ndarray = 1.0
         if self.normalize:
-            sizes = np.diff(structure.variable_offsets)
-            price = np.repeat(1.0 / np.maximum(sizes, 1), sizes)
+            price = np.repeat(shares(structure), np.diff(structure.variable_offsets))
             potentials.unary += np.repeat(price, structure.label_counts)
         else:
             potentials.unary += 1.0
         potentials.unary[structure.state_offsets[:-1] + labels] -= price
         return potentials
+
+    @property
+    def in_units(self) -> bool:
+        return True
+
+    def prices(self, structure: Structure, labels: Labels) -> Prices:
+        of_state = np.ones(structure.n_states, dtype=np.int64)
+        of_state[structure.state_offsets[:-1] + labels] = 0
+        unit = shares(structure) if self.normalize else np.ones(structure.n_examples)
+        return Prices(of_state, unit)
+
+    def with_class_weight(self, weight: Floats) -> WeightedHamming:
+        costs = np.repeat(weight[:, None], len(weight), axis=1)
+        np.fill_diagonal(costs, 0.0)
+        return WeightedHamming(costs, self.normalize)

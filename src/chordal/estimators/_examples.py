@@ -93,7 +93,7 @@ class ChainExamples:
             raise ValueError("too many weights for online learning: raise min_freq")
         split = features.slices["node"].stop  # weights of bias, start and end come last
         self._cells = np.concatenate([node.cells[:split], edge_cells, node.cells[split:]])
-        labels = [s.labels for s in shards if s.labels is not None]
+        labels = [s.labels for s in shards if isinstance(s.labels, np.ndarray)]
         weights = [s.weight for s in shards if s.weight is not None]
         self.chains = _kernels.OnlineChains(
             node_offsets,

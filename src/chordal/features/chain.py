@@ -6,11 +6,11 @@ from dataclasses import dataclass
 from typing import Any, final
 
 import numpy as np
-from numpy.typing import NDArray
 
 from chordal.features._base import Floats, Ints, RowFeatures, Rows
 from chordal.potentials import Potentials
 from chordal.structures import Chain, offsets_of
+from chordal.targets import Target
 
 #: The groups of weights, in the order of the weight vector.
 GROUPS = ("node", "edge", "transitions", "bias", "start", "end")
@@ -25,7 +25,7 @@ class ChainShard:
     edge: Any
     first: Ints  # rows where a sequence begins, and where one ends
     last: Ints
-    labels: NDArray[np.int32] | None
+    labels: Target | None
     weight: Floats | None
 
 
@@ -79,7 +79,7 @@ class ChainFeatures:
         edge_rows: Rows | None,
         begin: int,
         end: int,
-        labels: NDArray[np.int32] | None = None,
+        labels: Target | None = None,
         weight: Floats | None = None,
     ) -> ChainShard:
         """Sequences begin..end as a shard."""

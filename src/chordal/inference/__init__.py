@@ -2,6 +2,7 @@
 
 from chordal._registry import Registry
 from chordal.inference._base import (
+    ByCost,
     Decoded,
     Inference,
     Marginals,
@@ -9,15 +10,19 @@ from chordal.inference._base import (
     Spans,
     most_probable_labels,
 )
+from chordal.inference._sweeps import effective_sample_size, r_hat
 
 INFERENCE = Registry("chordal.inference", Inference, "inference")
 
 __all__ = [
     "INFERENCE",
+    "ByCost",
     "Decoded",
     "Inference",
     "Marginals",
     "Ranked",
     "Spans",
+    "effective_sample_size",
     "most_probable_labels",
+    "r_hat",
 ]

@@ -44,6 +44,45 @@ class Ranked(NamedTuple):
     score: Floats
 
 
+class ByCost(NamedTuple):
+    """The best labelling of each example at every cost k = 0, 1, ….
+
+    offsets : int64 [n_examples + 1], where the costs of each example begin
+    score : float64 [offsets[-1]], −inf where no labelling has that cost
+    labels : int32, at every cost of every example, the labels of its variables
+    """
+
+    offsets: NDArray[np.int64]
+    score: Floats
+    labels: Labels
+
+    def at(self, structure: Structure, cost: NDArray[np.int64]) -> Labels:
+        """The labels of all variables, with this cost in each example."""
+        sizes = np.diff(structure.variable_offsets)
+        first = offsets_of(np.diff(self.offsets) * sizes)[:-1] + cost * sizes
+        before = np.repeat(structure.variable_offsets[:-1], sizes)
+        within = np.arange(structure.n_variables) - before
+        return np.asarray(self.labels[np.repeat(first, sizes) + within])
+
+    @staticmethod
+    def empty(structure: Structure, price: NDArray[np.int64]) -> ByCost:
+        """Room for the answer, for these prices of labels (int64 [n_states], at least 0)."""
+        if price.shape != (structure.n_states,) or (len(price) and price.min() < 0):
+            raise ValueError(
+                f"price must be {structure.n_states} whole numbers of at least 0, one per label "
+                "of every variable"
+            )
+        most = offsets_of(
+            np.maximum.reduceat(price, structure.state_offsets[:-1])
+            if structure.n_variables
+            else []
+        )
+        levels = np.diff(most[structure.variable_offsets]) + 1
+        cells = int((levels * np.diff(structure.variable_offsets)).sum())
+        offsets = offsets_of(levels)
+        return ByCost(offsets, np.full(offsets[-1], -np.inf), np.zeros(cells, dtype=np.int32))
+
+
 @dataclass(frozen=True)
 class Spans:
     """Events "the variables from `start` on have labels in these sets", one per span.
@@ -123,6 +162,10 @@ class Inference(ABC):
     def k_best(self, potentials: Potentials, k: int) -> Ranked:
         """The k best labellings of each example."""
         raise self._refusal("k_best")
+
+    def map_by_cost(self, potentials: Potentials, price: NDArray[np.int64]) -> ByCost:
+        """The best labelling at every total price of its labels (price: int64 [n_states])."""
+        raise self._refusal("map_by_cost")
 
     def sample(self, potentials: Potentials, n: int, rng: np.random.Generator) -> Labels:
         """n independent labellings (int32 [n, n_variables])."""

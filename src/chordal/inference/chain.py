@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import ClassVar, final
 
 import numpy as np
+from numpy.typing import NDArray
 
 from chordal import _kernels
-from chordal.inference._base import Decoded, Inference, Labels, Marginals, Ranked, Spans
+from chordal.inference._base import ByCost, Decoded, Inference, Labels, Marginals, Ranked, Spans
 from chordal.potentials import Floats, Potentials, refuse_infeasible
 from chordal.structures import Chain, Structure
 
@@ -38,6 +39,7 @@ class ChainInference(Inference):
             "log_partition",
             "marginals",
             "map",
+            "map_by_cost",
             "k_best",
             "sample",
             "entropy",
@@ -86,6 +88,13 @@ class ChainInference(Inference):
         _kernels.chain_best_labelling(*self._arrays(potentials, "map"), score, labels)
         refuse_infeasible(score)
         return Decoded(labels, score)
+
+    def map_by_cost(self, potentials: Potentials, price: NDArray[np.int64]) -> ByCost:
+        arrays = self._arrays(potentials, "map_by_cost")
+        found = ByCost.empty(potentials.structure, price)
+        _kernels.chain_best_by_cost(*arrays, price, found.offsets, found.score, found.labels)
+        refuse_infeasible(np.maximum.reduceat(found.score, found.offsets[:-1]))
+        return found
 
     def k_best(self, potentials: Potentials, k: int) -> Ranked:
         structure = potentials.structure

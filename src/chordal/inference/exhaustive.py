@@ -7,9 +7,10 @@ from collections.abc import Iterator
 from typing import ClassVar, final
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.special import logsumexp
 
-from chordal.inference._base import Decoded, Inference, Labels, Marginals, Ranked, Spans
+from chordal.inference._base import ByCost, Decoded, Inference, Labels, Marginals, Ranked, Spans
 from chordal.potentials import Floats, Potentials, refuse_infeasible
 from chordal.structures import Structure
 
@@ -36,6 +37,7 @@ class ExhaustiveInference(Inference):
             "log_partition",
             "marginals",
             "map",
+            "map_by_cost",
             "k_best",
             "sample",
             "entropy",
@@ -76,6 +78,24 @@ class ExhaustiveInference(Inference):
     def map(self, potentials: Potentials) -> Decoded:
         ranked = self.k_best(potentials, 1)
         return Decoded(ranked.labels[0], ranked.score[:, 0])
+
+    def map_by_cost(self, potentials: Potentials, price: NDArray[np.int64]) -> ByCost:
+        structure = potentials.structure
+        self.require("map_by_cost", structure)
+        found, at = ByCost.empty(structure, price), 0
+        for example, labellings, scores in _listed(potentials):
+            first, last = structure.variable_offsets[example : example + 2]
+            of_labels = price[structure.state_offsets[first:last] + labellings].sum(axis=1)
+            begin, end = found.offsets[example : example + 2]
+            for cost in range(end - begin):
+                same = np.flatnonzero(of_labels == cost)
+                if len(same) and scores[same].max() > -np.inf:
+                    best = same[np.argmax(scores[same])]
+                    found.score[begin + cost] = scores[best]
+                    found.labels[at : at + last - first] = labellings[best]
+                at += last - first
+        refuse_infeasible(np.maximum.reduceat(found.score, found.offsets[:-1]))
+        return found
 
     def k_best(self, potentials: Potentials, k: int) -> Ranked:
         structure = potentials.structure
@@ -127,7 +147,7 @@ class ExhaustiveInference(Inference):
                 size = structure.label_counts[structure.variable_offsets[example] + t]
                 inside &= spans.allowed[at : at + size].astype(bool)[labellings[:, t]]
                 at += size
-            out[k] = _log_sum(scores[inside]) - _log_sum(scores)
+            out[k] = min(0.0, _log_sum(scores[inside]) - _log_sum(scores))
         return out
 
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import ClassVar, NamedTuple
+from collections.abc import Sequence
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,6 +13,14 @@ from chordal._errors import UnsupportedError
 from chordal.inference import Inference
 from chordal.potentials import Floats, Potentials
 from chordal.structures import Structure
+from chordal.targets import Target, kind_of
+
+#: What kinds of targets are called in messages.
+TARGETS = {
+    "hard": "one label per variable",
+    "soft": "soft targets (a distribution per variable)",
+    "partial": "partially observed labels (a set per variable)",
+}
 
 
 class Evaluation(NamedTuple):
@@ -22,24 +31,28 @@ class Evaluation(NamedTuple):
 
 
 class Objective(ABC):
-    """A loss of potentials against a gold labelling; sees neither features nor weights.
+    """A loss of potentials against what is known of the labels; sees no features and no weights.
 
-    `needs` names what it asks of the inference method; `convex` claims convexity in the
-    potentials; `minus_gold` says that the gold labelling enters by − score(gold) alone, which is
-    linear, so that it can be summed once for all evaluations; `relative` says that only differences
-    between the scores of a variable's labels matter. Claims are tested.
+    `needs` names what it asks of the inference method; `targets` the kinds of targets it takes
+    ("hard", "soft", "partial"); `convex` claims convexity in the potentials, with partially
+    observed labels apart; `minus_gold` says that hard and soft targets enter by − score(gold)
+    alone, which is linear, so that it can be summed once for all evaluations; `relative` that
+    only differences between the scores of a variable's labels matter; `stochastic` that values and
+    parts are estimates from samples. Claims are tested.
     """
 
-    needs: ClassVar[frozenset[str]] = frozenset()
+    needs: frozenset[str] = frozenset()
+    targets: ClassVar[frozenset[str]] = frozenset({"hard"})
     convex: ClassVar[bool]
     minus_gold: ClassVar[bool] = False
     relative: ClassVar[bool] = True
+    stochastic: ClassVar[bool] = False
 
     @abstractmethod
     def evaluate(
         self,
         potentials: Potentials,
-        labels: NDArray[np.int32] | None,
+        labels: Target | None,
         inference: Inference,
         weight: Floats | None = None,
         overwrite: bool = False,
@@ -60,6 +73,27 @@ class Objective(ABC):
             )
         for question in self.needs:
             inference.require(question, structure)
+
+    def require_targets(self, target: Target) -> None:
+        """Refuse targets of a kind that the objective has no use for, before any work."""
+        kind = kind_of(target)
+        if kind not in self.targets:
+            raise UnsupportedError(
+                f"objective {self.name!r} needs {TARGETS['hard']}, and y has {TARGETS[kind]}; "
+                "objective 'likelihood' takes them"
+            )
+
+    def for_labels(self, labels: Sequence[Any], order: NDArray[np.int64]) -> Objective:
+        """The same objective for labels with numbers: `labels` by number, `order` the number of
+        each class in the order in which users see them."""
+        return self
+
+    def with_class_weight(self, weight: Floats) -> Objective:
+        """The same objective with errors weighed by the gold label (float64 [n_labels])."""
+        raise UnsupportedError(
+            f"class_weight weighs the cost of errors, and objective {self.name!r} has none; "
+            "'softmax_margin' (the likelihood with a cost) and 'hinge' have"
+        )
 
     @property
     def name(self) -> str:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
+import copy
+from collections.abc import Sequence
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,6 +13,8 @@ from chordal.costs import COSTS, Cost
 from chordal.inference import Inference
 from chordal.objectives._base import Evaluation, Objective
 from chordal.potentials import Floats, Potentials
+from chordal.structures import Structure
+from chordal.targets import Labels, PartialLabels, SoftLabels, Target, add_target, score_of
 
 
 class MarginObjective(Objective):
@@ -28,28 +32,71 @@ class MarginObjective(Objective):
     def evaluate(
         self,
         potentials: Potentials,
-        labels: NDArray[np.int32] | None,
+        labels: Target | None,
         inference: Inference,
         weight: Floats | None = None,
         overwrite: bool = False,
     ) -> Evaluation:
-        gold = 0.0 if labels is None else potentials.score(labels)
-        if self.cost is not None and labels is not None:
+        known = linear_target(self, labels)
+        gold = 0.0 if known is None else score_of(potentials, known)
+        frame = potentials
+        if self.cost is not None:
             if not overwrite:
                 potentials = potentials.like(potentials.unary.copy(), potentials.tables)
-            potentials, overwrite = self.cost.add(potentials, labels), True
+            potentials, overwrite = self.cost.add(potentials, hard_labels(self, labels)), True
         if self.temperature:
             value, parts = inference.marginals(potentials, weight, overwrite)
         else:
             best, value = inference.map(potentials)
-            parts = potentials.zeros()
+            parts = frame.zeros()
             parts.add_indicators(best, weight=weight)
-        if labels is not None:
-            parts.add_indicators(labels, scale=-1.0, weight=weight)
+        parts = parts.tied_as(frame)
+        if known is not None:
+            add_target(parts, known, scale=-1.0, weight=weight)
         values = value - gold
         return Evaluation(values if weight is None else weight * values, parts)
+
+    def require(self, inference: Inference, structure: Structure) -> None:
+        super().require(inference, structure)
+        if self.cost is not None:
+            self.cost.require(structure)
+
+    def for_labels(self, labels: Sequence[Any], order: NDArray[np.int64]) -> MarginObjective:
+        return self if self.cost is None else self._with(self.cost.for_labels(labels, order))
+
+    def with_class_weight(self, weight: Floats) -> Objective:
+        if self.cost is None:
+            return super().with_class_weight(weight)
+        return self._with(self.cost.with_class_weight(weight))
+
+    def _with(self, cost: Cost) -> MarginObjective:
+        changed = copy.copy(self)
+        changed.cost = cost
+        return changed
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({'' if self.cost is None else f'cost={self.cost!r}'})"
 
 
 def cost_for(cost: str | Cost) -> Cost:
     """The cost of this name, or the one given."""
     return COSTS.resolve(cost)
+
+
+def hard_labels(objective: Objective, labels: Target | None) -> Labels:
+    """The labels, which must be one per variable."""
+    if labels is None:
+        raise ValueError(f"objective {objective.name!r} needs the gold labels")
+    if isinstance(labels, (SoftLabels, PartialLabels)):
+        objective.require_targets(labels)
+        raise TypeError(f"objective {objective.name!r} is asked for a cost of {labels!r}")
+    return labels
+
+
+def linear_target(objective: Objective, labels: Target | None) -> Labels | SoftLabels | None:
+    """The labels, which must not be sets."""
+    if labels is not None:
+        objective.require_targets(labels)
+    if isinstance(labels, PartialLabels):
+        raise TypeError(f"objective {objective.name!r} has no linear term for {labels!r}")
+    return labels

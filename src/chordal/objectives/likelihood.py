@@ -4,12 +4,21 @@ from __future__ import annotations
 
 from typing import ClassVar, final
 
+from chordal.inference import Inference
+from chordal.objectives._base import Evaluation
 from chordal.objectives._margin import MarginObjective
+from chordal.potentials import Floats, Potentials
+from chordal.targets import PartialLabels, Target
 
 
 @final
 class Likelihood(MarginObjective):
     """log Z − score(y); its derivative is the marginals minus the gold indicators.
+
+    With soft targets, a distribution q per variable, it is the cross-entropy up to q's own
+    entropy: log Z − E_q[score], which is convex too. With partially observed labels it is
+    −log P(y is possible) = log Z − log Z of the possible labellings, the difference of two convex
+    functions: it is **not** convex, and what a solver finds depends on where it starts.
 
     Examples
     --------
@@ -20,8 +29,33 @@ class Likelihood(MarginObjective):
     >>> values, parts = Likelihood().evaluate(p, [0, 1], ChainInference())
     >>> values.round(4), parts.unary
     (array([1.3863]), array([-0.5,  0.5,  0.5, -0.5]))
+
+    The second label alone is known:
+
+    >>> seen = PartialLabels([True, True, False, True], [2, 2])
+    >>> values, parts = Likelihood().evaluate(p, seen, ChainInference())
+    >>> values.round(4), parts.unary
+    (array([0.6931]), array([ 0. ,  0. ,  0.5, -0.5]))
     """
 
-    needs: ClassVar[frozenset[str]] = frozenset({"marginals"})
+    needs = frozenset({"marginals", "log_partition"})
+    targets: ClassVar[frozenset[str]] = frozenset({"hard", "soft", "partial"})
     temperature: ClassVar[int] = 1
     minus_gold: ClassVar[bool] = True
+
+    def evaluate(
+        self,
+        potentials: Potentials,
+        labels: Target | None,
+        inference: Inference,
+        weight: Floats | None = None,
+        overwrite: bool = False,
+    ) -> Evaluation:
+        if not isinstance(labels, PartialLabels):
+            return super().evaluate(potentials, labels, inference, weight, overwrite)
+        possible, inside = inference.marginals(labels.clamped(potentials), weight, overwrite=True)
+        every, parts = inference.marginals(potentials, weight, overwrite)
+        parts.unary[:] -= inside.unary
+        parts.tables[:] -= inside.tables
+        values = every - possible
+        return Evaluation(values if weight is None else weight * values, parts)

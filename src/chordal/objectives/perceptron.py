@@ -16,6 +16,6 @@ class Perceptron(MarginObjective):
     Collins (2002), Discriminative training methods for hidden Markov models.
     """
 
-    needs: ClassVar[frozenset[str]] = frozenset({"map"})
+    needs = frozenset({"map"})
     temperature: ClassVar[int] = 0
     minus_gold: ClassVar[bool] = True

@@ -12,6 +12,8 @@ from chordal.objectives._margin import MarginObjective, cost_for
 class SoftmaxMargin(MarginObjective):
     """log Σ exp[score(y) + cost(y, gold)] − score(gold).
 
+    Where an error costs more, the model has to be surer of the gold label to reach the same loss.
+
     Parameters
     ----------
     cost : str or Cost
@@ -19,9 +21,18 @@ class SoftmaxMargin(MarginObjective):
     References
     ----------
     Gimpel and Smith (2010), Softmax-margin CRFs: training log-linear models with cost functions.
+
+    Examples
+    --------
+    >>> from chordal import ChainCRF
+    >>> from chordal.costs.weighted_hamming import WeightedHamming
+    >>> X, y = [[["the"], ["cat"], ["sleeps"]], [["a"], ["dog"]]], [["D", "N", "V"], ["D", "N"]]
+    >>> missed_verbs = WeightedHamming({"V": 5.0})
+    >>> ChainCRF(objective=SoftmaxMargin(missed_verbs)).fit(X, y).predict(X)
+    [['D', 'N', 'V'], ['D', 'N']]
     """
 
-    needs: ClassVar[frozenset[str]] = frozenset({"marginals"})
+    needs = frozenset({"marginals", "log_partition"})
     temperature: ClassVar[int] = 1
 
     def __init__(self, cost: str | Cost = "hamming") -> None:

@@ -71,6 +71,7 @@ class Solver(ABC):
     """
 
     handles_l1: ClassVar[bool] = False
+    handles_noise: ClassVar[bool] = False  # values and gradients may be estimates from samples
     online: ClassVar[bool] = False  # learns from an ExampleOracle
     groupwise: ClassVar[bool] = True  # some weights may stay, and each have an l2 of its own
     objective: ClassVar[str | None] = None  # the only one it can minimise; None: any
@@ -94,6 +95,7 @@ class Solver(ABC):
                 f"solver {self.name!r} needs an oracle with value_grad, which "
                 f"{type(oracle).__name__} does not have"
             )
+        self.require_exact(getattr(oracle, "estimated", None))
         run = Run(oracle, np.asarray(start, dtype=np.float64), callback, self)
         try:
             run.evaluate_start()
@@ -101,6 +103,15 @@ class Solver(ABC):
         except KeyboardInterrupt:
             status = Status.INTERRUPTED
         return run.solution(status)
+
+    def require_exact(self, estimated: str | None) -> None:
+        """Refuse an objective that is estimated from samples, given by its name, or None."""
+        if estimated is not None and not self.handles_noise:
+            raise UnsupportedError(
+                f"solver {self.name!r} compares values of the objective, and objective "
+                f"{estimated!r} is estimated from samples; use a solver whose steps do not "
+                "depend on values, such as stochastic gradient descent"
+            )
 
     @property
     def name(self) -> str:

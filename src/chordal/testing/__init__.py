@@ -1,6 +1,7 @@
 """For tests, also of other libraries: model generators, and contracts that check every claim."""
 
 from chordal.testing.contracts import (
+    check_cost,
     check_features,
     check_infeasible,
     check_inference,
@@ -18,6 +19,7 @@ __all__ = [
     "MODELS",
     "Listed",
     "ListedExamples",
+    "check_cost",
     "check_features",
     "check_infeasible",
     "check_inference",

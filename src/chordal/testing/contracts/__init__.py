@@ -4,6 +4,7 @@ Each check takes the thing itself and raises `AssertionError` where a claim does
 an engine from outside can be tested as the library's own are.
 """
 
+from chordal.testing.contracts.costs import check_cost
 from chordal.testing.contracts.features import check_features, check_shard_features
 from chordal.testing.contracts.inference import check_infeasible, check_inference, random_spans
 from chordal.testing.contracts.objectives import check_objective
@@ -11,6 +12,7 @@ from chordal.testing.contracts.online import check_online_solver
 from chordal.testing.contracts.solvers import check_solver
 
 __all__ = [
+    "check_cost",
     "check_features",
     "check_infeasible",
     "check_inference",

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 from numpy.testing import assert_allclose, assert_array_equal
+from numpy.typing import NDArray
 from scipy.stats import chi2
 
 from chordal._errors import InfeasibleError, UnsupportedError
@@ -103,6 +104,7 @@ def _ask(method: Inference, question: str, potentials: Potentials, rng: np.rando
     extra: dict[str, tuple[Any, ...]] = {
         "k_best": (2,),
         "sample": (1, rng),
+        "map_by_cost": (_random_prices(potentials, rng),),
         "span_log_probability": (random_spans(potentials, rng, n=1),),
     }
     return getattr(method, question)(potentials, *extra.get(question, ()))
@@ -127,6 +129,9 @@ def _check_log_z(
         sign = 1.0 if method.bound == "upper" else -1.0
         gap = sign * (actual - expected)
         require((gap >= -atol).all(), f"{what} is no {method.bound} bound: off by {gap.min()}")
+    if "log_partition" not in method.answers:
+        require(np.isnan(actual).all(), f"{what} must be NaN where log Z is not known: {actual}")
+        return
     require(np.isfinite(actual).all(), f"{what} is not finite: {actual}")
 
 
@@ -216,6 +221,36 @@ def _check_ranked(method: Inference, potentials: Potentials, ranked: Ranked, wha
         require(len(np.unique(rows, axis=0)) == len(rows), f"{what}: the same labelling twice")
 
 
+def _check_map_by_cost(method: Inference, potentials: Potentials, rng: np.random.Generator) -> None:
+    s, price = potentials.structure, _random_prices(potentials, rng)
+    actual = method.map_by_cost(potentials, price)
+    expected = _truth.map_by_cost(potentials, price)
+    assert_array_equal(actual.offsets, expected.offsets, err_msg="map_by_cost: offsets")
+    atol = rounding(potentials)
+    if method.exact_on(s):
+        assert_allclose(
+            actual.score, expected.score, rtol=1e-12, atol=atol, err_msg="map_by_cost: scores"
+        )
+    else:
+        above = actual.score > expected.score + atol
+        require(not above.any(), "map_by_cost: a score above the best there is")
+    of_states = potentials.like(price.astype(np.float64), np.zeros_like(potentials.tables))
+    levels = np.diff(actual.offsets)
+    for cost in range(int(levels.max(initial=0))):
+        level = np.minimum(cost, levels - 1)
+        labels, score = actual.at(s, level), actual.score[actual.offsets[:-1] + level]
+        found = (cost < levels) & (score > -np.inf)
+        message = "map_by_cost: scores are not those of the labellings"
+        own = potentials.score(labels)
+        assert_allclose(own[found], score[found], rtol=1e-12, atol=atol, err_msg=message)
+        paid = of_states.score(labels)[found]
+        require((paid == cost).all(), f"map_by_cost: labellings of cost {cost} cost {paid}")
+
+
+def _random_prices(potentials: Potentials, rng: np.random.Generator) -> NDArray[np.int64]:
+    return rng.integers(0, 3, potentials.structure.n_states)
+
+
 def _check_sample(method: Inference, potentials: Potentials, rng: np.random.Generator) -> None:
     s, seed = potentials.structure, int(rng.integers(2**32))
     samples = method.sample(potentials, N_SAMPLES, np.random.default_rng(seed))
@@ -229,7 +264,10 @@ def _check_sample(method: Inference, potentials: Potentials, rng: np.random.Gene
         counts = np.bincount(np.atleast_1d(cells), minlength=probability.size)
         if last == first:
             continue
-        _check_frequencies(counts, probability.ravel(), method.exact_on(s), f"example {example}")
+        if method.exact_on(s):
+            _check_frequencies(counts, probability.ravel(), f"example {example}")
+    allowed = np.isfinite([potentials.score(labels) for labels in samples])
+    require(allowed.all(), "samples: a labelling that is forbidden")
 
 
 def _probabilities(potentials: Potentials, example: int) -> Floats:
@@ -254,12 +292,10 @@ def _spread(table: Floats, axes: Any, ndim: int) -> Floats:
     return table.reshape(shape)
 
 
-def _check_frequencies(counts: np.ndarray, probability: Floats, exact: bool, where: str) -> None:
+def _check_frequencies(counts: np.ndarray, probability: Floats, where: str) -> None:
     """Pearson's chi-square test; cells with few expected counts are taken together."""
     impossible = counts[probability == 0.0].sum()
     require(impossible == 0, f"samples of {where}: {impossible} have probability 0")
-    if not exact:
-        return
     n = counts.sum()
     rare = n * probability < 5.0
     observed = np.append(counts[~rare], counts[rare].sum())
@@ -323,6 +359,7 @@ _CHECKS: dict[str, _Check] = {
     "log_partition": _check_log_partition,
     "marginals": _check_marginals,
     "map": _check_map,
+    "map_by_cost": _check_map_by_cost,
     "k_best": _check_k_best,
     "sample": _check_sample,
     "entropy": _check_entropy,

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import copy
+
 import numpy as np
 from numpy.testing import assert_allclose, assert_array_equal
-from numpy.typing import NDArray
 
 from chordal.inference import Inference
-from chordal.objectives import Objective
+from chordal.objectives import Evaluation, Objective
 from chordal.potentials import Floats, Potentials
+from chordal.targets import Labels, PartialLabels, SoftLabels, Target, add_target, score_of
 from chordal.testing.contracts._common import (
     assert_same_parts,
     copy_of,
@@ -26,14 +28,16 @@ MAX_COORDINATES = 60
 def check_objective(
     objective: Objective,
     potentials: Potentials,
-    labels: NDArray[np.int32],
+    labels: Target,
     inference: Inference,
     rng: np.random.Generator,
 ) -> None:
     """Check an objective's parts, weights and convexity on one small model.
 
     Its `parts` must be the derivative of the sum of its weighted values with respect to every
-    score, tied tables included; at a kink, a subgradient. Scores of −inf are left alone.
+    score, tied tables included; at a kink, a subgradient. Scores of −inf are left alone. With
+    partially observed labels nothing is claimed to be convex or linear. Of an objective that is
+    estimated from samples, a copy must give the same estimates.
 
     Raises
     ------
@@ -50,15 +54,23 @@ def check_objective(
     >>> check_objective(Likelihood(), p, feasible_labels(p, rng), ChainInference(), rng)
     """
     objective.require(inference, potentials.structure)
+    objective.require_targets(labels)
     problem = _Problem(objective, labels, inference, rng, potentials)
+    if objective.stochastic:
+        with unchanged(potentials, f"{type(objective).__name__}.evaluate"):
+            problem.total(potentials)
+        _check_estimate(problem, potentials)
+        return
     with unchanged(potentials, f"{type(objective).__name__}.evaluate"):
         problem.total(potentials)
     _check_evaluation(problem, potentials)
     _check_derivative(problem, potentials, rng)
+    if isinstance(labels, PartialLabels):
+        return
     if objective.convex:
         _check_convexity(problem, potentials, rng)
     if objective.minus_gold:
-        _check_gold_term(problem, potentials)
+        _check_gold_term(problem, potentials, labels)
     if objective.relative:
         _check_shift(problem, potentials, rng)
 
@@ -69,7 +81,7 @@ class _Problem:
     def __init__(
         self,
         objective: Objective,
-        labels: NDArray[np.int32],
+        labels: Target,
         inference: Inference,
         rng: np.random.Generator,
         potentials: Potentials,
@@ -122,16 +134,45 @@ def _check_shift(problem: _Problem, potentials: Potentials, rng: np.random.Gener
     )
 
 
-def _check_gold_term(problem: _Problem, potentials: Potentials) -> None:
+def _check_estimate(problem: _Problem, potentials: Potentials) -> None:
+    """Copies estimate the same, weights multiply, and new samples are drawn each time."""
+    labels, inference = problem.labels, problem.inference
+
+    def fresh(given: Potentials, weight: Floats | None, overwrite: bool) -> Evaluation:
+        return copy.deepcopy(problem.objective).evaluate(
+            given, labels, inference, weight, overwrite
+        )
+
+    values, parts = fresh(potentials, None, False)
+    require(values.shape == (potentials.structure.n_examples,), f"values: {values.shape}")
+    for name, array in (("values", values), ("unary", parts.unary), ("tables", parts.tables)):
+        require(np.isfinite(array).all(), f"{name} are not finite")
+    again = fresh(copy_of(potentials), None, True)
+    assert_array_equal(again.values, values, err_msg="values of a copy")
+    assert_same_parts(again.parts, parts, "parts of a copy", atol=0.0, rtol=0.0)
+    weighted = fresh(potentials, problem.weight, False)
+    message = "values are not the weights times the unweighted values"
+    assert_allclose(weighted.values, problem.weight * values, rtol=1e-12, err_msg=message)
+    # Parts of all examples together are their derivative while samples stay: they are linear.
+    finite = [np.where(np.isfinite(a), a, 0.0) for a in (potentials.unary, potentials.tables)]
+    total = float(weighted.parts.unary @ finite[0] + weighted.parts.tables @ finite[1])
+    atol = 1e-9 + 1e3 * rounding(potentials)
+    message = "⟨parts, potentials⟩ is not the sum of the values"
+    assert_allclose(total, weighted.values.sum(), rtol=1e-9, atol=atol, err_msg=message)
+
+
+def _check_gold_term(
+    problem: _Problem, potentials: Potentials, labels: Labels | SoftLabels
+) -> None:
     """Without labels, only − score(gold) is missing."""
     objective, inference = problem.objective, problem.inference
     whole = objective.evaluate(potentials, problem.labels, inference, problem.weight)
     free = objective.evaluate(potentials, None, inference, problem.weight)
-    gold = problem.weight * potentials.score(problem.labels)
+    gold = problem.weight * score_of(potentials, labels)
     atol = rounding(potentials)
     message = "without labels, the value is not larger by the gold score"
     assert_allclose(free.values - gold, whole.values, rtol=1e-9, atol=atol, err_msg=message)
-    free.parts.add_indicators(problem.labels, scale=-1.0, weight=problem.weight)
+    add_target(free.parts, labels, scale=-1.0, weight=problem.weight)
     assert_same_parts(free.parts, whole.parts, "parts without the gold term", atol=1e-12)
 
 

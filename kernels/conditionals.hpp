@@ -1,0 +1,79 @@
+// The scores of one variable's labels given all others, on cliques of any order.
+//
+//   s_v(l) = u_v(l) + Σ_{c ∋ v} table_c(l, y_{c \ v})
+//
+// A clique's table is read along one axis: from `base`, the cell of the other labels, in steps of
+// `stride`. For each variable, `member` lists (clique, place in its scope) one after another.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "binding.hpp"
+
+namespace chordal {
+
+struct Cliques {
+    const std::int64_t* state_offsets;     // [variables + 1]
+    const std::int64_t* variable_offsets;  // [examples + 1] into variables
+    const std::int64_t* scope_offsets;     // [cliques + 1] into scopes
+    const std::int64_t* scopes;            // variables of each clique
+    const std::int64_t* table_offsets;     // [tables + 1]
+    const std::int32_t* table_of_clique;   // [cliques]
+    std::size_t variables, cliques, examples;
+
+    std::int64_t labels(std::int64_t v) const { return state_offsets[v + 1] - state_offsets[v]; }
+};
+
+#define CHORDAL_CLIQUE_ARGUMENTS                                                                \
+    Input<std::int64_t> state_offsets, Input<std::int64_t> variable_offsets,                    \
+        Input<std::int64_t> scope_offsets, Input<std::int64_t> scopes,                          \
+        Input<std::int64_t> table_offsets, Input<std::int32_t> table_of_clique
+#define CHORDAL_CLIQUES                                                                         \
+    Cliques {                                                                                   \
+        state_offsets.data(), variable_offsets.data(), scope_offsets.data(), scopes.data(),     \
+            table_offsets.data(), table_of_clique.data(), state_offsets.size() - 1,             \
+            scope_offsets.size() - 1, variable_offsets.size() - 1                               \
+    }
+
+// Which cliques each variable is in: a counting sort of all scopes.
+class Members {
+public:
+    struct Member {
+        std::int64_t clique;
+        std::int64_t place;  // into scopes
+    };
+
+    explicit Members(const Cliques& g) : begin_(g.variables + 1), member_(g.scope_offsets[g.cliques]) {
+        for (std::int64_t s = 0; s < g.scope_offsets[g.cliques]; ++s) ++begin_[g.scopes[s] + 1];
+        for (std::size_t v = 0; v < g.variables; ++v) begin_[v + 1] += begin_[v];
+        std::vector<std::int64_t> next(begin_.begin(), begin_.end() - 1);
+        for (std::size_t c = 0; c < g.cliques; ++c)
+            for (auto s = g.scope_offsets[c]; s < g.scope_offsets[c + 1]; ++s)
+                member_[next[g.scopes[s]]++] = {static_cast<std::int64_t>(c), s};
+    }
+    const Member* begin(std::int64_t v) const { return member_.data() + begin_[v]; }
+    const Member* end(std::int64_t v) const { return member_.data() + begin_[v + 1]; }
+
+private:
+    std::vector<std::int64_t> begin_;
+    std::vector<Member> member_;
+};
+
+struct Axis {
+    std::int64_t base;  // the cell of label 0 and the others' labels
+    std::int64_t stride;
+};
+
+// Where a member's table is read, given the labels y of the other variables.
+inline Axis axis_of(const Cliques& g, const Members::Member& member, const std::int32_t* y) {
+    std::int64_t base = 0, stride = 0;
+    for (auto s = g.scope_offsets[member.clique]; s < g.scope_offsets[member.clique + 1]; ++s) {
+        const std::int64_t v = g.scopes[s], n = g.labels(v);
+        base = base * n + (s == member.place ? 0 : y[v]);
+        stride = s == member.place ? 1 : stride * n;
+    }
+    return {g.table_offsets[g.table_of_clique[member.clique]] + base, stride};
+}
+
+}  // namespace chordal

@@ -1,0 +1,101 @@
+// The expected score of independent labels, and its derivative, on cliques of any order.
+//
+//   E_q[score] = Σ_v Σ_l q_v(l) u_v(l) + Σ_c Σ_{y_c} Π_{v in c} q_v(y_v) table_c(y_c)   per example
+//   derivative: q_v(l) at every (v, l), and Π q_v(y_v) at every cell, times the example's weight
+//
+// Cells of probability 0 are skipped: there, a score of -inf counts nothing.
+// The cell of a clique's table is its labels read as digits, the last variable fastest.
+#include <optional>
+
+#include <nanobind/stl/optional.h>
+
+#include "binding.hpp"
+
+namespace chordal {
+namespace {
+
+struct Soft {
+    const std::int64_t* state_offsets;
+    const std::int64_t* variable_offsets;
+    const std::int64_t* clique_offsets;        // [examples + 1] into cliques
+    const std::int64_t* clique_scope_offsets;  // [cliques + 1] into scopes
+    const std::int64_t* scopes;                // variables of each clique
+    const std::int64_t* table_offsets;
+    const std::int32_t* table_of_clique;
+    const double* q;  // [states]
+
+    // visit(k, q) for every state and then every cell with q > 0 of an example.
+    template <class VisitState, class VisitCell>
+    void each(std::size_t example, VisitState state, VisitCell cell) const {
+        const auto first = state_offsets[variable_offsets[example]];
+        const auto last = state_offsets[variable_offsets[example + 1]];
+        for (auto s = first; s < last; ++s)
+            if (q[s] > 0.0) state(s, q[s]);
+        for (auto c = clique_offsets[example]; c < clique_offsets[example + 1]; ++c)
+            cells(clique_scope_offsets[c], clique_scope_offsets[c + 1], 0, 1.0,
+                  table_offsets[table_of_clique[c]], cell);
+    }
+
+    // The labels of one variable of a clique after another, as digits of the cell.
+    template <class VisitCell>
+    void cells(std::int64_t at, std::int64_t end, std::int64_t digits, double chance,
+               std::int64_t table, VisitCell& visit) const {
+        if (at == end) {
+            visit(table + digits, chance);
+            return;
+        }
+        const std::int64_t first = state_offsets[scopes[at]];
+        const std::int64_t count = state_offsets[scopes[at] + 1] - first;
+        for (std::int64_t l = 0; l < count; ++l)
+            if (q[first + l] > 0.0)
+                cells(at + 1, end, digits * count + l, chance * q[first + l], table, visit);
+    }
+};
+
+#define CHORDAL_SOFT_ARGUMENTS                                                                  \
+    Input<std::int64_t> state_offsets, Input<std::int64_t> variable_offsets,                    \
+        Input<std::int64_t> clique_offsets, Input<std::int64_t> clique_scope_offsets,           \
+        Input<std::int64_t> scopes, Input<std::int64_t> table_offsets,                          \
+        Input<std::int32_t> table_of_clique, Input<double> probability
+#define CHORDAL_SOFT                                                                            \
+    Soft {                                                                                      \
+        state_offsets.data(), variable_offsets.data(), clique_offsets.data(),                   \
+            clique_scope_offsets.data(), scopes.data(), table_offsets.data(),                   \
+            table_of_clique.data(), probability.data()                                          \
+    }
+
+}  // namespace
+
+static const Binding binding([](nb::module_& m) {
+    m.def("soft_score", [](CHORDAL_SOFT_ARGUMENTS, Input<double> unary, Input<double> tables,
+                           Output<double> out) {
+        nb::gil_scoped_release release;
+        const Soft soft = CHORDAL_SOFT;
+        for (std::size_t e = 0; e < out.size(); ++e) {
+            double score = 0.0;
+            auto state = [&](std::int64_t k, double q) { score += q * unary.data()[k]; };
+            auto cell = [&](std::int64_t k, double q) { score += q * tables.data()[k]; };
+            soft.each(e, state, cell);
+            out.data()[e] = score;
+        }
+    });
+    m.def(
+        "soft_add_indicators",
+        [](CHORDAL_SOFT_ARGUMENTS, std::optional<Input<double>> weight, double scale,
+           Output<double> unary, Output<double> tables) {
+            nb::gil_scoped_release release;
+            const Soft soft = CHORDAL_SOFT;
+            for (std::size_t e = 0; e + 1 < variable_offsets.size(); ++e) {
+                const double w = weight ? scale * weight->data()[e] : scale;
+                auto state = [&](std::int64_t k, double q) { unary.data()[k] += w * q; };
+                auto cell = [&](std::int64_t k, double q) { tables.data()[k] += w * q; };
+                soft.each(e, state, cell);
+            }
+        },
+        nb::arg("state_offsets"), nb::arg("variable_offsets"), nb::arg("clique_offsets"),
+        nb::arg("clique_scope_offsets"), nb::arg("scopes"), nb::arg("table_offsets"),
+        nb::arg("table_of_clique"), nb::arg("probability"), nb::arg("weight").none(),
+        nb::arg("scale"), nb::arg("unary"), nb::arg("tables"));
+});
+
+}  // namespace chordal

@@ -1,0 +1,139 @@
+"""Chunk cost: the beginnings and ends of chunks that are missed or made up."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, final
+
+import numpy as np
+
+from chordal._errors import UnsupportedError
+from chordal._validate import check_number
+from chordal.costs._base import Cost, Floats, Ints, Labels
+from chordal.potentials import Potentials
+from chordal.structures import Chain, Structure
+
+
+@final
+class Chunk(Cost):
+    """Half a price for each limit of a chunk that is missed, and of one that is made up.
+
+    A chunk of type T begins where its label is "B-T" or "S-T", or where "I-T" or "E-T" follows a
+    label of another type or one that ended a chunk; it ends accordingly. A labelling that
+    misses a chunk altogether pays `missed`, one that makes a chunk up pays `false`, and one that
+    is wrong at one of the two limits pays half of each, which is how F1 counts them, but for a
+    chunk with both limits right and another one between them.
+
+    F1 itself, 2·right / (found + gold), does not decompose: it is a ratio of sums over the whole
+    data set, and whether a chunk is right depends on all labels from its beginning to its end,
+    of which there is no limit. The beginnings and ends concern two neighbouring labels each, so
+    that their number is a sum over the transitions of a chain.
+
+    Parameters
+    ----------
+    labels : list of str, optional
+        The tags by number; an estimator gives its own.
+    missed, false : float
+        The price of a gold chunk that is not found, and of a chunk that is not gold. More for
+        `missed` asks for recall, more for `false` for precision.
+
+    Examples
+    --------
+    >>> p = Potentials(Chain([4], n_labels=3), np.zeros(12), np.zeros(9))
+    >>> gold = np.array([1, 2, 2, 0], dtype=np.int32)
+    >>> cost = Chunk(["O", "B-X", "I-X"])
+    >>> [cost.of(p, np.array(y), gold)[0] for y in ([0, 0, 0, 0], [1, 2, 0, 0], [1, 2, 2, 0])]
+    [1.0, 1.0, 0.0]
+    """
+
+    def __init__(
+        self, labels: Sequence[str] | None = None, missed: float = 1.0, false: float = 1.0
+    ) -> None:
+        check_number("missed", missed)
+        check_number("false", false)
+        self.labels, self.missed, self.false = labels, missed, false
+        self._begins = self._ends = np.zeros((0, 0), dtype=np.int64)
+        if labels is not None:
+            self._begins, self._ends = _limits(labels)
+
+    def add(self, potentials: Potentials, labels: Labels) -> Potentials:
+        structure = potentials.structure
+        self.require(structure)
+        n = len(self._begins) - 1
+        gold = np.asarray(labels, dtype=np.int64)
+        sizes = np.diff(structure.variable_offsets)
+        first = structure.variable_offsets[:-1][sizes > 0]
+        last = structure.variable_offsets[1:][sizes > 0] - 1
+        rows = potentials.unary.reshape(-1, n)
+        rows[first] += self._price(self._begins[n, :n], self._begins[n, gold[first]])
+        rows[last] += self._price(self._ends[:n, n], self._ends[gold[last], n])
+
+        # A table for every table and pair of neighbouring gold labels that go together.
+        left = structure.scopes[::2]
+        base = potentials.table_of_clique.astype(np.int64)
+        situation = (base * n + gold[left]) * n + gold[left + 1]
+        found, index = np.unique(situation, return_inverse=True)
+        of_table, pair = np.divmod(found, n * n)
+        i, j = np.divmod(pair, n)
+        begins, ends = self._begins[:n, :n].ravel(), self._ends[:n, :n].ravel()
+        tables = potentials.tables.reshape(-1, n * n)[of_table]
+        tables = tables + self._price(begins, self._begins[i, j])
+        tables += self._price(ends, self._ends[i, j])
+        return Potentials.trusted(
+            structure,
+            potentials.unary,
+            tables.ravel(),
+            index.astype(np.int32),
+            np.arange(len(found) + 1, dtype=np.int64) * (n * n),
+        )
+
+    def _price(self, types: Ints, gold: Ints) -> Floats:
+        """[len(gold), len(types)]: what it costs to begin or end these types, 0 for none."""
+        other = types[None, :] != gold[:, None]
+        price = self.missed * (gold[:, None] > 0) + self.false * (types[None, :] > 0)
+        return np.asarray(0.5 * other * price)
+
+    def require(self, structure: Structure) -> None:
+        if self.labels is None:
+            raise ValueError("cost 'chunk' needs the tags of all labels: give it labels")
+        if not isinstance(structure, Chain):
+            raise UnsupportedError(
+                f"cost 'chunk' is a sum over neighbours in a chain; {type(structure).__name__} "
+                "structures have none"
+            )
+        if (structure.label_counts != len(self.labels)).any():
+            raise UnsupportedError(
+                f"cost 'chunk' has tags for {len(self.labels)} labels, and some variables have "
+                "another number of them"
+            )
+
+    def for_labels(self, labels: Sequence[Any], order: Ints) -> Chunk:
+        odd = [label for label in labels if not isinstance(label, str)]
+        if odd:
+            raise ValueError(f"cost 'chunk' reads labels as tags (B-…, I-…, O), got {odd[0]!r}")
+        return Chunk(list(labels), self.missed, self.false)
+
+
+def _limits(labels: Sequence[str]) -> tuple[Ints, Ints]:
+    """The type that begins (at the second) and that ends (at the first) between two labels.
+
+    Types count from 1, 0 is none; the last row and column stand for no label, outside the chain.
+    """
+    tags = [_split(label) for label in labels] + [("O", "")]
+    numbers = {name: k + 1 for k, name in enumerate(sorted({t for p, t in tags if p != "O"}))}
+    n = len(tags)
+    begins, ends = np.zeros((n, n), dtype=np.int64), np.zeros((n, n), dtype=np.int64)
+    for a, (before, old) in enumerate(tags):
+        for b, (after, new) in enumerate(tags):
+            inside = before in "BI" and after in "IE" and old == new
+            if after != "O" and not inside:
+                begins[a, b] = numbers[new]
+            if before != "O" and not inside:
+                ends[a, b] = numbers[old]
+    return begins, ends
+
+
+def _split(label: str) -> tuple[str, str]:
+    """Prefix and type of a tag; a label without a prefix is outside all chunks."""
+    prefix, dash, kind = label.partition("-")
+    return (prefix, kind) if dash and prefix in ("B", "I", "E", "S") else ("O", "")

@@ -1,0 +1,67 @@
+"""What losses of single variables share: they know no cliques."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from typing import ClassVar
+
+import numpy as np
+
+from chordal._errors import UnsupportedError
+from chordal.inference import Inference
+from chordal.objectives._base import Evaluation, Objective
+from chordal.objectives._margin import hard_labels
+from chordal.potentials import Floats, Potentials
+from chordal.structures import Structure
+from chordal.targets import Target
+
+
+class SingleVariableObjective(Objective):
+    """A loss of each variable by itself, from the scores of its labels."""
+
+    convex: ClassVar[bool] = True
+
+    @abstractmethod
+    def losses(self, structure: Structure, scores: Floats, gold: Floats) -> tuple[Floats, Floats]:
+        """The loss of each variable, and its derivative in its scores.
+
+        scores : float64 [n_states]
+        gold : float64 [n_states], 1 at the gold labels and 0 elsewhere
+        """
+
+    def evaluate(
+        self,
+        potentials: Potentials,
+        labels: Target | None,
+        inference: Inference,
+        weight: Floats | None = None,
+        overwrite: bool = False,
+    ) -> Evaluation:
+        s = potentials.structure
+        self.require(inference, s)
+        chosen = potentials.checked_labels(hard_labels(self, labels))
+        gold = np.zeros(s.n_states)
+        gold[s.state_offsets[:-1] + chosen] = 1.0
+        of_variable, slope = self.losses(s, potentials.unary, gold)
+        example = np.repeat(np.arange(s.n_examples), np.diff(s.variable_offsets))
+        values = np.zeros(s.n_examples)
+        np.add.at(values, example, of_variable)
+        if weight is not None:
+            values = weight * values
+            slope = slope * np.repeat(weight, np.diff(s.state_offsets[s.variable_offsets]))
+        return Evaluation(values, potentials.like(slope, np.zeros_like(potentials.tables)))
+
+    def require(self, inference: Inference, structure: Structure) -> None:
+        if structure.n_cliques:
+            raise UnsupportedError(
+                f"objective {self.name!r} treats every variable by itself, and this structure "
+                f"links {structure.n_cliques} cliques of them; 'hinge' or 'likelihood' take cliques"
+            )
+        super().require(inference, structure)
+
+
+def per_variable(structure: Structure, of_states: Floats) -> Floats:
+    """The sum over each variable's labels."""
+    if structure.n_variables == 0:
+        return np.zeros(0)
+    return np.asarray(np.add.reduceat(of_states, structure.state_offsets[:-1]))

@@ -1,0 +1,35 @@
+"""Squared error on indicators: least squares where a classifier should be."""
+
+from __future__ import annotations
+
+from typing import ClassVar, final
+
+from chordal.objectives._single import SingleVariableObjective, per_variable
+from chordal.potentials import Floats
+from chordal.structures import Structure
+
+
+@final
+class SquaredError(SingleVariableObjective):
+    """½ Σ over labels of (score − [label is gold])², for single variables.
+
+    It is there to be compared with: a score beyond 1 for the gold label is punished as if it were
+    wrong, so that points far on the right side of a boundary pull the boundary towards them, and
+    with three classes in a row the middle one may never be chosen. See 'likelihood' and
+    'crammer_singer' for losses that have no such fault.
+
+    Examples
+    --------
+    >>> from chordal.inference.exhaustive import ExhaustiveInference
+    >>> from chordal.potentials import Potentials
+    >>> from chordal.structures import Chain
+    >>> p = Potentials(Chain([1, 1], n_labels=2), unary=[3, 0, 0, 1], tables=[])
+    >>> SquaredError().evaluate(p, [0, 1], ExhaustiveInference()).values
+    array([2., 0.])
+    """
+
+    relative: ClassVar[bool] = False
+
+    def losses(self, structure: Structure, scores: Floats, gold: Floats) -> tuple[Floats, Floats]:
+        error = scores - gold
+        return 0.5 * per_variable(structure, error * error), error

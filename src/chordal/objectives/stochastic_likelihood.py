@@ -1,0 +1,139 @@
+"""Stochastic maximum likelihood: expectations from samples instead of sums."""
+
+from __future__ import annotations
+
+import hashlib
+import threading
+from typing import Any, ClassVar, final
+from weakref import WeakKeyDictionary
+
+import numpy as np
+
+from chordal._validate import check_choice, check_number
+from chordal.inference import Inference
+from chordal.inference._sweeps import sweep
+from chordal.objectives._base import Evaluation, Objective
+from chordal.objectives._margin import hard_labels
+from chordal.potentials import Floats, Potentials
+from chordal.structures import Structure
+from chordal.targets import Labels, Target
+
+
+@final
+class StochasticLikelihood(Objective):
+    """The likelihood's derivative, estimated: indicators of samples minus those of gold labels.
+
+    log Z is not known. The value is the mean score of the samples minus the score of the gold
+    labelling, which has the parts as its derivative while the samples stay; it may be negative
+    and its level says little, only that it comes near 0 where the model's samples are as good
+    as gold. Solvers that compare values, as every line search does, refuse the objective.
+
+    Parameters
+    ----------
+    samples : {"persistent", "contrastive", "inference"}
+        "contrastive": chains start at the gold labelling at every evaluation (contrastive
+        divergence; biased, with little noise). "persistent": chains go on from where they were,
+        while the weights change slowly. "inference": samples of the inference method,
+        independent and without bias where it is exact.
+    n_samples : int
+        Chains, or samples, of every example.
+    n_sweeps : int
+        Gibbs sweeps at every evaluation.
+    random_state : int
+        Seed. Each batch that is evaluated has chains and random numbers of its own, which start
+        from the seed and its gold labels; they live as long as its structure does. The result
+        does not depend on the number of threads.
+
+    References
+    ----------
+    Hinton (2002), Training products of experts by minimizing contrastive divergence; Tieleman
+    (2008), Training restricted Boltzmann machines using approximations to the likelihood gradient.
+
+    Examples
+    --------
+    >>> from chordal.inference.chain import ChainInference
+    >>> from chordal.structures import Chain
+    >>> p = Potentials(Chain([2], n_labels=2), unary=[0, 0, 0, 0], tables=[1, 0, 0, 1])
+    >>> loss = StochasticLikelihood("contrastive", n_samples=2)
+    >>> values, parts = loss.evaluate(p, [0, 0], ChainInference())
+    >>> values, parts.unary
+    (array([-0.5]), array([-0.5,  0.5,  0. ,  0. ]))
+    """
+
+    convex: ClassVar[bool] = False
+    stochastic: ClassVar[bool] = True
+
+    def __init__(
+        self,
+        samples: str = "persistent",
+        n_samples: int = 1,
+        n_sweeps: int = 1,
+        random_state: int = 0,
+    ) -> None:
+        check_choice("samples", samples, ["persistent", "contrastive", "inference"])
+        for name, value in (("n_samples", n_samples), ("n_sweeps", n_sweeps)):
+            check_number(name, value, minimum=1, integer=True)
+        check_number("random_state", random_state, integer=True)
+        self.samples, self.n_samples = samples, n_samples
+        self.n_sweeps, self.random_state = n_sweeps, random_state
+        if samples == "inference":
+            self.needs = frozenset({"sample"})
+        self._start()
+
+    def _start(self) -> None:
+        self._states: WeakKeyDictionary[Structure, _State] = WeakKeyDictionary()
+        self._lock = threading.Lock()
+
+    def evaluate(
+        self,
+        potentials: Potentials,
+        labels: Target | None,
+        inference: Inference,
+        weight: Floats | None = None,
+        overwrite: bool = False,
+    ) -> Evaluation:
+        gold = potentials.checked_labels(hard_labels(self, labels))
+        state = self._state_of(potentials.structure, gold)
+        if self.samples == "inference":
+            drawn = inference.sample(potentials, self.n_samples, state.rng)
+        else:
+            if self.samples == "contrastive":
+                state.chains[:] = gold
+            sweep(potentials, state.chains, self.n_sweeps, state.rng)
+            drawn = state.chains
+        parts, share = potentials.zeros(), 1.0 / self.n_samples
+        values = -potentials.score(gold)
+        for sample in drawn:
+            values += share * potentials.score(sample)
+            parts.add_indicators(sample, share, weight)
+        parts.add_indicators(gold, -1.0, weight)
+        return Evaluation(values if weight is None else weight * values, parts)
+
+    def _state_of(self, structure: Structure, gold: Labels) -> _State:
+        with self._lock:  # threads evaluate different batches at the same time
+            if structure not in self._states:
+                self._states[structure] = _State(gold, self.n_samples, self.random_state)
+            return self._states[structure]
+
+    def __getstate__(self) -> dict[str, Any]:
+        """The settings; a copy starts chains of its own."""
+        return {k: v for k, v in vars(self).items() if k not in ("_states", "_lock")}
+
+    def __setstate__(self, settings: dict[str, Any]) -> None:
+        vars(self).update(settings)
+        self._start()
+
+    def __repr__(self) -> str:
+        return (
+            f"StochasticLikelihood(samples={self.samples!r}, n_samples={self.n_samples}, "
+            f"n_sweeps={self.n_sweeps}, random_state={self.random_state})"
+        )
+
+
+class _State:
+    """The chains of one batch, at first all at its gold labels, and its random numbers."""
+
+    def __init__(self, gold: Labels, n_chains: int, seed: int) -> None:
+        digest = hashlib.blake2b(gold.tobytes(), digest_size=16).digest()
+        self.rng = np.random.default_rng([seed, *np.frombuffer(digest, dtype=np.uint32)])
+        self.chains: Labels = np.repeat(gold[None], n_chains, axis=0)

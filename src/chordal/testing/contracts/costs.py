@@ -1,0 +1,80 @@
+"""The contract of costs: prices that are sums over parts of the structure."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.testing import assert_allclose, assert_array_equal
+from numpy.typing import NDArray
+
+from chordal.costs import Cost
+from chordal.inference.exhaustive import ExhaustiveInference
+from chordal.potentials import Potentials
+from chordal.testing.contracts._common import copy_of, require
+
+N_LABELLINGS = 200
+
+
+def check_cost(
+    cost: Cost, potentials: Potentials, labels: NDArray[np.int32], rng: np.random.Generator
+) -> None:
+    """Check a cost against its claims on one small model and one gold labelling.
+
+    It must be 0 for the gold labelling and never negative; added to the potentials it must
+    change every score by itself and leave the tables that are given as they were; what it adds
+    to tables must refine their tying, so that parts can be taken back; and prices in whole
+    units, where it has them, must say the same.
+
+    Raises
+    ------
+    AssertionError
+        Saying which claim does not hold.
+
+    Examples
+    --------
+    >>> from chordal.costs.hamming import Hamming
+    >>> from chordal.testing.generators import MODELS, feasible_labels
+    >>> rng = np.random.default_rng(0)
+    >>> p = MODELS["chain_tied"](rng)
+    >>> check_cost(Hamming(), p, feasible_labels(p, rng), rng)
+    """
+    structure = potentials.structure
+    cost.require(structure)
+    allowed = potentials.like(
+        np.where(np.isfinite(potentials.unary), potentials.unary, 0.0),
+        np.where(np.isfinite(potentials.tables), potentials.tables, 0.0),
+    )
+    given = copy_of(allowed)
+    told = cost.add(given, labels)
+    assert_array_equal(given.tables, allowed.tables, err_msg="add changed tables that are given")
+    tables = told.table_offsets[told.table_of_clique]
+    require(len(tables) == structure.n_cliques, "add lost a clique")
+    _check_tying(told, potentials)
+
+    require((cost.of(potentials, labels, labels) == 0.0).all(), "the gold labelling has a cost")
+    flat = allowed.like(np.zeros_like(allowed.unary), np.zeros_like(allowed.tables))
+    draws = ExhaustiveInference().sample(flat, N_LABELLINGS, rng)
+    for predicted in draws:
+        price = cost.of(potentials, predicted, labels)
+        require((price >= 0.0).all(), f"a cost below zero: {price}")
+        added = told.score(predicted) - allowed.score(predicted)
+        atol = 1e-9 * (1.0 + float(np.abs(allowed.score(predicted)).max(initial=0.0)))
+        message = "add does not change the score by the cost"
+        assert_allclose(added, price, rtol=0.0, atol=atol, err_msg=message)
+        if cost.in_units:
+            prices = cost.prices(structure, labels)
+            units = flat.like(prices.of_state.astype(np.float64), flat.tables).score(predicted)
+            message = "prices in units do not say the same"
+            assert_allclose(prices.unit * units, price, rtol=1e-12, err_msg=message)
+
+
+def _check_tying(told: Potentials, potentials: Potentials) -> None:
+    """Indicators of a labelling come back as those in the given tying."""
+    counts = told.structure.label_counts
+    labels = (np.arange(len(counts)) % counts).astype(np.int32)
+    fine = told.zeros()
+    fine.add_indicators(labels)
+    coarse = potentials.zeros()
+    coarse.add_indicators(labels)
+    back = fine.tied_as(potentials)
+    assert_array_equal(back.tables, coarse.tables, err_msg="parts cannot be tied back")
+    assert_array_equal(back.unary, coarse.unary, err_msg="parts cannot be tied back")
