@@ -9,7 +9,7 @@ import pytest
 import scipy.sparse as sp
 from scipy.optimize import approx_fprime
 from sklearn.datasets import load_breast_cancer, load_iris
-from sklearn.linear_model import LogisticRegression
+from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import PolynomialFeatures, scale
@@ -17,7 +17,7 @@ from sklearn.svm import LinearSVC
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from chordal import CRFClassifier, UnsupportedError
-from chordal.datasets import make_curved_classes
+from chordal.datasets import make_curved_classes, make_masked_classes
 from chordal.estimators._fitting import oracle_for, solver_for
 from chordal.estimators._single import SingleVariables
 from chordal.estimators._training import compile_shards
@@ -123,7 +123,43 @@ def test_hinge_of_two_classes_is_a_linear_svm():
     assert least <= objective(ours.fit(X, y).coef_[0]) < least * 1.0005
 
 
-# ------------------------------------------------------------- seed 003: gradient and probabilities
+@pytest.mark.parametrize("make", [make_curved_classes, make_masked_classes])
+@pytest.mark.parametrize("fit_intercept", [True, False])
+def test_squared_error_is_ridge_regression_of_indicators(make, fit_intercept):
+    """Also of two classes, which then have a function each."""
+    X, y = make(90)
+    ours = CRFClassifier("squared_error", l2=3.0, fit_intercept=fit_intercept, **EXACT).fit(X, y)
+    theirs = Ridge(alpha=3.0, fit_intercept=fit_intercept).fit(X, np.eye(y.max() + 1)[y])
+    expected = theirs.predict(X)
+    found = ours.decision_function(X)
+    if found.ndim == 1:
+        expected = expected[:, 1] - expected[:, 0]
+    np.testing.assert_allclose(found, expected, rtol=0, atol=1e-7)
+
+
+@pytest.mark.parametrize("make", [make_curved_classes, make_masked_classes])
+def test_crammer_singer_is_the_hinge_of_single_variables(make):
+    X, y = make(90)
+    a, b = (CRFClassifier(objective, l2=1.0).fit(X, y) for objective in ("crammer_singer", "hinge"))
+    np.testing.assert_allclose(a.coef_, b.coef_, rtol=1e-9)
+    np.testing.assert_allclose(a.objective_, b.objective_, rtol=1e-9)
+
+
+def test_one_vs_all_is_a_support_vector_machine_for_each_class():
+    X, y = make_masked_classes(90)
+    theirs = LinearSVC(loss="hinge", fit_intercept=False, tol=1e-9, max_iter=10**6).fit(X, y)
+    ours = CRFClassifier("one_vs_all", l2=1.0, fit_intercept=False, **EXACT).fit(X, y)
+
+    def objective(coef):
+        short = 1.0 - np.where(np.eye(3)[y] == 1.0, 1.0, -1.0) * (X @ coef.T)
+        return 0.5 * (coef**2).sum() + np.maximum(0.0, short).sum()
+
+    least = objective(theirs.coef_)
+    assert ours.objective_ == pytest.approx(objective(ours.coef_), rel=1e-9)
+    assert least - 1e-6 <= objective(ours.coef_) < 1.01 * least  # L-BFGS on a function with kinks
+
+
+# ------------------------------------------------------------- gradients by the formula
 
 
 def oracle_of(X, y, l2, intercept=False):

@@ -16,7 +16,14 @@ LEVELS = (0.1, 0.3, 0.5, 0.7, 0.9)
 
 
 def decision_surface(
-    classifier: Any, X: Any, y: Any, *, label: Any = None, ax: Any = None, resolution: int = 200
+    classifier: Any,
+    X: Any,
+    y: Any,
+    *,
+    label: Any = None,
+    probabilities: bool = True,
+    ax: Any = None,
+    resolution: int = 200,
 ) -> Any:
     """The classes that a fitted classifier sees in the plane, and the points of the data.
 
@@ -26,10 +33,13 @@ def decision_surface(
     Parameters
     ----------
     classifier : fitted, of two features
-        Any classifier or pipeline with `predict_proba`; without, the borders alone are shown.
+        Any classifier or pipeline.
     X, y : array [n_samples, 2], labels
     label : optional
         Show p(label | x) of this class alone.
+    probabilities : bool
+        Whether to show them; without, and where there is no `predict_proba`, colours are those
+        of the classes that `predict` gives.
     ax : matplotlib axes, optional
     resolution : int
         Points of the grid in each direction.
@@ -54,7 +64,7 @@ def decision_surface(
         raise ValueError(f"label must be one of the classes {classes}, got {label!r}")
     ax = axes_or_new(ax, (4.8, 4.2))
     grid = _grid(X, resolution)
-    smooth = hasattr(classifier, "predict_proba")
+    smooth = probabilities and hasattr(classifier, "predict_proba")
     points = np.stack([grid[0].ravel(), grid[1].ravel()], axis=1)
     p = _probabilities(classifier, points, smooth).reshape(*grid[0].shape, len(classes))
     colours = class_colours(len(classes))
