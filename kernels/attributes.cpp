@@ -208,6 +208,52 @@ auto count_pairs(const std::int64_t* offsets, const std::int32_t* ids, const std
                            std::move(pair_counts));
 }
 
+// For each attribute the first of those that occur in exactly the same rows, by refining a
+// partition: a row splits every class of which it holds some members and not all. Empty if a row
+// holds an attribute twice.
+std::vector<std::int32_t> groups(const std::int64_t* offsets, const std::int32_t* ids,
+                                 std::size_t rows, std::size_t attributes) {
+    std::vector<std::uint32_t> of(attributes, 0);    // class of each attribute
+    std::vector<std::size_t> last(attributes, rows);  // row it was last seen in
+    // Of a class: its members, those in the current row, and the class these go to.
+    struct Class {
+        std::uint32_t size, here, target;
+    };
+    std::vector<Class> classes{{static_cast<std::uint32_t>(attributes), 0, 0}};
+    for (std::size_t t = 0; t < rows; ++t) {
+        for (auto e = offsets[t]; e < offsets[t + 1]; ++e) {
+            if (e + 16 < offsets[rows]) CHORDAL_PREFETCH(&of[static_cast<std::size_t>(ids[e + 16])]);
+            const auto a = static_cast<std::size_t>(ids[e]);
+            if (last[a] == t) return {};
+            last[a] = t;
+            ++classes[of[a]].here;
+        }
+        for (auto e = offsets[t]; e < offsets[t + 1]; ++e) {
+            auto& member = of[static_cast<std::size_t>(ids[e])];
+            const std::uint32_t old = member;
+            if (classes[old].here == 0) continue;  // its members are all here, and seen to
+            if (classes[old].here == classes[old].size) {
+                classes[old].here = 0;
+                continue;
+            }
+            if (classes[old].target == 0) {
+                classes[old].target = static_cast<std::uint32_t>(classes.size());
+                classes.push_back({0, 0, 0});
+            }
+            member = classes[old].target;
+            ++classes[member].size;
+            --classes[old].size;
+            if (--classes[old].here == 0) classes[old].target = 0;
+        }
+    }
+    std::vector<std::int32_t> first(classes.size(), -1), out(attributes);
+    for (std::size_t a = 0; a < attributes; ++a) {
+        if (first[of[a]] < 0) first[of[a]] = static_cast<std::int32_t>(a);
+        out[a] = first[of[a]];
+    }
+    return out;
+}
+
 // Where an attribute's weights are: its wide code, or 0 and its narrow pairs.
 struct Place {
     std::uint32_t wide_code, first_weight, pairs_begin, pairs;
@@ -306,6 +352,15 @@ static const Binding binding([](nb::module_& m) {
         }();
         return std::make_tuple(array_of(std::move(pair_offsets)),
                                array_of(std::move(pair_outputs)), array_of(std::move(counts)));
+    });
+    m.def("attribute_groups", [](Input<std::int64_t> offsets, Input<std::int32_t> ids,
+                                 std::size_t attributes) {
+        std::vector<std::int32_t> first;
+        {
+            nb::gil_scoped_release release;
+            first = groups(offsets.data(), ids.data(), offsets.size() - 1, attributes);
+        }
+        return array_of(std::move(first));
     });
     m.def(
         "attribute_rows",

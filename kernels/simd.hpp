@@ -69,9 +69,16 @@ constexpr std::size_t kLanes = 2;
 typedef double Pack __attribute__((vector_size(kLanes * sizeof(double))));
 typedef long long PackBits __attribute__((vector_size(kLanes * sizeof(double))));
 typedef double LoosePack __attribute__((vector_size(kLanes * sizeof(double)), aligned(8), may_alias));
+typedef float LooseFloats __attribute__((vector_size(kLanes * sizeof(float)), aligned(4), may_alias));
 
 CHORDAL_INLINE Pack load(const double* p) { return *reinterpret_cast<const LoosePack*>(p); }
 CHORDAL_INLINE void store(double* p, Pack x) { *reinterpret_cast<LoosePack*>(p) = x; }
+CHORDAL_INLINE Pack load(const float* p) {
+    return __builtin_convertvector(*reinterpret_cast<const LooseFloats*>(p), Pack);
+}
+CHORDAL_INLINE void store(float* p, Pack x) {
+    *reinterpret_cast<LooseFloats*>(p) = __builtin_convertvector(x, LooseFloats);
+}
 CHORDAL_INLINE Pack broadcast(double x) { return x - Pack{}; }
 CHORDAL_INLINE Pack maximum(Pack a, Pack b) { return a > b ? a : b; }
 CHORDAL_INLINE Pack minimum(Pack a, Pack b) { return a < b ? a : b; }
@@ -97,6 +104,12 @@ CHORDAL_INLINE Pack each(F f) {
 }
 CHORDAL_INLINE Pack load(const double* p) { return each([&](std::size_t k) { return p[k]; }); }
 CHORDAL_INLINE void store(double* p, Pack x) { std::memcpy(p, x.lane, sizeof x.lane); }
+CHORDAL_INLINE Pack load(const float* p) {
+    return each([&](std::size_t k) { return static_cast<double>(p[k]); });
+}
+CHORDAL_INLINE void store(float* p, Pack x) {
+    for (std::size_t k = 0; k < kLanes; ++k) p[k] = static_cast<float>(x[k]);
+}
 CHORDAL_INLINE Pack broadcast(double x) { return each([&](std::size_t) { return x; }); }
 CHORDAL_INLINE Pack operator+(Pack a, Pack b) { return each([&](std::size_t k) { return a[k] + b[k]; }); }
 CHORDAL_INLINE Pack operator-(Pack a, Pack b) { return each([&](std::size_t k) { return a[k] - b[k]; }); }

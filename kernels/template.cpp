@@ -320,9 +320,13 @@ private:
     // CRF++ calls what lies outside _B-1, _B+1 and so on; Wapiti _x-1, and from five on _x-#.
     std::string outside(std::int64_t at, std::int64_t length) const {
         const std::int64_t distance = at < 0 ? -at : at - length + 1;
-        const std::string number =
-            four_bounds_ && distance > 4 ? "#" : std::to_string(distance);
-        return std::string(four_bounds_ ? "_x" : "_B") + (at < 0 ? "-" : "+") + number;
+        std::string name = four_bounds_ ? "_x" : "_B";
+        name += at < 0 ? '-' : '+';
+        if (four_bounds_ && distance > 4)
+            name += '#';
+        else
+            name += std::to_string(distance);
+        return name;
     }
 
     std::vector<Item> items_;

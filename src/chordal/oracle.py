@@ -10,6 +10,7 @@ from typing import Any, ClassVar, Protocol, TypeVar, runtime_checkable
 import numpy as np
 from numpy.typing import NDArray
 
+from chordal._blocks import Runner, blocks_of, run_in_turn
 from chordal.inference import Inference
 from chordal.objectives import Evaluation, Objective
 from chordal.potentials import Floats as Floats
@@ -25,7 +26,11 @@ T = TypeVar("T")
 
 @runtime_checkable
 class Oracle(Protocol):
-    """A function of the weights that a solver minimises."""
+    """A function of the weights that a solver minimises.
+
+    It may offer `run`, a `Runner` for the solver's own work on long vectors, and `recycle(vector)`,
+    which takes back the memory of a gradient that is no longer needed.
+    """
 
     n_weights: int
 
@@ -147,14 +152,16 @@ class ShardFeatures(Protocol):
 
     n_weights: int
 
-    def expand(self, weights: Floats) -> Any: ...
+    def expand(self, weights: Floats, memory: Any = None, run: Runner = run_in_turn) -> Any: ...
     def potentials(self, shard: Any, w: Any, memory: Floats | None = None) -> Potentials: ...
-    def zeros(self) -> Any: ...
+    def zeros(self, memory: Any = None, run: Runner = run_in_turn) -> Any: ...
     def n_blocks(self, n_jobs: int) -> int: ...
     def adjoint(
         self, shard: Any, parts: Potentials, sums: Any, block: int, n_jobs: int
     ) -> None: ...
-    def collect(self, sums: Any) -> Floats: ...
+    def collect(
+        self, sums: Any, out: Floats | None = None, run: Runner = run_in_turn
+    ) -> Floats: ...
 
 
 class SummedOracle:
@@ -192,14 +199,27 @@ class SummedOracle:
         wave = max(1, -(-len(shards) // n_waves))
         states = max((shard.frame.structure.n_states for shard in shards), default=0)
         self._memory = [np.empty(states) for _ in range(wave)]
+        self._spare: list[Floats] = []
+        self._expanded: Any = None
+        self._sums: Any = None
         self._gold: tuple[Ints, Floats] | None = None
         partial = any(isinstance(shard.labels, PartialLabels) for shard in shards)
         if objective.minus_gold and not partial:
             self._gold = self._gold_counts()
 
+    @property
+    def run(self) -> Runner:
+        """For the solver's own work on long vectors."""
+        return self.mapper.map
+
+    def recycle(self, vector: Floats) -> None:
+        """Take back the memory of a gradient: fresh pages are dear."""
+        self._spare = [vector]
+
     def value_grad(self, weights: Floats) -> tuple[float, Floats]:
         features, n_jobs = self.features, self.mapper.n_jobs
-        expanded, sums = features.expand(weights), features.zeros()
+        expanded = self._expanded = features.expand(weights, self._expanded, self.run)
+        sums = self._sums = features.zeros(self._sums, self.run)
         value = 0.0
 
         def evaluate(task: tuple[Any, Floats]) -> Evaluation:
@@ -221,7 +241,8 @@ class SummedOracle:
             self.mapper.map(add, range(features.n_blocks(n_jobs)))
             for evaluation in done:  # one by one: a wave's size depends on n_jobs
                 value += float(evaluation.values.sum())
-        gradient = features.collect(sums)
+        gradient = self._spare.pop() if self._spare else np.empty(self.n_weights)
+        features.collect(sums, gradient, self.run)
         if self._gold is not None:
             where, counts = self._gold
             value -= float(np.dot(weights[where], counts))
@@ -251,10 +272,14 @@ class SummedOracle:
             value += 0.5 * float(np.dot(pull, offset))
             grad += pull
         elif self.l2 > 0.0:
-            offset = weights if self.centre is None else weights - self.centre
-            value += 0.5 * self.l2 * float(np.dot(offset, offset))
-            for begin in range(0, len(grad), 65536):  # in pieces: a long product needs new pages
-                grad[begin : begin + 65536] += self.l2 * offset[begin : begin + 65536]
+            l2 = self.l2
+
+            def block(part: slice) -> float:
+                offset = weights[part] if self.centre is None else weights[part] - self.centre[part]
+                grad[part] += l2 * offset
+                return float(np.dot(offset, offset))
+
+            value += 0.5 * l2 * sum(self.run(block, blocks_of(len(weights))))
         return value, grad
 
 

@@ -177,3 +177,17 @@ def test_crfsuite_reads_the_same(tmp_path):
     features = [dump[dump.index(b"TRANSITIONS") :] for dump in dumps]
     assert b"w=a:b" in features[0]
     assert features[0] == features[1]
+
+
+@given(st.lists(st.text("a:\\@\t ", max_size=12), min_size=1, max_size=4))
+def test_lines_are_read_alike_with_and_without_a_weight(lines):
+    """Sequences without values take a short cut; a weight sends them the long way."""
+    text = "\n".join(f"L\t{line}" for line in lines)
+
+    def rows(text):
+        try:
+            return [row for record in read(text.encode()) for row in record.rows]
+        except FormatError as error:
+            return error.what
+
+    assert rows(text) == rows(f"@weight:2\t{text}")

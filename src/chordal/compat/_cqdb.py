@@ -45,22 +45,34 @@ def read_cqdb(data: memoryview, n: int, what: str) -> list[str]:
     bad = np.flatnonzero((offsets < RECORDS) | (offsets > size - 9))
     if len(bad):
         raise ValueError(f"entry {bad[0]} of the {what} lies outside of them")
-    buffer = bytes(data[:size])
-    room = size
-    names = []
-    for number, offset in enumerate(offsets.tolist()):
-        identity, length = struct.unpack_from("<2I", buffer, offset)
-        room -= 8 + length
-        end = buffer.find(b"\0", offset + 8)
-        if identity != number or length == 0 or end != offset + 7 + length or room < 0:
-            raise ValueError(f"entry {number} of the {what} is damaged")
-        try:
-            names.append(str(buffer[offset + 8 : end], "utf-8"))
-        except UnicodeDecodeError:
-            raise ValueError(
-                f"entry {number} of the {what} must be UTF-8, got {buffer[offset + 8 : end]!r}"
-            ) from None
-    return names
+    text = np.frombuffer(data, np.uint8, size)
+    identity, length = (_words(text, offsets + k) for k in (0, 4))
+    ends = offsets + 8 + length
+    bad = np.flatnonzero((identity != np.arange(n)) | (length == 0) | (ends > size))
+    if len(bad) or (length + 8).sum() > size:  # records do not overlap
+        raise ValueError(f"entry {bad[0] if len(bad) else n - 1} of the {what} is damaged")
+    limits = np.concatenate([[0], np.cumsum(length)])
+    joined = text[np.repeat(offsets + 8 - limits[:-1], length) + np.arange(limits[-1])].tobytes()
+    if joined.count(b"\0") != n or (text[ends - 1] != 0).any():
+        bad = np.flatnonzero(text[ends - 1] != 0)
+        number = bad[0] if len(bad) else _holds_nul(joined, limits)
+        raise ValueError(f"entry {number} of the {what} is damaged")
+    try:
+        return joined.decode().split("\0")[:-1]
+    except UnicodeDecodeError as error:
+        number = int(np.searchsorted(limits, error.start, side="right")) - 1
+        name = joined[limits[number] : limits[number + 1] - 1]
+        raise ValueError(f"entry {number} of the {what} must be UTF-8, got {name!r}") from None
+
+
+def _words(text: NDArray[np.uint8], at: NDArray[np.int64]) -> NDArray[np.int64]:
+    """The little-endian 32-bit words at these offsets."""
+    return text[at[:, None] + np.arange(4)].view("<u4").ravel().astype(np.int64)
+
+
+def _holds_nul(joined: bytes, limits: NDArray[np.int64]) -> int:
+    """The first string that holds a NUL before its last byte."""
+    return next(k for k in range(len(limits) - 1) if 0 in joined[limits[k] : limits[k + 1] - 1])
 
 
 def _check_tables(tables: Words, n: int, size: int, what: str) -> None:

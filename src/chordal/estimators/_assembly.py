@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from chordal import _kernels
+from chordal.estimators._chain_model import MAX_WEIGHT
 from chordal.estimators._labels import SequenceLabels
 from chordal.estimators.chain_crf import ChainCRF
 from chordal.features import (
@@ -25,7 +26,6 @@ Ints = NDArray[np.int64]
 Names = Sequence[str | bytes]
 
 MAX_LABELS = 2**14  # a table of all label pairs then takes 2 GB
-MAX_WEIGHT = 1e10  # scores beyond it have no digits left for probabilities
 
 
 def assembled(

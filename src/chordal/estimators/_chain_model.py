@@ -16,6 +16,9 @@ from chordal.features import ChainFeatures, Columns, Input, Rows, Template, Temp
 from chordal.inference import Inference
 from chordal.potentials import Floats
 
+#: Of weights that come from elsewhere: scores beyond it have no digits left for probabilities.
+MAX_WEIGHT = 1e10
+
 
 def _of_transitions(error: Exception, sequences: Sequence[int]) -> Exception:
     """The same error in terms of the function that users gave."""

@@ -14,6 +14,7 @@ from chordal._errors import UnsupportedError
 from chordal._registry import Registry
 from chordal._status import Status
 from chordal._validate import check_choice
+from chordal.estimators._chain_model import MAX_WEIGHT
 from chordal.estimators._labels import SequenceLabels
 from chordal.estimators._training import FitReport
 from chordal.estimators.chain_crf import ChainCRF
@@ -126,8 +127,8 @@ def from_state(facts: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> 
     weights = arrays["weights"].astype(np.float64, copy=False)
     if weights.shape != (features.n_weights,):
         raise ValueError(f"there must be {features.n_weights} weights, got {weights.size}")
-    if not np.isfinite(weights).all():
-        raise ValueError("the weights must be finite")
+    if not (np.abs(weights) <= MAX_WEIGHT).all():
+        raise ValueError(f"the weights must be numbers up to ±{MAX_WEIGHT:g}")
     model._inputs, model._labels, model.classes_ = (node_input, edge_input), labels, labels.classes
     model.features_, model.weights_ = features, weights
     model.inference_ = INFERENCE.resolve(facts["inference"])

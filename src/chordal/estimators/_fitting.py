@@ -56,8 +56,12 @@ def training(
     solver: Solver,
     callback: Callback | None,
     validate: Callable[[Floats], float] | None,
+    spread: Callable[[Floats], Floats] = np.copy,
 ) -> Iterator[tuple[Mapper, Monitor]]:
-    """Threads and progress for the time of a fit: what runs its tasks, and what watches it."""
+    """Threads and progress for the time of a fit: what runs its tasks, and what watches it.
+
+    `spread` makes the model's weights of those that are learned.
+    """
     from threadpoolctl import threadpool_limits  # not needed to predict
 
     with (
@@ -66,7 +70,7 @@ def training(
         FitProgress(settings.verbose, solver.max_iter) as progress,
     ):
         interval, patience = settings.validation_interval, settings.n_iter_no_change
-        yield mapper, Monitor(progress.update, callback, validate, interval, patience)
+        yield mapper, Monitor(progress.update, callback, validate, interval, patience, spread)
 
 
 def solver_for(

@@ -158,9 +158,11 @@ class Monitor:
         validate: Callable[[Floats], float] | None,
         interval: int,
         patience: int | None,
+        spread: Callable[[Floats], Floats],
     ) -> None:
         self._show, self._callback, self._validate = show, callback, validate
         self._interval, self._patience = interval, patience
+        self._spread = spread  # from the solver's weights to a copy that is the model's
         self.scores: list[tuple[int, float]] = []
         self.best: tuple[float, Iteration] | None = None
         self._waited = 0
@@ -168,15 +170,18 @@ class Monitor:
     def __call__(self, state: Iteration) -> bool:
         score = None
         if self._validate is not None and state.iteration % self._interval == 0:
-            score = self._validate(state.weights)
+            weights = self._spread(state.weights)
+            score = self._validate(weights)
             self.scores.append((state.iteration, score))
             if self.best is None or score > self.best[0]:
-                self.best = (score, state._replace(weights=state.weights.copy()))
+                self.best = (score, state._replace(weights=weights))
                 self._waited = 0
             else:
                 self._waited += 1
         self._show(state, score)
-        stop = bool(self._callback(state)) if self._callback is not None else False
+        stop = False
+        if self._callback is not None:  # users may keep the weights
+            stop = bool(self._callback(state._replace(weights=self._spread(state.weights))))
         return stop or (self._patience is not None and self._waited >= self._patience)
 
     def chosen(self, solution: Solution) -> tuple[Floats, float, float, float]:
@@ -184,4 +189,5 @@ class Monitor:
         if self._patience is not None and self.best is not None:
             best = self.best[1]
             return best.weights, best.value, best.gradient_norm, best.gap
-        return solution.weights, solution.value, solution.gradient_norm, solution.gap
+        weights = self._spread(solution.weights)
+        return weights, solution.value, solution.gradient_norm, solution.gap

@@ -243,12 +243,20 @@ class ChainCRF(Compactable, ChainInspection):
         validate = None
         if validation_data is not None:
             validate = self._validator(*validation_data, inputs, labels, features, inference)
-        with training(self, solver, callback, validate) as (mapper, monitor):
-            shards = compile_shards(features, node_rows, edge_rows, gold, weight)
+        trained: ChainFeatures = features
+        spread: Callable[[Floats], Floats] = np.copy
+        alike = free is None and scaled is None and not isinstance(self.l2, Mapping)
+        if solver.rotates and alike and not start.any():
+            merged = features.merged(node_rows, edge_rows)
+            if merged is not None:
+                trained, node_rows, edge_rows, spread = merged
+                start = np.zeros(trained.n_weights)
+        with training(self, solver, callback, validate, spread) as (mapper, monitor):
+            shards = compile_shards(trained, node_rows, edge_rows, gold, weight)
             del node_rows, edge_rows
             oracle = oracle_for(
                 solver,
-                features,
+                trained,
                 shards,
                 objective,
                 inference,
@@ -259,6 +267,7 @@ class ChainCRF(Compactable, ChainInspection):
             del shards  # an oracle of examples has its own form of them
             moved = None if scaled is None else features.slices[scaled]
             solution = minimized(solver, oracle, start, monitor, free, moved)
+            del oracle
         self._inputs, self._labels, self.classes_ = inputs, labels, labels.classes
         self.features_, self.inference_ = features, inference
         self.weights_, self.fit_report_ = report_of(solution, monitor, solver, inference)

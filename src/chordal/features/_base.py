@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from chordal._blocks import Runner, run_in_turn
 from chordal._errors import UnsupportedError
 from chordal.features._entries import RowEntries
 
@@ -37,6 +38,15 @@ class WeightKeys:
     output: Ints
 
 
+@dataclass(frozen=True)
+class Merged:
+    """Features in which columns that are equal in all rows share a weight."""
+
+    features: RowFeatures
+    rows: Rows
+    spread: Callable[[Floats], Floats]  # from the weights of groups to those of all columns
+
+
 class RowFeatures(ABC):
     """Scores of rows, linear in the weights: row t gives `n_outputs` scores.
 
@@ -53,15 +63,18 @@ class RowFeatures(ABC):
         """Rows first..last in the form that `map` and `adjoint` take."""
 
     @abstractmethod
-    def expand(self, weights: Floats) -> Any:
-        """The weights in the form that `map` takes; made once for all shards."""
+    def expand(self, weights: Floats, memory: Any = None, run: Runner = run_in_turn) -> Any:
+        """The weights in the form that `map` takes; made once for all shards.
+
+        `memory` is what was returned before and is no longer needed; `run` may use threads.
+        """
 
     @abstractmethod
     def map(self, rows: Any, expanded: Any, out: Floats) -> None:
         """Set out [n_rows * n_outputs] to the scores of compiled rows."""
 
     @abstractmethod
-    def zeros(self) -> Any:
+    def zeros(self, memory: Any = None, run: Runner = run_in_turn) -> Any:
         """An empty gradient in the form that `adjoint` adds to."""
 
     @abstractmethod
@@ -73,7 +86,7 @@ class RowFeatures(ABC):
         """Add the gradient of one block of weights, from parts [n_rows * n_outputs]."""
 
     @abstractmethod
-    def collect(self, sums: Any, out: Floats) -> None:
+    def collect(self, sums: Any, out: Floats, run: Runner = run_in_turn) -> None:
         """Write the finished gradient to out [n_weights]."""
 
     @abstractmethod
@@ -90,6 +103,15 @@ class RowFeatures(ABC):
     ) -> RowFeatures:
         """The features of a model file; refuses what does not fit together."""
         raise UnsupportedError(f"{cls.__name__} cannot be read from a model file")
+
+    def merged(self, rows: Rows) -> Merged | None:
+        """Columns that are equal in all these rows, as one; None if that is no gain.
+
+        By symmetry such columns have equal weights at the optimum. One weight for k of them, whose
+        column is √k times theirs, leaves ‖w‖² as it is, and with it the whole path of a solver
+        that does not depend on the choice of axes.
+        """
+        return None
 
     def entries(self, shards: Sequence[Any]) -> RowEntries:
         """All compiled rows, shard after shard, as lists of entries for online learning."""

@@ -11,7 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from chordal import _kernels
-from chordal.features._base import Floats, Input, Ints, RowFeatures, Rows, WeightKeys
+from chordal._blocks import BLOCK, Runner, blocks_of, run_in_turn
+from chordal.features._base import Floats, Input, Ints, Merged, RowFeatures, Rows, WeightKeys
 from chordal.features._entries import RowEntries, by_row, joined_offsets, unit_of
 from chordal.structures import offsets_of
 
@@ -157,7 +158,13 @@ class AttributeFeatures(RowFeatures):
     """
 
     def __init__(
-        self, n_attributes: int, n_outputs: int, offsets: Ints, outputs: NDArray[Any], counts: Ints
+        self,
+        n_attributes: int,
+        n_outputs: int,
+        offsets: Ints,
+        outputs: NDArray[Any],
+        counts: Ints,
+        scale: Floats | None = None,  # what each attribute's value is multiplied by
     ) -> None:
         self.n_outputs = n_outputs
         self._pair_offsets, self._pair_outputs, self._counts = offsets, outputs, counts
@@ -193,6 +200,10 @@ class AttributeFeatures(RowFeatures):
         self._places = places.ravel()
         self._segment_limits = offsets_of([int(n_pairs[part].sum()) for part in segments])
         self.n_weights = self._n_wide_weights + int(starts[-1])
+        self._scale = np.ones(n_attributes) if scale is None else scale
+        self._narrow_scale = np.repeat(self._scale[narrow], sizes)
+        by_row = self._scale[wide]
+        self._wide_scale = by_row[:, None] if full else np.repeat(by_row, n_pairs[wide])
 
     @classmethod
     def fit(
@@ -260,14 +271,21 @@ class AttributeFeatures(RowFeatures):
             segments,
         )
 
-    def expand(self, weights: Floats) -> tuple[Floats, Floats]:
+    def expand(
+        self, weights: Floats, memory: Any = None, run: Runner = run_in_turn
+    ) -> tuple[Floats, Floats]:
         wide, narrow = weights[: self._n_wide_weights], weights[self._n_wide_weights :]
-        rows = np.zeros(self._wide_starts[-1] * self._unit)
+        rows = self._new_rows() if memory is None else memory[0]
         if self._wide_cells is None:
-            self._matrix(rows)[:] = wide.reshape(-1, self.n_outputs)
+            pairs, cells = wide.reshape(-1, self.n_outputs), self._matrix(rows)
+            scale = self._wide_scale
+            run(
+                lambda part: np.multiply(pairs[part], scale[part], out=cells[part]),
+                self._row_blocks(),
+            )
         else:
-            rows[self._wide_cells] = wide
-        return rows, narrow
+            rows[self._wide_cells] = wide * self._wide_scale
+        return rows, narrow * self._narrow_scale
 
     def map(self, rows: AttributeRows, expanded: tuple[Floats, Floats], out: Floats) -> None:
         wide, narrow = expanded
@@ -283,9 +301,13 @@ class AttributeFeatures(RowFeatures):
         )
         _kernels.narrow_map(rows.cells, rows.weights, rows.narrow_values, narrow, out)
 
-    def zeros(self) -> tuple[Floats, Floats]:
-        n_narrow = self.n_weights - self._n_wide_weights
-        return np.zeros(self._wide_starts[-1] * self._unit), np.zeros(n_narrow)
+    def zeros(self, memory: Any = None, run: Runner = run_in_turn) -> tuple[Floats, Floats]:
+        narrow = np.zeros(self.n_weights - self._n_wide_weights)
+        if memory is None:
+            return self._new_rows(), narrow
+        rows = memory[0]
+        run(lambda part: rows[part].fill(0.0), blocks_of(len(rows)))
+        return rows, narrow
 
     def n_blocks(self, n_jobs: int) -> int:
         return N_SEGMENTS + n_jobs
@@ -322,14 +344,57 @@ class AttributeFeatures(RowFeatures):
             narrow,
         )
 
-    def collect(self, sums: tuple[Floats, Floats], out: Floats) -> None:
-        wide, narrow = sums
-        pairs = out[: self._n_wide_weights]
+    def collect(self, sums: tuple[Floats, Floats], out: Floats, run: Runner = run_in_turn) -> None:
+        rows, narrow = sums
+        wide = out[: self._n_wide_weights]
         if self._wide_cells is None:
-            pairs.reshape(-1, self.n_outputs)[:] = self._matrix(wide)
+            pairs, cells = wide.reshape(-1, self.n_outputs), self._matrix(rows)
+            scale = self._wide_scale
+            run(
+                lambda part: np.multiply(cells[part], scale[part], out=pairs[part]),
+                self._row_blocks(),
+            )
         else:
-            np.take(wide, self._wide_cells, out=pairs)
-        out[self._n_wide_weights :] = narrow
+            np.take(rows, self._wide_cells, out=wide)
+            wide *= self._wide_scale
+        np.multiply(narrow, self._narrow_scale, out=out[self._n_wide_weights :])
+
+    def merged(self, rows: Rows) -> Merged | None:
+        data: Occurrences = rows.data
+        if data.values is not None:
+            return None
+        first = _kernels.attribute_groups(data.offsets, data.ids, len(self._counts))
+        kept, group = np.unique(first, return_inverse=True)
+        if len(kept) == len(self._counts) or len(first) == 0:
+            return None
+        features = AttributeFeatures(
+            len(kept),
+            self.n_outputs,
+            offsets_of(np.diff(self._pair_offsets)[kept]),
+            self._pair_outputs[self._pairs_of(kept)],
+            self._counts[kept],
+            np.sqrt(np.bincount(group)),
+        )
+        is_first = first[data.ids] == data.ids
+        offsets = np.concatenate([[0], np.cumsum(is_first)])[data.offsets]
+        ids = group[data.ids[is_first]].astype(np.int32)
+        return Merged(
+            features,
+            Rows(rows.lengths, Occurrences(offsets, ids, None)),
+            lambda weights: self._spread(weights, features, group),
+        )
+
+    def _spread(self, weights: Floats, groups: AttributeFeatures, group: Ints) -> Floats:
+        """The weights of all attributes, from those of the groups they belong to."""
+        of_group, attributes = groups._in_order(), self._in_order()
+        sizes = np.diff(groups._pair_offsets)
+        starts = np.empty(len(sizes), dtype=np.int64)
+        starts[of_group] = offsets_of(sizes[of_group])[:-1]
+        scaled = weights / np.repeat(groups._scale[of_group], sizes[of_group])
+        sizes = np.diff(self._pair_offsets)[attributes]
+        index = np.repeat(starts[group[attributes]] - offsets_of(sizes)[:-1], sizes)
+        index += np.arange(len(index))
+        return scaled[index]
 
     def arrays(self) -> dict[str, NDArray[Any]]:
         return {
@@ -359,18 +424,30 @@ class AttributeFeatures(RowFeatures):
             raise ValueError("counts of attributes must not be negative, nor huge")
         return cls(n_columns, n_outputs, offsets, outputs, counts)
 
+    def _in_order(self) -> Ints:
+        """Attributes in the order of their weights."""
+        return np.concatenate([self._wide, self._narrow])
+
     def keys(self) -> WeightKeys:
-        attributes = np.concatenate([self._wide, self._narrow])
+        attributes = self._in_order()
         sizes = np.diff(self._pair_offsets)[attributes]
         return WeightKeys(
             np.repeat(attributes, sizes), self._pair_outputs[self._pairs_of(attributes)]
         )
+
+    def _new_rows(self) -> Floats:
+        return np.zeros(self._wide_starts[-1] * self._unit)
+
+    def _row_blocks(self) -> list[slice]:
+        return blocks_of(len(self._wide), BLOCK // self.n_outputs)
 
     def _matrix(self, rows: Floats) -> Floats:
         """Expanded rows without their padding [n_wide, n_outputs]."""
         return rows.reshape(len(self._wide), -1)[:, : self.n_outputs]
 
     def entries(self, shards: Sequence[AttributeRows]) -> RowEntries:
+        if (self._scale != 1.0).any():  # merged: for batch training alone
+            return super().entries(shards)
         n_wide = int(self._wide_starts[-1]) * self._unit
         n_narrow = self.n_weights - self._n_wide_weights
         if n_wide + n_narrow >= 2**32:

@@ -8,6 +8,7 @@ from typing import Any, final
 
 import numpy as np
 
+from chordal._blocks import Runner, run_in_turn
 from chordal.features._base import Floats, RowFeatures, Rows, WeightKeys
 from chordal.features._entries import RowEntries
 
@@ -33,16 +34,16 @@ class BinaryFeatures(RowFeatures):
     def compile(self, rows: Rows, first: int, last: int) -> Any:
         return self.function.compile(rows, first, last)
 
-    def expand(self, weights: Floats) -> Any:
-        return self.function.expand(weights)
+    def expand(self, weights: Floats, memory: Any = None, run: Runner = run_in_turn) -> Any:
+        return self.function.expand(weights, memory, run)
 
     def map(self, rows: Any, expanded: Any, out: Floats) -> None:
         scores = np.empty(len(out) // 2)
         self.function.map(rows, expanded, scores)
         out[0::2], out[1::2] = scores, 0.0
 
-    def zeros(self) -> Any:
-        return self.function.zeros()
+    def zeros(self, memory: Any = None, run: Runner = run_in_turn) -> Any:
+        return self.function.zeros(memory, run)
 
     def n_blocks(self, n_jobs: int) -> int:
         return self.function.n_blocks(n_jobs)
@@ -50,8 +51,8 @@ class BinaryFeatures(RowFeatures):
     def adjoint(self, rows: Any, parts: Floats, sums: Any, block: int, n_jobs: int) -> None:
         self.function.adjoint(rows, np.ascontiguousarray(parts[0::2]), sums, block, n_jobs)
 
-    def collect(self, sums: Any, out: Floats) -> None:
-        self.function.collect(sums, out)
+    def collect(self, sums: Any, out: Floats, run: Runner = run_in_turn) -> None:
+        self.function.collect(sums, out, run)
 
     def keys(self) -> WeightKeys:
         return self.function.keys()

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, final
 
 import numpy as np
 
+from chordal._blocks import Runner, run_in_turn
 from chordal.features._base import Floats, Ints, RowFeatures, Rows
 from chordal.potentials import Potentials
 from chordal.structures import Chain, offsets_of
@@ -73,6 +75,36 @@ class ChainFeatures:
         self.slices = {k: slice(*limits[i : i + 2]) for i, k in enumerate(GROUPS)}
         self.n_weights = int(limits[-1])
 
+    def merged(
+        self, node_rows: Rows, edge_rows: Rows | None
+    ) -> tuple[ChainFeatures, Rows, Rows | None, Callable[[Floats], Floats]] | None:
+        """The same with equal columns as one (see `RowFeatures.merged`), and how to spread weights.
+
+        None if no columns are equal.
+        """
+        node = self.node.merged(node_rows)
+        edge = self.edge.merged(edge_rows) if self.edge and edge_rows else None
+        if node is None and edge is None:
+            return None
+        features = ChainFeatures(
+            self.n_labels,
+            node.features if node else self.node,
+            edge.features if edge else self.edge,
+            self.transitions,
+            self.bias,
+            self.ends,
+        )
+
+        def spread(weights: Floats) -> Floats:
+            parts = {group: weights[part] for group, part in features.slices.items()}
+            if node:
+                parts["node"] = node.spread(parts["node"])
+            if edge:
+                parts["edge"] = edge.spread(parts["edge"])
+            return np.concatenate(list(parts.values()))
+
+        return features, node.rows if node else node_rows, edge.rows if edge else edge_rows, spread
+
     def compile(
         self,
         node_rows: Rows,
@@ -113,13 +145,17 @@ class ChainFeatures:
             None if weight is None else weight[begin:end],
         )
 
-    def expand(self, weights: Floats) -> _Expanded:
-        """The weights in the form that `potentials` takes."""
+    def expand(
+        self, weights: Floats, memory: _Expanded | None = None, run: Runner = run_in_turn
+    ) -> _Expanded:
+        """The weights in the form that `potentials` takes, in `memory` of this form."""
         table = np.zeros(self.n_labels**2)
         table[self.transitions] = weights[self.slices["transitions"]]
         return _Expanded(
-            self.node.expand(weights[self.slices["node"]]),
-            self.edge.expand(weights[self.slices["edge"]]) if self.edge else None,
+            self.node.expand(weights[self.slices["node"]], memory and memory.node, run),
+            self.edge.expand(weights[self.slices["edge"]], memory and memory.edge, run)
+            if self.edge
+            else None,
             table,
             *(weights[self.slices[k]] for k in ("bias", "start", "end")),
         )
@@ -145,11 +181,14 @@ class ChainFeatures:
         tables.reshape(edges, size**2)[:] += w.table
         return shard.frame.like(unary, tables)
 
-    def zeros(self) -> dict[str, Any]:
-        """An empty gradient."""
+    def zeros(
+        self, memory: dict[str, Any] | None = None, run: Runner = run_in_turn
+    ) -> dict[str, Any]:
+        """An empty gradient, in `memory` of this form."""
+        old = memory or {"node": None, "edge": None}
         sums: dict[str, Any] = {k: np.zeros(self.n_labels) for k in ("bias", "start", "end")}
-        sums["node"], sums["table"] = self.node.zeros(), np.zeros(self.n_labels**2)
-        sums["edge"] = self.edge.zeros() if self.edge else None
+        sums["node"], sums["table"] = self.node.zeros(old["node"], run), np.zeros(self.n_labels**2)
+        sums["edge"] = self.edge.zeros(old["edge"], run) if self.edge else None
         return sums
 
     def n_blocks(self, n_jobs: int) -> int:
@@ -180,12 +219,14 @@ class ChainFeatures:
             sums["start"] += rows[shard.first].sum(axis=0)
             sums["end"] += rows[shard.last].sum(axis=0)
 
-    def collect(self, sums: dict[str, Any]) -> Floats:
-        """The finished gradient."""
-        out = np.empty(self.n_weights)
-        self.node.collect(sums["node"], out[self.slices["node"]])
+    def collect(
+        self, sums: dict[str, Any], out: Floats | None = None, run: Runner = run_in_turn
+    ) -> Floats:
+        """The finished gradient, in `out` if that is given."""
+        out = np.empty(self.n_weights) if out is None else out
+        self.node.collect(sums["node"], out[self.slices["node"]], run)
         if self.edge is not None:
-            self.edge.collect(sums["edge"], out[self.slices["edge"]])
+            self.edge.collect(sums["edge"], out[self.slices["edge"]], run)
         out[self.slices["transitions"]] = sums["table"][self.transitions]
         for k in ("bias", "start", "end"):
             if self.slices[k].stop > self.slices[k].start:

@@ -8,6 +8,7 @@ from typing import Any, final
 import numpy as np
 from numpy.typing import NDArray
 
+from chordal._blocks import Runner, run_in_turn
 from chordal._validate import check_number
 from chordal.features._base import Floats, Input, RowFeatures, Rows, WeightKeys
 from chordal.features._entries import RowEntries, as_counts, unit_of
@@ -91,14 +92,14 @@ class DenseFeatures(RowFeatures):
     def compile(self, rows: Rows, first: int, last: int) -> NDArray[Any]:
         return rows.data[first:last]
 
-    def expand(self, weights: Floats) -> Floats:
+    def expand(self, weights: Floats, memory: Any = None, run: Runner = run_in_turn) -> Floats:
         return weights.reshape(self.n_columns, self.n_outputs)
 
     def map(self, rows: NDArray[Any], expanded: Floats, out: Floats) -> None:
         wide = rows.astype(np.float64, copy=False)
         np.matmul(wide, expanded, out=out.reshape(len(rows), self.n_outputs))
 
-    def zeros(self) -> Floats:
+    def zeros(self, memory: Any = None, run: Runner = run_in_turn) -> Floats:
         return np.zeros((self.n_columns, self.n_outputs))
 
     def n_blocks(self, n_jobs: int) -> int:
@@ -113,7 +114,7 @@ class DenseFeatures(RowFeatures):
         wide = rows[:, columns].astype(np.float64, copy=False)
         sums[columns] += wide.T @ parts.reshape(len(rows), self.n_outputs)
 
-    def collect(self, sums: Floats, out: Floats) -> None:
+    def collect(self, sums: Floats, out: Floats, run: Runner = run_in_turn) -> None:
         out[:] = sums.ravel()
 
     @classmethod

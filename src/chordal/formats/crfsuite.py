@@ -49,10 +49,10 @@ class Crfsuite(Format):
     def read(self, source: Place) -> Iterator[Record]:
         name = name_of(source)
         for lines in read_paragraphs(source):
-            rows: list[Any] = []
-            labels: list[str] = []
+            rows: list[Any] = _plain_fields("\n".join([line for _, line in lines]))
+            labels: list[str] = [row.pop(0) for row in rows]
             weight = 1.0
-            for number, line in lines:
+            for number, line in () if rows else lines:
                 fields = _Fields(line, name, number)
                 while (declared := fields.declaration()) is not None:
                     weight = declared
@@ -85,6 +85,18 @@ class Crfsuite(Format):
         return "".join(lines) + "\n"
 
 
+def _plain_fields(text: str) -> list[list[str]]:
+    """The fields of lines without values, weights, double backslashes and empty fields.
+
+    Most lines are such, and need no look at every field. Others give an empty list.
+    """
+    plain = text.count(":") == text.count("\\:") and "\\\\" not in text
+    gaps = f"\n{text}\n"
+    if not plain or any(mark in gaps for mark in ("\n@", "\n\t", "\t\t", "\t\n")):
+        return []
+    return [line.split("\t") for line in text.replace("\\:", ":").split("\n")]
+
+
 class _Fields:
     """The fields of a line, with their place for messages."""
 
@@ -115,10 +127,6 @@ class _Fields:
         return label
 
     def attributes(self) -> list[str] | dict[str, float]:
-        if ":" not in self.line:
-            return [_unescaped(field) for field in self.fields[self.next :]]
-        if "\\\\" not in self.line and self.line.count(":") == self.line.count("\\:"):
-            return [field.replace("\\:", ":") for field in self.fields[self.next :]]  # no values
         pairs = [self._pair(k) for k in range(self.next, len(self.fields))]
         if all(value in (None, 1.0) for _, value in pairs):
             return [key for key, _ in pairs]

@@ -11,16 +11,19 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
+from chordal._blocks import run_in_turn
 from chordal._errors import UnsupportedError
 from chordal._status import Status
 from chordal.oracle import ExampleOracle, Floats, Oracle
+from chordal.solvers._vectors import Vectors
 
 
 class Iteration(NamedTuple):
-    """The state after one iteration; `weights` must not be written to.
+    """The state after one iteration.
 
-    `gradient_norm` is NaN where a solver computes no gradient of the whole objective, `gap` (the
-    duality gap) where it knows none.
+    `weights` are the solver's own memory: not to be written to, and to be copied if kept.
+    `gradient_norm` is NaN where a solver computes no gradient of the whole objective,
+    `gap` (the duality gap) where it knows none.
     """
 
     iteration: int
@@ -74,6 +77,7 @@ class Solver(ABC):
     handles_noise: ClassVar[bool] = False  # values and gradients may be estimates from samples
     online: ClassVar[bool] = False  # learns from an ExampleOracle
     groupwise: ClassVar[bool] = True  # some weights may stay, and each have an l2 of its own
+    rotates: ClassVar[bool] = False  # takes the same path whatever the choice of axes
     objective: ClassVar[str | None] = None  # the only one it can minimise; None: any
     window: ClassVar[int] = 10
 
@@ -175,7 +179,9 @@ class Run(Course):
     ) -> None:
         super().__init__(start, callback, solver)
         self.oracle = oracle
-        self.gradient: Floats = np.zeros_like(start)  # of the smooth part
+        self.vectors = Vectors(getattr(oracle, "run", run_in_turn))
+        self.gradient: Floats = np.zeros(0)  # of the smooth part
+        self._start = start
         self.l1: float | Floats = solver.l1
         exempt = getattr(oracle, "without_l1", None)
         if solver.l1 > 0.0 and exempt is not None:
@@ -192,10 +198,17 @@ class Run(Course):
             value += self.l1 * float(np.abs(weights).sum())
         return value, gradient
 
+    def recycle(self, weights: Floats, gradient: Floats) -> None:
+        """Give back the memory of a former iterate."""
+        if weights is not self._start:
+            self.vectors.recycle(weights)
+        if hasattr(self.oracle, "recycle"):
+            self.oracle.recycle(gradient)
+
     def evaluate_start(self) -> None:
         self.value, self.gradient = self.evaluate(self.weights)
         with np.errstate(over="ignore"):
-            self.gradient_norm = float(np.linalg.norm(self.gradient))
+            self.gradient_norm = self.vectors.norm(self.gradient)
         if not np.isfinite(self.value) or not np.isfinite(self.gradient_norm):
             raise ValueError(
                 f"the objective is {self.value} at the starting weights; "
@@ -217,7 +230,7 @@ class Run(Course):
     def converged(self) -> bool:
         """Whether the gradient is small, or the value has all but stopped falling."""
         tol = self.solver.tol
-        small = tol * max(1.0, float(np.linalg.norm(self.weights)))
+        small = tol * max(1.0, self.vectors.norm(self.weights))
         if self.gradient_norm == 0.0 or self.gradient_norm < small:
             return True
         window = self.solver.window

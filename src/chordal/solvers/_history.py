@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
+from chordal import _kernels
+from chordal._blocks import Runner, blocks_of, run_in_turn
 from chordal.oracle import Floats
-
-PIECE = 16384  # of vectors: all pairs' pieces fit in the cache
 
 Pair = tuple[Floats, Floats, float]  # step s, change of gradient y, s · y
 
@@ -47,15 +47,15 @@ class CurvatureHistory:
     it needs no long vector. Those with the newest y are differences of products with gradients,
     so that a step reads all pairs twice (for the products, for the sum) instead of four times.
     Pairs are kept in float32, which halves what is kept and read; sums are taken in float64, a
-    piece of all vectors at a time.
+    block of all vectors at a time. `run` may share the blocks among threads.
 
     Chen, Wang and Zhou (2014), Large-scale L-BFGS using MapReduce.
     """
 
-    def __init__(self, memory: int) -> None:
-        self._memory = memory
+    def __init__(self, memory: int, run: Runner = run_in_turn) -> None:
+        self._memory, self._run = memory, run
         # Rows 2k and 2k + 1 are the step s and the change y of pair k, written round and round.
-        self._pairs: NDArray[np.float32] = np.zeros((0, 0), dtype=np.float32)
+        self._pairs: NDArray[np.float32] = np.zeros(0, dtype=np.float32)
         self._order: list[int] = []  # pairs, oldest first
         self._sy: Floats = np.zeros((memory, memory))
         self._yy: Floats = np.zeros((memory, memory))
@@ -72,21 +72,24 @@ class CurvatureHistory:
         self, weights: Floats, old_weights: Floats, gradient: Floats, old_gradient: Floats
     ) -> None:
         """Remember the last step; one without positive curvature is left out."""
+        rows = 2 * self._memory
         if len(self._pairs) == 0:
-            self._pairs = np.zeros((2 * self._memory, len(weights)), dtype=np.float32)
+            self._pairs = np.zeros(rows * len(weights), dtype=np.float32)
         unused = [k for k in range(self._memory) if k not in self._order]
         new = unused[0] if unused else self._order.pop(0)
         old_sg, old_yg = self._sg, self._yg
-        products = np.zeros(2 * self._memory)
-        ss = yy = curvature = 0.0
-        for part in self._pieces():
-            g = gradient[part]
-            s, y = weights[part] - old_weights[part], g - old_gradient[part]
-            self._pairs[2 * new, part], self._pairs[2 * new + 1, part] = s, y
-            ss, yy = ss + float(s @ s), yy + float(y @ y)
-            curvature += float(s @ y)
-            products += self._pairs[:, part].astype(np.float64) @ g
-        self._sg, self._yg = products[::2].copy(), products[1::2].copy()
+        vectors = (weights, old_weights, gradient, old_gradient, self._pairs)
+
+        def block(part: slice) -> Floats:
+            sums = np.empty(rows + 3)
+            _kernels.curvature_pair(*vectors, 2 * new, part.start, part.stop, sums)
+            return sums
+
+        total = np.zeros(rows + 3)
+        for sums in self._run(block, blocks_of(len(weights))):
+            total += sums
+        self._sg, self._yg = total[:rows:2].copy(), total[1:rows:2].copy()
+        ss, yy, curvature = total[rows:]
         if curvature <= 1e-10 * np.sqrt(ss * yy):
             return
         self._order.append(new)
@@ -94,30 +97,31 @@ class CurvatureHistory:
         self._yy[new] = self._yy[:, new]
         self._sy[new, new], self._yy[new, new] = curvature, yy
 
-    def direction(self, gradient: Floats) -> Floats:
-        """−H · gradient, for the gradient given last."""
+    def direction(self, gradient: Floats, out: Floats) -> float:
+        """Set out to −H · gradient, for the gradient given last; returns the slope along it."""
         if not self._order:
-            return -gradient
+            np.negative(gradient, out=out)
+            return -float(np.dot(gradient, gradient))
         of_s, of_y = np.zeros(self._memory), np.zeros(self._memory)  # coefficients of the sum
         sy, yy, newest = self._sy, self._yy, self._order[-1]
         for k in reversed(self._order):
             of_y[k] = (self._sg[k] + sy[k] @ of_y) / -sy[k, k]
-        scale = sy[newest, newest] / yy[newest, newest]
+        scale = float(sy[newest, newest] / yy[newest, newest])
         alpha = -of_y
         of_y *= scale
         for k in self._order:
             beta = (scale * self._yg[k] + yy[k] @ of_y + sy[:, k] @ of_s) / sy[k, k]
             of_s[k] = alpha[k] - beta
         coefficients = -np.stack([of_s, of_y], axis=1).ravel()
-        d = np.empty_like(gradient)
-        for part in self._pieces():
-            d[part] = coefficients @ self._pairs[:, part].astype(np.float64)
-            d[part] -= scale * gradient[part]
-        return d
 
-    def _pieces(self) -> Iterator[slice]:
-        n = self._pairs.shape[1]
-        return (slice(begin, begin + PIECE) for begin in range(0, n, PIECE))
+        def block(part: slice) -> float:
+            return float(
+                _kernels.curvature_direction(
+                    coefficients, scale, self._pairs, gradient, part.start, part.stop, out
+                )
+            )
+
+        return sum(self._run(block, blocks_of(len(gradient))))
 
 
 class SubspaceHistory:

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from chordal.oracle import Floats
+from chordal.solvers._vectors import Vectors
 
 ARMIJO = 1e-4
 CURVATURE = 0.9
@@ -33,14 +34,15 @@ def strong_wolfe(
     start: Point,
     direction: Floats,
     step: float,
+    vectors: Vectors | None = None,
 ) -> Point | None:
     """A point that satisfies the strong Wolfe conditions, or the best found, or None."""
+    vectors = vectors or Vectors()
 
     def at(step: float) -> Point:
-        weights = step * direction
-        weights += start.weights  # in place: long vectors are dear
+        weights = vectors.moved(start.weights, direction, step)
         value, gradient = evaluate(weights)
-        slope = float(np.dot(gradient, direction))
+        slope = vectors.dot(gradient, direction)
         if not np.isfinite(value) or not np.isfinite(slope):
             value, slope = np.inf, np.inf
         return Point(step, weights, value, gradient, slope)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import final
+from typing import ClassVar, final
 
 import numpy as np
 
@@ -26,6 +26,8 @@ class Lbfgs(Solver):
     Liu and Nocedal (1989), On the limited memory BFGS method for large scale optimization.
     """
 
+    rotates: ClassVar[bool] = True
+
     def __init__(
         self, max_iter: int = 1000, tol: float = 1e-5, l1: float = 0.0, memory: int = 6
     ) -> None:
@@ -33,12 +35,12 @@ class Lbfgs(Solver):
         self.memory = memory
 
     def _run(self, run: Run) -> Status:
-        history = CurvatureHistory(self.memory)
+        vectors = run.vectors
+        history, direction = CurvatureHistory(self.memory, vectors.run), np.empty_like(run.weights)
         if run.converged():
             return Status.CONVERGED
         while True:
-            direction = history.direction(run.gradient)
-            slope = float(np.dot(direction, run.gradient))
+            slope = history.direction(run.gradient, direction)
             if slope >= 0.0:
                 history.clear()
                 continue
@@ -46,15 +48,15 @@ class Lbfgs(Solver):
                 return Status.CONVERGED  # what is left to gain is lost in rounding
             step = 1.0 if len(history) else min(1.0, 1.0 / run.gradient_norm)
             start = Point(0.0, run.weights, run.value, run.gradient, slope)
-            point = strong_wolfe(run.evaluate, start, direction, step)
-            del direction
+            point = strong_wolfe(run.evaluate, start, direction, step, vectors)
             if point is None:
                 if len(history) == 0:
                     return Status.STALLED
                 history.clear()  # try once more along the steepest descent
                 continue
             history.add(point.weights, run.weights, point.gradient, run.gradient)
-            norm = float(np.linalg.norm(point.gradient))
+            norm = vectors.norm(point.gradient)
             status = run.accept(point.weights, point.value, point.gradient, norm)
             if status is not None:
                 return status
+            run.recycle(start.weights, start.gradient)
