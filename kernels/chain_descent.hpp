@@ -11,13 +11,15 @@
 //   η = 1 / (1/η₀ + b k^p)          d = 1 − ηλ
 //   m ← μ m − η g(v)                v ← d v + m              then, if ‖v‖ > r:  v ← v r/‖v‖
 //
-// Looking ahead, g is taken at d v + μ m. Averages: A = Σ v over the steps t ≥ `average_after`.
+// Cells that are exempt have d = 1. Looking ahead, g is taken at d v + μ m. Averages: A = Σ v over the steps t ≥ `average_after`.
 //
 // A step costs what its example costs, since what happens to all weights alike is kept in few numbers:
 //
 //   v = D z − q M u      m = M u      A = C z + B u + R
 //   all weights:  D ← d D,  M ← μ M,  q ← (d/μ) q − 1
 //   one gradient: z −= η g (1 + q)/D,  u −= η g/M,  R += η g (C (1 + q)/D + B/M);   then C += D,  B −= q M
+//
+// An exempt cell gets back what the decay took: z += (1 − d) v/D and R −= C (1 − d) v/D, v that before the step.
 //
 // q = μ/(d − μ) would stay as it is, were d constant: then z is where v comes to rest when no more gradient
 // comes. Hazards: z = v/D and u = m/M grow as D and M shrink, A is then a difference of large numbers, and
@@ -43,6 +45,8 @@ struct Descent {
     double lambda, inverse_rate, growth, power, first, momentum, radius, average_after;
     bool look_ahead, soft, normalised;
     double steps, loss, averaged;  // counted on
+    const std::int64_t* exempt;    // [n_exempt] cells without decay, few
+    std::size_t n_exempt;
 };
 
 // The files chain_max.cpp and chain_sum.cpp define what is only called here.
@@ -61,6 +65,7 @@ class LazyWeights {
 public:
     LazyWeights(Descent& s, std::size_t cells) : s_(s), cells_(cells) {
         smallest_M_ = s.u && s.R ? 1e-9 : 1e-100;
+        exempt_.resize(s.n_exempt + 1);
     }
     // v, m, A → z, u, R; d is that of the step to come.
     void open(double d) {
@@ -91,6 +96,10 @@ public:
     }
     // Decay and momentum carry all weights.
     void advance(double d) {
+        for (std::size_t i = 0; i < s_.n_exempt; ++i) {
+            const std::int64_t c = s_.exempt[i];
+            exempt_[i] = (1.0 - d) * (D * s_.z[c] - (s_.u ? q * M * s_.u[c] : 0.0));
+        }
         D *= d;
         if (s_.u) {
             M *= s_.momentum;
@@ -99,6 +108,11 @@ public:
         if (std::fabs(D) < 1e-6 || M < smallest_M_ || std::fabs(q) > largest_q_) {
             close();
             open(d);
+        }
+        for (std::size_t i = 0; i < s_.n_exempt; ++i) {
+            const std::int64_t c = s_.exempt[i];
+            s_.z[c] += exempt_[i] / D;
+            if (s_.R) s_.R[c] -= C * exempt_[i] / D;
         }
     }
     void project() {
@@ -117,6 +131,7 @@ public:
 private:
     Descent& s_;
     std::size_t cells_;
+    Scratch exempt_;
     double smallest_M_, largest_q_ = 0.0;
 };
 

@@ -187,13 +187,14 @@ void run_visit(const ChainArrays& self, std::string_view rule, Input<double> par
 // counts: steps, the sum of losses, and steps averaged. Parameters: as Descent lists them.
 void run_descent(const ChainArrays& self, Input<double> parameters, Input<std::int64_t> order,
                  Output<double> w, MaybeOutput velocity, MaybeOutput total, Maybe fixed, Maybe cost,
-                 Output<double> counts) {
+                 Input<std::int64_t> exempt, Output<double> counts) {
     const double* p = parameters.data();
     double* n = counts.data();
     Descent state{w.data(),      pointer(velocity), pointer(total), pointer(fixed), pointer(cost),
                   p[0],          p[1],              p[2],           p[3],           p[4],
                   p[5],          p[6],              p[7],           p[8] != 0.0,    p[9] != 0.0,
-                  p[10] != 0.0,  n[0],              n[1],           n[2]};
+                  p[10] != 0.0,  n[0],              n[1],           n[2],           exempt.data(),
+                  exempt.size()};
     visited(self, w.size(), [&](const OnlineChains& chains) {
         nb::gil_scoped_release release;
         const Outcome outcome = CHORDAL_DISPATCH(
@@ -238,7 +239,7 @@ static const Binding binding([](nb::module_& m) {
              nb::arg("w"), nb::arg("second"), nb::arg("counts"))
         .def("descend", &run_descent, nb::arg("parameters"), nb::arg("order"), nb::arg("w"),
              nb::arg("velocity").none(), nb::arg("total").none(), nb::arg("fixed").none(),
-             nb::arg("cost").none(), nb::arg("counts"));
+             nb::arg("cost").none(), nb::arg("exempt"), nb::arg("counts"));
 });
 
 }  // namespace chordal

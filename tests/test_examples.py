@@ -21,6 +21,28 @@ def digit_dates(monkeypatch):
     return module
 
 
+@pytest.fixture
+def decision_surfaces(monkeypatch):
+    monkeypatch.delenv("FORCE_COLOR", raising=False)
+    monkeypatch.setenv("MPLBACKEND", "Agg")
+    monkeypatch.syspath_prepend(EXAMPLES)
+    return importlib.import_module("decision_surfaces")
+
+
+def test_decision_surfaces(decision_surfaces, tmp_path, capsys):
+    scores = decision_surfaces.main(tmp_path / "report")
+    assert list(scores) == [title for title, _, _ in decision_surfaces.PICTURES]
+    likelihood, squared = scores.pop("Linear, likelihood"), scores.pop("Linear, squared error")
+    assert likelihood > 0.98
+    assert squared < 0.85
+    assert min(scores.values()) > 0.92  # curved borders
+    picture = (tmp_path / "report" / "decision_surfaces.png").read_bytes()
+    assert picture.startswith(b"\x89PNG\r\n\x1a\n")
+    printed = capsys.readouterr().out
+    assert f"{squared:.3f}" in printed
+    assert "decision_surfaces.png" in printed
+
+
 def test_digit_dates(digit_dates, tmp_path, capsys):
     picture = tmp_path / "overview.png"
     readings = digit_dates.main(tmp_path / "report", n_train=120, n_test=300, picture=picture)

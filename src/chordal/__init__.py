@@ -7,7 +7,15 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from chordal._errors import InfeasibleError, UnsupportedError
     from chordal._status import Status
-    from chordal.estimators import HMM, ChainCRF, FitReport, NaiveBayes, TwoStageCRF
+    from chordal.estimators import (
+        HMM,
+        ChainCRF,
+        CRFClassifier,
+        FitReport,
+        NaiveBayes,
+        RBFFeatures,
+        TwoStageCRF,
+    )
     from chordal.features import Columns, Template
     from chordal.model_file import ModelFileError, load, save
     from chordal.model_selection import ChainCRFCV, regularization_path
@@ -17,6 +25,7 @@ if TYPE_CHECKING:
 # Where each public name lives. It is imported when it is first asked for: the command line starts
 # without what it does not use.
 _HOMES = {
+    "CRFClassifier": "chordal.estimators",
     "HMM": "chordal.estimators",
     "ChainCRF": "chordal.estimators",
     "ChainCRFCV": "chordal.model_selection",
@@ -25,6 +34,7 @@ _HOMES = {
     "InfeasibleError": "chordal._errors",
     "ModelFileError": "chordal.model_file",
     "NaiveBayes": "chordal.estimators",
+    "RBFFeatures": "chordal.estimators",
     "Status": "chordal._status",
     "Template": "chordal.features",
     "TwoStageCRF": "chordal.estimators",
@@ -55,6 +65,7 @@ def __dir__() -> list[str]:
 
 __all__ = [
     "HMM",
+    "CRFClassifier",
     "ChainCRF",
     "ChainCRFCV",
     "Columns",
@@ -62,6 +73,7 @@ __all__ = [
     "InfeasibleError",
     "ModelFileError",
     "NaiveBayes",
+    "RBFFeatures",
     "Status",
     "Template",
     "TwoStageCRF",

@@ -265,7 +265,8 @@ class ShardFeatures(Protocol):
 class SummedOracle:
     """Σ objective + (l2/2) ‖w − centre‖² over shards of a batch.
 
-    `l2` is one number, or one for each weight: Σ_k l2_k/2 (w_k − centre_k)².
+    `l2` is one number, or one for each weight: Σ_k l2_k/2 (w_k − centre_k)². `without_l1` names the
+    weights that a solver's L1 term leaves alone.
 
     Shards are taken in waves. Within a wave, tasks first share the shards (potentials,
     inference, parts), then the blocks of weights (adjoint); no two write to the same place, and
@@ -287,10 +288,11 @@ class SummedOracle:
         l2: float | Floats = 0.0,
         centre: Floats | None = None,
         cuts: Sequence[int] | None = None,
+        without_l1: Ints | None = None,
     ) -> None:
         self.features, self.shards = features, shards
         self.objective, self.inference, self.mapper = objective, inference, mapper
-        self.l2, self.centre = l2, centre
+        self.l2, self.centre, self.without_l1 = l2, centre, without_l1
         self.n_weights = features.n_weights
         #: The objective's name where values and gradients are estimates from samples, else None.
         self.estimated = objective.name if objective.stochastic else None
@@ -435,13 +437,14 @@ class SummedOracle:
             value += 0.5 * float(np.dot(pull, offset))
             grad += pull
         elif self.l2 > 0.0:
+            l2 = self.l2
 
             def block(part: slice) -> float:
                 offset = weights[part] if self.centre is None else weights[part] - self.centre[part]
-                grad[part] += self.l2 * offset
+                grad[part] += l2 * offset
                 return float(np.dot(offset, offset))
 
-            value += 0.5 * self.l2 * sum(self.run(block, blocks_of(len(weights))))
+            value += 0.5 * l2 * sum(self.run(block, blocks_of(len(weights))))
         return value, grad
 
 

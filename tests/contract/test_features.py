@@ -6,6 +6,7 @@ import scipy.sparse as sp
 
 from chordal.features import (
     AttributeInput,
+    BinaryFeatures,
     ChainFeatures,
     DenseInput,
     RowFeatures,
@@ -60,6 +61,21 @@ def row_features(name, n_outputs, rng, **options):
 def test_row_features(name, n_outputs):
     rng = np.random.default_rng(n_outputs)
     check_features(*row_features(name, n_outputs, rng), rng)
+
+
+@pytest.mark.parametrize("name", INPUTS)
+def test_binary_features(name):
+    """One function of two outputs: the first has its scores, the second scores 0."""
+    rng = np.random.default_rng(0)
+    function, rows = row_features(name, 1, rng)
+    binary = BinaryFeatures(function)
+    check_features(binary, rows, rng)
+    weights = rng.normal(size=binary.n_weights)
+    found, expected = np.empty(2 * rows.n_rows), np.empty(rows.n_rows)
+    for features, out in ((binary, found), (function, expected)):
+        features.map(features.compile(rows, 0, rows.n_rows), features.expand(weights), out)
+    assert (found[0::2] == expected).all()
+    assert (found[1::2] == 0.0).all()
 
 
 @pytest.mark.parametrize("options", [{"pairs": "all"}, {"min_freq": 3}], ids=str)

@@ -193,6 +193,16 @@ class CurvatureWithoutWeights(Likelihood):
         return super().curvature(potentials, labels, inference, direction)
 
 
+class DependsOnTheLevel(Likelihood):
+    minus_gold = False
+
+    def evaluate(self, potentials, labels, inference, weight=None, overwrite=False):
+        values, parts = super().evaluate(potentials, labels, inference, weight)
+        each = np.ones(len(values)) if weight is None else weight
+        values = values + each * potentials.unary.sum()
+        return Evaluation(values, parts.like(parts.unary + each.sum(), parts.tables))
+
+
 class Writes(Likelihood):
     def evaluate(self, potentials, *arguments, **keywords):
         result = super().evaluate(potentials, *arguments, **keywords)
@@ -239,6 +249,7 @@ BROKEN = [
     (Concave, "not convex"),
     (HalfTheCurvature, "curvature.unary"),
     (CurvatureWithoutWeights, "curvature.unary"),
+    (DependsOnTheLevel, "more than differences of scores"),
     (Writes, "changed potentials.tables"),
 ]
 

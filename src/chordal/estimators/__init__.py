@@ -1,9 +1,37 @@
 """Estimators: the scikit-learn face of chordal."""
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
 from chordal.estimators._training import FitReport
 from chordal.estimators.chain_crf import ChainCRF
 from chordal.estimators.hmm import HMM
 from chordal.estimators.naive_bayes import NaiveBayes
 from chordal.estimators.two_stage import TwoStageCRF
 
-__all__ = ["HMM", "ChainCRF", "FitReport", "NaiveBayes", "TwoStageCRF"]
+if TYPE_CHECKING:
+    from chordal.estimators.crf_classifier import CRFClassifier
+    from chordal.estimators.rbf_features import RBFFeatures
+
+# These import scikit-learn, which takes a second.
+_LATER = {"CRFClassifier": "crf_classifier", "RBFFeatures": "rbf_features"}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _LATER:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from importlib import import_module
+
+    return getattr(import_module(f"{__name__}.{_LATER[name]}"), name)
+
+
+__all__ = [
+    "HMM",
+    "CRFClassifier",
+    "ChainCRF",
+    "FitReport",
+    "NaiveBayes",
+    "RBFFeatures",
+    "TwoStageCRF",
+]

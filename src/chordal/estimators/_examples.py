@@ -56,8 +56,9 @@ class ChainExamples:
     features : ChainFeatures
     shards : list of ChainShard
         With gold labels.
-    l2 : float
-        The regularisation is (l2/2) ‖w − centre‖²; it concerns the gradient rule alone.
+    l2 : float or array [n_weights]
+        The regularisation is (l2/2) ‖w − centre‖²; it concerns the gradient rule alone. In an
+        array, weights may be exempt by 0; all others have the same.
     centre : array [n_weights], optional
     objective : Objective, optional
         What the gradient rule goes down; the likelihood by default.
@@ -67,14 +68,15 @@ class ChainExamples:
         self,
         features: ChainFeatures,
         shards: Sequence[ChainShard],
-        l2: float = 0.0,
+        l2: float | Floats = 0.0,
         centre: Floats | None = None,
         objective: Objective | None = None,
     ) -> None:
         self.loss = ExampleLoss.of(objective, features.n_labels)
         lengths = np.concatenate([np.diff(s.frame.structure.variable_offsets) for s in shards])
         self.n_examples, self.n_weights = len(lengths), features.n_weights
-        self.l2, self.centre = l2, centre
+        self.l2, self.centre = float(np.max(l2, initial=0.0)), centre
+        self._exempt = _exempt(l2, self.n_weights)
         node_offsets = offsets_of(lengths)
         node = _node_entries(features, shards, node_offsets)
         base = -(-node.n_cells // 4) * 4  # flags are kept for four cells at a time
@@ -121,6 +123,8 @@ class ChainExamples:
     def penalty(self, weights: Floats) -> float:
         """(l2/2) ‖w − centre‖²."""
         offset = weights if self.centre is None else weights - self.centre
+        if len(self._exempt):
+            offset = np.delete(offset, self._exempt)
         with np.errstate(over="ignore"):
             return 0.5 * self.l2 * float(np.dot(offset, offset))
 
@@ -135,6 +139,10 @@ class ChainExamples:
         weights = np.zeros(self.n_cells, dtype=np.int64)
         weights[self._cells] = np.arange(self.n_weights)
         return weights[cells]
+
+    def exempt(self) -> NDArray[np.int64]:
+        """The cells of weights without regularisation."""
+        return self._cells[self._exempt]
 
     def gather(self, cells: Floats) -> Floats:
         """The weights in these cells."""
@@ -181,6 +189,12 @@ class ChainDescent:
         self._fixed = None if centre is None else examples.spread(centre)
         self._velocity = np.zeros_like(self._cells) if rule.momentum else None
         self._total = np.zeros_like(self._cells) if rule.averaged else None
+        self._exempt = examples.exempt()
+        if len(self._exempt) and rule.radius < np.inf:
+            raise UnsupportedError(
+                "projection shortens all weights, and cannot go with weights that have no l2; "
+                "leave projection out, or regularise all weights"
+            )
 
     def visit(self, order: NDArray[np.int64]) -> float:
         """Learn from these sequences in turn; the sum of the losses met on the way."""
@@ -194,6 +208,7 @@ class ChainDescent:
             self._total,
             self._fixed,
             self._examples.loss.cost,
+            self._exempt,
             self._counts,
         )
         return float(self._counts[1])
@@ -208,6 +223,18 @@ class ChainDescent:
         if examples.centre is not None:
             weights += examples.centre
         return weights
+
+
+def _exempt(l2: float | Floats, n_weights: int) -> NDArray[np.int64]:
+    """Which weights have no regularisation though others have."""
+    penalties = np.broadcast_to(l2, n_weights)
+    free, most = penalties == 0.0, np.max(l2, initial=0.0)
+    if not (free | (penalties == most)).all():
+        raise UnsupportedError(
+            "online learning takes one l2 for all weights but those that have none; use a solver "
+            "such as 'lbfgs'"
+        )
+    return np.flatnonzero(free) if most > 0.0 else np.zeros(0, dtype=np.int64)
 
 
 def _node_entries(

@@ -20,29 +20,23 @@ from chordal._validate import (
 )
 from chordal.estimators._chain_inspection import ChainInspection
 from chordal.estimators._compact import Compactable
-from chordal.estimators._dual import ChainDual, check_margin_cost
-from chordal.estimators._estimator import generator_from
-from chordal.estimators._examples import ChainExamples, ExampleLoss
+from chordal.estimators._fitting import (
+    check_pairs,
+    check_settings,
+    oracle_for,
+    report_of,
+    solver_for,
+    training,
+)
 from chordal.estimators._groups import check_freeze, check_l2, free_weights, l2_of, minimized
 from chordal.estimators._labels import SequenceLabels
-from chordal.estimators._progress import FitProgress
 from chordal.estimators._targets import class_weights, learn_targets, seen_pairs, seen_transitions
-from chordal.estimators._training import (
-    FitReport,
-    Monitor,
-    compile_batches,
-    compile_shards,
-    execution_for,
-    transferred,
-)
-from chordal.execution import effective_n_jobs
+from chordal.estimators._training import compile_shards, transferred
 from chordal.features import GROUPS, ChainFeatures, Input, Rows, Template, WeightKeys
 from chordal.inference import INFERENCE, Inference
-from chordal.objectives import OBJECTIVES, TARGETS, Objective
-from chordal.oracle import DualOracle, ExampleOracle, Oracle, SummedOracle
-from chordal.solvers import SOLVERS, Callback, Solver
-from chordal.structures import Chain
-from chordal.targets import Target, kind_of
+from chordal.objectives import OBJECTIVES, Objective
+from chordal.solvers import Callback, Solver
+from chordal.targets import Target
 
 Floats = NDArray[np.float64]
 
@@ -255,100 +249,51 @@ class ChainCRF(Compactable, ChainInspection):
 
         objective = self._objective_for(labels, gold)
         inference = self._inference_for(features)
-        solver = self._solver()
-        self._check_pairs(objective, inference, solver, features, gold, node_rows.lengths)
+        solver = solver_for(self.solver, self.l1, self.max_iter, self.tol, self.random_state)
+        longest = int(node_rows.lengths.max())
+        check_pairs(self.objective, objective, inference, solver, features, gold, longest, self.l2)
         free = free_weights(self.freeze, features.slices, start)
         self._check_groups(solver, free, scaled)
         validate = None
         if validation_data is not None:
             validate = self._validator(*validation_data, inputs, labels, features, inference)
-        from threadpoolctl import threadpool_limits  # not needed to predict
-
-        with (
-            threadpool_limits(1, user_api="blas"),
-            execution_for(effective_n_jobs(self.n_jobs)) as mapper,
-            FitProgress(self.verbose, solver.max_iter) as progress,
-        ):
-            trained: ChainFeatures = features
-            spread: Callable[[Floats], Floats] = np.copy
-            if solver.rotates and free is None and scaled is None and not start.any():
-                merged = features.merged(node_rows, edge_rows)
-                if merged is not None:
-                    trained, node_rows, edge_rows, spread = merged
-                    start = np.zeros(trained.n_weights)
-            cuts = None
-            if solver.batch_size is None:
-                shards = compile_shards(trained, node_rows, edge_rows, gold, weight)
-            else:
-                order = np.random.default_rng(solver.random_state).permutation(len(X))
-                shards, cuts = compile_batches(
-                    trained, node_rows, edge_rows, gold, weight, order, solver.batch_size
-                )
-            del node_rows, edge_rows
-            oracle: Oracle | ExampleOracle | DualOracle
-            towards = start if centre else None
-            l2 = l2_of(self.l2, trained.slices, start)
-            if solver.online and isinstance(l2, float):
-                loss = objective if solver.objective is None else None
-                oracle = ChainExamples(trained, shards, l2, towards, loss)
-            elif solver.blocks and isinstance(l2, float):
-                oracle = ChainDual(trained, shards, objective, mapper, l2, towards)
-            else:
-                oracle = SummedOracle(
-                    trained, shards, objective, inference, mapper, l2, towards, cuts
-                )
-            del shards  # an oracle of examples has its own form of them
-            monitor = Monitor(
-                progress.update,
-                callback,
-                validate,
-                self.validation_interval,
-                self.n_iter_no_change,
-                spread,
+        trained: ChainFeatures = features
+        spread: Callable[[Floats], Floats] = np.copy
+        if solver.rotates and free is None and scaled is None and not start.any():
+            merged = features.merged(node_rows, edge_rows)
+            if merged is not None:
+                trained, node_rows, edge_rows, spread = merged
+                start = np.zeros(trained.n_weights)
+        with training(self, solver, callback, validate, spread) as (mapper, monitor):
+            oracle = oracle_for(
+                solver,
+                trained,
+                (node_rows, edge_rows, gold, weight),
+                objective,
+                inference,
+                mapper,
+                l2_of(self.l2, trained.slices, start),
+                start if centre else None,
             )
+            del node_rows, edge_rows  # compiled
             moved = None if scaled is None else trained.slices[scaled]
             solution = minimized(solver, oracle, start, monitor, free, moved)
             del oracle
         self._inputs, self._labels, self.classes_ = inputs, labels, labels.classes
         self.features_, self.inference_ = features, inference
-        self.weights_, self.objective_, gradient_norm, gap = monitor.chosen(solution)
-        self.n_iter_ = solution.n_iter
-        self.fit_report_ = FitReport(
-            status=solution.status,
-            solver=solver.name,
-            inference=inference.name,
-            objective=self.objective_,
-            gradient_norm=gradient_norm,
-            n_iter=solution.n_iter,
-            n_evaluations=solution.n_evaluations,
-            n_weights=features.n_weights,
-            n_nonzero=int(np.count_nonzero(self.weights_)),
-            elapsed=solution.elapsed,
-            history=solution.history,
-            validation=monitor.scores,
-            gap=gap,
-            details=solution.details,
-            n_products=solution.n_products,
-        )
+        self.weights_, self.fit_report_ = report_of(solution, monitor, solver, inference)
+        self.objective_, self.n_iter_ = self.fit_report_.objective, solution.n_iter
         if solution.status is Status.INTERRUPTED:
             raise KeyboardInterrupt  # the model is fitted with the best weights so far
         return self
 
     def _check_parameters(self) -> None:
-        check_number("l1", self.l1)
+        check_settings(self)
         check_l2(self.l2, GROUPS)
         check_freeze(self.freeze, GROUPS)
-        if self.tol is not None:
-            check_number("tol", self.tol)
-        for name, minimum in (("min_freq", 0), ("validation_interval", 1)):
-            check_number(name, getattr(self, name), minimum=minimum, integer=True)
-        for name in ("max_iter", "n_iter_no_change"):
-            if getattr(self, name) is not None:
-                check_number(name, getattr(self, name), minimum=1, integer=True)
+        check_number("min_freq", self.min_freq, integer=True)
         check_choice("states", self.states, ["seen", "all"])
         check_choice("transitions", self.transitions, ["seen", "all", "none"])
-        effective_n_jobs(self.n_jobs)
-        check_number("verbose", self.verbose, integer=True)
         template = self._template()
         if template is not None and not isinstance(template, Template):
             raise TypeError(f"template must be a str or a Template, got {template!r}")
@@ -362,61 +307,6 @@ class ChainCRF(Compactable, ChainInspection):
                 "transition_features must be a function of one sequence, or None, "
                 f"got {self.transition_features!r}"
             )
-
-    def _solver(self) -> Solver:
-        name = self.solver
-        if name == "lbfgs" and self.l1 > 0.0:
-            name = "owlqn"
-        if isinstance(name, str):
-            settings: dict[str, Any] = {"max_iter": self.max_iter, "tol": self.tol}
-            settings = {k: v for k, v in settings.items() if v is not None}
-            if SOLVERS.get(name).seeded:
-                settings["random_state"] = generator_from(self.random_state)
-            return SOLVERS.resolve(name, l1=self.l1, **settings)
-        solver = SOLVERS.resolve(name)
-        if solver.l1 != self.l1:
-            raise ValueError(
-                f"l1 must be that of the solver object ({solver.l1}), got {self.l1}; "
-                f"give the solver by name, or l1 to both"
-            )
-        return solver
-
-    def _check_pairs(
-        self,
-        objective: Objective,
-        inference: Inference,
-        solver: Solver,
-        features: ChainFeatures,
-        gold: Target,
-        lengths: NDArray[np.int64],
-    ) -> None:
-        """Refuse what cannot work together, before any work."""
-        default = self.objective == "likelihood"  # the constructor's: also "what the solver does"
-        if solver.objective not in (None, objective.name) and not default:
-            raise UnsupportedError(
-                f"solver {solver.name!r} minimises the {solver.objective} loss, not objective "
-                f"{objective.name!r}; leave objective at its default, or use another solver"
-            )
-        if solver.online and solver.objective is None:
-            ExampleLoss.of(objective, features.n_labels)
-        self._check_dual(objective, solver)
-        if (solver.online or solver.blocks) and inference.name != "chain":
-            raise UnsupportedError(
-                f"solver {solver.name!r} learns with inference 'chain', not {inference.name!r}; "
-                "leave inference at 'auto', or use another solver"
-            )
-        if solver.online and kind_of(gold) != "hard":
-            raise UnsupportedError(
-                f"solver {solver.name!r} needs one label per position, and y has "
-                f"{TARGETS[kind_of(gold)]}; use a solver such as 'lbfgs'"
-            )
-        objective.require_targets(gold)
-        solver.require_exact(objective.name if objective.stochastic else None)
-        structure = Chain([2 if (lengths > 1).any() else 1], features.n_labels)
-        objective.require(inference, structure)
-        if {"hess_vec", "hessian"} & solver.needs:
-            objective.require_curvature(inference, structure, solver.name)
-        solver.check_size(features.n_weights)
 
     def _objective_for(self, labels: SequenceLabels, gold: Target) -> Objective:
         """The objective for these labels' numbers, with the weights of their errors."""
@@ -439,26 +329,6 @@ class ChainCRF(Compactable, ChainInspection):
                 f"solver {solver.name!r} moves all weights, and cannot freeze some of them (or "
                 "keep weights of -inf); solvers such as 'lbfgs' can"
             )
-
-    def _check_dual(self, objective: Objective, solver: Solver) -> None:
-        """Refuse what leaves a solver with a duality gap without one."""
-        if solver.objectives is not None and objective.name not in solver.objectives:
-            names = " or ".join(repr(name) for name in sorted(solver.objectives))
-            raise UnsupportedError(
-                f"solver {solver.name!r} minimises objective {names}, not {objective.name!r}; "
-                "give objective=, or use another solver"
-            )
-        if solver.dual and not objective.convex:
-            raise UnsupportedError(
-                f"solver {solver.name!r} bounds convex objectives, which {objective.name!r} is not"
-            )
-        if solver.dual and not isinstance(self.l2, Mapping) and not self.l2 > 0.0:
-            raise ValueError(
-                f"l2 must be above 0 for solver {solver.name!r}, whose duality gap it makes, "
-                f"got {self.l2!r}"
-            )
-        if solver.blocks:
-            check_margin_cost(objective, solver.name)
 
     def _inference_for(self, features: ChainFeatures) -> Inference:
         return INFERENCE.resolve("chain" if self.inference == "auto" else self.inference)

@@ -10,6 +10,7 @@ from chordal._validate import is_sparse
 from chordal.features._base import Input, RowFeatures, Rows, WeightKeys
 from chordal.features._entries import RowEntries
 from chordal.features.attributes import AttributeFeatures, AttributeInput, VocabularyInput
+from chordal.features.binary import BinaryFeatures
 from chordal.features.chain import GROUPS, ChainFeatures, ChainShard
 from chordal.features.columns import Columns
 from chordal.features.dense import DenseFeatures, DenseInput
@@ -38,6 +39,7 @@ __all__ = [
     "GROUPS",
     "AttributeFeatures",
     "AttributeInput",
+    "BinaryFeatures",
     "ChainFeatures",
     "ChainShard",
     "Columns",

@@ -36,15 +36,17 @@ class Objective(ABC):
     `needs` names what it asks of the inference method; `targets` the kinds of targets it takes
     ("hard", "soft", "partial"); `convex` claims convexity in the potentials, with partially
     observed labels apart; `minus_gold` says that hard and soft targets enter by − score(gold)
-    alone, which is linear, so that it can be summed once for all evaluations; `stochastic` that
-    values and parts are estimates from samples; `curvature_needs` names what second derivatives
-    ask of the inference method, and is None where there are none. Claims are tested.
+    alone, which is linear, so that it can be summed once for all evaluations; `relative` that
+    only differences between the scores of a variable's labels matter; `stochastic` that values and
+    parts are estimates from samples; `curvature_needs` names what second derivatives ask of the
+    inference method, and is None where there are none. Claims are tested.
     """
 
     needs: frozenset[str] = frozenset()
     targets: ClassVar[frozenset[str]] = frozenset({"hard"})
     convex: ClassVar[bool]
     minus_gold: ClassVar[bool] = False
+    relative: ClassVar[bool] = True
     stochastic: ClassVar[bool] = False
     curvature_needs: ClassVar[frozenset[str] | None] = None
 

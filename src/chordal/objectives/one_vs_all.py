@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import final
+from typing import ClassVar, final
 
 import numpy as np
 
@@ -30,6 +30,8 @@ class OneVsAll(SingleVariableObjective):
     >>> OneVsAll().evaluate(p, [0], ExhaustiveInference()).values
     array([1.])
     """
+
+    relative: ClassVar[bool] = False
 
     def losses(self, structure: Structure, scores: Floats, gold: Floats) -> tuple[Floats, Floats]:
         side = 2.0 * gold - 1.0

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import final
+from typing import ClassVar, final
 
 from chordal.objectives._single import SingleVariableObjective, per_variable
 from chordal.potentials import Floats
@@ -27,6 +27,8 @@ class SquaredError(SingleVariableObjective):
     >>> SquaredError().evaluate(p, [0, 1], ExhaustiveInference()).values
     array([2., 0.])
     """
+
+    relative: ClassVar[bool] = False
 
     def losses(self, structure: Structure, scores: Floats, gold: Floats) -> tuple[Floats, Floats]:
         error = scores - gold

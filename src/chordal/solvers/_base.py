@@ -70,7 +70,8 @@ class Solver(ABC):
         Converged when the value fell by less than this, relatively, over the last ten
         iterations, or when ‖gradient‖ < tol · max(1, ‖w‖).
     l1 : float
-        Weight of ‖w‖₁; only solvers with `handles_l1` take one above zero.
+        Weight of ‖w‖₁; only solvers with `handles_l1` take one above zero. Weights that the oracle
+        names in `without_l1` have no part in it.
     """
 
     handles_l1: ClassVar[bool] = False
@@ -197,13 +198,20 @@ class Run(Course):
         self.vectors = Vectors(getattr(oracle, "run", run_in_turn))
         self.gradient: Floats = np.zeros(0)  # of the smooth part
         self._start = start
+        self.l1: float | Floats = solver.l1
+        exempt = getattr(oracle, "without_l1", None)
+        if solver.l1 > 0.0 and exempt is not None:
+            self.l1 = np.full(len(start), solver.l1)
+            self.l1[exempt] = 0.0
 
     def evaluate(self, weights: Floats) -> tuple[float, Floats]:
         """Value, with the l1 term, and gradient of the smooth part."""
         self.n_evaluations += 1
         value, gradient = self.oracle.value_grad(weights)
-        if self.solver.l1 > 0.0:
-            value += self.solver.l1 * float(np.abs(weights).sum())
+        if isinstance(self.l1, np.ndarray):
+            value += float(np.dot(self.l1, np.abs(weights)))
+        elif self.l1 > 0.0:
+            value += self.l1 * float(np.abs(weights).sum())
         return value, gradient
 
     def recycle(self, weights: Floats, gradient: Floats) -> None:

@@ -55,7 +55,7 @@ class Owlqn(Solver):
         if self.l1 == 0.0:  # no orthants to keep to
             return Lbfgs(self.max_iter, self.tol)._run(run)
         history = SubspaceHistory(self.memory)
-        pseudo = self._pseudo_gradient(run.weights, run.gradient)
+        pseudo = _pseudo_gradient(run.weights, run.gradient, run.l1)
         run.gradient_norm = float(np.linalg.norm(pseudo))
         status = Status.CONVERGED if run.converged() else None
         while status is None:
@@ -63,6 +63,8 @@ class Owlqn(Solver):
             history.restrict(free)
             direction = history.direction(pseudo[free])
             uphill = direction * pseudo[free] >= 0.0
+            if isinstance(run.l1, np.ndarray):
+                uphill &= run.l1[free] > 0.0
             if run.n_iter >= self.settling:
                 uphill &= run.weights[free] == 0.0
             direction[uphill] = 0.0
@@ -74,17 +76,11 @@ class Owlqn(Solver):
                 continue
             weights, value, gradient = point
             history.add((weights - run.weights)[free], (gradient - run.gradient)[free])
-            pseudo = self._pseudo_gradient(weights, gradient)
+            pseudo = _pseudo_gradient(weights, gradient, run.l1)
             status = run.accept(weights, value, gradient, float(np.linalg.norm(pseudo)))
         if status is Status.CONVERGED:
             self._tidy(run)
         return status
-
-    def _pseudo_gradient(self, weights: Floats, gradient: Floats) -> Floats:
-        """The subgradient of least norm."""
-        right, left = gradient + self.l1, gradient - self.l1
-        at_zero = np.where(right < 0.0, right, np.where(left > 0.0, left, 0.0))
-        return np.where(weights > 0.0, right, np.where(weights < 0.0, left, at_zero))
 
     def _search(
         self,
@@ -97,6 +93,8 @@ class Owlqn(Solver):
         """Backtrack along the direction, projected onto the orthant, until the value falls."""
         old, slope = run.weights[free], pseudo[free]
         orthant = np.where(old != 0.0, np.sign(old), -np.sign(slope))
+        if isinstance(run.l1, np.ndarray):
+            orthant[run.l1[free] == 0.0] = np.nan  # not held to any
         step = min(1.0, 1.0 / run.gradient_norm) if first else 1.0
         for _ in range(40):
             new = old + step * direction
@@ -116,10 +114,18 @@ class Owlqn(Solver):
         """Set weights to zero that the objective does not miss, to a tenth of the tolerance."""
         largest = float(np.abs(run.weights).max(initial=0.0))
         for share in (1e-2, 1e-3, 1e-4):
-            weights = np.where(np.abs(run.weights) < share * largest, 0.0, run.weights)
+            small = (np.abs(run.weights) < share * largest) & (run.l1 > 0.0)
+            weights = np.where(small, 0.0, run.weights)
             if np.array_equal(weights, run.weights):
                 return
             value, gradient = run.evaluate(weights)
             if value <= run.value + 0.1 * self.tol * abs(run.value):
                 run.weights, run.value, run.gradient = weights, value, gradient
                 return
+
+
+def _pseudo_gradient(weights: Floats, gradient: Floats, l1: float | Floats) -> Floats:
+    """The subgradient of least norm."""
+    right, left = gradient + l1, gradient - l1
+    at_zero = np.where(right < 0.0, right, np.where(left > 0.0, left, 0.0))
+    return np.where(weights > 0.0, right, np.where(weights < 0.0, left, at_zero))

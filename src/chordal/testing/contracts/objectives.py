@@ -74,6 +74,8 @@ def check_objective(
         _check_curvature(problem, potentials, rng)
     if objective.minus_gold:
         _check_gold_term(problem, potentials, labels)
+    if objective.relative:
+        _check_shift(problem, potentials, rng)
 
 
 class _Problem:
@@ -119,6 +121,20 @@ def _check_evaluation(problem: _Problem, potentials: Potentials) -> None:
     weighted = problem.weight * values
     message = "values are not the weights times the unweighted values"
     assert_allclose(problem.values(potentials), weighted, rtol=1e-12, atol=atol, err_msg=message)
+
+
+def _check_shift(problem: _Problem, potentials: Potentials, rng: np.random.Generator) -> None:
+    """The same number added to all labels of a variable changes nothing."""
+    counts = potentials.structure.label_counts
+    shift = np.repeat(rng.normal(size=len(counts)), counts)
+    moved = potentials.like(potentials.unary + shift, potentials.tables)
+    assert_allclose(
+        problem.values(moved),
+        problem.values(potentials),
+        rtol=1e-9,
+        atol=10.0 * rounding(potentials),
+        err_msg="values depend on more than differences of scores",
+    )
 
 
 def _check_estimate(problem: _Problem, potentials: Potentials) -> None:

@@ -1,0 +1,217 @@
+"""The steps of a fit that estimators share: solver, oracle, and the report of how it went."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from chordal._errors import UnsupportedError
+from chordal._validate import check_number
+from chordal.estimators._dual import ChainDual, check_margin_cost
+from chordal.estimators._estimator import generator_from
+from chordal.estimators._examples import ChainExamples, ExampleLoss
+from chordal.estimators._progress import FitProgress
+from chordal.estimators._training import (
+    FitReport,
+    Monitor,
+    compile_batches,
+    compile_shards,
+    execution_for,
+)
+from chordal.execution import effective_n_jobs
+from chordal.features import ChainFeatures, Rows
+from chordal.inference import Inference
+from chordal.objectives import TARGETS, Objective
+from chordal.oracle import DualOracle, ExampleOracle, Mapper, Oracle, SummedOracle
+from chordal.potentials import Floats
+from chordal.solvers import SOLVERS, Callback, Solution, Solver
+from chordal.structures import Chain
+from chordal.targets import Target, kind_of
+
+
+class Settings(Protocol):
+    """An estimator's parameters that say how a fit is run."""
+
+    l1: float
+    max_iter: int | None
+    tol: float | None
+    n_jobs: int | None
+    verbose: int
+    validation_interval: int
+    n_iter_no_change: int | None
+
+
+def check_settings(settings: Settings) -> None:
+    """Refuse parameters that are no numbers of their kind."""
+    check_number("l1", settings.l1)
+    if settings.tol is not None:
+        check_number("tol", settings.tol)
+    check_number("validation_interval", settings.validation_interval, minimum=1, integer=True)
+    for name in ("max_iter", "n_iter_no_change"):
+        if getattr(settings, name) is not None:
+            check_number(name, getattr(settings, name), minimum=1, integer=True)
+    effective_n_jobs(settings.n_jobs)
+    check_number("verbose", settings.verbose, integer=True)
+
+
+@contextmanager
+def training(
+    settings: Settings,
+    solver: Solver,
+    callback: Callback | None,
+    validate: Callable[[Floats], float] | None,
+    spread: Callable[[Floats], Floats] = np.copy,
+) -> Iterator[tuple[Mapper, Monitor]]:
+    """Threads and progress for the time of a fit: what runs its tasks, and what watches it.
+
+    `spread` makes the model's weights of those that are learned.
+    """
+    from threadpoolctl import threadpool_limits  # not needed to predict
+
+    with (
+        threadpool_limits(1, user_api="blas"),
+        execution_for(effective_n_jobs(settings.n_jobs)) as mapper,
+        FitProgress(settings.verbose, solver.max_iter) as progress,
+    ):
+        interval, patience = settings.validation_interval, settings.n_iter_no_change
+        yield mapper, Monitor(progress.update, callback, validate, interval, patience, spread)
+
+
+def solver_for(
+    solver: str | Solver, l1: float, max_iter: int | None, tol: float | None, random_state: Any
+) -> Solver:
+    """The solver of this name with an estimator's settings, or the one given."""
+    if solver == "lbfgs" and l1 > 0.0:
+        solver = "owlqn"
+    if isinstance(solver, str):
+        settings: dict[str, Any] = {"max_iter": max_iter, "tol": tol}
+        settings = {k: v for k, v in settings.items() if v is not None}
+        if SOLVERS.get(solver).seeded:
+            settings["random_state"] = generator_from(random_state)
+        return SOLVERS.resolve(solver, l1=l1, **settings)
+    given = SOLVERS.resolve(solver)
+    if given.l1 != l1:
+        raise ValueError(
+            f"l1 must be that of the solver object ({given.l1}), got {l1}; "
+            f"give the solver by name, or l1 to both"
+        )
+    return given
+
+
+def check_pairs(
+    asked: str | Objective,
+    objective: Objective,
+    inference: Inference,
+    solver: Solver,
+    features: ChainFeatures,
+    gold: Target,
+    longest: int,
+    l2: float | Mapping[str, float],
+) -> None:
+    """Refuse what cannot work together, before any work; `asked` is the estimator's parameter."""
+    default = asked == "likelihood"  # the constructor's: also "what the solver does"
+    if solver.objective not in (None, objective.name) and not default:
+        raise UnsupportedError(
+            f"solver {solver.name!r} minimises the {solver.objective} loss, not objective "
+            f"{objective.name!r}; leave objective at its default, or use another solver"
+        )
+    if solver.online and solver.objective is None:
+        ExampleLoss.of(objective, features.n_labels)
+    check_dual(objective, solver, l2)
+    if (solver.online or solver.blocks) and inference.name != "chain":
+        raise UnsupportedError(
+            f"solver {solver.name!r} learns with inference 'chain', not {inference.name!r}; "
+            "leave inference at 'auto', or use another solver"
+        )
+    if (solver.online or solver.blocks) and kind_of(gold) != "hard":
+        raise UnsupportedError(
+            f"solver {solver.name!r} needs one label per position, and y has "
+            f"{TARGETS[kind_of(gold)]}; use a solver such as 'lbfgs'"
+        )
+    objective.require_targets(gold)
+    solver.require_exact(objective.name if objective.stochastic else None)
+    structure = Chain([min(longest, 2)], features.n_labels)
+    objective.require(inference, structure)
+    if {"hess_vec", "hessian"} & solver.needs:
+        objective.require_curvature(inference, structure, solver.name)
+    solver.check_size(features.n_weights)
+
+
+def check_dual(objective: Objective, solver: Solver, l2: float | Mapping[str, float]) -> None:
+    """Refuse what leaves a solver with a duality gap without one."""
+    if solver.objectives is not None and objective.name not in solver.objectives:
+        names = " or ".join(repr(name) for name in sorted(solver.objectives))
+        raise UnsupportedError(
+            f"solver {solver.name!r} minimises objective {names}, not {objective.name!r}; "
+            "give objective=, or use another solver"
+        )
+    if solver.dual and not objective.convex:
+        raise UnsupportedError(
+            f"solver {solver.name!r} bounds convex objectives, which {objective.name!r} is not"
+        )
+    if solver.dual and not isinstance(l2, Mapping) and not l2 > 0.0:
+        raise ValueError(
+            f"l2 must be above 0 for solver {solver.name!r}, whose duality gap it makes, got {l2!r}"
+        )
+    if solver.blocks:
+        check_margin_cost(objective, solver.name)
+
+
+def oracle_for(
+    solver: Solver,
+    features: ChainFeatures,
+    data: tuple[Rows, Rows | None, Target, Floats | None],
+    objective: Objective,
+    inference: Inference,
+    mapper: Mapper,
+    l2: float | Floats,
+    centre: Floats | None,
+    without_l1: NDArray[np.int64] | None = None,
+) -> Oracle | ExampleOracle | DualOracle:
+    """What the solver asks: sums over the data or mini-batches of them, or single examples.
+
+    `data` are rows of nodes and of transitions, labels, and weights of sequences.
+    """
+    cuts = None
+    if solver.batch_size is None:
+        shards = compile_shards(features, *data)
+    else:
+        random = np.random.default_rng(solver.random_state)
+        order = random.permutation(len(data[0].lengths))
+        shards, cuts = compile_batches(features, *data, order, solver.batch_size)
+    if solver.online:
+        loss = objective if solver.objective is None else None
+        return ChainExamples(features, shards, l2, centre, loss)
+    if solver.blocks and isinstance(l2, float):
+        return ChainDual(features, shards, objective, mapper, l2, centre)
+    return SummedOracle(
+        features, shards, objective, inference, mapper, l2, centre, cuts, without_l1
+    )
+
+
+def report_of(
+    solution: Solution, monitor: Monitor, solver: Solver, inference: Inference
+) -> tuple[Floats, FitReport]:
+    """The weights to keep, and how they were found."""
+    weights, objective, gradient_norm, gap = monitor.chosen(solution)
+    return weights, FitReport(
+        status=solution.status,
+        solver=solver.name,
+        inference=inference.name,
+        objective=objective,
+        gradient_norm=gradient_norm,
+        n_iter=solution.n_iter,
+        n_evaluations=solution.n_evaluations,
+        n_weights=len(weights),
+        n_nonzero=int(np.count_nonzero(weights)),
+        elapsed=solution.elapsed,
+        history=solution.history,
+        validation=monitor.scores,
+        gap=gap,
+        details=solution.details,
+        n_products=solution.n_products,
+    )

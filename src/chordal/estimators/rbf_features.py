@@ -1,0 +1,111 @@
+"""RBFFeatures: how close each point is to given centres, for linear models of curved classes."""
+
+from __future__ import annotations
+
+from typing import Any, final
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.cluster import KMeans
+from sklearn.metrics.pairwise import rbf_kernel
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_array, check_is_fitted, validate_data
+
+from chordal._validate import check_choice, check_number
+
+Floats = NDArray[np.float64]
+
+
+@final
+class RBFFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+    """Radial basis functions φ_j(x) = exp(−‖x − c_j‖² / (2 width²)).
+
+    Parameters
+    ----------
+    centres : int, array [n_centres, n_features] or None
+        The centres c_j: the training points (None), so many of them or of their clusters, or
+        those given.
+    width : float
+        The distance at which a function has fallen to 0.61.
+    bias : bool
+        Whether a column of ones comes first, which a penalty then concerns like the others.
+    choose : {"kmeans", "sample"}
+        How a number of centres is chosen: cluster means, or training points at random.
+    random_state : int, RandomState or None
+        Seed of that choice.
+
+    Attributes
+    ----------
+    centres_ : array [n_centres, n_features]
+    n_features_in_, feature_names_in_ : number and, where X has them, names of the columns
+
+    Examples
+    --------
+    >>> RBFFeatures(width=1.0, bias=True).fit_transform([[0.0], [1.0]]).round(2)
+    array([[1.  , 1.  , 0.61],
+           [1.  , 0.61, 1.  ]])
+
+    >>> from sklearn.pipeline import make_pipeline
+    >>> from chordal import CRFClassifier
+    >>> from chordal.datasets import make_curved_classes
+    >>> X, y = make_curved_classes(200)
+    >>> model = make_pipeline(RBFFeatures(30, width=0.8, random_state=0), CRFClassifier(l2=0.1))
+    >>> round(CRFClassifier().fit(X, y).score(X, y), 2), round(model.fit(X, y).score(X, y), 2)
+    (0.81, 0.93)
+    """
+
+    def __init__(
+        self,
+        centres: Any = None,
+        *,
+        width: float = 1.0,
+        bias: bool = False,
+        choose: str = "kmeans",
+        random_state: Any = None,
+    ) -> None:
+        self.centres = centres
+        self.width = width
+        self.bias = bias
+        self.choose = choose
+        self.random_state = random_state
+
+    def fit(self, X: Any, y: Any = None) -> RBFFeatures:
+        """Choose the centres; y is not used."""
+        check_number("width", self.width, strict=True)
+        check_choice("choose", self.choose, ["kmeans", "sample"])
+        X = validate_data(self, X, dtype=np.float64)
+        self.centres_ = self._centres(X)
+        return self
+
+    def _centres(self, X: Floats) -> Floats:
+        if self.centres is None:
+            return X.copy()
+        if np.ndim(self.centres) == 0:
+            check_number("centres", self.centres, minimum=1, integer=True)
+            if self.centres > len(X):
+                raise ValueError(
+                    f"centres must be at most the number of samples ({len(X)}), got {self.centres}"
+                )
+            if self.choose == "sample":
+                random = check_random_state(self.random_state)
+                return X[np.sort(random.choice(len(X), self.centres, replace=False))]
+            means = KMeans(self.centres, n_init=4, random_state=self.random_state).fit(X)
+            return means.cluster_centers_
+        given = check_array(self.centres, dtype=np.float64, input_name="centres", copy=True)
+        if given.shape[1] != X.shape[1]:
+            raise ValueError(
+                f"centres must have {X.shape[1]} columns, as X has, got {given.shape[1]}"
+            )
+        return given
+
+    def transform(self, X: Any) -> Floats:
+        """The functions' values, [n_samples, n_centres], with a column of ones before if asked."""
+        check_is_fitted(self)
+        X = validate_data(self, X, dtype=np.float64, reset=False)
+        values = rbf_kernel(X, self.centres_, gamma=0.5 / self.width**2)
+        return np.column_stack([np.ones(len(X)), values]) if self.bias else values
+
+    @property
+    def _n_features_out(self) -> int:
+        return len(self.centres_) + bool(self.bias)

@@ -1,0 +1,38 @@
+"""Axes and colours that all pictures share."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+INK, FAINT = "#1f2328", "#8b929c"
+# Told apart also by those who do not see red and green as two colours (Okabe and Ito, 2008).
+COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#8c6d31")
+
+
+def axes_or_new(ax: Any, size: tuple[float, float]) -> Any:
+    """The axes given, or those of a new figure."""
+    if ax is not None:
+        return ax
+    from matplotlib import pyplot as plt
+
+    return plt.subplots(figsize=size, layout="constrained")[1]
+
+
+def class_colours(n: int) -> NDArray[np.float64]:
+    """RGB of n classes, [n, 3]."""
+    from matplotlib import colormaps
+    from matplotlib.colors import to_rgb
+
+    if n <= len(COLOURS):
+        return np.array([to_rgb(c) for c in COLOURS[:n]])
+    return colormaps["turbo"](np.linspace(0.05, 0.95, n))[:, :3]
+
+
+def bare(ax: Any) -> None:
+    """No frame but the two axes, in a quiet colour."""
+    ax.spines[["top", "right"]].set_visible(False)
+    ax.spines[["left", "bottom"]].set_color(FAINT)
+    ax.tick_params(color=FAINT)

@@ -1,0 +1,133 @@
+"""How a classifier divides the plane."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from chordal._validate import check_number
+from chordal.plots._style import FAINT, INK, axes_or_new, class_colours
+
+Floats = NDArray[np.float64]
+
+LEVELS = (0.1, 0.3, 0.5, 0.7, 0.9)
+
+
+def decision_surface(
+    classifier: Any,
+    X: Any,
+    y: Any,
+    *,
+    label: Any = None,
+    probabilities: bool = True,
+    ax: Any = None,
+    resolution: int = 200,
+) -> Any:
+    """The classes that a fitted classifier sees in the plane, and the points of the data.
+
+    Colours mix by p(y | x); solid lines are the borders between classes, thin ones levels of
+    the probability. Points that the classifier gets wrong have a dark edge.
+
+    Parameters
+    ----------
+    classifier : fitted, of two features
+        Any classifier or pipeline.
+    X, y : array [n_samples, 2], labels
+    label : optional
+        Show p(label | x) of this class alone.
+    probabilities : bool
+        Whether to show them; without, and where there is no `predict_proba`, colours are those
+        of the classes that `predict` gives.
+    ax : matplotlib axes, optional
+    resolution : int
+        Points of the grid in each direction.
+
+    Returns
+    -------
+    ax : matplotlib axes
+
+    Examples
+    --------
+    >>> from chordal import CRFClassifier
+    >>> from chordal.datasets import make_masked_classes
+    >>> X, y = make_masked_classes()
+    >>> ax = decision_surface(CRFClassifier().fit(X, y), X, y)
+    """
+    X, y = np.asarray(X), np.asarray(y)
+    if X.ndim != 2 or X.shape[1] != 2:
+        raise ValueError(f"X must be points of the plane, [n_samples, 2], got shape {X.shape}")
+    check_number("resolution", resolution, minimum=2, integer=True)
+    classes = np.asarray(classifier.classes_)
+    if label is not None and label not in classes:
+        raise ValueError(f"label must be one of the classes {classes}, got {label!r}")
+    ax = axes_or_new(ax, (4.8, 4.2))
+    grid = _grid(X, resolution)
+    smooth = probabilities and hasattr(classifier, "predict_proba")
+    points = np.stack([grid[0].ravel(), grid[1].ravel()], axis=1)
+    p = _probabilities(classifier, points, smooth).reshape(*grid[0].shape, len(classes))
+    colours = class_colours(len(classes))
+    if label is None:
+        _mixed(ax, grid, p, colours, smooth)
+    else:
+        k = int(np.flatnonzero(classes == label)[0])
+        _alone(ax, grid, p[..., k], colours[k])
+    wrong = classifier.predict(X) != y
+    for k, name in enumerate(classes):
+        own = y == name
+        edges = [INK if w else "white" for w in wrong[own]]
+        ax.scatter(
+            *X[own].T, s=22, color=[colours[k]], edgecolors=edges, linewidths=0.8, label=str(name)
+        )
+    ax.set(xlim=grid[0][0, [0, -1]], ylim=grid[1][[0, -1], 0])
+    ax.tick_params(color=FAINT)
+    for spine in ax.spines.values():
+        spine.set_color(FAINT)
+    return ax
+
+
+def _grid(X: Floats, resolution: int) -> tuple[Floats, Floats]:
+    low, high = X.min(axis=0), X.max(axis=0)
+    room = 0.06 * np.where(high > low, high - low, 1.0)
+    axes = [np.linspace(a, b, resolution) for a, b in zip(low - room, high + room, strict=True)]
+    a, b = np.meshgrid(*axes)
+    return a, b
+
+
+def _probabilities(classifier: Any, points: Floats, smooth: bool) -> Floats:
+    if smooth:
+        return np.asarray(classifier.predict_proba(points))
+    found = np.asarray(classifier.predict(points))
+    return (found[:, None] == np.asarray(classifier.classes_)).astype(np.float64)
+
+
+def _mixed(ax: Any, grid: Any, p: Floats, colours: Floats, smooth: bool) -> None:
+    """All classes: their colours in the measure of their probabilities."""
+    light = 0.45 * colours + 0.55
+    _image(ax, grid, np.clip(p @ light, 0.0, 1.0))
+    if smooth:
+        highest = p.max(axis=-1)
+        levels = [level for level in LEVELS if level > 0.5]
+        ax.contour(*grid, highest, levels, colors=INK, linewidths=0.5, alpha=0.35)
+    for k in range(p.shape[-1]):
+        lead = p[..., k] - np.delete(p, k, axis=-1).max(axis=-1)
+        if lead.min() < 0.0 < lead.max():
+            ax.contour(*grid, lead, [0.0], colors=INK, linewidths=1.2)
+
+
+def _alone(ax: Any, grid: Any, p: Floats, colour: Floats) -> None:
+    """One class: white where it is impossible, its colour where it is certain."""
+    strength = 0.75 * p[..., None]
+    _image(ax, grid, 1.0 - strength + strength * colour)
+    levels = [level for level in LEVELS if p.min() < level < p.max()]
+    if levels:
+        widths = [1.2 if level == 0.5 else 0.5 for level in levels]
+        lines = ax.contour(*grid, p, levels, colors=INK, linewidths=widths)
+        ax.clabel(lines, fontsize=7, fmt="%g")
+
+
+def _image(ax: Any, grid: Any, image: Floats) -> None:
+    a, b = grid
+    extent = (a[0, 0], a[0, -1], b[0, 0], b[-1, 0])
+    ax.imshow(image, extent=extent, origin="lower", aspect="auto", interpolation="bilinear")

@@ -1,0 +1,114 @@
+"""Tables of labels against labels: what follows what, and what is taken for what."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from chordal.metrics import confusion_matrix
+from chordal.plots._style import FAINT, INK, axes_or_new
+
+MOST_NUMBERS = 14  # labels up to which cells carry numbers
+
+
+def transitions(crf: Any, *, ax: Any = None) -> Any:
+    """The weights of a fitted chain's transitions, from row to column.
+
+    Parameters
+    ----------
+    crf : fitted ChainCRF
+    ax : matplotlib axes, optional
+
+    Returns
+    -------
+    ax : matplotlib axes
+
+    Examples
+    --------
+    >>> from chordal import ChainCRF
+    >>> X = [[["w=the"], ["w=cat"], ["w=sleeps"]], [["w=a"], ["w=dog"]]]
+    >>> ax = transitions(ChainCRF().fit(X, [["D", "N", "V"], ["D", "N"]]))
+    """
+    weights = np.asarray(crf.transitions_, dtype=np.float64)
+    finite = np.isfinite(weights)
+    limit = float(np.abs(weights[finite]).max(initial=0.0)) or 1.0
+    shown = np.ma.array(weights, mask=~finite)
+    numbers = [[_rounded(w) for w in row] for row in weights]
+    ax = _table(ax, shown, crf.classes_, numbers, cmap="RdBu", vmin=-limit, vmax=limit)
+    ax.set(xlabel="to", ylabel="from")
+    ax.figure.colorbar(ax.images[-1], ax=ax, label="weight", shrink=0.85).outline.set_visible(False)
+    return ax
+
+
+def confusion(
+    y_true: Sequence[Any],
+    y_pred: Sequence[Any],
+    *,
+    labels: Sequence[Any] | None = None,
+    ax: Any = None,
+) -> Any:
+    """How often each label was predicted where each was true; colours are shares of a row.
+
+    Parameters
+    ----------
+    y_true, y_pred : labels, or sequences of labels
+    labels : list, optional
+        Which labels, and in which order; by default all.
+    ax : matplotlib axes, optional
+
+    Returns
+    -------
+    ax : matplotlib axes
+
+    Examples
+    --------
+    >>> ax = confusion([["D", "N", "V"]], [["D", "N", "N"]])
+    """
+    found = confusion_matrix(_sequences(y_true), _sequences(y_pred), labels=labels)
+    total = found.counts.sum(axis=1, keepdims=True)
+    shares = found.counts / np.maximum(total, 1)
+    numbers = [[f"{n:,}" if n else "" for n in row] for row in found.counts]
+    ax = _table(ax, shares, found.labels, numbers, cmap="Blues", vmin=0.0, vmax=1.0)
+    ax.set(xlabel="predicted", ylabel="true")
+    return ax
+
+
+def _rounded(weight: float) -> str:
+    """A weight to one digit; nothing where there is none."""
+    if weight == 0.0:
+        return ""
+    return f"{weight:.1f}" if np.isfinite(weight) else "−∞"
+
+
+def _sequences(y: Any) -> Any:
+    """Labels as sequences of them: a flat list is one sequence."""
+    if len(y) and (isinstance(y[0], str) or not hasattr(y[0], "__len__")):
+        return [y]
+    return y
+
+
+def _table(
+    ax: Any, values: NDArray[Any], labels: Any, numbers: list[list[str]], **options: Any
+) -> Any:
+    n = len(labels)
+    side = min(12.0, max(3.2, 1.6 + 0.36 * n))
+    ax = axes_or_new(ax, (side + 0.6, side))
+    image = ax.imshow(values, **options)
+    names = [str(label) for label in labels]
+    long = max(map(len, names), default=0) > 3
+    ax.set_xticks(range(n), names, rotation=90 if long else 0)
+    ax.set_yticks(range(n), names)
+    ax.tick_params(length=0)
+    for spine in ax.spines.values():
+        spine.set_color(FAINT)
+    if n <= MOST_NUMBERS:
+        rgb = image.to_rgba(values)[..., :3]
+        dark = rgb @ [0.299, 0.587, 0.114] < 0.5
+        for i, row in enumerate(numbers):
+            for j, text in enumerate(row):
+                colour = "white" if dark[i, j] else INK
+                ax.text(j, i, text, ha="center", va="center", fontsize=8, color=colour)
+    return ax
