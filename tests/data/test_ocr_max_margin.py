@@ -12,7 +12,7 @@ from chordal.costs.hamming import Hamming
 from chordal.objectives.hinge import Hinge
 from chordal.solvers import SOLVERS
 
-pytestmark = pytest.mark.data
+pytestmark = [pytest.mark.data, pytest.mark.slow]
 
 
 @pytest.fixture(scope="module")
@@ -80,7 +80,6 @@ def test_exponentiated_gradient_finds_the_same_optima(sample, exact):
     assert abs(hard.objective_ - exact.objective_) <= hard.fit_report_.gap + exact.fit_report_.gap
 
 
-@pytest.mark.slow
 def test_block_frank_wolfe_reaches_a_gap_of_a_thousandth(words):
     fold = words[2]
     train, test = chosen(words, np.flatnonzero(fold != 0)), chosen(words, np.flatnonzero(fold == 0))
@@ -100,7 +99,6 @@ def test_block_frank_wolfe_reaches_a_gap_of_a_thousandth(words):
         assert max(other.fit_report_.details["dual"]) <= model.objective_
 
 
-@pytest.mark.slow
 def test_pystructs_example_is_passed(words):
     """C = 0.1 on the sum of losses and ‖w‖²/2 is l2 = 10; its page shows 78.8%."""
     fold = words[2]
