@@ -20,7 +20,6 @@ from chordal import CRFClassifier, UnsupportedError
 from chordal.datasets import make_curved_classes, make_masked_classes
 from chordal.estimators._fitting import oracle_for, solver_for
 from chordal.estimators._single import SingleVariables
-from chordal.estimators._training import compile_shards
 from chordal.execution.serial import Serial
 from chordal.inference.chain import ChainInference
 from chordal.objectives.likelihood import Likelihood
@@ -145,10 +144,10 @@ def test_crammer_singer_is_the_hinge_of_single_variables(make):
     np.testing.assert_allclose(a.objective_, b.objective_, rtol=1e-9)
 
 
-def test_one_vs_all_is_a_support_vector_machine_for_each_class():
+def test_one_vs_rest_is_a_support_vector_machine_for_each_class():
     X, y = make_masked_classes(90)
     theirs = LinearSVC(loss="hinge", fit_intercept=False, tol=1e-9, max_iter=10**6).fit(X, y)
-    ours = CRFClassifier("one_vs_all", l2=1.0, fit_intercept=False, **EXACT).fit(X, y)
+    ours = CRFClassifier("one_vs_rest", l2=1.0, fit_intercept=False, **EXACT).fit(X, y)
 
     def objective(coef):
         short = 1.0 - np.where(np.eye(3)[y] == 1.0, 1.0, -1.0) * (X @ coef.T)
@@ -165,10 +164,10 @@ def test_one_vs_all_is_a_support_vector_machine_for_each_class():
 def oracle_of(X, y, l2, intercept=False):
     n_classes = y.max() + 1
     model = SingleVariables(X, n_classes, intercept, True)
-    shards = compile_shards(model.features, model.rows, None, model.labels(y.astype(np.int32)))
+    data = (model.rows, None, model.labels(y.astype(np.int32)), None)
     solver = solver_for("lbfgs", 0.0, None, None, None)
     return model, oracle_for(
-        solver, model.features, shards, Likelihood(), ChainInference(), Serial(),
+        solver, model.features, data, Likelihood(), ChainInference(), Serial(),
         model.penalties(l2), None,
     )  # fmt: skip
 

@@ -7,9 +7,6 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.preprocessing import scale
 
 from chordal.estimators.crf_classifier import CRFClassifier
-from chordal.solvers import SOLVERS
-
-pytestmark = pytest.mark.skipif("newton" not in SOLVERS.names(), reason="there is no newton yet")
 
 
 @pytest.fixture(params=["two classes", "three classes"])

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
 from chordal import ChainCRF, _kernels
-from chordal.features import AttributeInput
+from chordal.features import AttributeInput, DenseInput
 from chordal.solvers.lbfgs import Lbfgs
 from chordal.testing import check_features
 
@@ -27,7 +27,7 @@ def test_a_row_that_holds_an_attribute_twice_is_left_as_it_is():
     outputs = np.zeros(2, dtype=np.int32)
     source = AttributeInput()
     rows = source.read([[["a", "b"], ["c", "c"]]], grow=True)
-    assert source.features(rows, outputs, 2).merged(rows) is None
+    assert source.features(rows, outputs, 2).condensed(rows) is None
 
 
 @pytest.fixture
@@ -51,7 +51,7 @@ def test_merged_features_keep_the_contract_and_spread_to_equal_scores(text, pair
     rows = source.read(X, grow=True)
     gold = np.array([int(label) for labels in y for label in labels], dtype=np.int32)
     features = source.features(rows, gold, 6, pairs)
-    merged = features.merged(rows)
+    merged = features.condensed(rows)
     check_features(merged.features, merged.rows, rng)
     assert merged.features.n_weights < features.n_weights
     weights = rng.normal(size=merged.features.n_weights)
@@ -89,3 +89,21 @@ def test_validation_and_early_stopping_see_the_weights_of_the_model(text):
     best = max(score for _, score in crf.fit_report_.validation)
     found = np.concatenate([np.array(p) for p in crf.predict(X[40:])])
     assert np.mean(found == np.concatenate([np.array(p) for p in y[40:]])) == pytest.approx(best)
+
+
+@pytest.mark.parametrize("values", [[1.0], [0.5, -2.0]])
+def test_arrays_with_many_zeros_are_trained_as_sparse_ones(values, monkeypatch):
+    rng = np.random.default_rng(0)
+    X = [rng.choice(values, (6, 9)) * (rng.random((6, 9)) < 0.2) for _ in range(40)]
+    y = [rng.integers(0, 4, 6) for _ in X]
+    source = DenseInput(9)
+    rows = source.read(X, grow=True)
+    features = source.features(rows, np.concatenate(y).astype(np.int32), 4)
+    condensed = features.condensed(rows)
+    check_features(condensed.features, condensed.rows, rng)
+    crf = ChainCRF(l2=0.1, tol=1e-8).fit(X, y)
+    monkeypatch.setattr(Lbfgs, "rotates", False)
+    plain = ChainCRF(l2=0.1, tol=1e-8).fit(X, y)
+    assert_allclose(crf.fit_report_.history, plain.fit_report_.history, rtol=1e-7)
+    assert_allclose(crf.weights_, plain.weights_, atol=1e-4)
+    assert features.condensed(DenseInput(9).read([np.ones((3, 9))], grow=True)) is None

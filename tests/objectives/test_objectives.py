@@ -15,6 +15,7 @@ from chordal.objectives.crammer_singer import CrammerSinger
 from chordal.objectives.hinge import Hinge
 from chordal.objectives.likelihood import Likelihood
 from chordal.objectives.one_vs_all import OneVsAll
+from chordal.objectives.one_vs_rest import OneVsRest
 from chordal.objectives.pseudo_likelihood import PseudoLikelihood
 from chordal.objectives.squared_error import SquaredError
 from chordal.potentials import Potentials
@@ -107,12 +108,16 @@ def test_losses_of_single_variables_by_their_definitions():
     target = np.eye(4)[gold]
     squared = SquaredError().evaluate(p, gold, ChainInference())
     assert_allclose(squared.values, 0.5 * ((scores - target) ** 2).sum(axis=1), rtol=1e-12)
-    one = OneVsAll().evaluate(p, gold, ChainInference())
+    rest = OneVsRest().evaluate(p, gold, ChainInference())
     sign = 2 * target - 1
-    assert_allclose(one.values, np.maximum(0, 1 - sign * scores).sum(axis=1), rtol=1e-12)
+    assert_allclose(rest.values, np.maximum(0, 1 - sign * scores).sum(axis=1), rtol=1e-12)
+    every = OneVsAll().evaluate(p, gold, ChainInference())
+    lead = scores[np.arange(5), gold][:, None] - scores
+    near = np.where(target == 1, 0.0, np.maximum(0, 1 - lead))
+    assert_allclose(every.values, near.sum(axis=1), rtol=1e-12)
 
 
-@pytest.mark.parametrize("loss", [SquaredError(), OneVsAll(), CrammerSinger()])
+@pytest.mark.parametrize("loss", [SquaredError(), OneVsAll(), OneVsRest(), CrammerSinger()])
 def test_cliques_are_refused_by_name(loss):
     p = MODELS["chain_tied"](np.random.default_rng(0))
     with pytest.raises(UnsupportedError, match=f"objective '{loss.name}' treats every variable"):

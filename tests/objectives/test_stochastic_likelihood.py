@@ -14,6 +14,7 @@ from chordal.inference.gibbs import GibbsInference
 from chordal.objectives.likelihood import Likelihood
 from chordal.objectives.stochastic_likelihood import StochasticLikelihood
 from chordal.solvers import Solver
+from chordal.solvers.adam import Adam
 from chordal.testing import MODELS, feasible_labels
 
 
@@ -110,6 +111,15 @@ def test_training_comes_near_the_likelihoods_weights(samples):
     exact = ChainCRF(l2=1.0).fit(X, y)
     loss = StochasticLikelihood(samples, n_samples=10)
     crf = ChainCRF(loss, Steps(max_iter=300), l2=1.0).fit(X, y)
+    found, best = (c.predict_marginals(X) for c in (crf, exact))
+    assert np.abs(np.concatenate(found) - np.concatenate(best)).max() < 0.12
+
+
+def test_adam_learns_from_samples():
+    X, y = data()
+    exact = ChainCRF(l2=1.0).fit(X, y)
+    loss = StochasticLikelihood(n_samples=10)
+    crf = ChainCRF(loss, Adam(max_iter=60, random_state=0), l2=1.0).fit(X, y)
     found, best = (c.predict_marginals(X) for c in (crf, exact))
     assert np.abs(np.concatenate(found) - np.concatenate(best)).max() < 0.12
 

@@ -260,7 +260,7 @@ class ChainCRF(Compactable, ChainInspection):
         trained: ChainFeatures = features
         spread: Callable[[Floats], Floats] = np.copy
         if solver.rotates and free is None and scaled is None and not start.any():
-            merged = features.merged(node_rows, edge_rows)
+            merged = features.condensed(node_rows, edge_rows)
             if merged is not None:
                 trained, node_rows, edge_rows, spread = merged
                 start = np.zeros(trained.n_weights)

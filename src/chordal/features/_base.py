@@ -60,12 +60,12 @@ class WeightKeys:
 
 
 @dataclass(frozen=True)
-class Merged:
-    """Features in which columns that are equal in all rows share a weight."""
+class Condensed:
+    """A cheaper form of features for training, and how its weights become theirs."""
 
     features: RowFeatures
     rows: Rows
-    spread: Callable[[Floats], Floats]  # from the weights of groups to those of all columns
+    spread: Callable[[Floats], Floats]
 
 
 class RowFeatures(ABC):
@@ -125,12 +125,12 @@ class RowFeatures(ABC):
         """The features of a model file; refuses what does not fit together."""
         raise UnsupportedError(f"{cls.__name__} cannot be read from a model file")
 
-    def merged(self, rows: Rows) -> Merged | None:
-        """Columns that are equal in all these rows, as one; None if that is no gain.
+    def condensed(self, rows: Rows) -> Condensed | None:
+        """A form in which training on these rows costs less; None if there is none.
 
-        By symmetry such columns have equal weights at the optimum. One weight for k of them, whose
-        column is √k times theirs, leaves ‖w‖² as it is, and with it the whole path of a solver
-        that does not depend on the choice of axes.
+        Spreading keeps ‖w‖², so that the whole path of a solver that does not depend on the choice
+        of axes stays the same. Columns that are equal in all rows, for instance, have equal weights
+        at the optimum, and one weight for k of them, whose column is √k times theirs, will do.
         """
         return None
 

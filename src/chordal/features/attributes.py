@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from chordal import _kernels
 from chordal._blocks import BLOCK, Runner, blocks_of, run_in_turn
-from chordal.features._base import Floats, Input, Ints, Merged, RowFeatures, Rows, WeightKeys
+from chordal.features._base import Condensed, Floats, Input, Ints, RowFeatures, Rows, WeightKeys
 from chordal.features._entries import RowEntries, by_row, joined_offsets, unit_of
 from chordal.structures import offsets_of
 
@@ -367,7 +367,7 @@ class AttributeFeatures(RowFeatures):
             wide *= self._wide_scale
         np.multiply(narrow, self._narrow_scale, out=out[self._n_wide_weights :])
 
-    def merged(self, rows: Rows) -> Merged | None:
+    def condensed(self, rows: Rows) -> Condensed | None:
         data: Occurrences = rows.data
         if data.values is not None:
             return None
@@ -386,7 +386,7 @@ class AttributeFeatures(RowFeatures):
         is_first = first[data.ids] == data.ids
         offsets = np.concatenate([[0], np.cumsum(is_first)])[data.offsets]
         ids = group[data.ids[is_first]].astype(np.int32)
-        return Merged(
+        return Condensed(
             features,
             Rows(rows.lengths, Occurrences(offsets, ids, None)),
             lambda weights: self._spread(weights, features, group),

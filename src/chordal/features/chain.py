@@ -75,15 +75,14 @@ class ChainFeatures:
         self.slices = {k: slice(*limits[i : i + 2]) for i, k in enumerate(GROUPS)}
         self.n_weights = int(limits[-1])
 
-    def merged(
+    def condensed(
         self, node_rows: Rows, edge_rows: Rows | None
     ) -> tuple[ChainFeatures, Rows, Rows | None, Callable[[Floats], Floats]] | None:
-        """The same with equal columns as one (see `RowFeatures.merged`), and how to spread weights.
-
-        None if no columns are equal.
+        """A form that costs less in training (see `RowFeatures.condensed`): features, rows of
+        nodes and of transitions, and how to spread weights. None if there is none.
         """
-        node = self.node.merged(node_rows)
-        edge = self.edge.merged(edge_rows) if self.edge and edge_rows else None
+        node = self.node.condensed(node_rows)
+        edge = self.edge.condensed(edge_rows) if self.edge and edge_rows else None
         if node is None and edge is None:
             return None
         features = ChainFeatures(

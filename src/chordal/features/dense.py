@@ -10,9 +10,12 @@ from numpy.typing import NDArray
 
 from chordal._blocks import Runner, run_in_turn
 from chordal._validate import check_number
-from chordal.features._base import Floats, Input, RowFeatures, Rows, WeightKeys
+from chordal.features._base import Condensed, Floats, Input, RowFeatures, Rows, WeightKeys
 from chordal.features._entries import RowEntries, as_counts, unit_of
+from chordal.features.attributes import AttributeFeatures, Occurrences
 from chordal.structures import offsets_of
+
+SPARSE = 0.3  # rows with a smaller share of numbers other than zero are better taken as sparse
 
 
 @final
@@ -116,6 +119,28 @@ class DenseFeatures(RowFeatures):
 
     def collect(self, sums: Floats, out: Floats, run: Runner = run_in_turn) -> None:
         out[:] = sums.ravel()
+
+    def condensed(self, rows: Rows) -> Condensed | None:
+        """Rows that hold few numbers other than zero, as lists of these."""
+        data = rows.data
+        row, column = np.nonzero(data)
+        if len(row) > SPARSE * data.size:
+            return None
+        values = data[row, column].astype(np.float64)
+        offsets = offsets_of(np.bincount(row, minlength=len(data)))
+        ids = column.astype(np.int32)
+        occurrences = Occurrences(offsets, ids, None if (values == 1.0).all() else values)
+        pairs = offsets_of(np.full(self.n_columns, self.n_outputs))
+        outputs = np.tile(np.arange(self.n_outputs, dtype=np.int32), self.n_columns)
+        counts = np.bincount(column, minlength=self.n_columns)
+        features = AttributeFeatures(self.n_columns, self.n_outputs, pairs, outputs, counts)
+
+        def spread(weights: Floats) -> Floats:
+            keys, out = features.keys(), np.empty(self.n_weights)
+            out[keys.column * self.n_outputs + keys.output] = weights
+            return out
+
+        return Condensed(features, Rows(rows.lengths, occurrences), spread)
 
     @classmethod
     def from_arrays(

@@ -1,8 +1,8 @@
-"""One-vs-all hinge: every label against the rest."""
+"""One-vs-all hinge: the gold label should lead every other by one, each counted."""
 
 from __future__ import annotations
 
-from typing import ClassVar, final
+from typing import final
 
 import numpy as np
 
@@ -13,27 +13,29 @@ from chordal.structures import Structure
 
 @final
 class OneVsAll(SingleVariableObjective):
-    """Σ over labels of max(0, 1 − score) for the gold one and max(0, 1 + score) for others.
+    """Σ over labels y that are not gold of max(0, 1 − (score(gold) − score(y))).
 
-    As many support vector machines for two classes as there are labels, for single variables.
+    Every label that comes too near is counted, where "crammer_singer" counts the nearest alone;
+    for single variables.
 
     References
     ----------
-    Rifkin and Klautau (2004), In defense of one-vs-all classification.
+    Weston and Watkins (1999), Support vector machines for multi-class pattern recognition.
 
     Examples
     --------
     >>> from chordal.inference.exhaustive import ExhaustiveInference
     >>> from chordal.potentials import Potentials
     >>> from chordal.structures import Chain
-    >>> p = Potentials(Chain([1], n_labels=3), unary=[2, -2, 0], tables=[])
+    >>> p = Potentials(Chain([1], n_labels=3), unary=[2, 1.5, 1.25], tables=[])
     >>> OneVsAll().evaluate(p, [0], ExhaustiveInference()).values
-    array([1.])
+    array([0.75])
     """
 
-    relative: ClassVar[bool] = False
-
     def losses(self, structure: Structure, scores: Floats, gold: Floats) -> tuple[Floats, Floats]:
-        side = 2.0 * gold - 1.0
-        short = 1.0 - side * scores
-        return per_variable(structure, np.maximum(short, 0.0)), -side * (short > 0.0)
+        counts = structure.label_counts
+        of_gold = per_variable(structure, np.where(gold == 1.0, scores, 0.0))
+        short = np.where(gold == 1.0, 0.0, 1.0 - np.repeat(of_gold, counts) + scores)
+        near = (short > 0.0).astype(np.float64)
+        slope = near - gold * np.repeat(per_variable(structure, near), counts)
+        return per_variable(structure, np.maximum(short, 0.0)), slope

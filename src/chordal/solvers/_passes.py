@@ -107,6 +107,8 @@ class PassSolver(Solver):
         stepper, watch = self._stepper(run, batches), Watch(run, self._advice())
         start, first = run.weights, run.value
         with np.errstate(over="ignore", invalid="ignore"):  # divergence is said in our own words
+            if getattr(run.oracle, "estimated", None) is not None:
+                return self._noisy(run, batches, stepper, watch)
             if len(batches) == 1:
                 return self._whole(run, batches[0], stepper, watch)
             status = self._passes(run, batches, stepper, watch)
@@ -142,6 +144,30 @@ class PassSolver(Solver):
             status = watch.record(weights, value) or rate.after(watch)
             if status is not None:
                 return status
+
+    def _noisy(self, run: Run, batches: list[Batch], stepper: Stepper, watch: Watch) -> Status:
+        """Values that come from samples are not compared: steps fall as 1/√k, to the last pass.
+
+        The result is the mean of the weights after the passes of the second half.
+        """
+        random = np.random.default_rng(self.random_state)
+        weights, mean, n = run.weights, np.zeros_like(run.weights), 0
+        while run.n_iter < self.max_iter:
+            value = 0.0
+            for k in random.permutation(len(batches)):
+                here = batches[k].value_grad(weights)
+                value += here[0]
+                rate = 1.0 / float(np.sqrt(1.0 + run.n_iter))
+                weights, _ = stepper.step(batches[k], weights, here, rate)
+                watch.check(0.0, weights)
+            run.weights, run.value, run.gradient_norm = weights, value, float("nan")
+            if 2 * run.n_iter >= self.max_iter - 1:
+                n += 1
+                mean += (weights - mean) / n
+                run.weights = mean.copy()
+            if run.record(run.weights, value, float("nan")) is not None:
+                return Status.STOPPED
+        return Status.MAX_ITERATIONS
 
 
 class Rate:

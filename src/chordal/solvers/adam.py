@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, final
+from typing import Any, ClassVar, final
 
 import numpy as np
 
@@ -50,6 +50,8 @@ class Adam(PassSolver):
     >>> ChainCRF(solver="adam", l2=0.1, random_state=0).fit(X, y).predict(X)
     [['D', 'N', 'V'], ['D', 'N']]
     """
+
+    handles_noise: ClassVar[bool] = True
 
     def __init__(
         self,
