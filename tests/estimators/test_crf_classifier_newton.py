@@ -24,7 +24,7 @@ def test_the_decrement_falls_quadratically(problem):
     near = decrements[decrements < 1.0]
     assert len(near) >= 3
     assert near[-1] < 1e-3
-    assert (near[1:] < 0.25 * near[:-1] ** 2).all()
+    assert (near[1:] < 0.5 * near[:-1] ** 2).all()
 
 
 @pytest.mark.parametrize("fit_intercept", [True, False])
