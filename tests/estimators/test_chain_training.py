@@ -192,7 +192,7 @@ def test_interrupted_reading_leaves_the_model_as_it_was(attribute_problem, monke
     def interrupted(*_):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("chordal.estimators.chain_crf.compile_shards", interrupted)
+    monkeypatch.setattr("chordal.estimators._fitting.compile_shards", interrupted)
     with pytest.raises(KeyboardInterrupt):
         crf.fit(X + NEW_X, y + NEW_Y)
     assert crf.predict(X) == expected

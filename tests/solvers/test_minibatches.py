@@ -143,7 +143,7 @@ def test_a_start_at_the_optimum_is_not_made_worse(solver):
     best, weights = model.objective_, model.weights_.copy()
     noisy = SOLVERS.get(solver)(batch_size=10, random_state=0, max_iter=10, tol=1e-12)
     model.set_params(solver=noisy).fit(X, y)
-    assert model.objective_ <= best
+    assert model.objective_ <= best * (1 + 1e-12)  # the order of sums is another
     assert_allclose(model.weights_, weights, rtol=0.0, atol=1e-3)
 
 
@@ -179,10 +179,10 @@ def test_sequences_in_another_order():
     rows = DenseInput(2).read([rng.normal(size=(n, 2)) for n in lengths], grow=True)
     order = np.array([2, 3, 1, 0])
     assert_array_equal(rows.positions(order), [2, 3, 4, 5, 0, 1])
-    assert_array_equal(rows.taken(order).data, rows.data[[2, 3, 4, 5, 0, 1]])
-    assert_array_equal(rows.taken(order).lengths, [3, 1, 0, 2])
+    assert_array_equal(rows.reordered(order).data, rows.data[[2, 3, 4, 5, 0, 1]])
+    assert_array_equal(rows.reordered(order).lengths, [3, 1, 0, 2])
     occurrences = Occurrences(np.array([0, 2, 2, 3]), np.array([5, 6, 7], dtype=np.int32), None)
-    taken = Rows(np.array([1, 2]), occurrences).taken(np.array([1, 0])).data
+    taken = Rows(np.array([1, 2]), occurrences).reordered(np.array([1, 0])).data
     assert_array_equal(taken.offsets, [0, 0, 1, 3])
     assert_array_equal(taken.ids, [7, 5, 6])
     assert taken.values is None
