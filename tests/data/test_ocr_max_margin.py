@@ -49,13 +49,13 @@ def crf(solver, l2=1.0, objective=None, **settings):
 
 @pytest.fixture(scope="module")
 def sample(words):
-    return chosen(words, np.flatnonzero(words[2] == 1)[:60])
+    return chosen(words, np.flatnonzero(words[2] == 1)[:10])
 
 
 @pytest.fixture(scope="module")
 def exact(sample):
-    """By cutting planes, to a gap of 0.01%."""
-    return crf("cutting_plane", l2=0.1, tol=1e-4).fit(*sample)
+    """By cutting planes, to a gap of 0.1%."""
+    return crf("cutting_plane", l2=0.1, tol=1e-3).fit(*sample)
 
 
 @pytest.mark.parametrize(
