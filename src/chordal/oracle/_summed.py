@@ -1,0 +1,208 @@
+"""A sum over shards of a batch: the problem of training."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from copy import copy
+from itertools import pairwise
+from typing import Any, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from chordal._blocks import Runner, blocks_of
+from chordal.inference import Inference
+from chordal.objectives import Evaluation, Objective
+from chordal.oracle._protocols import Mapper, ShardFeatures
+from chordal.potentials import Floats, Potentials
+from chordal.targets import PartialLabels, add_target
+
+Ints = NDArray[np.int64]
+
+T = TypeVar("T")
+
+
+class SummedOracle:
+    """Σ objective + (l2/2) ‖w − centre‖² over shards of a batch.
+
+    `l2` is one number, or one for each weight: Σ_k l2_k/2 (w_k − centre_k)². `without_l1` names the
+    weights that a solver's L1 term leaves alone.
+
+    Shards are taken in waves. Within a wave, tasks first share the shards (potentials,
+    inference, parts), then the blocks of weights (adjoint); no two write to the same place, and
+    every sum runs in the order of the data. The result is therefore the same, bit for bit,
+    whatever the number of threads.
+
+    For solvers that learn from a part of the examples at a time, `cuts` says where each mini-batch
+    of shards begins, and where the last one ends. What is in a mini-batch is decided before
+    shards are compiled, and stays; solvers choose the order in which they take them.
+    """
+
+    def __init__(
+        self,
+        features: ShardFeatures,
+        shards: Sequence[Any],
+        objective: Objective,
+        inference: Inference,
+        mapper: Mapper,
+        l2: float | Floats = 0.0,
+        centre: Floats | None = None,
+        cuts: Sequence[int] | None = None,
+        without_l1: Ints | None = None,
+    ) -> None:
+        self.features, self.shards = features, shards
+        self.objective, self.inference, self.mapper = objective, inference, mapper
+        self.l2, self.centre, self.without_l1 = l2, centre, without_l1
+        self.n_weights = features.n_weights
+        #: The objective's name where values and gradients are estimates from samples, else None.
+        self.estimated = objective.name if objective.stochastic else None
+        self._cuts = [0, len(shards)] if cuts is None else list(cuts)
+        # Memory for the potentials of a wave, kept: fresh pages cost as much as the sums in them.
+        # Waves are of equal length, so that threads are.
+        n_waves = max(1, -(-len(shards) // max(14, 4 * mapper.n_jobs)))
+        wave = max(1, -(-len(shards) // n_waves))
+        states = max((shard.frame.structure.n_states for shard in shards), default=0)
+        self._memory = [np.empty(states) for _ in range(wave)]
+        self._second: list[Floats] = []  # for directions, if they are asked for
+        self._kept: dict[str, Any] = {"expanded": None, "sums": None, "gradient": None}
+        self._gold: tuple[Ints, Floats] | None = None
+        partial = any(isinstance(shard.labels, PartialLabels) for shard in shards)
+        if objective.minus_gold and not partial:
+            self._gold = self._gold_counts()
+
+    @property
+    def run(self) -> Runner:
+        """For the solver's own work on long vectors."""
+        return self.mapper.map
+
+    def recycle(self, vector: Floats) -> None:
+        """Take back the memory of a gradient: fresh pages are dear."""
+        self._kept["gradient"] = vector
+
+    def batches(self) -> list[SummedOracle]:
+        """An oracle for each mini-batch, with a share of the penalty by its number of examples."""
+        sizes = [sum(s.frame.structure.n_examples for s in self.shards[a:b]) for a, b in self._runs]
+        shares = [size / max(1, sum(sizes)) for size in sizes]
+        return [self._part(*run, share) for run, share in zip(self._runs, shares, strict=True)]
+
+    @property
+    def _runs(self) -> list[tuple[int, int]]:
+        return list(pairwise(self._cuts))
+
+    def _part(self, first: int, last: int, share: float) -> SummedOracle:
+        part = copy(self)  # waves work in the same memory: batches are taken one after another
+        part.shards, part._cuts = self.shards[first:last], [0, last - first]
+        part.l2 = share * self.l2
+        if self._gold is not None:
+            part._gold = part._gold_counts()
+        return part
+
+    def value_grad(self, weights: Floats) -> tuple[float, Floats]:
+        features, kept = self.features, self._kept
+        expanded = kept["expanded"] = features.expand(weights, kept["expanded"], self.run)
+
+        def evaluate(task: tuple[Any, int]) -> Evaluation:
+            shard, place = task
+            potentials = features.potentials(shard, expanded, self._memory[place])
+            labels = shard.labels if self._gold is None else None
+            return self.objective.evaluate(
+                potentials, labels, self.inference, shard.weight, overwrite=True
+            )
+
+        value = 0.0
+
+        def parts_of(evaluation: Evaluation) -> Potentials:
+            nonlocal value
+            value += float(evaluation.values.sum())
+            return evaluation.parts
+
+        gradient = self._summed(evaluate, parts_of)
+        if self._gold is not None:
+            where, counts = self._gold
+            value -= float(np.dot(weights[where], counts))
+            gradient[where] -= counts
+        return self._regularised(value, gradient, weights)
+
+    def hess_vec(self, weights: Floats, direction: Floats) -> Floats:
+        """The Hessian at the weights times the direction."""
+        features = self.features
+        expanded, turned = features.expand(weights), features.expand(direction)
+        if not self._second:
+            self._second += [np.empty_like(memory) for memory in self._memory]
+
+        def change(task: tuple[Any, int]) -> Potentials:
+            shard, place = task
+            potentials = features.potentials(shard, expanded, self._memory[place])
+            towards = features.potentials(shard, turned, self._second[place])
+            labels = shard.labels if self._gold is None else None
+            return self.objective.curvature(
+                potentials, labels, self.inference, towards, shard.weight, overwrite=True
+            )
+
+        product = self._summed(change, lambda parts: parts)
+        if np.any(self.l2):
+            product += self.l2 * direction
+        return product
+
+    def hessian(self, weights: Floats) -> Floats:
+        """The Hessian, a column at a time."""
+        columns = np.empty((self.n_weights, self.n_weights))
+        unit = np.zeros(self.n_weights)
+        for k in range(self.n_weights):
+            unit[k] = 1.0
+            columns[k] = self.hess_vec(weights, unit)
+            unit[k] = 0.0
+        return 0.5 * (columns + columns.T)
+
+    def _summed(
+        self, task: Callable[[tuple[Any, int]], T], parts_of: Callable[[T], Potentials]
+    ) -> Floats:
+        """Σ adjoint(parts) over the shards; `parts_of` is called once for each, in their order."""
+        features, n_jobs, size = self.features, self.mapper.n_jobs, len(self._memory)
+        kept = self._kept
+        sums = kept["sums"] = features.zeros(kept["sums"], self.run)
+        for start in range(0, len(self.shards), size):
+            wave = self.shards[start : start + size]
+            done = self.mapper.map(task, zip(wave, range(size), strict=False))
+            parts = [parts_of(result) for result in done]
+
+            def add(block: int, wave: Any = wave, parts: list[Potentials] = parts) -> None:
+                for shard, part in zip(wave, parts, strict=True):
+                    features.adjoint(shard, part, sums, block, n_jobs)
+
+            self.mapper.map(add, range(features.n_blocks(n_jobs)))
+        gradient, kept["gradient"] = kept["gradient"], None
+        return features.collect(sums, gradient, self.run)
+
+    def _gold_counts(self) -> tuple[Ints, Floats]:
+        """The features of the gold labellings, summed: which are not zero, and how often."""
+        features = self.features
+        sums = features.zeros()
+        for shard in self.shards:
+            frame = shard.frame
+            parts = frame.like(np.zeros(frame.structure.n_states), np.zeros(len(frame.tables)))
+            add_target(parts, shard.labels, weight=shard.weight)
+            for block in range(features.n_blocks(1)):
+                features.adjoint(shard, parts, sums, block, 1)
+        counts = features.collect(sums)
+        where = np.flatnonzero(counts)
+        return where, counts[where]
+
+    def _regularised(self, value: float, grad: Floats, weights: Floats) -> tuple[float, Floats]:
+        if isinstance(self.l2, np.ndarray):
+            with np.errstate(invalid="ignore"):  # −inf − (−inf), which has no penalty
+                offset = weights if self.centre is None else weights - self.centre
+            offset = np.where(self.l2 > 0.0, offset, 0.0)
+            pull = self.l2 * offset
+            value += 0.5 * float(np.dot(pull, offset))
+            grad += pull
+        elif self.l2 > 0.0:
+            l2 = self.l2
+
+            def block(part: slice) -> float:
+                offset = weights[part] if self.centre is None else weights[part] - self.centre[part]
+                grad[part] += l2 * offset
+                return float(np.dot(offset, offset))
+
+            value += 0.5 * l2 * sum(self.run(block, blocks_of(len(weights))))
+        return value, grad
