@@ -11,6 +11,7 @@ from chordal import ChainCRF
 from chordal.costs.hamming import Hamming
 from chordal.objectives.hinge import Hinge
 from chordal.solvers import SOLVERS
+from chordal.solvers.sgd import Sgd
 
 pytestmark = [pytest.mark.data, pytest.mark.slow]
 
@@ -69,6 +70,13 @@ def test_solvers_agree_to_their_gaps(sample, exact, solver, tol):
     assert abs(model.objective_ - exact.objective_) <= gaps
     for report in (model.fit_report_, exact.fit_report_):
         assert max(report.details["dual"]) <= min(model.objective_, exact.objective_) * (1 + 1e-9)
+
+
+def test_the_subgradient_method_comes_near_the_same_optimum(sample):
+    exact = crf("cutting_plane", l2=5.0, tol=1e-3).fit(*sample)
+    steps = Sgd(max_iter=3000, tol=0.0, period=3000, random_state=0)
+    model = crf(steps, l2=5.0).fit(*sample)
+    assert max(exact.fit_report_.details["dual"]) <= model.objective_ < 1.04 * exact.objective_
 
 
 def test_exponentiated_gradient_finds_the_same_optima(sample, exact):
