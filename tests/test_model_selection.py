@@ -133,3 +133,19 @@ def test_a_model_that_chooses_for_itself(data):
 def test_bad_input_is_refused(data, arguments, message):
     with pytest.raises((ValueError, TypeError), match=message):
         regularization_path(**{"estimator": ChainCRF(), "X": data[0], "y": data[1], **arguments})
+
+
+def test_a_classifier_chooses_its_regularisation_as_a_grid_search_does():
+    from sklearn.model_selection import GridSearchCV
+
+    from chordal import CRFClassifier, CRFClassifierCV
+    from chordal.datasets import make_curved_classes
+
+    X, y = make_curved_classes(90, 3)
+    l2s = [0.01, 1.0, 100.0]
+    ours = CRFClassifierCV(l2s=l2s, cv=3).fit(X, y)
+    grid = GridSearchCV(CRFClassifier(), {"l2": l2s}, cv=3).fit(X, y)
+    np.testing.assert_allclose(ours.scores_.mean(axis=1), grid.cv_results_["mean_test_score"])
+    best = CRFClassifier(l2=ours.best_params_["l2"]).fit(X, y)
+    np.testing.assert_allclose(ours.predict_proba(X), best.predict_proba(X))
+    assert ours.score(X, y) == best.score(X, y)

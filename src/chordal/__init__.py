@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     )
     from chordal.features import Columns, Template
     from chordal.model_file import ModelFileError, load, save
-    from chordal.model_selection import ChainCRFCV, regularization_path
+    from chordal.model_selection import ChainCRFCV, CRFClassifierCV, regularization_path
 
     __version__: str
 
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 # without what it does not use.
 _HOMES = {
     "CRFClassifier": "chordal.estimators",
+    "CRFClassifierCV": "chordal.model_selection",
     "HMM": "chordal.estimators",
     "ChainCRF": "chordal.estimators",
     "ChainCRFCV": "chordal.model_selection",
@@ -66,6 +67,7 @@ def __dir__() -> list[str]:
 __all__ = [
     "HMM",
     "CRFClassifier",
+    "CRFClassifierCV",
     "ChainCRF",
     "ChainCRFCV",
     "Columns",

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, TypeVar, final
+from typing import Any, TypeVar, final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -118,25 +119,37 @@ def regularization_path(
 class CrossValidated(Estimator):
     """An estimator that chooses its regularisation by cross-validation, by warm-started paths."""
 
-    _kind: ClassVar[type]
-
-    estimator: Any
-    l2s: Sequence[float] | None
-    l1s: Sequence[float] | None
-    cv: Any
-    scoring: Any
-
     estimator_: Any
     classes_: NDArray[Any]
     scores_: Floats
     values_: Floats
     best_params_: dict[str, float]
 
+    def __init__(
+        self,
+        estimator: Any = None,
+        *,
+        l2s: Sequence[float] = (0.01, 0.1, 1.0, 10.0, 100.0),
+        l1s: Sequence[float] | None = None,
+        cv: Any = 5,
+        scoring: Any = None,
+    ) -> None:
+        self.estimator = estimator
+        self.l2s = l2s
+        self.l1s = l1s
+        self.cv = cv
+        self.scoring = scoring
+
+    @staticmethod
+    @abstractmethod
+    def _make() -> Any:
+        """The estimator where none is given."""
+
     def fit(self: C, X: Any, y: Any) -> C:
         """Score each strength on each fold, then fit the best to all data."""
         from sklearn.base import clone
 
-        given = self._kind() if self.estimator is None else self.estimator
+        given = self._make() if self.estimator is None else self.estimator
         l2s = self.l2s if self.l1s is None else None
         parameter, values = _grid(l2s, self.l1s)
         _check_estimator(given, parameter)
@@ -161,10 +174,6 @@ class CrossValidated(Estimator):
     def predict(self, X: Any, **options: Any) -> Any:
         """As the best model does."""
         return self._fitted().predict(X, **options)
-
-    def predict_marginals(self, X: Any, **options: Any) -> Any:
-        """As the best model does."""
-        return self._fitted().predict_marginals(X, **options)
 
     def log_likelihood(self, X: Any, y: Any) -> Floats:
         """log p(y | x), as the best model has it."""
@@ -210,22 +219,43 @@ class ChainCRFCV(CrossValidated):
     ({'l2': 1.0}, (2, 3))
     """
 
-    _kind: ClassVar[type] = ChainCRF
+    @staticmethod
+    def _make() -> Any:
+        return ChainCRF()
 
-    def __init__(
-        self,
-        estimator: ChainCRF | None = None,
-        *,
-        l2s: Sequence[float] = (0.01, 0.1, 1.0, 10.0, 100.0),
-        l1s: Sequence[float] | None = None,
-        cv: Any = 5,
-        scoring: Any = None,
-    ) -> None:
-        self.estimator = estimator
-        self.l2s = l2s
-        self.l1s = l1s
-        self.cv = cv
-        self.scoring = scoring
+    def predict_marginals(self, X: Any, **options: Any) -> Any:
+        """As the best model does."""
+        return self._fitted().predict_marginals(X, **options)
+
+
+@final
+class CRFClassifierCV(CrossValidated):
+    """`CRFClassifier` whose regularisation is chosen by cross-validation.
+
+    Parameters and attributes are those of `ChainCRFCV`, of which `estimator` is a `CRFClassifier`;
+    `scoring` is a scorer of scikit-learn, by default the share of examples that are right.
+
+    Examples
+    --------
+    >>> from chordal.datasets import make_curved_classes
+    >>> X, y = make_curved_classes(60)
+    >>> CRFClassifierCV(l2s=[0.1, 1.0], cv=3).fit(X, y).scores_.shape
+    (2, 3)
+    """
+
+    @staticmethod
+    def _make() -> Any:
+        from chordal.estimators import CRFClassifier  # imports scikit-learn
+
+        return CRFClassifier()
+
+    def predict_proba(self, X: Any) -> Floats:
+        """As the best model does."""
+        return self._fitted().predict_proba(X)
+
+    def decision_function(self, X: Any) -> Floats:
+        """As the best model does."""
+        return self._fitted().decision_function(X)
 
 
 def _grid(l2s: Any, l1s: Any) -> tuple[str, Floats]:
