@@ -32,4 +32,4 @@ def test_the_likelihood(letters):
     assert crf.fit_report_.n_weights == 4082
     assert crf.objective_ == pytest.approx(15_251.908, abs=0.05)
     right = crf.score([X[i] for i in test], [letters.y[i] for i in test])
-    assert right == pytest.approx(0.882, abs=0.0005)
+    assert right == pytest.approx(0.882, abs=0.001)
