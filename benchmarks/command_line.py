@@ -99,7 +99,7 @@ def _files(run: Run) -> dict[str, Path]:
         sentences = sentences[: QUICK_SENTENCES if run.quick else None]
         files[name].write_text("\n\n".join(sentences) + "\n\n", encoding="utf-8")
     files["large"].write_text(
-        files["test"].read_text(encoding="utf-8") * (2 if run.quick else 10), encoding="utf-8"
+        files["test"].read_text(encoding="utf-8") * (2 if run.quick else 30), encoding="utf-8"
     )
     files["template"].write_text(TEMPLATE, encoding="utf-8")
     return files
