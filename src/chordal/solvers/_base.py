@@ -126,7 +126,7 @@ class Solver(ABC):
             raise UnsupportedError(
                 f"solver {self.name!r} compares values of the objective, and objective "
                 f"{estimated!r} is estimated from samples; use a solver whose steps do not "
-                "depend on values, such as stochastic gradient descent"
+                "depend on values, such as 'adam'"
             )
 
     def check_size(self, n_weights: int) -> None:  # noqa: B027 (most take any)
