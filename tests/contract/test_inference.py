@@ -145,7 +145,7 @@ class LogPartitionOff(Wrong):
 
 class BiasedMarginals(Wrong):
     def marginals(self, potentials, weight=None, overwrite=False):
-        log_partition, parts = super().marginals(potentials, weight, overwrite)
+        log_partition, parts, _ = super().marginals(potentials, weight, overwrite)
         shift = 1e-4 * np.resize([1.0, -1.0, 0.0], len(parts.unary))  # sums stay at one
         return Marginals(log_partition, parts.like(parts.unary + shift, parts.tables))
 
@@ -157,7 +157,7 @@ class IgnoresWeights(Wrong):
 
 class ForgetsEdges(Wrong):
     def marginals(self, potentials, weight=None, overwrite=False):
-        log_partition, parts = super().marginals(potentials, weight, overwrite)
+        log_partition, parts, _ = super().marginals(potentials, weight, overwrite)
         return Marginals(log_partition, parts.like(parts.unary, 1.001 * parts.tables))
 
 

@@ -7,6 +7,7 @@ from chordal.inference._base import (
     Inference,
     Marginals,
     Ranked,
+    Run,
     Spans,
     most_probable_labels,
 )
@@ -21,6 +22,7 @@ __all__ = [
     "Inference",
     "Marginals",
     "Ranked",
+    "Run",
     "Spans",
     "effective_sample_size",
     "most_probable_labels",

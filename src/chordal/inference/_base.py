@@ -10,27 +10,57 @@ import numpy as np
 from numpy.typing import NDArray
 
 from chordal._errors import UnsupportedError
+from chordal._status import Status
 from chordal.potentials import Floats, Potentials
 from chordal.structures import Structure, offsets_of
 
 Labels = NDArray[np.int32]
 
 
+class Run(NamedTuple):
+    """How an iterative method ended.
+
+    status : Status, of the example that went worst
+    n_iter : int, iterations (sweeps, rounds, …) of the example that took most
+    change : float, what was to fall below the tolerance, in the example where it is largest
+    """
+
+    status: Status
+    n_iter: int
+    change: float
+
+
 class Marginals(NamedTuple):
     """log Z of each example, and marginals in the shape of the potentials.
 
     Marginals of a tied table are summed over its cliques; `Potentials.untied` keeps them apart.
+    `run` tells how an iterative method ended; None: nothing was iterated.
     """
 
     log_partition: Floats
     parts: Potentials
+    run: Run | None = None
 
 
 class Decoded(NamedTuple):
-    """The best labelling found and its score in each example."""
+    """The best labelling found and its score in each example.
+
+    The score is −inf where an approximate method has found no allowed labelling. `bound` is what
+    no labelling exceeds (float64 [n_examples], +inf where nothing is known); None: the score
+    itself, which is exact. `run` tells how an iterative method ended.
+    """
 
     labels: Labels
     score: Floats
+    bound: Floats | None = None
+    run: Run | None = None
+
+    @property
+    def gap(self) -> Floats:
+        """By how much the best labelling may be better; 0 proves that there is none."""
+        if self.bound is None:
+            return np.zeros_like(self.score)
+        return np.maximum(self.bound - self.score, 0.0)
 
 
 class Ranked(NamedTuple):
@@ -141,6 +171,14 @@ class Inference(ABC):
     @abstractmethod
     def exact_on(self, structure: Structure) -> bool:
         """Whether its answers are exact there."""
+
+    def refusal_of(self, potentials: Potentials) -> str | None:
+        """Why these scores are refused, on a structure that is supported; None: they are not.
+
+        A method that needs scores of a kind, as graph cuts need submodular ones, says here what
+        is missing and where. Its answers raise `UnsupportedError` with this text.
+        """
+        return None
 
     def log_partition(self, potentials: Potentials) -> Floats:
         """log Z of each example."""

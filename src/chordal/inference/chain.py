@@ -30,8 +30,9 @@ class ChainInference(Inference):
     >>> from chordal.structures import Chain
     >>> from chordal.potentials import Potentials
     >>> p = Potentials(Chain([3], n_labels=2), unary=[0, 1, 0, 0, 2, 0], tables=[1, 0, 0, 1])
-    >>> ChainInference().map(p)
-    Decoded(labels=array([0, 0, 0], dtype=int32), score=array([4.]))
+    >>> best = ChainInference().map(p)
+    >>> best.labels, best.score
+    (array([0, 0, 0], dtype=int32), array([4.]))
     """
 
     answers: ClassVar[frozenset[str]] = frozenset(

@@ -43,9 +43,9 @@ class MarginObjective(Objective):
         if self.cost is not None:
             potentials, overwrite = self._with_cost(potentials, labels, overwrite), True
         if self.temperature:
-            value, parts = inference.marginals(potentials, weight, overwrite)
+            value, parts, _ = inference.marginals(potentials, weight, overwrite)
         else:
-            best, value = inference.map(potentials)
+            best, value = inference.map(potentials)[:2]
             parts = frame.zeros()
             parts.add_indicators(best, weight=weight)
         parts = parts.tied_as(frame)

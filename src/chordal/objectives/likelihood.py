@@ -54,8 +54,8 @@ class Likelihood(MarginObjective):
     ) -> Evaluation:
         if not isinstance(labels, PartialLabels):
             return super().evaluate(potentials, labels, inference, weight, overwrite)
-        possible, inside = inference.marginals(labels.clamped(potentials), weight, overwrite=True)
-        every, parts = inference.marginals(potentials, weight, overwrite)
+        possible, inside, _ = inference.marginals(labels.clamped(potentials), weight, overwrite=True)
+        every, parts, _ = inference.marginals(potentials, weight, overwrite)
         parts.unary[:] -= inside.unary
         parts.tables[:] -= inside.tables
         values = every - possible

@@ -3,7 +3,21 @@
 from chordal._registry import Registry
 from chordal.structures._base import Structure, offsets_of, read_only
 from chordal.structures.chain import Chain
+from chordal.structures.factor_graph import FactorGraph
+from chordal.structures.graph import Graph
+from chordal.structures.grid import Grid
+from chordal.structures.tree import Tree
 
 STRUCTURES = Registry("chordal.structures", Structure, "structure")
 
-__all__ = ["STRUCTURES", "Chain", "Structure", "offsets_of", "read_only"]
+__all__ = [
+    "STRUCTURES",
+    "Chain",
+    "FactorGraph",
+    "Graph",
+    "Grid",
+    "Structure",
+    "Tree",
+    "offsets_of",
+    "read_only",
+]

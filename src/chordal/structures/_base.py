@@ -31,6 +31,35 @@ def read_only(array: NDArray[Any]) -> NDArray[Any]:
     return view
 
 
+def counts_per_variable(n_labels: int | ArrayLike, n_variables: int) -> Ints:
+    """Label counts of all variables, from one number for all or one for each."""
+    counts = np.asarray(n_labels, dtype=np.int64)
+    return np.full(n_variables, counts) if counts.ndim == 0 else counts
+
+
+def check_scopes(scopes: Ints, scope_offsets: Ints, clique_offsets: Ints, sizes: Ints) -> None:
+    """Refuse cliques, given by numbers within their example, that name a variable that is not
+    there, or name one twice.
+    """
+    clique = np.repeat(np.arange(len(scope_offsets) - 1), np.diff(scope_offsets))
+    example = np.searchsorted(clique_offsets, clique, side="right") - 1
+    outside = np.flatnonzero((scopes < 0) | (scopes >= sizes[example]))
+    if len(outside):
+        k = outside[0]
+        raise ValueError(
+            f"clique {clique[k] - clique_offsets[example[k]]} of example {example[k]} names "
+            f"variable {scopes[k]}, but the example has {sizes[example[k]]} variables"
+        )
+    order = np.lexsort((scopes, clique))
+    again = (np.diff(scopes[order]) == 0) & (np.diff(clique[order]) == 0)
+    if again.any():
+        k = order[int(np.argmax(again))]
+        raise ValueError(
+            f"clique {clique[k] - clique_offsets[example[k]]} of example {example[k]} names "
+            f"variable {scopes[k]} twice; the variables of a clique must differ"
+        )
+
+
 class Structure(ABC):
     """Variables and cliques of a batch of examples, as flat read-only arrays.
 
@@ -95,6 +124,40 @@ class Structure(ABC):
         if self.n_cliques == 0:
             return np.zeros(0, dtype=np.int64)
         return np.multiply.reduceat(self.label_counts[self.scopes], self.scope_offsets[:-1])
+
+    @cached_property
+    def orders(self) -> Ints:
+        """How many variables each clique has (int64 [n_cliques])."""
+        return np.diff(self.scope_offsets)
+
+    @cached_property
+    def is_pairwise(self) -> bool:
+        """Whether every clique is an edge between two variables."""
+        return bool((self.orders == 2).all())
+
+    @cached_property
+    def is_forest(self) -> bool:
+        """Whether variables and cliques form no loop, so that messages meet exactly once."""
+        from scipy.sparse import coo_array
+        from scipy.sparse.csgraph import connected_components
+
+        if self.is_pairwise and self.n_cliques >= max(self.n_variables, 1):
+            return False
+        nodes = self.n_variables + self.n_cliques
+        clique = np.repeat(np.arange(self.n_cliques), self.orders) + self.n_variables
+        links = coo_array(
+            (np.ones(len(clique), dtype=np.int8), (self.scopes, clique)), (nodes,) * 2
+        )
+        n_components = connected_components(links, directed=False, return_labels=False)
+        return bool(len(clique) == nodes - n_components)
+
+    @cached_property
+    def cliques_of_variable(self) -> tuple[Ints, Ints]:
+        """The cliques that hold each variable, in order: offsets [n_variables + 1] and cliques."""
+        order = np.argsort(self.scopes, kind="stable")
+        counts = np.bincount(self.scopes, minlength=self.n_variables)
+        clique = np.repeat(np.arange(self.n_cliques), self.orders)
+        return read_only(offsets_of(counts)), read_only(clique[order])
 
     def scope(self, clique: int) -> Ints:
         """The variables of one clique."""

@@ -7,7 +7,7 @@ from typing import final
 import numpy as np
 from numpy.typing import ArrayLike
 
-from chordal.structures._base import Structure, offsets_of
+from chordal.structures._base import Structure, counts_per_variable, offsets_of
 
 
 @final
@@ -36,9 +36,7 @@ class Chain(Structure):
             raise ValueError("lengths must be a 1-d array of non-negative counts")
         variables = offsets_of(sizes)
         edges = offsets_of(np.maximum(sizes - 1, 0))
-        counts = np.asarray(n_labels, dtype=np.int64)
-        if counts.ndim == 0:
-            counts = np.full(variables[-1], counts)
+        counts = counts_per_variable(n_labels, variables[-1])
         # The left end of every edge: all variables but the last of each chain.
         is_left = np.ones(variables[-1], dtype=bool)
         is_left[variables[1:][sizes > 0] - 1] = False

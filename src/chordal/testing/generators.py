@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from chordal.inference.exhaustive import ExhaustiveInference
 from chordal.potentials import Potentials
-from chordal.structures import Chain, Structure, offsets_of
+from chordal.structures import Chain, FactorGraph, Graph, Grid, Structure, Tree, offsets_of
 
 #: Makes one random model.
 Generator = Callable[[np.random.Generator], Potentials]
@@ -212,29 +212,130 @@ def chain_uniform(rng: np.random.Generator) -> Potentials:
 
 
 @model
+def tree_of_seven(rng: np.random.Generator) -> Potentials:
+    """A tree with branches, and one of a single node."""
+    return _random(rng, Tree([[-1, 0, 0, 1, 1, 2, 5], [-1]], n_labels=2))
+
+
+@model
+def forest(rng: np.random.Generator) -> Potentials:
+    """Pieces, nodes by themselves, an example without nodes; label counts differ, also 1."""
+    graphs = Graph([6, 0, 3], [[(4, 1), (1, 0), (3, 1)], [], []], [2, 3, 1, 2, 4, 2, 3, 1, 2])
+    return _random(rng, graphs)
+
+
+@model
+def star(rng: np.random.Generator) -> Potentials:
+    """One node in the middle of all others, which share a table."""
+    return _random(rng, Graph([7], [[(0, k) for k in range(1, 7)]], n_labels=2), tied=True)
+
+
+@model
+def tree_forbidden(rng: np.random.Generator) -> Potentials:
+    """−inf among the scores of a tree."""
+    potentials = _random(rng, Tree([[1, 4, 1, 2, -1, 4], [-1, 0]], n_labels=3))
+    return _forbid(rng, potentials, of_unary=0.3, of_tables=0.4)
+
+
+@model
+def tree_extreme_scores(rng: np.random.Generator) -> Potentials:
+    """Scores of ±10,000 on a tree."""
+    p = _random(rng, Tree([[-1, 0, 0, 2, 2]], n_labels=3))
+    return p.like(rng.choice([-1e4, 0.0, 1e4], len(p.unary)) + p.unary, 1e4 * p.tables)
+
+
+@model
+def tree_of_triplets(rng: np.random.Generator) -> Potentials:
+    """Cliques of one to three variables without a loop."""
+    cliques = [[[0, 1, 2], [2, 3], [3, 4, 5], [4]], [[1, 0]]]
+    return _random(rng, FactorGraph([6, 2], cliques, [2, 3, 2, 2, 1, 2, 2, 2]))
+
+
+@model
 def loop_of_three(rng: np.random.Generator) -> Potentials:
     """Three variables that all depend on each other: not a tree."""
-    structure = Structure(
-        [2, 3, 2],
-        variable_offsets=np.array([0, 3]),
-        scopes=np.array([0, 1, 1, 2, 0, 2]),
-        scope_offsets=np.array([0, 2, 4, 6]),
-        clique_offsets=np.array([0, 3]),
-    )
-    return Potentials(structure, rng.normal(size=7), rng.normal(size=16))
+    return _random(rng, Graph([3], [[(0, 1), (1, 2), (0, 2)]], n_labels=[2, 3, 2]))
+
+
+@model
+def loop_frustrated(rng: np.random.Generator) -> Potentials:
+    """A ring of five in which neighbours prefer to differ: not all of them can."""
+    ring = [(k, (k + 1) % 5) for k in range(5)]
+    tables = [-1.5, 1.5, 1.5, -1.5]
+    return Potentials(Graph([5], [ring], n_labels=2), 0.2 * rng.normal(size=10), tables)
+
+
+@model
+def graphs_of_all_kinds(rng: np.random.Generator) -> Potentials:
+    """Loops, pieces and nodes by themselves in one batch, edges in both directions."""
+    square = [(0, 1), (2, 1), (2, 3), (3, 0), (0, 2)]
+    graphs = Graph([4, 1, 3], [square, [], [(2, 0)]], n_labels=[2, 3, 2, 2, 4, 2, 1, 3])
+    return _random(rng, graphs)
+
+
+@model
+def graph_forbidden(rng: np.random.Generator) -> Potentials:
+    """−inf among the scores of a graph with loops."""
+    square = [(0, 1), (1, 2), (2, 3), (3, 0), (0, 2)]
+    return _forbid(rng, _random(rng, Graph([4], [square], 3)), of_unary=0.2, of_tables=0.3)
+
+
+@model
+def graph_extreme_scores(rng: np.random.Generator) -> Potentials:
+    """Scores of ±10,000 on a graph with a loop."""
+    p = _random(rng, Graph([4], [[(0, 1), (1, 2), (2, 3), (3, 0)]], n_labels=2))
+    return p.like(rng.choice([-1e4, 0.0, 1e4], len(p.unary)) + p.unary, 1e4 * p.tables)
+
+
+@model
+def grid_attractive(rng: np.random.Generator) -> Potentials:
+    """Two labels that like to be among their own: what graph cuts solve."""
+    potentials = _random(rng, Grid([(3, 3), (1, 2)], n_labels=2), tied=True)
+    strength = float(rng.uniform(0.3, 1.2))
+    return potentials.like(potentials.unary, np.array([strength, 0.0, 0.0, strength]))
+
+
+@model
+def grid_potts(rng: np.random.Generator) -> Potentials:
+    """Three labels, a reward for equal neighbours that differs from edge to edge."""
+    potentials = _random(rng, Grid([(2, 3)], n_labels=3))
+    reward = rng.uniform(0.2, 1.0, size=(potentials.structure.n_cliques, 1, 1))
+    return potentials.like(potentials.unary, (reward * np.eye(3)).ravel())
+
+
+@model
+def grid_of_eight_neighbours(rng: np.random.Generator) -> Potentials:
+    """Diagonals too, and a table for each direction."""
+    grid = Grid([(2, 3), (3, 1)], n_labels=2, neighbours=8)
+    tables = 0.5 * rng.normal(size=(len(grid.directions), 4))
+    return Potentials(grid, rng.normal(size=grid.n_states), tables, grid.direction_of_clique)
+
+
+@model
+def grid_of_voxels(rng: np.random.Generator) -> Potentials:
+    """A cube of eight."""
+    return _random(rng, Grid([(2, 2, 2)], n_labels=2, neighbours=6), tied=True)
 
 
 @model
 def triplets(rng: np.random.Generator) -> Potentials:
     """Cliques of three variables that share one table, in two examples."""
-    structure = Structure(
-        np.full(7, 2),
-        variable_offsets=np.array([0, 4, 7]),
-        scopes=np.array([0, 1, 2, 1, 2, 3, 4, 5, 6]),
-        scope_offsets=np.array([0, 3, 6, 9]),
-        clique_offsets=np.array([0, 2, 3]),
-    )
-    return Potentials(structure, rng.normal(size=14), rng.normal(size=8))
+    graph = FactorGraph([4, 3], [[(0, 1, 2), (1, 2, 3)], [(0, 1, 2)]], n_labels=2)
+    return _random(rng, graph, tied=True)
+
+
+@model
+def cliques_of_every_size(rng: np.random.Generator) -> Potentials:
+    """One to four variables, in any order, the same ones twice."""
+    cliques = [[[0], [3, 1], [1, 3], [2, 0, 4], [4, 1, 2, 3]], [[1, 0], [1, 0], [1]]]
+    return _random(rng, FactorGraph([5, 2], cliques, [2, 3, 2, 2, 2, 3, 2]))
+
+
+@model
+def cliques_forbidden(rng: np.random.Generator) -> Potentials:
+    """−inf among the scores of cliques of three."""
+    graph = FactorGraph([5], [[(0, 1, 2), (2, 3, 4), (4, 0, 1)]], n_labels=2)
+    return _forbid(rng, _random(rng, graph), of_unary=0.2, of_tables=0.4)
 
 
 @infeasible
@@ -258,6 +359,29 @@ def no_single_variable(rng: np.random.Generator) -> Potentials:
     """An example of one variable without a label, among extreme scores."""
     p = _tied(rng, [2, 1], n_labels=2)
     return p.like(np.array([1e4, -1e4, 0.0, 1e4, -np.inf, -np.inf]), p.tables)
+
+
+@infeasible
+def no_colouring(rng: np.random.Generator) -> Potentials:
+    """Three neighbours with two colours: every edge alone could be satisfied."""
+    differ = np.array([-np.inf, 0.0, 0.0, -np.inf])
+    graph = Graph([2, 3], [[(0, 1)], [(0, 1), (1, 2), (2, 0)]], n_labels=2)
+    return Potentials(graph, rng.normal(size=10), differ)
+
+
+@infeasible
+def no_label_in_a_tree(rng: np.random.Generator) -> Potentials:
+    """A tree whose leaves ask their parent for different labels."""
+    same = np.array([0.0, -np.inf, -np.inf, 0.0])
+    return Potentials(Tree([[-1], [-1, 0, 0]], 2), [0, 0, 0, 0, -np.inf, 0, 0, -np.inf], same)
+
+
+def _random(rng: np.random.Generator, structure: Structure, tied: bool = False) -> Potentials:
+    """Normal scores, with a table for every clique or one for all."""
+    sizes = structure.table_sizes
+    tables = rng.normal(size=sizes[0] if tied else sizes.sum())
+    index = np.zeros(len(sizes)) if tied else np.arange(len(sizes))
+    return Potentials(structure, rng.normal(size=structure.n_states), tables, index)
 
 
 def _tied(rng: np.random.Generator, lengths: Sequence[int], n_labels: int) -> Potentials:

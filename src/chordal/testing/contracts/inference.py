@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 from scipy.stats import chi2
 
 from chordal._errors import InfeasibleError, UnsupportedError
-from chordal.inference import Inference, Ranked, Spans
+from chordal._status import Status
+from chordal.inference import Inference, Ranked, Run, Spans
 from chordal.inference.exhaustive import ExhaustiveInference
 from chordal.potentials import Floats, Potentials
 from chordal.testing.contracts._common import (
@@ -54,7 +55,7 @@ def check_inference(method: Inference, potentials: Potentials, rng: np.random.Ge
     >>> check_inference(ChainInference(domain="log"), MODELS["chain_tied"](rng), rng)
     """
     _check_refusals(method, potentials, rng)
-    if not method.supports(potentials.structure):
+    if not method.supports(potentials.structure) or method.refusal_of(potentials) is not None:
         return
     for question in sorted(method.answers):
         method.require(question, potentials.structure)
@@ -65,7 +66,7 @@ def check_inference(method: Inference, potentials: Potentials, rng: np.random.Ge
 
 def check_infeasible(method: Inference, potentials: Potentials, rng: np.random.Generator) -> None:
     """Check that a method that is exact here notices that some example has no labelling."""
-    if not method.exact_on(potentials.structure):
+    if not method.exact_on(potentials.structure) or method.refusal_of(potentials) is not None:
         return
     expected = _truth.log_partition(potentials)
     require((expected == -np.inf).any(), "this model has a labelling for every example")
@@ -86,11 +87,12 @@ def _check_refusals(method: Inference, potentials: Potentials, rng: np.random.Ge
     unknown = method.answers - set(_CHECKS)
     require(not unknown, f"{method!r} answers {sorted(unknown)}, for which there is no contract")
     supported = method.supports(potentials.structure)
+    accepted = supported and method.refusal_of(potentials) is None
     require(
         supported or not method.exact_on(potentials.structure),
         f"{method!r} claims to be exact where it does not work",
     )
-    refused = set(_CHECKS) - method.answers if supported else set(_CHECKS)
+    refused = set(_CHECKS) - method.answers if accepted else set(_CHECKS)
     for question in sorted(refused):
         with unchanged(potentials, f"the refusal of {question}"):
             try:
@@ -140,7 +142,8 @@ def _check_log_z(
 
 
 def _check_marginals(method: Inference, potentials: Potentials, rng: np.random.Generator) -> None:
-    log_partition, parts = method.marginals(potentials)
+    log_partition, parts, run = method.marginals(potentials)
+    _check_run(run, "marginals")
     truth = _truth.marginals(potentials)
     _check_log_z(method, potentials, log_partition, truth.log_partition, "marginals' log Z")
     exact = method.exact_on(potentials.structure)
@@ -186,8 +189,23 @@ def _check_sums(potentials: Potentials, untied: Potentials, atol: float) -> None
 
 
 def _check_map(method: Inference, potentials: Potentials, rng: np.random.Generator) -> None:
-    labels, score = method.map(potentials)
+    labels, score, bound, run = method.map(potentials)
+    _check_run(run, "map")
     _check_ranked(method, potentials, Ranked(labels[None], score[:, None]), "map")
+    if bound is None:
+        require(method.exact_on(potentials.structure), "map: no bound, though it is not exact")
+        return
+    require(bound.shape == score.shape, f"map: bound has shape {bound.shape}")
+    atol, best = rounding(potentials), _truth.map(potentials).score
+    below = ~(bound >= best - atol)  # NaN too
+    require(not below.any(), f"map: bounds {bound[below]} below the best scores {best[below]}")
+
+
+def _check_run(run: Run | None, what: str) -> None:
+    if run is None:
+        return
+    require(isinstance(run.status, Status), f"{what}: status is {run.status!r}")
+    require(run.n_iter >= 0 and run.change >= 0.0, f"{what}: {run} makes no sense")
 
 
 def _check_k_best(method: Inference, potentials: Potentials, rng: np.random.Generator) -> None:
@@ -281,10 +299,10 @@ def _probabilities(potentials: Potentials, example: int) -> Floats:
 
 
 def _spread(table: Floats, axes: Any, ndim: int) -> Floats:
-    """The table with its axes at these places (ascending) among `ndim`."""
+    """The table with its axes at these places among `ndim`."""
     shape = np.ones(ndim, dtype=np.int64)
     shape[axes] = table.shape
-    return table.reshape(shape)
+    return table.transpose(np.argsort(axes)).reshape(shape)
 
 
 def _check_frequencies(counts: np.ndarray, probability: Floats, where: str) -> None:

@@ -1,0 +1,63 @@
+"""Factor graphs: cliques of any size over any variables."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import final
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from chordal.structures._base import Structure, check_scopes, counts_per_variable, offsets_of
+
+
+@final
+class FactorGraph(Structure):
+    """A batch of factor graphs; several cliques may have the same variables.
+
+    Parameters
+    ----------
+    n_variables : array-like of int [n_examples]
+        The number of variables of each example.
+    cliques : list of lists of tuples of int
+        The cliques of each example, each a tuple of numbers of its own variables from 0.
+    n_labels : int or array-like of int [n_variables]
+        The number of labels of all variables, or of each.
+
+    Examples
+    --------
+    >>> triplets = FactorGraph([4], [[(0, 1, 2), (1, 2, 3), (0, 3)]], n_labels=2)
+    >>> triplets
+    FactorGraph(1 examples, 4 variables, 3 cliques)
+    >>> triplets.table_sizes
+    array([8, 8, 4])
+    """
+
+    def __init__(
+        self,
+        n_variables: ArrayLike,
+        cliques: Sequence[Sequence[Sequence[int]]],
+        n_labels: int | ArrayLike,
+    ) -> None:
+        sizes = np.asarray(n_variables, dtype=np.int64)
+        if sizes.ndim != 1 or (len(sizes) and sizes.min() < 0):
+            raise ValueError("n_variables must be a 1-d array of non-negative counts")
+        if len(cliques) != len(sizes):
+            raise ValueError(
+                f"cliques must have one entry per example ({len(sizes)}), got {len(cliques)}"
+            )
+        scopes = [np.asarray(scope) for of_example in cliques for scope in of_example]
+        for k, scope in enumerate(scopes):
+            if scope.ndim != 1 or len(scope) == 0 or not np.issubdtype(scope.dtype, np.integer):
+                raise ValueError(
+                    f"clique {k} of the batch must be a tuple of variables, got {scope.tolist()}"
+                )
+        flat = np.concatenate([np.zeros(0, dtype=np.int64), *scopes])
+        scope_offsets = offsets_of([len(scope) for scope in scopes])
+        clique_offsets = offsets_of([len(of_example) for of_example in cliques])
+        check_scopes(flat, scope_offsets, clique_offsets, sizes)
+        variables = offsets_of(sizes)
+        of_clique = np.repeat(variables[:-1], np.diff(clique_offsets))
+        flat = flat + np.repeat(of_clique, np.diff(scope_offsets))
+        counts = counts_per_variable(n_labels, variables[-1])
+        super().__init__(counts, variables, flat, scope_offsets, clique_offsets)
