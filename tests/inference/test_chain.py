@@ -381,7 +381,7 @@ def test_bad_arguments():
     with pytest.raises(ValueError, match="domain must be"):
         ChainInference("linear")
     triplets = MODELS["triplets"](np.random.default_rng(0))
-    with pytest.raises(UnsupportedError, match="'chain' does not work on Structure"):
+    with pytest.raises(UnsupportedError, match="'chain' does not work on FactorGraph"):
         ChainInference().map(triplets)
     assert repr(ChainInference("log")) == "ChainInference(domain='log')"
 

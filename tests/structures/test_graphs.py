@@ -1,5 +1,7 @@
 """Graphs, trees, grids and factor graphs: what they hold, and what they refuse."""
 
+from itertools import pairwise
+
 import networkx
 import numpy as np
 import pytest
@@ -46,7 +48,8 @@ def test_loops_are_found():
     rng = np.random.default_rng(0)
     for _ in range(100):
         n = int(rng.integers(1, 9))
-        graph = networkx.gnm_random_graph(n, int(rng.integers(0, n + 2)), seed=int(rng.integers(99)))
+        n_edges, seed = (int(k) for k in rng.integers(0, [n + 2, 99]))
+        graph = networkx.gnm_random_graph(n, n_edges, seed=seed)
         made = Graph([n], [list(graph.edges)], n_labels=2)
         assert made.is_forest == networkx.is_forest(graph)
         assert made.is_pairwise
@@ -62,7 +65,7 @@ def test_loops_are_found():
 def test_cliques_of_variables():
     graph = FactorGraph([3, 2], [[(0, 2), (2,), (1, 2, 0)], [(1, 0)]], n_labels=2)
     offsets, cliques = graph.cliques_of_variable
-    found = [cliques[a:b].tolist() for a, b in zip(offsets[:-1], offsets[1:], strict=True)]
+    found = [cliques[a:b].tolist() for a, b in pairwise(offsets)]
     assert found == [[0, 2], [2], [0, 1, 2], [3], [3]]
     assert_array_equal(graph.orders, [2, 1, 3, 2])
 

@@ -54,7 +54,8 @@ class Likelihood(MarginObjective):
     ) -> Evaluation:
         if not isinstance(labels, PartialLabels):
             return super().evaluate(potentials, labels, inference, weight, overwrite)
-        possible, inside, _ = inference.marginals(labels.clamped(potentials), weight, overwrite=True)
+        clamped = labels.clamped(potentials)
+        possible, inside, _ = inference.marginals(clamped, weight, overwrite=True)
         every, parts, _ = inference.marginals(potentials, weight, overwrite)
         parts.unary[:] -= inside.unary
         parts.tables[:] -= inside.tables
