@@ -38,7 +38,7 @@ demo: $(VENV)/.installed-plots  ## read handwritten dates with a chain CRF; writ
 	$(BIN)/python examples/digit_dates.py
 
 test: $(VENV)/.installed-test  ## the test suite and the doctests
-	$(BIN)/pytest --pyargs tests chordal
+	$(BIN)/pytest --numprocesses=logical --dist=loadfile --pyargs tests chordal
 
 lint: $(VENV)/.installed-dev  ## ruff: rules and format
 	$(BIN)/ruff check .
