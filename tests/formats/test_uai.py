@@ -11,6 +11,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from chordal._errors import FormatError
 from chordal.formats.uai import (
     apply_evidence,
+    condition_on,
     read_evidence,
     read_fg,
     read_map,
@@ -273,6 +274,10 @@ def test_evidence_is_applied():
         np.exp(ExhaustiveInference().log_partition(with_evidence)), expected[:, 0, 1].sum()
     )
     assert np.isfinite(p.unary).all()
+    smaller = condition_on(p, {1: 0, 2: 1})
+    assert smaller.structure.label_counts.tolist() == [2, 1, 1]
+    assert_allclose(joint(smaller).ravel(), expected[:, 0, 1], rtol=1e-14)
+    assert condition_on(p, {}) is p
     assert read(written(write_evidence, {1: 0, 2: 1}), read_evidence) == [{1: 0, 2: 1}]
     for evidence, message in [
         ({3: 0}, "variable 3 is observed, but the model has variables 0 to 2"),
@@ -281,6 +286,8 @@ def test_evidence_is_applied():
     ]:
         with pytest.raises(ValueError, match=message):
             apply_evidence(p, evidence)
+        with pytest.raises(ValueError, match=message):
+            condition_on(p, evidence)
 
 
 def test_results():

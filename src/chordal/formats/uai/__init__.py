@@ -9,7 +9,12 @@ from __future__ import annotations
 
 from chordal.formats._base import without_compression
 from chordal.formats._files import Place, name_of
-from chordal.formats.uai._evidence import apply_evidence, read_evidence, write_evidence
+from chordal.formats.uai._evidence import (
+    apply_evidence,
+    condition_on,
+    read_evidence,
+    write_evidence,
+)
 from chordal.formats.uai._fg import read_fg, write_fg
 from chordal.formats.uai._model import read_uai, write_uai
 from chordal.formats.uai._results import (
@@ -32,6 +37,7 @@ def read_model(place: Place) -> Potentials:
 
 __all__ = [
     "apply_evidence",
+    "condition_on",
     "read_evidence",
     "read_fg",
     "read_map",

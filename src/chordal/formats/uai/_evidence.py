@@ -8,10 +8,13 @@ from collections.abc import Mapping
 import numpy as np
 
 from chordal.formats._files import Place, open_target
+from chordal.formats.uai._functions import Function, assemble
 from chordal.formats.uai._tokens import Tokens
 from chordal.potentials import Potentials
 
 Evidence = dict[int, int]
+
+_ALL = slice(None)
 
 
 def read_evidence(place: Place) -> list[Evidence]:
@@ -100,7 +103,58 @@ def apply_evidence(potentials: Potentials, evidence: Mapping[int, int]) -> Poten
     array([  1.,   2.,   3., -inf])
     """
     s = potentials.structure
+    _check(potentials, evidence)
     unary = potentials.unary.copy()
+    for variable, label in evidence.items():
+        row = unary[s.state_offsets[variable] : s.state_offsets[variable + 1]]
+        seen = row[label]
+        row[:] = -np.inf
+        row[label] = seen
+    return potentials.like(unary, potentials.tables)
+
+
+def condition_on(potentials: Potentials, evidence: Mapping[int, int]) -> Potentials:
+    """The same model, in which each observed variable has the observed label alone.
+
+    Its scores are those of `apply_evidence`, in smaller tables: evidence then cuts loops, and
+    exact inference may become affordable. Labels of observed variables are all 0.
+
+    Parameters
+    ----------
+    potentials : Potentials
+        Of a single example.
+    evidence : dict of int to int
+
+    Examples
+    --------
+    >>> from chordal.structures import Chain
+    >>> p = Potentials(Chain([2], n_labels=2), [1, 2, 3, 4], [5, 6, 7, 8])
+    >>> smaller = condition_on(p, {1: 0})
+    >>> smaller.structure.label_counts, smaller.unary, smaller.tables
+    (array([2, 1]), array([1., 2., 3.]), array([5., 7.]))
+    """
+    if not evidence:
+        return potentials
+    s = potentials.structure
+    _check(potentials, evidence)
+    kept = np.ones(s.n_states, dtype=bool)
+    counts = s.label_counts.copy()
+    for variable, label in evidence.items():
+        first, last = s.state_offsets[variable : variable + 2]
+        kept[first:last] = np.arange(last - first) == label
+        counts[variable] = 1
+    functions: list[Function] = []
+    for clique in range(s.n_cliques):
+        scope = s.scope(clique).tolist()
+        seen = tuple(slice(evidence[v], evidence[v] + 1) if v in evidence else _ALL for v in scope)
+        functions.append((scope, potentials.table(clique)[seen].ravel()))
+    made = assemble(counts.tolist(), functions)
+    return made.like(made.unary + potentials.unary[kept], made.tables)
+
+
+def _check(potentials: Potentials, evidence: Mapping[int, int]) -> None:
+    """Refuse variables and labels that the model does not have."""
+    s = potentials.structure
     for variable, label in evidence.items():
         if not 0 <= variable < s.n_variables:
             raise ValueError(
@@ -112,8 +166,3 @@ def apply_evidence(potentials: Potentials, evidence: Mapping[int, int]) -> Poten
                 f"variable {variable} is observed with label {label}, but it has labels 0 to "
                 f"{s.label_counts[variable] - 1}"
             )
-        row = unary[s.state_offsets[variable] : s.state_offsets[variable + 1]]
-        seen = row[label]
-        row[:] = -np.inf
-        row[label] = seen
-    return potentials.like(unary, potentials.tables)
