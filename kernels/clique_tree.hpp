@@ -5,6 +5,10 @@
 // table, a child's message, a row of label scores) cover some of C's axes; `Axes` says how far each
 // step along C moves in the source, zero where it has no such axis. Variables with one label are not
 // axes of anything.
+//
+// A source that only has axes among C's first k is added to a table of these k, which is then repeated
+// along the next axis, and so on: n sources that end at different axes cost little more than one.
+// Sums out of a table go the same way back.
 #pragma once
 
 #include <algorithm>
@@ -101,10 +105,11 @@ struct Cluster {
 // alike are one.
 class Axes {
 public:
-    // The source's variables from first to last, in C order.
-    Axes(const CliqueTree& t, const Cluster& c, const std::int64_t* first, const std::int64_t* last) {
+    // Over the first `axes` of a cluster; the source's variables from first to last, in C order.
+    Axes(const CliqueTree& t, const Cluster& c, int axes, const std::int64_t* first,
+         const std::int64_t* last) {
         std::int64_t step[kMostAxes];
-        std::fill_n(step, c.axes, 0);
+        std::fill_n(step, axes, 0);
         std::int64_t stride = 1;
         for (auto v = last; v-- != first;) {
             const std::int64_t n = t.labels(*v);
@@ -112,7 +117,7 @@ public:
             step[std::find(c.variable, c.variable + c.axes, *v) - c.variable] = stride;
             stride *= n;
         }
-        for (int k = 0; k < c.axes; ++k) {
+        for (int k = 0; k < axes; ++k) {
             if (count_ && step_[count_ - 1] == step[k] * c.size[k]) {
                 size_[count_ - 1] *= c.size[k];
                 step_[count_ - 1] = step[k];
@@ -191,29 +196,106 @@ private:
     std::int64_t size_[kMostAxes + 2], step_[kMostAxes + 2];
 };
 
-inline Axes factor_axes(const CliqueTree& t, const Cluster& c, std::int64_t clique) {
-    return Axes(t, c, t.scopes + t.scope_offsets[clique], t.scopes + t.scope_offsets[clique + 1]);
-}
-inline Axes variable_axes(const CliqueTree& t, const Cluster& c, const std::int64_t* v) {
-    return Axes(t, c, v, v + 1);
-}
-// Where the separator of a child lies in its parent's table.
-inline Axes child_axes(const CliqueTree& t, const Cluster& c, std::int64_t child) {
-    return Axes(t, c, t.members + t.residual_end(child), t.members + t.member_offsets[child + 1]);
-}
+// What a cluster's table is made of: the label scores of its residual, the tables of its cliques,
+// and its children's messages.
+class Sources {
+public:
+    Sources(const CliqueTree& t, std::int64_t i, const Cluster& c) : t_(t), c_(c), list_(memory()) {
+        list_.clear();
+        for (auto k = t.member_offsets[i]; k < t.residual_end(i); ++k)
+            add(Kind::labels, t.members[k], t.members + k, t.members + k + 1);
+        for (auto f = t.factor_offsets[i]; f < t.factor_offsets[i + 1]; ++f)
+            add(Kind::clique, t.factors[f], t.scopes + t.scope_offsets[t.factors[f]],
+                t.scopes + t.scope_offsets[t.factors[f] + 1]);
+        for (auto k = t.child_offsets[i]; k < t.child_offsets[i + 1]; ++k)
+            add(Kind::child, t.children[k], t.members + t.residual_end(t.children[k]),
+                t.members + t.member_offsets[t.children[k] + 1]);
+        std::stable_sort(list_.begin(), list_.end(),
+                         [](const Source& a, const Source& b) { return a.axes < b.axes; });
+    }
 
-// ψ_C: scores of the residual's labels and of the cluster's own cliques, plus its children's messages.
-template <class Message>
-void fill_table(const CliqueTree& t, std::int64_t i, const Cluster& c, const double* unary,
-                const double* tables, Message message, double* table) {
-    std::fill_n(table, c.cells(), 0.0);
-    for (auto v = t.members + t.member_offsets[i]; v < t.members + t.residual_end(i); ++v)
-        variable_axes(t, c, v).add(unary + t.state_offsets[*v], table);
-    for (auto f = t.factor_offsets[i]; f < t.factor_offsets[i + 1]; ++f)
-        factor_axes(t, c, t.factors[f]).add(tables + t.table(t.factors[f]), table);
-    for (auto k = t.child_offsets[i]; k < t.child_offsets[i + 1]; ++k)
-        child_axes(t, c, t.children[k]).add(message(t.children[k]), table);
-}
+    // ψ_C, the sum of all; message(child) is where a child's lies.
+    template <class Message>
+    void fill(const double* unary, const double* tables, Message message, double* table) const {
+        std::int64_t cells = 1;
+        auto source = list_.begin();
+        table[0] = 0.0;
+        for (int axes = 0; axes <= c_.axes; ++axes) {
+            if (axes) cells = repeat(table, cells, c_.size[axes - 1]);
+            for (; source != list_.end() && source->axes == axes; ++source)
+                along(*source).add(place(*source, unary, tables, message), table);
+        }
+    }
+
+    // Adds `scale` times the sums of a table to labels and cliques, and the sums themselves to the
+    // messages, which are zero before; without `unary`, to the messages alone. The table is lost.
+    template <class Message>
+    void project(double* table, double scale, double* unary, double* tables, Message message) const {
+        std::int64_t cells = c_.cells();
+        auto source = list_.end();
+        for (int axes = c_.axes; axes >= 0; --axes) {
+            for (; source != list_.begin() && (source - 1)->axes == axes; --source) {
+                const Source& it = *(source - 1);
+                if (!unary && it.kind != Kind::child) continue;
+                const double by = it.kind == Kind::child ? 1.0 : scale;
+                along(it).project(table, by, place(it, unary, tables, message));
+            }
+            if (axes) cells = contract(table, cells, c_.size[axes - 1]);
+        }
+    }
+
+private:
+    enum class Kind { labels, clique, child };
+    struct Source {
+        int axes;  // the first so many of the cluster have all of its own
+        Kind kind;
+        std::int64_t id;
+        const std::int64_t *first, *last;
+    };
+
+    static std::vector<Source>& memory() {
+        thread_local std::vector<Source> kept;
+        return kept;
+    }
+
+    void add(Kind kind, std::int64_t id, const std::int64_t* first, const std::int64_t* last) {
+        int axes = 0;
+        for (auto v = first; v != last; ++v)
+            if (t_.labels(*v) > 1)
+                axes = std::max(axes, 1 + static_cast<int>(std::find(c_.variable, c_.variable + c_.axes, *v) -
+                                                           c_.variable));
+        list_.push_back({axes, kind, id, first, last});
+    }
+
+    Axes along(const Source& it) const { return Axes(t_, c_, it.axes, it.first, it.last); }
+
+    template <class Number, class Message>
+    Number* place(const Source& it, Number* unary, Number* tables, Message message) const {
+        if (it.kind == Kind::labels) return unary + t_.state_offsets[it.id];
+        if (it.kind == Kind::clique) return tables + t_.table(it.id);
+        return message(it.id);
+    }
+
+    static std::int64_t repeat(double* table, std::int64_t cells, std::int64_t n) {
+        for (auto k = cells; k-- > 0;) {
+            const double x = table[k];
+            std::fill_n(table + k * n, n, x);
+        }
+        return cells * n;
+    }
+    static std::int64_t contract(double* table, std::int64_t cells, std::int64_t n) {
+        for (std::int64_t k = 0; k < cells / n; ++k) {
+            double sum = 0.0;
+            for (std::int64_t l = 0; l < n; ++l) sum += table[k * n + l];
+            table[k] = sum;
+        }
+        return cells / n;
+    }
+
+    const CliqueTree& t_;
+    const Cluster& c_;
+    std::vector<Source>& list_;
+};
 
 // The column of the separator's labels.
 inline std::int64_t column_of(const CliqueTree& t, std::int64_t i, const std::int32_t* y) {

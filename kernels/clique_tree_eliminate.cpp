@@ -46,8 +46,8 @@ public:
         for (auto i = begin; i < end; ++i) {
             const Cluster c(t_, i);
             if (static_cast<std::int64_t>(table_.size()) < c.cells()) table_.resize(c.cells());
-            fill_table(t_, i, c, unary_, tables_,
-                       [&](auto k) { return message_[k - begin].data(); }, table_.data());
+            Sources(t_, i, c).fill(
+                unary_, tables_, [&](auto k) { return message_[k - begin].data(); }, table_.data());
             for (auto k = t_.child_offsets[i]; k < t_.child_offsets[i + 1]; ++k)
                 std::vector<double>().swap(message_[t_.children[k] - begin]);
             message_[i - begin].resize(c.columns);

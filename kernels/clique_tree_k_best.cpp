@@ -48,8 +48,8 @@ public:
             const Cluster c(t_, i);
             double* table = table_.data() + offset_[i - begin_];
             double* message = message_.data() + separator_[i - begin_];
-            fill_table(t_, i, c, unary_, tables_,
-                       [&](auto k) { return message_.data() + separator_[k - begin_]; }, table);
+            Sources(t_, i, c).fill(
+                unary_, tables_, [&](auto k) { return message_.data() + separator_[k - begin_]; }, table);
             lose(c, table, message);
             const double most = shift(message, c.columns);
             best += most;

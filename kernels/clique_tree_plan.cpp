@@ -5,6 +5,8 @@
 //
 //   min_fill     the fewest edges to add among its neighbours (then the smallest table)
 //   min_weight   the smallest table, Π_{u ∈ {v} ∪ N_v} L_u
+//   sweep        the smallest table among the neighbours of what has gone, from a far end of the
+//                graph on: best on what is long and thin
 //
 // The graph with all added edges is chordal. Its maximal cliques are the clusters: v's neighbour p
 // that goes first has N_v ⊆ {p} ∪ N_p, and where both are equal, p needs no cluster of its own. The
@@ -19,7 +21,11 @@
 // it by one for all common neighbours, and raises f_a by |N_a \ N_b|; taking v away then lowers f_a
 // by |N_a| − |N_v|. Variables with one label are left out of the graph: they cost nothing.
 //
-// Reference: Kjærulff (1990), Triangulation of graphs; Koller and Friedman (2009), Probabilistic
+// A large example is first tried on a part of it: where tables grow too large in the neighbourhood
+// of some variable, they do in the whole.
+//
+// Reference: Kjærulff (1990), Triangulation of graphs; King (1970), An automatic reordering scheme
+// for simultaneous equations derived from network systems (sweep); Koller and Friedman (2009), Probabilistic
 // graphical models, sections 9.4 and 10.4.
 #include <algorithm>
 #include <cmath>
@@ -36,6 +42,9 @@ namespace {
 
 using Indices = std::vector<std::int64_t>;
 using Neighbours = std::vector<std::int32_t>;  // sorted
+
+enum class Rule { fill, weight, sweep };
+constexpr std::size_t kPart = 10'000;  // variables of the part that is tried first
 
 struct Graph {
     const std::int64_t* state_offsets;
@@ -55,18 +64,65 @@ void erase(Neighbours& all, std::int32_t v) {
     all.erase(std::lower_bound(all.begin(), all.end(), v));
 }
 
+// The neighbours of each variable of an example, numbered from 0; those with one label have none.
+std::vector<Neighbours> neighbours_of(const Graph& g, std::size_t example) {
+    const std::int64_t first = g.variable_offsets[example];
+    std::vector<Neighbours> adjacent(g.variable_offsets[example + 1] - first);
+    Neighbours scope;
+    for (auto c = g.clique_offsets[example]; c < g.clique_offsets[example + 1]; ++c) {
+        scope.clear();
+        for (auto s = g.scope_offsets[c]; s < g.scope_offsets[c + 1]; ++s)
+            if (g.labels(g.scopes[s]) > 1) scope.push_back(static_cast<std::int32_t>(g.scopes[s] - first));
+        for (const auto a : scope)
+            for (const auto b : scope)
+                if (a != b) adjacent[a].push_back(b);
+    }
+    for (auto& all : adjacent) {
+        std::sort(all.begin(), all.end());
+        all.erase(std::unique(all.begin(), all.end()), all.end());
+    }
+    return adjacent;
+}
+
+// The variables that can be reached from one, nearest first; `most` of them.
+Neighbours reached_from(const std::vector<Neighbours>& adjacent, std::int32_t start, std::size_t most,
+                        std::vector<char>& seen) {
+    Neighbours found{start};
+    seen[start] = true;
+    for (std::size_t k = 0; k < found.size() && found.size() < most; ++k)
+        for (const auto a : adjacent[found[k]])
+            if (!seen[a]) {
+                seen[a] = true;
+                found.push_back(a);
+            }
+    return found;
+}
+
+// The graph without all variables that are far from the middle one; nothing for a small graph.
+std::vector<Neighbours> part_of(const std::vector<Neighbours>& adjacent) {
+    if (adjacent.size() < 4 * kPart) return {};
+    std::vector<char> seen(adjacent.size());
+    reached_from(adjacent, static_cast<std::int32_t>(adjacent.size() / 2), kPart, seen);
+    std::vector<Neighbours> part(adjacent.size());
+    for (std::size_t v = 0; v < adjacent.size(); ++v)
+        if (seen[v])
+            std::copy_if(adjacent[v].begin(), adjacent[v].end(), std::back_inserter(part[v]),
+                         [&](auto a) { return seen[a]; });
+    return part;
+}
+
 // Eliminates the variables of one example, numbered from 0.
 class Elimination {
 public:
-    Elimination(const Graph& g, std::size_t example, bool by_fill)
-        : first_(g.variable_offsets[example]), by_fill_(by_fill),
-          adjacent_(g.variable_offsets[example + 1] - first_), fill_(adjacent_.size()),
+    Elimination(const Graph& g, std::size_t example, Rule rule, std::vector<Neighbours> adjacent)
+        : rule_(rule), adjacent_(std::move(adjacent)), fill_(adjacent_.size()),
           log_labels_(adjacent_.size()), stamp_(adjacent_.size()), gone_(adjacent_.size()),
-          is_dirty_(adjacent_.size()) {
+          is_dirty_(adjacent_.size()), is_near_(adjacent_.size()) {
         for (std::size_t v = 0; v < adjacent_.size(); ++v)
-            log_labels_[v] = std::log2(static_cast<double>(g.labels(first_ + static_cast<std::int64_t>(v))));
-        join_cliques(g, example);
-        if (by_fill_) count_fill();
+            log_labels_[v] = std::log2(static_cast<double>(
+                g.labels(g.variable_offsets[example] + static_cast<std::int64_t>(v))));
+        if (rule_ == Rule::fill) count_fill();
+        if (rule_ == Rule::sweep) start_at_ends();
         for (std::size_t v = 0; v < adjacent_.size(); ++v) push(static_cast<std::int32_t>(v));
     }
 
@@ -79,7 +135,6 @@ public:
             queue_.pop();
             if (gone_[best.v] || best.stamp != stamp_[best.v]) continue;
             order.push_back(best.v);
-            largest = std::max(largest, weight(best.v));
             if (weight(best.v) > limit) {
                 complete = false;
                 return true;
@@ -99,7 +154,6 @@ public:
 
     Neighbours order;
     bool complete = true;
-    double largest = 0.0;
 
 private:
     struct Entry {
@@ -111,20 +165,14 @@ private:
         }
     };
 
-    void join_cliques(const Graph& g, std::size_t example) {
-        Neighbours scope;
-        for (auto c = g.clique_offsets[example]; c < g.clique_offsets[example + 1]; ++c) {
-            scope.clear();
-            for (auto s = g.scope_offsets[c]; s < g.scope_offsets[c + 1]; ++s)
-                if (g.labels(g.scopes[s]) > 1)
-                    scope.push_back(static_cast<std::int32_t>(g.scopes[s] - first_));
-            for (const auto a : scope)
-                for (const auto b : scope)
-                    if (a != b) adjacent_[a].push_back(b);
-        }
-        for (auto& all : adjacent_) {
-            std::sort(all.begin(), all.end());
-            all.erase(std::unique(all.begin(), all.end()), all.end());
+    // One variable of each piece, as far as possible from some other.
+    void start_at_ends() {
+        std::vector<char> seen(adjacent_.size()), again(adjacent_.size());
+        for (std::size_t v = 0; v < adjacent_.size(); ++v) {
+            if (seen[v]) continue;
+            const auto there = reached_from(adjacent_, static_cast<std::int32_t>(v), adjacent_.size(), seen);
+            const auto back = reached_from(adjacent_, there.back(), adjacent_.size(), again);
+            is_near_[back.back()] = true;
         }
     }
 
@@ -162,8 +210,10 @@ private:
 
     void push(std::int32_t v) {
         const double size = weight(v);
-        const auto fill = static_cast<double>(fill_[v]);
-        queue_.push(by_fill_ ? Entry{fill, size, v, ++stamp_[v]} : Entry{size, 0.0, v, ++stamp_[v]});
+        double before = 0.0;
+        if (rule_ == Rule::fill) before = static_cast<double>(fill_[v]);
+        if (rule_ == Rule::sweep) before = is_near_[v] ? 0.0 : 1.0;
+        queue_.push({before, size, v, ++stamp_[v]});
     }
 
     void touch(std::int32_t v) {
@@ -179,10 +229,11 @@ private:
         gone_[v] = true;
         for (const auto a : all) {
             touch(a);
-            work += by_fill_ ? join_counting(a, all) : join(a, all);
+            is_near_[a] = true;
+            work += rule_ == Rule::fill ? join_counting(a, all) : join(a, all);
         }
         for (const auto a : all) {
-            if (by_fill_) fill_[a] -= static_cast<std::int64_t>(adjacent_[a].size()) - degree;
+            if (rule_ == Rule::fill) fill_[a] -= static_cast<std::int64_t>(adjacent_[a].size()) - degree;
             erase(adjacent_[a], v);
         }
         for (const auto a : dirty_) {
@@ -222,13 +273,12 @@ private:
         return adjacent_[a].size();
     }
 
-    std::int64_t first_;
-    bool by_fill_;
+    Rule rule_;
     std::vector<Neighbours> adjacent_;
     Indices fill_;
     std::vector<double> log_labels_;
     std::vector<std::uint32_t> stamp_;
-    std::vector<char> gone_, is_dirty_;
+    std::vector<char> gone_, is_dirty_, is_near_;
     Neighbours dirty_, missing_;
     std::priority_queue<Entry> queue_;
 };
@@ -350,14 +400,34 @@ std::pair<Indices, Indices> children_of(const Indices& parent) {
     return {std::move(offsets), std::move(children)};
 }
 
+// Adds the tree of an example, or says where it got stuck; false after Ctrl-C.
+bool plan_example(const Graph& g, std::size_t example, Rule rule, double limit, Tree& tree, Indices& stuck) {
+    auto adjacent = neighbours_of(g, example);
+    auto part = part_of(adjacent);
+    for (const bool whole : {false, true}) {
+        if (!whole && part.empty()) continue;
+        Elimination elimination(g, example, rule, std::move(whole ? adjacent : part));
+        if (!elimination.run(limit)) return false;
+        if (elimination.complete) {
+            if (whole) tree.add(g, example, elimination);
+            continue;
+        }
+        const std::int32_t v = elimination.order.back();
+        stuck.push_back(g.variable_offsets[example] + v);
+        for (const auto a : elimination.neighbours(v)) stuck.push_back(g.variable_offsets[example] + a);
+        break;
+    }
+    return true;
+}
+
 }  // namespace
 
 static const Binding binding([](nb::module_& m) {
-    // The clique tree, or as far as the first table of more than 2^limit cells: then `stuck` holds
+    // rule: the place in Rule. The clique tree, or as far as the first table of more than 2^limit cells: then `stuck` holds
     // that table's variables, and no array describes a tree.
     m.def("clique_tree_plan", [](Input<std::int64_t> state_offsets, Input<std::int64_t> variable_offsets,
                                  Input<std::int64_t> clique_offsets, Input<std::int64_t> scope_offsets,
-                                 Input<std::int64_t> scopes, bool by_fill, double limit) {
+                                 Input<std::int64_t> scopes, int rule, double limit) {
         const Graph g{state_offsets.data(), variable_offsets.data(), clique_offsets.data(),
                       scope_offsets.data(), scopes.data(), variable_offsets.size() - 1};
         Tree tree;
@@ -366,18 +436,8 @@ static const Binding binding([](nb::module_& m) {
         bool going = true;
         {
             nb::gil_scoped_release release;
-            for (std::size_t e = 0; e < g.examples && going && stuck.empty(); ++e) {
-                Elimination elimination(g, e, by_fill);
-                going = elimination.run(limit);
-                if (!going) break;
-                if (elimination.complete) {
-                    tree.add(g, e, elimination);
-                    continue;
-                }
-                const std::int32_t v = elimination.order.back();
-                stuck.push_back(g.variable_offsets[e] + v);
-                for (const auto a : elimination.neighbours(v)) stuck.push_back(g.variable_offsets[e] + a);
-            }
+            for (std::size_t e = 0; e < g.examples && going && stuck.empty(); ++e)
+                going = plan_example(g, e, static_cast<Rule>(rule), limit, tree, stuck);
             if (going && stuck.empty()) down = children_of(tree.parent);
         }
         if (!going) throw nb::python_error();

@@ -49,7 +49,7 @@ public:
         double log_z = 0.0;
         for (auto i = begin_; i < end_; ++i) {
             const Cluster c(t_, i);
-            fill_table(t_, i, c, unary_, tables_, [&](auto k) { return message(k); }, table(i));
+            Sources(t_, i, c).fill(unary_, tables_, [&](auto k) { return message(k); }, table(i));
             CHORDAL_DISPATCH(condition(table(i), c.rows, c.columns, message(i)));
             const double most = shift(message(i), c.columns);
             if (most == kNone) return kNone;
@@ -59,44 +59,18 @@ public:
         return log_z;
     }
 
-    // P(r, s) in the tables; visit(i, cluster) before, with P(s) where the message was, and after.
-    template <class Before, class After>
-    bool down(Before before, After after) {
+    // After up(): adds `weight` times all marginals to the parts, if there are any, and the entropy to
+    // a sum. False after Ctrl-C.
+    bool down(double weight, double* unary, double* tables, double* entropy = nullptr) {
         for (auto i = end_; i-- > begin_;) {
             const Cluster c(t_, i);
             if (t_.parent[i] < 0) *message(i) = 1.0;
-            before(i, c);
-            double* p = table(i);
-            for (std::int64_t r = 0; r < c.rows; ++r, p += c.columns)
-                for (std::int64_t s = 0; s < c.columns; ++s) p[s] *= message(i)[s];
-            after(i, c);
-            hand_down(i, c, table(i), message_);
+            if (entropy) *entropy += entropy_of(c, table(i), message(i));
+            multiply(c, message(i), table(i));
+            hand_down(i, c, table(i), message_, weight, unary, tables);
             if (patience_.lost(c.cells())) return false;
         }
         return true;
-    }
-
-    const double* at(std::int64_t i) const { return table(i); }
-
-    // Adds up the marginals of a cluster's residual and cliques.
-    void extract(std::int64_t i, const Cluster& c, const double* p, double weight, double* unary,
-                 double* tables) const {
-        for (auto v = t_.members + t_.member_offsets[i]; v < t_.members + t_.residual_end(i); ++v)
-            variable_axes(t_, c, v).project(p, weight, unary + t_.state_offsets[*v]);
-        for (auto f = t_.factor_offsets[i]; f < t_.factor_offsets[i + 1]; ++f)
-            factor_axes(t_, c, t_.factors[f]).project(p, weight, tables + t_.table(t_.factors[f]));
-    }
-
-    // After up(): false after Ctrl-C.
-    bool entropy(double& sum) {
-        sum = 0.0;
-        return down([&](std::int64_t i, const Cluster& c) {
-            for (std::int64_t r = 0; r < c.rows; ++r)
-                for (std::int64_t s = 0; s < c.columns; ++s) {
-                    const double p = table(i)[r * c.columns + s], q = p * message(i)[s];
-                    if (q > 0.0 && p < 1.0) sum -= q * std::log(p);
-                }
-        }, [](auto, const auto&) {});
     }
 
     // Labels of the example from one number in [0, 1) per cluster.
@@ -127,26 +101,27 @@ public:
         for (auto i = begin_; i < end_; ++i) {
             const Cluster c(t_, i);
             double* d = d_table_.data() + offset_[i - begin_];
-            double* mean = mean_.data() + separator_[i - begin_];
-            fill_table(t_, i, c, d_unary, d_tables,
-                       [&](auto k) { return mean_.data() + separator_[k - begin_]; }, d);
-            means(table(i), d, c, mean);
+            Sources(t_, i, c).fill(
+                d_unary, d_tables, [&](auto k) { return mean_.data() + separator_[k - begin_]; }, d);
+            subtract_means(c, table(i), d, mean_.data() + separator_[i - begin_]);
             if (patience_.lost(c.cells())) return false;
         }
-        return down(
-            [&](std::int64_t i, const Cluster& c) {
-                const double* change = d_message_.data() + separator_[i - begin_];
-                double* d = d_table_.data() + offset_[i - begin_];
-                const double* p = table(i);
-                for (std::int64_t r = 0; r < c.rows; ++r, d += c.columns, p += c.columns)
-                    for (std::int64_t s = 0; s < c.columns; ++s)
-                        d[s] = p[s] * (change[s] + message(i)[s] * d[s]);
-            },
-            [&](std::int64_t i, const Cluster& c) {
-                const double* d = d_table_.data() + offset_[i - begin_];
-                extract(i, c, d, weight, unary, tables);
-                hand_down(i, c, d, d_message_);
-            });
+        for (auto i = end_; i-- > begin_;) {
+            const Cluster c(t_, i);
+            double* d = d_table_.data() + offset_[i - begin_];
+            const double* change = d_message_.data() + separator_[i - begin_];
+            if (t_.parent[i] < 0) *message(i) = 1.0;
+            for (std::int64_t r = 0; r < c.rows; ++r)
+                for (std::int64_t s = 0; s < c.columns; ++s) {
+                    double& x = d[r * c.columns + s];
+                    x = table(i)[r * c.columns + s] * (change[s] + message(i)[s] * x);
+                }
+            multiply(c, message(i), table(i));
+            hand_down(i, c, d, d_message_, weight, unary, tables);
+            hand_down(i, c, table(i), message_, 0.0, nullptr, nullptr);
+            if (patience_.lost(c.cells())) return false;
+        }
+        return true;
     }
 
 private:
@@ -165,8 +140,24 @@ private:
             message_.resize(separator_.back());
     }
 
+    // P(r, s) from P(r | s)
+    static void multiply(const Cluster& c, const double* separator, double* table) {
+        for (std::int64_t r = 0; r < c.rows; ++r, table += c.columns)
+            for (std::int64_t s = 0; s < c.columns; ++s) table[s] *= separator[s];
+    }
+
+    static double entropy_of(const Cluster& c, const double* table, const double* separator) {
+        double sum = 0.0;
+        for (std::int64_t r = 0; r < c.rows; ++r, table += c.columns)
+            for (std::int64_t s = 0; s < c.columns; ++s) {
+                const double p = table[s] * separator[s];
+                if (p > 0.0 && table[s] < 1.0) sum -= p * std::log(table[s]);
+            }
+        return sum;
+    }
+
     // dψ less its mean in each column; the means, less a constant, are the message.
-    static void means(const double* p, double* d, const Cluster& c, double* mean) {
+    static void subtract_means(const Cluster& c, const double* p, double* d, double* mean) {
         std::fill_n(mean, c.columns, 0.0);
         for (std::int64_t r = 0; r < c.rows; ++r)
             for (std::int64_t s = 0; s < c.columns; ++s)
@@ -178,13 +169,13 @@ private:
         for (std::int64_t s = 0; s < c.columns; ++s) mean[s] -= sum / static_cast<double>(c.columns);
     }
 
-    void hand_down(std::int64_t i, const Cluster& c, const double* from, std::vector<double>& to) {
-        for (auto k = t_.child_offsets[i]; k < t_.child_offsets[i + 1]; ++k) {
-            const std::int64_t child = t_.children[k];
-            double* target = to.data() + separator_[child - begin_];
-            std::fill_n(target, columns_[child - begin_], 0.0);
-            child_axes(t_, c, child).project(from, 1.0, target);
-        }
+    // Sums of a table to the children's separators, and with a weight to the parts.
+    void hand_down(std::int64_t i, const Cluster& c, double* from, std::vector<double>& to, double weight,
+                   double* unary, double* tables) {
+        const auto target = [&](std::int64_t child) { return to.data() + separator_[child - begin_]; };
+        for (auto k = t_.child_offsets[i]; k < t_.child_offsets[i + 1]; ++k)
+            std::fill_n(target(t_.children[k]), columns_[t_.children[k] - begin_], 0.0);
+        Sources(t_, i, c).project(from, weight, unary, tables, target);
     }
 
     const double* table(std::int64_t i) const { return table_.data() + offset_[i - begin_]; }
@@ -229,9 +220,7 @@ static const Binding binding([](nb::module_& m) {
                 log_partition.data()[e] = *log_z;
                 const double w = weight_of(weight, e);
                 if (*log_z == kNone || w == 0.0) return true;
-                return sums.down([](auto, const auto&) {}, [&](std::int64_t i, const Cluster& c) {
-                    sums.extract(i, c, sums.at(i), w, part_unary.data(), part_tables.data());
-                });
+                return sums.down(w, part_unary.data(), part_tables.data());
             });
         },
         CHORDAL_CLIQUE_TREE_NAMES, nb::arg("weight").none(), nb::arg("log_partition"),
@@ -258,7 +247,8 @@ static const Binding binding([](nb::module_& m) {
             const auto log_z = sums.up(e);
             if (!log_z) return false;
             log_partition.data()[e] = *log_z;
-            return *log_z == kNone || sums.entropy(out.data()[e]);
+            out.data()[e] = 0.0;
+            return *log_z == kNone || sums.down(0.0, nullptr, nullptr, out.data() + e);
         });
     });
     // uniform [n, clusters], labels [n, variables]

@@ -16,7 +16,8 @@ T = TypeVar("T")
 class Registry(Generic[T]):
     """The final classes of a package: one to a module, found by the module's name.
 
-    A module whose name starts with an underscore holds what the others share and is not listed.
+    A module whose name starts with an underscore holds what the others share and is not listed,
+    nor is a package within the package.
     Nothing is imported before it is asked for.
 
     Parameters
@@ -52,7 +53,7 @@ class Registry(Generic[T]):
         if spec is None or spec.submodule_search_locations is None:
             raise ModuleNotFoundError(f"no package named {self.package!r}", name=self.package)
         modules = pkgutil.iter_modules(spec.submodule_search_locations)
-        return sorted({module.name for module in modules if not module.name.startswith("_")})
+        return sorted({m.name for m in modules if not m.name.startswith("_") and not m.ispkg})
 
     def get(self, name: str) -> type[T]:
         """Import the module ``name`` and return its one final class."""

@@ -14,7 +14,7 @@ from chordal.solvers import SOLVERS
 
 from .conftest import run
 
-COMMANDS = ["train", "tag", "evaluate", "inspect", "tune", "convert", "info"]
+COMMANDS = ["train", "tag", "evaluate", "inspect", "tune", "convert", "infer", "info"]
 
 
 def imported(*arguments, input=b""):

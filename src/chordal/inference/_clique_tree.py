@@ -18,7 +18,7 @@ from chordal.structures import Structure
 from chordal.structures._base import Ints
 
 UNIFORMS = 2_000_000  # drawn at a time when sampling
-RULES = ("min_fill", "min_weight")
+RULES = ("min_fill", "min_weight", "sweep")  # as the kernel numbers them
 #: Tables beyond this (log2 of cells) are not looked at any further.
 FARTHEST = 60.0
 
@@ -92,7 +92,7 @@ _plans: WeakKeyDictionary[Structure, dict[tuple[str, float], Plan]] = WeakKeyDic
 def plan_of(structure: Structure, order: str, limit: float = FARTHEST) -> Plan:
     """The clique tree of a structure, made at the first call and kept with the structure.
 
-    order : "min_fill", "min_weight", or "auto" for the one with fewer cells
+    order : one of the rules, or "auto" for the one that leads to the fewest cells
     limit : give up at a table of more than 2^limit cells
     """
     kept = _plans.setdefault(structure, {})
@@ -112,7 +112,7 @@ def _made(s: Structure, order: str, limit: float) -> Plan:
         s.clique_offsets,
         s.scope_offsets,
         s.scopes,
-        order == "min_fill",
+        RULES.index(order),
         limit,
     )
     return Plan(tuple(arrays), cells, streamed, stuck)
@@ -124,9 +124,9 @@ def too_large(name: str, cost: Cost, max_bytes: float) -> UnsupportedError:
     need = "at least " if not cost.complete else ""
     return UnsupportedError(
         f"inference {name!r} would need {need}{size_of(cost.bytes)} ({cost.cells:,} cells of 8 "
-        f"bytes), of which {cost.largest:,} are for the clique of {len(cost.clique)} variables ({named}); "
-        f"max_bytes is {size_of(max_bytes)}. Raise max_bytes, use smaller cliques or "
-        "fewer labels, or an approximate method such as 'loopy_bp'"
+        f"bytes), of which {cost.largest:,} are for the clique of {len(cost.clique)} variables "
+        f"({named}); max_bytes is {size_of(max_bytes)}. Raise it, use smaller cliques or fewer "
+        "labels, or an approximate method such as 'loopy_bp'"
     )
 
 

@@ -30,7 +30,7 @@ class EliminationInference(Inference):
 
     Parameters
     ----------
-    order : {"auto", "min_fill", "min_weight"}
+    order : {"auto", "min_fill", "min_weight", "sweep"}
         As for `junction_tree`.
     max_bytes : float
         Refuse structures with an example that needs more memory than this at one time.

@@ -24,8 +24,9 @@ class JunctionTreeInference(CliqueTreeInference):
     An elimination order makes the graph chordal; its maximal cliques, joined to a tree, each get a
     table, and messages along the tree give log Z, every marginal, the best labellings, samples and
     the entropy. Time and memory grow with the tables: exponentially in the treewidth,
-    linearly in the rest. `cost` predicts them, and a structure beyond `max_bytes` is refused. The tree is made
-    once for a structure and kept with it. Variables with a single label cost nothing.
+    linearly in the rest. `cost` predicts them, and a structure beyond `max_bytes` is refused.
+    The tree is made once for a structure and kept with it. Variables with a single label cost
+    nothing.
 
     log Z and the best labelling need one table at a time; where only these are asked for,
     `elimination` reaches further with the same memory. The derivative of marginals needs twice the
@@ -33,9 +34,10 @@ class JunctionTreeInference(CliqueTreeInference):
 
     Parameters
     ----------
-    order : {"auto", "min_fill", "min_weight"}
-        Which variable is eliminated next: the one that adds the fewest edges, or the one with
-        the smallest table; "auto" tries both and takes the cheaper tree.
+    order : {"auto", "min_fill", "min_weight", "sweep"}
+        Which variable is eliminated next: the one that adds the fewest edges; the one with the
+        smallest table; or, from one end of the graph to the other, the one with the smallest
+        table next to those that are gone. "auto" tries all and takes the cheapest tree.
     max_bytes : float
         Refuse structures with an example whose tables need more memory than this.
 

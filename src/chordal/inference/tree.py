@@ -13,8 +13,8 @@ class TreeInference(CliqueTreeInference):
     """Belief propagation from the leaves to a root and back: linear in the number of cliques.
 
     It works wherever variables and cliques form no loop (`Structure.is_forest`), with cliques of
-    any order. Examples may fall apart into pieces. A graph with loops is for `junction_tree`, or for
-    `loopy_bp` where that needs too much memory.
+    any order. Examples may fall apart into pieces. A graph with loops is for `junction_tree`,
+    or for `loopy_bp` where that needs too much memory.
 
     References
     ----------

@@ -1,0 +1,182 @@
+"""``chordal infer``: questions about a model in the UAI format or libDAI's."""
+
+from __future__ import annotations
+
+from time import perf_counter
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from chordal.cli import _options as options
+from chordal.cli._output import note, print_json
+
+if TYPE_CHECKING:
+    from chordal.inference import Inference, Run
+    from chordal.potentials import Potentials
+
+#: What each task asks of an inference method.
+QUESTIONS = {"PR": "log_partition", "MAR": "marginals", "MAP": "map"}
+
+
+def command(
+    model: Annotated[str, typer.Argument(metavar="MODEL", help="A .uai or .fg file; - is stdin.")],
+    task: Annotated[
+        str,
+        options.choice(
+            "--task",
+            "-t",
+            names=list(QUESTIONS),
+            help="Partition function, marginals or the best labelling.",
+        ),
+    ],
+    evidence: Annotated[
+        str | None,
+        typer.Option("--evidence", "-e", metavar="FILE", help="Observed labels (.evid)."),
+    ] = None,
+    sample: Annotated[
+        int | None,
+        typer.Option(
+            min=1, metavar="N", help="Which sample of the evidence, where it has several."
+        ),
+    ] = None,
+    method: Annotated[
+        str | None,
+        options.choice(
+            "--method",
+            "-m",
+            names=options.names_in("chordal.inference"),
+            help="By default an exact one where affordable, else an approximation.",
+        ),
+    ] = None,
+    json: options.Json = False,
+) -> None:
+    """Answer a question about a graphical model: log10 Z, marginals, or the best labelling.
+
+    The answer is printed in the UAI format of results; standard error says how it was found.
+    """
+    from chordal.formats.uai import condition_on, read_model
+
+    started = perf_counter()
+    potentials = read_model(model)
+    observed = _observed(evidence, sample)
+    asked = condition_on(potentials, observed)
+    inference = _method(method, asked, QUESTIONS[task])
+    answer = ANSWERS[task](inference, asked, potentials, observed)
+    facts = {**dict.fromkeys(("log10_partition", "marginals", "labels")), **answer}
+    facts["seconds"] = round(perf_counter() - started, 3)
+    if json:
+        print_json(facts)
+        return
+    _print_result(task, facts)
+    exact = "exact" if facts["exact"] else "an approximation"
+    note(f"{facts['method']}, {exact}; {facts['status']}; {facts['seconds']} s")
+
+
+def _observed(path: str | None, sample: int | None) -> dict[int, int]:
+    """The evidence: none without a file, else that of the sample."""
+    from chordal.formats.uai import read_evidence
+
+    if path is None:
+        if sample is not None:
+            raise typer.BadParameter("--sample needs --evidence")
+        return {}
+    samples = read_evidence(path)
+    if sample is None and len(samples) > 1:
+        raise ValueError(f"{path} has {len(samples)} samples; choose one by --sample")
+    if (sample or 1) > len(samples):
+        raise ValueError(f"{path} has {len(samples)} samples, there is no sample {sample}")
+    return samples[(sample or 1) - 1]
+
+
+def _method(name: str | None, asked: Potentials, question: str) -> Inference:
+    """The method of this name, or the one that the structure suggests."""
+    from chordal._errors import UnsupportedError
+    from chordal.inference import INFERENCE, choose
+
+    inference = choose(asked.structure, question) if name is None else INFERENCE.resolve(name)
+    inference.require(question, asked.structure)
+    refusal = inference.refusal_of(asked)
+    if refusal is not None:
+        raise UnsupportedError(refusal)
+    return inference
+
+
+def _partition(
+    inference: Inference, asked: Potentials, whole: Potentials, observed: dict[int, int]
+) -> dict[str, Any]:
+    log_partition = float(inference.log_partition(asked)[0])
+    facts = _facts(inference, asked, None)
+    if log_partition == -float("inf"):
+        return {**facts, "status": "infeasible"}
+    return {"log10_partition": _log10(log_partition), **facts}
+
+
+def _marginals(
+    inference: Inference, asked: Potentials, whole: Potentials, observed: dict[int, int]
+) -> dict[str, Any]:
+    import numpy as np
+
+    found = inference.marginals(asked)
+    counts = whole.structure.label_counts
+    rows = np.split(found.parts.unary, asked.structure.state_offsets[1:-1])
+    for variable, label in observed.items():
+        rows[variable] = (np.arange(counts[variable]) == label).astype(float)
+    log_partition = float(found.log_partition[0])
+    return {
+        "log10_partition": None if np.isnan(log_partition) else _log10(log_partition),
+        "marginals": [row.tolist() for row in rows],
+        **_facts(inference, asked, found.run),
+    }
+
+
+def _best(
+    inference: Inference, asked: Potentials, whole: Potentials, observed: dict[int, int]
+) -> dict[str, Any]:
+    found = inference.map(asked)
+    score = float(found.score[0])
+    if score == -float("inf"):
+        raise ValueError(
+            f"inference {inference.name!r} has found no labelling of a probability above 0; "
+            "try an exact method"
+        )
+    labels = found.labels.copy()
+    for variable, label in observed.items():
+        labels[variable] = label
+    bound = score if found.bound is None else float(found.bound[0])
+    facts = _facts(inference, asked, found.run)
+    # What a bound proves is exact, whatever the method promises.
+    facts["exact"] |= bound - score <= 1e-9 * max(1.0, abs(score))
+    facts["log10_score"] = _log10(score)
+    facts["log10_bound"] = None if bound == float("inf") else _log10(bound)
+    return {"labels": labels.tolist(), **facts}
+
+
+ANSWERS = {"PR": _partition, "MAR": _marginals, "MAP": _best}
+
+
+def _facts(inference: Inference, asked: Potentials, run: Run | None) -> dict[str, Any]:
+    """How the answer was found."""
+    return {
+        "method": inference.name,
+        "exact": inference.exact_on(asked.structure),
+        "status": "converged" if run is None else run.status.name.lower(),
+        "iterations": None if run is None else run.n_iter,
+    }
+
+
+def _log10(value: float) -> float:
+    from math import log
+
+    return value / log(10.0)
+
+
+def _print_result(task: str, facts: dict[str, Any]) -> None:
+    from chordal.formats.uai import write_map, write_mar, write_pr
+
+    if task == "MAP":
+        write_map(facts["labels"], "-")
+    elif task == "MAR":
+        write_mar(facts["marginals"], "-")
+    else:
+        value = facts["log10_partition"]
+        write_pr(-float("inf") if value is None else value, "-")

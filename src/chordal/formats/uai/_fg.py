@@ -1,0 +1,121 @@
+"""Factor graphs in libDAI's format."""
+
+from __future__ import annotations
+
+from math import prod
+
+import numpy as np
+
+from chordal.formats._files import Place, open_target
+from chordal.formats.uai._functions import MAX_STATES, Function, assemble, exponential, functions_of
+from chordal.formats.uai._tokens import Tokens
+from chordal.potentials import Potentials
+
+#: Cells that a table may have although the file gives but a few of them.
+MAX_CELLS = 100_000_000
+
+
+def read_fg(place: Place) -> Potentials:
+    """The factor graph of a libDAI file, one example.
+
+    Values that the file leaves out are 0, that is −inf. A number that no factor uses for a
+    variable becomes one with a single label. Lines that begin with # are comments.
+
+    Raises
+    ------
+    FormatError
+        Naming line and column of what is wrong.
+
+    Examples
+    --------
+    >>> import io
+    >>> p = read_fg(io.BytesIO(b"1  2  0 1  2 3  2  0 1.0  3 2.0"))
+    >>> np.exp(p.table(0))  # the first variable changes fastest in the file
+    array([[1., 0., 0.],
+           [0., 2., 0.]])
+    """
+    tokens = Tokens(place, comments=True)
+    n_factors = tokens.integer("the number of factors", 1)
+    tokens.need(2 * n_factors, "two or more for each factor")
+    counts: dict[int, int] = {}
+    cells = 0
+    functions: list[Function] = []
+    for k in range(n_factors):
+        scope, shape = _scope(tokens, counts, k)
+        cells += prod(shape)
+        if cells > MAX_CELLS:
+            raise tokens.error(
+                f"the tables up to factor {k} have {cells:,} cells, more than {MAX_CELLS:,}"
+            )
+        functions.append((scope, _values(tokens, shape, k)))
+    tokens.end()
+    if not counts:
+        raise tokens.error("the factors have no variables")
+    return assemble([counts.get(v, 1) for v in range(max(counts) + 1)], functions)
+
+
+def _scope(tokens: Tokens, counts: dict[int, int], k: int) -> tuple[list[int], list[int]]:
+    size = tokens.integer(f"the number of variables of factor {k}")
+    scope = tokens.integers(size, f"a variable of factor {k}", 0, MAX_STATES - 1)
+    if len(set(scope)) < size:
+        raise tokens.error(f"factor {k} names a variable twice")
+    shape = tokens.integers(size, f"the labels of a variable of factor {k}", 1, MAX_STATES)
+    for variable, count in zip(scope, shape, strict=True):
+        if counts.setdefault(variable, count) != count:
+            raise tokens.error(
+                f"variable {variable} has {count} labels in factor {k}, but "
+                f"{counts[variable]} before"
+            )
+    return scope, shape
+
+
+def _values(tokens: Tokens, shape: list[int], k: int) -> np.ndarray:
+    n_values = tokens.integer(f"the number of values of factor {k}", 0, prod(shape))
+    tokens.need(2 * n_values, f"index and value of {n_values:,} cells of factor {k}")
+    logs = np.full(prod(shape), -np.inf)
+    seen = set()
+    for _ in range(n_values):
+        cell = tokens.integer(f"an index of factor {k}", 0, len(logs) - 1)
+        if cell in seen:
+            tokens.at -= 1
+            raise tokens.error(f"factor {k} has index {cell} twice")
+        seen.add(cell)
+        logs[cell] = tokens.logs(1, f"a value of factor {k}")[0]
+    return logs.reshape(shape, order="F").ravel()
+
+
+def write_fg(potentials: Potentials, place: Place) -> None:
+    """Write one example as a libDAI factor graph; rows of `unary` that are all 0 are left out,
+    but for variables that no clique holds.
+
+    Examples
+    --------
+    >>> import io
+    >>> from chordal.structures import Chain
+    >>> file = io.BytesIO()
+    >>> write_fg(Potentials(Chain([2], 2), np.zeros(4), [0, -np.inf, 1, 0]), file)
+    >>> print(file.getvalue().decode().strip())
+    1
+    <BLANKLINE>
+    2
+    0 1
+    2 2
+    3
+    0 1
+    1 2.718281828459045
+    3 1
+    """
+    counts = potentials.structure.label_counts
+    functions = list(functions_of(potentials))
+    named = {v for scope, _ in functions for v in scope}
+    functions += [([v], np.zeros(n)) for v, n in enumerate(counts.tolist()) if v not in named]
+    lines = [str(len(functions))]
+    for scope, logs in functions:
+        shape = counts[list(scope)]
+        flat = logs.reshape(shape).ravel(order="F")
+        cells = np.flatnonzero(flat > -np.inf)
+        lines += ["", str(len(scope)), " ".join(map(str, scope)), " ".join(map(str, shape))]
+        lines.append(str(len(cells)))
+        lines += [f"{cell} {exponential(flat[cell])}" for cell in cells]
+    with open_target(place) as file:
+        file.write(("\n".join(lines) + "\n").encode())

@@ -1,0 +1,137 @@
+"""chordal infer: models in the UAI format and libDAI's."""
+
+import io
+import json
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+
+from chordal.formats.uai import (
+    apply_evidence,
+    read_map,
+    read_mar,
+    read_pr,
+    read_uai,
+    write_fg,
+)
+from chordal.inference import INFERENCE
+from chordal.inference.exhaustive import ExhaustiveInference
+
+from .conftest import run
+
+# A loop of three variables and a clique of three, with a labelling that is forbidden.
+MODEL = """MARKOV 4  2 3 2 2  4   2 0 1  2 1 2  2 2 0  3 1 2 3
+6  1 2 .5  3 .1 1    6  1 4  2 .3  .2 1   4  2 1  1 3
+12  1 2  0 1  3 1   .5 .5  2 2  1 4
+"""
+TRUTH = ExhaustiveInference()
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("infer")
+    (folder / "m.uai").write_text(MODEL)
+    (folder / "m.evid").write_text("2 1 0 3 1\n")
+    (folder / "two.evid").write_text("2\n1 1 0\n1 0 1\n")
+    write_fg(read_uai(folder / "m.uai"), folder / "m.fg")
+    return folder
+
+
+@pytest.fixture(scope="module")
+def conditioned(folder):
+    return apply_evidence(read_uai(folder / "m.uai"), {1: 0, 3: 1})
+
+
+def log10(x):
+    return x / np.log(10.0)
+
+
+@pytest.mark.parametrize("name", ["m.uai", "m.fg"])
+def test_json(chordal, folder, conditioned, name):
+    def ask(task):
+        words = (folder / name, "--evidence", folder / "m.evid", "--task", task)
+        return json.loads(chordal("infer", *words, "--method", "exhaustive", "--json"))
+
+    expected = TRUTH.marginals(conditioned)
+    log_partition = log10(expected.log_partition[0])
+    found = ask("PR")
+    assert found["log10_partition"] == pytest.approx(log_partition, rel=1e-12)
+    assert (found["labels"], found["marginals"]) == (None, None)
+    found = ask("MAR")
+    assert found["log10_partition"] == pytest.approx(log_partition, rel=1e-12)
+    rows = np.split(expected.parts.unary, [2, 5, 7])
+    for row, of_truth in zip(found["marginals"], rows, strict=True):
+        assert_allclose(row, of_truth, rtol=1e-12)
+    found = ask("MAP")
+    best = TRUTH.map(conditioned)
+    assert found["labels"] == best.labels.tolist()
+    assert found["log10_score"] == pytest.approx(log10(best.score[0]), rel=1e-12)
+    assert found["log10_bound"] == found["log10_score"]
+    assert (found["method"], found["exact"], found["status"]) == ("exhaustive", True, "converged")
+
+
+def test_results_in_the_format_of_uai(chordal, folder, conditioned):
+    words = (folder / "m.uai", "-e", folder / "m.evid", "-m", "exhaustive", "-t")
+    truth = TRUTH.marginals(conditioned)
+    text = chordal("infer", *words, "PR")
+    assert read_pr(io.BytesIO(text)) == pytest.approx(log10(truth.log_partition[0]), rel=1e-12)
+    rows = read_mar(io.BytesIO(chordal("infer", *words, "MAR")))
+    assert_allclose(np.concatenate(rows), truth.parts.unary, rtol=1e-12)
+    labels = read_map(io.BytesIO(chordal("infer", *words, "MAP")))
+    assert labels.tolist() == TRUTH.map(conditioned).labels.tolist()
+    done = run("infer", *words, "PR")
+    assert done.stderr.startswith(b"exhaustive, exact; converged; ")
+
+
+def test_samples_of_evidence(chordal, refused, folder):
+    words = ("infer", folder / "m.uai", "-t", "PR", "-m", "exhaustive", "-e", folder / "two.evid")
+    p = read_uai(folder / "m.uai")
+    for sample, evidence in (("1", {1: 0}), ("2", {0: 1})):
+        found = json.loads(chordal(*words, "--sample", sample, "--json"))
+        expected = log10(TRUTH.log_partition(apply_evidence(p, evidence))[0])
+        assert found["log10_partition"] == pytest.approx(expected, rel=1e-12)
+    assert "has 2 samples; choose one by --sample" in refused(*words)
+    assert "there is no sample 3" in refused(*words, "--sample", "3")
+    assert "--sample needs --evidence" in refused(
+        "infer", folder / "m.uai", "-t", "PR", "--sample", "2", code=2
+    )
+
+
+def test_the_method_is_chosen_by_the_structure(chordal, tmp_path):
+    (tmp_path / "pair.uai").write_text("MARKOV 2 2 2 1 2 0 1 4 1 2 3 4")
+    found = json.loads(chordal("infer", tmp_path / "pair.uai", "-t", "MAR", "--json"))
+    assert found["marginals"][0] == pytest.approx([0.3, 0.7])
+    assert found["method"] in INFERENCE.names()
+
+
+def test_a_model_from_standard_input(chordal):
+    words = ("infer", "-", "--task", "PR", "--method", "exhaustive")
+    assert chordal(*words, input=b"MARKOV 1 2 1 1 0 2 25 75") == b"PR\n2.0\n"
+
+
+def test_evidence_of_probability_zero(chordal, refused, tmp_path):
+    (tmp_path / "m.uai").write_text("MARKOV 2 2 2 1 2 0 1 4 1 0 0 4")
+    (tmp_path / "m.evid").write_text("2 0 0 1 1")
+    words = ("infer", tmp_path / "m.uai", "-e", tmp_path / "m.evid", "-m", "exhaustive", "-t")
+    assert chordal(*words, "PR") == b"PR\n-inf\n"
+    found = json.loads(chordal(*words, "PR", "--json"))
+    assert (found["log10_partition"], found["status"]) == (None, "infeasible")
+    for task in ("MAR", "MAP"):
+        assert "no labelling of example 0 is allowed" in refused(*words, task)
+
+
+def test_what_is_refused(refused, folder, tmp_path):
+    model = folder / "m.uai"
+    assert "No such file" in refused("infer", tmp_path / "none.uai", "-t", "PR")
+    assert "must be one of PR, MAR, MAP; got 'pr'" in refused("infer", model, "-t", "pr", code=2)
+    assert "--task" in refused("infer", model, code=2)
+    message = refused("infer", model, "-t", "PR", "-m", "guess", code=2)
+    assert all(name in message for name in INFERENCE.names())
+    assert "does not work on FactorGraph" in refused("infer", model, "-t", "PR", "-m", "chain")
+    assert "does not answer 'map'" in refused("infer", model, "-t", "MAP", "-m", "gibbs")
+    (tmp_path / "cut.uai").write_text(MODEL[:-10])
+    assert "cut.uai:4:" in refused("infer", tmp_path / "cut.uai", "-t", "PR")
+    (tmp_path / "far.evid").write_text("1 9 0")
+    words = ("infer", model, "-e", tmp_path / "far.evid", "-t", "PR")
+    assert "variable 9 is observed" in refused(*words)
