@@ -36,7 +36,7 @@ def command(
     sample: Annotated[
         int | None,
         typer.Option(
-            min=1, metavar="N", help="Which sample of the evidence, where it has several."
+            min=1, metavar="N", help="Which sample of the evidence, if it has several."
         ),
     ] = None,
     method: Annotated[
