@@ -1,0 +1,112 @@
+"""Labels of images by minimum cuts, beside PyMaxflow (two labels) and gco (more)."""
+
+from __future__ import annotations
+
+import gc
+import time
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+
+from benchmarks._run import Part, Row, Run
+
+REQUIRED_SPEED = 0.5  # of PyMaxflow's
+STRENGTHS = (0.5, 1.0, 2.0)
+N_LABELS, REWARD = 5, 1.0
+
+
+def _image(size: int) -> Any:
+    """Two regions with wavy borders, under noise as large as their difference."""
+    rows, columns = np.mgrid[:size, :size]
+    clean = np.sin(columns / 40) + np.sin(rows / 30) > 0
+    return clean + np.random.default_rng(0).normal(size=(size, size)) - 0.5
+
+
+def _least(measure: Callable[[], tuple[float, float]], rounds: int) -> tuple[float, float]:
+    """The quickest of some rounds: its seconds, and the score it has found."""
+    gc.collect()
+    return min(measure() for _ in range(rounds))
+
+
+def _score(gain: Any, labels: Any, strength: float) -> float:
+    """Of label 1 by `gain`, and of equal neighbours."""
+    same = (labels[1:] == labels[:-1]).sum() + (labels[:, 1:] == labels[:, :-1]).sum()
+    return float(gain[labels == 1].sum() + strength * same)
+
+
+def _pymaxflow(gain: Any, strength: float) -> tuple[float, float]:
+    import maxflow
+
+    start = time.perf_counter()
+    graph = maxflow.Graph[float](gain.size, 2 * gain.size)
+    nodes = graph.add_grid_nodes(gain.shape)
+    graph.add_grid_edges(nodes, strength)
+    graph.add_grid_tedges(nodes, np.maximum(gain, 0.0), np.maximum(-gain, 0.0))
+    graph.maxflow()
+    labels = 1 - graph.get_grid_segments(nodes)
+    return time.perf_counter() - start, _score(gain, labels, strength)
+
+
+def _ours(gain: Any, strength: float) -> tuple[float, float]:
+    from chordal.inference import INFERENCE
+    from chordal.potentials import Potentials
+    from chordal.structures import Grid
+
+    start = time.perf_counter()
+    unary = np.zeros((*gain.shape, 2))
+    unary[..., 1] = gain
+    model = Potentials(Grid([gain.shape], n_labels=2), unary, strength * np.eye(2))
+    labels = INFERENCE.get("max_flow")().map(model).labels.reshape(gain.shape)
+    return time.perf_counter() - start, _score(gain, labels, strength)
+
+
+def _binary(run: Run) -> Iterator[Row]:
+    size = 100 if run.quick else 1000
+    gain, rounds = _image(size), 1 if run.quick else 3
+    for strength in STRENGTHS:
+        run.say(f"two labels, strength {strength}: PyMaxflow")
+        peer, expected = _least(lambda s=strength: _pymaxflow(gain, s), rounds)
+        run.say(f"two labels, strength {strength}: chordal")
+        ours, found = _least(lambda s=strength: _ours(gain, s), rounds)
+        if not np.isclose(found, expected, rtol=1e-10):
+            raise RuntimeError(f"scores differ: {found} and {expected}")
+        what = f"best labels, {size}×{size} pixels, 2 labels, strength {strength:g} (PyMaxflow)"
+        yield run.speed(what, peer, ours, at_least=REQUIRED_SPEED)
+
+
+def _expansion(run: Run) -> Iterator[Row]:
+    import gco
+
+    from chordal.inference import INFERENCE
+    from chordal.potentials import Potentials
+    from chordal.structures import Grid
+
+    size = 60 if run.quick else 300
+    rng = np.random.default_rng(0)
+    rows, columns = np.mgrid[:size, :size]
+    clean = (np.sin(columns / 20) + np.sin(rows / 15) + 2) / 4 * N_LABELS
+    scores = 1.5 * np.eye(N_LABELS)[clean.astype(int)] + rng.normal(size=(size, size, N_LABELS))
+    for name, peer_name in (("alpha_expansion", "expansion"), ("alpha_beta_swap", "swap")):
+        run.say(f"{name}: gco")
+        start = time.perf_counter()
+        labels = gco.cut_grid_graph_simple(
+            -scores, REWARD * (1 - np.eye(N_LABELS)), algorithm=peer_name
+        )
+        peer = time.perf_counter() - start
+        run.say(f"{name}: chordal")
+        start = time.perf_counter()
+        model = Potentials(Grid([(size, size)], N_LABELS), scores, REWARD * np.eye(N_LABELS))
+        found = INFERENCE.get(name)().map(model)
+        ours = time.perf_counter() - start
+        what = f"{name}, {size}×{size} pixels, {N_LABELS} labels (gco)"
+        yield run.speed(what, peer, ours)
+        expected = float(model.score(labels)[0])
+        share = float(found.score[0]) / expected
+        yield Row(
+            "… score of the labels", f"{expected:,.1f}", f"{found.score[0]:,.1f}", f"{share:.4f}"
+        )
+
+
+ORDER = 20
+PARTS: dict[str, Part] = {"binary": _binary, "expansion": _expansion}
