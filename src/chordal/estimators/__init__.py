@@ -6,8 +6,12 @@ from typing import TYPE_CHECKING, Any
 
 from chordal.estimators._training import FitReport
 from chordal.estimators.chain_crf import ChainCRF
+from chordal.estimators.clique_template import CliqueTemplate
+from chordal.estimators.graph_crf import GraphCRF
+from chordal.estimators.grid_crf import GridCRF
 from chordal.estimators.hmm import HMM
 from chordal.estimators.naive_bayes import NaiveBayes
+from chordal.estimators.template_crf import TemplateCRF
 from chordal.estimators.two_stage import TwoStageCRF
 
 if TYPE_CHECKING:
@@ -30,8 +34,12 @@ __all__ = [
     "HMM",
     "CRFClassifier",
     "ChainCRF",
+    "CliqueTemplate",
     "FitReport",
+    "GraphCRF",
+    "GridCRF",
     "NaiveBayes",
     "RBFFeatures",
+    "TemplateCRF",
     "TwoStageCRF",
 ]

@@ -28,6 +28,7 @@ class MarginObjective(Objective):
     convex: ClassVar[bool] = True
 
     cost: Cost | None = None
+    relaxed: bool = False  # at temperature 0: the maximum over a relaxation
 
     def evaluate(
         self,
@@ -44,6 +45,8 @@ class MarginObjective(Objective):
             potentials, overwrite = self._with_cost(potentials, labels, overwrite), True
         if self.temperature:
             value, parts, _ = inference.marginals(potentials, weight, overwrite)
+        elif self.relaxed:
+            value, parts, _ = inference.relaxed_map(potentials, weight)
         else:
             best, value = inference.map(potentials)[:2]
             parts = frame.zeros()

@@ -32,11 +32,25 @@ class Hinge(MarginObjective):
         wrong be very far away. It takes the best labelling at every cost, which is found for costs
         in whole units per variable alone, on chains in time that grows with the square of
         their length.
+    relaxed : bool
+        Take the maximum over a relaxation (`Inference.relaxed_map`), which is larger than the set
+        of all labellings. See the notes.
+
+    Notes
+    -----
+    On graphs with loops the maximum is not to be had in general, and there are two ways to miss
+    it. An approximate `map` *under-generates*: it overlooks labellings, so that the loss is taken
+    too low and its planes are those of labellings that exist; training may believe that it is
+    done when it is not. A relaxation *over-generates*: it also asks for a lead over fractional
+    labellings, so that the loss is an upper bound and stays convex; weights are chosen for which
+    the relaxation tends to be integral, which suits the same relaxation at prediction. Finley and
+    Joachims (2008) found the second to be the safer one.
 
     References
     ----------
     Taskar, Guestrin and Koller (2003), Max-margin Markov networks; Tsochantaridis et al. (2005),
-    Large margin methods for structured and interdependent output variables.
+    Large margin methods for structured and interdependent output variables; Finley and Joachims
+    (2008), Training structural SVMs when exact inference is intractable.
 
     Examples
     --------
@@ -51,12 +65,18 @@ class Hinge(MarginObjective):
     needs = frozenset({"map"})
     temperature: ClassVar[int] = 0
 
-    def __init__(self, cost: str | Cost = "hamming", scaling: str = "margin") -> None:
+    def __init__(
+        self, cost: str | Cost = "hamming", scaling: str = "margin", relaxed: bool = False
+    ) -> None:
         check_choice("scaling", scaling, ["margin", "slack"])
+        if relaxed and scaling == "slack":
+            raise ValueError("relaxed=True goes with scaling='margin' alone")
         self.cost: Cost = cost_for(cost)
-        self.scaling = scaling
+        self.scaling, self.relaxed = scaling, bool(relaxed)
         if scaling == "slack":
             self.needs = frozenset({"map_by_cost"})
+        elif relaxed:
+            self.needs = frozenset({"relaxed_map"})
 
     def require(self, inference: Inference, structure: Structure) -> None:
         if self.scaling == "slack" and not self.cost.in_units:
@@ -96,4 +116,5 @@ class Hinge(MarginObjective):
         return Evaluation(values if weight is None else weight * values, parts)
 
     def __repr__(self) -> str:
-        return f"Hinge(cost={self.cost!r}, scaling={self.scaling!r})"
+        relaxed = ", relaxed=True" if self.relaxed else ""
+        return f"Hinge(cost={self.cost!r}, scaling={self.scaling!r}{relaxed})"
