@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from chordal.estimators._training import FitReport
 from chordal.estimators.chain_crf import ChainCRF
 from chordal.estimators.hmm import HMM
+from chordal.estimators.matching_model import MatchingModel
 from chordal.estimators.naive_bayes import NaiveBayes
 from chordal.estimators.two_stage import TwoStageCRF
 
@@ -31,6 +32,7 @@ __all__ = [
     "CRFClassifier",
     "ChainCRF",
     "FitReport",
+    "MatchingModel",
     "NaiveBayes",
     "RBFFeatures",
     "TwoStageCRF",
