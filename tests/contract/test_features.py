@@ -8,10 +8,15 @@ from chordal.features import (
     AttributeInput,
     BinaryFeatures,
     ChainFeatures,
+    CliqueBatch,
+    CliqueFeatures,
+    CliqueLayout,
+    Cliques,
     DenseInput,
     RowFeatures,
     Rows,
     SparseInput,
+    TableLayout,
     input_for,
 )
 from chordal.testing import check_features, check_shard_features
@@ -140,6 +145,125 @@ def without_last_positions(rows):
             None if data.values is None else data.values[entries],
         ),
     )
+
+
+def template(name, order, kind, rows, rng, bias=True, n_labels=3, whole=False):
+    """A template of random cliques, and its weights."""
+    sizes, counts = np.array(LENGTHS), np.array(LENGTHS)  # as many cliques as there are rows
+    scopes = [
+        np.arange(n)[:, None]
+        if whole
+        else np.array([rng.permutation(max(n, 4))[:order] for _ in range(n)])
+        for n in counts
+    ]
+    tables = TableLayout(n_labels, order, kind)
+    features = data = None
+    if rows is not None:
+        features, data = row_features(rows, tables.n_outputs, rng)
+    flat = np.concatenate([s.reshape(-1, order) for s in scopes]).astype(np.int64)
+    layout = CliqueLayout(name, tables, features, bias)
+    return layout, Cliques(flat, counts, data, whole), np.maximum(sizes, 4)
+
+
+def cliques(*templates, limits=SHARDS):
+    """Features of these templates, and shards of a batch; every example has four variables."""
+    sizes = templates[0][2]
+    whole = [t for t in templates if t[1].whole]
+    if whole:
+        sizes = np.array(LENGTHS)
+    features = CliqueFeatures(3, [t[0] for t in templates])
+    batch = CliqueBatch(sizes, [t[1] for t in templates])
+    return features, [features.compile(batch, a, b) for a, b in limits]
+
+
+@pytest.mark.parametrize("bias", [True, False])
+@pytest.mark.parametrize("rows", ["dense32", "sparse", "attributes"])
+@pytest.mark.parametrize("kind", ["full", "symmetric", "potts"])
+@pytest.mark.parametrize("order", [1, 2, 3])
+def test_clique_features(order, kind, rows, bias):
+    rng = np.random.default_rng(0)
+    if order == 1 and kind == "potts":
+        with pytest.raises(ValueError, match="compares labels"):
+            template("observed", order, kind, rows, rng, bias)
+        return
+    observed = template("observed", order, kind, rows, rng, bias)
+    tied = template("tied", 2, kind, None, rng)
+    some = template("some", 1, "full", "attributes", rng, bias)
+    check_shard_features(*cliques(some, observed, tied), rng)
+
+
+@pytest.mark.parametrize("rows", ["dense64", "attributes"])
+def test_cliques_of_single_variables(rows):
+    """One row for every variable, and no clique of more than one."""
+    rng = np.random.default_rng(0)
+    every = template("every", 1, "full", rows, rng, whole=True)
+    again = template("again", 1, "full", None, rng, whole=True)
+    for chosen in ([every], [every, again], [again, every], [again]):
+        features, shards = cliques(*chosen)
+        assert all(shard.frame.structure.n_cliques == 0 for shard in shards)
+        check_shard_features(features, shards, rng)
+
+
+def test_cliques_are_scored_where_they_are():
+    """Beside a loop over cliques: each template's table, at the clique's own labels."""
+    rng = np.random.default_rng(0)
+    chosen = [
+        template("unary", 1, "full", "dense-narrow", rng),
+        template("pairs", 2, "symmetric", "dense-narrow", rng, bias=False),
+        template("equal", 3, "potts", None, rng),
+    ]
+    features, (shard,) = cliques(*chosen, limits=[(0, 5)])
+    weights = rng.normal(size=features.n_weights)
+    potentials = features.potentials(shard, features.expand(weights))
+    sizes = chosen[0][2]
+    labels = rng.integers(0, 3, sizes.sum())
+    first, expected = np.cumsum(sizes) - sizes, np.zeros(len(sizes))
+    for layout, found, _ in chosen:
+        own = weights[features.slices[layout.name]]
+        split = layout.n_row_weights
+        example = np.repeat(np.arange(len(sizes)), found.counts)
+        for k, (e, scope) in enumerate(zip(example, found.scopes, strict=True)):
+            y = labels[first[e] + scope]
+            cell = np.ravel_multi_index(tuple(y), (3,) * layout.order)
+            output = layout.tables.output_of_cell[cell]
+            if output < 0:
+                assert len(set(y)) > 1
+                continue
+            if layout.rows is not None:
+                table = own[:split].reshape(-1, layout.tables.n_outputs)
+                expected[e] += found.rows.data[k] @ table[:, output]
+            if layout.bias:
+                expected[e] += own[split + output]
+    np.testing.assert_allclose(potentials.score(labels), expected, rtol=1e-10, atol=1e-10)
+
+
+def test_a_subgraph_keeps_the_cliques_inside_it():
+    rng = np.random.default_rng(0)
+    chosen = [template("unary", 1, "full", "dense64", rng), template("p", 2, "full", "sparse", rng)]
+    batch = CliqueBatch(chosen[0][2], [t[1] for t in chosen])
+    mask = rng.random(batch.sizes.sum()) < 0.6
+    part = batch.kept(mask)
+    assert part.sizes.sum() == mask.sum()
+    features = CliqueFeatures(3, [t[0] for t in chosen])
+    expanded = features.expand(rng.normal(size=features.n_weights))
+    score = []
+    labels = rng.integers(0, 3, mask.sum())
+    for b in (batch, part):
+        potentials = features.potentials(features.compile(b, 0, 5), expanded)
+        if b is part:
+            score.append(potentials.score(labels))
+            continue
+        # Zero what is left out: its labels then do not matter.
+        s, keep = potentials.structure, mask.copy()
+        unary = potentials.unary.reshape(-1, 3) * keep[:, None]
+        inside = keep[s.scopes.reshape(-1, 2)].all(axis=1)
+        tables = potentials.untied().tables.reshape(-1, 9) * inside[:, None]
+        # A template of order 1 may name a variable: it is zero with the variable.
+        whole = np.zeros(len(mask), dtype=int)
+        whole[mask] = labels
+        untied = potentials.untied().like(unary.ravel(), tables.ravel())
+        score.append(untied.score(whole))
+    np.testing.assert_allclose(score[0], score[1], rtol=1e-10, atol=1e-10)
 
 
 class Wrapper(RowFeatures):

@@ -16,6 +16,7 @@ from chordal.objectives.hinge import Hinge
 from chordal.objectives.likelihood import Likelihood
 from chordal.objectives.one_vs_all import OneVsAll
 from chordal.objectives.one_vs_rest import OneVsRest
+from chordal.objectives.piecewise import Piecewise
 from chordal.objectives.pseudo_likelihood import PseudoLikelihood
 from chordal.objectives.squared_error import SquaredError
 from chordal.potentials import Potentials
@@ -29,6 +30,33 @@ def each_labelling(p):
     counts = p.structure.label_counts
     for labels in itertools.product(*(range(n) for n in counts)):
         yield np.array(labels, dtype=np.int32)
+
+
+@pytest.mark.parametrize("name", [*NAMES, "chain_forbidden_per_clique", "chain_some_tied"])
+def test_piecewise_by_its_definition(name):
+    rng = np.random.default_rng(0)
+    p = MODELS[name](rng)
+    s, gold = p.structure, feasible_labels(p, rng)
+    expected = -p.score(gold)
+    for e in range(s.n_examples):
+        for v in range(*s.variable_offsets[e : e + 2]):
+            expected[e] += np.logaddexp.reduce(p.unary[slice(*s.state_offsets[v : v + 2])])
+        for c in range(*s.clique_offsets[e : e + 2]):
+            expected[e] += np.logaddexp.reduce(p.table(c).ravel())
+    values = Piecewise().evaluate(p, gold, ExhaustiveInference()).values
+    assert_allclose(values, expected, rtol=1e-10, atol=1e-12)
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_pieces_are_never_more_likely_than_the_whole(name):
+    rng = np.random.default_rng(0)
+    p = MODELS[name](rng)
+    gold = feasible_labels(p, rng)
+    bound, whole = (
+        loss.evaluate(p, gold, ExhaustiveInference()).values for loss in (Piecewise(), Likelihood())
+    )
+    scale = np.abs(p.unary[np.isfinite(p.unary)]).sum()
+    assert (bound >= whole - 1e-9 - 1e-12 * scale).all()
 
 
 @pytest.mark.parametrize("name", [*NAMES, "chain_forbidden_per_clique", "chain_many_labels"])

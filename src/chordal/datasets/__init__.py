@@ -11,6 +11,7 @@ from chordal.datasets.pa7 import Pa7, load_pa7
 from chordal.datasets.parallel_sample import ParallelSample, make_parallel_sample
 from chordal.datasets.plane import make_curved_classes, make_masked_classes
 from chordal.datasets.seminars import Seminars, load_seminars
+from chordal.datasets.snakes import Snakes, load_snakes
 from chordal.datasets.ugm_x import load_ugm_x
 from chordal.datasets.weizmann_horses import load_weizmann_horses
 
@@ -23,6 +24,7 @@ __all__ = [
     "Pa7",
     "ParallelSample",
     "Seminars",
+    "Snakes",
     "distorted",
     "load_citations",
     "load_digit_dates",
@@ -32,6 +34,7 @@ __all__ = [
     "load_ocr_letters",
     "load_pa7",
     "load_seminars",
+    "load_snakes",
     "load_ugm_x",
     "load_weizmann_horses",
     "make_curved_classes",

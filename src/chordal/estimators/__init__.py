@@ -6,9 +6,13 @@ from typing import TYPE_CHECKING, Any
 
 from chordal.estimators._training import FitReport
 from chordal.estimators.chain_crf import ChainCRF
+from chordal.estimators.clique_template import CliqueTemplate
+from chordal.estimators.graph_crf import GraphCRF
+from chordal.estimators.grid_crf import GridCRF
 from chordal.estimators.hmm import HMM
 from chordal.estimators.matching_model import MatchingModel
 from chordal.estimators.naive_bayes import NaiveBayes
+from chordal.estimators.template_crf import TemplateCRF
 from chordal.estimators.two_stage import TwoStageCRF
 
 if TYPE_CHECKING:
@@ -31,9 +35,13 @@ __all__ = [
     "HMM",
     "CRFClassifier",
     "ChainCRF",
+    "CliqueTemplate",
     "FitReport",
+    "GraphCRF",
+    "GridCRF",
     "MatchingModel",
     "NaiveBayes",
     "RBFFeatures",
+    "TemplateCRF",
     "TwoStageCRF",
 ]

@@ -29,7 +29,7 @@ from chordal.objectives import TARGETS, Objective
 from chordal.oracle import DualOracle, ExampleOracle, Mapper, Oracle, SummedOracle
 from chordal.potentials import Floats
 from chordal.solvers import SOLVERS, Callback, Solution, Solver
-from chordal.structures import Chain
+from chordal.structures import Chain, Structure
 from chordal.targets import Target, kind_of
 
 
@@ -102,6 +102,16 @@ def solver_for(
     return given
 
 
+def check_fit_arguments(callback: Any, validation_data: Any) -> None:
+    """Refuse what `fit` cannot use."""
+    if callback is not None and not callable(callback):
+        raise TypeError(f"callback must be a function of an Iteration, got {callback!r}")
+    if validation_data is not None and not (
+        isinstance(validation_data, (tuple, list)) and len(validation_data) == 2
+    ):
+        raise ValueError("validation_data must be a pair (X, y) of sequences and labels")
+
+
 def check_pairs(
     asked: str | Objective,
     objective: Objective,
@@ -112,6 +122,28 @@ def check_pairs(
     longest: int,
     l2: float | Mapping[str, float],
 ) -> None:
+    """Refuse what cannot work together on chains, before any work."""
+    if solver.online and solver.objective is None:
+        ExampleLoss.of(objective, features.n_labels)
+    if (solver.online or solver.blocks) and inference.name != "chain":
+        raise UnsupportedError(
+            f"solver {solver.name!r} learns with inference 'chain', not {inference.name!r}; "
+            "leave inference at 'auto', or use another solver"
+        )
+    structure = Chain([min(longest, 2)], features.n_labels)
+    check_compatible(asked, objective, inference, solver, structure, gold, l2)
+    solver.check_size(features.n_weights)
+
+
+def check_compatible(
+    asked: str | Objective,
+    objective: Objective,
+    inference: Inference,
+    solver: Solver,
+    structure: Structure,
+    gold: Target,
+    l2: float | Mapping[str, float],
+) -> None:
     """Refuse what cannot work together, before any work; `asked` is the estimator's parameter."""
     default = asked == "likelihood"  # the constructor's: also "what the solver does"
     if solver.objective not in (None, objective.name) and not default:
@@ -119,14 +151,7 @@ def check_pairs(
             f"solver {solver.name!r} minimises the {solver.objective} loss, not objective "
             f"{objective.name!r}; leave objective at its default, or use another solver"
         )
-    if solver.online and solver.objective is None:
-        ExampleLoss.of(objective, features.n_labels)
     check_dual(objective, solver, l2)
-    if (solver.online or solver.blocks) and inference.name != "chain":
-        raise UnsupportedError(
-            f"solver {solver.name!r} learns with inference 'chain', not {inference.name!r}; "
-            "leave inference at 'auto', or use another solver"
-        )
     if (solver.online or solver.blocks) and kind_of(gold) != "hard":
         raise UnsupportedError(
             f"solver {solver.name!r} needs one label per position, and y has "
@@ -134,11 +159,25 @@ def check_pairs(
         )
     objective.require_targets(gold)
     solver.require_exact(objective.name if objective.stochastic else None)
-    structure = Chain([min(longest, 2)], features.n_labels)
     objective.require(inference, structure)
     if {"hess_vec", "hessian"} & solver.needs:
         objective.require_curvature(inference, structure, solver.name)
-    solver.check_size(features.n_weights)
+
+
+def check_groups(solver: Solver, l2: float | Mapping[str, float], some_stay: bool) -> None:
+    """Refuse groups of weights with a solver that treats all weights alike."""
+    if solver.groupwise and not solver.dual:
+        return
+    if isinstance(l2, Mapping):
+        raise UnsupportedError(
+            f"solver {solver.name!r} takes one l2 for all weights, not a dict by group; "
+            "solvers such as 'lbfgs' take both"
+        )
+    if some_stay:
+        raise UnsupportedError(
+            f"solver {solver.name!r} moves all weights, and cannot freeze some of them (or "
+            "keep weights of -inf); solvers such as 'lbfgs' can"
+        )
 
 
 def check_dual(objective: Objective, solver: Solver, l2: float | Mapping[str, float]) -> None:
@@ -194,7 +233,7 @@ def oracle_for(
 
 
 def report_of(
-    solution: Solution, monitor: Monitor, solver: Solver, inference: Inference
+    solution: Solution, monitor: Monitor, solver: Solver, inference: Inference, exact: bool = True
 ) -> tuple[Floats, FitReport]:
     """The weights to keep, and how they were found."""
     weights, objective, gradient_norm, gap = monitor.chosen(solution)
@@ -214,4 +253,5 @@ def report_of(
         gap=gap,
         details=solution.details,
         n_products=solution.n_products,
+        exact=exact,
     )

@@ -46,6 +46,35 @@ def learn_targets(labels: SequenceLabels, y: Sequence[Any]) -> Target:
     return _partial(labels, y)
 
 
+def observed_targets(labels: SequenceLabels, y: Sequence[Any], void: Any = None) -> Target:
+    """The same, where the label `void` stands for "not observed" as None does."""
+    types = _types_in(y)
+    if types & {set, frozenset, dict, np.ndarray} or (void is None and type(None) not in types):
+        if void is not None:
+            y = [[None if _is_void(v, void) else v for v in s] for s in y]
+        return learn_targets(labels, y)
+    seen = [_without(s, void) for s in y]
+    if not any(map(len, seen)):
+        raise ValueError("y names no label: no position is observed")
+    labels.learn(seen)
+    codes, n = labels.encode(y, unknown=-1), len(labels)
+    if (codes >= 0).all():
+        return codes
+    allowed = (codes[:, None] < 0) | (codes[:, None] == np.arange(n))
+    return PartialLabels(allowed.ravel(), np.full(len(codes), n))
+
+
+def _is_void(label: Any, void: Any) -> bool:
+    return label is None or (void is not None and not isinstance(label, dict) and label == void)
+
+
+def _without(sequence: Any, void: Any) -> Any:
+    """The labels that are observed."""
+    if isinstance(sequence, np.ndarray) and sequence.dtype != object:
+        return sequence if void is None else sequence[sequence != void]
+    return [label for label in sequence if not _is_void(label, void)]
+
+
 def seen_pairs(target: Target, n: int) -> tuple[Ints, Ints]:
     """The rows and labels that go together, in order; rows about which nothing is known have none.
 

@@ -45,6 +45,9 @@ class FitReport:
         What the solver reports besides, a number per iteration each.
     n_products : int
         Hessian–vector products.
+    exact : bool
+        Whether inference was exact in training; if not, an objective that asks for log Z,
+        marginals or the best labelling is an approximation.
     validation : list of (iteration, score)
         Scores on the validation data, when given.
     """
@@ -64,14 +67,16 @@ class FitReport:
     gap: float = field(default=nan, compare=False)  # NaN is not equal to itself
     details: dict[str, list[float]] = field(repr=False, default_factory=dict)
     n_products: int = 0
+    exact: bool = True
 
     def __str__(self) -> str:
         norm = "" if isnan(self.gradient_norm) else f"‖gradient‖ {self.gradient_norm:.3g}, "
         gap = "" if isnan(self.gap) else f"gap {self.gap:.3g}, "
+        approximate = "" if self.exact else f", inference {self.inference!r} is approximate"
         return (
             f"{self.status.value} after {self.n_iter} iterations ({self.n_evaluations} "
             f"evaluations, {self.elapsed:.2f} s): objective {self.objective:.6f}, "
-            f"{norm}{gap}{self.n_nonzero} of {self.n_weights} weights are not zero"
+            f"{norm}{gap}{self.n_nonzero} of {self.n_weights} weights are not zero{approximate}"
         )
 
 

@@ -9,7 +9,6 @@ from typing import Any, final
 import numpy as np
 from numpy.typing import NDArray
 
-from chordal._errors import UnsupportedError
 from chordal._status import Status
 from chordal._validate import (
     check_choice,
@@ -21,6 +20,8 @@ from chordal._validate import (
 from chordal.estimators._chain_inspection import ChainInspection
 from chordal.estimators._compact import Compactable
 from chordal.estimators._fitting import (
+    check_fit_arguments,
+    check_groups,
     check_pairs,
     check_settings,
     oracle_for,
@@ -228,12 +229,7 @@ class ChainCRF(Compactable, ChainInspection):
     ) -> ChainCRF:
         self._check_parameters()
         X, y = self._sequences(X), check_sequences(y, "y")
-        if callback is not None and not callable(callback):
-            raise TypeError(f"callback must be a function of an Iteration, got {callback!r}")
-        if validation_data is not None and not (
-            isinstance(validation_data, (tuple, list)) and len(validation_data) == 2
-        ):
-            raise ValueError("validation_data must be a pair (X, y) of sequences and labels")
+        check_fit_arguments(callback, validation_data)
         # Copies: whatever goes wrong below, the model stays as it was.
         inputs = copy.deepcopy(self._inputs) if keep else self._new_inputs(X)
         labels = copy.deepcopy(self._labels) if keep else SequenceLabels()
@@ -253,7 +249,7 @@ class ChainCRF(Compactable, ChainInspection):
         longest = int(node_rows.lengths.max())
         check_pairs(self.objective, objective, inference, solver, features, gold, longest, self.l2)
         free = free_weights(self.freeze, features.slices, start)
-        self._check_groups(solver, free, scaled)
+        check_groups(solver, self.l2, free is not None or scaled is not None)
         validate = None
         if validation_data is not None:
             validate = self._validator(*validation_data, inputs, labels, features, inference)
@@ -314,21 +310,6 @@ class ChainCRF(Compactable, ChainInspection):
         if self.class_weight is None:
             return objective
         return objective.with_class_weight(class_weights(self.class_weight, labels, gold))
-
-    def _check_groups(self, solver: Solver, free: Any, scaled: str | None) -> None:
-        """Refuse groups of weights with a solver that treats all weights alike."""
-        if solver.groupwise and not solver.dual:
-            return
-        if isinstance(self.l2, Mapping):
-            raise UnsupportedError(
-                f"solver {solver.name!r} takes one l2 for all weights, not a dict by group; "
-                "solvers such as 'lbfgs' take both"
-            )
-        if free is not None or scaled is not None:
-            raise UnsupportedError(
-                f"solver {solver.name!r} moves all weights, and cannot freeze some of them (or "
-                "keep weights of -inf); solvers such as 'lbfgs' can"
-            )
 
     def _inference_for(self, features: ChainFeatures) -> Inference:
         return INFERENCE.resolve("chain" if self.inference == "auto" else self.inference)

@@ -9,10 +9,18 @@ import numpy as np
 from chordal._validate import is_sparse
 from chordal.features._base import Input, RowFeatures, Rows, WeightKeys
 from chordal.features._entries import RowEntries
+from chordal.features._tables import TABLES, TableLayout
 from chordal.features.alignment import AlignmentFeatures
 from chordal.features.attributes import AttributeFeatures, AttributeInput, VocabularyInput
 from chordal.features.binary import BinaryFeatures
 from chordal.features.chain import GROUPS, ChainFeatures, ChainShard
+from chordal.features.clique import (
+    CliqueBatch,
+    CliqueFeatures,
+    CliqueLayout,
+    Cliques,
+    CliqueShard,
+)
 from chordal.features.columns import Columns
 from chordal.features.dense import DenseFeatures, DenseInput
 from chordal.features.matching import MatchingFeatures, MatchingShard, matching_potentials
@@ -39,12 +47,18 @@ def input_for(x: Any) -> Input:
 
 __all__ = [
     "GROUPS",
+    "TABLES",
     "AlignmentFeatures",
     "AttributeFeatures",
     "AttributeInput",
     "BinaryFeatures",
     "ChainFeatures",
     "ChainShard",
+    "CliqueBatch",
+    "CliqueFeatures",
+    "CliqueLayout",
+    "CliqueShard",
+    "Cliques",
     "Columns",
     "DenseFeatures",
     "DenseInput",
@@ -55,6 +69,7 @@ __all__ = [
     "RowFeatures",
     "Rows",
     "SparseInput",
+    "TableLayout",
     "Template",
     "TemplateInput",
     "VocabularyInput",

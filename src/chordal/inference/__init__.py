@@ -11,6 +11,7 @@ from chordal.inference._base import (
     Spans,
     most_probable_labels,
 )
+from chordal.inference._choice import choose, exact_for
 from chordal.inference._sweeps import effective_sample_size, r_hat
 
 INFERENCE = Registry("chordal.inference", Inference, "inference")
@@ -24,7 +25,9 @@ __all__ = [
     "Ranked",
     "Run",
     "Spans",
+    "choose",
     "effective_sample_size",
+    "exact_for",
     "most_probable_labels",
     "r_hat",
 ]

@@ -1,7 +1,7 @@
 """Structures: what depends on what, for a batch of examples."""
 
 from chordal._registry import Registry
-from chordal.structures._base import Structure, offsets_of, read_only
+from chordal.structures._base import Structure, check_scopes, offsets_of, read_only
 from chordal.structures.chain import Chain
 from chordal.structures.factor_graph import FactorGraph
 from chordal.structures.graph import Graph
@@ -20,6 +20,7 @@ __all__ = [
     "Matching",
     "Structure",
     "Tree",
+    "check_scopes",
     "offsets_of",
     "read_only",
 ]

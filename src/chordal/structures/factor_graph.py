@@ -8,7 +8,13 @@ from typing import final
 import numpy as np
 from numpy.typing import ArrayLike
 
-from chordal.structures._base import Structure, check_scopes, counts_per_variable, offsets_of
+from chordal.structures._base import (
+    Ints,
+    Structure,
+    check_scopes,
+    counts_per_variable,
+    offsets_of,
+)
 
 
 @final
@@ -61,3 +67,28 @@ class FactorGraph(Structure):
         flat = flat + np.repeat(of_clique, np.diff(scope_offsets))
         counts = counts_per_variable(n_labels, variables[-1])
         super().__init__(counts, variables, flat, scope_offsets, clique_offsets)
+
+    @classmethod
+    def from_arrays(
+        cls,
+        n_variables: Ints,
+        scopes: Ints,
+        orders: Ints,
+        n_cliques: Ints,
+        n_labels: int | ArrayLike,
+    ) -> FactorGraph:
+        """From arrays that are known to fit, without a check.
+
+        Parameters
+        ----------
+        n_variables, n_cliques : int64 [n_examples]
+        scopes : int64, the variables of each clique, by their numbers in the whole batch
+        orders : int64 [total of n_cliques]
+        n_labels : int or array-like of int [n_variables]
+        """
+        made, variables = object.__new__(cls), offsets_of(n_variables)
+        counts = counts_per_variable(n_labels, variables[-1])
+        Structure.__init__(
+            made, counts, variables, scopes, offsets_of(orders), offsets_of(n_cliques)
+        )
+        return made

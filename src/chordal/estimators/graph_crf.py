@@ -1,0 +1,181 @@
+"""GraphCRF: label the nodes of graphs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from operator import itemgetter
+from typing import Any, final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from chordal._validate import check_choice, check_sequences
+from chordal.estimators._clique_fitting import CliqueEstimator
+from chordal.estimators.clique_template import CliqueTemplate
+from chordal.features import TABLES
+from chordal.inference import Inference
+from chordal.objectives import Objective
+from chordal.solvers import Solver
+
+
+@final
+class GraphCRF(CliqueEstimator):
+    """Conditional random field over the nodes of graphs, joined by edges.
+
+    Nodes have features with a weight per label. Edges have a weight for every pair of labels,
+    and if there are features of edges, one for every feature and pair.
+
+    Parameters
+    ----------
+    objective : str or Objective, default="likelihood"
+        What training minimises. "pseudo_likelihood" and "piecewise" need no inference and are
+        quick on any graph; "hinge" is the structured support vector machine.
+    solver : str or Solver, default="lbfgs"
+        How. With l1 > 0, "lbfgs" means its orthant-wise form "owlqn".
+    inference : str or Inference, default="auto"
+        "auto" looks at the graphs: exact where that is affordable, else an approximation. See
+        `inference_` and `fit_report_.exact`.
+    tables : {"symmetric", "full", "potts"}
+        "symmetric": the direction of an edge does not matter. "full": it does, as with edges that
+        point somewhere, or features of edges that do. "potts": one weight for equal labels.
+    bias : bool
+        Whether labels, and pairs of labels, have weights of their own beside those of features.
+    l1, l2 : float
+        Regularisation; l2 may be a dict by group of weights, "nodes" and "edges".
+    freeze : tuple of str
+        Groups of weights that keep their starting values.
+    states, min_freq, void, max_iter, tol, validation_interval, n_iter_no_change, n_jobs
+        As in `TemplateCRF`.
+    random_state, warm_start, class_weight, verbose
+        As in `TemplateCRF`.
+
+    Attributes
+    ----------
+    classes_ : array of labels
+    coef_ : array [n_classes, n_features], weights of nodes
+    intercept_ : array [n_classes]
+    pair_coef_ : array [n_edge_features, n_classes, n_classes]
+    pair_intercept_ : array [n_classes, n_classes]
+    objective_, n_iter_ : final objective, iterations
+    inference_ : the inference method that training used
+    fit_report_ : FitReport
+
+    Examples
+    --------
+    Nodes with one noisy feature, in a ring of two halves:
+
+    >>> nodes = np.array([[1.0], [1.2], [-0.1], [-0.9], [-1.1], [0.2]])
+    >>> ring = np.array([(0, 1), (1, 2), (2, 3), (3, 4), (4, 5), (5, 0)])
+    >>> crf = GraphCRF(l2=0.1).fit([(nodes, ring)], [["a", "a", "a", "b", "b", "b"]])
+    >>> crf.predict([(nodes, ring)])
+    [['a', 'a', 'a', 'b', 'b', 'b']]
+    >>> crf.inference_.name, crf.fit_report_.exact
+    ('junction_tree', True)
+    """
+
+    def __init__(
+        self,
+        objective: str | Objective = "likelihood",
+        solver: str | Solver = "lbfgs",
+        inference: str | Inference = "auto",
+        *,
+        tables: str = "symmetric",
+        bias: bool = True,
+        l1: float = 0.0,
+        l2: float | Mapping[str, float] = 1.0,
+        freeze: Sequence[str] = (),
+        states: str = "seen",
+        min_freq: int = 0,
+        void: Any = None,
+        max_iter: int | None = None,
+        tol: float | None = None,
+        validation_interval: int = 10,
+        n_iter_no_change: int | None = None,
+        n_jobs: int | None = None,
+        random_state: Any = None,
+        warm_start: bool = False,
+        class_weight: dict[Any, float] | str | None = None,
+        verbose: int = 0,
+    ) -> None:
+        self.objective = objective
+        self.solver = solver
+        self.inference = inference
+        self.tables = tables
+        self.bias = bias
+        self.l1 = l1
+        self.l2 = l2
+        self.freeze = freeze
+        self.states = states
+        self.min_freq = min_freq
+        self.void = void
+        self.max_iter = max_iter
+        self.tol = tol
+        self.validation_interval = validation_interval
+        self.n_iter_no_change = n_iter_no_change
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.warm_start = warm_start
+        self.class_weight = class_weight
+        self.verbose = verbose
+
+    def _examples(self, X: Any, name: str = "X", known: bool = False) -> Sequence[Any]:
+        """Pairs (nodes, edges) or triples with features of edges, all of one kind."""
+        X = check_sequences(X, name)
+        for i, x in enumerate(X):
+            if not isinstance(x, (tuple, list)) or len(x) not in (2, 3):
+                raise TypeError(
+                    f"{name}[{i}] must be a pair (node features, edges), or a triple with features "
+                    f"of edges; got {type(x).__name__}"
+                    + (f" of length {len(x)}" if hasattr(x, "__len__") else "")
+                )
+            if len(x) != len(X[0]):
+                raise ValueError(
+                    f"{name}[{i}] must have features of edges if and only if {name}[0] has"
+                )
+        if known and (len(X[0]) == 3) != (self._templates[1].features is not None):
+            raise ValueError(
+                f"{name} has {'' if len(X[0]) == 3 else 'no '}features of edges, other than the "
+                "graphs that the model was fitted to"
+            )
+        return X
+
+    def _templates_for(self, X: Sequence[Any]) -> list[CliqueTemplate]:
+        observed = itemgetter(2) if len(X[0]) == 3 else None
+        bias = bool(self.bias)
+        return [
+            CliqueTemplate("nodes", features=itemgetter(0), bias=bias),
+            CliqueTemplate(
+                "edges",
+                itemgetter(1),
+                observed,
+                tables=self.tables,
+                bias=bias or observed is None,
+            ),
+        ]
+
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        check_choice("tables", self.tables, TABLES)
+
+    @property
+    def coef_(self) -> NDArray[Any]:
+        return np.ascontiguousarray(self.template_weights("nodes")["features"].T)
+
+    @property
+    def intercept_(self) -> NDArray[Any]:
+        n = len(self.template_weights("nodes")["features"][0])
+        return self.template_weights("nodes").get("bias", np.zeros(n))
+
+    @property
+    def pair_coef_(self) -> NDArray[Any]:
+        n = len(self._fitted_classes())
+        return self.template_weights("edges").get("features", np.zeros((0, n, n)))
+
+    @property
+    def pair_intercept_(self) -> NDArray[Any]:
+        n = len(self._fitted_classes())
+        return self.template_weights("edges").get("bias", np.zeros((n, n)))
+
+    def _fitted_classes(self) -> NDArray[Any]:
+        self._check_fitted()
+        return self.classes_
