@@ -1,0 +1,48 @@
+"""What methods that walk over cliques share: the arrays they take, and what they refuse."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from chordal.potentials import Potentials
+from chordal.structures import Structure
+
+#: Sums of scores have to stay finite numbers.
+LARGEST = 1e290
+
+
+def clique_arrays(potentials: Potentials) -> tuple[NDArray[Any], ...]:
+    """The structure and the scores in the order in which kernels take them."""
+    s = potentials.structure
+    return (
+        s.state_offsets,
+        s.variable_offsets,
+        s.scope_offsets,
+        s.scopes,
+        potentials.table_offsets,
+        potentials.table_of_clique,
+        s.clique_offsets,
+        potentials.unary,
+        potentials.tables,
+    )
+
+
+def at_most_pairs(structure: Structure) -> bool:
+    """Whether no clique has more than two variables."""
+    return bool((structure.orders <= 2).all())
+
+
+def require_finite_size(potentials: Potentials) -> None:
+    """Refuse finite scores whose sums would not be finite."""
+    for name, scores in (("unary", potentials.unary), ("tables", potentials.tables)):
+        size = np.abs(scores)
+        large = (size > LARGEST) & (scores != -np.inf)
+        if large.any():
+            where = int(np.argmax(large))
+            raise ValueError(
+                f"{name}[{where}] = {scores[where]:g} is too large to be added to others; scores "
+                f"must be at most {LARGEST:g}, or -inf"
+            )
