@@ -1,0 +1,121 @@
+// Variable elimination along a clique tree: log Z or the best labelling, one table at a time.
+//
+//   ψ_C(r, s) = Σ_{v ∈ R} u_v + Σ_{c of C} table_c + Σ_{children} m_child
+//   log Z:   m_C(s) = log Σ_r exp ψ_C(r, s)
+//   best:    m_C(s) = max_r ψ_C(r, s),  a_C(s) the first r that attains it
+//
+// A table is needed until its message is there, a message until the parent has taken it, so that memory
+// holds the largest table and the messages on their way. For the best labelling a_C is kept (four bytes
+// per column) and read from the roots down.
+//
+// Reference: Dechter (1999), Bucket elimination: a unifying framework for reasoning.
+#include <optional>
+
+#include "clique_tree.hpp"
+#include "log_sum.hpp"
+
+namespace chordal {
+namespace {
+
+constexpr double kNone = -std::numeric_limits<double>::infinity();
+
+void maximise(const double* table, const Cluster& c, double* message, std::int32_t* best) {
+    std::copy_n(table, c.columns, message);
+    std::fill_n(best, c.columns, 0);
+    for (std::int64_t r = 1; r < c.rows; ++r) {
+        const double* row = table + r * c.columns;
+        for (std::int64_t s = 0; s < c.columns; ++s)
+            if (row[s] > message[s]) {
+                message[s] = row[s];
+                best[s] = static_cast<std::int32_t>(r);
+            }
+    }
+}
+
+class Eliminator {
+public:
+    Eliminator(const CliqueTree& t, const double* unary, const double* tables)
+        : t_(t), unary_(unary), tables_(tables) {}
+
+    // The sum of the roots' messages; nothing after Ctrl-C. reduce(i, cluster, table, message).
+    template <class Reduce>
+    std::optional<double> run(std::size_t example, Reduce reduce) {
+        const std::int64_t begin = t_.cluster_offsets[example], end = t_.cluster_offsets[example + 1];
+        double sum = 0.0;
+        message_.assign(end - begin, {});
+        for (auto i = begin; i < end; ++i) {
+            const Cluster c(t_, i);
+            if (static_cast<std::int64_t>(table_.size()) < c.cells()) table_.resize(c.cells());
+            fill_table(t_, i, c, unary_, tables_,
+                       [&](auto k) { return message_[k - begin].data(); }, table_.data());
+            for (auto k = t_.child_offsets[i]; k < t_.child_offsets[i + 1]; ++k)
+                std::vector<double>().swap(message_[t_.children[k] - begin]);
+            message_[i - begin].resize(c.columns);
+            reduce(i, c, table_.data(), message_[i - begin].data());
+            const double most = shift(message_[i - begin].data(), c.columns);
+            if (most == kNone) return kNone;
+            sum += most;
+            if (patience_.lost(c.cells())) return {};
+        }
+        return sum;
+    }
+
+    std::optional<double> log_partition(std::size_t example) {
+        return run(example, [](std::int64_t, const Cluster& c, double* table, double* message) {
+            CHORDAL_DISPATCH(condition(table, c.rows, c.columns, message));
+        });
+    }
+
+    std::optional<double> best(std::size_t example, std::int32_t* y) {
+        const std::int64_t begin = t_.cluster_offsets[example], end = t_.cluster_offsets[example + 1];
+        best_.assign(end - begin, {});
+        const auto score = run(example, [&](std::int64_t i, const Cluster& c, double* table, double* message) {
+            best_[i - begin].resize(c.columns);
+            maximise(table, c, message, best_[i - begin].data());
+        });
+        if (score && *score > kNone)
+            for (auto i = end; i-- > begin;) set_row(t_, i, best_[i - begin][column_of(t_, i, y)], y);
+        return score;
+    }
+
+private:
+    const CliqueTree& t_;
+    const double* unary_;
+    const double* tables_;
+    std::vector<double> table_;
+    std::vector<std::vector<double>> message_;
+    std::vector<std::vector<std::int32_t>> best_;
+    CellPatience patience_;
+};
+
+template <class Each>
+void over_examples(const CliqueTree& t, const double* unary, const double* tables, double* out, Each each) {
+    bool going = true;
+    {
+        nb::gil_scoped_release release;
+        Eliminator eliminator(t, unary, tables);
+        for (std::size_t e = 0; e < t.examples && going; ++e) {
+            const std::optional<double> found = each(eliminator, e);
+            going = found.has_value();
+            out[e] = found.value_or(0.0);
+        }
+    }
+    if (!going) throw nb::python_error();
+}
+
+}  // namespace
+
+static const Binding binding([](nb::module_& m) {
+    m.def("clique_tree_log_partition", [](CHORDAL_CLIQUE_TREE_ARGUMENTS, Output<double> out) {
+        over_examples(CHORDAL_CLIQUE_TREE, unary.data(), tables.data(), out.data(),
+                      [](Eliminator& eliminator, std::size_t e) { return eliminator.log_partition(e); });
+    });
+    m.def("clique_tree_best_labelling", [](CHORDAL_CLIQUE_TREE_ARGUMENTS, Output<double> score,
+                                           Output<std::int32_t> labels) {
+        over_examples(
+            CHORDAL_CLIQUE_TREE, unary.data(), tables.data(), score.data(),
+            [&](Eliminator& eliminator, std::size_t e) { return eliminator.best(e, labels.data()); });
+    });
+});
+
+}  // namespace chordal

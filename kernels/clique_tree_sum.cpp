@@ -1,0 +1,281 @@
+// Sums on a clique tree: log Z, marginals and their derivative, entropy, samples.
+//
+// Upwards, children first, every cluster C with separator S and residual R = C \ S gets
+//
+//   ψ_C(r, s) = Σ_{v ∈ R} u_v + Σ_{c of C} table_c + Σ_{children} m_child
+//   m_C(s) = log Σ_r exp ψ_C(r, s)      P(r | s) = exp(ψ_C(r, s) − m_C(s))
+//
+// and log Z is the sum of the roots' m. What is left in the tables is a Bayesian network with the
+// same distribution. Downwards, parents first,
+//
+//   P(r, s) = P(r | s) P(s),   P(s) summed out of the parent's table
+//   H = Σ_C Σ_s P(s) H(R | s)
+//   samples: r from P(r | s) at the labels already drawn
+//
+// The derivative in a direction D, whose scores fill dψ as those of the potentials fill ψ:
+//
+//   dm_C(s) = Σ_r P(r | s) dψ_C(r, s)
+//   dP(r, s) = P(r | s) (dP(s) + P(s) (dψ_C(r, s) − dm_C(s))),   dP = 0 above the roots
+//
+// Messages are shifted to a largest of zero, so that rounding does not grow with the tree. No division by
+// a marginal occurs: where a column has no allowed labelling, P(r | s) is zero and so is all below.
+//
+// Reference: Lauritzen and Spiegelhalter (1988), Local computations with probabilities on graphical
+// structures and their application to expert systems.
+#include <cmath>
+#include <optional>
+
+#include <nanobind/stl/optional.h>
+
+#include "clique_tree.hpp"
+#include "log_sum.hpp"
+
+namespace chordal {
+namespace {
+
+constexpr double kNone = -std::numeric_limits<double>::infinity();
+
+// Tables and messages of one example at a time.
+class Sums {
+public:
+    Sums(const CliqueTree& t, const double* unary, const double* tables)
+        : t_(t), unary_(unary), tables_(tables) {}
+
+    // log Z of the example, −inf if it has no labelling. Leaves P(r | s) in the tables.
+    std::optional<double> up(std::size_t example) {
+        begin_ = t_.cluster_offsets[example];
+        end_ = t_.cluster_offsets[example + 1];
+        place();
+        double log_z = 0.0;
+        for (auto i = begin_; i < end_; ++i) {
+            const Cluster c(t_, i);
+            fill_table(t_, i, c, unary_, tables_, [&](auto k) { return message(k); }, table(i));
+            CHORDAL_DISPATCH(condition(table(i), c.rows, c.columns, message(i)));
+            const double most = shift(message(i), c.columns);
+            if (most == kNone) return kNone;
+            log_z += most;
+            if (patience_.lost(c.cells())) return {};
+        }
+        return log_z;
+    }
+
+    // P(r, s) in the tables; visit(i, cluster) before, with P(s) where the message was, and after.
+    template <class Before, class After>
+    bool down(Before before, After after) {
+        for (auto i = end_; i-- > begin_;) {
+            const Cluster c(t_, i);
+            if (t_.parent[i] < 0) *message(i) = 1.0;
+            before(i, c);
+            double* p = table(i);
+            for (std::int64_t r = 0; r < c.rows; ++r, p += c.columns)
+                for (std::int64_t s = 0; s < c.columns; ++s) p[s] *= message(i)[s];
+            after(i, c);
+            hand_down(i, c, table(i), message_);
+            if (patience_.lost(c.cells())) return false;
+        }
+        return true;
+    }
+
+    const double* at(std::int64_t i) const { return table(i); }
+
+    // Adds up the marginals of a cluster's residual and cliques.
+    void extract(std::int64_t i, const Cluster& c, const double* p, double weight, double* unary,
+                 double* tables) const {
+        for (auto v = t_.members + t_.member_offsets[i]; v < t_.members + t_.residual_end(i); ++v)
+            variable_axes(t_, c, v).project(p, weight, unary + t_.state_offsets[*v]);
+        for (auto f = t_.factor_offsets[i]; f < t_.factor_offsets[i + 1]; ++f)
+            factor_axes(t_, c, t_.factors[f]).project(p, weight, tables + t_.table(t_.factors[f]));
+    }
+
+    // After up(): false after Ctrl-C.
+    bool entropy(double& sum) {
+        sum = 0.0;
+        return down([&](std::int64_t i, const Cluster& c) {
+            for (std::int64_t r = 0; r < c.rows; ++r)
+                for (std::int64_t s = 0; s < c.columns; ++s) {
+                    const double p = table(i)[r * c.columns + s], q = p * message(i)[s];
+                    if (q > 0.0 && p < 1.0) sum -= q * std::log(p);
+                }
+        }, [](auto, const auto&) {});
+    }
+
+    // Labels of the example from one number in [0, 1) per cluster.
+    void draw(const double* uniform, std::int32_t* y) const {
+        for (auto i = end_; i-- > begin_;) {
+            const std::int64_t column = column_of(t_, i, y);
+            const std::int64_t columns = columns_[i - begin_];
+            const std::int64_t rows = (offset_[i + 1 - begin_] - offset_[i - begin_]) / columns;
+            const double* p = table(i) + column;
+            double rest = uniform[i];
+            std::int64_t row = 0;
+            for (std::int64_t r = 0; r < rows; ++r) {
+                if (p[r * columns] == 0.0) continue;
+                row = r;  // rounding may leave `rest` above the last one
+                rest -= p[r * columns];
+                if (rest < 0.0) break;
+            }
+            set_row(t_, i, row, y);
+        }
+    }
+
+    // After up(): how P changes, added to the parts.
+    bool derivative(const double* d_unary, const double* d_tables, double weight, double* unary,
+                    double* tables) {
+        d_table_.assign(table_.size(), 0.0);
+        d_message_.assign(message_.size(), 0.0);
+        mean_.resize(message_.size());
+        for (auto i = begin_; i < end_; ++i) {
+            const Cluster c(t_, i);
+            double* d = d_table_.data() + offset_[i - begin_];
+            double* mean = mean_.data() + separator_[i - begin_];
+            fill_table(t_, i, c, d_unary, d_tables,
+                       [&](auto k) { return mean_.data() + separator_[k - begin_]; }, d);
+            means(table(i), d, c, mean);
+            if (patience_.lost(c.cells())) return false;
+        }
+        return down(
+            [&](std::int64_t i, const Cluster& c) {
+                const double* change = d_message_.data() + separator_[i - begin_];
+                double* d = d_table_.data() + offset_[i - begin_];
+                const double* p = table(i);
+                for (std::int64_t r = 0; r < c.rows; ++r, d += c.columns, p += c.columns)
+                    for (std::int64_t s = 0; s < c.columns; ++s)
+                        d[s] = p[s] * (change[s] + message(i)[s] * d[s]);
+            },
+            [&](std::int64_t i, const Cluster& c) {
+                const double* d = d_table_.data() + offset_[i - begin_];
+                extract(i, c, d, weight, unary, tables);
+                hand_down(i, c, d, d_message_);
+            });
+    }
+
+private:
+    void place() {
+        offset_.assign(1, 0);
+        separator_.assign(1, 0);
+        columns_.clear();
+        for (auto i = begin_; i < end_; ++i) {
+            const Cluster c(t_, i);
+            offset_.push_back(offset_.back() + c.cells());
+            separator_.push_back(separator_.back() + c.columns);
+            columns_.push_back(c.columns);
+        }
+        if (static_cast<std::int64_t>(table_.size()) < offset_.back()) table_.resize(offset_.back());
+        if (static_cast<std::int64_t>(message_.size()) < separator_.back())
+            message_.resize(separator_.back());
+    }
+
+    // dψ less its mean in each column; the means, less a constant, are the message.
+    static void means(const double* p, double* d, const Cluster& c, double* mean) {
+        std::fill_n(mean, c.columns, 0.0);
+        for (std::int64_t r = 0; r < c.rows; ++r)
+            for (std::int64_t s = 0; s < c.columns; ++s)
+                mean[s] += p[r * c.columns + s] * d[r * c.columns + s];
+        for (std::int64_t r = 0; r < c.rows; ++r)
+            for (std::int64_t s = 0; s < c.columns; ++s) d[r * c.columns + s] -= mean[s];
+        double sum = 0.0;
+        for (std::int64_t s = 0; s < c.columns; ++s) sum += mean[s];
+        for (std::int64_t s = 0; s < c.columns; ++s) mean[s] -= sum / static_cast<double>(c.columns);
+    }
+
+    void hand_down(std::int64_t i, const Cluster& c, const double* from, std::vector<double>& to) {
+        for (auto k = t_.child_offsets[i]; k < t_.child_offsets[i + 1]; ++k) {
+            const std::int64_t child = t_.children[k];
+            double* target = to.data() + separator_[child - begin_];
+            std::fill_n(target, columns_[child - begin_], 0.0);
+            child_axes(t_, c, child).project(from, 1.0, target);
+        }
+    }
+
+    const double* table(std::int64_t i) const { return table_.data() + offset_[i - begin_]; }
+    double* table(std::int64_t i) { return table_.data() + offset_[i - begin_]; }
+    double* message(std::int64_t i) { return message_.data() + separator_[i - begin_]; }
+
+    const CliqueTree& t_;
+    const double* unary_;
+    const double* tables_;
+    std::int64_t begin_ = 0, end_ = 0;
+    std::vector<std::int64_t> offset_, separator_, columns_;
+    std::vector<double> table_, message_, d_table_, d_message_, mean_;
+    CellPatience patience_;
+};
+
+// Runs an example after the other without the GIL; `each` returns false after Ctrl-C.
+template <class Each>
+void over_examples(const CliqueTree& t, const double* unary, const double* tables, Each each) {
+    bool going = true;
+    {
+        nb::gil_scoped_release release;
+        Sums sums(t, unary, tables);
+        for (std::size_t e = 0; e < t.examples && going; ++e) going = each(sums, e);
+    }
+    if (!going) throw nb::python_error();
+}
+
+using Weight = std::optional<Input<double>>;
+double weight_of(const Weight& weight, std::size_t e) { return weight ? weight->data()[e] : 1.0; }
+
+}  // namespace
+
+static const Binding binding([](nb::module_& m) {
+    // unary and tables of the parts are zero before.
+    m.def(
+        "clique_tree_marginals",
+        [](CHORDAL_CLIQUE_TREE_ARGUMENTS, Weight weight, Output<double> log_partition,
+           Output<double> part_unary, Output<double> part_tables) {
+            over_examples(CHORDAL_CLIQUE_TREE, unary.data(), tables.data(), [&](Sums& sums, std::size_t e) {
+                const auto log_z = sums.up(e);
+                if (!log_z) return false;
+                log_partition.data()[e] = *log_z;
+                const double w = weight_of(weight, e);
+                if (*log_z == kNone || w == 0.0) return true;
+                return sums.down([](auto, const auto&) {}, [&](std::int64_t i, const Cluster& c) {
+                    sums.extract(i, c, sums.at(i), w, part_unary.data(), part_tables.data());
+                });
+            });
+        },
+        CHORDAL_CLIQUE_TREE_NAMES, nb::arg("weight").none(), nb::arg("log_partition"),
+        nb::arg("part_unary"), nb::arg("part_tables"));
+    m.def(
+        "clique_tree_marginals_derivative",
+        [](CHORDAL_CLIQUE_TREE_ARGUMENTS, Input<double> d_unary, Input<double> d_tables, Weight weight,
+           Output<double> log_partition, Output<double> part_unary, Output<double> part_tables) {
+            over_examples(CHORDAL_CLIQUE_TREE, unary.data(), tables.data(), [&](Sums& sums, std::size_t e) {
+                const auto log_z = sums.up(e);
+                if (!log_z) return false;
+                log_partition.data()[e] = *log_z;
+                if (*log_z == kNone) return true;
+                return sums.derivative(d_unary.data(), d_tables.data(), weight_of(weight, e),
+                                       part_unary.data(), part_tables.data());
+            });
+        },
+        CHORDAL_CLIQUE_TREE_NAMES, nb::arg("d_unary"), nb::arg("d_tables"), nb::arg("weight").none(),
+        nb::arg("log_partition"), nb::arg("part_unary"), nb::arg("part_tables"));
+    // log Z too: an example without a labelling has −inf there.
+    m.def("clique_tree_entropy", [](CHORDAL_CLIQUE_TREE_ARGUMENTS, Output<double> log_partition,
+                                    Output<double> out) {
+        over_examples(CHORDAL_CLIQUE_TREE, unary.data(), tables.data(), [&](Sums& sums, std::size_t e) {
+            const auto log_z = sums.up(e);
+            if (!log_z) return false;
+            log_partition.data()[e] = *log_z;
+            return *log_z == kNone || sums.entropy(out.data()[e]);
+        });
+    });
+    // uniform [n, clusters], labels [n, variables]
+    m.def("clique_tree_sample", [](CHORDAL_CLIQUE_TREE_ARGUMENTS, Input<double> uniform,
+                                   Output<double> log_partition, Output<std::int32_t> labels) {
+        const std::size_t clusters = residual.size(), variables = state_offsets.size() - 1;
+        const std::size_t n = variables ? labels.size() / variables : 0;
+        over_examples(CHORDAL_CLIQUE_TREE, unary.data(), tables.data(), [&](Sums& sums, std::size_t e) {
+            const auto log_z = sums.up(e);
+            if (!log_z) return false;
+            log_partition.data()[e] = *log_z;
+            if (*log_z == kNone) return true;
+            for (std::size_t k = 0; k < n; ++k)
+                sums.draw(uniform.data() + k * clusters, labels.data() + k * variables);
+            return true;
+        });
+    });
+});
+
+}  // namespace chordal

@@ -1,0 +1,268 @@
+"""Clique trees: made once for a structure, and what sums and maxima along them tell."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any, ClassVar, NamedTuple
+from weakref import WeakKeyDictionary
+
+import numpy as np
+from numpy.typing import NDArray
+
+from chordal import _kernels
+from chordal._errors import UnsupportedError
+from chordal.inference._base import Decoded, Inference, Labels, Marginals, Ranked
+from chordal.potentials import Floats, Potentials, refuse_infeasible, refuse_other_shape
+from chordal.structures import Structure
+from chordal.structures._base import Ints
+
+UNIFORMS = 2_000_000  # drawn at a time when sampling
+RULES = ("min_fill", "min_weight")
+#: Tables beyond this (log2 of cells) are not looked at any further.
+FARTHEST = 60.0
+
+
+class Cost(NamedTuple):
+    """What a clique tree takes, in the example that needs most.
+
+    treewidth : int, variables of the largest clique less one; those with one label do not count
+    largest : int, cells of its table
+    cells : int, cells of all tables and messages
+    bytes : int, the memory they need
+    clique : tuple of int, the variables of the largest clique, by their number in the batch
+    complete : bool, False where the search ended at a clique that is too large: then all numbers
+        are those of this clique alone, and the whole tree needs more
+    """
+
+    treewidth: int
+    largest: int
+    cells: int
+    bytes: int
+    clique: tuple[int, ...]
+    complete: bool
+
+
+@dataclass(frozen=True, eq=False)
+class Plan:
+    """A clique tree of every example, as the kernels take it, or the clique that was too large.
+
+    arrays : cluster, member and residual arrays; see `kernels/clique_tree.hpp`
+    cells : float64 [n_examples], of all tables and messages
+    streamed : float64 [n_examples], the most that is needed at once if tables are given up early
+    stuck : int64, the variables of the clique that was too large; empty if all went well
+    """
+
+    arrays: tuple[NDArray[Any], ...]
+    cells: Floats
+    streamed: Floats
+    stuck: Ints
+
+    @property
+    def most_cells(self) -> float:
+        """In the example that needs most."""
+        return float(self.cells.max(initial=0.0))
+
+    @property
+    def n_clusters(self) -> int:
+        return len(self.arrays[3])
+
+    def cost(self, structure: Structure) -> Cost:
+        if len(self.stuck):
+            size = math.prod(structure.label_counts[self.stuck].tolist())
+            clique = tuple(sorted(self.stuck.tolist()))
+            return Cost(len(clique) - 1, size, size, 8 * size, clique, False)
+        _, offsets, members, *_ = self.arrays
+        cells = int(self.most_cells)
+        if len(members) == 0:
+            return Cost(0, 0, cells, 8 * cells, (), True)
+        counts = structure.label_counts[members]
+        log_size = np.add.reduceat(np.log2(counts), offsets[:-1])
+        orders = np.add.reduceat(counts > 1, offsets[:-1], dtype=np.int64)
+        k = int(np.argmax(log_size))
+        in_it = members[offsets[k] : offsets[k + 1]]
+        largest = math.prod(structure.label_counts[in_it].tolist())
+        width = max(0, int(orders.max()) - 1)
+        return Cost(width, largest, cells, 8 * cells, tuple(sorted(in_it.tolist())), True)
+
+
+_plans: WeakKeyDictionary[Structure, dict[tuple[str, float], Plan]] = WeakKeyDictionary()
+
+
+def plan_of(structure: Structure, order: str, limit: float = FARTHEST) -> Plan:
+    """The clique tree of a structure, made at the first call and kept with the structure.
+
+    order : "min_fill", "min_weight", or "auto" for the one with fewer cells
+    limit : give up at a table of more than 2^limit cells
+    """
+    kept = _plans.setdefault(structure, {})
+    if (order, limit) not in kept:
+        if order == "auto":
+            tried = [plan_of(structure, rule, limit) for rule in RULES]
+            kept[order, limit] = min(tried, key=lambda p: (len(p.stuck) > 0, p.most_cells))
+        else:
+            kept[order, limit] = _made(structure, order, limit)
+    return kept[order, limit]
+
+
+def _made(s: Structure, order: str, limit: float) -> Plan:
+    *arrays, cells, streamed, stuck = _kernels.clique_tree_plan(
+        s.state_offsets,
+        s.variable_offsets,
+        s.clique_offsets,
+        s.scope_offsets,
+        s.scopes,
+        order == "min_fill",
+        limit,
+    )
+    return Plan(tuple(arrays), cells, streamed, stuck)
+
+
+def too_large(name: str, cost: Cost, max_bytes: float) -> UnsupportedError:
+    """The refusal of a structure that would need more memory than it may have."""
+    named = ", ".join(map(str, cost.clique[:8])) + (", …" if len(cost.clique) > 8 else "")
+    need = "at least " if not cost.complete else ""
+    return UnsupportedError(
+        f"inference {name!r} would need {need}{size_of(cost.bytes)} ({cost.cells:,} cells of 8 "
+        f"bytes), of which {cost.largest:,} are for the clique of {len(cost.clique)} variables ({named}); "
+        f"max_bytes is {size_of(max_bytes)}. Raise max_bytes, use smaller cliques or "
+        "fewer labels, or an approximate method such as 'loopy_bp'"
+    )
+
+
+def size_of(n_bytes: float) -> str:
+    """Bytes as people read them.
+
+    >>> size_of(2**31), size_of(100), size_of(10**20)
+    ('2.1 GB', '100 B', '100,000,000.0 TB')
+    """
+    for unit, factor in (("TB", 1e12), ("GB", 1e9), ("MB", 1e6), ("kB", 1e3)):
+        if n_bytes >= factor:
+            return f"{n_bytes / factor:,.1f} {unit}"
+    return f"{int(n_bytes)} B"
+
+
+def arrays_of(plan: Plan, potentials: Potentials) -> tuple[NDArray[Any], ...]:
+    """The arguments that all kernels on clique trees begin with."""
+    s = potentials.structure
+    return (
+        s.state_offsets,
+        s.variable_offsets,
+        s.scope_offsets,
+        s.scopes,
+        potentials.table_offsets,
+        potentials.table_of_clique,
+        *plan.arrays,
+        potentials.unary,
+        potentials.tables,
+    )
+
+
+def log_partition(plan: Plan, potentials: Potentials) -> Floats:
+    out = np.empty(potentials.structure.n_examples)
+    _kernels.clique_tree_log_partition(*arrays_of(plan, potentials), out)
+    return out
+
+
+def best_labelling(plan: Plan, potentials: Potentials) -> Decoded:
+    structure = potentials.structure
+    labels = np.zeros(structure.n_variables, dtype=np.int32)
+    score = np.empty(structure.n_examples)
+    _kernels.clique_tree_best_labelling(*arrays_of(plan, potentials), score, labels)
+    refuse_infeasible(score)
+    return Decoded(labels, score)
+
+
+class CliqueTreeInference(Inference):
+    """All answers from a clique tree; a final subclass says which tree."""
+
+    answers: ClassVar[frozenset[str]] = frozenset(
+        {
+            "log_partition",
+            "marginals",
+            "marginals_derivative",
+            "map",
+            "k_best",
+            "sample",
+            "entropy",
+        }
+    )
+
+    def exact_on(self, structure: Structure) -> bool:
+        return self.supports(structure)
+
+    def _plan(self, structure: Structure) -> Plan:
+        raise NotImplementedError
+
+    def log_partition(self, potentials: Potentials) -> Floats:
+        return log_partition(self._plan_for("log_partition", potentials), potentials)
+
+    def marginals(
+        self, potentials: Potentials, weight: Floats | None = None, overwrite: bool = False
+    ) -> Marginals:
+        plan = self._plan_for("marginals", potentials)
+        parts, log_z = potentials.zeros(), np.empty(potentials.structure.n_examples)
+        _kernels.clique_tree_marginals(
+            *arrays_of(plan, potentials), weight, log_z, parts.unary, parts.tables
+        )
+        refuse_infeasible(log_z)
+        return Marginals(log_z, parts)
+
+    def marginals_derivative(
+        self,
+        potentials: Potentials,
+        direction: Potentials,
+        weight: Floats | None = None,
+        overwrite: bool = False,
+    ) -> Potentials:
+        plan = self._plan_for("marginals_derivative", potentials)
+        refuse_other_shape(potentials, direction)
+        parts, log_z = potentials.zeros(), np.empty(potentials.structure.n_examples)
+        _kernels.clique_tree_marginals_derivative(
+            *arrays_of(plan, potentials),
+            direction.unary,
+            direction.tables,
+            weight,
+            log_z,
+            parts.unary,
+            parts.tables,
+        )
+        refuse_infeasible(log_z)
+        return parts
+
+    def map(self, potentials: Potentials) -> Decoded:
+        return best_labelling(self._plan_for("map", potentials), potentials)
+
+    def k_best(self, potentials: Potentials, k: int) -> Ranked:
+        plan, structure = self._plan_for("k_best", potentials), potentials.structure
+        labels = np.zeros(k * structure.n_variables, dtype=np.int32)
+        score = np.empty(k * structure.n_examples)
+        _kernels.clique_tree_k_best(*arrays_of(plan, potentials), k, score, labels)
+        ranked = Ranked(labels.reshape(k, -1), score.reshape(-1, k))
+        refuse_infeasible(ranked.score[:, 0])
+        return ranked
+
+    def sample(self, potentials: Potentials, n: int, rng: np.random.Generator) -> Labels:
+        plan, structure = self._plan_for("sample", potentials), potentials.structure
+        out = np.zeros((n, structure.n_variables), dtype=np.int32)
+        log_z = np.empty(structure.n_examples)
+        at_once = max(1, UNIFORMS // max(1, plan.n_clusters))  # random numbers need memory too
+        for first in range(0, n, at_once):
+            rows = out[first : first + at_once]
+            uniform = rng.random(len(rows) * plan.n_clusters)
+            _kernels.clique_tree_sample(
+                *arrays_of(plan, potentials), uniform, log_z, rows.reshape(-1)
+            )
+            refuse_infeasible(log_z)
+        return out
+
+    def entropy(self, potentials: Potentials) -> Floats:
+        plan = self._plan_for("entropy", potentials)
+        log_z, out = np.empty((2, potentials.structure.n_examples))
+        _kernels.clique_tree_entropy(*arrays_of(plan, potentials), log_z, out)
+        refuse_infeasible(log_z)
+        return out
+
+    def _plan_for(self, question: str, potentials: Potentials) -> Plan:
+        self.require(question, potentials.structure)
+        return self._plan(potentials.structure)
