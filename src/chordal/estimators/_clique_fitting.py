@@ -35,7 +35,13 @@ from chordal.estimators.clique_template import CliqueTemplate
 from chordal.features import CliqueBatch, CliqueFeatures, CliqueShard
 from chordal.inference import INFERENCE, Inference, choose
 from chordal.objectives import OBJECTIVES, Objective
-from chordal.oracle import SummedOracle
+from chordal.oracle import (
+    DualOracle,
+    ExampleOracle,
+    Oracle,
+    StructuredExamples,
+    SummedOracle,
+)
 from chordal.potentials import Floats
 from chordal.solvers import Callback, Solver
 from chordal.targets import PartialLabels, Target
@@ -125,7 +131,8 @@ class CliqueEstimator(CliqueModel):
         flat = self._flat(y, X)
         check_same_lengths(batch.sizes, flat)
         weight = check_sample_weight(sample_weight, len(X))
-        objective = OBJECTIVES.resolve(self.objective)
+        solver = solver_for(self.solver, self.l1, self.max_iter, self.tol, self.random_state)
+        objective = self._asked_objective(solver)
         batch, gold = _observed(batch, observed_targets(labels, flat, self.void), objective)
         known = self.features_ if keep else None
         features = layout_of(
@@ -138,7 +145,6 @@ class CliqueEstimator(CliqueModel):
         if self.class_weight is not None:
             weights = class_weights(self.class_weight, labels, gold)
             objective = objective.with_class_weight(weights)
-        solver = solver_for(self.solver, self.l1, self.max_iter, self.tol, self.random_state)
         free = free_weights(self.freeze, features.slices, start)
         check_groups(solver, self.l2, free is not None)
 
@@ -159,16 +165,14 @@ class CliqueEstimator(CliqueModel):
         if validation_data is not None:
             validate = self._validator(*validation_data, templates, inputs, labels, features)
         with training(self, solver, callback, validate, spread) as (mapper, monitor):
-            oracle = SummedOracle(
-                trained,
-                shards,
-                objective,
-                inference,
-                mapper,
-                l2_of(self.l2, trained.slices, start),
-                start if centre else None,
-                cuts,
-            )
+            problem = (trained, shards, objective, inference, mapper)
+            penalty = l2_of(self.l2, trained.slices, start)
+            middle = start if centre else None
+            oracle: Oracle | ExampleOracle | DualOracle
+            if solver.online or solver.blocks:
+                oracle = StructuredExamples(*problem, penalty, middle)
+            else:
+                oracle = SummedOracle(*problem, penalty, middle, cuts)
             solution = minimized(solver, oracle, start, monitor, free)
         exact = not objective.needs or all(inference.exact_on(s.frame.structure) for s in shards)
         self._templates, self._inputs = templates, inputs
@@ -184,6 +188,12 @@ class CliqueEstimator(CliqueModel):
         check_settings(self)
         check_number("min_freq", self.min_freq, integer=True)
         check_choice("states", self.states, ["seen", "all"])
+
+    def _asked_objective(self, solver: Solver) -> Objective:
+        """The default stands for what a solver does that has a loss of its own."""
+        if solver.objective is not None and self.objective == "likelihood":
+            return OBJECTIVES.resolve("perceptron")  # they compare the best labelling with gold
+        return OBJECTIVES.resolve(self.objective)
 
     def _inference_for(self, shards: Sequence[CliqueShard], objective: Objective) -> Inference:
         """What training asks: a method that works on all graphs, exact if it can be."""
@@ -237,6 +247,9 @@ def compiled(
 
     Inference on graphs takes long beside Python's part, so that shards may be small.
     """
+    if solver is not None and (solver.online or solver.blocks):
+        each = range(len(batch.sizes))
+        return [features.compile(batch, i, i + 1, labels, weight) for i in each], None
     if solver is None or solver.batch_size is None:
         cells = batch.cells(features.n_labels)
         limits = shard_limits(cells, 1, min(8, int(cells.sum()) // 2000))

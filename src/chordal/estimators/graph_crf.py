@@ -64,7 +64,7 @@ class GraphCRF(CliqueEstimator):
     --------
     Nodes with one noisy feature, in a ring of two halves:
 
-    >>> nodes = np.array([[1.0], [1.2], [-0.1], [-0.9], [-1.1], [0.2]])
+    >>> nodes = np.array([[1.0], [1.2], [0.1], [-0.9], [-1.1], [-0.1]])
     >>> ring = np.array([(0, 1), (1, 2), (2, 3), (3, 4), (4, 5), (5, 0)])
     >>> crf = GraphCRF(l2=0.1).fit([(nodes, ring)], [["a", "a", "a", "b", "b", "b"]])
     >>> crf.predict([(nodes, ring)])

@@ -1,5 +1,6 @@
 """The oracle: all that a solver may ask about a problem."""
 
+from chordal.oracle._examples import StructuredExamples
 from chordal.oracle._partial import Flags, PartialOracle
 from chordal.oracle._protocols import (
     BatchOracle,
@@ -37,6 +38,7 @@ __all__ = [
     "RegularisedOracle",
     "SecondOrderOracle",
     "ShardFeatures",
+    "StructuredExamples",
     "SummedOracle",
     "UpdateRule",
 ]
