@@ -10,6 +10,7 @@ from chordal.estimators.clique_template import CliqueTemplate
 from chordal.estimators.graph_crf import GraphCRF
 from chordal.estimators.grid_crf import GridCRF
 from chordal.estimators.hmm import HMM
+from chordal.estimators.matching_model import MatchingModel
 from chordal.estimators.naive_bayes import NaiveBayes
 from chordal.estimators.template_crf import TemplateCRF
 from chordal.estimators.two_stage import TwoStageCRF
@@ -38,6 +39,7 @@ __all__ = [
     "FitReport",
     "GraphCRF",
     "GridCRF",
+    "MatchingModel",
     "NaiveBayes",
     "RBFFeatures",
     "TemplateCRF",

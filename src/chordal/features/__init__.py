@@ -10,6 +10,7 @@ from chordal._validate import is_sparse
 from chordal.features._base import Input, RowFeatures, Rows, WeightKeys
 from chordal.features._entries import RowEntries
 from chordal.features._tables import TABLES, TableLayout
+from chordal.features.alignment import AlignmentFeatures
 from chordal.features.attributes import AttributeFeatures, AttributeInput, VocabularyInput
 from chordal.features.binary import BinaryFeatures
 from chordal.features.chain import GROUPS, ChainFeatures, ChainShard
@@ -22,6 +23,7 @@ from chordal.features.clique import (
 )
 from chordal.features.columns import Columns
 from chordal.features.dense import DenseFeatures, DenseInput
+from chordal.features.matching import MatchingFeatures, MatchingShard, matching_potentials
 from chordal.features.sparse import SparseInput
 from chordal.features.template import Template, TemplateInput
 
@@ -46,6 +48,7 @@ def input_for(x: Any) -> Input:
 __all__ = [
     "GROUPS",
     "TABLES",
+    "AlignmentFeatures",
     "AttributeFeatures",
     "AttributeInput",
     "BinaryFeatures",
@@ -60,6 +63,8 @@ __all__ = [
     "DenseFeatures",
     "DenseInput",
     "Input",
+    "MatchingFeatures",
+    "MatchingShard",
     "RowEntries",
     "RowFeatures",
     "Rows",
@@ -70,4 +75,5 @@ __all__ = [
     "VocabularyInput",
     "WeightKeys",
     "input_for",
+    "matching_potentials",
 ]

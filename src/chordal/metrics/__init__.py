@@ -15,6 +15,7 @@ from chordal.metrics._accuracy import (
     token_accuracy,
     zero_one_accuracy,
 )
+from chordal.metrics._alignment import AlignmentScores, alignment_error_rate, alignment_scores
 from chordal.metrics._bootstrap import (
     BootstrapDifference,
     BootstrapInterval,
@@ -46,6 +47,7 @@ from chordal.metrics._scorers import METRICS as _METRICS
 from chordal.metrics._scorers import make_sequence_scorer, sequence_counts
 
 __all__ = [
+    "AlignmentScores",
     "BootstrapDifference",
     "BootstrapInterval",
     "Chunk",
@@ -55,6 +57,8 @@ __all__ = [
     "Confusion",
     "LabelScores",
     "SequenceCounts",
+    "alignment_error_rate",
+    "alignment_scores",
     "bootstrap",
     "chunk_f1",
     "chunk_precision",

@@ -6,6 +6,7 @@ from chordal.structures.chain import Chain
 from chordal.structures.factor_graph import FactorGraph
 from chordal.structures.graph import Graph
 from chordal.structures.grid import Grid
+from chordal.structures.matching import Matching
 from chordal.structures.tree import Tree
 
 STRUCTURES = Registry("chordal.structures", Structure, "structure")
@@ -16,6 +17,7 @@ __all__ = [
     "FactorGraph",
     "Graph",
     "Grid",
+    "Matching",
     "Structure",
     "Tree",
     "check_scopes",

@@ -12,6 +12,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from chordal.features import matching_potentials
 from chordal.inference.exhaustive import ExhaustiveInference
 from chordal.potentials import Potentials
 from chordal.structures import Chain, FactorGraph, Graph, Grid, Structure, Tree, offsets_of
@@ -338,6 +339,22 @@ def cliques_forbidden(rng: np.random.Generator) -> Potentials:
     return _forbid(rng, _random(rng, graph), of_unary=0.2, of_tables=0.4)
 
 
+@model
+def matching(rng: np.random.Generator) -> Potentials:
+    """Source items that may not share a target; none on one side, one, and more on either."""
+    shapes = [(3, 2), (0, 2), (2, 3), (1, 1), (2, 0)]
+    scores = [rng.normal(size=shape) for shape in shapes]
+    return matching_potentials(scores, [0.5 * rng.normal(size=n) for n, _ in shapes])
+
+
+@model
+def matching_forbidden(rng: np.random.Generator) -> Potentials:
+    """Pairs that are forbidden, and a source item that needs a target."""
+    scores = rng.normal(size=(3, 3))
+    scores[np.tril_indices(3, -1)] = -np.inf
+    return matching_potentials([scores], [[0.0, 0.0, -np.inf]])
+
+
 @infeasible
 def no_label(rng: np.random.Generator) -> Potentials:
     """One variable of one example has no label left."""
@@ -374,6 +391,12 @@ def no_label_in_a_tree(rng: np.random.Generator) -> Potentials:
     """A tree whose leaves ask their parent for different labels."""
     same = np.array([0.0, -np.inf, -np.inf, 0.0])
     return Potentials(Tree([[-1], [-1, 0, 0]], 2), [0, 0, 0, 0, -np.inf, 0, 0, -np.inf], same)
+
+
+@infeasible
+def no_matching(rng: np.random.Generator) -> Potentials:
+    """Two source items that both need the only target."""
+    return matching_potentials([rng.normal(size=(2, 1))], [[-np.inf, -np.inf]])
 
 
 def _random(rng: np.random.Generator, structure: Structure, tied: bool = False) -> Potentials:

@@ -1,0 +1,74 @@
+"""Papers that cite each other: Cora and CiteSeer."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from chordal._validate import check_choice
+from chordal.datasets._files import found
+from chordal.datasets._npz import arrays_of, require
+
+SOURCE = "the citation graphs of Sen et al."
+
+
+@dataclass(frozen=True)
+class Citations:
+    """Papers, their words and fields, and which of them cite which.
+
+    Attributes
+    ----------
+    X : sparse array [n_papers, n_words]
+        1 where a paper has a word.
+    y : uint8 array [n_papers]
+        The field of a paper.
+    edges : int64 array [n_edges, 2]
+        Papers of which one cites the other; each pair once.
+    cites : int64 array [n_citations, 2]
+        As the file has them: who is cited, by whom.
+    """
+
+    X: Any
+    y: NDArray[np.uint8]
+    edges: NDArray[np.int64]
+    cites: NDArray[np.int64]
+
+
+def load_citations(name: str = "cora", path: Any = None) -> Citations:
+    """The papers of Sen et al. (2008), Collective classification in network data.
+
+    Parameters
+    ----------
+    name : {"cora", "citeseer"}
+        2,708 papers on machine learning in 7 fields, or 3,312 papers in 6.
+    path : str or Path, optional
+        The file cora.npz or citeseer.npz, or its folder; by default $CHORDAL_DATA/graphs.
+
+    Raises
+    ------
+    FileNotFoundError
+        Saying which file to put where.
+    ValueError
+        Where an array is missing or not as it should be.
+    """
+    from scipy.sparse import csr_array
+
+    check_choice("name", name, ["cora", "citeseer"])
+    file = found(path, "graphs", (f"{name}.npz",), SOURCE)
+    a = arrays_of(file, X_indptr="iu1", X_indices="iu1", y="u1", edges="iu2", cites="iu2")
+    n, words = len(a["y"]), a["X_indices"]
+    limits = a["X_indptr"].astype(np.int64)
+    rises = len(limits) == n + 1 and limits[0] == 0 and (np.diff(limits) >= 0).all()
+    require(rises and limits[-1] == len(words), file, f"X must have a row for each of {n} papers")
+    require(words.min(initial=0) >= 0, file, "X_indices must not be negative")
+    for pairs in ("edges", "cites"):
+        ends = a[pairs]
+        inside = ends.shape[1] == 2 and ends.min(initial=0) >= 0 and ends.max(initial=0) < n
+        require(inside, file, f"{pairs} must join papers 0 to {n - 1}")
+    n_words = int(words.max(initial=-1)) + 1
+    X = csr_array((np.ones(len(words)), words.astype(np.int64), limits), shape=(n, n_words))
+    edges, cites = a["edges"].astype(np.int64), a["cites"].astype(np.int64)
+    return Citations(X, a["y"].astype(np.uint8), edges, cites)

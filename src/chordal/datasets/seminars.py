@@ -1,0 +1,87 @@
+"""Announcements of seminars: who speaks where, from when to when."""
+
+from __future__ import annotations
+
+import gzip
+import zlib
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from chordal._validate import check_choice
+from chordal.datasets._files import found
+
+SOURCE = "the CMU seminar announcements of Freitag"
+MOST_BYTES = 1 << 26  # of the text: twenty times what there is
+FIELDS = ("stime", "etime", "speaker", "location")
+TAGS = frozenset({"O", *(f"{p}-{field}" for p in "BI" for field in FIELDS)})
+
+
+@dataclass(frozen=True)
+class Seminars:
+    """Announcements, token by token.
+
+    Attributes
+    ----------
+    words : list of lists of str
+    line_start : list of lists of bool
+        Whether a token is the first of its line.
+    y : list of lists of str
+        "B-" and "I-" of stime, etime, speaker and location, else "O".
+    """
+
+    words: list[list[str]]
+    line_start: list[list[bool]]
+    y: list[list[str]]
+
+
+def load_seminars(part: str = "train", path: Any = None) -> Seminars:
+    """The announcements of Freitag (1998): 301 to train, 185 to test.
+
+    Parameters
+    ----------
+    part : {"train", "test"}
+    path : str or Path, optional
+        The file seminars_train.tsv.gz (or _test), or its folder; by default
+        $CHORDAL_DATA/seminars.
+
+    Raises
+    ------
+    FileNotFoundError
+        Saying which file to put where.
+    ValueError
+        Naming the first line that is not as it should be.
+    """
+    check_choice("part", part, ["train", "test"])
+    file = found(path, "seminars", (f"seminars_{part}.tsv.gz", f"seminars_{part}.tsv"), SOURCE)
+    data = Seminars([], [], [])
+    for n, line in enumerate(_lines(file)):
+        if line.startswith("# doc ") and "\t" not in line:
+            for column in (data.words, data.line_start, data.y):
+                column.append([])
+            continue
+        if not line:
+            continue
+        fields = line.split("\t")
+        if len(fields) != 3 or fields[1] not in ("0", "1") or fields[2] not in TAGS:
+            raise ValueError(f"{file}, line {n + 1}: must have a token, 0 or 1, and a tag")
+        if not data.words:
+            raise ValueError(f"{file}, line {n + 1}: must begin with a line '# doc 0'")
+        data.words[-1].append(fields[0])
+        data.line_start[-1].append(fields[1] == "1")
+        data.y[-1].append(fields[2])
+    if not data.words:
+        raise ValueError(f"{file} holds no announcement")
+    return data
+
+
+def _lines(file: Path) -> list[str]:
+    try:
+        with file.open("rb") as plain:
+            stream = gzip.GzipFile(fileobj=plain) if file.suffix == ".gz" else plain
+            data: bytes = stream.read(MOST_BYTES + 1)
+        if len(data) > MOST_BYTES:
+            raise ValueError(f"it holds more than {MOST_BYTES} bytes")
+        return data.decode("utf-8").split("\n")
+    except (gzip.BadGzipFile, EOFError, zlib.error, ValueError) as error:
+        raise ValueError(f"{file} is no text of announcements, or damaged: {error}") from None
