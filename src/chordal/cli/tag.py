@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import stat
 from collections.abc import Callable, Iterator
+from functools import partial
 from itertools import islice
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -77,23 +78,25 @@ def command(
 def pieces(tagger: Tagger, path: str, reading: Reading, jobs: int) -> Iterator[bytes]:
     """The labelled text, piece by piece."""
     from chordal.formats.conll import Conll
+    from chordal.formats.crfsuite import Crfsuite
 
     reader = reading.format_for(path)
     live = path == "-" and not is_regular(0)
-    if not isinstance(reader, Conll):
-        for batch in batches(reader.read(path), 1 if live else 256):
-            yield tagger.records(reader, batch)
-        return
-    if tagger.model.template is None:
+    label: Callable[[Any], bytes]
+    blocks: Iterator[Any]
+    if isinstance(reader, Crfsuite) and tagger.reads_items:
+        label, blocks = tagger.items, reader.blocks(path, eager=live)
+    elif not isinstance(reader, Conll):
+        blocks = batches(reader.read(path), 1 if live else 256)
+        label = partial(tagger.records, reader)
+    elif tagger.model.template is None:
         raise ValueError(
             "the model has no template for files of columns: it was trained on attributes; give "
             "--format crfsuite or jsonl"
         )
-    blocks = reader.passages(path, eager=live)
-    if live or jobs == 1:
-        yield from (tagger.passage(*block) for block in blocks)
     else:
-        yield from in_order(lambda block: tagger.passage(*block), blocks, jobs)
+        label, blocks = tagger.passage, reader.passages(path, eager=live)
+    yield from map(label, blocks) if live or jobs == 1 else in_order(label, blocks, jobs)
 
 
 def batches(items: Iterator[Any], size: int) -> Iterator[list[Any]]:

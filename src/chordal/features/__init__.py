@@ -14,6 +14,7 @@ from chordal.features.binary import BinaryFeatures
 from chordal.features.chain import GROUPS, ChainFeatures, ChainShard
 from chordal.features.columns import Columns
 from chordal.features.dense import DenseFeatures, DenseInput
+from chordal.features.items import Items
 from chordal.features.sparse import SparseInput
 from chordal.features.template import Template, TemplateInput
 
@@ -46,6 +47,7 @@ __all__ = [
     "DenseFeatures",
     "DenseInput",
     "Input",
+    "Items",
     "RowEntries",
     "RowFeatures",
     "Rows",
