@@ -6,16 +6,23 @@ from typing import TYPE_CHECKING, Any
 
 from chordal.estimators._training import FitReport
 from chordal.estimators.chain_crf import ChainCRF
-from chordal.estimators.hmm import HMM
-from chordal.estimators.naive_bayes import NaiveBayes
-from chordal.estimators.two_stage import TwoStageCRF
 
 if TYPE_CHECKING:
     from chordal.estimators.crf_classifier import CRFClassifier
+    from chordal.estimators.hmm import HMM
+    from chordal.estimators.naive_bayes import NaiveBayes
     from chordal.estimators.rbf_features import RBFFeatures
+    from chordal.estimators.two_stage import TwoStageCRF
 
-# These import scikit-learn, which takes a second.
-_LATER = {"CRFClassifier": "crf_classifier", "RBFFeatures": "rbf_features"}
+# Imported when they are asked for: the command line needs none of them, and some import
+# scikit-learn, which takes a second.
+_LATER = {
+    "HMM": "hmm",
+    "CRFClassifier": "crf_classifier",
+    "NaiveBayes": "naive_bayes",
+    "RBFFeatures": "rbf_features",
+    "TwoStageCRF": "two_stage",
+}
 
 
 def __getattr__(name: str) -> Any:
