@@ -20,7 +20,7 @@
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/tuple.h>
 
-#include <cstring>
+#include <algorithm>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -29,31 +29,12 @@
 #include <vector>
 
 #include "binding.hpp"
+#include "text_check.hpp"
 
 namespace chordal {
 namespace {
 
 using std::size_t;
-
-constexpr std::uint64_t kOnes = 0x0101010101010101ull, kHigh = 0x8080808080808080ull;
-
-// Whether one of eight bytes is zero.
-inline bool has_zero(std::uint64_t x) { return ((x - kOnes) & ~x & kHigh) != 0; }
-
-// Length of the UTF-8 character that begins at p, or 0 if none does. Overlong forms, surrogates and
-// what lies above U+10FFFF are none.
-size_t character(const unsigned char* p, const unsigned char* end) {
-    const unsigned char lead = *p;
-    if (lead < 0x80) return 1;
-    const size_t length = lead >= 0xF0 ? 4 : lead >= 0xE0 ? 3 : 2;
-    if (lead < 0xC2 || lead > 0xF4 || static_cast<size_t>(end - p) < length) return 0;
-    const unsigned char low = lead == 0xE0 ? 0xA0 : lead == 0xF0 ? 0x90 : 0x80;
-    const unsigned char high = lead == 0xED ? 0x9F : lead == 0xF4 ? 0x8F : 0xBF;
-    if (p[1] < low || p[1] > high) return 0;
-    for (size_t k = 2; k < length; ++k)
-        if ((p[k] & 0xC0) != 0x80) return 0;
-    return length;
-}
 
 struct Problem {
     std::int64_t line, column;  // from 1, in this block; the column in bytes
@@ -195,38 +176,14 @@ private:
         consume(end, line);
     }
 
-    // NUL, a CR that ends no line, and what is not UTF-8. Eight bytes at once where nothing can be
-    // wrong with them.
     void check_bytes(size_t size) {
-        const auto* p = reinterpret_cast<const unsigned char*>(text_.data());
-        const auto* const end = p + size;
-        while (p < end) {
-            if (end - p >= 8) {
-                std::uint64_t word;
-                std::memcpy(&word, p, 8);
-                if ((word & kHigh) == 0 && !has_zero(word) && !has_zero(word ^ (kOnes * '\r'))) {
-                    p += 8;
-                    continue;
-                }
-            }
-            const size_t length = character(p, end);
-            const bool stray = *p == '\r' && end - p > 1 && p[1] != '\n';
-            if (length == 0 || *p == 0 || stray) return refuse_byte(p, length == 0);
-            p += length;
-        }
-    }
-    void refuse_byte(const unsigned char* p, bool not_utf8) {
-        const auto at = static_cast<size_t>(p - reinterpret_cast<const unsigned char*>(text_.data()));
-        size_t begin = 0;
-        for (size_t i = 0; i < at; ++i)
-            if (text_[i] == '\n') {
-                ++line_;
-                begin = i + 1;
-            }
-        refuse(at, begin,
-               not_utf8  ? "not UTF-8; convert the file to UTF-8"
-               : *p == 0 ? "a NUL byte, which text does not hold; convert the file to UTF-8"
-                         : "a carriage return inside a line; end lines with LF or CRLF");
+        const size_t at = find_bad_byte(text_.substr(0, size));
+        if (at == text_.npos) return;
+        line_ = std::count(text_.begin(), text_.begin() + static_cast<std::ptrdiff_t>(at), '\n');
+        refuse(at, text_.rfind('\n', at) + 1,  // npos + 1 is 0
+               text_[at] == 0      ? "a NUL byte, which text does not hold; convert the file to UTF-8"
+               : text_[at] == '\r' ? "a carriage return inside a line; end lines with LF or CRLF"
+                                   : "not UTF-8; convert the file to UTF-8");
     }
     void refuse(size_t at, size_t line_begin, std::string what) {
         problem = Problem{line_ + 1, static_cast<std::int64_t>(at - line_begin) + 1, std::move(what)};

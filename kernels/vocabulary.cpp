@@ -13,6 +13,7 @@
 #include <cmath>
 #include <memory>
 #include <optional>
+#include <string_view>
 #include <tuple>
 
 #include "utf8.hpp"
@@ -125,8 +126,8 @@ private:
 
     void attribute(nb::handle name) {
         if (!PyUnicode_Check(name.ptr())) refuse_name(name);
-        names.text += prefix_;
-        append_utf8(name.ptr(), names.text);
+        names.text() += prefix_;
+        append_utf8(name.ptr(), names.text());
         names.finish();
     }
 
@@ -138,10 +139,10 @@ private:
             if (!PyUnicode_Check(key)) refuse_name(key);
             const std::size_t begin_of_prefix = prefix_.size();
             if (PyUnicode_Check(value)) {
-                names.text += prefix_;
-                append_utf8(key, names.text);
-                names.text.push_back(':');
-                append_utf8(value, names.text);
+                names.text() += prefix_;
+                append_utf8(key, names.text());
+                names.text().push_back(':');
+                append_utf8(value, names.text());
                 names.finish();
             } else if (PyDict_Check(value) || PyList_Check(value) || PyTuple_Check(value) ||
                        PyAnySet_Check(value)) {
@@ -154,8 +155,8 @@ private:
             } else {
                 const double number = number_of(key, value);
                 if (number == 0.0) continue;
-                names.text += prefix_;
-                append_utf8(key, names.text);
+                names.text() += prefix_;
+                append_utf8(key, names.text());
                 names.finish(number);
             }
         }
@@ -183,6 +184,38 @@ private:
     std::string prefix_;
 };
 
+// Appends an attribute of CRFsuite's items: a backslash before a colon or another is left out.
+void append_unescaped(std::string_view field, std::string& out) {
+    for (std::size_t at; (at = field.find('\\')) != field.npos;) {
+        out.append(field, 0, at);
+        field.remove_prefix(at);
+        if (field.size() > 1 && (field[1] == ':' || field[1] == '\\')) field.remove_prefix(1);
+        out.push_back(field[0]);
+        field.remove_prefix(1);
+    }
+    out += field;
+}
+
+void read_fields(const char* text, const std::uint32_t* fields, const double* values,
+                 const Input<std::int64_t>& offsets, Names& names) {
+    for (std::size_t row = 1; row < offsets.size(); ++row) {
+        for (auto k = offsets.data()[row - 1]; k < offsets.data()[row]; ++k) {
+            append_unescaped({text + fields[2 * k], fields[2 * k + 1] - fields[2 * k]},
+                             names.text());
+            names.finish(values ? values[k] : 1.0);
+        }
+        names.end_row();
+    }
+    names.look_up();
+}
+
+// None if all are 1.
+auto values_of(Names& names) {
+    std::optional<decltype(array_of(std::move(names.values)))> values;
+    if (!names.values.empty()) values = array_of(std::move(names.values));
+    return values;
+}
+
 nb::object decoded(const Vocabulary& vocabulary, std::size_t id) {
     const auto length = static_cast<Py_ssize_t>(vocabulary.length(id));
     PyObject* text = PyUnicode_DecodeUTF8(vocabulary.text(id), length, "surrogatepass");
@@ -207,14 +240,28 @@ static const Binding binding([](nb::module_& m) {
                 reader.batch(X);
                 if (grow) self.shrink();
                 Names& names = reader.names;
-                std::optional<decltype(array_of(std::move(names.values)))> values;
-                if (!names.values.empty()) values = array_of(std::move(names.values));
                 return std::make_tuple(
-                    array_of(std::move(names.ids)), values,
+                    array_of(std::move(names.ids)), values_of(names),
                     array_of(std::move(names.row_offsets)), array_of(std::move(reader.lengths)));
             },
             nb::arg("X"), nb::arg("grow"),
             "Ids, values (None if all are 1), offsets of tokens, lengths of sequences.")
+        .def(
+            "read_fields",
+            [](Vocabulary& self, nb::bytes text, Input<std::uint32_t> fields,
+               std::optional<Input<double>> values, Input<std::int64_t> offsets, bool grow) {
+                Names names(self, grow);
+                {
+                    nb::gil_scoped_release release;
+                    read_fields(text.c_str(), fields.data(), values ? values->data() : nullptr,
+                                offsets, names);
+                }
+                if (grow) self.shrink();
+                return std::make_tuple(array_of(std::move(names.ids)), values_of(names),
+                                       array_of(std::move(names.row_offsets)));
+            },
+            nb::arg("text"), nb::arg("fields"), nb::arg("values").none(), nb::arg("offsets"),
+            nb::arg("grow"), "Ids, values (None if all are 1) and offsets of rows of items_read.")
         .def("find",
              [](const Vocabulary& self, nb::str name) {
                  std::string text;

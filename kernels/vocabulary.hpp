@@ -222,68 +222,93 @@ private:
     std::vector<nb::object> owners_;  // of borrowed arrays
 };
 
-// Names on their way to ids: written one after another, looked up together. Unknown names are
-// dropped unless the vocabulary may grow.
-class Names {
+// Names that wait to be looked up: written one after another, found together.
+class NameBatch {
 public:
-    Names(Vocabulary& vocabulary, bool grow) : vocabulary_(vocabulary), grow_(grow) {}
-
     std::string text;  // append a name here, then `finish` it
-    std::vector<std::int32_t> ids;
-    std::vector<double> values;  // empty while every value is 1
-    std::vector<std::int64_t> row_offsets{0};
 
-    void finish(double value = 1.0) {
-        names_.push_back({begin_, text.size() - begin_, value, 0});
+    void finish() {
+        names_.push_back({begin_, text.size() - begin_, 0});
         begin_ = text.size();
     }
-    void end_row() {
-        ends_.push_back(names_.size());
-        if (names_.size() >= kTogether) look_up();
-    }
-    // To be called once more at the end.
-    void look_up() {
+    std::size_t size() const { return names_.size(); }
+
+    // Visits the id of each name in turn, kAbsent if it has none; the vocabulary may grow by them.
+    template <class Visit>
+    void look_up(Vocabulary& vocabulary, bool grow, Visit visit) {
         text.append(8, '\0');  // for the hash
         for (Name& name : names_) {
             name.hash = hash_padded(text.data() + name.begin, name.size);
-            vocabulary_.prefetch_slot(name.hash);
+            vocabulary.prefetch_slot(name.hash);
         }
-        for (const Name& name : names_) vocabulary_.prefetch_offset(name.hash);
-        for (const Name& name : names_) vocabulary_.prefetch_bytes(name.hash);
-        std::size_t k = 0;
-        for (const std::size_t end : ends_) {
-            for (; k < end; ++k) add(names_[k]);
-            row_offsets.push_back(static_cast<std::int64_t>(ids.size()));
+        for (const Name& name : names_) vocabulary.prefetch_offset(name.hash);
+        for (const Name& name : names_) vocabulary.prefetch_bytes(name.hash);
+        for (const Name& name : names_) {
+            const char* at = text.data() + name.begin;
+            visit(grow ? vocabulary.intern(at, name.size, name.hash)
+                       : vocabulary.find(at, name.size, name.hash));
         }
         text.clear();
         begin_ = 0;
         names_.clear();
+    }
+
+private:
+    struct Name {
+        std::size_t begin, size;
+        std::uint64_t hash;
+    };
+    std::size_t begin_ = 0;
+    std::vector<Name> names_;
+};
+
+// Rows of names on their way to ids. Unknown names are dropped unless the vocabulary may grow.
+class Names {
+public:
+    Names(Vocabulary& vocabulary, bool grow) : vocabulary_(vocabulary), grow_(grow) {}
+
+    std::vector<std::int32_t> ids;
+    std::vector<double> values;  // empty while every value is 1
+    std::vector<std::int64_t> row_offsets{0};
+
+    std::string& text() { return batch_.text; }  // append a name here, then `finish` it
+    void finish(double value = 1.0) {
+        batch_.finish();
+        waiting_.push_back(value);
+    }
+    void end_row() {
+        ends_.push_back(batch_.size());
+        if (batch_.size() >= kTogether) look_up();
+    }
+    // To be called once more at the end.
+    void look_up() {
+        std::size_t k = 0;
+        auto row = ends_.begin();
+        batch_.look_up(vocabulary_, grow_, [&](std::uint32_t id) {
+            for (; k == *row; ++row) end_ids();
+            if (id != Vocabulary::kAbsent) add(id, waiting_[k]);
+            ++k;
+        });
+        for (; row != ends_.end(); ++row) end_ids();
+        waiting_.clear();
         ends_.clear();
     }
 
 private:
     static constexpr std::size_t kTogether = 256;
-    struct Name {
-        std::size_t begin, size;
-        double value;
-        std::uint64_t hash;
-    };
 
-    void add(const Name& name) {
-        const char* at = text.data() + name.begin;
-        const std::uint32_t id = grow_ ? vocabulary_.intern(at, name.size, name.hash)
-                                       : vocabulary_.find(at, name.size, name.hash);
-        if (id == Vocabulary::kAbsent) return;
-        if (name.value != 1.0 && values.empty()) values.assign(ids.size(), 1.0);
+    void end_ids() { row_offsets.push_back(static_cast<std::int64_t>(ids.size())); }
+    void add(std::uint32_t id, double value) {
+        if (value != 1.0 && values.empty()) values.assign(ids.size(), 1.0);
         ids.push_back(static_cast<std::int32_t>(id));
-        if (!values.empty() || name.value != 1.0) values.push_back(name.value);
+        if (!values.empty() || value != 1.0) values.push_back(value);
     }
 
     Vocabulary& vocabulary_;
     const bool grow_;
-    std::size_t begin_ = 0;
-    std::vector<Name> names_;
-    std::vector<std::size_t> ends_;  // of the rows among names_
+    NameBatch batch_;
+    std::vector<double> waiting_;    // values of the names that wait
+    std::vector<std::size_t> ends_;  // of the rows among them
 };
 
 }  // namespace chordal

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import errno
 import os
-import secrets
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from typing import BinaryIO
@@ -43,7 +42,7 @@ def atomic_write(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
             yield file
         return
     final = os.path.realpath(path)
-    temporary = os.path.join(os.path.dirname(final), f".chordal-{secrets.token_hex(8)}.tmp")
+    temporary = os.path.join(os.path.dirname(final), f".chordal-{os.urandom(8).hex()}.tmp")
     try:
         # Not tempfile: its files can be read by their owner alone, whatever the umask.
         with open(temporary, "xb") as file:

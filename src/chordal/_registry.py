@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import importlib
 import importlib.util
 import inspect
@@ -61,6 +60,8 @@ class Registry(Generic[T]):
             return self._found[name]
         names = self.names()
         if name not in names:
+            import difflib
+
             close = difflib.get_close_matches(name, names, n=1)
             hint = f"did you mean {close[0]!r}? There are: " if close else "there are: "
             raise ValueError(f"unknown {self.what} {name!r}; {hint}{_listed(names)}")

@@ -9,6 +9,8 @@ from contextlib import contextmanager, suppress
 
 import pytest
 
+from chordal.cli import main
+from chordal.cli._quick import plain_call
 from chordal.objectives import OBJECTIVES
 from chordal.solvers import SOLVERS
 
@@ -42,9 +44,58 @@ def test_help_loads_nothing_heavy(arguments):
 
 
 def test_tag_loads_neither_scipy_nor_sklearn(files):
-    loaded = imported("tag", files / "model", files / "train.txt")
+    loaded = imported("tag", "-j", "1", files / "model", files / "train.txt")
     assert "numpy" in loaded
-    assert not loaded & {"scipy", "sklearn", "rich", "matplotlib"}
+    assert not loaded & {"scipy", "sklearn", "rich", "matplotlib", "typer", "pydantic"}
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "m",
+        "m -",
+        "m text",
+        "m text -o out",
+        "--output - m text --jobs 2",
+        "-j 3 m -j -1 text",
+        "-o a -o b m",
+    ],
+)
+def test_a_plain_call_means_what_typer_takes_it_for(monkeypatch, words):
+    calls = []
+    monkeypatch.setattr(
+        "chordal.cli._tagging.label_file", lambda *args, **more: calls.append((args, more))
+    )
+    words = ["tag", *words.split()]
+    assert plain_call(words) is not None
+    with pytest.raises(SystemExit, match=r"^0$"):
+        main(words)
+    monkeypatch.setattr("chordal.cli._quick.plain_call", lambda words: None)
+    with pytest.raises(SystemExit, match=r"^0$"):
+        main(words)
+    assert len(calls) == 2
+    assert calls[0] == calls[1]
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "",
+        "m a b",
+        "-m m",
+        "--marginals m",
+        "m -j",
+        "m -j x",
+        "m -o",
+        "m -j2",
+        "-h",
+        "-- m",
+        "m -o -x",
+    ],
+)
+def test_other_calls_are_left_to_typer(words):
+    assert plain_call(["tag", *words.split()]) is None
+    assert plain_call(["train", "m", "x"]) is plain_call([]) is None
 
 
 def test_help_and_version(chordal):

@@ -146,7 +146,7 @@ def test_a_line_of_100_megabytes():
 
 
 def test_what_never_ends_is_refused(monkeypatch):
-    monkeypatch.setattr("chordal.formats.conll.LIMIT", 10_000)
+    monkeypatch.setattr("chordal.formats._passages.LIMIT", 10_000)
     with pytest.raises(FormatError, match="<stream>:3: a sequence of more than"):
         list(Conll().blocks(stream(b"a O\n\n" + b"a O\n" * 5000), size=1000))
     assert _lines.LIMIT > 200_000_000

@@ -6,46 +6,12 @@ import contextlib
 import os
 import signal
 import sys
-from typing import Annotated, Any
+from typing import Any
 
-import typer
-
-from chordal.cli import convert, evaluate, infer, info, inspect, tag, train, tune
+from chordal.cli._quick import quick_tag
 
 # 0 good, 1 wrong data or model, 2 wrong usage, 130 stopped by Ctrl-C.
 WRONG, USAGE, STOPPED = 1, 2, 130
-
-app = typer.Typer(
-    name="chordal",
-    help="Label sequences with conditional random fields.",
-    pretty_exceptions_enable=False,
-    rich_markup_mode=None,
-    context_settings={"help_option_names": ["-h", "--help"]},
-)
-for module in (train, tag, evaluate, inspect, tune, convert, infer, info):
-    app.command(module.__name__.rpartition(".")[2])(module.command)
-
-
-def _version(wanted: bool) -> None:
-    if wanted:
-        import chordal
-
-        typer.echo(f"chordal {chordal.__version__}")
-        raise typer.Exit
-
-
-@app.callback(invoke_without_command=True)
-def _options(
-    context: typer.Context,
-    version: Annotated[
-        bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version.")
-    ] = False,
-    debug: Annotated[
-        bool, typer.Option("--debug", help="Show where an error came from (in any place).")
-    ] = False,
-) -> None:
-    if context.invoked_subcommand is None:
-        typer.echo(context.get_help())
 
 
 def main(arguments: list[str] | None = None) -> None:
@@ -74,12 +40,12 @@ def _prepare_process() -> None:
 
 def _run(words: list[str], debug: bool) -> int:
     try:
-        code: Any = app(words, prog_name="chordal", standalone_mode=False)
+        code = _command(words)
         sys.stdout.flush()
-        if code == STOPPED:  # Typer's own answer to Ctrl-C
-            raise KeyboardInterrupt
-        return code if isinstance(code, int) else 0
-    except (KeyboardInterrupt, typer.Abort):
+        if code == STOPPED:
+            _say("stopped")
+        return code
+    except KeyboardInterrupt:
         _say("stopped")
         return STOPPED
     except BrokenPipeError:  # where there is no SIGPIPE
@@ -94,13 +60,29 @@ def _run(words: list[str], debug: bool) -> int:
         return USAGE if usage else WRONG
 
 
+def _command(words: list[str]) -> int:
+    """Run the command that the words say; its exit code."""
+    if quick_tag(words):
+        return 0
+    import typer
+
+    from chordal.cli._app import app
+
+    try:
+        code: Any = app(words, prog_name="chordal", standalone_mode=False)
+    except typer.Abort:
+        return STOPPED
+    return code if isinstance(code, int) else 0  # STOPPED is Typer's own answer to Ctrl-C
+
+
 def _usage(error: Exception) -> str:
     """The message of an error of Typer's about how a command is called, or nothing."""
+    typer = sys.modules.get("typer")
     # Newer versions of Typer hold a Click of their own; the base class is reached through Typer.
-    if not isinstance(error, typer.BadParameter.__mro__[1]):
+    if typer is None or not isinstance(error, typer.BadParameter.__mro__[1]):
         return ""
     context = getattr(error, "ctx", None)
-    message = " ".join(error.format_message().split())  # type: ignore[attr-defined]
+    message = " ".join(error.format_message().split())
     where = f"{context.command_path} --help" if context is not None else "chordal --help"
     return f"{message.rstrip('.')}; see {where}"
 

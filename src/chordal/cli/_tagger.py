@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import repeat
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from chordal.features import AttributeInput, Items
 from chordal.formats import Format, Record
 from chordal.formats.conll import append_column
 from chordal.formats.crfsuite import Crfsuite
@@ -37,8 +39,9 @@ class Tagger:
 
     # Columns ---------------------------------------------------------------------------------
 
-    def passage(self, columns: Any, size: int) -> bytes:
+    def passage(self, block: tuple[Any, int]) -> bytes:
         """A block of columns with the labels as one more, all else as it is."""
+        columns, size = block
         if not len(columns):
             return columns.text[:size]
         if self.answers.k_best > 1:
@@ -102,36 +105,52 @@ class Tagger:
 
     # Records ---------------------------------------------------------------------------------
 
+    @property
+    def reads_items(self) -> bool:
+        """Whether the model takes blocks of CRFsuite's items as they are."""
+        return isinstance(self.model._inputs[0], AttributeInput)
+
+    def items(self, items: Items) -> bytes:
+        """Labels alone, as CRFsuite's own tagger prints them."""
+        return _encoded(_crfsuite(self, *found) for found in self._found(items, items.lengths))
+
     def records(self, writer: Format, batch: Sequence[Record]) -> bytes:
         """The text of records with their labels, in the writer's format."""
         X = [list(record.rows) for record in batch]
         if self.model.template is not None:
             X = [[list(row) for row in rows] for rows in X]  # columns, never dicts
-        codes = np.split(self._codes(X), np.cumsum([len(rows) for rows in X])[:-1])
-        chances: list[Any] = [None] * len(X)
-        ranked: list[Any] = [None] * len(X)
+        found = self._found(X, [len(rows) for rows in X])
+        if isinstance(writer, Crfsuite):
+            return _encoded(_crfsuite(self, *parts) for parts in found)
+        write = _jsonl if isinstance(writer, Jsonl) else _plain
+        both = zip(batch, found, strict=True)
+        return _encoded(write(self, writer, record, *parts) for record, parts in both)
+
+    def _found(self, X: Any, lengths: Any) -> Iterator[tuple[Any, Any, Any]]:
+        """Codes of each sequence, and the probabilities or best labellings that are asked for."""
+        codes = np.split(self._codes(X), np.cumsum(lengths)[:-1])
+        chances: Iterable[Any] = repeat(None, len(codes))
+        ranked: Iterable[Any] = repeat(None, len(codes))
         if self.answers.marginals:
             chances = self.model.predict_marginals(X, **self._constraint)
         if self.answers.k_best > 1:
             ranked = self.model.k_best(X, self.answers.k_best, **self._constraint)
-        write = {Crfsuite: _crfsuite, Jsonl: _jsonl}.get(type(writer), _plain)
-        found = zip(batch, codes, chances, ranked, strict=True)
-        return "".join(write(self, writer, *parts) for parts in found).encode(
-            errors="backslashreplace"
-        )
+        return zip(codes, chances, ranked, strict=True)
 
     def names(self, codes: Any) -> list[str]:
         """Labels by their numbers."""
         return [self.labels[k] for k in codes.tolist()]
 
 
+def _encoded(texts: Iterable[str]) -> bytes:
+    return "".join(texts).encode(errors="backslashreplace")
+
+
 def _plain(tagger: Tagger, writer: Format, record: Record, codes: Any, *_: Any) -> str:
     return writer.encode(record._replace(labels=tagger.names(codes)))
 
 
-def _crfsuite(
-    tagger: Tagger, writer: Format, record: Record, codes: Any, chances: Any, ranked: Any
-) -> str:
+def _crfsuite(tagger: Tagger, codes: Any, chances: Any, ranked: Any) -> str:
     """Labels alone, as CRFsuite's own tagger prints them."""
     if ranked is not None:
         blocks = [

@@ -2,20 +2,12 @@
 
 from __future__ import annotations
 
-import os
-import stat
-from collections.abc import Callable, Iterator
-from itertools import islice
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated
 
 import typer
 
 from chordal.cli import _options as options
 from chordal.cli._data import Reading
-from chordal.cli._models import open_model
-
-if TYPE_CHECKING:
-    from chordal.cli._tagger import Tagger
 
 
 def command(
@@ -57,82 +49,16 @@ def command(
 
     With --k-best, a sequence is repeated for each labelling, after a line "# rank probability".
     """
-    from chordal.cli._tagger import Answers, Tagger
-    from chordal.formats import open_target
+    from chordal.cli._tagger import Answers
+    from chordal.cli._tagging import label_file
 
     if k_best > 1 and (marginals or all_marginals or method == "mpm"):
         raise typer.BadParameter("--k-best does not go with --marginals or --method mpm")
-    reading = Reading(format, separator, comment, None)
-    crf = open_model(model)
-    crf.set_params(n_jobs=1)
-    answers = Answers(method, constrain, marginals or all_marginals, all_marginals, k_best)
-    tagger = Tagger(crf, answers, separator)
-    with open_target(output) as target:
-        for piece in pieces(tagger, input, reading, jobs):
-            target.write(piece)
-            if output == "-":
-                target.flush()
-
-
-def pieces(tagger: Tagger, path: str, reading: Reading, jobs: int) -> Iterator[bytes]:
-    """The labelled text, piece by piece."""
-    from chordal.formats.conll import Conll
-
-    reader = reading.format_for(path)
-    live = path == "-" and not is_regular(0)
-    if not isinstance(reader, Conll):
-        for batch in batches(reader.read(path), 1 if live else 256):
-            yield tagger.records(reader, batch)
-        return
-    if tagger.model.template is None:
-        raise ValueError(
-            "the model has no template for files of columns: it was trained on attributes; give "
-            "--format crfsuite or jsonl"
-        )
-    blocks = reader.passages(path, eager=live)
-    if live or jobs == 1:
-        yield from (tagger.passage(*block) for block in blocks)
-    else:
-        yield from in_order(lambda block: tagger.passage(*block), blocks, jobs)
-
-
-def batches(items: Iterator[Any], size: int) -> Iterator[list[Any]]:
-    """Lists of so many items.
-
-    >>> list(batches(iter("abcde"), 2))
-    [['a', 'b'], ['c', 'd'], ['e']]
-    """
-    while batch := list(islice(items, size)):
-        yield batch
-
-
-def is_regular(descriptor: int) -> bool:
-    """Whether an open file is one on a disk: nobody waits at the other end."""
-    try:
-        return stat.S_ISREG(os.fstat(descriptor).st_mode)
-    except OSError:
-        return False
-
-
-def in_order(function: Callable[[Any], Any], items: Iterator[Any], jobs: int) -> Iterator[Any]:
-    """`map` with threads, a few items ahead and not more.
-
-    >>> list(in_order(lambda k: k * k, iter(range(5)), 2))
-    [0, 1, 4, 9, 16]
-    """
-    from collections import deque
-    from concurrent.futures import Future, ThreadPoolExecutor
-
-    n = (os.cpu_count() or 1) if jobs < 1 else jobs
-    with ThreadPoolExecutor(n) as pool:
-        waiting: deque[Future[Any]] = deque()
-        try:
-            for item in items:
-                waiting.append(pool.submit(function, item))
-                if len(waiting) > 2 * n:
-                    yield waiting.popleft().result()
-            while waiting:
-                yield waiting.popleft().result()
-        finally:
-            for future in waiting:
-                future.cancel()
+    label_file(
+        model,
+        Reading(format, separator, comment, None),
+        Answers(method, constrain, marginals or all_marginals, all_marginals, k_best),
+        input=input,
+        output=output,
+        jobs=jobs,
+    )

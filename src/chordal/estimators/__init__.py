@@ -6,21 +6,33 @@ from typing import TYPE_CHECKING, Any
 
 from chordal.estimators._training import FitReport
 from chordal.estimators.chain_crf import ChainCRF
-from chordal.estimators.clique_template import CliqueTemplate
-from chordal.estimators.graph_crf import GraphCRF
-from chordal.estimators.grid_crf import GridCRF
-from chordal.estimators.hmm import HMM
-from chordal.estimators.matching_model import MatchingModel
-from chordal.estimators.naive_bayes import NaiveBayes
-from chordal.estimators.template_crf import TemplateCRF
-from chordal.estimators.two_stage import TwoStageCRF
 
 if TYPE_CHECKING:
+    from chordal.estimators.clique_template import CliqueTemplate
     from chordal.estimators.crf_classifier import CRFClassifier
+    from chordal.estimators.graph_crf import GraphCRF
+    from chordal.estimators.grid_crf import GridCRF
+    from chordal.estimators.hmm import HMM
+    from chordal.estimators.matching_model import MatchingModel
+    from chordal.estimators.naive_bayes import NaiveBayes
     from chordal.estimators.rbf_features import RBFFeatures
+    from chordal.estimators.template_crf import TemplateCRF
+    from chordal.estimators.two_stage import TwoStageCRF
 
-# These import scikit-learn, which takes a second.
-_LATER = {"CRFClassifier": "crf_classifier", "RBFFeatures": "rbf_features"}
+# Imported when they are asked for: the command line needs none of them, and some import
+# scikit-learn, which takes a second.
+_LATER = {
+    "HMM": "hmm",
+    "CRFClassifier": "crf_classifier",
+    "CliqueTemplate": "clique_template",
+    "GraphCRF": "graph_crf",
+    "GridCRF": "grid_crf",
+    "MatchingModel": "matching_model",
+    "NaiveBayes": "naive_bayes",
+    "RBFFeatures": "rbf_features",
+    "TemplateCRF": "template_crf",
+    "TwoStageCRF": "two_stage",
+}
 
 
 def __getattr__(name: str) -> Any:

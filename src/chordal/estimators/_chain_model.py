@@ -12,7 +12,16 @@ from numpy.typing import NDArray
 from chordal._validate import check_sequences
 from chordal.estimators._estimator import Estimator
 from chordal.estimators._labels import SequenceLabels
-from chordal.features import ChainFeatures, Columns, Input, Rows, Template, TemplateInput, input_for
+from chordal.features import (
+    ChainFeatures,
+    Columns,
+    Input,
+    Items,
+    Rows,
+    Template,
+    TemplateInput,
+    input_for,
+)
 from chordal.inference import Inference
 from chordal.potentials import Floats
 
@@ -64,9 +73,9 @@ class ChainModel(Estimator):
         return Template(self.template) if isinstance(self.template, str) else self.template
 
     def _sequences(self, X: Any, name: str = "X") -> Any:
-        """What users gave, as a list of sequences or as columns of text."""
+        """What users gave, as a list of sequences or as blocks of text."""
         if self.template is None:
-            return check_sequences(X, name)
+            return X if isinstance(X, Items) else check_sequences(X, name)
         return Columns.of(X, name)
 
     def _new_inputs(self, X: Sequence[Any]) -> tuple[Input, Input | None]:

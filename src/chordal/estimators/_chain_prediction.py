@@ -258,7 +258,7 @@ class ChainPrediction(ChainModel):
         expanded = self._expanded_weights()
 
         def ask(limits: tuple[int, int]) -> Any:
-            shard = features.compile(node_rows, edge_rows, *limits)
+            shard = features.compile(node_rows, edge_rows, *limits, once=True)
             potentials = features.potentials(shard, expanded)
             if allowed_labels is not None or allowed_transitions is not None:
                 potentials = constraints.apply(potentials, limits[0])

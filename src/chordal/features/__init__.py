@@ -23,6 +23,7 @@ from chordal.features.clique import (
 )
 from chordal.features.columns import Columns
 from chordal.features.dense import DenseFeatures, DenseInput
+from chordal.features.items import Items
 from chordal.features.matching import MatchingFeatures, MatchingShard, matching_potentials
 from chordal.features.sparse import SparseInput
 from chordal.features.template import Template, TemplateInput
@@ -63,6 +64,7 @@ __all__ = [
     "DenseFeatures",
     "DenseInput",
     "Input",
+    "Items",
     "MatchingFeatures",
     "MatchingShard",
     "RowEntries",

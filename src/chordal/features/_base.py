@@ -83,6 +83,13 @@ class RowFeatures(ABC):
     def compile(self, rows: Rows, first: int, last: int) -> Any:
         """Rows first..last in the form that `map` and `adjoint` take."""
 
+    def glimpse(self, rows: Rows, first: int, last: int) -> Any:
+        """Rows first..last in a form that `map` takes, for rows that are mapped once.
+
+        Compiling pays off when they are mapped often, as in training.
+        """
+        return self.compile(rows, first, last)
+
     @abstractmethod
     def expand(self, weights: Floats, memory: Any = None, run: Runner = run_in_turn) -> Any:
         """The weights in the form that `map` takes; made once for all shards.

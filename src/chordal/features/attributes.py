@@ -14,6 +14,7 @@ from chordal import _kernels
 from chordal._blocks import BLOCK, Runner, blocks_of, run_in_turn
 from chordal.features._base import Condensed, Floats, Input, Ints, RowFeatures, Rows, WeightKeys
 from chordal.features._entries import RowEntries, by_row, joined_offsets, unit_of
+from chordal.features.items import Items
 from chordal.structures import offsets_of
 
 V = TypeVar("V", bound="VocabularyInput")
@@ -110,7 +111,13 @@ class AttributeInput(VocabularyInput):
     def with_vocabulary(self, vocabulary: Any) -> AttributeInput:
         return AttributeInput(vocabulary)
 
-    def read(self, X: Sequence[Any], grow: bool) -> Rows:
+    def read(self, X: Sequence[Any] | Items, grow: bool) -> Rows:
+        if isinstance(X, Items):
+            fields = np.ascontiguousarray(X.fields).reshape(-1)
+            ids, values, offsets = self.vocabulary.read_fields(
+                X.text, fields, X.values, X.offsets, grow
+            )
+            return Rows(X.lengths, Occurrences(offsets, ids, values))
         ids, values, offsets, lengths = self.vocabulary.read(X, grow)
         return Rows(lengths, Occurrences(offsets, ids, values))
 
@@ -279,6 +286,10 @@ class AttributeFeatures(RowFeatures):
             segments,
         )
 
+    def glimpse(self, rows: Rows, first: int, last: int) -> Occurrences:
+        data: Occurrences = rows.data
+        return Occurrences(data.offsets[first : last + 1], data.ids, data.values)
+
     def expand(
         self, weights: Floats, memory: Any = None, run: Runner = run_in_turn
     ) -> tuple[Floats, Floats]:
@@ -295,8 +306,24 @@ class AttributeFeatures(RowFeatures):
             rows[self._wide_cells] = wide * self._wide_scale
         return rows, narrow * self._narrow_scale
 
-    def map(self, rows: AttributeRows, expanded: tuple[Floats, Floats], out: Floats) -> None:
+    def map(
+        self, rows: AttributeRows | Occurrences, expanded: tuple[Floats, Floats], out: Floats
+    ) -> None:
         wide, narrow = expanded
+        if isinstance(rows, Occurrences):
+            _kernels.attribute_scores(
+                rows.offsets,
+                rows.ids,
+                rows.values,
+                self._places,
+                self._pair_outputs,
+                wide,
+                narrow,
+                self.n_outputs,
+                self._unit,
+                out,
+            )
+            return
         _kernels.wide_map(
             rows.wide_offsets[:-1],
             rows.wide_offsets[1:],

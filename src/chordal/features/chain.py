@@ -112,8 +112,9 @@ class ChainFeatures:
         end: int,
         labels: Target | None = None,
         weight: Floats | None = None,
+        once: bool = False,
     ) -> ChainShard:
-        """Sequences begin..end as a shard."""
+        """Sequences begin..end as a shard, for many rounds of training or for potentials once."""
         lengths = node_rows.lengths[begin:end]
         first_row = int(node_rows.offsets[begin])
         structure = Chain(lengths, self.n_labels)
@@ -121,7 +122,8 @@ class ChainFeatures:
         edge = None
         if self.edge is not None and edge_rows is not None:
             first_edge = int(edge_rows.offsets[begin])
-            edge = self.edge.compile(edge_rows, first_edge, first_edge + edges)
+            read = self.edge.glimpse if once else self.edge.compile
+            edge = read(edge_rows, first_edge, first_edge + edges)
         # One tied table, or a table for each transition.
         n_tables = min(edges, 1) if self.edge is None else edges
         index = np.zeros(edges) if self.edge is None else np.arange(edges)
@@ -134,9 +136,10 @@ class ChainFeatures:
             limits,
         )
         offsets, filled = structure.variable_offsets, lengths > 0
+        read = self.node.glimpse if once else self.node.compile
         return ChainShard(
             frame,
-            self.node.compile(node_rows, first_row, first_row + n),
+            read(node_rows, first_row, first_row + n),
             edge,
             offsets[:-1][filled],
             offsets[1:][filled] - 1,

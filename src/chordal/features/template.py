@@ -205,6 +205,22 @@ class TemplateInput(VocabularyInput):
         self.template, self.part = template, part
         self.program = template.states if part == "states" else template.pairs
         self.vocabulary = _kernels.Vocabulary() if vocabulary is None else vocabulary
+        self._readers: list[Any] = []  # that are not in use: each thread takes its own
+
+    def _reader(self) -> Any:
+        """A reader that remembers what others have read, if one is free."""
+        try:
+            return self._readers.pop()
+        except IndexError:
+            program = self.program
+            return _kernels.TemplateReader(
+                program.items,
+                program.line_ends,
+                program.pool,
+                program.wapiti,
+                program.begin,
+                self.vocabulary,
+            )
 
     def with_vocabulary(self, vocabulary: Any) -> TemplateInput:
         return TemplateInput(self.template, self.part, vocabulary)
@@ -220,19 +236,16 @@ class TemplateInput(VocabularyInput):
         cells = columns.cells
         if (cells > len(columns.text)).any() or (cells[:, :, 0] > cells[:, :, 1]).any():
             raise ValueError("a cell of the columns lies outside of their text")
-        ids, offsets = _kernels.template_read(
-            program.items,
-            program.line_ends,
-            program.pool,
-            program.wapiti,
+        reader = self._reader()
+        ids, offsets = reader.read(
             columns.text,
             np.ascontiguousarray(cells, dtype=np.uint32).ravel(),
             columns.n_columns,
             columns.lengths,
-            program.begin,
-            self.vocabulary,
             grow,
         )
+        if not grow:
+            self._readers.append(reader)
         lengths = np.maximum(columns.lengths - program.begin, 0)
         return Rows(lengths, Occurrences(offsets, ids, None))
 

@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-import bz2
-import gzip
 import io
-import lzma
 import os
 import sys
-import zlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import IO, Any, TypeAlias
@@ -35,9 +31,9 @@ class Source:
         while 0 < len(head) < 6 and (more := stream.read(6 - len(head))):
             head += more
         self._stream: Any = _Rewound(head, stream)
-        for kind, magic, opener, errors in _COMPRESSIONS:
+        for kind, magic, opener in _COMPRESSIONS:
             if head.startswith(magic):
-                self._stream = opener(self._stream, name)
+                self._stream, errors = opener(self._stream, name)
                 self._damage = (kind, errors)
         self._at_start = True
 
@@ -114,7 +110,7 @@ class _ZstdReader(io.RawIOBase):
                 f"{name} is compressed by zstd, which needs a package: pip install zstandard"
             ) from error
         self._decompressor = zstandard.ZstdDecompressor()
-        self._error: type[Exception] = zstandard.ZstdError
+        self.damage: type[Exception] = zstandard.ZstdError
         self._stream = stream
         self._frame: Any = None
         self._input = self._output = b""
@@ -132,10 +128,7 @@ class _ZstdReader(io.RawIOBase):
                 return 0
             if self._frame is None:
                 self._frame = self._decompressor.decompressobj()
-            try:
-                self._output = self._frame.decompress(piece)
-            except self._error as error:
-                raise zlib.error(str(error)) from error
+            self._output = self._frame.decompress(piece)
             if self._frame.eof:
                 self._input = self._frame.unused_data
                 self._frame = None
@@ -145,12 +138,39 @@ class _ZstdReader(io.RawIOBase):
         return n
 
 
-_Errors = tuple[type[Exception], ...]
-_COMPRESSIONS: list[tuple[str, bytes, Callable[[Any, str], Any], _Errors]] = [
-    ("gzip", b"\x1f\x8b", lambda s, _: gzip.GzipFile(fileobj=s, mode="rb"), (OSError, zlib.error)),
-    ("bzip2", b"BZh", lambda s, _: bz2.BZ2File(s), (OSError,)),
-    ("xz", b"\xfd7zXZ\x00", lambda s, _: lzma.LZMAFile(s), (lzma.LZMAError,)),  # noqa: SIM115
-    ("zstd", b"\x28\xb5\x2f\xfd", lambda s, n: io.BufferedReader(_ZstdReader(s, n)), (zlib.error,)),
+# Openers: what reads a compressed stream, and the errors of damaged data. Each imports its module
+# when it is needed.
+
+
+def _gzip(stream: Any, _: str) -> tuple[Any, tuple[type[Exception], ...]]:
+    import gzip
+    import zlib
+
+    return gzip.GzipFile(fileobj=stream, mode="rb"), (OSError, zlib.error)
+
+
+def _bzip2(stream: Any, _: str) -> tuple[Any, tuple[type[Exception], ...]]:
+    import bz2
+
+    return bz2.BZ2File(stream), (OSError,)
+
+
+def _xz(stream: Any, _: str) -> tuple[Any, tuple[type[Exception], ...]]:
+    import lzma
+
+    return lzma.LZMAFile(stream), (lzma.LZMAError,)
+
+
+def _zstd(stream: Any, name: str) -> tuple[Any, tuple[type[Exception], ...]]:
+    reader = _ZstdReader(stream, name)
+    return io.BufferedReader(reader), (reader.damage,)
+
+
+_COMPRESSIONS: list[tuple[str, bytes, Callable[[Any, str], tuple[Any, Any]]]] = [
+    ("gzip", b"\x1f\x8b", _gzip),
+    ("bzip2", b"BZh", _bzip2),
+    ("xz", b"\xfd7zXZ\x00", _xz),
+    ("zstd", b"\x28\xb5\x2f\xfd", _zstd),
 ]
 
 
@@ -172,6 +192,7 @@ def open_source(place: Place) -> Iterator[Source]:
 
     gzip, bzip2, xz and zstd are recognised by their first bytes, whatever the name says.
 
+    >>> import gzip
     >>> with open_source(io.BytesIO(gzip.compress(b"text"))) as source:
     ...     source.read(100)
     b'text'
@@ -214,13 +235,19 @@ def _compressed(file: Any, name: str) -> Iterator[Any]:
     """The file, or what compresses into it; the file itself stays open."""
     suffix = os.path.splitext(name)[1].lower()
     if suffix == ".gz":
+        import gzip
+
         # No name and no time: the same data give the same file.
         with gzip.GzipFile(filename="", fileobj=file, mode="wb", mtime=0) as stream:
             yield stream
     elif suffix == ".bz2":
+        import bz2
+
         with bz2.BZ2File(file, "wb") as bz2_stream:
             yield bz2_stream
     elif suffix == ".xz":
+        import lzma
+
         with lzma.LZMAFile(file, "wb") as xz_stream:
             yield xz_stream
     elif suffix == ".zst":

@@ -23,10 +23,10 @@ def read_lines(place: Place) -> Iterator[tuple[int, str]]:
             if others:
                 for line in (b"".join(begun), *others[:-1]):
                     number += 1
-                    yield number, _decoded(line, source.name, number)
+                    yield number, decoded(line, source.name, number)
                 begun, size = [others[-1]], len(others[-1])
         if size:
-            yield number + 1, _decoded(b"".join(begun), source.name, number + 1)
+            yield number + 1, decoded(b"".join(begun), source.name, number + 1)
 
 
 def read_paragraphs(place: Place) -> Iterator[list[tuple[int, str]]]:
@@ -58,7 +58,8 @@ def _check_size(size: int, name: str, number: int) -> None:
         raise FormatError(name, what, line=number)
 
 
-def _decoded(line: bytes, name: str, number: int) -> str:
+def decoded(line: bytes, name: str, number: int) -> str:
+    """The text of a line, without its carriage return; checked."""
     if line.endswith(b"\r"):
         line = line[:-1]
     for byte, what in (

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from itertools import repeat
-from typing import ClassVar, final
+from typing import ClassVar, NamedTuple, final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,12 +14,16 @@ from chordal._errors import FormatError
 from chordal._validate import check_same_lengths
 from chordal.features import Columns
 from chordal.formats._base import Format, Record, check_labels, check_unweighted
-from chordal.formats._files import Place, Source, name_of, open_source
-from chordal.formats._lines import LIMIT, too_long
+from chordal.formats._files import Place, name_of, open_source
+from chordal.formats._passages import LARGEST, Block, Passage, read_passages
 from chordal.structures import offsets_of
 
-LARGEST = 2**32 - 1  # bytes of one block
-SMALL = 1 << 16  # bytes that are read in no time
+
+class _Noted(NamedTuple):
+    """A block of columns, and the notes before each of its sequences."""
+
+    columns: Columns
+    notes: dict[int, list[str]]
 
 
 @final
@@ -260,33 +264,19 @@ class Conll(Format):
         self, place: Place, size: int, eager: bool
     ) -> Iterator[tuple[Columns, dict[int, list[str]], int]]:
         """Blocks, the notes before each sequence, and the bytes of the text that a block covers."""
-        n_columns, line = 0, 0
-        with open_source(place) as source:
-            rest, at_end, tried = b"", False, 0
-            while not at_end:
-                # A sequence that fills the block needs a larger one.
-                missing = min(max(size, 2 * len(rest)), LARGEST) - len(rest)
-                more = source.read(missing, eager)
-                at_end = not more or (len(more) < missing and not eager)
-                text = rest + more
-                if eager and not at_end and SMALL < len(text) < 2 * tried:
-                    rest = text  # a long sequence is not read again for each piece that arrives
-                    continue
-                columns, notes, n_columns, consumed, lines = self._parsed(
-                    text, n_columns, at_end, source, line
-                )
-                rest = text[consumed:]
-                tried = len(rest)
-                line += lines
-                if len(rest) > LIMIT:
-                    raise too_long(source.name, line + 1)
-                covered = len(text) if at_end else consumed
-                if covered:
-                    yield columns, notes, covered
+        n_columns = 0
 
-    def _parsed(
-        self, text: bytes, n_columns: int, at_end: bool, source: Source, line: int
-    ) -> tuple[Columns, dict[int, list[str]], int, int, int]:
+        def read(block: Block) -> tuple[_Noted, Passage]:
+            nonlocal n_columns
+            noted, n_columns, passage = self._parsed(block, n_columns, source.name)
+            return noted, passage
+
+        with open_source(place) as source:
+            for (columns, notes), covered in read_passages(source, size, eager, read):
+                yield columns, notes, covered
+
+    def _parsed(self, block: Block, n_columns: int, name: str) -> tuple[_Noted, int, Passage]:
+        text, line, at_end = block
         cells, n_columns, lengths, lines, notes, consumed, n_lines, problem = _kernels.columns_read(
             text,
             -1 if self.separator is None else ord(self.separator),
@@ -297,19 +287,14 @@ class Conll(Format):
         )
         if problem is not None:
             at, column, what = problem
-            raise FormatError(source.name, what + self._hint(what), line=line + at, column=column)
+            raise FormatError(name, what + self._hint(what), line=line + at, column=column)
         found: dict[int, list[str]] = {}
         for i, begin, end in notes.reshape(-1, 3).tolist():
             if i < len(lengths):
                 found.setdefault(i, []).append(text[begin:end].decode())
         shaped = cells.reshape(len(lines), n_columns, 2)
-        return (
-            Columns(text, shaped, lengths, lines + (line + 1)),
-            found,
-            n_columns,
-            consumed,
-            n_lines,
-        )
+        columns = Columns(text, shaped, lengths, lines + (line + 1))
+        return _Noted(columns, found), n_columns, Passage(consumed, n_lines)
 
     def _hint(self, what: str) -> str:
         if not what.startswith("expected"):

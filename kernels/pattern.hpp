@@ -1,0 +1,178 @@
+// Patterns on text, and its shape, as templates know them.
+//
+// Patterns know ^ at the beginning, $ at the end, ., the classes \a \d \l \p \s \u \w and, in
+// capitals, their complements, * (as few as possible) and ? (one if possible). Characters are
+// Unicode's, with the classes of Python's str; in Wapiti's dialect they are bytes of the C locale.
+#pragma once
+
+#include <Python.h>
+
+#include <cstring>
+#include <string>
+#include <vector>
+
+#include "utf8.hpp"
+
+namespace chordal {
+
+struct Character {
+    Py_UCS4 code;
+    std::size_t size;  // in bytes
+};
+
+struct Unicode {
+    // What is not UTF-8 stands for itself, byte by byte.
+    static Character at(const char* p, const char* end) {
+        const auto byte = [&](std::size_t k) { return static_cast<unsigned char>(p[k]); };
+        const auto left = static_cast<std::size_t>(end - p);
+        const Py_UCS4 b = byte(0);
+        const std::size_t size = b < 0xC0 ? 1 : b < 0xE0 ? 2 : b < 0xF0 ? 3 : 4;
+        if (size == 1 || left < size) return {b, 1};
+        Py_UCS4 code = b & (0x7Fu >> size);
+        for (std::size_t k = 1; k < size; ++k) code = code << 6 | (byte(k) & 0x3Fu);
+        return {code, size};
+    }
+    static bool alpha(Py_UCS4 c) { return Py_UNICODE_ISALPHA(c); }
+    static bool digit(Py_UCS4 c) { return Py_UNICODE_ISDECIMAL(c); }
+    static bool lower(Py_UCS4 c) { return Py_UNICODE_ISLOWER(c); }
+    static bool upper(Py_UCS4 c) { return Py_UNICODE_ISUPPER(c) || Py_UNICODE_ISTITLE(c); }
+    static bool space(Py_UCS4 c) { return Py_UNICODE_ISSPACE(c); }
+    static bool alnum(Py_UCS4 c) { return Py_UNICODE_ISALNUM(c); }
+    static bool punctuation(Py_UCS4 c) { return !alnum(c) && !space(c) && c > 0x20; }
+    static Py_UCS4 to_lower(Py_UCS4 c) { return Py_UNICODE_TOLOWER(c); }
+    static void append(Py_UCS4 c, std::string& out) { append_utf8(c, out); }
+};
+
+struct Bytes {
+    static Character at(const char* p, const char*) {
+        return {static_cast<unsigned char>(*p), 1};
+    }
+    static bool digit(Py_UCS4 c) { return c >= '0' && c <= '9'; }
+    static bool lower(Py_UCS4 c) { return c >= 'a' && c <= 'z'; }
+    static bool upper(Py_UCS4 c) { return c >= 'A' && c <= 'Z'; }
+    static bool alpha(Py_UCS4 c) { return lower(c) || upper(c); }
+    static bool space(Py_UCS4 c) { return c == ' ' || (c >= '\t' && c <= '\r'); }
+    static bool alnum(Py_UCS4 c) { return alpha(c) || digit(c); }
+    static bool punctuation(Py_UCS4 c) { return c > ' ' && c < 0x7F && !alnum(c); }
+    static Py_UCS4 to_lower(Py_UCS4 c) { return upper(c) ? c + ('a' - 'A') : c; }
+    static void append(Py_UCS4 c, std::string& out) { out.push_back(static_cast<char>(c)); }
+};
+
+template <class Text>
+class Pattern {
+public:
+    Pattern(const char* p, const char* end) {
+        if (p < end && *p == '^') {
+            anchored_ = true;
+            ++p;
+        }
+        while (p < end) {
+            if (*p == '$' && p + 1 == end) {
+                to_the_end_ = true;
+                break;
+            }
+            Element element{'c', 0, '1'};
+            if (*p == '.') element.kind = '.';
+            if (*p == '\\' && p + 1 < end) {
+                ++p;
+                if (std::strchr("adlpsuwADLPSUW", *p)) element.kind = *p;
+            }
+            const Character c = Text::at(p, end);
+            element.code = c.code;
+            p += c.size;
+            if (p < end && (*p == '*' || *p == '?')) element.count = *p++;
+            elements_.push_back(element);
+        }
+    }
+    // Where the pattern is found first, as [first, last); false if nowhere.
+    bool find(const char* begin, const char* end, const char*& first, const char*& last) const {
+        for (first = begin;; first += Text::at(first, end).size) {
+            last = first;
+            if (here(0, last, end)) return true;
+            if (anchored_ || first >= end) return false;
+        }
+    }
+
+private:
+    struct Element {
+        char kind;  // c a character, . any, or a class
+        Py_UCS4 code;
+        char count;  // 1, * or ?
+    };
+
+    static bool is(const Element& element, Py_UCS4 c) {
+        switch (element.kind) {
+            case '.': return true;
+            case 'a': return Text::alpha(c);
+            case 'd': return Text::digit(c);
+            case 'l': return Text::lower(c);
+            case 'p': return Text::punctuation(c);
+            case 's': return Text::space(c);
+            case 'u': return Text::upper(c);
+            case 'w': return Text::alnum(c);
+            case 'A': return !Text::alpha(c);
+            case 'D': return !Text::digit(c);
+            case 'L': return !Text::lower(c);
+            case 'P': return !Text::punctuation(c);
+            case 'S': return !Text::space(c);
+            case 'U': return !Text::upper(c);
+            case 'W': return !Text::alnum(c);
+            default: return element.code == c;
+        }
+    }
+    // Whether elements k, k + 1, … match from p on; p moves to the end of the match.
+    bool here(std::size_t k, const char*& p, const char* end) const {
+        for (; k < elements_.size(); ++k) {
+            const Element& element = elements_[k];
+            if (element.count == '*') {
+                for (const char* q = p;;) {
+                    const char* rest = q;
+                    if (here(k + 1, rest, end)) {
+                        p = rest;
+                        return true;
+                    }
+                    if (q >= end) return false;
+                    const Character c = Text::at(q, end);
+                    if (!is(element, c.code)) return false;
+                    q += c.size;
+                }
+            }
+            const Character c = p < end ? Text::at(p, end) : Character{0, 0};
+            const bool matches = p < end && is(element, c.code);
+            if (element.count == '?') {
+                const char* rest = p + c.size;
+                if (matches && here(k + 1, rest, end)) {
+                    p = rest;
+                    return true;
+                }
+                continue;
+            }
+            if (!matches) return false;
+            p += c.size;
+        }
+        return !to_the_end_ || p >= end;
+    }
+
+    bool anchored_ = false, to_the_end_ = false;
+    std::vector<Element> elements_;
+};
+
+// Letters become X (capital), x (small) or a (neither), digits d; equal neighbours are joined.
+template <class Text>
+void append_shape(const char* p, const char* end, std::string& out) {
+    Py_UCS4 before = 0;
+    while (p < end) {
+        const Character c = Text::at(p, end);
+        p += c.size;
+        const Py_UCS4 shape = Text::upper(c.code)   ? 'X'
+                              : Text::lower(c.code) ? 'x'
+                              : Text::digit(c.code) ? 'd'
+                              : Text::alpha(c.code) ? 'a'
+                                                    : c.code;
+        if (shape == before) continue;
+        Text::append(shape, out);
+        before = shape;
+    }
+}
+
+}  // namespace chordal

@@ -1,0 +1,96 @@
+"""Files labelled block by block, as a filter."""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Callable, Iterator
+from functools import partial
+from itertools import islice
+from typing import Any
+
+from chordal.cli._data import Reading
+from chordal.cli._models import open_model
+from chordal.cli._tagger import Answers, Tagger
+from chordal.formats import Format, open_target
+from chordal.formats.conll import Conll
+from chordal.formats.crfsuite import Crfsuite
+
+
+def label_file(
+    model: str, reading: Reading, answers: Answers, *, input: str, output: str, jobs: int
+) -> None:
+    """Write the input with the labels that a model finds; "-" are the standard streams."""
+    crf = open_model(model)
+    crf.set_params(n_jobs=1)
+    tagger = Tagger(crf, answers, reading.separator)
+    with open_target(output) as target:
+        for piece in pieces(tagger, input, reading, jobs):
+            target.write(piece)
+            if output == "-":
+                target.flush()
+
+
+def pieces(tagger: Tagger, path: str, reading: Reading, jobs: int) -> Iterator[bytes]:
+    """The labelled text, piece by piece."""
+    live = path == "-" and not is_regular(0)
+    label, blocks = _work(tagger, path, reading.format_for(path), live)
+    return map(label, blocks) if live or jobs == 1 else in_order(label, blocks, jobs)
+
+
+def _work(
+    tagger: Tagger, path: str, reader: Format, live: bool
+) -> tuple[Callable[[Any], bytes], Iterator[Any]]:
+    """How blocks are labelled, and the blocks."""
+    if isinstance(reader, Crfsuite) and tagger.reads_items:
+        return tagger.items, reader.blocks(path, eager=live)
+    if not isinstance(reader, Conll):
+        return partial(tagger.records, reader), batches(reader.read(path), 1 if live else 256)
+    if tagger.model.template is None:
+        raise ValueError(
+            "the model has no template for files of columns: it was trained on attributes; give "
+            "--format crfsuite or jsonl"
+        )
+    return tagger.passage, reader.passages(path, eager=live)
+
+
+def batches(items: Iterator[Any], size: int) -> Iterator[list[Any]]:
+    """Lists of so many items.
+
+    >>> list(batches(iter("abcde"), 2))
+    [['a', 'b'], ['c', 'd'], ['e']]
+    """
+    while batch := list(islice(items, size)):
+        yield batch
+
+
+def is_regular(descriptor: int) -> bool:
+    """Whether an open file is one on a disk: nobody waits at the other end."""
+    try:
+        return stat.S_ISREG(os.fstat(descriptor).st_mode)
+    except OSError:
+        return False
+
+
+def in_order(function: Callable[[Any], Any], items: Iterator[Any], jobs: int) -> Iterator[Any]:
+    """`map` with threads, a few items ahead and not more.
+
+    >>> list(in_order(lambda k: k * k, iter(range(5)), 2))
+    [0, 1, 4, 9, 16]
+    """
+    from collections import deque
+    from concurrent.futures import Future, ThreadPoolExecutor
+
+    n = (os.cpu_count() or 1) if jobs < 1 else jobs
+    with ThreadPoolExecutor(n) as pool:
+        waiting: deque[Future[Any]] = deque()
+        try:
+            for item in items:
+                waiting.append(pool.submit(function, item))
+                if len(waiting) > 2 * n:
+                    yield waiting.popleft().result()
+            while waiting:
+                yield waiting.popleft().result()
+        finally:
+            for future in waiting:
+                future.cancel()
