@@ -12,7 +12,9 @@ public:
         : x_(x), sums_(used ? x.cells + 1 : 1) {
         if (used) std::memset(sums_.data(), 0, x.cells * sizeof(double));
     }
-    void collect(const Example& example, const std::int32_t* y) {
+    // Of an Example or an Augmented.
+    template <class E>
+    void collect(const E& example, const std::int32_t* y) {
         const std::int32_t* gold = example.gold;
         size = 0;
         reserve(example);
@@ -52,7 +54,8 @@ private:
         return rows.wide_offsets[first + count] - rows.wide_offsets[first] +
                rows.narrow_offsets[first + count] - rows.narrow_offsets[first];
     }
-    void reserve(const Example& example) {
+    template <class E>
+    void reserve(const E& example) {
         std::size_t most = entries(*x_.node, example.first_row, example.T) + example.T;
         if (x_.edge && example.n_tables)
             most += entries(*x_.edge, example.first_edge, example.T - 1);
@@ -74,7 +77,8 @@ private:
             if (rows.narrow_outputs[e] == output)
                 add(rows.narrow_cells[e], sign * (rows.narrow_values ? rows.narrow_values[e] : 1.0));
     }
-    void add_transition(const Example& example, std::size_t t, std::size_t pair, double sign) {
+    template <class E>
+    void add_transition(const E& example, std::size_t t, std::size_t pair, double sign) {
         if (x_.edge)
             add_row(*x_.edge, example.first_edge + t - 1, pair, sign);
         else if (is_live(x_, x_.table + pair))

@@ -19,7 +19,8 @@
 // Of α_i only its marginals are kept, which is all that d and the expectations need: μ_i(t, y), and
 // those of transitions, few of which are not zero, as a list of keys (see Augmented::key) with values.
 // ‖d‖² is the sum of x_t·x_u ⟨d_t, d_u⟩ over positions t, u if every attribute has a weight for every label
-// (`gram` holds the products x_t·x_u, u <= t); else d is written out.
+// (`gram` holds the products x_t·x_u, u <= t); else d is written out. Few labels of a position have a
+// part in α_i: packs of labels where d_t is zero are left out of all loops.
 // Hazard: g is a difference of nearly equal numbers; a step with g <= 1e-14 |score| is left out.
 //
 // Reference: Lacoste-Julien, Jaggi, Schmidt and Pletscher (2013), Block-coordinate Frank–Wolfe
@@ -56,7 +57,8 @@ CHORDAL_BOTH_ISAS(
 
 namespace chordal::CHORDAL_ISA {
 
-constexpr double kForgotten = 1e-15;  // a marginal below it is zero
+constexpr double kForgotten = 1e-15;   // a marginal below it is zero
+constexpr std::size_t kPerLine = 8;    // doubles of a cache line
 
 class FrankWolfeVisit {
 public:
@@ -74,7 +76,7 @@ public:
     bool step(std::size_t n, std::size_t following) {
         n_ = n;
         example_.open(n);
-        example_.prefetch(following);
+        prefetch(following);
         if (example_.T > 0 && example_.weight > 0.0) {
             example_.score(s_.w);
             best_.resize(example_.T);
@@ -91,6 +93,19 @@ public:
     std::size_t work() const { return example_.T * x_.labels * (x_.labels + 64) + 64; }
 
 private:
+    // Examples come in any order, which no processor foresees.
+    void prefetch(std::size_t n) const {
+        example_.prefetch(n);
+        const double* rows = s_.labels + static_cast<std::size_t>(x_.node_offsets[n]) * example_.stride;
+        const double* end = s_.labels + static_cast<std::size_t>(x_.node_offsets[n + 1]) * example_.stride;
+        for (; rows < end; rows += kPerLine) CHORDAL_PREFETCH(rows);
+        const auto used = static_cast<std::size_t>(s_.used[n]);
+        for (std::size_t k = 0; k < used; k += kPerLine) CHORDAL_PREFETCH(s_.values + s_.room[n] + k);
+        for (std::size_t k = 0; k < used; k += 2 * kPerLine) CHORDAL_PREFETCH(s_.keys + s_.room[n] + k);
+        if (!s_.gram) return;
+        const double* product = s_.gram + s_.gram_offsets[n];
+        for (; product < s_.gram + s_.gram_offsets[n + 1]; product += kPerLine) CHORDAL_PREFETCH(product);
+    }
     double* mu(std::size_t t) const {
         return s_.labels + (example_.first_row + t) * example_.stride;
     }
@@ -116,7 +131,11 @@ private:
         const double gamma = most < curvature ? most / curvature : 1.0;
         const double change = -gamma * omega / s_.lambda;
         const std::size_t first = example_.first_row;
-        for (std::size_t t = 0; t < example_.T; ++t) adjoint_.add(d(t), first + t, change, s_.w);
+        for (std::size_t t = 0; t < example_.T; ++t)
+            if (s_.gram)
+                adjoint_.add_filled(d(t), filled(t), first + t, change, s_.w);
+            else
+                adjoint_.add(d(t), first + t, change, s_.w);
         for (std::size_t k = 0; k < used_; ++k)
             move_transition(k, change * e_[k]);
         mix(n, gamma);
@@ -127,10 +146,13 @@ private:
     void collect() {
         const std::size_t T = example_.T, stride = example_.stride;
         d_.resize(T * stride);
+        n_filled_.resize(T);
+        filled_.resize(T * stride);
         for (std::size_t t = 0; t < T; ++t) {
             for (std::size_t j = 0; j < stride; j += kLanes)
                 store(d(t) + j, broadcast(0.0) - load(mu(t) + j));
             d(t)[best_[t]] += 1.0;
+            note_filled(t);
         }
         e_.resize(used_ + T);
         for (std::size_t k = 0; k < used_; ++k) e_[k] = -values_[k];
@@ -145,6 +167,17 @@ private:
             e_[k] += 1.0;
         }
     }
+    void note_filled(std::size_t t) {
+        std::uint32_t *first = filled_.data() + t * example_.stride, count = 0;
+        for (std::size_t j = 0; j < example_.stride; j += kLanes) {
+            first[count] = static_cast<std::uint32_t>(j);
+            count += any(load(d(t) + j));
+        }
+        n_filled_[t] = count;
+    }
+    Filled filled(std::size_t t) const {
+        return {n_filled_[t], filled_.data() + t * example_.stride};
+    }
     double norm2() {
         double sum = s_.gram ? label_norm2_by_gram() : label_norm2();
         if (x_.edge) return sum + transition_norm2();
@@ -152,13 +185,22 @@ private:
             if (is_live(x_, x_.table + keys_[k])) sum += e_[k] * e_[k];
         return sum;
     }
+    // Σ_t ⟨d_t, x_t·x_t d_t + 2 Σ_{u<t} x_t·x_u d_u⟩
     double label_norm2_by_gram() const {
-        double sum = 0.0;
+        Pack sum = broadcast(0.0);
         const double* product = s_.gram + s_.gram_offsets[n_];
-        for (std::size_t t = 0; t < example_.T; ++t)
-            for (std::size_t u = 0; u <= t; ++u, ++product)
-                sum += (u < t ? 2.0 : 1.0) * *product * dot(d(t), d(u), example_.stride);
-        return sum;
+        for (std::size_t t = 0; t < example_.T; product += ++t) {
+            const Filled at = filled(t);
+            for (std::size_t k = 0; k < at.count; ++k) {
+                const double* column = d_.data() + at.first[k];
+                Pack before = broadcast(0.0);
+                for (std::size_t u = 0; u < t; ++u)
+                    before = broadcast(product[u]) * load(column + u * example_.stride) + before;
+                const Pack here = load(column + t * example_.stride);
+                sum = here * (broadcast(product[t]) * here + before + before) + sum;
+            }
+        }
+        return lane_sum(sum);
     }
     double label_norm2() {
         double* sums = sums_.data();
@@ -199,10 +241,15 @@ private:
     }
     // α ← (1 − γ) α + γ [ŷ], in marginals.
     void mix(std::size_t n, double gamma) {
-        const Pack a = broadcast(gamma);
-        for (std::size_t t = 0; t < example_.T; ++t)
-            for (std::size_t j = 0; j < example_.stride; j += kLanes)
-                store(mu(t) + j, a * load(d(t) + j) + load(mu(t) + j));
+        const Pack a = broadcast(gamma), least = broadcast(kForgotten);
+        for (std::size_t t = 0; t < example_.T; ++t) {
+            const Filled at = filled(t);
+            for (std::size_t k = 0; k < at.count; ++k) {
+                double* to = mu(t) + at.first[k];
+                const Pack mixed = a * load(d(t) + at.first[k]) + load(to);
+                store(to, zero_below(mixed, least, mixed));
+            }
+        }
         std::size_t kept = 0;
         for (std::size_t k = 0; k < used_; ++k) {
             const double value = values_[k] + gamma * e_[k];
@@ -231,6 +278,7 @@ private:
     LabelAdjoint adjoint_;
     Scratch sums_, d_, e_, mapped_;
     ScratchOf<std::int32_t> best_;
+    ScratchOf<std::uint32_t> n_filled_, filled_;
     std::uint32_t* keys_ = nullptr;
     double* values_ = nullptr;
     std::size_t used_ = 0, n_ = 0;

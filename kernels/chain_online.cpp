@@ -20,6 +20,7 @@
 // References: Collins (2002), Discriminative training methods for hidden Markov models; Crammer et al.
 // (2006), Online passive-aggressive algorithms; Mejer and Crammer (2010), Confidence in structured-
 // prediction using confidence-weighted models.
+#include "chain_augmented.hpp"
 #include "chain_descent.hpp"
 
 namespace chordal {
@@ -92,18 +93,17 @@ double learn(OnlineRule rule, const Mistake& mistake, const Difference& delta, O
 Outcome visit(const OnlineChains& x, OnlineRule rule, const std::int64_t* order, std::size_t count,
               bool (*interrupted)(), OnlineState& state) {
     Patience patience(interrupted);
-    Example example(x);
+    Augmented example(x, {nullptr, nullptr});
     Difference delta(x);
     ScratchOf<std::int32_t> labelling;
+    example.enter_table(state.w);
     for (std::size_t k = 0; k < count; ++k, state.steps += 1.0) {
         example.open(static_cast<std::size_t>(order[k]));
         if (k + 1 < count) example.prefetch(static_cast<std::size_t>(order[k + 1]));
-        example.score(state.w, 1.0, nullptr);
+        example.score(state.w);
         labelling.resize(example.T + 1);
         std::int32_t* y = labelling.data();
-        double highest = 0.0;
-        const Outcome outcome = best_labelling(example.batch(), interrupted, &highest, y);
-        if (outcome != Outcome::done) return outcome;
+        const double highest = example.best(y);
         if (!std::isfinite(highest)) return Outcome::range;
         std::size_t wrong = 0;
         for (std::size_t t = 0; t < example.T; ++t) wrong += y[t] != example.gold[t];
@@ -113,6 +113,7 @@ Outcome visit(const OnlineChains& x, OnlineRule rule, const std::int64_t* order,
             delta.collect(example, y);
             state.loss += learn(rule, mistake, delta, state);
             if (!std::isfinite(state.loss)) return Outcome::range;
+            for (std::size_t j = 0; j < delta.size; ++j) example.follow(state.w, delta.cell[j]);
         }
         if (patience.spent(example.T * x.labels * (x.labels + 8) + 64)) {
             state.steps += 1.0;

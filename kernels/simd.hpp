@@ -82,6 +82,9 @@ CHORDAL_INLINE void store(float* p, Pack x) {
 CHORDAL_INLINE Pack broadcast(double x) { return x - Pack{}; }
 CHORDAL_INLINE Pack maximum(Pack a, Pack b) { return a > b ? a : b; }
 CHORDAL_INLINE Pack minimum(Pack a, Pack b) { return a < b ? a : b; }
+CHORDAL_INLINE Pack where_equal(Pack a, Pack b, Pack then, Pack otherwise) {
+    return a == b ? then : otherwise;
+}
 CHORDAL_INLINE Pack power_of_two(Pack shifted) {
     return (Pack)(((PackBits)shifted + 1023) << 52);
 }
@@ -121,6 +124,9 @@ CHORDAL_INLINE Pack maximum(Pack a, Pack b) {
 CHORDAL_INLINE Pack minimum(Pack a, Pack b) {
     return each([&](std::size_t k) { return a[k] < b[k] ? a[k] : b[k]; });
 }
+CHORDAL_INLINE Pack where_equal(Pack a, Pack b, Pack then, Pack otherwise) {
+    return each([&](std::size_t k) { return a[k] == b[k] ? then[k] : otherwise[k]; });
+}
 CHORDAL_INLINE Pack power_of_two(Pack shifted) {
     return each([&](std::size_t k) {
         std::int64_t bits;
@@ -137,6 +143,12 @@ CHORDAL_INLINE Pack zero_below(Pack x, Pack limit, Pack value) {
 
 #endif
 
+// Whether a lane is not +0.
+CHORDAL_INLINE bool any(Pack x) {
+    std::int64_t bits[kLanes];
+    std::memcpy(bits, &x, sizeof bits);
+    return (bits[0] | bits[1] | bits[kLanes - 2] | bits[kLanes - 1]) != 0;
+}
 // Combines the lanes of a pack in pairs.
 template <class F>
 CHORDAL_INLINE double reduce(Pack x, F f) {
@@ -151,6 +163,28 @@ CHORDAL_INLINE double lane_max(Pack x) {
 }
 CHORDAL_INLINE double lane_min(Pack x) {
     return reduce(x, [](double a, double b) { return a < b ? a : b; });
+}
+
+// The first place of the largest of n numbers; n > 0. Of NaN, some place.
+CHORDAL_INLINE std::size_t first_largest(const double* x, std::size_t n) {
+    if (n < kLanes) {
+        std::size_t best = 0;
+        for (std::size_t j = 1; j < n; ++j) best = x[j] > x[best] ? j : best;
+        return best;
+    }
+    constexpr double kCount[] = {0.0, 1.0, 2.0, 3.0};
+    const std::size_t last = n - kLanes;  // the last pack overlaps the one before it
+    Pack top = load(x + last);
+    for (std::size_t j = 0; j < last; j += kLanes) top = maximum(top, load(x + j));
+    const Pack highest = broadcast(lane_max(top)), none = broadcast(static_cast<double>(n));
+    const Pack count = load(kCount);
+    Pack place = where_equal(load(x + last), highest,
+                             broadcast(static_cast<double>(last)) + count, none);
+    for (std::size_t j = 0; j < last; j += kLanes)
+        place = minimum(place, where_equal(load(x + j), highest,
+                                           broadcast(static_cast<double>(j)) + count, none));
+    const auto first = static_cast<std::size_t>(lane_min(place));
+    return first < n ? first : 0;
 }
 
 // exp(x) for -708 <= x <= 0, to one unit in the last place.

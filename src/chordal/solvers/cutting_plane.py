@@ -11,7 +11,10 @@ from chordal._status import Status
 from chordal._validate import check_number
 from chordal.oracle import Floats, PlaneOracle, Planes
 from chordal.solvers._dual import DualRun, DualSolver
-from chordal.solvers._qp import quadratic_program
+from chordal.solvers._plane_program import PlaneProgram
+
+EXACTNESS = 0.2  # the gap of a program as a share of the gap so far
+SHARE = 0.3  # of the way from the best weights to the model's minimum
 
 
 @final
@@ -22,8 +25,8 @@ class CuttingPlane(DualSolver):
     loss above all planes of an example so far, one is added, and a quadratic program over all
     gives the next weights and the lower bound. Planes that were not used for `patience` programs
     leave the program; they stay in a cache and come back, before the examples are asked again,
-    where they lie above those in use. Few iterations, but large programs: for up to some
-    thousand examples.
+    where they lie above those in use. The program is solved from its last solution on, and only as
+    exactly as the gap asks for.
 
     Parameters
     ----------
@@ -38,7 +41,9 @@ class CuttingPlane(DualSolver):
 
     Notes
     -----
-    The program is solved by Clarabel: ``pip install chordal[qp]``.
+    The program has a variable for each plane, in groups by example. It is solved by ascent on one
+    group after another, which keeps the planes sparse; general solvers take a dense matrix of all
+    pairs of planes.
 
     References
     ----------
@@ -68,7 +73,7 @@ class CuttingPlane(DualSolver):
     def _run(self, run: DualRun) -> Status:
         oracle, weights = run.oracle, run.weights
         model = _Model(run, self.patience)
-        status, dual = None, 0.0  # no loss is below zero
+        status, dual, before = None, 0.0, np.inf  # no loss is below zero
         while status is None:
             planes = oracle.planes(weights)
             if not np.isfinite(planes.slopes.data @ planes.slopes.data):
@@ -80,11 +85,16 @@ class CuttingPlane(DualSolver):
             status = run.finish()
             if status is not None:
                 break
-            slack = 0.25 * self.tol * abs(value) / max(oracle.n_examples, 1)
-            grown = model.add(planes, weights, slack)
-            if not grown and run.n_iter > 1:
-                status = Status.STALLED  # the program is as exact as its solver can make it
-            weights, dual = model.minimum(slack)
+            slack = 0.25 * self.tol * abs(run.value) / max(oracle.n_examples, 1)
+            cut = model.add(planes, weights, slack)
+            lowest, dual = model.minimum(EXACTNESS * run.gap)
+            run.lower = max(run.lower, dual)
+            if not cut and run.gap >= before:
+                status = Status.STALLED  # the program is as exact as it can be made
+            before = run.gap
+            # Between the best weights and the model's minimum, where planes say more; at the
+            # minimum itself where those from in between did not cut it off.
+            weights = run.weights + (SHARE if cut else 1.0) * (lowest - run.weights)
         return status
 
 
@@ -95,66 +105,54 @@ class _Model:
         import scipy.sparse as sp
 
         self._run, self._patience = run, patience
+        self._random = np.random.default_rng(0)
+        self._v = np.zeros(len(run.centre))  # the last minimum, of weights less the centre
         self._owner = np.zeros(0, dtype=np.int64)
-        self._offsets = np.zeros(0)  # in terms of v = w − centre
+        self._offsets = np.zeros(0)  # in terms of v
         self._slopes: Any = sp.csr_array((0, len(run.centre)))
-        self._idle = np.zeros(0, dtype=np.int64)
+        self._alpha, self._idle = np.zeros(0), np.zeros(0, dtype=np.int64)
 
     def add(self, planes: Planes, weights: Floats, slack: float) -> bool:
-        """Take the planes that lie above all others of their example; whether there are any."""
+        """Take the planes that lie above all others of their example at the weights, from the
+        cache or new; whether there are any above the model at its minimum.
+        """
         import scipy.sparse as sp
 
-        above = np.flatnonzero(planes.values > self._heights(weights - self._run.centre) + slack)
+        v = weights - self._run.centre
+        heights, used = self._offsets + self._slopes @ v, self._idle < self._patience
+        best = self._highest(heights, used)
+        back = ~used & (heights > best[self._owner] + slack)
+        self._idle[back] = 0
+        above = np.flatnonzero(planes.values > self._highest(heights, used | back) + slack)
         slopes = planes.slopes[above]
-        self._owner = np.concatenate([self._owner, above])
-        self._offsets = np.concatenate(
-            [self._offsets, planes.offsets[above] + slopes @ self._run.centre]
+        offsets = planes.offsets[above] + slopes @ self._run.centre
+        lowest = self._highest(self._offsets + self._slopes @ self._v, used)
+        cut = bool((offsets + slopes @ self._v > lowest[above] + slack).any() or back.any())
+        new = np.zeros(len(above))
+        owner = np.concatenate([self._owner, above])
+        order = np.argsort(owner, kind="stable")
+        self._owner = owner[order]
+        self._offsets = np.concatenate([self._offsets, offsets])[order]
+        self._slopes = sp.vstack([self._slopes, slopes], format="csr")[order]
+        self._alpha = np.concatenate([self._alpha, new])[order]
+        self._idle = np.concatenate([self._idle, new.astype(np.int64)])[order]
+        return cut
+
+    def minimum(self, target: float) -> tuple[Floats, float]:
+        """Weights at the model's minimum, nearly, and a lower bound of it."""
+        used = np.flatnonzero(self._idle < self._patience)
+        if len(used) == 0:
+            return self._run.centre.copy(), 0.0
+        program = PlaneProgram(
+            self._run.oracle.l2, self._slopes[used], self._offsets[used], self._owner[used]
         )
-        self._slopes = sp.vstack([self._slopes, slopes], format="csr")
-        self._idle = np.concatenate([self._idle, np.zeros(len(above), dtype=np.int64)])
-        return bool(len(above))
+        self._v, dual, alpha = program.solve(self._alpha[used], self._v, target, self._random)
+        self._alpha[used] = alpha
+        self._idle[used] = np.where(alpha > 0.0, 0, self._idle[used] + 1)
+        return self._run.centre + self._v, dual
 
-    def minimum(self, slack: float) -> tuple[Floats, float]:
-        """Weights at the model's minimum, and a lower bound of it."""
-        centre = self._run.centre
-        while True:
-            used = np.flatnonzero(self._idle < self._patience)
-            if len(used) == 0:
-                return centre.copy(), 0.0
-            v, dual, alpha = self._program(used)
-            self._idle[used] = np.where(alpha > 1e-7, 0, self._idle[used] + 1)
-            heights = self._offsets + self._slopes @ v
-            best = np.zeros(self._run.oracle.n_examples)
-            np.maximum.at(best, self._owner[used], heights[used])
-            missing = (self._idle >= self._patience) & (heights > best[self._owner] + slack)
-            missing[used] = False
-            if not missing.any():
-                return centre + v, dual
-            self._idle[missing] = 0
-
-    def _heights(self, v: Floats) -> Floats:
-        """The highest plane of every example at v, or 0."""
+    def _highest(self, heights: Floats, used: NDArray[np.bool_]) -> Floats:
+        """The highest of these planes for every example, or 0."""
         best = np.zeros(self._run.oracle.n_examples)
-        np.maximum.at(best, self._owner, self._offsets + self._slopes @ v)
+        np.maximum.at(best, self._owner[used], heights[used])
         return best
-
-    def _program(self, used: NDArray[np.int64]) -> tuple[Floats, float, Floats]:
-        """min (l2/2) ‖v‖² + Σ ξ over ξ_i ≥ 0 and ξ_i ≥ every plane of example i in use."""
-        import scipy.sparse as sp
-
-        l2, slopes, offsets = self._run.oracle.l2, self._slopes[used], self._offsets[used]
-        columns = np.unique(slopes.indices)  # the other weights stay at the centre
-        owners, owner = np.unique(self._owner[used], return_inverse=True)
-        d, n, m = len(columns), len(owners), len(used)
-        picks = sp.csr_array((np.ones(m), (np.arange(m), owner)), (m, n))
-        A = sp.block_array(
-            [[slopes[:, columns], -picks], [sp.csr_array((n, d)), -sp.eye_array(n)]], format="csc"
-        )
-        P = sp.diags_array(np.concatenate([np.full(d, l2), np.zeros(n)]), format="csc")
-        q = np.concatenate([np.zeros(d), np.ones(n)])
-        _, z = quadratic_program(P, q, A, np.concatenate([-offsets, np.zeros(n)]), 0)
-        # Multipliers that bound from below, whatever the program's accuracy: α ≥ 0, Σ α_i ≤ 1.
-        alpha = np.where(np.isfinite(z[:m]), np.maximum(z[:m], 0.0), 0.0)
-        alpha /= np.maximum(1.0, np.bincount(owner, alpha, n))[owner]
-        v = -(slopes.T @ alpha) / l2
-        return v, float(alpha @ offsets) - 0.5 * l2 * float(v @ v), alpha

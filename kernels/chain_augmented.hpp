@@ -1,0 +1,177 @@
+// One chain at a time by its best labelling: scores, with costs or without, and Viterbi.
+#pragma once
+
+#include "chain_online.hpp"
+
+namespace chordal {
+
+// The cost of every label at every position: row `row_of[r]` of `rows` [*, labels].
+struct LabelCosts {
+    const double* rows;
+    const std::int32_t* row_of;  // [rows of nodes]; null: no cost
+};
+
+}  // namespace chordal
+
+namespace chordal::CHORDAL_ISA {
+
+CHORDAL_INLINE std::size_t index(std::int32_t label) { return static_cast<std::size_t>(label); }
+
+// Rows of labels are padded to what a wide row of weights may have.
+inline std::size_t stride_of(const OnlineChains& x) {
+    return (x.labels + x.node->unit - 1) / x.node->unit * x.node->unit;
+}
+
+// One example at a time: E_t(j) = u_t(j) + cost_t(j) in padded rows, the tables M_t, and Viterbi.
+// Padding is zero and never looked at.
+class Augmented {
+public:
+    Augmented(const OnlineChains& x, const LabelCosts& costs)
+        : stride(stride_of(x)), x_(x), costs_(costs) {
+        if (x.edge) return;
+        table_.resize(x.labels * stride);
+        flipped_.resize(x.labels * stride);
+        std::memset(table_.data(), 0, x.labels * stride * sizeof(double));
+        std::memset(flipped_.data(), 0, x.labels * stride * sizeof(double));
+        places_.resize(x.labels * x.labels);
+        for (std::size_t i = 0; i < x.labels; ++i)
+            for (std::size_t j = 0; j < x.labels; ++j)
+                places_[i * x.labels + j] = {static_cast<std::uint32_t>(i * stride + j),
+                                             static_cast<std::uint32_t>(j * stride + i)};
+    }
+    // A tied table is kept in two padded copies, by rows and by columns.
+    void enter_table(const double* w) {
+        if (x_.edge) return;
+        for (std::size_t pair = 0; pair < x_.labels * x_.labels; ++pair)
+            table_[places_[pair].by_row] = flipped_[places_[pair].by_column] = w[x_.table + pair];
+    }
+    // A cell of w has changed.
+    CHORDAL_INLINE void follow(const double* w, std::size_t cell) {
+        const std::size_t pair = cell - x_.table;
+        if (x_.edge || cell < x_.table || pair >= x_.labels * x_.labels) return;
+        table_[places_[pair].by_row] = flipped_[places_[pair].by_column] = w[cell];
+    }
+    void leave_table(double* w) const {
+        if (x_.edge) return;
+        for (std::size_t i = 0; i < x_.labels; ++i)
+            std::memcpy(w + x_.table + i * x_.labels, table_.data() + i * stride,
+                        x_.labels * sizeof(double));
+    }
+    CHORDAL_INLINE void add_to_table(std::size_t pair, double change) {
+        table_[places_[pair].by_row] += change;
+        flipped_[places_[pair].by_column] += change;
+    }
+    void open(std::size_t n) {
+        first_row = static_cast<std::size_t>(x_.node_offsets[n]);
+        first_edge = static_cast<std::size_t>(x_.edge_offsets[n]);
+        T = static_cast<std::size_t>(x_.node_offsets[n + 1]) - first_row;
+        weight = x_.weight ? x_.weight[n] : 1.0;
+        gold = x_.gold + first_row;
+        n_tables = T < 2 ? 0 : x_.edge ? T - 1 : 1;
+    }
+    void prefetch(std::size_t n) const {
+        const auto first = static_cast<std::size_t>(x_.node_offsets[n]);
+        prefetch_entries(*x_.node, first, static_cast<std::size_t>(x_.node_offsets[n + 1]) - first);
+    }
+    void score(const double* w) {
+        const std::size_t K = x_.labels;
+        unary_.resize(T * K + 1);
+        E_.resize(T * stride + 1);
+        map_rows(*x_.node, first_row, T, w, unary_.data());
+        for (std::size_t t = 0; t < T; ++t) {
+            const double* u = unary_.data() + t * K;
+            double* e = E_.data() + t * stride;
+            if (costs_.row_of) {
+                const double* c = cost(t);
+                for (std::size_t j = 0; j < K; ++j) e[j] = u[j] + c[j];
+            } else {
+                std::memcpy(e, u, K * sizeof(double));
+            }
+            for (std::size_t j = K; j < stride; ++j) e[j] = 0.0;
+        }
+        if (!x_.edge || T < 2) return;
+        pairs_.resize((T - 1) * K * K + 1);
+        table_.resize((T - 1) * K * stride);
+        map_rows(*x_.edge, first_edge, T - 1, w, pairs_.data());
+        for (std::size_t r = 0; r < (T - 1) * K; ++r) {
+            std::memcpy(table_.data() + r * stride, pairs_.data() + r * K, K * sizeof(double));
+            for (std::size_t j = K; j < stride; ++j) table_[r * stride + j] = 0.0;
+        }
+    }
+    const double* scores(std::size_t t) const { return E_.data() + t * stride; }
+    const double* cost(std::size_t t) const {
+        return costs_.rows + index(costs_.row_of[first_row + t]) * x_.labels;
+    }
+    double cost_of(const std::int32_t* y) const {
+        double sum = 0.0;
+        for (std::size_t t = 0; t < T; ++t) sum += cost(t)[y[t]];
+        return sum;
+    }
+    double score_of(const std::int32_t* y) const {  // with the cost
+        double sum = T ? E_[index(y[0])] : 0.0;
+        for (std::size_t t = 1; t < T; ++t)
+            sum += E_[t * stride + index(y[t])] + row(t, index(y[t - 1]))[y[t]];
+        return sum;
+    }
+    std::size_t pair(const std::int32_t* y, std::size_t t) const {  // (y_{t-1}, y_t)
+        return index(y[t - 1]) * x_.labels + index(y[t]);
+    }
+    // A transition has the key of its pair, untied also of its position.
+    std::size_t key(const std::int32_t* y, std::size_t t) const {
+        return (x_.edge ? (t - 1) * x_.labels * x_.labels : 0) + pair(y, t);
+    }
+    double transition_score(std::size_t key) const {
+        if (!x_.edge) return table_[places_[key].by_row];
+        return table_[key / x_.labels * stride + key % x_.labels];
+    }
+    // ŷ = argmax score, and its score; ties go to the smallest label, the last position first.
+    double best(std::int32_t* y) {
+        if (T == 0) return 0.0;
+        const std::size_t K = x_.labels;
+        A_.resize(T * stride);
+        total_.resize(stride);
+        std::memcpy(A_.data(), E_.data(), stride * sizeof(double));
+        for (std::size_t t = 1; t < T; ++t)
+            Max::product(A_.data() + (t - 1) * stride, row(t, 0), A_.data() + t * stride, K, K,
+                         stride, TimesRow{E_.data() + t * stride, 0.0});
+        const double* last = A_.data() + (T - 1) * stride;
+        y[T - 1] = argmax(last);
+        for (std::size_t t = T - 1; t-- > 0;) {
+            const double* a = A_.data() + t * stride;
+            if (x_.edge) {
+                for (std::size_t i = 0; i < K; ++i)
+                    total_[i] = a[i] + row(t + 1, i)[y[t + 1]];
+            } else {
+                const double* into = flipped_.data() + index(y[t + 1]) * stride;
+                for (std::size_t i = 0; i < stride; i += kLanes)
+                    store(total_.data() + i, load(a + i) + load(into + i));
+            }
+            y[t] = argmax(total_.data());
+        }
+        return last[y[T - 1]];
+    }
+
+    const std::size_t stride;
+    std::size_t T = 0, first_row = 0, first_edge = 0, n_tables = 0;
+    double weight = 1.0;
+    const std::int32_t* gold = nullptr;
+
+private:
+    const double* row(std::size_t t, std::size_t i) const {  // M_t(i, ·), t >= 1
+        return table_.data() + ((x_.edge ? (t - 1) * x_.labels : 0) + i) * stride;
+    }
+    std::int32_t argmax(const double* a) const {
+        return static_cast<std::int32_t>(first_largest(a, x_.labels));
+    }
+
+    struct Place {
+        std::uint32_t by_row, by_column;
+    };
+
+    const OnlineChains& x_;
+    LabelCosts costs_;
+    ScratchOf<Place> places_;  // [pairs], of a tied table
+    Scratch table_, flipped_, unary_, pairs_, E_, A_, total_;
+};
+
+}  // namespace chordal::CHORDAL_ISA

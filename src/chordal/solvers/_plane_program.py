@@ -1,0 +1,101 @@
+"""The quadratic program of n-slack cutting planes, by ascent on its dual from the last solution."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from chordal import _kernels
+from chordal.oracle import Floats
+from chordal.structures import offsets_of
+
+INNER = 4  # passes over the examples at a time
+MAX_INNER = 25  # times INNER passes until z moves
+SHARE = 1.0  # the gap with (κ/2) ‖v − z‖² at which z moves, as a share of the program's own
+HASTE = 0.02  # κ as a share of the mean square of the slopes
+MAX_ROUNDS = 2000  # moves of z
+WHOLE = 1e-11  # a smaller gap, relatively, is rounding
+
+Ints = NDArray[np.int64]
+
+
+class PlaneProgram:
+    """min (l2/2) ‖v‖² + Σ_i max(0, max_k b_k + ⟨a_k, v⟩) over the planes k of every example i.
+
+    Where l2 is small beside the squares of the slopes, steps are taken on the program plus
+    (κ/2) ‖v − z‖², and z moves on after a few passes (Lin, Mairal and Harchaoui (2015), A universal
+    catalyst for first-order optimization); the dual variables serve the program as it is.
+
+    Parameters
+    ----------
+    l2 : float
+    slopes : CSR array [n_planes, n_weights]
+    offsets : float64 [n_planes]
+    owner : int64 [n_planes]
+        The example of each plane, in rising order.
+    """
+
+    def __init__(self, l2: float, slopes: Any, offsets: Floats, owner: Ints) -> None:
+        self._l2, self._slopes, self._offsets = l2, slopes, offsets
+        _, first, counts = np.unique(owner, return_index=True, return_counts=True)
+        self._first, self._examples = first, offsets_of(counts)
+        self._gram_offsets = offsets_of(counts * counts)
+        self._gram = np.empty(int(self._gram_offsets[-1]))
+        self._rows = (
+            slopes.indptr.astype(np.int64),
+            slopes.indices.astype(np.int32),
+            slopes.data,
+        )
+        _kernels.plane_products(self._examples, *self._rows, slopes.shape[1], self._gram)
+        curvature = float(slopes.data @ slopes.data) / len(offsets)
+        self._kappa = HASTE * curvature if HASTE * curvature > l2 else 0.0
+
+    def solve(
+        self, alpha: Floats, v: Floats, target: float, random: np.random.Generator
+    ) -> tuple[Floats, float, Floats]:
+        """v at the minimum, a lower bound of it, and the dual variables, from those given on.
+
+        The bound is below the program's value at v by `target` at most, if rounding lets it.
+        """
+        l2, kappa = self._l2, self._kappa
+        root = np.sqrt(l2 / (l2 + kappa))
+        alpha, before, z = alpha.copy(), v, v
+        best, (lowest, highest) = v, self._bounds(alpha, v, 0.0, v)
+        for _ in range(MAX_ROUNDS):
+            v = self._near(z, alpha, max(SHARE * (lowest - highest), 0.0), random)
+            z = v + (1.0 - root) / (1.0 + root) * (v - before)
+            before = v
+            value, dual = self._bounds(alpha, v, 0.0, v)
+            highest = max(highest, dual)
+            if value < lowest:
+                best, lowest = v, value
+            if lowest - highest <= max(target, WHOLE * abs(lowest)):
+                break
+        return best, highest, alpha
+
+    def _near(self, z: Floats, alpha: Floats, target: float, random: np.random.Generator) -> Floats:
+        """The minimum with (κ/2) ‖v − z‖² added, up to a gap of `target`; changes α."""
+        l2, n = self._l2 + self._kappa, len(self._examples) - 1
+        v = (self._kappa * z - self._slopes.T @ alpha) / l2
+        for _ in range(MAX_INNER):
+            order = np.concatenate([random.permutation(n) for _ in range(INNER)])
+            _kernels.plane_ascent(
+                *(self._examples, *self._rows, self._offsets, self._gram, self._gram_offsets),
+                *(l2, order, alpha, v),
+            )
+            value, dual = self._bounds(alpha, v, self._kappa, z)
+            if value - dual <= target:
+                break
+        return v
+
+    def _bounds(self, alpha: Floats, v: Floats, kappa: float, z: Floats) -> tuple[float, float]:
+        """The program's value at v with (κ/2) ‖v − z‖² added, and the dual value of α."""
+        heights = np.maximum.reduceat(self._offsets + self._slopes @ v, self._first)
+        away, l2 = v - z, self._l2 + kappa
+        value = float(np.maximum(heights, 0.0).sum()) + 0.5 * self._l2 * float(v @ v)
+        value += 0.5 * kappa * float(away @ away)
+        pull = kappa * z - self._slopes.T @ alpha
+        dual = float(alpha @ self._offsets) + 0.5 * kappa * float(z @ z)
+        return value, dual - 0.5 / l2 * float(pull @ pull)
