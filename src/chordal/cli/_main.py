@@ -10,7 +10,7 @@ from typing import Annotated, Any
 
 import typer
 
-from chordal.cli import convert, evaluate, info, inspect, tag, train, tune
+from chordal.cli import convert, evaluate, info, inspect, reproduce, tag, train, tune
 
 # 0 good, 1 wrong data or model, 2 wrong usage, 130 stopped by Ctrl-C.
 WRONG, USAGE, STOPPED = 1, 2, 130
@@ -22,7 +22,7 @@ app = typer.Typer(
     rich_markup_mode=None,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for module in (train, tag, evaluate, inspect, tune, convert, info):
+for module in (train, tag, evaluate, inspect, tune, convert, info, reproduce):
     app.command(module.__name__.rpartition(".")[2])(module.command)
 
 

@@ -2,10 +2,18 @@
 
 from __future__ import annotations
 
+import gzip
 import os
+import zipfile
+import zlib
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+MOST_BYTES = 1 << 28
 
 
 def found(path: Any, folder: str, names: Sequence[str], source: str) -> Path:
@@ -34,6 +42,38 @@ def found(path: Any, folder: str, names: Sequence[str], source: str) -> Path:
         if (place / name).exists():
             return place / name
     raise FileNotFoundError(f"there is no {_either(names)} in {place}: put it there ({source})")
+
+
+def arrays_of(file: Path) -> dict[str, NDArray[Any]]:
+    """The plain arrays of an npz file; nothing in it is run."""
+    try:
+        with np.load(file, allow_pickle=False) as arrays:
+            return dict(arrays)
+    except (zipfile.BadZipFile, zlib.error, EOFError, OSError, ValueError) as error:
+        raise ValueError(f"{file} is no npz file of plain arrays, or damaged: {error}") from None
+
+
+def sentences_of(file: Path, n_columns: int, separator: str | None = None) -> list[list[list[str]]]:
+    """The rows of every sentence of a file of columns, plain or gzipped; blank lines between."""
+    try:
+        with gzip.open(file, "rb") if file.suffix == ".gz" else file.open("rb") as stream:
+            data: bytes = stream.read(MOST_BYTES + 1)
+    except (gzip.BadGzipFile, EOFError, zlib.error) as error:
+        raise ValueError(f"{file} is no gzip file, or damaged: {error}") from None
+    if len(data) > MOST_BYTES:
+        raise ValueError(f"{file} holds more than {MOST_BYTES} bytes")
+    sentences: list[list[list[str]]] = [[]]
+    for number, line in enumerate(data.decode("utf-8").split("\n"), start=1):
+        row = line.rstrip("\r").split(separator)
+        if not line.strip():
+            sentences.append([])
+        elif len(row) != n_columns:
+            raise ValueError(
+                f"{file}, line {number}: must have {n_columns} columns, has {len(row)}"
+            )
+        else:
+            sentences[-1].append(row)
+    return [sentence for sentence in sentences if sentence]
 
 
 def _either(names: Sequence[str]) -> str:

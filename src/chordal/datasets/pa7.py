@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import zipfile
 import zlib
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from chordal.datasets._files import found
+from chordal.datasets._files import arrays_of, found
 
 Bytes = NDArray[np.uint8]
 Array = NDArray[Any]
@@ -70,7 +69,7 @@ def load_pa7(path: Any = None) -> Pa7:
     file = found(path, "pa7", NAMES, SOURCE)
     if file.name == "mat":
         file = found(file, "pa7", NAMES[-1:], SOURCE)
-    arrays = _packed(file) if file.suffix == ".npz" else _matlab(file.parent)
+    arrays = arrays_of(file) if file.suffix == ".npz" else _matlab(file.parent)
     train, test = (_words(file, arrays, f"full_{part}Data") for part in ("train", "test"))
     part_one = {}
     for name in PART_ONE:
@@ -80,14 +79,6 @@ def load_pa7(path: Any = None) -> Pa7:
         if name.endswith("Y") and array.shape != part_one[f"{name[:-1]}X"].shape[:1]:
             raise ValueError(f"{file}: {name} must have a label per row, has shape {array.shape}")
     return Pa7(*train, *test, part_one)
-
-
-def _packed(file: Path) -> dict[str, Array]:
-    try:
-        with np.load(file, allow_pickle=False) as arrays:
-            return dict(arrays)
-    except (zipfile.BadZipFile, zlib.error, EOFError, OSError, ValueError) as error:
-        raise ValueError(f"{file} is no npz file of plain arrays, or damaged: {error}") from None
 
 
 def _matlab(folder: Path) -> dict[str, Array]:
