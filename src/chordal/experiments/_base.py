@@ -62,7 +62,7 @@ class Row:
             return ""
         sign = -1.0 if self.lower else 1.0
         ours, asked = (round(sign * value, self.digits) for value in (self.ours, asked))
-        if ours < asked:
+        if not ours >= asked:
             return "not met"
         if self.published is None:
             return "met"
