@@ -14,7 +14,7 @@ from chordal.objectives.hinge import Hinge
 
 #: The solver, its most passes over the words, and what the lecture says of its oracle calls.
 SOLVERS = {
-    "block_frank_wolfe": (200, "O(1/ε) steps of one example, with a duality gap"),
+    "block_frank_wolfe": (1000, "O(1/ε) steps of one example, with a duality gap"),
     "frank_wolfe": (200, "O(1/ε) passes, with a duality gap"),
     "one_slack": (200, "O(1/ε) passes, with a duality gap"),
     "sgd": (200, "O(1/ε) steps of one example, no gap"),
