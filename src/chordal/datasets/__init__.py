@@ -2,6 +2,7 @@
 
 from chordal.datasets.digit_dates import DigitDates, load_digit_dates
 from chordal.datasets.distort import distorted
+from chordal.datasets.gestures import Gestures, load_gestures
 from chordal.datasets.noisy_chains import NoisyChains, load_noisy_chains, make_noisy_chains
 from chordal.datasets.ocr_letters import OcrLetters, load_ocr_letters
 from chordal.datasets.pa7 import Pa7, load_pa7
@@ -10,6 +11,7 @@ from chordal.datasets.tagged_text import TaggedText, load_conll2000, load_ud_eng
 
 __all__ = [
     "DigitDates",
+    "Gestures",
     "NoisyChains",
     "OcrLetters",
     "Pa7",
@@ -17,6 +19,7 @@ __all__ = [
     "distorted",
     "load_conll2000",
     "load_digit_dates",
+    "load_gestures",
     "load_noisy_chains",
     "load_ocr_letters",
     "load_pa7",
