@@ -7,6 +7,7 @@ from chordal.datasets.noisy_chains import NoisyChains, load_noisy_chains, make_n
 from chordal.datasets.ocr_letters import OcrLetters, load_ocr_letters
 from chordal.datasets.pa7 import Pa7, load_pa7
 from chordal.datasets.plane import make_curved_classes, make_masked_classes
+from chordal.datasets.stereo_scenes import StereoScene, make_stereo_scene
 from chordal.datasets.tagged_text import TaggedText, load_conll2000, load_ud_english
 
 __all__ = [
@@ -15,6 +16,7 @@ __all__ = [
     "NoisyChains",
     "OcrLetters",
     "Pa7",
+    "StereoScene",
     "TaggedText",
     "distorted",
     "load_conll2000",
@@ -27,4 +29,5 @@ __all__ = [
     "make_curved_classes",
     "make_masked_classes",
     "make_noisy_chains",
+    "make_stereo_scene",
 ]
