@@ -6,7 +6,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from chordal._validate import check_choice
-from chordal.datasets._files import found, sentences_of
+from chordal.datasets._files import Official, found, sentences_of
+
+CONLL2000 = {
+    "train": "8ad5afd689a11666cb741b4300a632389615285cc358cb90ee1cad4fda7684ac",
+    "test": "2099a3de22c4fa19c9633eb8dbe1c2187b4c205629c9336f605633f0769c4082",
+}
 
 
 @dataclass(frozen=True)
@@ -34,11 +39,14 @@ def load_conll2000(part: str = "train", path: Any = None) -> TaggedText:
         8,936 and 2,012 sentences.
     path : str or Path, optional
         The file train.txt.gz or test.txt.gz as it is distributed (or unpacked), or its folder.
-        Otherwise it is looked for in the folder $CHORDAL_DATA/conll2000.
+        Otherwise it is looked for in the folder $CHORDAL_DATA/conll2000 and in the user's cache,
+        and downloaded.
     """
     check_choice("part", part, ["train", "test"])
     names = (f"{part}.txt.gz", f"{part}.txt")
-    file = found(path, "conll2000", names, "the CoNLL-2000 shared task")
+    url = f"https://www.cnts.ua.ac.be/conll2000/chunking/{part}.txt.gz"
+    official = {names[0]: Official(url, CONLL2000[part])}
+    file = found(path, "conll2000", names, "the CoNLL-2000 shared task", official)
     sentences = sentences_of(file, 3)
     return TaggedText(
         [[row[:2] for row in sentence] for sentence in sentences],
