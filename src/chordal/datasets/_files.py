@@ -71,14 +71,9 @@ def found(
             return _downloaded(known, cache() / folder / name)
         except OSError as error:
             problem = f", and {known.url} could not be read ({error})"
-    where = (
-        f"into {places[0]}"
-        if root
-        else (
-            f"into a folder {folder!r}, and name the folder that holds it in the environment variable "
-            "CHORDAL_DATA"
-        )
-    )
+    where = f"into {places[0]}"
+    if not root:
+        where = f"into a folder {folder!r}, name the folder around it in the variable CHORDAL_DATA"
     raise FileNotFoundError(
         f"there is no {_either(names)}{problem}: put it ({source}) {where}, or give path"
     )
