@@ -69,8 +69,10 @@ class Row:
         return "beaten" if ours > round(sign * self.published, self.digits) else "met"
 
     def shown(self, value: float | None) -> str:
-        """A figure in this row's decimals."""
-        return "" if value is None else f"{value:,.{self.digits}f}"
+        """A figure in this row's decimals; by its power of ten where these are many."""
+        if value is None:
+            return ""
+        return f"{value:,.{self.digits}f}" if self.digits < 8 or value == 0.0 else f"{value:.1e}"
 
     @property
     def ours_shown(self) -> str:
