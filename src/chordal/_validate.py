@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import reprlib
 from collections.abc import Iterable, Sequence
 from math import isfinite
 from numbers import Integral, Real
@@ -37,7 +38,8 @@ def check_choice(name: str, value: Any, choices: Iterable[str]) -> None:
     """
     names = list(choices)
     if value not in names:
-        raise ValueError(f"{name} must be one of {', '.join(map(repr, names))}; got {value!r}")
+        got = reprlib.repr(value)  # a long list in its place is not shown whole
+        raise ValueError(f"{name} must be one of {', '.join(map(repr, names))}; got {got}")
 
 
 def is_sparse(x: Any) -> bool:

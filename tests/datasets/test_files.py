@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import scipy.io
 
-from chordal.datasets import load_ocr_letters, load_pa7
+from chordal.datasets import _files, load_ocr_letters, load_pa7
 
 
 def line(number, letter, following, word, position, fold, pixels, end="\t\n"):
@@ -49,12 +49,18 @@ def test_letters(tmp_path, pixels, name, end):
     assert letters.X[1].dtype == np.float64
 
 
+def no_network(*arguments, **options):
+    raise OSError("there is no network")
+
+
 def test_where_letters_are_looked_for(tmp_path, pixels, monkeypatch):
     monkeypatch.delenv("CHORDAL_DATA", raising=False)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    monkeypatch.setattr(_files.urllib.request, "urlopen", no_network)
     with pytest.raises(FileNotFoundError, match=r"letter.data.gz.*folder 'ocr'.*CHORDAL_DATA"):
         load_ocr_letters()
     monkeypatch.setenv("CHORDAL_DATA", str(tmp_path))
-    with pytest.raises(FileNotFoundError, match=r"no letter.data.gz or letter.data in .*ocr"):
+    with pytest.raises(FileNotFoundError, match=r"no letter.data.gz or letter.data, and .*/ocr"):
         load_ocr_letters()
     (tmp_path / "ocr").mkdir()
     written(tmp_path / "ocr", "".join(words(pixels)))

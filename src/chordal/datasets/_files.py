@@ -1,39 +1,139 @@
-"""Where data files lie: where the caller says, or in the folder that CHORDAL_DATA names."""
+"""Where data files lie: where the caller says, in $CHORDAL_DATA, in the user's cache, or online."""
 
 from __future__ import annotations
 
+import gzip
+import hashlib
 import os
-from collections.abc import Sequence
+import urllib.request
+import zlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from chordal._atomic import atomic_write
 
-def found(path: Any, folder: str, names: Sequence[str], source: str) -> Path:
+MOST_BYTES = 1 << 28
+TIMEOUT = 30.0  # seconds without an answer
+
+
+@dataclass(frozen=True)
+class Official:
+    """Where a file is distributed, and the SHA-256 of its content, unpacked."""
+
+    url: str
+    sha256: str
+
+
+def found(
+    path: Any,
+    folder: str,
+    names: Sequence[str],
+    source: str,
+    official: Mapping[str, Official] | None = None,
+) -> Path:
     """The first of these files that is there.
+
+    Looked for in this order: `path`; the folder $CHORDAL_DATA/`folder`; the user's cache; and,
+    where an official file is known, its address, from which it is brought into the cache.
 
     Parameters
     ----------
     path : str, Path or None
-        A file, or a folder that holds one of `names`; None: the folder $CHORDAL_DATA/`folder`.
+        A file, or a folder that holds one of `names`; None: look elsewhere.
     source : str
         Where the file comes from, for the message when there is none.
+    official : dict by name of Official, optional
     """
     root = os.environ.get("CHORDAL_DATA")
     if path is not None:
         place = Path(path)
         if place.is_file():
             return place
-    elif root:
-        place = Path(root) / folder
+        places = [place]
     else:
-        raise FileNotFoundError(
-            f"there is no data: put {_either(names)} ({source}) into a folder {folder!r}, and name "
-            "the folder that holds it in the environment variable CHORDAL_DATA, or give path"
-        )
-    for name in names:
-        if (place / name).exists():
-            return place / name
-    raise FileNotFoundError(f"there is no {_either(names)} in {place}: put it there ({source})")
+        places = [Path(root) / folder] if root else []
+        places.append(cache() / folder)
+    for place in places:
+        for name in names:
+            if (place / name).exists():
+                return place / name
+    if path is not None:
+        raise FileNotFoundError(f"there is no {_either(names)} in {place}: put it there ({source})")
+    problem = ""
+    for name, known in (official or {}).items():
+        try:
+            return _downloaded(known, cache() / folder / name)
+        except OSError as error:
+            problem = f", and {known.url} could not be read ({error})"
+    where = f"into {places[0]}"
+    if not root:
+        where = f"into a folder {folder!r}, name the folder around it in the variable CHORDAL_DATA"
+    raise FileNotFoundError(
+        f"there is no {_either(names)}{problem}: put it ({source}) {where}, or give path"
+    )
+
+
+def cache() -> Path:
+    """The user's folder of data files that were downloaded."""
+    home = os.environ.get("XDG_CACHE_HOME")
+    return (Path(home) if home else Path.home() / ".cache") / "chordal"
+
+
+def _downloaded(known: Official, place: Path) -> Path:
+    """Bring a file into its place, if it is the one that is expected."""
+    with urllib.request.urlopen(known.url, timeout=TIMEOUT) as answer:
+        data: bytes = answer.read(MOST_BYTES + 1)
+    if len(data) > MOST_BYTES:
+        raise OSError(f"it holds more than {MOST_BYTES} bytes")
+    if hashlib.sha256(_unpacked(data)).hexdigest() != known.sha256:
+        raise OSError("its content is not what was expected: the file there has changed")
+    place.parent.mkdir(parents=True, exist_ok=True)
+    with atomic_write(place) as file:
+        file.write(data)
+    return place
+
+
+def _unpacked(data: bytes) -> bytes:
+    """The content of a file, which may be gzipped."""
+    if data[:2] != b"\x1f\x8b":
+        return data
+    unpack = zlib.decompressobj(wbits=31)
+    try:
+        content = unpack.decompress(data, MOST_BYTES)
+    except zlib.error as error:
+        raise OSError(f"it is damaged: {error}") from None
+    if not unpack.eof:
+        raise OSError("it is damaged: cut off, or far too large")
+    return content
+
+
+def text_of(file: Path) -> str:
+    """The text of a file, plain or gzipped; not more than could be."""
+    try:
+        with gzip.open(file, "rb") if file.suffix == ".gz" else file.open("rb") as stream:
+            data: bytes = stream.read(MOST_BYTES + 1)
+        if len(data) > MOST_BYTES:
+            raise ValueError(f"it holds more than {MOST_BYTES} bytes")
+        return data.decode("utf-8")
+    except (gzip.BadGzipFile, EOFError, zlib.error, ValueError) as error:
+        raise ValueError(f"{file} is no such text, or damaged: {error}") from None
+
+
+def sentences_of(file: Path, n_columns: int, separator: str | None = None) -> list[list[list[str]]]:
+    """The rows of every sentence of a file of columns; blank lines between sentences."""
+    sentences: list[list[list[str]]] = [[]]
+    for number, line in enumerate(text_of(file).split("\n"), start=1):
+        row = line.rstrip("\r").split(separator)
+        if not line.strip():
+            sentences.append([])
+        elif len(row) != n_columns:
+            what = f"must have {n_columns} columns, has {len(row)}"
+            raise ValueError(f"{file}, line {number}: {what}")
+        else:
+            sentences[-1].append(row)
+    return [sentence for sentence in sentences if sentence]
 
 
 def _either(names: Sequence[str]) -> str:

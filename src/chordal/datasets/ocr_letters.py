@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from chordal.datasets._files import found
+from chordal.datasets._files import Official, found
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -23,6 +23,12 @@ N_FOLDS = 10
 MOST_BYTES = 1 << 28  # of the text: nearly twenty times what there is
 NAMES = ("letter.data.gz", "letter.data")
 SOURCE = "the OCR letters of Rob Kassel and Ben Taskar"
+OFFICIAL = {
+    "letter.data.gz": Official(
+        "https://ai.stanford.edu/~btaskar/ocr/letter.data.gz",
+        "535363d0b7bc34246b1f8731719540f526b6807b12dda5d430d011d160bc7882",
+    )
+}
 
 
 @dataclass(frozen=True)
@@ -56,7 +62,7 @@ def load_ocr_letters(path: Any = None) -> OcrLetters:
     ----------
     path : str or Path, optional
         The file letter.data.gz (or letter.data) as it is distributed, or its folder. Otherwise it
-        is looked for in the folder $CHORDAL_DATA/ocr.
+        is looked for in the folder $CHORDAL_DATA/ocr and in the user's cache, and downloaded.
 
     Raises
     ------
@@ -65,7 +71,7 @@ def load_ocr_letters(path: Any = None) -> OcrLetters:
     ValueError
         Naming the first line that is not as it should be.
     """
-    file = found(path, "ocr", NAMES, SOURCE)
+    file = found(path, "ocr", NAMES, SOURCE, OFFICIAL)
     data = np.frombuffer(_text(file), dtype=np.uint8)
     ends = np.flatnonzero(data == ord("\n"))
     if len(ends) == 0:

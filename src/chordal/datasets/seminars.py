@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-import gzip
-import zlib
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 from chordal._validate import check_choice
-from chordal.datasets._files import found
+from chordal.datasets._files import found, text_of
 
 SOURCE = "the CMU seminar announcements of Freitag"
-MOST_BYTES = 1 << 26  # of the text: twenty times what there is
 FIELDS = ("stime", "etime", "speaker", "location")
 TAGS = frozenset({"O", *(f"{p}-{field}" for p in "BI" for field in FIELDS)})
 
@@ -55,7 +51,7 @@ def load_seminars(part: str = "train", path: Any = None) -> Seminars:
     check_choice("part", part, ["train", "test"])
     file = found(path, "seminars", (f"seminars_{part}.tsv.gz", f"seminars_{part}.tsv"), SOURCE)
     data = Seminars([], [], [])
-    for n, line in enumerate(_lines(file)):
+    for n, line in enumerate(text_of(file).split("\n")):
         if line.startswith("# doc ") and "\t" not in line:
             for column in (data.words, data.line_start, data.y):
                 column.append([])
@@ -73,15 +69,3 @@ def load_seminars(part: str = "train", path: Any = None) -> Seminars:
     if not data.words:
         raise ValueError(f"{file} holds no announcement")
     return data
-
-
-def _lines(file: Path) -> list[str]:
-    try:
-        with file.open("rb") as plain:
-            stream = gzip.GzipFile(fileobj=plain) if file.suffix == ".gz" else plain
-            data: bytes = stream.read(MOST_BYTES + 1)
-        if len(data) > MOST_BYTES:
-            raise ValueError(f"it holds more than {MOST_BYTES} bytes")
-        return data.decode("utf-8").split("\n")
-    except (gzip.BadGzipFile, EOFError, zlib.error, ValueError) as error:
-        raise ValueError(f"{file} is no text of announcements, or damaged: {error}") from None

@@ -9,7 +9,16 @@ except ImportError as error:
     raise ImportError("chordal.plots needs matplotlib; pip install 'chordal[plots]'") from error
 
 from chordal.plots._convergence import convergence
+from chordal.plots._pictures import as_png, subplots
 from chordal.plots._surface import decision_surface
-from chordal.plots._tables import confusion, transitions
+from chordal.plots._tables import confusion, label_pairs, transitions
 
-__all__ = ["confusion", "convergence", "decision_surface", "transitions"]
+__all__ = [
+    "as_png",
+    "confusion",
+    "convergence",
+    "decision_surface",
+    "label_pairs",
+    "subplots",
+    "transitions",
+]

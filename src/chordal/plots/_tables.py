@@ -32,15 +32,35 @@ def transitions(crf: Any, *, ax: Any = None) -> Any:
     >>> X = [[["w=the"], ["w=cat"], ["w=sleeps"]], [["w=a"], ["w=dog"]]]
     >>> ax = transitions(ChainCRF().fit(X, [["D", "N", "V"], ["D", "N"]]))
     """
-    weights = np.asarray(crf.transitions_, dtype=np.float64)
-    finite = np.isfinite(weights)
-    limit = float(np.abs(weights[finite]).max(initial=0.0)) or 1.0
-    shown = np.ma.array(weights, mask=~finite)
-    numbers = [[_rounded(w) for w in row] for row in weights]
-    ax = _table(ax, shown, crf.classes_, numbers, cmap="RdBu", vmin=-limit, vmax=limit)
+    ax = label_pairs(crf.transitions_, crf.classes_, ax=ax)
     ax.set(xlabel="to", ylabel="from")
     ax.figure.colorbar(ax.images[-1], ax=ax, label="weight", shrink=0.85).outline.set_visible(False)
     return ax
+
+
+def label_pairs(weights: Any, labels: Any, *, ax: Any = None) -> Any:
+    """A weight for each pair of labels: a square of colours, red below and blue above zero.
+
+    Parameters
+    ----------
+    weights : array [n_labels, n_labels]
+    labels : names of rows and columns
+    ax : matplotlib axes, optional
+
+    Returns
+    -------
+    ax : matplotlib axes
+
+    Examples
+    --------
+    >>> ax = label_pairs([[1.0, -0.5], [0.0, 2.0]], ["D", "N"])
+    """
+    table = np.asarray(weights, dtype=np.float64)
+    finite = np.isfinite(table)
+    limit = float(np.abs(table[finite]).max(initial=0.0)) or 1.0
+    shown = np.ma.array(table, mask=~finite)
+    numbers = [[_rounded(w) for w in row] for row in table]
+    return _table(ax, shown, labels, numbers, cmap="RdBu", vmin=-limit, vmax=limit)
 
 
 def confusion(

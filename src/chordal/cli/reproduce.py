@@ -1,0 +1,120 @@
+"""``chordal reproduce``: published experiments, run again."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from chordal.cli import _options as options
+from chordal.cli._output import note, print_json, print_table
+
+if TYPE_CHECKING:
+    from chordal.experiments import Finished
+
+
+def _names() -> list[str]:
+    """The experiments as users write them."""
+    return [name.replace("_", "-") for name in options.names_in("chordal.experiments")]
+
+
+def _complete(incomplete: str) -> list[str]:
+    return [name for name in ["all", *_names()] if name.startswith(incomplete)]
+
+
+def command(
+    names: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="[NAME]...", autocompletion=_complete, help="Experiments, or all."),
+    ] = None,
+    out: Annotated[
+        Path, typer.Option("--out", help="The folder of the report: index.html, results.json.")
+    ] = Path("report"),
+    quick: Annotated[
+        bool, typer.Option("--quick", help="Less data and fewer steps, on the same path.")
+    ] = False,
+    jobs: Annotated[int, typer.Option("-j", "--jobs", min=1, help="Threads.")] = 2,
+    json: options.Json = False,
+) -> None:
+    """Run published experiments again, and show each figure beside ours.
+
+    Without names, list the experiments.
+    """
+    if not names:
+        _list()
+        return
+    chosen = _chosen(names)
+    from chordal.experiments import EXPERIMENTS, Setup, reproduce
+    from chordal.experiments._report import results
+
+    made = [(name, EXPERIMENTS.get(name.replace("-", "_"))()) for name in chosen]
+    with _Progress() as progress:
+        setup = Setup(quick=quick, say=progress.say, n_jobs=jobs)
+        done = reproduce(made, out, setup, progress.started, progress.ended)
+    if json:
+        print_json(results(done, setup))
+    else:
+        _summarise(done)
+        print(f"the report is in {out / 'index.html'}")
+    missing = [finished.name for finished in done if finished.outcome is None]
+    if missing:
+        note(f"not run: {', '.join(missing)}")
+        raise typer.Exit(1)
+
+
+def _list() -> None:
+    from chordal.experiments import EXPERIMENTS
+
+    rows = [[name, EXPERIMENTS.get(name.replace("-", "_")).title] for name in _names()]
+    print_table("experiments", ["name", "what"], rows)
+
+
+def _chosen(names: list[str]) -> list[str]:
+    known = _names()
+    for name in names:
+        if name not in (*known, "all"):
+            raise typer.BadParameter(f"must be all, {', '.join(known)}; got {name!r}")
+    return known if "all" in names else list(dict.fromkeys(names))
+
+
+def _summarise(done: list[Finished]) -> None:
+    rows: list[list[Any]] = []
+    for finished in done:
+        if finished.outcome is None:
+            rows.append([finished.name, finished.problem, "", "", "not run"])
+            continue
+        for k, row in enumerate(finished.outcome.rows):
+            name = finished.name if k == 0 else ""
+            rows.append([name, row.what, row.shown(row.published), row.ours_shown, row.verdict])
+    print_table("figures", ["experiment", "what", "published", "ours", "verdict"], rows)
+
+
+class _Progress:
+    """What is being done, in a terminal: the experiment and its stage. Quiet elsewhere."""
+
+    def __enter__(self) -> _Progress:
+        from rich.console import Console
+
+        self.console = Console(stderr=True)
+        self.status = self.console.status("") if self.console.is_terminal else None
+        if self.status:
+            self.status.start()
+        self.name = ""
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        if self.status:
+            self.status.stop()
+
+    def started(self, name: str, experiment: Any) -> None:
+        self.name = name
+        self.say("")
+
+    def say(self, stage: str) -> None:
+        if self.status:
+            self.status.update(f"{self.name}: {stage}" if stage else self.name)
+
+    def ended(self, finished: Finished) -> None:
+        if self.status:
+            self.console.print(f"{finished.name}: {finished.seconds:.0f} s", highlight=False)

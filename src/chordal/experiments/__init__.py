@@ -1,0 +1,19 @@
+"""Published experiments, run again: one file is one experiment, found by its name."""
+
+from chordal._registry import Registry
+from chordal.experiments._base import Experiment, Outcome, Picture, Row, Setup, Table
+from chordal.experiments._report import Finished, reproduce
+
+EXPERIMENTS = Registry("chordal.experiments", Experiment, "experiment")
+
+__all__ = [
+    "EXPERIMENTS",
+    "Experiment",
+    "Finished",
+    "Outcome",
+    "Picture",
+    "Row",
+    "Setup",
+    "Table",
+    "reproduce",
+]

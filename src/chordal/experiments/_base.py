@@ -1,0 +1,143 @@
+"""What an experiment is, and what comes out of it."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
+
+
+@dataclass(frozen=True)
+class Row:
+    """One figure of ours beside the published one.
+
+    Parameters
+    ----------
+    what : str
+        What was measured.
+    ours : float
+    published : float, optional
+        The figure that was printed; there may be none.
+    must : float, optional
+        What ours has to reach to be called met; the published figure, if nothing is said.
+    spread : float, optional
+        One standard error of ours over repetitions.
+    lower : bool
+        Whether smaller figures are better.
+    digits : int
+        Decimals that are shown; figures that agree in them are equal.
+    why : str
+        How the protocol differs, or why a figure is not met.
+    judged : bool
+        Whether there is a verdict; a quick run gives none.
+
+    Examples
+    --------
+    >>> Row("letters", 0.955, published=0.955).verdict
+    'met'
+    >>> Row("letters", 0.96, published=0.955).verdict
+    'beaten'
+    >>> Row("error", 0.1, must=0.05, lower=True).verdict
+    'not met'
+    >>> Row("time", 3.0).verdict
+    ''
+    """
+
+    what: str
+    ours: float
+    published: float | None = None
+    must: float | None = None
+    spread: float | None = None
+    lower: bool = False
+    digits: int = 3
+    why: str = ""
+    judged: bool = True
+
+    @property
+    def verdict(self) -> str:
+        """beaten, met, not met; or nothing, where nothing was asked."""
+        asked = self.must if self.must is not None else self.published
+        if asked is None or not self.judged:
+            return ""
+        sign = -1.0 if self.lower else 1.0
+        ours, asked = (round(sign * value, self.digits) for value in (self.ours, asked))
+        if not ours >= asked:
+            return "not met"
+        if self.published is None:
+            return "met"
+        return "beaten" if ours > round(sign * self.published, self.digits) else "met"
+
+    def shown(self, value: float | None) -> str:
+        """A figure in this row's decimals; by its power of ten where these are many."""
+        if value is None:
+            return ""
+        return f"{value:,.{self.digits}f}" if self.digits < 8 or value == 0.0 else f"{value:.1e}"
+
+    @property
+    def ours_shown(self) -> str:
+        """Ours, with its standard error if that is known."""
+        if self.spread is None:
+            return self.shown(self.ours)
+        return f"{self.shown(self.ours)} ± {self.shown(self.spread)}"
+
+
+@dataclass(frozen=True)
+class Table:
+    """More figures than verdicts: a head and rows of text and numbers."""
+
+    title: str
+    head: Sequence[str]
+    rows: Sequence[Sequence[Any]]
+
+
+@dataclass(frozen=True)
+class Picture:
+    """A drawing: PNG bytes, a title, and a sentence about what is to be seen."""
+
+    title: str
+    caption: str
+    png: bytes
+
+
+@dataclass
+class Outcome:
+    """What an experiment found."""
+
+    rows: list[Row] = field(default_factory=list)
+    tables: list[Table] = field(default_factory=list)
+    pictures: list[Picture] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+
+    def draw(self, title: str, caption: str, figure: Any) -> None:
+        """Add a figure of matplotlib's, and close it."""
+        from chordal.plots import as_png
+
+        self.pictures.append(Picture(title, caption, as_png(figure)))
+
+
+@dataclass(frozen=True)
+class Setup:
+    """How to run: `quick` takes the same path on less data; `say` tells what is being done."""
+
+    quick: bool = False
+    say: Callable[[str], None] = lambda stage: None
+    n_jobs: int = 2
+
+
+class Experiment(ABC):
+    """One experiment: facts for its reader, and `run`. The same seed gives the same figures."""
+
+    title: ClassVar[str]
+    #: What is measured and why, in a few sentences.
+    about: ClassVar[str]
+    data: ClassVar[str]
+    split: ClassVar[str]
+    model: ClassVar[str]
+    #: Where the published figures are from.
+    source: ClassVar[str]
+    seed: ClassVar[int] = 0
+
+    @abstractmethod
+    def run(self, setup: Setup) -> Outcome:
+        """Everything, from the data to the figures."""

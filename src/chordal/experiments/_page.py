@@ -1,0 +1,121 @@
+"""The page of a report: one HTML file, pictures inside, legible on a phone, light and dark."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Sequence
+from html import escape
+from importlib.resources import files
+from string import Template
+from typing import TYPE_CHECKING, Any
+
+from chordal.experiments._base import Picture, Row, Setup, Table
+
+if TYPE_CHECKING:
+    from chordal.experiments._report import Finished
+
+
+def page(done: Sequence[Finished], setup: Setup) -> str:
+    """The whole page."""
+    frame = Template(files("chordal.experiments").joinpath("page.html").read_text("utf-8"))
+    quick = (
+        '<p class="note">A quick run: less data and fewer steps on the same path. Its figures '
+        "show that everything works, not how well.</p>"
+        if setup.quick
+        else ""
+    )
+    return frame.substitute(
+        quick=quick,
+        summary="".join(_summary(finished) for finished in done),
+        sections="".join(_section(finished) for finished in done),
+    )
+
+
+def _summary(finished: Finished) -> str:
+    """One line of the table at the top."""
+    link = f'<a href="#{escape(finished.name)}">{escape(finished.name)}</a>'
+    if finished.outcome is None:
+        verdicts = '<span class="absent">not run</span>'
+    else:
+        counts = [
+            (verdict, sum(row.verdict == verdict for row in finished.outcome.rows))
+            for verdict in ("beaten", "met", "not met")
+        ]
+        verdicts = " ".join(_badge(f"{n} {v}", v) for v, n in counts if n)
+    return (
+        f"<tr><th>{link}</th><td>{escape(finished.experiment.title)}</td><td>{verdicts}</td>"
+        f"<td>{finished.seconds:.0f} s</td></tr>"
+    )
+
+
+def _section(finished: Finished) -> str:
+    e = finished.experiment
+    facts = {
+        "Data": e.data,
+        "Split": e.split,
+        "Model": e.model,
+        "Published in": e.source,
+        "Seed": str(e.seed),
+    }
+    listed = "".join(f"<dt>{k}</dt><dd>{escape(v)}</dd>" for k, v in facts.items())
+    parts = [
+        f'<section id="{escape(finished.name)}"><h2>{escape(e.title)}</h2>',
+        f"<p>{escape(e.about)}</p><dl>{listed}</dl>",
+    ]
+    if finished.outcome is None:
+        parts.append(f'<p class="absent">Not run: {escape(finished.problem)}</p>')
+    else:
+        outcome = finished.outcome
+        if outcome.rows:
+            parts.append(_figures(outcome.rows))
+        parts += [f'<p class="note">{escape(note)}</p>' for note in outcome.notes]
+        parts.append('<div class="pictures">')
+        parts += [_picture(picture) for picture in outcome.pictures]
+        parts.append("</div>")
+        parts += [_table(table) for table in outcome.tables]
+    return "".join(parts) + "</section>"
+
+
+def _figures(rows: Sequence[Row]) -> str:
+    head = "<tr><th></th><th>published</th><th>ours</th><th></th></tr>"
+    body = "".join(
+        f"<tr><th>{escape(row.what)}{_why(row)}</th><td>{row.shown(row.published)}</td>"
+        f"<td>{escape(row.ours_shown)}</td><td>{_badge(row.verdict, row.verdict)}</td></tr>"
+        for row in rows
+    )
+    return f'<div class="wide"><table><thead>{head}</thead><tbody>{body}</tbody></table></div>'
+
+
+def _why(row: Row) -> str:
+    return f"<small>{escape(row.why)}</small>" if row.why else ""
+
+
+def _badge(text: str, verdict: str) -> str:
+    return f'<span class="{verdict.replace(" ", "-")}">{text}</span>' if verdict else ""
+
+
+def _picture(picture: Picture) -> str:
+    data = base64.b64encode(picture.png).decode("ascii")
+    title, caption = escape(picture.title), escape(picture.caption)
+    return (
+        f'<figure><img alt="{title}" src="data:image/png;base64,{data}">'
+        f"<figcaption><b>{title}</b> {caption}</figcaption></figure>"
+    )
+
+
+def _table(table: Table) -> str:
+    head = "".join(f"<th>{escape(str(name))}</th>" for name in table.head)
+    body = "".join(
+        "<tr>" + "".join(_cell(value, k == 0) for k, value in enumerate(row)) + "</tr>"
+        for row in table.rows
+    )
+    return (
+        f"<details><summary>{escape(table.title)}</summary>"
+        f'<div class="wide"><table><thead><tr>{head}</tr></thead>'
+        f"<tbody>{body}</tbody></table></div></details>"
+    )
+
+
+def _cell(value: Any, first: bool) -> str:
+    text = f"{value:.3f}" if isinstance(value, float) else str(value)
+    return f"<th>{escape(text)}</th>" if first else f"<td>{escape(text)}</td>"
