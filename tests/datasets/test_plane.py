@@ -48,7 +48,6 @@ def test_squared_error_masks_the_middle_class():
         (make_masked_classes, {"n_samples": 2.5}, "n_samples must be an integer"),
         (make_masked_classes, {"spread": None}, "spread must be a number"),
     ],
-    ids=str,
 )
 def test_bad_parameters(make, parameters, message):
     with pytest.raises(ValueError, match=message):
