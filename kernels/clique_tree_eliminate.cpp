@@ -11,6 +11,8 @@
 // Reference: Dechter (1999), Bucket elimination: a unifying framework for reasoning.
 #include <optional>
 
+#include <nanobind/stl/optional.h>
+
 #include "clique_tree.hpp"
 #include "log_sum.hpp"
 
@@ -106,10 +108,17 @@ void over_examples(const CliqueTree& t, const double* unary, const double* table
 }  // namespace
 
 static const Binding binding([](nb::module_& m) {
-    m.def("clique_tree_log_partition", [](CHORDAL_CLIQUE_TREE_ARGUMENTS, Output<double> out) {
-        over_examples(CHORDAL_CLIQUE_TREE, unary.data(), tables.data(), out.data(),
-                      [](Eliminator& eliminator, std::size_t e) { return eliminator.log_partition(e); });
-    });
+    // Nothing happens to examples that are to be skipped.
+    m.def(
+        "clique_tree_log_partition",
+        [](CHORDAL_CLIQUE_TREE_ARGUMENTS, std::optional<Input<std::uint8_t>> skip, Output<double> out) {
+            over_examples(CHORDAL_CLIQUE_TREE, unary.data(), tables.data(), out.data(),
+                          [&](Eliminator& eliminator, std::size_t e) {
+                              const bool done = skip && skip->data()[e];
+                              return done ? out.data()[e] : eliminator.log_partition(e);
+                          });
+        },
+        CHORDAL_CLIQUE_TREE_NAMES, nb::arg("skip").none(), nb::arg("out"));
     m.def("clique_tree_best_labelling", [](CHORDAL_CLIQUE_TREE_ARGUMENTS, Output<double> score,
                                            Output<std::int32_t> labels) {
         over_examples(

@@ -160,7 +160,7 @@ def arrays_of(plan: Plan, potentials: Potentials) -> tuple[NDArray[Any], ...]:
 
 def log_partition(plan: Plan, potentials: Potentials) -> Floats:
     out = np.empty(potentials.structure.n_examples)
-    _kernels.clique_tree_log_partition(*arrays_of(plan, potentials), out)
+    _kernels.clique_tree_log_partition(*arrays_of(plan, potentials), None, out)
     return out
 
 
@@ -203,7 +203,7 @@ class CliqueTreeInference(Inference):
         plan = self._plan_for("marginals", potentials)
         parts, log_z = potentials.zeros(), np.empty(potentials.structure.n_examples)
         _kernels.clique_tree_marginals(
-            *arrays_of(plan, potentials), weight, log_z, parts.unary, parts.tables
+            *arrays_of(plan, potentials), None, weight, log_z, parts.unary, parts.tables
         )
         refuse_infeasible(log_z)
         return Marginals(log_z, parts)
