@@ -15,6 +15,7 @@
 
 #include "clique_tree.hpp"
 #include "log_sum.hpp"
+#include "sum.hpp"
 
 namespace chordal {
 namespace {
@@ -43,7 +44,7 @@ public:
     template <class Reduce>
     std::optional<double> run(std::size_t example, Reduce reduce) {
         const std::int64_t begin = t_.cluster_offsets[example], end = t_.cluster_offsets[example + 1];
-        double sum = 0.0;
+        CHORDAL_ISA::Sum sum;
         message_.assign(end - begin, {});
         for (auto i = begin; i < end; ++i) {
             const Cluster c(t_, i);
@@ -56,10 +57,10 @@ public:
             reduce(i, c, table_.data(), message_[i - begin].data());
             const double most = shift(message_[i - begin].data(), c.columns);
             if (most == kNone) return kNone;
-            sum += most;
+            sum.add(most);
             if (patience_.lost(c.cells())) return {};
         }
-        return sum;
+        return sum.value();
     }
 
     std::optional<double> log_partition(std::size_t example) {

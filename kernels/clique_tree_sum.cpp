@@ -29,6 +29,7 @@
 
 #include "clique_tree.hpp"
 #include "log_sum.hpp"
+#include "sum.hpp"
 
 namespace chordal {
 namespace {
@@ -46,17 +47,17 @@ public:
         begin_ = t_.cluster_offsets[example];
         end_ = t_.cluster_offsets[example + 1];
         place();
-        double log_z = 0.0;
+        CHORDAL_ISA::Sum log_z;
         for (auto i = begin_; i < end_; ++i) {
             const Cluster c(t_, i);
             Sources(t_, i, c).fill(unary_, tables_, [&](auto k) { return message(k); }, table(i));
             CHORDAL_DISPATCH(condition(table(i), c.rows, c.columns, message(i)));
             const double most = shift(message(i), c.columns);
             if (most == kNone) return kNone;
-            log_z += most;
+            log_z.add(most);
             if (patience_.lost(c.cells())) return {};
         }
-        return log_z;
+        return log_z.value();
     }
 
     // After up(): adds `weight` times all marginals to the parts, if there are any, and the entropy to

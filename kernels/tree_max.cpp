@@ -7,6 +7,7 @@
 // pointers are kept: going down, y_v = argmax_j M_e(y_p, j) + b_v(j) costs L per edge, against L² on the
 // way up. Ties go to the smallest label.
 #include "simd.hpp"
+#include "sum.hpp"
 #include "tree.hpp"
 
 namespace chordal {
@@ -62,21 +63,21 @@ public:
         const std::int64_t first = t_.variable_offsets[e], last = t_.variable_offsets[e + 1];
         base_ = t_.state_offsets[first];
         best_.assign(t_.unary + base_, t_.unary + t_.state_offsets[last]);
-        double score = 0.0;
+        CHORDAL_ISA::Sum score;
         for (auto k = t_.clique_offsets[e + 1]; k-- > t_.clique_offsets[e];) {
             const TreeEdge edge = t_.edge(k);
             const double top = shift(edge.child);
             if (top == kNone) return kNone;
-            score += top;
+            score.add(top);
             send(edge);
         }
         for (auto v = first; v < last; ++v) {
             if (t_.parent_edge[v] >= 0) continue;
             const double top = shift(v);
             if (top == kNone) return kNone;
-            score += top;
+            score.add(top);
         }
-        return score;
+        return score.value();
     }
 
     void down(std::size_t e, std::int32_t* y) const {

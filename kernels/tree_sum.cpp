@@ -16,6 +16,7 @@
 //
 // Reference: Pearl (1988), Probabilistic reasoning in intelligent systems, chapter 4.
 #include "simd.hpp"
+#include "sum.hpp"
 #include "tree.hpp"
 
 namespace chordal {
@@ -127,12 +128,12 @@ public:
         const std::int64_t first = t_.variable_offsets[e], last = t_.variable_offsets[e + 1];
         base_ = t_.state_offsets[first];
         beta_.resize(size(t_.state_offsets[last] - base_));
-        log_z_ = 0.0;
+        log_z_ = Sum();
         scale_ = 1.0;
         for (auto v = first; v < last; ++v) {
             const double most = largest(t_.unary + t_.state_offsets[v], size(t_.labels(v)));
             if (most == -kInfinity) return -kInfinity;
-            log_z_ += most;
+            log_z_.add(most);
             exponentials(t_.unary + t_.state_offsets[v], most, beta(v), size(t_.labels(v)));
         }
         const std::int64_t begin = t_.clique_offsets[e], end = t_.clique_offsets[e + 1];
@@ -145,7 +146,7 @@ public:
             const std::size_t rows = size(t_.labels(edge.parent)), columns = size(t_.labels(edge.child));
             double* b = beta(edge.child);
             rescale(b, columns);
-            log_z_ += top_[size(edge.table)];
+            log_z_.add(top_[size(edge.table)]);
             times(table(edge), edge.child_last, b, columns, m, rows);
             double* to = beta(edge.parent);
             for (std::size_t i = 0; i < rows; ++i) to[i] *= m[i];
@@ -157,7 +158,8 @@ public:
             for (std::size_t i = 0; i < size(t_.labels(v)); ++i) sum += beta(v)[i];
             count(sum);
         }
-        return log_z_ + std::log(scale_);
+        log_z_.add(std::log(scale_));
+        return log_z_.value();
     }
 
     // Marginals of variables, and of tables less their factor E, times the weight.
@@ -219,14 +221,15 @@ private:
     void count(double scale) {
         scale_ *= scale;
         if (scale_ > 1e-20 && scale_ < 1e20) return;
-        log_z_ += std::log(scale_);
+        log_z_.add(std::log(scale_));
         scale_ = 1.0;
     }
 
     const TreeBatch& t_;
     Scratch E_, top_, range_, spread_, beta_, message_, q_;
     std::int64_t base_ = 0;
-    double log_z_ = 0.0, scale_ = 1.0;
+    Sum log_z_;
+    double scale_ = 1.0;
 };
 
 }  // namespace
