@@ -110,7 +110,7 @@ def test_every_tree_is_a_junction_tree(rule, seed):
     ],
     ids=["tree", "ring", "complete", "no edges", "one clique", "nothing"],
 )
-@pytest.mark.parametrize("rule", RULES)
+@pytest.mark.parametrize("rule", ["min_fill", "min_weight", "auto"])
 def test_known_treewidths(structure, treewidth, rule):
     cost = plan_of(structure, rule).cost(structure)
     assert cost.treewidth == treewidth
