@@ -14,6 +14,7 @@ class Status(Enum):
 
     CONVERGED = "converged"
     MAX_ITERATIONS = "reached max_iter"
+    MAX_TIME = "reached time_limit"
     STALLED = "no step improves the objective further"
     STOPPED = "stopped by a callback"
     INTERRUPTED = "interrupted"

@@ -35,9 +35,7 @@ def command(
     ] = None,
     sample: Annotated[
         int | None,
-        typer.Option(
-            min=1, metavar="N", help="Which sample of the evidence, where it has several."
-        ),
+        typer.Option(min=1, metavar="N", help="Which sample of the evidence, if it has several."),
     ] = None,
     method: Annotated[
         str | None,

@@ -63,6 +63,21 @@ class Decoded(NamedTuple):
         return np.maximum(self.bound - self.score, 0.0)
 
 
+class Relaxed(NamedTuple):
+    """The maximum over a set that is larger than that of all labellings, and where it is.
+
+    value : float64 [n_examples], no labelling's score exceeds it
+    parts : fractional indicators of labels and of clique labellings, in the shape of the
+        potentials: distributions that fit each other. Their product with the potentials is the
+        value, up to the method's tolerance; those of a tied table are summed over its cliques.
+    run : how an iterative method ended
+    """
+
+    value: Floats
+    parts: Potentials
+    run: Run | None = None
+
+
 class Ranked(NamedTuple):
     """The best labellings, best first.
 
@@ -212,6 +227,14 @@ class Inference(ABC):
     def map(self, potentials: Potentials) -> Decoded:
         """The best labelling of each example."""
         raise self._refusal("map")
+
+    def relaxed_map(self, potentials: Potentials, weight: Floats | None = None) -> Relaxed:
+        """The best of all distributions of cliques' labels that fit each other locally.
+
+        On forests that is the best labelling, elsewhere it may be better than any. With `weight`,
+        each example's parts are multiplied by its weight.
+        """
+        raise self._refusal("relaxed_map")
 
     def k_best(self, potentials: Potentials, k: int) -> Ranked:
         """The k best labellings of each example."""

@@ -201,6 +201,31 @@ def _check_map(method: Inference, potentials: Potentials, rng: np.random.Generat
     require(not below.any(), f"map: bounds {bound[below]} below the best scores {best[below]}")
 
 
+def _check_relaxed_map(method: Inference, potentials: Potentials, rng: np.random.Generator) -> None:
+    value, parts, run = method.relaxed_map(potentials)
+    _check_run(run, "relaxed_map")
+    s, best = potentials.structure, _truth.map(potentials).score
+    require(value.shape == best.shape, f"relaxed_map: value has shape {value.shape}")
+    below = ~(value >= best - rounding(potentials))  # NaN too
+    require(not below.any(), f"relaxed_map: {value[below]} below the best scores {best[below]}")
+    loose = LOOSE * (1.0 + np.abs(value))
+    if s.is_forest:
+        assert_allclose(value, best, rtol=0.0, atol=loose.max(initial=0.0), err_msg="on a forest")
+    _check_sums(potentials, method.relaxed_map(potentials.untied()).parts, LOOSE)
+    product = sum(
+        float(mine[mine != 0.0] @ scores[mine != 0.0])
+        for mine, scores in ((parts.unary, potentials.unary), (parts.tables, potentials.tables))
+    )
+    message = "relaxed_map: the value is not the parts' product with the scores"
+    assert_allclose(product, value.sum(), rtol=0.0, atol=loose.sum(), err_msg=message)
+    weight = rng.uniform(0.5, 2.0, size=s.n_examples)
+    weighted = method.relaxed_map(potentials, weight)
+    assert_array_equal(weighted.value, value, err_msg="relaxed_map: value with a weight")
+    untied = method.relaxed_map(potentials.untied()).parts
+    expected = weighted_parts(potentials, weight, untied)
+    assert_same_parts(weighted.parts, expected, "weighted relaxed_map", atol=20 * LOOSE)
+
+
 def _check_run(run: Run | None, what: str) -> None:
     if run is None:
         return
@@ -374,6 +399,7 @@ _CHECKS: dict[str, _Check] = {
     "marginals_derivative": check_marginals_derivative,
     "map": _check_map,
     "map_by_cost": _check_map_by_cost,
+    "relaxed_map": _check_relaxed_map,
     "k_best": _check_k_best,
     "sample": _check_sample,
     "entropy": _check_entropy,

@@ -1,0 +1,480 @@
+// AD3: the linear programming relaxation of MAP by alternating directions, on cliques of any order.
+//
+//   max Σ_v <θ_v, p_v> + Σ_c <θ_c, α_c>   over distributions p_v and α_c with q_cv = p_v,
+//   q_cv(l) = Σ_{y: y_v = l} α_c(y),       the marginals of α_c
+//
+// Each variable's scores are shared among its d_v cliques, s_cv = θ_v / d_v + λ_cv with
+// Σ_c λ_cv = 0. An iteration is
+//
+//   (α_c, q_c) = argmin ½ Σ_v |q_cv - a_cv|² - <θ_c, α_c> / ρ,   a_cv = p_v + s_cv / ρ     (1)
+//   p_v        = Σ_c q_cv / d_v                                                           (2)
+//   λ_cv      -= ρ (q_cv - p_v)                                                           (3)
+//
+// (1) is solved by an active set: few labellings of a clique have α > 0. With K_ij the number of
+// variables on which the active labellings i and j agree and r_i = Σ_v a_cv(y_v) + θ_c(y) / ρ,
+// K α + τ 1 = r and Σ α = 1; a labelling whose gradient exceeds τ joins, one that falls to 0 leaves.
+// A little on the diagonal (kRidge) keeps K regular. The set of the last iteration is kept.
+//
+// Bound, for any λ:  Σ_c max_y [θ_c(y) + Σ_v s_cv(y_v)] + Σ_v max_l [θ_v(l) - Σ_c s_cv(l)].
+// Labellings are rounded from p (rounding.hpp). ρ follows the residuals |q - p| and |p - p_old|.
+// Where the bound meets a labelling's score, that labelling is proved best.
+//
+// Hazard: forbidden labels are -inf in s and a, their q and p are 0, and they are never active.
+//
+// Reference: Martins, Figueiredo, Aguiar, Smith and Xing (2015), AD3: alternating directions dual
+// decomposition for MAP inference in graphical models.
+#include <cmath>
+
+#include "rounding.hpp"
+
+namespace chordal {
+namespace {
+
+constexpr double kNone = -std::numeric_limits<double>::infinity();
+constexpr double kRidge = 1e-9;
+constexpr double kSlack = 1e-10;
+constexpr double kProof = 1e-10;  // relative gap at which a labelling counts as proved best
+constexpr int kSteps = 30;        // changes of an active set in one iteration
+constexpr int kCheck = 10;        // iterations between bounds
+constexpr double kRatio = 10.0;   // of the residuals, before ρ changes
+
+enum Outcome { kConverged = 0, kStopped = 1, kNoLabelling = 2 };
+
+struct Factor {
+    std::int64_t clique, first, order;        // `first` place of the scope
+    std::vector<std::int64_t> link;           // [order + 1] where the links of each axis begin
+    std::vector<std::int64_t> active, label;  // cells, and their labels [active * order]
+    std::vector<double> alpha;
+};
+
+// One example.
+class Splitting {
+public:
+    Splitting(const Cliques& g, std::int64_t first_variable, std::int64_t last_variable,
+              std::int64_t first_clique, std::int64_t last_clique, const double* unary,
+              const double* tables)
+        : g_(g), unary_(unary), tables_(tables), v0_(first_variable), v1_(last_variable),
+          s0_(g.state_offsets[first_variable]), s1_(g.state_offsets[last_variable]) {
+        degree_.assign(v1_ - v0_, 0);
+        std::int64_t links = 0;
+        for (auto c = first_clique; c < last_clique; ++c) {
+            Factor f;
+            f.clique = c;
+            f.first = g.scope_offsets[c];
+            f.order = g.scope_offsets[c + 1] - f.first;
+            for (std::int64_t k = 0; k < f.order; ++k) {
+                f.link.push_back(links);
+                links += g.labels(variable(f, k));
+                ++degree_[variable(f, k) - v0_];
+            }
+            f.link.push_back(links);
+            factors_.push_back(std::move(f));
+        }
+        for (auto* x : {&lambda_, &target_, &q_, &local_}) x->assign(links, 0.0);
+        p_.assign(s1_ - s0_, 0.0);
+        old_.assign(p_.size(), 0.0);
+        start();
+    }
+
+    bool feasible() const { return feasible_; }
+    double bound() const { return best_bound_; }
+    double change() const { return change_; }
+    double scale() const { return scale_; }
+    std::size_t work() const { return work_; }
+
+    // One iteration; the work done is counted in table cells.
+    void iterate() {
+        for (Factor& f : factors_) project(f);
+        if (!feasible_) return;
+        std::swap(p_, old_);
+        average();
+        double primal = 0.0, dual = 0.0;
+        change_ = 0.0;
+        for (const Factor& f : factors_)
+            for (std::int64_t k = 0; k < f.order; ++k) {
+                const std::int64_t at = state(f, k), n = f.link[k + 1] - f.link[k];
+                for (std::int64_t l = 0; l < n; ++l) {
+                    const double r = q_[f.link[k] + l] - p_[at + l];
+                    const double d = p_[at + l] - old_[at + l];
+                    lambda_[f.link[k] + l] -= rho_ * r;
+                    primal += r * r;
+                    dual += d * d;
+                    change_ = std::max({change_, std::abs(r), std::abs(d)});
+                }
+            }
+        if (++iterations_ % kCheck == 0) adapt(primal, dual);
+    }
+
+    void update_bound() {
+        double total = 0.0;
+        std::vector<double> rest(unary_ + s0_, unary_ + s1_);
+        for (Factor& f : factors_) {
+            for (std::int64_t k = 0; k < f.order; ++k)
+                for (std::int64_t l = 0; l < f.link[k + 1] - f.link[k]; ++l) {
+                    const double s = share(f, k, l);
+                    local_[f.link[k] + l] = s;
+                    if (s > kNone) rest[state(f, k) + l] -= s;
+                }
+            total += best_cell(f, 1.0).score;
+        }
+        for (auto v = v0_; v < v1_; ++v)
+            total += *std::max_element(rest.begin() + (g_.state_offsets[v] - s0_),
+                                       rest.begin() + (g_.state_offsets[v + 1] - s0_));
+        best_bound_ = std::min(best_bound_, total);
+    }
+
+    void write_beliefs(double* beliefs) const { std::copy(p_.begin(), p_.end(), beliefs + s0_); }
+
+    double score(const std::int32_t* y) const {
+        double total = 0.0;
+        for (auto v = v0_; v < v1_; ++v) total += unary_[g_.state_offsets[v] + y[v]];
+        for (const Factor& f : factors_) total += tables_[table_start(f) + cell(f, y)];
+        return total;
+    }
+
+    // Indicators of a labelling times the weight.
+    void add_labelling(const std::int32_t* y, double weight, double* unary, double* tables) const {
+        std::fill(unary + s0_, unary + s1_, 0.0);
+        for (auto v = v0_; v < v1_; ++v) unary[g_.state_offsets[v] + y[v]] = weight;
+        for (const Factor& f : factors_) tables[table_start(f) + cell(f, y)] += weight;
+    }
+
+    // The fractional solution times the weight; tables of tied cliques are summed.
+    void add_parts(double weight, double* unary, double* tables) const {
+        for (std::size_t i = 0; i < p_.size(); ++i) unary[s0_ + i] = weight * p_[i];
+        for (const Factor& f : factors_) {
+            double* table = tables + table_start(f);
+            for (std::size_t i = 0; i < f.active.size(); ++i)
+                table[f.active[i]] += weight * f.alpha[i];
+        }
+    }
+
+private:
+    struct Cell {
+        double score;
+        std::int64_t index;
+    };
+
+    std::int64_t variable(const Factor& f, std::int64_t k) const { return g_.scopes[f.first + k]; }
+    std::int64_t state(const Factor& f, std::int64_t k) const {
+        return g_.state_offsets[variable(f, k)] - s0_;
+    }
+    std::int64_t table_start(const Factor& f) const {
+        return g_.table_offsets[g_.table_of_clique[f.clique]];
+    }
+    std::int64_t cell(const Factor& f, const std::int32_t* y) const {
+        std::int64_t index = 0;
+        for (std::int64_t k = 0; k < f.order; ++k)
+            index = index * (f.link[k + 1] - f.link[k]) + y[variable(f, k)];
+        return index;
+    }
+    double share(const Factor& f, std::int64_t k, std::int64_t l) const {
+        const std::int64_t v = variable(f, k);
+        return unary_[g_.state_offsets[v] + l] / static_cast<double>(degree_[v - v0_]) +
+               lambda_[f.link[k] + l];
+    }
+
+    // Uniform beliefs; ρ from the range of the scores; variables without a clique are done.
+    void start() {
+        double range = 0.0, count = 0.0;
+        auto measure = [&](const double* x, std::int64_t n) {
+            double low = -kNone, high = kNone;
+            for (std::int64_t i = 0; i < n; ++i)
+                if (x[i] > kNone) low = std::min(low, x[i]), high = std::max(high, x[i]);
+            feasible_ &= high > kNone;
+            if (high > low) range += high - low, count += 1.0;
+        };
+        for (auto v = v0_; v < v1_; ++v) {
+            const double* theta = unary_ + g_.state_offsets[v];
+            const std::int64_t n = g_.labels(v);
+            measure(theta, n);
+            double* p = p_.data() + (g_.state_offsets[v] - s0_);
+            if (degree_[v - v0_] == 0) {
+                p[std::max_element(theta, theta + n) - theta] = 1.0;
+                continue;
+            }
+            const auto allowed = n - std::count(theta, theta + n, kNone);
+            for (std::int64_t l = 0; l < n; ++l)
+                p[l] = theta[l] > kNone ? 1.0 / static_cast<double>(allowed) : 0.0;
+        }
+        for (const Factor& f : factors_)
+            measure(tables_ + table_start(f),
+                    g_.table_offsets[g_.table_of_clique[f.clique] + 1] - table_start(f));
+        scale_ = count > 0.0 ? range / count : 1.0;
+        rho_ = 0.1 * scale_;
+    }
+
+    void average() {
+        for (auto v = v0_; v < v1_; ++v) {
+            const std::int64_t at = g_.state_offsets[v] - s0_;
+            for (std::int64_t l = 0; l < g_.labels(v); ++l)
+                p_[at + l] = degree_[v - v0_] ? 0.0 : old_[at + l];
+        }
+        for (const Factor& f : factors_)
+            for (std::int64_t k = 0; k < f.order; ++k) {
+                const double d = static_cast<double>(degree_[variable(f, k) - v0_]);
+                const std::int64_t at = state(f, k), n = f.link[k + 1] - f.link[k];
+                for (std::int64_t l = 0; l < n; ++l) p_[at + l] += q_[f.link[k] + l] / d;
+            }
+    }
+
+    void adapt(double primal, double dual) {
+        if (primal > kRatio * kRatio * dual)
+            rho_ = std::min(rho_ * 2.0, 1e3 * scale_);
+        else if (dual > kRatio * kRatio * primal)
+            rho_ = std::max(rho_ / 2.0, 1e-4 * scale_);
+    }
+
+    // The best cell by factor * θ_c plus local scores of the labels.
+    Cell best_cell(const Factor& f, double factor) {
+        const double* table = tables_ + table_start(f);
+        const std::int64_t last = f.order - 1, inner = f.link[last + 1] - f.link[last];
+        const std::int64_t cells =
+            g_.table_offsets[g_.table_of_clique[f.clique] + 1] - table_start(f);
+        const double* row = local_.data() + f.link[last];
+        odometer_.assign(f.order, 0);
+        Cell best{kNone, -1};
+        work_ += static_cast<std::size_t>(cells);
+        for (std::int64_t cell = 0; cell < cells; cell += inner) {
+            double base = 0.0;
+            for (std::int64_t k = 0; k < last; ++k) base += local_[f.link[k] + odometer_[k]];
+            for (std::int64_t l = 0; l < inner; ++l) {
+                const double x = factor * table[cell + l] + base + row[l];
+                if (x > best.score) best = {x, cell + l};
+            }
+            for (std::int64_t k = last - 1; k >= 0; --k) {
+                if (++odometer_[k] < f.link[k + 1] - f.link[k]) break;
+                odometer_[k] = 0;
+            }
+        }
+        return best;
+    }
+
+    // (1) for one clique, unless nothing has changed since the last iteration.
+    void project(Factor& f) {
+        bool same = !f.active.empty() && f.alpha.size() == f.active.size() && rho_ == last_rho_;
+        for (std::int64_t k = 0; k < f.order; ++k) {
+            const std::int64_t at = state(f, k), n = f.link[k + 1] - f.link[k];
+            for (std::int64_t l = 0; l < n; ++l) {
+                const double a = p_[at + l] + share(f, k, l) / rho_;
+                same &= a == target_[f.link[k] + l];
+                target_[f.link[k] + l] = a;
+            }
+        }
+        if (&f == &factors_.back()) last_rho_ = rho_;
+        if (same) return;
+        if (f.active.empty()) {
+            std::copy(target_.begin() + f.link[0], target_.begin() + f.link[f.order],
+                      local_.begin() + f.link[0]);
+            const Cell best = best_cell(f, 1.0 / rho_);
+            if (best.index < 0) {
+                feasible_ = false;
+                return;
+            }
+            join(f, best.index);
+            f.alpha[0] = 1.0;
+        }
+        for (int step = 0; step < kSteps; ++step) {
+            const double tau = solve(f);
+            const auto n = f.active.size();
+            double reach = 1.0;
+            std::size_t blocking = n;
+            for (std::size_t i = 0; i < n; ++i)
+                if (x_[i] < 0.0) {
+                    const double t = f.alpha[i] / (f.alpha[i] - x_[i]);
+                    if (t < reach || blocking == n) reach = t, blocking = i;
+                }
+            for (std::size_t i = 0; i < n; ++i) f.alpha[i] += reach * (x_[i] - f.alpha[i]);
+            if (blocking < n) {
+                leave(f, blocking);
+                continue;
+            }
+            marginalise(f);
+            for (auto i = f.link[0]; i < f.link[f.order]; ++i) local_[i] = target_[i] - q_[i];
+            const Cell best = best_cell(f, 1.0 / rho_);
+            if (best.score <= tau + kSlack * (1.0 + std::abs(tau)) ||
+                std::find(f.active.begin(), f.active.end(), best.index) != f.active.end())
+                return;
+            if (step + 1 < kSteps) join(f, best.index);
+        }
+        marginalise(f);
+    }
+
+    void join(Factor& f, std::int64_t cell) {
+        f.active.push_back(cell);
+        f.alpha.push_back(0.0);
+        f.label.resize(f.label.size() + f.order);
+        std::int64_t* y = f.label.data() + f.label.size();
+        for (std::int64_t k = f.order - 1; k >= 0; --k) {
+            const std::int64_t n = f.link[k + 1] - f.link[k];
+            *--y = cell % n;
+            cell /= n;
+        }
+    }
+
+    static void leave(Factor& f, std::size_t i) {
+        f.active.erase(f.active.begin() + i);
+        f.alpha.erase(f.alpha.begin() + i);
+        f.label.erase(f.label.begin() + i * f.order, f.label.begin() + (i + 1) * f.order);
+        double total = 0.0;
+        for (double& a : f.alpha) total += a = std::max(a, 0.0);
+        for (double& a : f.alpha) a = total > 0.0 ? a / total : 1.0 / f.alpha.size();
+    }
+
+    void marginalise(const Factor& f) {
+        std::fill(q_.begin() + f.link[0], q_.begin() + f.link[f.order], 0.0);
+        for (std::size_t i = 0; i < f.active.size(); ++i)
+            for (std::int64_t k = 0; k < f.order; ++k)
+                q_[f.link[k] + f.label[i * f.order + k]] += f.alpha[i];
+    }
+
+    // x_ = argmin over the active set with Σ x = 1 and no regard to signs; returns τ.
+    double solve(const Factor& f) {
+        const std::size_t n = f.active.size();
+        matrix_.resize(n * n);
+        x_.resize(n);
+        ones_.assign(n, 1.0);
+        const double* table = tables_ + table_start(f);
+        for (std::size_t i = 0; i < n; ++i) {
+            const std::int64_t* yi = f.label.data() + i * f.order;
+            x_[i] = table[f.active[i]] / rho_;
+            for (std::int64_t k = 0; k < f.order; ++k) x_[i] += target_[f.link[k] + yi[k]];
+            for (std::size_t j = 0; j <= i; ++j) {
+                const std::int64_t* yj = f.label.data() + j * f.order;
+                double agree = i == j ? kRidge : 0.0;
+                for (std::int64_t k = 0; k < f.order; ++k) agree += yi[k] == yj[k];
+                matrix_[i * n + j] = agree;
+            }
+        }
+        work_ += n * n * n;
+        const double top = *std::max_element(x_.begin(), x_.end());
+        for (double& x : x_) x -= top;  // a shift of r shifts τ alone
+        cholesky(n);
+        substitute(n, x_.data());
+        substitute(n, ones_.data());
+        const double tau = (std::accumulate(x_.begin(), x_.end(), 0.0) - 1.0) /
+                           std::accumulate(ones_.begin(), ones_.end(), 0.0);
+        for (std::size_t i = 0; i < n; ++i) x_[i] -= tau * ones_[i];
+        return tau + top;
+    }
+
+    void cholesky(std::size_t n) {
+        for (std::size_t i = 0; i < n; ++i)
+            for (std::size_t j = 0; j <= i; ++j) {
+                double sum = matrix_[i * n + j];
+                for (std::size_t k = 0; k < j; ++k) sum -= matrix_[i * n + k] * matrix_[j * n + k];
+                matrix_[i * n + j] =
+                    i == j ? std::sqrt(std::max(sum, kRidge)) : sum / matrix_[j * n + j];
+            }
+    }
+
+    void substitute(std::size_t n, double* x) const {
+        for (std::size_t i = 0; i < n; ++i) {
+            for (std::size_t k = 0; k < i; ++k) x[i] -= matrix_[i * n + k] * x[k];
+            x[i] /= matrix_[i * n + i];
+        }
+        for (std::size_t i = n; i-- > 0;) {
+            for (std::size_t k = i + 1; k < n; ++k) x[i] -= matrix_[k * n + i] * x[k];
+            x[i] /= matrix_[i * n + i];
+        }
+    }
+
+    const Cliques& g_;
+    const double* unary_;
+    const double* tables_;
+    std::int64_t v0_, v1_, s0_, s1_;
+    std::vector<std::int64_t> degree_, odometer_;
+    std::vector<Factor> factors_;
+    std::vector<double> lambda_, target_, q_, local_;  // [links]: (clique, its variable, label)
+    std::vector<double> p_, old_;                      // [states]
+    std::vector<double> matrix_, x_, ones_;
+    double rho_ = 1.0, last_rho_ = 0.0, scale_ = 1.0, change_ = 0.0;
+    double best_bound_ = std::numeric_limits<double>::infinity();
+    std::int64_t iterations_ = 0;
+    std::size_t work_ = 0;
+    bool feasible_ = true;
+};
+
+struct Result {
+    double score = kNone, bound = -kNone, change = 0.0;
+    std::int64_t n_iter = 0;
+    Outcome outcome = kStopped;
+    bool proved = false, interrupted = false;
+};
+
+// Iterates on one example; y [variables] is the best labelling found, beliefs [states] is room.
+Result run(Splitting& split, Rounding& rounding, std::int64_t first, std::int64_t last,
+           std::int64_t max_iter, double tol, double* beliefs, std::vector<std::int32_t>& trial,
+           std::int32_t* y) {
+    Result r;
+    std::size_t spent = 0;
+    while (split.feasible() && r.outcome == kStopped && r.n_iter < max_iter) {
+        split.iterate();
+        if (!split.feasible()) break;
+        const bool still = split.change() <= tol;
+        if (++r.n_iter % kCheck == 0 || still || r.n_iter == max_iter) {
+            split.update_bound();
+            split.write_beliefs(beliefs);
+            rounding.round(first, last, beliefs, trial.data());
+            const double found = split.score(trial.data());
+            if (found >= r.score) {
+                r.score = found;
+                std::copy(trial.begin() + first, trial.begin() + last, y + first);
+            }
+            const double size = std::max({1.0, split.scale(), std::abs(r.score)});
+            r.proved = r.score > kNone && split.bound() - r.score <= kProof * size;
+            if (r.proved || still) r.outcome = kConverged;
+        }
+        if (split.work() - spent > (std::size_t{1} << 24)) {
+            spent = split.work();
+            if ((r.interrupted = interrupted())) break;
+        }
+    }
+    if (!split.feasible()) r.outcome = kNoLabelling;
+    r.bound = std::max(split.bound(), r.score);
+    r.change = r.proved ? 0.0 : split.change();
+    return r;
+}
+
+}  // namespace
+
+static const Binding binding([](nb::module_& m) {
+    // weight [examples]. Written: labels [variables]; score, bound, change, outcome and n_iter
+    // [examples]; part_unary [states] and part_tables [cells], which begin with zeros.
+    m.def("ad3", [](CHORDAL_CLIQUE_ARGUMENTS, Input<std::int64_t> clique_offsets,
+                    Input<double> unary, Input<double> tables, std::int64_t max_iter, double tol,
+                    Input<double> weight, Output<std::int32_t> labels, Output<double> score,
+                    Output<double> bound, Output<double> change, Output<std::int64_t> outcome,
+                    Output<std::int64_t> n_iter, Output<double> part_unary,
+                    Output<double> part_tables) {
+        bool stopped = false;
+        {
+            nb::gil_scoped_release release;
+            const Cliques g = CHORDAL_CLIQUES;
+            const Members members(g);
+            Rounding rounding(g, members, unary.data(), tables.data());
+            std::vector<std::int32_t> trial(g.variables);
+            for (std::size_t e = 0; e < g.examples && !stopped; ++e) {
+                const auto first = g.variable_offsets[e], last = g.variable_offsets[e + 1];
+                Splitting split(g, first, last, clique_offsets.data()[e],
+                                clique_offsets.data()[e + 1], unary.data(), tables.data());
+                const Result r = run(split, rounding, first, last, max_iter, tol,
+                                     part_unary.data(), trial, labels.data());
+                score.data()[e] = r.score;
+                bound.data()[e] = r.bound;
+                change.data()[e] = r.change;
+                outcome.data()[e] = r.outcome;
+                n_iter.data()[e] = r.n_iter;
+                stopped = r.interrupted;
+                if (r.proved)
+                    split.add_labelling(labels.data(), weight.data()[e], part_unary.data(),
+                                        part_tables.data());
+                else
+                    split.add_parts(weight.data()[e], part_unary.data(), part_tables.data());
+            }
+        }
+        if (stopped) throw nb::python_error();
+    });
+});
+
+}  // namespace chordal

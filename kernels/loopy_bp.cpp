@@ -1,0 +1,218 @@
+// Belief propagation on any factor graph, with or without loops.
+//
+// Messages and schedules are those of messages.hpp and schedules.hpp. Sums run in probabilities; an
+// example whose numbers lie too far apart is done again in logarithms. From messages at rest,
+//
+//   log Z ≈ Σ_c log Σ ψ_c Π_{v ∈ c} n_{v→c} + Σ_v log Σ φ_v Π_{c ∋ v} m_{c→v}
+//           - Σ_{c, v ∈ c} log Σ n_{v→c} m_{c→v}
+//
+// the negative of Bethe's free energy, exact without loops; scales of messages cancel. The best
+// labelling is read off one variable after another: each takes the best label given those before it,
+// whose n is then that label alone. Down a tree this is exact, ties included.
+//
+// A message of zeros proves that nothing is allowed: zeros are only ever propagated, never made.
+//
+// Reference: Yedidia, Freeman and Weiss (2005), Constructing free-energy approximations and
+// generalized belief propagation algorithms.
+#include "schedules.hpp"
+
+namespace chordal {
+
+struct BeliefResults {
+    std::int64_t* iterations;   // [examples]
+    double* change;             // [examples]
+    double* log_partition;      // [examples]; -inf: nothing is allowed
+    const double* weight;       // [examples] or null
+    double *unary, *tables;     // marginals are added here, or null
+    std::int32_t* labels;       // of the best labelling, or null
+};
+
+CHORDAL_BOTH_ISAS(bool propagate_beliefs(const FactorBatch&, const MessageSettings&,
+                                         bool (*interrupted)(), const BeliefResults&);)
+CHORDAL_BOTH_ISAS(bool propagate_best(const FactorBatch&, const MessageSettings&,
+                                      bool (*interrupted)(), const BeliefResults&);)
+
+}  // namespace chordal
+
+namespace chordal::CHORDAL_ISA {
+
+template <class Ring>
+struct Propagation {
+    RingTables<Ring> tables;
+    Messages<Ring> messages;
+    Scheduler<Ring> scheduler;
+    Scratch row;
+
+    Ending run(const FactorBatch& g, const Example& ex, const MessageSettings& settings,
+               Interruption& patience) {
+        tables.fill(g);
+        messages.open(g, ex, tables);
+        row.resize(padded_of(ex.most_labels));
+        return scheduler.run(messages, settings, patience);
+    }
+
+    double bethe(const Example& ex) {
+        double value = 0.0;
+        for (Int v = 0; v < ex.variables; ++v) {
+            value += messages.belief(v, row.data());
+            if (messages.vanished) return -kInfinity;
+            value += Ring::to_log(Ring::total(row.data(), ex.width(v)));
+        }
+        for (Int c = 0; c < ex.cliques; ++c)
+            value += messages.clique_total(c) + messages.shift_of_clique(c);
+        for (Int p = 0; p < ex.places; ++p) value -= messages.place_total(p);
+        return value > -kInfinity ? value : -kInfinity;  // NaN: a total of nothing
+    }
+
+    void write(const FactorBatch& g, const Example& ex, double weight, double* unary,
+               double* cells) {
+        for (Int v = 0; v < ex.variables; ++v) {
+            messages.belief(v, row.data());
+            const double total = Ring::total(row.data(), ex.width(v));
+            double* to = unary + ex.first_state(v);
+            for (std::size_t x = 0; x < ex.labels(v); ++x)
+                to[x] += weight * (Ring::kLogarithms ? std::exp(row[x] - total) : row[x] / total);
+        }
+        for (Int c = 0; c < ex.cliques; ++c)
+            messages.add_clique(c, messages.clique_total(c), weight,
+                                cells + g.table_offsets[ex.table(c)]);
+    }
+
+    void decode(const Example& ex, std::int32_t* labels) {
+        for (Int k = 0; k < ex.variables; ++k) {
+            const Int v = ex.forest ? ex.order[k] : k;
+            messages.vanished = false;  // a dead end: the score will say so
+            for (Int slot = ex.slots(v); slot < ex.slots(v) + ex.degree(v); ++slot)
+                messages.update(ex.place_of(slot));
+            messages.belief(v, row.data());
+            std::size_t best = 0;
+            for (std::size_t x = 1; x < ex.labels(v); ++x)
+                if (row[x] > row[best]) best = x;
+            labels[v] = static_cast<std::int32_t>(best);
+            messages.clamp(v, best);
+        }
+    }
+};
+
+bool propagate_beliefs(const FactorBatch& g, const MessageSettings& settings,
+                       bool (*interrupted)(), const BeliefResults& results) {
+    Interruption patience(interrupted);
+    Example ex;
+    Propagation<Sum> fast;
+    Propagation<LogSum> safe;
+    const auto finish = [&](auto& propagation, std::size_t e) {
+        const double value = propagation.messages.vanished ? -kInfinity : propagation.bethe(ex);
+        if (propagation.messages.wide) return false;
+        results.log_partition[e] = value;
+        if (results.unary && value > -kInfinity)
+            propagation.write(g, ex, results.weight ? results.weight[e] : 1.0, results.unary,
+                              results.tables);
+        return true;
+    };
+    for (std::size_t e = 0; e < g.examples && !patience.stopped; ++e) {
+        ex.open(g, e);
+        if (!settings.logarithms) {
+            const Ending ending = fast.run(g, ex, settings, patience);
+            results.iterations[e] = ending.iterations;
+            results.change[e] = ending.change;
+            if (patience.stopped || (!fast.messages.wide && finish(fast, e))) continue;
+        }
+        const Ending ending = safe.run(g, ex, settings, patience);
+        results.iterations[e] = ending.iterations;
+        results.change[e] = ending.change;
+        if (!patience.stopped) finish(safe, e);
+    }
+    return !patience.stopped;
+}
+
+bool propagate_best(const FactorBatch& g, const MessageSettings& settings, bool (*interrupted)(),
+                    const BeliefResults& results) {
+    Interruption patience(interrupted);
+    Example ex;
+    Propagation<Max> best;
+    for (std::size_t e = 0; e < g.examples && !patience.stopped; ++e) {
+        ex.open(g, e);
+        const Ending ending = best.run(g, ex, settings, patience);
+        results.iterations[e] = ending.iterations;
+        results.change[e] = ending.change;
+        results.log_partition[e] = best.messages.vanished ? -kInfinity : 0.0;
+        best.messages.damping = 0.0;
+        if (!best.messages.vanished && !patience.stopped)
+            best.decode(ex, results.labels + g.variable_offsets[e]);
+    }
+    return !patience.stopped;
+}
+
+}  // namespace chordal::CHORDAL_ISA
+
+#ifndef CHORDAL_ISA_V3
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/string_view.h>
+
+#include <optional>
+#include <stdexcept>
+#include <string_view>
+
+#include "binding.hpp"
+
+namespace chordal {
+
+static Schedule schedule_of(std::string_view name) {
+    if (name == "parallel") return Schedule::parallel;
+    if (name == "sequential") return Schedule::sequential;
+    if (name == "residual") return Schedule::residual;
+    throw std::invalid_argument("schedule must be 'parallel', 'sequential' or 'residual'");
+}
+
+static const Binding binding([](nb::module_& m) {
+    m.def("loopy_bp_marginals",
+          [](CHORDAL_FACTOR_ARGUMENTS, std::string_view schedule, double damping, double tolerance,
+             std::int64_t most_iterations, bool logarithms, std::optional<Input<double>> weight,
+             std::optional<Output<double>> out_unary, std::optional<Output<double>> out_tables,
+             Output<double> log_partition, Output<std::int64_t> iterations,
+             Output<double> change) {
+              const MessageSettings settings{schedule_of(schedule), damping, tolerance,
+                                             most_iterations, logarithms};
+              const BeliefResults results{iterations.data(),
+                                          change.data(),
+                                          log_partition.data(),
+                                          weight ? weight->data() : nullptr,
+                                          out_unary ? out_unary->data() : nullptr,
+                                          out_tables ? out_tables->data() : nullptr,
+                                          nullptr};
+              bool done;
+              {
+                  nb::gil_scoped_release release;
+                  done = CHORDAL_DISPATCH(
+                      propagate_beliefs(CHORDAL_FACTORS, settings, interrupted, results));
+              }
+              if (!done) throw nb::python_error();
+          },
+          nb::arg("state_offsets"), nb::arg("variable_offsets"), nb::arg("clique_offsets"),
+          nb::arg("scope_offsets"), nb::arg("scopes"), nb::arg("table_offsets"),
+          nb::arg("table_of_clique"), nb::arg("unary"), nb::arg("tables"), nb::arg("schedule"),
+          nb::arg("damping"), nb::arg("tolerance"), nb::arg("most_iterations"),
+          nb::arg("logarithms"), nb::arg("weight").none(), nb::arg("out_unary").none(),
+          nb::arg("out_tables").none(), nb::arg("log_partition"), nb::arg("iterations"),
+          nb::arg("change"));
+    m.def("loopy_bp_labels",
+          [](CHORDAL_FACTOR_ARGUMENTS, std::string_view schedule, double damping, double tolerance,
+             std::int64_t most_iterations, Output<std::int32_t> labels, Output<double> possible,
+             Output<std::int64_t> iterations, Output<double> change) {
+              const MessageSettings settings{schedule_of(schedule), damping, tolerance,
+                                             most_iterations, true};
+              const BeliefResults results{iterations.data(), change.data(), possible.data(),
+                                          nullptr,           nullptr,       nullptr,
+                                          labels.data()};
+              bool done;
+              {
+                  nb::gil_scoped_release release;
+                  done = CHORDAL_DISPATCH(
+                      propagate_best(CHORDAL_FACTORS, settings, interrupted, results));
+              }
+              if (!done) throw nb::python_error();
+          });
+});
+
+}  // namespace chordal
+#endif

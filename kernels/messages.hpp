@@ -1,0 +1,278 @@
+// Messages between the variables and the cliques of one example, in any ring of rings.hpp.
+//
+//   m_{c→v}(x_v) = ⊕_{x_{c \ v}} ψ_c(x_c) ⊗ ⊗_{u ∈ c \ v} n_{u→c}(x_u)        `update`
+//   n_{v→c}(x_v) = φ_v(x_v) ⊗ ⊗_{c' ∋ v, c' ≠ c} m_{c'→v}(x_v)                `cavities`
+//   b_v(x_v)     = φ_v(x_v) ⊗ ⊗_{c ∋ v} m_{c→v}(x_v)                          `belief`
+//
+// φ and ψ are the scores of labels and tables. The n of all cliques of a variable come from products
+// of what is before and of what is after each: nothing is divided. m is kept by variable, n by clique.
+// Each m is scaled to a largest entry of 1. A clique of k variables is summed out one axis at a time.
+#pragma once
+
+#include "factors.hpp"
+#include "rings.hpp"
+
+namespace chordal::CHORDAL_ISA {
+
+// Tables in a ring's numbers, the last axis padded; a tied one is kept once.
+template <class Ring>
+class RingTables {
+public:
+    void fill(const FactorBatch& g) {
+        if (filled_) return;
+        filled_ = true;
+        at_.resize(g.n_tables + 1);
+        last_.resize(g.n_tables + 1);
+        shift_.resize(g.n_tables + 1);
+        wide_.resize(g.n_tables + 1);
+        for (std::size_t t = 0; t < g.n_tables; ++t) last_[t] = 0;
+        for (std::size_t c = 0; c < g.cliques; ++c)
+            last_[g.table_of_clique[c]] = static_cast<Int>(g.labels(g.scopes[g.scope_offsets[c + 1] - 1]));
+        std::size_t cells = 0;
+        largest_ = 4;
+        for (std::size_t t = 0; t < g.n_tables; ++t) {
+            at_[t] = static_cast<Int>(cells);
+            if (last_[t] == 0) continue;  // no clique has it
+            const Int rows = (g.table_offsets[t + 1] - g.table_offsets[t]) / last_[t];
+            const std::size_t size = static_cast<std::size_t>(rows) * padded_of(last_[t]);
+            largest_ = size > largest_ ? size : largest_;
+            cells += size;
+        }
+        cells_.resize(cells);
+        for (std::size_t t = 0; t < g.n_tables; ++t)
+            if (last_[t] > 0) fill_one(g, t);
+    }
+    const double* cells(Int t) const { return cells_.data() + at_[t]; }
+    double shift(Int t) const { return shift_[t]; }
+    bool wide(Int t) const { return wide_[t]; }
+    std::size_t largest() const { return largest_; }
+
+private:
+    void fill_one(const FactorBatch& g, std::size_t t) {
+        const double *from = g.tables + g.table_offsets[t], *end = g.tables + g.table_offsets[t + 1];
+        double highest = -kInfinity;
+        for (const double* x = from; x < end; ++x) highest = *x > highest ? *x : highest;
+        if (highest == -kInfinity || Ring::kLogarithms) highest = 0.0;
+        shift_[t] = highest;
+        wide_[t] = false;
+        double* to = cells_.data() + at_[t];
+        const auto labels = static_cast<std::size_t>(last_[t]);
+        for (; from < end; from += labels, to += padded(labels)) {
+            for (std::size_t j = 0; j < padded(labels); ++j)
+                to[j] = j < labels ? Ring::from_score(from[j], highest) : Ring::kZero;
+            if constexpr (!Ring::kLogarithms)
+                for (std::size_t j = 0; j < labels; ++j)
+                    wide_[t] |= from[j] > -kInfinity && to[j] < kSmallest;
+        }
+    }
+
+    bool filled_ = false;
+    std::size_t largest_ = 4;
+    ScratchOf<Int> at_, last_;
+    Scratch cells_, shift_;
+    ScratchOf<bool> wide_;
+};
+
+template <class Ring>
+class Messages {
+public:
+    bool wide = false;      // numbers too far apart for this ring
+    bool vanished = false;  // no label of some variable is possible
+    double damping = 0.0;
+
+    void open(const FactorBatch& g, const Example& example, const RingTables<Ring>& tables) {
+        ex_ = &example;
+        tables_ = &tables;
+        wide = !Ring::kLogarithms && example.largest_order > 4;
+        vanished = false;
+        tame_ = Ring::kLogarithms || (example.largest_order <= 2 && example.largest_degree <= 4);
+        phi_.resize(example.state_cells);
+        shift_.resize(static_cast<std::size_t>(example.variables));
+        m_.resize(example.message_cells);
+        n_.resize(example.message_cells);
+        const std::size_t row = padded_of(example.most_labels);
+        running_.resize(row);
+        made_.resize(row);
+        for (Scratch& buffer : buffers_) buffer.resize(tables.largest());
+        for (Int c = 0; c < example.cliques && !wide; ++c) wide = tables.wide(example.table(c));
+        for (Int v = 0; v < example.variables && !wide; ++v) start(g, v);
+    }
+
+    const Example& example() const { return *ex_; }
+    double* in(Int p) { return m_.data() + ex_->in(p); }    // m_{c→v}
+    double* out(Int p) { return n_.data() + ex_->out(p); }  // n_{v→c}
+    double* made() { return made_.data(); }
+
+    // The new m at place p, unscaled, into a row of its own.
+    void pull(Int p, double* to) {
+        const Int c = ex_->clique(p), first = ex_->places_of(c);
+        if (ex_->order_of(c) != 2) return contract(c, p, to);
+        const double* table = tables_->cells(ex_->table(c));
+        const Int a = ex_->variable(first), b = ex_->variable(first + 1);
+        const std::size_t width = ex_->width(b), rows = ex_->labels(a);
+        if (p != first) return Ring::across(table, width, out(first), rows, width, 1.0, to);
+        const double* n = out(first + 1);
+        for (std::size_t i = 0; i < rows; ++i)
+            to[i] = Ring::along(table + i * width, n, width, 1.0);
+        for (std::size_t i = rows; i < padded(rows); ++i) to[i] = Ring::kZero;
+    }
+
+    // Returns how far the message at place p moved.
+    double update(Int p) {
+        const std::size_t width = ex_->width(ex_->variable(p));
+        pull(p, made_.data());
+        scale(made_.data(), width);
+        return Ring::move(in(p), made_.data(), width, damping);
+    }
+
+    void cavities(Int v) {
+        const Int degree = ex_->degree(v), slot = ex_->slots(v);
+        if (degree == 0) return;
+        const std::size_t width = ex_->width(v);
+        double* run = running_.data();
+        const double* m = in(ex_->place_of(slot));
+        copy(phi(v), run, width);
+        for (Int j = 0; j < degree; ++j) {
+            copy(run, out(ex_->place_of(slot + j)), width);
+            if (j + 1 == degree) break;
+            Ring::times(run, m + static_cast<std::size_t>(j) * width, width);
+            if (!tame_) scale(run, width);
+        }
+        copy(m + static_cast<std::size_t>(degree - 1) * width, run, width);
+        for (Int j = degree - 1; j-- > 0;) {
+            Ring::times(out(ex_->place_of(slot + j)), run, width);
+            if (j == 0) break;
+            Ring::times(run, m + static_cast<std::size_t>(j) * width, width);
+            if (!tame_) scale(run, width);
+        }
+        if (tame_) return;
+        for (Int j = 0; j < degree; ++j) scale(out(ex_->place_of(slot + j)), width);
+    }
+
+    // b_v up to a factor, whose logarithm is returned.
+    double belief(Int v, double* to) {
+        const std::size_t width = ex_->width(v);
+        copy(phi(v), to, width);
+        double taken = shift_[static_cast<std::size_t>(v)];
+        for (Int j = 0; j < ex_->degree(v) && !vanished; ++j) {
+            Ring::times(to, in(ex_->place_of(ex_->slots(v) + j)), width);
+            taken += Ring::to_log(row_max(to, width));
+            scale(to, width);
+        }
+        return taken;
+    }
+
+    // The labels of v are settled: nothing but this one goes out.
+    void clamp(Int v, std::size_t label) {
+        for (Int j = 0; j < ex_->degree(v); ++j) {
+            double* n = out(ex_->place_of(ex_->slots(v) + j));
+            for (std::size_t x = 0; x < ex_->width(v); ++x) n[x] = Ring::kZero;
+            n[label] = Ring::kOne;
+        }
+    }
+
+    // log Σ ψ_c ⊗ ⊗ n over a clique's cells, without the table's shift.
+    double clique_total(Int c) {
+        const Int first = ex_->places_of(c);
+        const std::size_t width = ex_->width(ex_->variable(first));
+        pull(first, made_.data());
+        Ring::times(made_.data(), out(first), width);
+        return Ring::to_log(Ring::total(made_.data(), width));
+    }
+    double place_total(Int p) {
+        const std::size_t width = ex_->width(ex_->variable(p));
+        copy(in(p), made_.data(), width);
+        Ring::times(made_.data(), out(p), width);
+        return Ring::to_log(Ring::total(made_.data(), width));
+    }
+    double shift_of_clique(Int c) const { return tables_->shift(ex_->table(c)); }
+
+    // Adds weight · b_c to a table of results, cell by cell; `log_total` is clique_total(c).
+    void add_clique(Int c, double log_total, double weight, double* to) {
+        const double factor = Ring::kLogarithms ? -log_total : std::exp(-log_total);
+        const double* table = tables_->cells(ex_->table(c));
+        add_axis(ex_->places_of(c), ex_->places_of(c + 1) - 1, factor, weight, table, to);
+    }
+
+private:
+    static void copy(const double* from, double* to, std::size_t width) {
+        for (std::size_t j = 0; j < width; j += kLanes) store(to + j, load(from + j));
+    }
+    const double* phi(Int v) const { return phi_.data() + ex_->state_at(v); }
+    void scale(double* x, std::size_t width) { vanished |= !Ring::normalise(x, width, wide); }
+
+    void start(const FactorBatch& g, Int v) {
+        const std::size_t labels = ex_->labels(v), width = ex_->width(v);
+        const double* score = g.unary + ex_->first_state(v);
+        double* phi = phi_.data() + ex_->state_at(v);
+        double highest = -kInfinity;
+        for (std::size_t x = 0; x < labels; ++x) highest = score[x] > highest ? score[x] : highest;
+        vanished |= highest == -kInfinity;
+        if (vanished) return;
+        shift_[static_cast<std::size_t>(v)] = highest;
+        for (std::size_t x = 0; x < width; ++x)
+            phi[x] = x < labels ? Ring::from_score(score[x] - highest, 0.0) : Ring::kZero;
+        if constexpr (!Ring::kLogarithms)
+            for (std::size_t x = 0; x < labels; ++x)
+                wide |= score[x] > -kInfinity && phi[x] < kSmallest;
+        for (Int j = 0; j < ex_->degree(v); ++j) {
+            double* m = in(ex_->place_of(ex_->slots(v) + j));
+            for (std::size_t x = 0; x < width; ++x) m[x] = x < labels ? Ring::kOne : Ring::kZero;
+        }
+        cavities(v);
+    }
+
+    // All axes but p's are summed out: those after it from the last, then those before it.
+    void contract(Int c, Int p, double* to) {
+        const Int first = ex_->places_of(c), end = ex_->places_of(c + 1);
+        const double* from = tables_->cells(ex_->table(c));
+        std::size_t rows = 1;  // of the axes before the last one
+        for (Int q = first; q + 1 < end; ++q) rows *= ex_->labels(ex_->variable(q));
+        int side = 0;
+        for (Int q = end - 1; q > p; --q) {
+            const std::size_t width = ex_->width(ex_->variable(q));
+            const std::size_t labels = ex_->labels(ex_->variable(q - 1));
+            double* next = q == first + 1 ? to : buffers_[side].data();
+            for (std::size_t r = 0, k = 0; r < rows; r += labels, k += padded(labels)) {
+                for (std::size_t x = 0; x < labels; ++x)
+                    next[k + x] = Ring::along(from + (r + x) * width, out(q), width, 1.0);
+                for (std::size_t x = labels; x < padded(labels); ++x) next[k + x] = Ring::kZero;
+            }
+            from = next;
+            rows /= labels;
+            side = 1 - side;
+        }
+        const std::size_t last = ex_->width(ex_->variable(p));
+        for (Int q = first; q < p; ++q) {
+            const std::size_t labels = ex_->labels(ex_->variable(q));
+            rows /= labels;
+            double* next = q + 1 == p ? to : buffers_[side].data();
+            Ring::across(from, rows * last, out(q), labels, rows * last, 1.0, next);
+            from = next;
+            side = 1 - side;
+        }
+        if (from != to) copy(from, to, last);
+    }
+
+    void add_axis(Int p, Int last, double factor, double weight, const double*& table, double*& to) {
+        const std::size_t labels = ex_->labels(ex_->variable(p));
+        const double* n = out(p);
+        if (p < last) {
+            for (std::size_t x = 0; x < labels; ++x)
+                add_axis(p + 1, last, join(factor, n[x]), weight, table, to);
+            return;
+        }
+        for (std::size_t x = 0; x < labels; ++x)
+            to[x] += weight * Ring::to_probability(join(join(factor, n[x]), table[x]));
+        table += padded(labels);
+        to += labels;
+    }
+    static double join(double a, double b) { return Ring::kLogarithms ? a + b : a * b; }
+
+    const Example* ex_ = nullptr;
+    const RingTables<Ring>* tables_ = nullptr;
+    bool tame_ = true;  // products of all messages of a variable stay far from underflow
+    Scratch phi_, shift_, m_, n_, running_, made_, buffers_[2];
+};
+
+}  // namespace chordal::CHORDAL_ISA

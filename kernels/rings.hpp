@@ -1,0 +1,170 @@
+// What messages are made of: a product ⊗ that adds scores, and a sum ⊕ over labels.
+//
+//   Sum      probabilities          ⊗ is ·   ⊕ is +      entries are 0 or in [kSmallest, 1]
+//   LogSum   logarithms             ⊗ is +   ⊕ is log Σ exp
+//   Max      logarithms             ⊗ is +   ⊕ is max
+//
+// All rows have a multiple of four entries, filled up with ⊕'s zero. No ring divides, so that a zero
+// (a label that is impossible) stays one and never becomes NaN.
+//
+// Hazard: products of probabilities underflow. `normalise` makes the largest entry 1 and reports an
+// entry between 0 and kSmallest as `wide`; what is not wide has no product of five that underflows.
+#pragma once
+
+#include "simd.hpp"
+
+namespace chordal::CHORDAL_ISA {
+
+constexpr double kSmallest = 1e-50;
+constexpr double kLowest = -std::numeric_limits<double>::max();
+
+CHORDAL_INLINE double row_max(const double* x, std::size_t width) {
+    Pack highest = load(x);
+    for (std::size_t j = kLanes; j < width; j += kLanes) highest = maximum(highest, load(x + j));
+    return lane_max(highest);
+}
+
+struct Sum {
+    static constexpr double kZero = 0.0, kOne = 1.0;
+    static constexpr bool kLogarithms = false;
+
+    static double from_score(double score, double highest) { return std::exp(score - highest); }
+    static double to_log(double x) { return std::log(x); }
+    static double to_probability(double x) { return x; }
+
+    static void times(double* x, const double* by, std::size_t width) {
+        for (std::size_t j = 0; j < width; j += kLanes) store(x + j, load(x + j) * load(by + j));
+    }
+    // ⊕_i table(i, ·) ⊗ n(i)
+    static void across(const double* table, std::size_t stride, const double* n, std::size_t count,
+                       std::size_t width, double, double* out) {
+        for (std::size_t j = 0; j < width; j += kLanes) {
+            Pack total = load(table + j) * broadcast(n[0]);
+            for (std::size_t i = 1; i < count; ++i)
+                total += load(table + i * stride + j) * broadcast(n[i]);
+            store(out + j, total);
+        }
+    }
+    // ⊕_j row(j) ⊗ n(j)
+    static double along(const double* row, const double* n, std::size_t width, double) {
+        Pack total = load(row) * load(n);
+        for (std::size_t j = kLanes; j < width; j += kLanes) total += load(row + j) * load(n + j);
+        return lane_sum(total);
+    }
+    static double total(const double* x, std::size_t width) {
+        double sum = 0.0;
+        for (std::size_t j = 0; j < width; ++j) sum += x[j];
+        return sum;
+    }
+    // False if nothing is left.
+    static bool normalise(double* x, std::size_t width, bool& wide) {
+        const double highest = row_max(x, width);
+        if (!(highest > 0.0)) return false;
+        const Pack factor = broadcast(1.0 / highest), smallest = broadcast(kSmallest);
+        Pack lost = broadcast(0.0);
+        for (std::size_t j = 0; j < width; j += kLanes) {
+            const Pack value = load(x + j) * factor;
+            lost = maximum(lost, value - zero_below(value, smallest, value));
+            store(x + j, value);
+        }
+        wide |= lane_max(lost) > 0.0;
+        return true;
+    }
+    // Moves `old` to `made`, all the way but a share `damping`; returns how far they were apart.
+    static double move(double* old, const double* made, std::size_t width, double damping) {
+        Pack furthest = broadcast(0.0);
+        for (std::size_t j = 0; j < width; j += kLanes) {
+            const Pack a = load(old + j), b = load(made + j), step = b - a;
+            furthest = maximum(furthest, maximum(step, a - b));
+            store(old + j, b - broadcast(damping) * step);
+        }
+        return lane_max(furthest);
+    }
+};
+
+// Both rings of logarithms. Steps are taken and measured in them, so that small entries count.
+struct Logarithms {
+    static constexpr double kZero = -kInfinity, kOne = 0.0;
+    static constexpr bool kLogarithms = true;
+
+    static double from_score(double score, double) { return score; }
+    static double to_log(double x) { return x; }
+    static double to_probability(double x) { return std::exp(x); }
+    static void times(double* x, const double* by, std::size_t width) {
+        for (std::size_t j = 0; j < width; j += kLanes) store(x + j, load(x + j) + load(by + j));
+    }
+    static bool normalise(double* x, std::size_t width, bool&) {
+        const double highest = row_max(x, width);
+        if (highest == -kInfinity) return false;
+        for (std::size_t j = 0; j < width; j += kLanes)
+            store(x + j, load(x + j) - broadcast(highest));
+        return true;
+    }
+    // In logarithms: what either side forbids stays forbidden.
+    static double move(double* old, const double* made, std::size_t width, double damping) {
+        double furthest = 0.0;
+        for (std::size_t j = 0; j < width; ++j) {
+            const double a = old[j], b = made[j];
+            if (a == b) continue;
+            const bool finite = a > -kInfinity && b > -kInfinity;
+            const double step = finite ? std::abs(b - a) : -kLowest;
+            furthest = step > furthest ? step : furthest;
+            old[j] = finite ? b - damping * (b - a) : -kInfinity;
+        }
+        return furthest;
+    }
+};
+
+struct Max : Logarithms {
+    static void across(const double* table, std::size_t stride, const double* n, std::size_t count,
+                       std::size_t width, double, double* out) {
+        for (std::size_t j = 0; j < width; j += kLanes) {
+            Pack best = load(table + j) + broadcast(n[0]);
+            for (std::size_t i = 1; i < count; ++i)
+                best = maximum(best, load(table + i * stride + j) + broadcast(n[i]));
+            store(out + j, best);
+        }
+    }
+    static double along(const double* row, const double* n, std::size_t width, double) {
+        Pack best = load(row) + load(n);
+        for (std::size_t j = kLanes; j < width; j += kLanes)
+            best = maximum(best, load(row + j) + load(n + j));
+        return lane_max(best);
+    }
+    static double total(const double* x, std::size_t width) { return row_max(x, width); }
+};
+
+// log Σ exp, with tables to a power: cells enter as power · score.
+struct LogSum : Logarithms {
+    static void across(const double* table, std::size_t stride, const double* n, std::size_t count,
+                       std::size_t width, double power, double* out) {
+        const Pack p = broadcast(power);
+        for (std::size_t j = 0; j < width; j += kLanes) {
+            Pack best = broadcast(kLowest), total = broadcast(0.0);
+            for (std::size_t i = 0; i < count; ++i)
+                best = maximum(best, load(table + i * stride + j) * p + broadcast(n[i]));
+            for (std::size_t i = 0; i < count; ++i)
+                total += exp_nonpositive(load(table + i * stride + j) * p + broadcast(n[i]) - best);
+            for (std::size_t k = 0; k < kLanes; ++k) out[j + k] = best[k] + std::log(total[k]);
+        }
+    }
+    static double along(const double* row, const double* n, std::size_t width, double power) {
+        const Pack p = broadcast(power);
+        Pack best = broadcast(kLowest), total = broadcast(0.0);
+        for (std::size_t j = 0; j < width; j += kLanes)
+            best = maximum(best, load(row + j) * p + load(n + j));
+        const double highest = lane_max(best);
+        for (std::size_t j = 0; j < width; j += kLanes)
+            total += exp_nonpositive(load(row + j) * p + load(n + j) - broadcast(highest));
+        return highest + std::log(lane_sum(total));
+    }
+    static double total(const double* x, std::size_t width) {
+        const double highest = row_max(x, width);
+        if (highest == -kInfinity) return highest;
+        double sum = 0.0;
+        for (std::size_t j = 0; j < width; ++j) sum += std::exp(x[j] - highest);
+        return highest + std::log(sum);
+    }
+};
+
+}  // namespace chordal::CHORDAL_ISA
