@@ -118,7 +118,7 @@ def _made(s: Structure, order: str, limit: float) -> Plan:
     return Plan(tuple(arrays), cells, streamed, stuck)
 
 
-def too_large(name: str, cost: Cost, max_bytes: float) -> UnsupportedError:
+def too_large(name: str, cost: Cost, max_bytes: float, hint: str = "") -> UnsupportedError:
     """The refusal of a structure that would need more memory than it may have."""
     named = ", ".join(map(str, cost.clique[:8])) + (", …" if len(cost.clique) > 8 else "")
     need = "at least " if not cost.complete else ""
@@ -126,7 +126,7 @@ def too_large(name: str, cost: Cost, max_bytes: float) -> UnsupportedError:
         f"inference {name!r} would need {need}{size_of(cost.bytes)} ({cost.cells:,} cells of 8 "
         f"bytes), of which {cost.largest:,} are for the clique of {len(cost.clique)} variables "
         f"({named}); max_bytes is {size_of(max_bytes)}. Raise it, use smaller cliques or fewer "
-        "labels, or an approximate method such as 'loopy_bp'"
+        f"labels, or an approximate method such as 'loopy_bp'{hint}"
     )
 
 
