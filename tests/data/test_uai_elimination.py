@@ -1,4 +1,4 @@
-"""Variable elimination on problems of the UAI-2014 competition, also on those of large treewidth."""
+"""Variable elimination on problems of the UAI-2014 competition, also on wide ones."""
 
 import json
 
@@ -36,10 +36,9 @@ def log10(value):
 
 
 @pytest.mark.parametrize("name", QUICK)
-@pytest.mark.parametrize("order", ["min_fill", "min_weight"])
-def test_partition_functions(require, verified, name, order):
+def test_partition_functions(require, verified, name):
     potentials, _ = problem(require, f"uai2014/{name}")
-    found = log10(EliminationInference(order=order).log_partition(potentials))
+    found = log10(EliminationInference().log_partition(potentials))
     expected = verified["uai2014"][f"{name}.uai"]["log10Z"]
     assert_allclose(found, expected, rtol=0.0, atol=1e-6)
 
@@ -48,7 +47,7 @@ def test_partition_functions(require, verified, name, order):
 @pytest.mark.parametrize("name", WIDE)
 def test_it_reaches_further_than_a_junction_tree(require, name):
     potentials, stem = problem(require, f"uai2014/{name}")
-    with pytest.raises(UnsupportedError, match="'junction_tree' would need.*'elimination'"):
+    with pytest.raises(UnsupportedError, match=r"'junction_tree' would need.*'elimination'"):
         JunctionTreeInference().log_partition(potentials)
     found = log10(EliminationInference().log_partition(potentials))
     assert_allclose(found, read_pr(stem.with_name(stem.name + ".PR")), rtol=1e-5)
