@@ -51,7 +51,7 @@ class Forest {
 public:
     Forest(const Cliques& g, const CliquesOf& of, const double* unary, const double* tables)
         : g_(g), of_(of), unary_(unary), tables_(tables), inside_(g.variables, 0),
-          parent_(g.variables), phi_(g.state_offsets[g.variables]) {
+          phi_(g.state_offsets[g.variables]) {
         std::int64_t most = 1;
         for (std::size_t v = 0; v < g.variables; ++v)
             most = std::max(most, g.labels(static_cast<std::int64_t>(v)));
@@ -61,14 +61,15 @@ public:
     // The variables of one block, parents before children; a uniform number for each.
     void draw(const std::int64_t* order, const std::int64_t* parent, std::size_t n,
               const double* uniform, std::int32_t* y) {
-        for (std::size_t k = 0; k < n; ++k) {
-            inside_[order[k]] = 1;
-            parent_[order[k]] = parent[k];
-        }
+        for (std::size_t k = 0; k < n; ++k) inside_[order[k]] = 1;
         for (std::size_t k = 0; k < n; ++k) start(order[k], y);
-        for (std::size_t k = n; k-- > 0;)
-            if (parent_[order[k]] >= 0) send(order[k], y);
-        for (std::size_t k = 0; k < n; ++k) take(order[k], uniform[k], y);
+        pairs_.resize(std::max(pairs_.size(), n));
+        for (std::size_t k = n; k-- > 0;) {
+            if (parent[k] < 0) continue;
+            pairs_[k] = pair_of(order[k], parent[k], y);
+            send(order[k], parent[k], pairs_[k]);
+        }
+        for (std::size_t k = 0; k < n; ++k) take(order[k], parent[k], pairs_[k], uniform[k], y);
         for (std::size_t k = 0; k < n; ++k) inside_[order[k]] = 0;
     }
 
@@ -94,8 +95,7 @@ private:
         }
     }
 
-    Pair pair_of(std::int64_t v, const std::int32_t* y) const {
-        const std::int64_t p = parent_[v];
+    Pair pair_of(std::int64_t v, std::int64_t p, const std::int32_t* y) const {
         for (auto c = of_.begin(v);; ++c) {
             Pair pair{0, 0, 0};
             bool found = false;
@@ -123,13 +123,12 @@ private:
         }
         *total = 0.0;
         if (highest == kNone) return kNone;
-        for (std::int64_t l = 0; l < n; ++l) *total += weight_[l] = std::exp(weight_[l] - highest);
+        for (std::int64_t l = 0; l < n; ++l)
+            *total += weight_[l] = weight_[l] == highest ? 1.0 : std::exp(weight_[l] - highest);
         return highest;
     }
 
-    void send(std::int64_t v, const std::int32_t* y) {
-        const Pair pair = pair_of(v, y);
-        const std::int64_t p = parent_[v];
+    void send(std::int64_t v, std::int64_t p, const Pair& pair) {
         double* to = phi_.data() + g_.state_offsets[p];
         for (std::int64_t l = 0; l < g_.labels(p); ++l) {
             double total = 0.0;
@@ -139,15 +138,10 @@ private:
         }
     }
 
-    void take(std::int64_t v, double uniform, std::int32_t* y) {
-        double total = 0.0, highest = kNone;
-        if (parent_[v] < 0) {
-            highest = weigh(v, nullptr, 0, &total);
-        } else {
-            const Pair pair = pair_of(v, y);
-            const double* table = tables_ + pair.base + y[parent_[v]] * pair.parent;
-            highest = weigh(v, table, pair.child, &total);
-        }
+    void take(std::int64_t v, std::int64_t p, const Pair& pair, double uniform, std::int32_t* y) {
+        double total = 0.0;
+        const double* table = p < 0 ? nullptr : tables_ + pair.base + y[p] * pair.parent;
+        const double highest = weigh(v, table, pair.child, &total);
         if (highest != kNone)
             y[v] = static_cast<std::int32_t>(place_of(weight_.data(), g_.labels(v), total, uniform));
     }
@@ -157,7 +151,7 @@ private:
     const double* unary_;
     const double* tables_;
     std::vector<std::uint8_t> inside_;  // [variables] of the block
-    std::vector<std::int64_t> parent_;  // [variables] in the block
+    std::vector<Pair> pairs_;           // of each place in the block
     std::vector<double> phi_;           // [states]
     std::vector<double> weight_;        // of one variable's labels
 };

@@ -45,10 +45,12 @@ def test_one_sweep_keeps_the_exact_distribution():
     assert_allclose(frequency, exact.marginals(p).parts.unary[1::2], atol=0.012)
 
 
-def test_chains_stay_at_allowed_labellings():
-    for name in ("chain_forbidden_transitions", "chain_last_resort", "chain_one_labelling"):
+@pytest.mark.parametrize("blocks", BLOCKS)
+def test_chains_stay_at_allowed_labellings(blocks):
+    hard = ["chain_forbidden_transitions", "chain_last_resort", "chain_one_labelling"]
+    for name in (*hard, "graph_forbidden", "cliques_forbidden", "tree_extreme_scores"):
         p = MODELS[name](np.random.default_rng(0))
-        drawn = GibbsInference().sample(p, 50, np.random.default_rng(0))
+        drawn = GibbsInference(blocks=blocks).sample(p, 50, np.random.default_rng(0))
         assert np.isfinite([p.score(labels) for labels in drawn]).all()
 
 
