@@ -25,6 +25,7 @@ public:
         last_.resize(g.n_tables + 1);
         shift_.resize(g.n_tables + 1);
         wide_.resize(g.n_tables + 1);
+        potts_.resize(g.n_tables + 1);
         for (std::size_t t = 0; t < g.n_tables; ++t) last_[t] = 0;
         for (std::size_t c = 0; c < g.cliques; ++c)
             last_[g.table_of_clique[c]] = static_cast<Int>(g.labels(g.scopes[g.scope_offsets[c + 1] - 1]));
@@ -40,11 +41,16 @@ public:
         }
         cells_.resize(cells);
         for (std::size_t t = 0; t < g.n_tables; ++t)
-            if (last_[t] > 0) fill_one(g, t);
+            if (last_[t] > 0) {
+                fill_one(g, t);
+                potts_[t] = is_potts(g, t);
+            }
     }
     const double* cells(Int t) const { return cells_.data() + at_[t]; }
     double shift(Int t) const { return shift_[t]; }
     bool wide(Int t) const { return wide_[t]; }
+    // Whether equal labels have one score and unequal ones another that is not higher.
+    bool potts(Int t) const { return potts_[t]; }
     std::size_t largest() const { return largest_; }
 
 private:
@@ -66,11 +72,21 @@ private:
         }
     }
 
+    bool is_potts(const FactorBatch& g, std::size_t t) const {
+        const double* x = g.tables + g.table_offsets[t];
+        const Int n = last_[t];
+        if (n < 3 || g.table_offsets[t + 1] - g.table_offsets[t] != n * n || x[0] < x[1]) return false;
+        for (Int i = 0; i < n; ++i)
+            for (Int j = 0; j < n; ++j)
+                if (x[i * n + j] != x[i == j ? 0 : 1]) return false;
+        return true;
+    }
+
     bool filled_ = false;
     std::size_t largest_ = 4;
     ScratchOf<Int> at_, last_;
     Scratch cells_, shift_;
-    ScratchOf<bool> wide_;
+    ScratchOf<bool> wide_, potts_;
 };
 
 template <class Ring>
