@@ -1,0 +1,75 @@
+"""Inference on graphs, beside PGMax.
+
+PGMax needs versions of its own of other packages: $CHORDAL_PGMAX_PYTHON names a Python that has it
+(the present one by default).
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from benchmarks._run import ROOT, Part, Row, Run
+from benchmarks.conll2000 import MissingFileError
+
+SWEEPS = 100
+
+
+def pgmax(run: Run, **model: Any) -> dict[str, Any]:
+    """What PGMax says about a model, and how long it took."""
+    path = run.folder / "model.npz"
+    np.savez(path, **model)
+    python = os.environ.get("CHORDAL_PGMAX_PYTHON", sys.executable)
+    command = [python, str(ROOT / "benchmarks" / "_pgmax.py"), str(path)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    if "ModuleNotFoundError" in done.stderr:
+        raise MissingFileError("PGMax is not installed; set CHORDAL_PGMAX_PYTHON")
+    if done.returncode != 0:
+        raise RuntimeError(done.stderr.strip().rpartition("\n")[2])
+    answer: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
+    return answer
+
+
+def _loopy_bp(run: Run) -> Iterator[Row]:
+    """100 sweeps of sum-product on a grid of five labels with a table for every edge."""
+    from chordal.inference import INFERENCE
+    from chordal.potentials import Potentials
+    from chordal.structures import Grid
+
+    size, n_labels = (20 if run.quick else 100), 5
+    rng = np.random.default_rng(0)
+    start = time.perf_counter()
+    grid = Grid([(size, size)], n_labels)
+    built = time.perf_counter() - start
+    unary = rng.normal(size=(size, size, n_labels))
+    tables = 0.5 * rng.normal(size=(grid.n_cliques, n_labels, n_labels))
+    run.say("PGMax")
+    peer = pgmax(
+        run, unary=unary, tables=tables, ends=grid.scopes.reshape(-1, 2), iterations=SWEEPS
+    )
+    run.say("chordal")
+    method = INFERENCE.get("loopy_bp")(schedule="parallel", tol=0.0, max_iter=SWEEPS)
+    potentials = Potentials(grid, unary, tables)
+    times = []
+    for _ in range(5):
+        start = time.perf_counter()
+        found = method.marginals(potentials)
+        times.append(time.perf_counter() - start)
+    ours = min(times)
+    difference = np.abs(found.parts.unary - np.ravel(peer["marginals"])).max()
+    if not difference < 1e-3:
+        raise RuntimeError(f"marginals differ by {difference:.1e}")
+    what = f"{SWEEPS} sweeps of loopy BP, {size}×{size} grid, {n_labels} labels"
+    yield run.speed(what, peer["then"], ours, at_least=5)
+    yield run.speed(f"{what}, with building and compiling", peer["first"], built + times[0])
+
+
+ORDER = 7
+PARTS: dict[str, Part] = {"loopy_bp": _loopy_bp}
