@@ -80,25 +80,43 @@ def works(name, method, structure):
     return needed <= method.answers and method.supports(structure)
 
 
-@pytest.mark.parametrize("generator", MODELS.values(), ids=MODELS)
 @pytest.mark.parametrize("name", OBJECTS)
 @pytest.mark.parametrize("inference", METHODS)
-def test_derivatives_weights_and_convexity(name, inference, generator):
+def test_what_cannot_work_is_refused(name, inference):
+    method = METHODS[inference]
+    for structure in STRUCTURES.values():
+        expected = works(name, method, structure)
+        assert refuses(bound(OBJECTS[name], structure), method, structure) is not expected
+
+
+def checked_with(name, structure):
+    """By which methods an objective is checked: its settings, and what asks nothing of inference,
+    by one."""
+    chain = isinstance(structure, Chain)
+    if name == "hinge-relaxed":  # a maximum over a polytope, found exactly on any structure
+        return [] if chain else ["linear_program"]
+    one = "chain" if chain else "exhaustive"
+    if "-" in name or name not in NEEDS:
+        return [one]
+    return [one, "exhaustive"] if chain else ["tree", "junction_tree", "exhaustive"]
+
+
+STRUCTURES = {name: make(np.random.default_rng(0)).structure for name, make in MODELS.items()}
+CASES = [
+    (name, inference, model)
+    for name in OBJECTS
+    for model, structure in STRUCTURES.items()
+    for inference in checked_with(name, structure)
+    if works(name, METHODS[inference], structure)
+]
+
+
+@pytest.mark.parametrize(("name", "inference", "model"), CASES)
+def test_derivatives_weights_and_convexity(name, inference, model):
     rng = np.random.default_rng(0)
-    potentials, method = generator(rng), METHODS[inference]
-    chain = isinstance(potentials.structure, Chain)
-    if "-" in name and name not in SAMPLED and inference == "exhaustive" and chain:
-        pytest.skip("settings of an objective are checked with one exact method")
+    potentials, method = MODELS[model](rng), METHODS[inference]
     loss = bound(OBJECTS[name], potentials.structure)
-    labels = feasible_labels(potentials, rng)
-    expected = works(name, method, potentials.structure)
-    assert refuses(loss, method, potentials.structure) is not expected
-    # What asks nothing of inference is checked once.
-    sure = method.exact_on(potentials.structure) if loss.needs else inference == "exhaustive"
-    if name == "hinge-relaxed":  # a maximum over a polytope, wherever that is found exactly
-        sure = inference == "linear_program"
-    if expected and sure:
-        check_objective(loss, potentials, labels, method, rng)
+    check_objective(loss, potentials, feasible_labels(potentials, rng), method, rng)
 
 
 def random_target(kind, potentials, labels, rng):
