@@ -24,6 +24,7 @@
 
 #include "chain_batch.hpp"
 #include "simd.hpp"
+#include "sum.hpp"
 
 namespace chordal::CHORDAL_ISA {
 
@@ -302,20 +303,6 @@ struct Log : Scores {
             store(y + j, end.template finish<Log>(load(y + j), j));
         }
     }
-};
-
-// A sum that keeps what rounding drops (Neumaier): a million equal terms would round alike.
-class Sum {
-public:
-    void add(double x) {
-        const double total = sum_ + x;
-        dropped_ += std::fabs(sum_) >= std::fabs(x) ? (sum_ - total) + x : (x - total) + sum_;
-        sum_ = total;
-    }
-    double value() const { return sum_ + dropped_; }
-
-private:
-    double sum_ = 0.0, dropped_ = 0.0;
 };
 
 // A table taken into a semiring: rows i of `stride` entries j, and its range.

@@ -11,8 +11,11 @@
 // Reference: Dechter (1999), Bucket elimination: a unifying framework for reasoning.
 #include <optional>
 
+#include <nanobind/stl/optional.h>
+
 #include "clique_tree.hpp"
 #include "log_sum.hpp"
+#include "sum.hpp"
 
 namespace chordal {
 namespace {
@@ -41,7 +44,7 @@ public:
     template <class Reduce>
     std::optional<double> run(std::size_t example, Reduce reduce) {
         const std::int64_t begin = t_.cluster_offsets[example], end = t_.cluster_offsets[example + 1];
-        double sum = 0.0;
+        CHORDAL_ISA::Sum sum;
         message_.assign(end - begin, {});
         for (auto i = begin; i < end; ++i) {
             const Cluster c(t_, i);
@@ -54,10 +57,10 @@ public:
             reduce(i, c, table_.data(), message_[i - begin].data());
             const double most = shift(message_[i - begin].data(), c.columns);
             if (most == kNone) return kNone;
-            sum += most;
+            sum.add(most);
             if (patience_.lost(c.cells())) return {};
         }
-        return sum;
+        return sum.value();
     }
 
     std::optional<double> log_partition(std::size_t example) {
@@ -106,10 +109,17 @@ void over_examples(const CliqueTree& t, const double* unary, const double* table
 }  // namespace
 
 static const Binding binding([](nb::module_& m) {
-    m.def("clique_tree_log_partition", [](CHORDAL_CLIQUE_TREE_ARGUMENTS, Output<double> out) {
-        over_examples(CHORDAL_CLIQUE_TREE, unary.data(), tables.data(), out.data(),
-                      [](Eliminator& eliminator, std::size_t e) { return eliminator.log_partition(e); });
-    });
+    // Nothing happens to examples that are to be skipped.
+    m.def(
+        "clique_tree_log_partition",
+        [](CHORDAL_CLIQUE_TREE_ARGUMENTS, std::optional<Input<std::uint8_t>> skip, Output<double> out) {
+            over_examples(CHORDAL_CLIQUE_TREE, unary.data(), tables.data(), out.data(),
+                          [&](Eliminator& eliminator, std::size_t e) {
+                              const bool done = skip && skip->data()[e];
+                              return done ? out.data()[e] : eliminator.log_partition(e);
+                          });
+        },
+        CHORDAL_CLIQUE_TREE_NAMES, nb::arg("skip").none(), nb::arg("out"));
     m.def("clique_tree_best_labelling", [](CHORDAL_CLIQUE_TREE_ARGUMENTS, Output<double> score,
                                            Output<std::int32_t> labels) {
         over_examples(

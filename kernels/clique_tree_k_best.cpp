@@ -19,6 +19,7 @@
 #include <algorithm>
 
 #include "clique_tree.hpp"
+#include "sum.hpp"
 
 namespace chordal {
 namespace {
@@ -43,7 +44,7 @@ public:
         }
         table_.resize(offset_.back());
         message_.resize(separator_.back());
-        best = 0.0;
+        CHORDAL_ISA::Sum sum;
         for (auto i = begin_; i < end_; ++i) {
             const Cluster c(t_, i);
             double* table = table_.data() + offset_[i - begin_];
@@ -52,10 +53,12 @@ public:
                 unary_, tables_, [&](auto k) { return message_.data() + separator_[k - begin_]; }, table);
             lose(c, table, message);
             const double most = shift(message, c.columns);
-            best += most;
+            best = most;
             if (most == kNone) return true;
+            sum.add(most);
             if (patience_.lost(c.cells())) return false;
         }
+        best = sum.value();
         return true;
     }
 

@@ -29,6 +29,7 @@
 
 #include "clique_tree.hpp"
 #include "log_sum.hpp"
+#include "sum.hpp"
 
 namespace chordal {
 namespace {
@@ -46,17 +47,17 @@ public:
         begin_ = t_.cluster_offsets[example];
         end_ = t_.cluster_offsets[example + 1];
         place();
-        double log_z = 0.0;
+        CHORDAL_ISA::Sum log_z;
         for (auto i = begin_; i < end_; ++i) {
             const Cluster c(t_, i);
             Sources(t_, i, c).fill(unary_, tables_, [&](auto k) { return message(k); }, table(i));
             CHORDAL_DISPATCH(condition(table(i), c.rows, c.columns, message(i)));
             const double most = shift(message(i), c.columns);
             if (most == kNone) return kNone;
-            log_z += most;
+            log_z.add(most);
             if (patience_.lost(c.cells())) return {};
         }
-        return log_z;
+        return log_z.value();
     }
 
     // After up(): adds `weight` times all marginals to the parts, if there are any, and the entropy to
@@ -204,17 +205,19 @@ void over_examples(const CliqueTree& t, const double* unary, const double* table
 }
 
 using Weight = std::optional<Input<double>>;
+using Skip = std::optional<Input<std::uint8_t>>;  // [examples]
 double weight_of(const Weight& weight, std::size_t e) { return weight ? weight->data()[e] : 1.0; }
 
 }  // namespace
 
 static const Binding binding([](nb::module_& m) {
-    // unary and tables of the parts are zero before.
+    // Adds to the parts; nothing happens to examples that are to be skipped.
     m.def(
         "clique_tree_marginals",
-        [](CHORDAL_CLIQUE_TREE_ARGUMENTS, Weight weight, Output<double> log_partition,
+        [](CHORDAL_CLIQUE_TREE_ARGUMENTS, Skip skip, Weight weight, Output<double> log_partition,
            Output<double> part_unary, Output<double> part_tables) {
             over_examples(CHORDAL_CLIQUE_TREE, unary.data(), tables.data(), [&](Sums& sums, std::size_t e) {
+                if (skip && skip->data()[e]) return true;
                 const auto log_z = sums.up(e);
                 if (!log_z) return false;
                 log_partition.data()[e] = *log_z;
@@ -223,8 +226,8 @@ static const Binding binding([](nb::module_& m) {
                 return sums.down(w, part_unary.data(), part_tables.data());
             });
         },
-        CHORDAL_CLIQUE_TREE_NAMES, nb::arg("weight").none(), nb::arg("log_partition"),
-        nb::arg("part_unary"), nb::arg("part_tables"));
+        CHORDAL_CLIQUE_TREE_NAMES, nb::arg("skip").none(), nb::arg("weight").none(),
+        nb::arg("log_partition"), nb::arg("part_unary"), nb::arg("part_tables"));
     m.def(
         "clique_tree_marginals_derivative",
         [](CHORDAL_CLIQUE_TREE_ARGUMENTS, Input<double> d_unary, Input<double> d_tables, Weight weight,

@@ -118,7 +118,7 @@ def _made(s: Structure, order: str, limit: float) -> Plan:
     return Plan(tuple(arrays), cells, streamed, stuck)
 
 
-def too_large(name: str, cost: Cost, max_bytes: float) -> UnsupportedError:
+def too_large(name: str, cost: Cost, max_bytes: float, hint: str = "") -> UnsupportedError:
     """The refusal of a structure that would need more memory than it may have."""
     named = ", ".join(map(str, cost.clique[:8])) + (", …" if len(cost.clique) > 8 else "")
     need = "at least " if not cost.complete else ""
@@ -126,7 +126,7 @@ def too_large(name: str, cost: Cost, max_bytes: float) -> UnsupportedError:
         f"inference {name!r} would need {need}{size_of(cost.bytes)} ({cost.cells:,} cells of 8 "
         f"bytes), of which {cost.largest:,} are for the clique of {len(cost.clique)} variables "
         f"({named}); max_bytes is {size_of(max_bytes)}. Raise it, use smaller cliques or fewer "
-        "labels, or an approximate method such as 'loopy_bp'"
+        f"labels, or an approximate method such as 'loopy_bp'{hint}"
     )
 
 
@@ -160,7 +160,7 @@ def arrays_of(plan: Plan, potentials: Potentials) -> tuple[NDArray[Any], ...]:
 
 def log_partition(plan: Plan, potentials: Potentials) -> Floats:
     out = np.empty(potentials.structure.n_examples)
-    _kernels.clique_tree_log_partition(*arrays_of(plan, potentials), out)
+    _kernels.clique_tree_log_partition(*arrays_of(plan, potentials), None, out)
     return out
 
 
@@ -203,7 +203,7 @@ class CliqueTreeInference(Inference):
         plan = self._plan_for("marginals", potentials)
         parts, log_z = potentials.zeros(), np.empty(potentials.structure.n_examples)
         _kernels.clique_tree_marginals(
-            *arrays_of(plan, potentials), weight, log_z, parts.unary, parts.tables
+            *arrays_of(plan, potentials), None, weight, log_z, parts.unary, parts.tables
         )
         refuse_infeasible(log_z)
         return Marginals(log_z, parts)

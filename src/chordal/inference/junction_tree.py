@@ -71,13 +71,19 @@ class JunctionTreeInference(CliqueTreeInference):
 
     def require(self, question: str, structure: Structure) -> None:
         if question in self.answers and not self.supports(structure):
-            raise too_large(self.name, self.cost(structure), self.max_bytes)
+            streams = question in ("log_partition", "map") and self._fits_streamed(structure)
+            hint = ". 'elimination' answers this question within the same memory" if streams else ""
+            raise too_large(self.name, self.cost(structure), self.max_bytes, hint)
         super().require(question, structure)
 
     def cost(self, structure: Structure) -> Cost:
         """What inference on the structure takes, without doing it."""
         plan = self._plan(structure)
         return (plan_of(structure, self.order) if len(plan.stuck) else plan).cost(structure)
+
+    def _fits_streamed(self, structure: Structure) -> bool:
+        plan = self._plan(structure)
+        return len(plan.stuck) == 0 and 8.0 * plan.streamed.max(initial=0.0) <= self.max_bytes
 
     def _plan(self, structure: Structure) -> Plan:
         return plan_of(structure, self.order, math.log2(max(self.max_bytes, 8.0) / 8.0))
