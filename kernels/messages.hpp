@@ -7,6 +7,10 @@
 // φ and ψ are the scores of labels and tables. The n of all cliques of a variable come from products
 // of what is before and of what is after each: nothing is divided. m is kept by variable, n by clique.
 // Each m is scaled to a largest entry of 1. A clique of k variables is summed out one axis at a time.
+//
+// Reweighted by ρ_c, tables enter to the power 1 / ρ_c, messages to the power ρ_c:
+//   b_v = φ_v ⊗ ⊗_{c ∋ v} m_{c→v}^{ρ_c},   n_{v→c} = b_v ⊘ m_{c→v}
+// That is a division, in logarithms, of something by one of its factors: -inf stays -inf.
 #pragma once
 
 #include "factors.hpp"
@@ -25,6 +29,7 @@ public:
         last_.resize(g.n_tables + 1);
         shift_.resize(g.n_tables + 1);
         wide_.resize(g.n_tables + 1);
+        potts_.resize(g.n_tables + 1);
         for (std::size_t t = 0; t < g.n_tables; ++t) last_[t] = 0;
         for (std::size_t c = 0; c < g.cliques; ++c)
             last_[g.table_of_clique[c]] = static_cast<Int>(g.labels(g.scopes[g.scope_offsets[c + 1] - 1]));
@@ -40,11 +45,16 @@ public:
         }
         cells_.resize(cells);
         for (std::size_t t = 0; t < g.n_tables; ++t)
-            if (last_[t] > 0) fill_one(g, t);
+            if (last_[t] > 0) {
+                fill_one(g, t);
+                potts_[t] = is_potts(g, t);
+            }
     }
     const double* cells(Int t) const { return cells_.data() + at_[t]; }
     double shift(Int t) const { return shift_[t]; }
     bool wide(Int t) const { return wide_[t]; }
+    // Whether equal labels have one score and unequal ones another that is not higher.
+    bool potts(Int t) const { return potts_[t]; }
     std::size_t largest() const { return largest_; }
 
 private:
@@ -66,11 +76,21 @@ private:
         }
     }
 
+    bool is_potts(const FactorBatch& g, std::size_t t) const {
+        const double* x = g.tables + g.table_offsets[t];
+        const Int n = last_[t];
+        if (n < 3 || g.table_offsets[t + 1] - g.table_offsets[t] != n * n || x[0] < x[1]) return false;
+        for (Int i = 0; i < n; ++i)
+            for (Int j = 0; j < n; ++j)
+                if (x[i * n + j] != x[i == j ? 0 : 1]) return false;
+        return true;
+    }
+
     bool filled_ = false;
     std::size_t largest_ = 4;
     ScratchOf<Int> at_, last_;
     Scratch cells_, shift_;
-    ScratchOf<bool> wide_;
+    ScratchOf<bool> wide_, potts_;
 };
 
 template <class Ring>
@@ -79,6 +99,7 @@ public:
     bool wide = false;      // numbers too far apart for this ring
     bool vanished = false;  // no label of some variable is possible
     double damping = 0.0;
+    const double* rho = nullptr;  // [cliques] for reweighted messages; logarithms only
 
     void open(const FactorBatch& g, const Example& example, const RingTables<Ring>& tables) {
         ex_ = &example;
@@ -108,12 +129,13 @@ public:
         const Int c = ex_->clique(p), first = ex_->places_of(c);
         if (ex_->order_of(c) != 2) return contract(c, p, to);
         const double* table = tables_->cells(ex_->table(c));
+        const double power = power_of(c);
         const Int a = ex_->variable(first), b = ex_->variable(first + 1);
         const std::size_t width = ex_->width(b), rows = ex_->labels(a);
-        if (p != first) return Ring::across(table, width, out(first), rows, width, 1.0, to);
+        if (p != first) return Ring::across(table, width, out(first), rows, width, power, to);
         const double* n = out(first + 1);
         for (std::size_t i = 0; i < rows; ++i)
-            to[i] = Ring::along(table + i * width, n, width, 1.0);
+            to[i] = Ring::along(table + i * width, n, width, power);
         for (std::size_t i = rows; i < padded(rows); ++i) to[i] = Ring::kZero;
     }
 
@@ -128,6 +150,7 @@ public:
     void cavities(Int v) {
         const Int degree = ex_->degree(v), slot = ex_->slots(v);
         if (degree == 0) return;
+        if (rho) return reweighted_cavities(v);
         const std::size_t width = ex_->width(v);
         double* run = running_.data();
         const double* m = in(ex_->place_of(slot));
@@ -155,11 +178,17 @@ public:
         copy(phi(v), to, width);
         double taken = shift_[static_cast<std::size_t>(v)];
         for (Int j = 0; j < ex_->degree(v) && !vanished; ++j) {
-            Ring::times(to, in(ex_->place_of(ex_->slots(v) + j)), width);
+            include(to, ex_->place_of(ex_->slots(v) + j), width);
             taken += Ring::to_log(row_max(to, width));
             scale(to, width);
         }
         return taken;
+    }
+
+    // x ⊘ m, in logarithms, where x contains m.
+    void leave_out(double* x, Int p, std::size_t width) {
+        for (std::size_t j = 0; j < width; j += kLanes)
+            store(x + j, load(x + j) - maximum(load(in(p) + j), broadcast(kLowest)));
     }
 
     // The labels of v are settled: nothing but this one goes out.
@@ -191,6 +220,7 @@ public:
     void add_clique(Int c, double log_total, double weight, double* to) {
         const double factor = Ring::kLogarithms ? -log_total : std::exp(-log_total);
         const double* table = tables_->cells(ex_->table(c));
+        power_ = power_of(c);
         add_axis(ex_->places_of(c), ex_->places_of(c + 1) - 1, factor, weight, table, to);
     }
 
@@ -200,6 +230,28 @@ private:
     }
     const double* phi(Int v) const { return phi_.data() + ex_->state_at(v); }
     void scale(double* x, std::size_t width) { vanished |= !Ring::normalise(x, width, wide); }
+
+    double power_of(Int c) const { return rho ? 1.0 / rho[c] : 1.0; }
+    // x ⊗ m^ρ
+    void include(double* x, Int p, std::size_t width) {
+        if (!rho) return Ring::times(x, in(p), width);
+        const Pack share = broadcast(rho[ex_->clique(p)]);
+        for (std::size_t j = 0; j < width; j += kLanes)
+            store(x + j, load(x + j) + share * load(in(p) + j));
+    }
+    // n_{v→c} = b_v / m_{c→v}; what is impossible stays so.
+    void reweighted_cavities(Int v) {
+        const std::size_t width = ex_->width(v);
+        double* run = running_.data();
+        copy(phi(v), run, width);
+        for (Int j = 0; j < ex_->degree(v); ++j)
+            include(run, ex_->place_of(ex_->slots(v) + j), width);
+        for (Int j = 0; j < ex_->degree(v); ++j) {
+            const Int p = ex_->place_of(ex_->slots(v) + j);
+            copy(run, out(p), width);
+            leave_out(out(p), p, width);
+        }
+    }
 
     void start(const FactorBatch& g, Int v) {
         const std::size_t labels = ex_->labels(v), width = ex_->width(v);
@@ -226,6 +278,7 @@ private:
     void contract(Int c, Int p, double* to) {
         const Int first = ex_->places_of(c), end = ex_->places_of(c + 1);
         const double* from = tables_->cells(ex_->table(c));
+        double power = power_of(c);  // until the table has been read
         std::size_t rows = 1;  // of the axes before the last one
         for (Int q = first; q + 1 < end; ++q) rows *= ex_->labels(ex_->variable(q));
         int side = 0;
@@ -235,10 +288,11 @@ private:
             double* next = q == first + 1 ? to : buffers_[side].data();
             for (std::size_t r = 0, k = 0; r < rows; r += labels, k += padded(labels)) {
                 for (std::size_t x = 0; x < labels; ++x)
-                    next[k + x] = Ring::along(from + (r + x) * width, out(q), width, 1.0);
+                    next[k + x] = Ring::along(from + (r + x) * width, out(q), width, power);
                 for (std::size_t x = labels; x < padded(labels); ++x) next[k + x] = Ring::kZero;
             }
             from = next;
+            power = 1.0;
             rows /= labels;
             side = 1 - side;
         }
@@ -247,11 +301,12 @@ private:
             const std::size_t labels = ex_->labels(ex_->variable(q));
             rows /= labels;
             double* next = q + 1 == p ? to : buffers_[side].data();
-            Ring::across(from, rows * last, out(q), labels, rows * last, 1.0, next);
+            Ring::across(from, rows * last, out(q), labels, rows * last, power, next);
             from = next;
+            power = 1.0;
             side = 1 - side;
         }
-        if (from != to) copy(from, to, last);
+        if (from != to) copy(from, to, last);  // a clique of one, which is in every tree: ρ = 1
     }
 
     void add_axis(Int p, Int last, double factor, double weight, const double*& table, double*& to) {
@@ -263,7 +318,7 @@ private:
             return;
         }
         for (std::size_t x = 0; x < labels; ++x)
-            to[x] += weight * Ring::to_probability(join(join(factor, n[x]), table[x]));
+            to[x] += weight * Ring::to_probability(join(join(factor, n[x]), power_ * table[x]));
         table += padded(labels);
         to += labels;
     }
@@ -271,6 +326,7 @@ private:
 
     const Example* ex_ = nullptr;
     const RingTables<Ring>* tables_ = nullptr;
+    double power_ = 1.0;
     bool tame_ = true;  // products of all messages of a variable stay far from underflow
     Scratch phi_, shift_, m_, n_, running_, made_, buffers_[2];
 };

@@ -103,6 +103,16 @@ struct Logarithms {
     // In logarithms: what either side forbids stays forbidden.
     static double move(double* old, const double* made, std::size_t width, double damping) {
         double furthest = 0.0;
+        if (damping == 0.0) {
+            Pack steps = broadcast(0.0);
+            for (std::size_t j = 0; j < width; j += kLanes) {
+                const Pack a = maximum(load(old + j), broadcast(kLowest)), b = load(made + j);
+                const Pack floor = maximum(b, broadcast(kLowest));
+                steps = maximum(steps, maximum(floor - a, a - floor));
+                store(old + j, b);
+            }
+            return lane_max(steps);
+        }
         for (std::size_t j = 0; j < width; ++j) {
             const double a = old[j], b = made[j];
             if (a == b) continue;

@@ -107,6 +107,8 @@ public:
     }
 
 private:
+    static constexpr Int kAhead = 12;  // places whose rows are fetched early
+
     static bool finished(const Messages<Ring>& messages, const Interruption& patience) {
         return messages.wide || messages.vanished || patience.stopped;
     }
@@ -137,6 +139,7 @@ private:
         const Example& ex = messages.example();
         double furthest = 0.0;
         for (Int p = 0; p < ex.places && !finished(messages, patience); ++p) {
+            if (p + kAhead < ex.places) CHORDAL_PREFETCH(messages.in(p + kAhead));
             const double step = messages.update(p);
             furthest = step > furthest ? step : furthest;
             patience.now(work(ex, ex.clique(p)));

@@ -1,0 +1,69 @@
+// Variables in blocks, in each of which the edges between its own variables form no loop.
+//
+// A block takes variables in their order as long as their neighbours in it lie in different trees, and
+// leaves the rest to the next block. A forest is one block; a grid of four neighbours needs three at most.
+#include <algorithm>
+#include <numeric>
+
+#include "binding.hpp"
+
+namespace chordal {
+namespace {
+
+class Blocks {
+public:
+    Blocks(std::size_t variables, const std::int64_t* begin, const std::int64_t* other)
+        : begin_(begin), other_(other), root_(variables) {
+        std::iota(root_.begin(), root_.end(), 0);
+    }
+
+    // Gives number `block` to the variables it takes, of those below zero; returns whether some are left.
+    bool take(std::int64_t block, std::int64_t* blocks) {
+        bool rest = false;
+        for (std::size_t v = 0; v < root_.size(); ++v) {
+            if (blocks[v] >= 0) continue;
+            met_.clear();
+            for (auto k = begin_[v]; k < begin_[v + 1]; ++k)
+                if (blocks[other_[k]] == block) met_.push_back(find(other_[k]));
+            std::sort(met_.begin(), met_.end());
+            if (std::adjacent_find(met_.begin(), met_.end()) != met_.end()) {
+                rest = true;
+                continue;
+            }
+            for (const std::int64_t root : met_) root_[root] = static_cast<std::int64_t>(v);
+            blocks[v] = block;
+        }
+        return rest;
+    }
+
+private:
+    std::int64_t find(std::int64_t v) {
+        while (root_[v] != v) v = root_[v] = root_[root_[v]];
+        return v;
+    }
+
+    const std::int64_t *begin_, *other_;
+    std::vector<std::int64_t> root_, met_;
+};
+
+}  // namespace
+
+static const Binding binding([](nb::module_& m) {
+    // begin [variables + 1] into other: both ends of every edge. blocks is -1 everywhere; returns
+    // their number.
+    m.def("induced_forests", [](Input<std::int64_t> begin, Input<std::int64_t> other,
+                                Output<std::int64_t> blocks) {
+        std::int64_t n = 0;
+        bool stopped = false;
+        {
+            nb::gil_scoped_release release;
+            Blocks made(blocks.size(), begin.data(), other.data());
+            for (bool rest = blocks.size() > 0; rest && !stopped; stopped = interrupted())
+                rest = made.take(n++, blocks.data());
+        }
+        if (stopped) throw nb::python_error();
+        return n;
+    });
+});
+
+}  // namespace chordal

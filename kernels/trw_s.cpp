@@ -1,0 +1,305 @@
+// Sequential tree-reweighted message passing (TRW-S) for the best labelling of pairwise models.
+//
+// Variables are visited in their order, forwards and backwards in turn. With earlier neighbours
+// in_s, later ones out_s and n_s = max(in_s, out_s, 1) chains through s, γ_s = 1 / n_s,
+//
+//   a_s(x)     = φ_s(x) + Σ_{t ~ s} M_{ts}(x)
+//   M_{st}(x') = max_x [ψ_st(x, x') + γ_s a_s(x) - M_{ts}(x)] - δ_st      largest entry 0
+//
+// towards later neighbours on the way forwards, towards earlier ones on the way back. M_{ts} is not
+// needed again before it is made anew: one row per edge holds whichever of the two is current.
+//
+// After a way back, max_x' [γ_t a_t(x') + ψ_st - M_st - M_ts] = δ_ts for every x. A chain of edges that
+// goes up in the order then reaches at most Σ δ + γ max a of its first variable; n_s - in_s chains
+// begin at s. Since all chains together are the model,
+//
+//   max_y score(y) <= Σ_edges δ_ts + Σ_s (n_s - in_s) γ_s max_x a_s(x)
+//
+// which never rises. Labels are taken on the way forwards: y_s is the best given the labels of
+// earlier neighbours and the messages of later ones; the best labelling met is kept, and improved
+// at the end one variable at a time.
+//
+// Hazard: -inf. Where a_s(x) = -inf the label is impossible whatever M says; M is then read as the
+// lowest finite number, which leaves -inf. Potts tables (one score for equal, a lower one for unequal
+// labels) take time linear in the labels.
+//
+// Reference: Kolmogorov (2006), Convergent tree-reweighted message passing for energy minimization.
+#include "messages.hpp"
+
+namespace chordal {
+
+struct ReweightedResults {
+    std::int32_t* labels;      // [variables]
+    double *score, *bound;     // [examples]
+    std::int64_t* iterations;  // [examples]
+    double* change;            // [examples] of the bound, relative; 0 if it is reached
+};
+
+CHORDAL_BOTH_ISAS(bool reweighted_labels(const FactorBatch&, double tolerance,
+                                         std::int64_t most_iterations, bool (*interrupted)(),
+                                         const ReweightedResults&);)
+
+}  // namespace chordal
+
+namespace chordal::CHORDAL_ISA {
+
+class TrwS {
+public:
+    bool impossible = false;
+    double bound = 0.0, best = -kInfinity;
+
+    void open(const FactorBatch& g, const Example& ex, const RingTables<Max>& tables,
+              std::int32_t* labels) {
+        ex_ = &ex;
+        tables_ = &tables;
+        best_labels_ = labels;
+        impossible = false;
+        best = -kInfinity;
+        phi_.resize(ex.state_cells);
+        for (Int v = 0; v < ex.variables; ++v) {
+            double* phi = phi_.data() + ex.state_at(v);
+            const double* score = g.unary + ex.first_state(v);
+            for (std::size_t x = 0; x < ex.width(v); ++x)
+                phi[x] = x < ex.labels(v) ? score[x] : -kInfinity;
+            labels[v] = 0;
+        }
+        row_at_.resize(static_cast<std::size_t>(ex.cliques));
+        std::size_t cells = 0;
+        for (Int c = 0; c < ex.cliques; ++c) {
+            const Int first = ex.places_of(c), a = ex.variable(first);
+            if (ex.order_of(c) == 1) {
+                Max::times(phi_.data() + ex.state_at(a), tables.cells(ex.table(c)), ex.width(a));
+                continue;
+            }
+            const std::size_t wa = ex.width(a), wb = ex.width(ex.variable(first + 1));
+            row_at_[c] = static_cast<Int>(cells);
+            cells += wa > wb ? wa : wb;
+        }
+        rows_.resize(cells);
+        for (Int c = 0; c < ex.cliques; ++c)
+            if (ex.order_of(c) == 2) start(c);
+        const std::size_t row = padded_of(ex.most_labels);
+        a_.resize(row);
+        n_.resize(row);
+        y_.resize(static_cast<std::size_t>(ex.variables));
+    }
+
+    // Labels are taken on the way; keeps them if they are the best so far.
+    void forwards(Interruption& patience) {
+        double score = 0.0;
+        for (Int s = 0; s < ex_->variables && !impossible && !patience.stopped; ++s) {
+            score += take_label(s);
+            const double gamma = reparametrise(s);
+            for_edges(s, [&](Int c, Int p, Int t) {
+                if (t > s) send(c, p, s, gamma);
+            });
+            patience.now(work(s));
+        }
+        if (!impossible && !patience.stopped && score > best) keep(score);
+    }
+
+    void backwards(Interruption& patience) {
+        bound = 0.0;
+        for (Int s = ex_->variables; s-- > 0 && !impossible && !patience.stopped;) {
+            const double gamma = reparametrise(s);
+            Int in = 0;
+            for_edges(s, [&](Int c, Int p, Int t) {
+                if (t > s) return;
+                ++in;
+                bound += send(c, p, s, gamma);
+            });
+            bound += (1.0 - static_cast<double>(in) * gamma) * row_max(a_.data(), ex_->width(s));
+            patience.now(work(s));
+        }
+    }
+
+    // One variable at a time takes its best label given all others, until none changes.
+    void improve(Interruption& patience) {
+        if (best == -kInfinity) return;
+        for (bool moved = true; moved && !patience.stopped;) {
+            moved = false;
+            for (Int s = 0; s < ex_->variables; ++s) {
+                copy_phi(s);
+                for_edges(s, [&](Int c, Int p, Int t) { condition(c, p, s, best_labels_[t]); });
+                const std::size_t x = argmax(s), now = static_cast<std::size_t>(best_labels_[s]);
+                if (a_[x] > a_[now]) {
+                    best_labels_[s] = static_cast<std::int32_t>(x);
+                    moved = true;
+                }
+                patience.now(work(s));
+            }
+        }
+    }
+
+private:
+    void start(Int c) {
+        // Towards the earlier end, as after a way back.
+        const Int a = ex_->variable(ex_->places_of(c)), b = ex_->variable(ex_->places_of(c) + 1);
+        const Int to = a < b ? a : b;
+        double* row = rows_.data() + row_at_[c];
+        for (std::size_t x = 0; x < ex_->width(to); ++x) row[x] = x < ex_->labels(to) ? 0.0 : -kInfinity;
+    }
+    std::size_t work(Int s) const { return static_cast<std::size_t>(64 * (1 + ex_->degree(s))); }
+    double* row(Int c) const { return rows_.data() + row_at_[c]; }
+
+    // Calls f(edge, the place of s, the other end).
+    template <class F>
+    void for_edges(Int s, F f) const {
+        for (Int slot = ex_->slots(s); slot < ex_->slots(s) + ex_->degree(s); ++slot) {
+            const Int p = ex_->place_of(slot), c = ex_->clique(p), first = ex_->places_of(c);
+            if (ex_->order_of(c) == 2) f(c, p, ex_->variable(p == first ? first + 1 : first));
+        }
+    }
+    void copy_phi(Int s) {
+        const double* phi = phi_.data() + ex_->state_at(s);
+        for (std::size_t x = 0; x < ex_->width(s); ++x) a_[x] = phi[x];
+    }
+    // a_s, and γ_s.
+    double reparametrise(Int s) {
+        Int in = 0, out = 0;
+        copy_phi(s);
+        for_edges(s, [&](Int c, Int, Int t) {
+            Max::times(a_.data(), row(c), ex_->width(s));
+            ++(t < s ? in : out);
+        });
+        const Int chains = in > out ? in : out;
+        impossible |= row_max(a_.data(), ex_->width(s)) == -kInfinity;
+        return 1.0 / static_cast<double>(chains > 0 ? chains : 1);
+    }
+
+    // The message from s along edge c; returns δ.
+    double send(Int c, Int p, Int s, double gamma) {
+        double* m = row(c);
+        const std::size_t from = ex_->width(s);
+        for (std::size_t j = 0; j < from; j += kLanes)
+            store(n_.data() + j, load(a_.data() + j) * broadcast(gamma) -
+                                     maximum(load(m + j), broadcast(kLowest)));
+        const Int first = ex_->places_of(c);
+        const Int t = ex_->variable(p == first ? first + 1 : first);
+        const double* table = tables_->cells(ex_->table(c));
+        if (tables_->potts(ex_->table(c)))
+            potts(table, m, ex_->labels(s));
+        else if (p == first)
+            Max::across(table, ex_->width(t), n_.data(), ex_->labels(s), ex_->width(t), 1.0, m);
+        else
+            along(table, m, ex_->labels(t), from);
+        const double delta = row_max(m, ex_->width(t));
+        impossible |= delta == -kInfinity;
+        if (impossible) return delta;
+        for (std::size_t j = 0; j < ex_->width(t); j += kLanes)
+            store(m + j, load(m + j) - broadcast(delta));
+        return delta;
+    }
+    void along(const double* table, double* m, std::size_t rows, std::size_t width) const {
+        for (std::size_t i = 0; i < rows; ++i)
+            m[i] = Max::along(table + i * width, n_.data(), width, 1.0);
+        for (std::size_t i = rows; i < padded(rows); ++i) m[i] = -kInfinity;
+    }
+    void potts(const double* table, double* m, std::size_t labels) const {
+        const Pack equal = broadcast(table[0]);
+        const Pack unequal = broadcast(row_max(n_.data(), padded(labels)) + table[1]);
+        for (std::size_t j = 0; j < padded(labels); j += kLanes)
+            store(m + j, maximum(load(n_.data() + j) + equal, unequal));
+        for (std::size_t j = labels; j < padded(labels); ++j) m[j] = -kInfinity;
+    }
+
+    // Adds to a_ the table of edge c where its other end has label y.
+    void condition(Int c, Int p, Int s, std::int32_t y) {
+        const double* table = tables_->cells(ex_->table(c));
+        const auto other = static_cast<std::size_t>(y);
+        const Int first = ex_->places_of(c);
+        if (p != first) return Max::times(a_.data(), table + other * ex_->width(s), ex_->width(s));
+        const std::size_t stride = ex_->width(ex_->variable(first + 1));
+        for (std::size_t x = 0; x < ex_->labels(s); ++x) a_[x] += table[x * stride + other];
+    }
+    std::size_t argmax(Int s) const {
+        std::size_t x = 0;
+        for (std::size_t k = 1; k < ex_->labels(s); ++k)
+            if (a_[k] > a_[x]) x = k;
+        return x;
+    }
+    // The score of s's label and of its edges to earlier variables.
+    double take_label(Int s) {
+        copy_phi(s);
+        for_edges(s, [&](Int c, Int p, Int t) {
+            if (t < s) condition(c, p, s, y_[t]);
+        });
+        for (std::size_t x = 0; x < ex_->width(s); ++x) n_[x] = a_[x];
+        for_edges(s, [&](Int c, Int, Int t) {
+            if (t > s) Max::times(a_.data(), row(c), ex_->width(s));
+        });
+        const std::size_t x = argmax(s);
+        y_[s] = static_cast<std::int32_t>(x);
+        return n_[x];
+    }
+    void keep(double score) {
+        best = score;
+        for (Int s = 0; s < ex_->variables; ++s) best_labels_[s] = y_[s];
+    }
+
+    const Example* ex_ = nullptr;
+    const RingTables<Max>* tables_ = nullptr;
+    std::int32_t* best_labels_ = nullptr;
+    Scratch phi_, rows_, a_, n_;
+    ScratchOf<Int> row_at_;
+    ScratchOf<std::int32_t> y_;
+};
+
+bool reweighted_labels(const FactorBatch& g, double tolerance, std::int64_t most_iterations,
+                       bool (*interrupted)(), const ReweightedResults& results) {
+    Interruption patience(interrupted);
+    Example ex;
+    RingTables<Max> tables;
+    tables.fill(g);
+    TrwS method;
+    for (std::size_t e = 0; e < g.examples && !patience.stopped; ++e) {
+        ex.open(g, e);
+        method.open(g, ex, tables, results.labels + g.variable_offsets[e]);
+        double before = kInfinity, change = 0.0;
+        Int iterations = 0;
+        while (iterations < most_iterations && !method.impossible && !patience.stopped) {
+            method.forwards(patience);
+            method.backwards(patience);
+            ++iterations;
+            const double size = 1.0 + std::abs(method.bound);
+            change = (before - method.bound) / size;
+            change = change > 0.0 ? change : 0.0;
+            before = method.bound;
+            if (method.bound - method.best <= 1e-12 * size) change = 0.0;
+            if (change <= tolerance) break;
+        }
+        if (!method.impossible) method.improve(patience);
+        results.score[e] = method.impossible ? -kInfinity : method.best;
+        results.bound[e] = method.impossible ? -kInfinity : method.bound;
+        results.iterations[e] = iterations;
+        results.change[e] = change;
+    }
+    return !patience.stopped;
+}
+
+}  // namespace chordal::CHORDAL_ISA
+
+#ifndef CHORDAL_ISA_V3
+#include "binding.hpp"
+
+namespace chordal {
+
+static const Binding binding([](nb::module_& m) {
+    m.def("trw_s_labels", [](CHORDAL_FACTOR_ARGUMENTS, double tolerance,
+                             std::int64_t most_iterations, Output<std::int32_t> labels,
+                             Output<double> score, Output<double> bound,
+                             Output<std::int64_t> iterations, Output<double> change) {
+        const ReweightedResults results{labels.data(), score.data(), bound.data(),
+                                        iterations.data(), change.data()};
+        bool done;
+        {
+            nb::gil_scoped_release release;
+            done = CHORDAL_DISPATCH(reweighted_labels(CHORDAL_FACTORS, tolerance, most_iterations,
+                                                      interrupted, results));
+        }
+        if (!done) throw nb::python_error();
+    });
+});
+
+}  // namespace chordal
+#endif

@@ -1,0 +1,76 @@
+"""Where mean field begins: shares of labels that have a chance together."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from chordal._errors import UnsupportedError
+from chordal.inference._base import Labels
+from chordal.inference._sweeps import sweep
+from chordal.inference.loopy_bp import LoopyBPInference
+from chordal.potentials import Floats, Potentials
+from chordal.structures import offsets_of
+
+CHAINS, SWEEPS = 8, 100  # tries to repair a labelling that is not allowed
+
+
+def start(potentials: Potentials, name: str) -> Floats:
+    """A share for every label (float64 [n_states]).
+
+    By their own scores where tables forbid nothing. Elsewhere one allowed labelling, from which
+    labels that fit all others come in by themselves.
+    """
+    shares = _softmax(potentials)
+    hard = _with_constraints(potentials)
+    if hard.any():
+        s = potentials.structure
+        labels = _allowed_labels(potentials, hard, name)
+        of_variable = np.repeat(hard, np.diff(s.variable_offsets))
+        shares[np.repeat(of_variable, s.label_counts)] = 0.0
+        shares[(s.state_offsets[:-1] + labels)[of_variable]] = 1.0
+    return shares
+
+
+def _softmax(potentials: Potentials) -> Floats:
+    """Labels by their own scores; zeros for a variable that has none left."""
+    s = potentials.structure
+    if s.n_variables == 0:
+        return np.zeros(0)
+    highest = np.maximum.reduceat(potentials.unary, s.state_offsets[:-1])
+    highest = np.where(highest > -np.inf, highest, 0.0)
+    shares = np.exp(potentials.unary - np.repeat(highest, s.label_counts))
+    total = np.add.reduceat(shares, s.state_offsets[:-1])
+    return np.asarray(shares / np.repeat(np.where(total > 0.0, total, 1.0), s.label_counts))
+
+
+def _with_constraints(potentials: Potentials) -> NDArray[np.bool_]:
+    """Which examples have −inf in a table."""
+    s = potentials.structure
+    before = offsets_of(potentials.tables == -np.inf)
+    of_table = np.diff(before[potentials.table_offsets])
+    of_clique = offsets_of(of_table[potentials.table_of_clique] > 0)
+    return np.asarray(np.diff(of_clique[s.clique_offsets]) > 0)
+
+
+def _allowed_labels(potentials: Potentials, hard: NDArray[np.bool_], name: str) -> Labels:
+    """One allowed labelling of each such example, by max-product or else by random repairs."""
+    s = potentials.structure
+    labels = LoopyBPInference(damping=0.1, max_iter=200).map(potentials).labels
+    lost = hard & (potentials.score(labels) == -np.inf)
+    if not lost.any():
+        return labels
+    rng = np.random.default_rng(0)
+    chains = (rng.random((CHAINS, s.n_variables)) * s.label_counts).astype(np.int32)
+    sweep(potentials, chains, SWEEPS, rng)
+    for found in chains:
+        repaired = lost & (potentials.score(found) > -np.inf)
+        mask = np.repeat(repaired, np.diff(s.variable_offsets))
+        labels[mask] = found[mask]
+        lost &= ~repaired
+    if lost.any():
+        raise UnsupportedError(
+            f"inference {name!r} has found no allowed labelling of example "
+            f"{int(np.argmax(lost))} to begin with; use an exact method, or allow more"
+        )
+    return labels

@@ -1,0 +1,94 @@
+"""Naive mean field: marginals of independent variables, and log Z from below, compiled."""
+
+from __future__ import annotations
+
+from typing import ClassVar, final
+
+import numpy as np
+
+from chordal import _kernels
+from chordal._validate import check_number
+from chordal.inference._base import Inference, Marginals, Run
+from chordal.inference._messages import factor_arrays, run_of
+from chordal.inference._variational import start
+from chordal.potentials import Floats, Potentials, refuse_infeasible
+from chordal.structures import Structure
+
+
+@final
+class MeanFieldInference(Inference):
+    """Independent variables, each adapted to the others in turn until none changes.
+
+    log Z is a lower bound that never falls from one iteration to the next, so the iterations
+    always settle, on cliques of any order. The answer is a local optimum: one mode of several,
+    and with strong interactions far too sure of it. `structured_mean_field` keeps the edges of
+    trees and is tighter; `loopy_bp` has better marginals where it settles.
+
+    Where tables forbid something the start is one allowed labelling, and labels that do not fit
+    all others at their present support stay out; if none can be found, that is said.
+
+    Parameters
+    ----------
+    tol : float
+        Stop when no share changes by more.
+    max_iter : int
+        Iterations at most; one updates every variable once.
+
+    References
+    ----------
+    Jordan, Ghahramani, Jaakkola and Saul (1999), An introduction to variational methods for
+    graphical models.
+
+    Examples
+    --------
+    >>> from chordal.inference.exhaustive import ExhaustiveInference
+    >>> from chordal.structures import Grid
+    >>> p = Potentials(Grid([(3, 3)], n_labels=2), np.cos(np.arange(18)), [0.4, 0, 0, 0.4])
+    >>> bound = MeanFieldInference().log_partition(p)
+    >>> exact = ExhaustiveInference().log_partition(p)
+    >>> bool(exact - 0.3 <= bound <= exact)
+    True
+    """
+
+    answers: ClassVar[frozenset[str]] = frozenset({"log_partition", "marginals"})
+    bound: ClassVar[str | None] = "lower"
+
+    def __init__(self, tol: float = 1e-8, max_iter: int = 1000) -> None:
+        check_number("tol", tol)
+        check_number("max_iter", max_iter, minimum=1, integer=True)
+        self.tol, self.max_iter = float(tol), max_iter
+
+    def supports(self, structure: Structure) -> bool:
+        return True
+
+    def exact_on(self, structure: Structure) -> bool:
+        return bool((structure.orders <= 1).all())
+
+    def log_partition(self, potentials: Potentials) -> Floats:
+        return self._ascend(potentials)[0]
+
+    def marginals(
+        self, potentials: Potentials, weight: Floats | None = None, overwrite: bool = False
+    ) -> Marginals:
+        bound, shares, run = self._ascend(potentials)
+        refuse_infeasible(bound)
+        s = potentials.structure
+        parts = potentials.like(shares, np.zeros_like(potentials.tables))
+        _kernels.mean_field_products(*factor_arrays(potentials), shares, None, weight, parts.tables)
+        if weight is not None:
+            of_variable = np.repeat(weight, np.diff(s.variable_offsets))
+            parts.unary *= np.repeat(of_variable, s.label_counts)
+        return Marginals(bound, parts, run)
+
+    def _ascend(self, potentials: Potentials) -> tuple[Floats, Floats, Run]:
+        n = potentials.structure.n_examples
+        shares = start(potentials, self.name)
+        bound, change = np.zeros(n), np.zeros(n)
+        n_iter = np.zeros(n, dtype=np.int64)
+        _kernels.mean_field_ascend(
+            *factor_arrays(potentials), self.tol, self.max_iter, shares, bound, n_iter, change
+        )
+        return bound, shares, run_of(n_iter, change, self.tol)
+
+    def __repr__(self) -> str:
+        return f"MeanFieldInference(tol={self.tol:g}, max_iter={self.max_iter})"
