@@ -52,10 +52,6 @@ public:
             range += range_of(unary_.data() + offset(v), count(v));
         }
         penalty_ = 2.0 * range;
-        for (std::int32_t v = 0; v < nodes(); ++v) {
-            const double* u = unary_.data() + offset(v);
-            y_[v] = static_cast<std::int32_t>(std::max_element(u, u + count(v)) - u);
-        }
     }
 
     std::int32_t nodes() const { return network_.nodes(); }
@@ -218,7 +214,7 @@ private:
     double penalty_ = 0.0;
 };
 
-// Rounds of moves on every example until none of a whole round raises the score. `try_all(moves, run)`
+// Rounds of moves from the given labels until none of a whole round raises an example's score. `try_all(moves, run)`
 // offers one move after another and calls run() for each. iterations and change are [examples]:
 // how many rounds there were, and the gain of the last one.
 template <class TryAll>

@@ -62,6 +62,15 @@ def test_within_a_percent_of_the_relaxations_bound_on_potts_models(method, stren
         assert bound * 0.99 <= found.score[0] <= bound + 1e-6
 
 
+def test_within_a_percent_of_trw_s_bound_on_larger_ones():
+    trw_s = pytest.importorskip("chordal.inference.trw_s").TrwSInference()
+    rng, grid = np.random.default_rng(0), Grid([(40, 40)], 5)
+    for strength in (0.5, 1.0, 2.0):
+        p = Potentials(grid, rng.normal(size=grid.n_states), strength * np.eye(5))
+        found, bound = AlphaExpansionInference().map(p).score, trw_s.map(p).bound
+        assert 0.99 * bound[0] <= found[0] <= bound[0] + 1e-6
+
+
 @moves
 def test_the_best_of_small_potts_models_nearly_always(method):
     best = 0

@@ -7,11 +7,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from chordal import _kernels
+from chordal.inference._base import Labels
 from chordal.potentials import Potentials
 from chordal.structures import Structure
 
 #: Sums of scores have to stay finite numbers.
 LARGEST = 1e290
+#: Contradictions after which the search for an allowed labelling is given up.
+MAX_FAILURES = 20_000
 
 
 def clique_arrays(potentials: Potentials) -> tuple[NDArray[Any], ...]:
@@ -46,3 +50,18 @@ def require_finite_size(potentials: Potentials) -> None:
                 f"{name}[{where}] = {scores[where]:g} is too large to be added to others; scores "
                 f"must be at most {LARGEST:g}, or -inf"
             )
+
+
+def allowed_labels(potentials: Potentials, wanted: NDArray[np.bool_]) -> tuple[Labels, Labels]:
+    """Labellings without a score of −inf, found by search, of the examples that are wanted.
+
+    Returns the labels, and for each example 1 if they are found, 0 if there are none (or it was
+    not wanted), −1 if the search was given up.
+    """
+    s = potentials.structure
+    labels = np.zeros(s.n_variables, dtype=np.int32)
+    outcome = wanted.astype(np.int32)
+    _kernels.allowed_labels(
+        *s.cliques_of_variable, *clique_arrays(potentials), MAX_FAILURES, outcome, labels
+    )
+    return labels, outcome

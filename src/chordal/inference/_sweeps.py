@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
+from numpy.typing import NDArray
 
 from chordal import _kernels
 from chordal.inference._base import Labels
@@ -11,29 +14,63 @@ from chordal.potentials import Floats, Potentials
 UNIFORMS = 2_000_000  # drawn at a time
 
 
-def sweep(potentials: Potentials, labels: Labels, n_sweeps: int, rng: np.random.Generator) -> None:
-    """Draw every variable given all others, in order, so many times; in place.
+def sweep(
+    potentials: Potentials,
+    labels: Labels,
+    n_sweeps: int,
+    rng: np.random.Generator,
+    order: NDArray[np.int64] | None = None,
+    temperatures: Floats | None = None,
+) -> None:
+    """Draw every variable given all others, so many times; in place.
 
     labels : int32 [n_chains, n_variables], C order, where the chains are
+    order : int64 [n_variables], by default as they are numbered
+    temperatures : float64 [n_sweeps], by default 1
 
     Labels whose score is not −inf are preferred to others, so that chains which start at an
     allowed labelling stay at allowed ones.
     """
-    s = potentials.structure
+    if order is None:
+        order = np.arange(potentials.structure.n_variables)
     at_once = max(1, UNIFORMS // max(1, labels.size))
     for first in range(0, n_sweeps, at_once):
-        _kernels.gibbs_sweeps(
-            s.state_offsets,
-            s.variable_offsets,
-            s.scope_offsets,
-            s.scopes,
-            potentials.table_offsets,
-            potentials.table_of_clique,
-            potentials.unary,
-            potentials.tables,
-            rng.random(min(at_once, n_sweeps - first) * labels.size),
-            labels.reshape(-1),
-        )
+        n = min(at_once, n_sweeps - first)
+        beta = np.ones(n) if temperatures is None else 1.0 / temperatures[first : first + n]
+        draw(potentials, labels, order, rng.random(n * labels.size), beta)
+
+
+def draw(
+    potentials: Potentials,
+    labels: Labels,
+    order: NDArray[np.int64],
+    uniform: Floats,
+    beta: Floats,
+) -> None:
+    """Draw these variables in this order, with these uniform numbers, once for each β."""
+    _kernels.gibbs_sweeps(
+        *topology(potentials),
+        order,
+        potentials.unary,
+        potentials.tables,
+        beta,
+        uniform,
+        labels.reshape(-1),
+    )
+
+
+def topology(potentials: Potentials) -> tuple[NDArray[Any], ...]:
+    """The structure and its tying, with the cliques of each variable, as kernels take them."""
+    s = potentials.structure
+    return (
+        s.state_offsets,
+        s.variable_offsets,
+        s.scope_offsets,
+        s.scopes,
+        potentials.table_offsets,
+        potentials.table_of_clique,
+        *s.cliques_of_variable,
+    )
 
 
 def r_hat(draws: Floats) -> Floats:

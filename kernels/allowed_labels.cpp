@@ -1,0 +1,202 @@
+// A labelling that breaks no constraint (score of -inf), by search with propagation.
+//
+// Labels that some clique's table supports with no labels left to its other variables are struck out
+// (generalised arc consistency), first everywhere and then after each decision. A decision gives a
+// variable the label of the highest unary score it has left; of the next few undecided variables,
+// one with the fewest labels is taken. On a contradiction the last decision is undone and its label
+// struck out instead. Without a decision left to undo, there is no allowed labelling: that is proved.
+// After `max_failures` contradictions the question is left open.
+//
+// On trees, and wherever constraints only ask for labels to be alike, no decision is ever undone.
+//
+// Reference: Mackworth (1977), Consistency in networks of relations.
+#include <algorithm>
+#include <limits>
+
+#include "label_scores.hpp"
+
+namespace chordal {
+namespace {
+
+constexpr double kForbidden = -std::numeric_limits<double>::infinity();
+constexpr std::int64_t kAhead = 64;  // undecided variables to choose among
+
+class Search {
+public:
+    Search(const Cliques& g, const CliquesOf& of, const double* unary, const double* tables)
+        : g_(g), of_(of), unary_(unary), tables_(tables), left_(g.variables),
+          open_(g.state_offsets[g.variables]), hard_(g.cliques), queued_(g.cliques, 0) {
+        for (std::size_t c = 0; c < g.cliques; ++c) {
+            const auto k = g.table_of_clique[c];
+            const double* end = tables + g.table_offsets[k + 1];
+            hard_[c] = std::find(tables + g.table_offsets[k], end, kForbidden) != end;
+        }
+    }
+
+    // 1: found, 0: there is none, -1: not decided, -2: Ctrl-C.
+    int run(std::int64_t first, std::int64_t last, const std::int64_t* cliques, std::int64_t failures,
+            std::int32_t* labels) {
+        trail_.clear();
+        decisions_.clear();
+        bool sound = true;
+        for (auto v = first; v < last; ++v) {
+            left_[v] = 0;
+            for (auto s = g_.state_offsets[v]; s < g_.state_offsets[v + 1]; ++s)
+                left_[v] += open_[s] = unary_[s] != kForbidden;
+            sound &= left_[v] > 0;
+        }
+        for (auto c = cliques[0]; c < cliques[1]; ++c) enqueue(c);
+        sound = propagate(sound);
+        for (std::int64_t from = first;;) {
+            while (!sound) {
+                if (decisions_.empty()) return 0;
+                if (failures-- == 0) return -1;
+                const Decision last_one = decisions_.back();
+                decisions_.pop_back();
+                undo(last_one.trail);
+                from = last_one.from;
+                sound = propagate(strike(last_one.variable, last_one.label));
+            }
+            if (++steps_ % 4096 == 0 && interrupted()) return -2;
+            while (from < last && left_[from] == 1) ++from;
+            if (from == last) break;
+            const std::int64_t v = fewest(from, last), label = best(v);
+            decisions_.push_back({v, label, from, trail_.size()});
+            for (std::int64_t l = 0; l < g_.labels(v); ++l)
+                if (l != label && open_[g_.state_offsets[v] + l]) strike(v, l);
+            sound = propagate(true);
+        }
+        for (auto v = first; v < last; ++v) labels[v] = static_cast<std::int32_t>(best(v));
+        return 1;
+    }
+
+private:
+    struct Decision {
+        std::int64_t variable, label, from;
+        std::size_t trail;
+    };
+
+    void enqueue(std::int64_t c) {
+        if (!hard_[c] || queued_[c]) return;
+        queued_[c] = 1;
+        queue_.push_back(c);
+    }
+
+    // Strikes a label out; false if the variable has none left.
+    bool strike(std::int64_t v, std::int64_t l) {
+        open_[g_.state_offsets[v] + l] = 0;
+        trail_.push_back({v, l});
+        for (auto c = of_.begin(v); c != of_.end(v); ++c) enqueue(*c);
+        return --left_[v] > 0;
+    }
+
+    void undo(std::size_t size) {
+        for (; trail_.size() > size; trail_.pop_back()) {
+            open_[g_.state_offsets[trail_.back().first] + trail_.back().second] = 1;
+            ++left_[trail_.back().first];
+        }
+    }
+
+    // Empties the queue, also where a contradiction is known already.
+    bool propagate(bool sound) {
+        while (!queue_.empty()) {
+            const std::int64_t c = queue_.back();
+            queue_.pop_back();
+            queued_[c] = 0;
+            sound = sound && revise(c);
+        }
+        return sound;
+    }
+
+    // Strikes out what no cell of the clique's table supports any more.
+    bool revise(std::int64_t c) {
+        const auto begin = g_.scope_offsets[c], end = g_.scope_offsets[c + 1];
+        const double* table = tables_ + g_.table_offsets[g_.table_of_clique[c]];
+        const auto order = static_cast<std::size_t>(end - begin);
+        place_.assign(order, 0);
+        base_.assign(order + 1, 0);
+        for (std::size_t k = 0; k < order; ++k)
+            base_[k + 1] = base_[k] + g_.labels(g_.scopes[begin + k]);
+        supported_.assign(base_[order], 0);
+        for (std::int64_t cell = 0;; ++cell) {
+            bool holds = table[cell] != kForbidden;
+            for (std::size_t k = 0; holds && k < order; ++k)
+                holds = open_[g_.state_offsets[g_.scopes[begin + k]] + place_[k]];
+            for (std::size_t k = 0; holds && k < order; ++k) supported_[base_[k] + place_[k]] = 1;
+            std::size_t k = order;
+            while (k-- > 0) {  // the next cell
+                if (++place_[k] < base_[k + 1] - base_[k]) break;
+                place_[k] = 0;
+            }
+            if (k == std::numeric_limits<std::size_t>::max()) break;
+        }
+        for (std::size_t k = 0; k < order; ++k) {
+            const std::int64_t v = g_.scopes[begin + k];
+            for (std::int64_t l = 0; l < g_.labels(v); ++l)
+                if (open_[g_.state_offsets[v] + l] && !supported_[base_[k] + l] && !strike(v, l))
+                    return false;
+        }
+        return true;
+    }
+
+    std::int64_t fewest(std::int64_t from, std::int64_t last) const {
+        std::int64_t choice = from, undecided = 0;
+        for (auto v = from; v < last && undecided < kAhead; ++v) {
+            if (left_[v] == 1) continue;
+            ++undecided;
+            if (left_[v] < left_[choice]) choice = v;
+        }
+        return choice;
+    }
+
+    std::int64_t best(std::int64_t v) const {
+        const auto s = g_.state_offsets[v];
+        std::int64_t choice = -1;
+        for (std::int64_t l = 0; l < g_.labels(v); ++l)
+            if (open_[s + l] && (choice < 0 || unary_[s + l] > unary_[s + choice])) choice = l;
+        return choice;
+    }
+
+    const Cliques& g_;
+    const CliquesOf of_;
+    const double* unary_;
+    const double* tables_;
+    std::vector<std::int64_t> left_;                          // [variables] labels
+    std::vector<std::uint8_t> open_;                          // [states]
+    std::vector<std::uint8_t> hard_, queued_;                 // [cliques]
+    std::vector<std::int64_t> queue_;
+    std::vector<std::pair<std::int64_t, std::int64_t>> trail_;  // labels struck out
+    std::vector<Decision> decisions_;
+    std::vector<std::int64_t> place_, base_;
+    std::vector<std::uint8_t> supported_;
+    std::size_t steps_ = 0;
+};
+
+}  // namespace
+
+static const Binding binding([](nb::module_& m) {
+    // wanted [examples]: 1 where a labelling is looked for; becomes 1 found, 0 none exists, -1 open.
+    m.def("allowed_labels", [](Input<std::int64_t> cliques_offsets, Input<std::int64_t> cliques_of,
+                               CHORDAL_CLIQUE_ARGUMENTS, Input<std::int64_t> clique_offsets,
+                               Input<double> unary, Input<double> tables, std::int64_t max_failures,
+                               Output<std::int32_t> wanted, Output<std::int32_t> labels) {
+        bool stopped = false;
+        {
+            nb::gil_scoped_release release;
+            const Cliques g = CHORDAL_CLIQUES;
+            const CliquesOf of{cliques_offsets.data(), cliques_of.data()};
+            Search search(g, of, unary.data(), tables.data());
+            for (std::size_t e = 0; e < g.examples && !stopped; ++e) {
+                if (!wanted.data()[e]) continue;
+                const int found =
+                    search.run(g.variable_offsets[e], g.variable_offsets[e + 1],
+                               clique_offsets.data() + e, max_failures, labels.data());
+                stopped = found == -2;
+                wanted.data()[e] = found;
+            }
+        }
+        if (stopped) throw nb::python_error();
+    });
+});
+
+}  // namespace chordal

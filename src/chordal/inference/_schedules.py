@@ -1,0 +1,115 @@
+"""What a Gibbs sweep draws together: single variables, colours, or trees; and chains in threads."""
+
+from __future__ import annotations
+
+import threading
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
+from typing import final
+
+import numpy as np
+
+from chordal import _kernels
+from chordal.inference._base import Labels
+from chordal.inference._sweeps import UNIFORMS, draw, sweep, topology
+from chordal.potentials import Potentials
+
+#: Variables below which it does not pay to split a colour between threads.
+WORTH_SPLITTING = 4000
+
+
+class Schedule(ABC):
+    """How one chain is swept. The random numbers it takes do not depend on threads."""
+
+    @abstractmethod
+    def advance(self, labels: Labels, n_sweeps: int, rng: np.random.Generator) -> None:
+        """Sweep so many times, in place (labels: int32 [n_variables])."""
+
+
+@final
+class SingleSchedule(Schedule):
+    """One variable after another, as they are numbered."""
+
+    def __init__(self, potentials: Potentials) -> None:
+        self._potentials = potentials
+
+    def advance(self, labels: Labels, n_sweeps: int, rng: np.random.Generator) -> None:
+        sweep(self._potentials, labels, n_sweeps, rng)
+
+
+@final
+class ChromaticSchedule(Schedule):
+    """One colour after another; variables of a colour share no clique, so threads may split it."""
+
+    def __init__(self, potentials: Potentials, n_threads: int) -> None:
+        colour = np.zeros(potentials.structure.n_variables, dtype=np.int32)
+        _kernels.greedy_colours(*topology(potentials), colour)
+        self._potentials = potentials
+        self._order = np.argsort(colour, kind="stable")
+        ends = np.cumsum(np.bincount(colour))[:-1]
+        self._colours = np.split(np.arange(len(colour)), ends)
+        largest = max((len(places) for places in self._colours), default=0)
+        self._n_threads = n_threads if largest >= WORTH_SPLITTING else 1
+
+    def advance(self, labels: Labels, n_sweeps: int, rng: np.random.Generator) -> None:
+        if self._n_threads == 1:
+            sweep(self._potentials, labels, n_sweeps, rng, self._order)
+            return
+        once = np.ones(1)
+        with ThreadPoolExecutor(self._n_threads, thread_name_prefix="chordal") as pool:
+            for _ in range(n_sweeps):
+                uniform = rng.random(len(self._order))
+
+                def visit(places: np.ndarray, uniform: np.ndarray = uniform) -> None:
+                    draw(self._potentials, labels, self._order[places], uniform[places], once)
+
+                for places in self._colours:
+                    list(pool.map(visit, np.array_split(places, self._n_threads)))
+
+
+@final
+class TreeSchedule(Schedule):
+    """One forest after another, each drawn as a whole given all other variables."""
+
+    def __init__(self, potentials: Potentials) -> None:
+        self._potentials = potentials
+        self._forests = _kernels.greedy_forests(*topology(potentials))
+
+    def advance(self, labels: Labels, n_sweeps: int, rng: np.random.Generator) -> None:
+        p, size = self._potentials, len(self._forests[0])
+        at_once = max(1, UNIFORMS // max(1, size))
+        for first in range(0, n_sweeps, at_once):
+            uniform = rng.random(min(at_once, n_sweeps - first) * size)
+            scores = p.unary, p.tables
+            _kernels.gibbs_forests(*topology(p), *self._forests, *scores, uniform, labels)
+
+
+class Stopped(Exception):
+    """No error: a chain ends early because another has failed, or after Ctrl-C."""
+
+
+def in_threads(task: Callable[[int, Callable[[], None]], None], n: int, n_jobs: int) -> None:
+    """Call task(k, check) for k = 0 … n − 1, in threads; tasks call check() now and then.
+
+    After Ctrl-C or an error, check() ends the tasks that still run.
+    """
+    if n_jobs == 1 or n <= 1:
+        for k in range(n):
+            task(k, lambda: None)
+        return
+    ended = threading.Event()
+
+    def check() -> None:
+        if ended.is_set():
+            raise Stopped
+
+    with ThreadPoolExecutor(min(n, n_jobs), thread_name_prefix="chordal") as pool:
+        futures = [pool.submit(task, k, check) for k in range(n)]
+        try:
+            for future in wait(futures, return_when=FIRST_EXCEPTION).done:
+                future.result()
+        except BaseException:
+            ended.set()
+            wait(futures)
+            raise

@@ -1,0 +1,161 @@
+"""Simulated annealing: Gibbs sweeps at a temperature that falls."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import ClassVar, final
+
+import numpy as np
+
+from chordal import _kernels
+from chordal._validate import check_number
+from chordal.inference._base import Decoded, Inference
+from chordal.inference._moves import improved
+from chordal.inference._schedules import in_threads
+from chordal.inference._sweeps import sweep
+from chordal.potentials import Floats, Potentials
+from chordal.structures import Structure
+
+#: The last temperature as a share of the first, if it is not given.
+COLD = 0.02
+#: Sweeps of the descent at the end.
+MAX_ITER = 1000
+AT_ONCE = 20  # sweeps between looks at Ctrl-C
+
+
+@final
+class AnnealingInference(Inference):
+    """A good labelling of any structure, by random sweeps that become greedy slowly.
+
+    Each restart begins at random labels and draws every variable given all others, again and
+    again, with scores divided by a temperature that falls geometrically; iterated conditional
+    modes finish it. The best restart is the answer. Slow but general: for cliques of
+    any order, where no other method fits, and to escape the local optima of `icm`. Slower cooling
+    (more sweeps) is better than more restarts. Constraints (−inf) are respected; if the
+    sweeps find no allowed labelling, a search does. There is no bound.
+
+    Parameters
+    ----------
+    n_sweeps : int
+        Sweeps of a restart.
+    n_restarts : int
+        Independent restarts.
+    hot, cold : float, optional
+        First and last temperature, in the units of the scores. By default, how much the scores of
+        a variable's labels differ on average, and a fiftieth of the first.
+    random_state : int
+        Seed.
+    n_jobs : int
+        Threads for the restarts. The answer does not depend on their number.
+
+    References
+    ----------
+    Kirkpatrick, Gelatt and Vecchi (1983), Optimization by simulated annealing; Geman and Geman
+    (1984), Stochastic relaxation, Gibbs distributions, and the Bayesian restoration of images.
+
+    Examples
+    --------
+    >>> from chordal.structures import Graph
+    >>> ring = [(0, 1), (1, 2), (2, 3), (3, 0)]  # neighbours like to differ
+    >>> p = Potentials(Graph([4], [ring], n_labels=2), [0, 0.5, 0, 0, 0, 0, 0, 0], [0, 1, 1, 0])
+    >>> found = AnnealingInference().map(p)
+    >>> found.labels, found.score
+    (array([1, 0, 1, 0], dtype=int32), array([4.5]))
+    """
+
+    answers: ClassVar[frozenset[str]] = frozenset({"map"})
+
+    def __init__(
+        self,
+        n_sweeps: int = 200,
+        n_restarts: int = 4,
+        hot: float | None = None,
+        cold: float | None = None,
+        random_state: int = 0,
+        n_jobs: int = 1,
+    ) -> None:
+        for name, value in (("n_sweeps", n_sweeps), ("n_restarts", n_restarts), ("n_jobs", n_jobs)):
+            check_number(name, value, minimum=1, integer=True)
+        for name, temperature in (("hot", hot), ("cold", cold)):
+            if temperature is not None:
+                check_number(name, temperature, strict=True)
+        check_number("random_state", random_state, integer=True)
+        if hot is not None and cold is not None and cold > hot:
+            raise ValueError(f"cold must not be above hot ({hot:g}), got {cold:g}")
+        self.n_sweeps, self.n_restarts = n_sweeps, n_restarts
+        self.hot, self.cold = hot, cold
+        self.random_state, self.n_jobs = random_state, n_jobs
+
+    def supports(self, structure: Structure) -> bool:
+        return True
+
+    def exact_on(self, structure: Structure) -> bool:
+        return False
+
+    def map(self, potentials: Potentials) -> Decoded:
+        s, temperatures = potentials.structure, self.temperatures(potentials)
+        descend = partial(_kernels.icm_labels, *s.cliques_of_variable)
+        seeds = np.random.SeedSequence(self.random_state).spawn(self.n_restarts)
+        found: list[Decoded | None] = [None] * self.n_restarts
+
+        def restart(k: int, check: Callable[[], None]) -> None:
+            rng = np.random.default_rng(seeds[k])
+            labels = (rng.random(s.n_variables) * s.label_counts).astype(np.int32)
+            for first in range(0, self.n_sweeps, AT_ONCE):
+                check()
+                some = temperatures[first : first + AT_ONCE]
+                sweep(potentials, labels, len(some), rng, temperatures=some)
+            found[k] = improved(descend, potentials, MAX_ITER, start=labels)
+
+        in_threads(restart, self.n_restarts, self.n_jobs)
+        ends = [end for end in found if end is not None]
+        best = np.argmax([end.score for end in ends], axis=0)
+        of_variable = np.repeat(best, np.diff(s.variable_offsets))
+        labels = np.stack([end.labels for end in ends])[of_variable, np.arange(s.n_variables)]
+        worst = max((end.run for end in ends if end.run), key=lambda run: run.change)
+        run = worst._replace(n_iter=self.n_sweeps + worst.n_iter)
+        return Decoded(labels, potentials.score(labels), np.full(s.n_examples, np.inf), run)
+
+    def temperatures(self, potentials: Potentials) -> Floats:
+        """The schedule on these potentials (float64 [n_sweeps]).
+
+        >>> from chordal.structures import Chain
+        >>> p = Potentials(Chain([2], n_labels=2), unary=[0, 2, 0, 4], tables=[1, 0, 0, 1])
+        >>> AnnealingInference(n_sweeps=3, cold=0.25).temperatures(p)
+        array([4.  , 1.  , 0.25])
+        """
+        given = self.hot if self.hot is not None else _typical_range(potentials)
+        cold = self.cold if self.cold is not None else COLD * given
+        return np.geomspace(max(given, cold), cold, self.n_sweeps)
+
+    def __repr__(self) -> str:
+        return (
+            f"AnnealingInference(n_sweeps={self.n_sweeps}, n_restarts={self.n_restarts}, "
+            f"hot={self.hot}, cold={self.cold}, random_state={self.random_state}, "
+            f"n_jobs={self.n_jobs})"
+        )
+
+
+def _typical_range(potentials: Potentials) -> float:
+    """How far apart the finite scores of a variable's labels are, on average over variables."""
+    s = potentials.structure
+    if s.n_variables == 0:
+        return 1.0
+    total = _ranges(potentials.unary, s.state_offsets).sum()
+    tables = _ranges(potentials.tables, potentials.table_offsets)
+    total += (tables[potentials.table_of_clique] * s.orders).sum()
+    return float(total / s.n_variables) or 1.0
+
+
+def _ranges(scores: Floats, offsets: np.ndarray) -> Floats:
+    """Largest minus smallest finite score of each block."""
+    out = np.zeros(len(offsets) - 1)
+    filled = np.flatnonzero(np.diff(offsets))
+    if len(filled) == 0:
+        return out
+    finite = np.isfinite(scores)
+    high = np.maximum.reduceat(np.where(finite, scores, -np.inf), offsets[filled])
+    low = np.minimum.reduceat(np.where(finite, scores, np.inf), offsets[filled])
+    out[filled] = np.where(high >= low, high - low, 0.0)
+    return out
