@@ -52,6 +52,13 @@ def test_names_are_the_public_modules_in_order(solvers):
     assert list(solvers) == ["lbfgs", "owlqn"]
 
 
+def test_a_package_within_is_not_listed(solvers, tmp_path):
+    inner = tmp_path / "toy_solvers" / "family"
+    inner.mkdir()
+    (inner / "__init__.py").write_text("")
+    assert solvers.names() == ["lbfgs", "owlqn"]
+
+
 def test_names_imports_no_module(make):
     assert make(broken="raise RuntimeError('imported')\n").names() == ["broken"]
     assert "toy_solvers" not in sys.modules

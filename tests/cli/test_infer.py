@@ -105,6 +105,15 @@ def test_the_method_is_chosen_by_the_structure(chordal, tmp_path):
     assert found["method"] in INFERENCE.names()
 
 
+def test_an_approximation_says_so(chordal, folder):
+    words = ("infer", folder / "m.uai", "--method", "ad3", "--task", "MAP")
+    found = json.loads(chordal(*words, "--json"))
+    best = TRUTH.map(read_uai(folder / "m.uai"))
+    assert found["log10_score"] <= log10(best.score[0]) + 1e-12 <= found["log10_bound"] + 2e-12
+    assert found["exact"] == (found["log10_bound"] - found["log10_score"] < 1e-9)
+    assert found["iterations"] >= 1
+
+
 def test_a_model_from_standard_input(chordal):
     words = ("infer", "-", "--task", "PR", "--method", "exhaustive")
     out = chordal(*words, input=b"MARKOV 1 2 1 1 0 2 25 75")

@@ -102,8 +102,13 @@ def _method(name: str | None, asked: Potentials, question: str) -> Inference:
 def _partition(
     inference: Inference, asked: Potentials, whole: Potentials, observed: dict[int, int]
 ) -> dict[str, Any]:
-    log_partition = float(inference.log_partition(asked)[0])
-    facts = _facts(inference, asked, None)
+    run = None
+    if inference.exact_on(asked.structure) or "marginals" not in inference.answers:
+        log_partition = float(inference.log_partition(asked)[0])
+    else:  # which also tell how it ended
+        found = inference.marginals(asked)
+        log_partition, run = float(found.log_partition[0]), found.run
+    facts = _facts(inference, asked, run)
     if log_partition == -float("inf"):
         return {**facts, "status": "infeasible"}
     return {"log10_partition": _log10(log_partition), **facts}

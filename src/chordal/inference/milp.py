@@ -36,7 +36,7 @@ class MilpInference(Inference):
 
     Notes
     -----
-    Branches that could gain less than 10⁻⁶ are not searched. Ctrl-C is honoured between examples.
+    Branches that could gain less than 10⁻⁶ are not searched.
 
     References
     ----------

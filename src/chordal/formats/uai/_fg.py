@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from math import prod
 
 import numpy as np
@@ -38,19 +39,30 @@ def read_fg(place: Place) -> Potentials:
     n_factors = tokens.integer("the number of factors", 1)
     tokens.need(2 * n_factors, "two or more for each factor")
     counts: dict[int, int] = {}
-    cells = 0
-    functions: list[Function] = []
+    n_cells = 0
+    factors: list[tuple[list[int], list[int], list[int]]] = []
+    places: list[int] = []
+    ends = [0]
     for k in range(n_factors):
         scope, shape = _scope(tokens, counts, k)
-        cells += prod(shape)
-        if cells > MAX_CELLS:
+        n_cells += prod(shape)
+        if n_cells > MAX_CELLS:
             raise tokens.error(
-                f"the tables up to factor {k} have {cells:,} cells, more than {MAX_CELLS:,}"
+                f"the tables up to factor {k} have {n_cells:,} cells, more than {MAX_CELLS:,}"
             )
-        functions.append((scope, _values(tokens, shape, k)))
+        cells = _cells(tokens, prod(shape), k)
+        factors.append((scope, shape, cells))
+        places.extend(range(tokens.at - 2 * len(cells) + 1, tokens.at, 2))
+        ends.append(len(places))
     tokens.end()
     if not counts:
         raise tokens.error("the factors have no variables")
+    logs = tokens.logs(places, lambda i: f"a value of factor {bisect_right(ends, i) - 1}")
+    functions: list[Function] = []
+    for k, (scope, shape, cells) in enumerate(factors):
+        table = np.full(prod(shape), -np.inf)
+        table[cells] = logs[ends[k] : ends[k + 1]]
+        functions.append((scope, table.reshape(shape, order="F").ravel()))
     return assemble([counts.get(v, 1) for v in range(max(counts) + 1)], functions)
 
 
@@ -69,19 +81,19 @@ def _scope(tokens: Tokens, counts: dict[int, int], k: int) -> tuple[list[int], l
     return scope, shape
 
 
-def _values(tokens: Tokens, shape: list[int], k: int) -> np.ndarray:
-    n_values = tokens.integer(f"the number of values of factor {k}", 0, prod(shape))
+def _cells(tokens: Tokens, size: int, k: int) -> list[int]:
+    """The indices of a factor's values; the values stand between them."""
+    n_values = tokens.integer(f"the number of values of factor {k}", 0, size)
     tokens.need(2 * n_values, f"index and value of {n_values:,} cells of factor {k}")
-    logs = np.full(prod(shape), -np.inf)
-    seen = set()
+    cells = []
     for _ in range(n_values):
-        cell = tokens.integer(f"an index of factor {k}", 0, len(logs) - 1)
-        if cell in seen:
-            tokens.at -= 1
-            raise tokens.error(f"factor {k} has index {cell} twice")
-        seen.add(cell)
-        logs[cell] = tokens.logs(1, f"a value of factor {k}")[0]
-    return logs.reshape(shape, order="F").ravel()
+        cells.append(tokens.integer(f"an index of factor {k}", 0, size - 1))
+        tokens.at += 1
+    if len(set(cells)) < n_values:
+        ordered = np.sort(cells)
+        again = ordered[1:][ordered[1:] == ordered[:-1]]
+        raise tokens.error(f"factor {k} has index {again[0]} twice")
+    return cells
 
 
 def write_fg(potentials: Potentials, place: Place) -> None:

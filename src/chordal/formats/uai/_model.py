@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from math import prod
 
 import numpy as np
@@ -61,7 +62,7 @@ def read_uai(place: Place) -> Potentials:
     n_functions = tokens.integer("the number of functions")
     tokens.need(2 * n_functions, "two or more for each function")
     scopes = [_scope(tokens, n_variables, k) for k in range(n_functions)]
-    functions = [_table(tokens, scope, counts, k) for k, scope in enumerate(scopes)]
+    functions = _tables(tokens, scopes, counts)
     tokens.end()
     return assemble(counts, functions)
 
@@ -74,17 +75,29 @@ def _scope(tokens: Tokens, n_variables: int, k: int) -> list[int]:
     return scope
 
 
-def _table(tokens: Tokens, scope: list[int], counts: list[int], k: int) -> Function:
-    size = tokens.integer(f"the number of values of function {k}")
-    expected = prod(counts[v] for v in scope)
-    if size != expected:
-        tokens.at -= 1
-        shape = " x ".join(str(counts[v]) for v in scope) or "1"
-        raise tokens.error(
-            f"function {k} must have {expected} values, one for each labelling of its variables "
-            f"({shape}), got {size}"
-        )
-    return scope, tokens.logs(size, f"a value of function {k}")
+def _tables(tokens: Tokens, scopes: list[list[int]], counts: list[int]) -> list[Function]:
+    """The functions' values; numbers are read when all sizes are known to be right."""
+    places: list[int] = []
+    ends: list[int] = []
+    for k, scope in enumerate(scopes):
+        size = tokens.integer(f"the number of values of function {k}")
+        expected = prod(counts[v] for v in scope)
+        if size != expected:
+            tokens.at -= 1
+            shape = " x ".join(str(counts[v]) for v in scope) or "1"
+            raise tokens.error(
+                f"function {k} must have {expected} values, one for each labelling of its "
+                f"variables ({shape}), got {size}"
+            )
+        tokens.need(size, f"a value of function {k}")
+        places.extend(range(tokens.at, tokens.at + size))
+        ends.append(len(places))
+        tokens.at += size
+    end = tokens.at
+    logs = tokens.logs(places, lambda k: f"a value of function {bisect_right(ends, k)}")
+    tokens.at = end
+    starts = [0, *ends]
+    return [(scope, logs[starts[k] : ends[k]]) for k, scope in enumerate(scopes)]
 
 
 def write_uai(potentials: Potentials, place: Place, kind: str = "MARKOV") -> None:

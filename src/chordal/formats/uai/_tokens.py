@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Sequence
 from decimal import Context, Decimal
 
 import numpy as np
@@ -69,31 +70,34 @@ class Tokens:
     def numbers(self, n: int, what: str) -> Floats:
         """The next n words as numbers; beyond the range of float64 they are 0 or infinite."""
         self.need(n, what)
-        values = np.empty(n)
-        for k, word in enumerate(self.words[self.at : self.at + n]):
-            if not _NUMBER.fullmatch(word):
-                raise self.error(f"{what} must be a number, got {_shown(word)}")
-            values[k] = float(word)
-            self.at += 1
-        return values
+        self.at += n
+        return self._numbers(range(self.at - n, self.at), lambda _: what)
 
-    def logs(self, n: int, what: str) -> Floats:
-        """The logarithms of the next n words, which must not be negative; 0 becomes −inf.
+    def logs(self, places: Sequence[int], what: Callable[[int], str]) -> Floats:
+        """The logarithms of the words at these places, which must not be negative.
 
-        Numbers beyond the range of float64 are not taken for 0 or infinity.
+        0 becomes −inf, but no number beyond the range of float64 is taken for 0 or infinity.
+        `what` names the k-th of them.
         """
-        first = self.at
-        values = self.numbers(n, what)
+        values = self._numbers(places, what)
         if (values < 0.0).any():
             k = int(np.argmax(values < 0.0))
-            self.at = first + k
-            raise self.error(f"{what} must not be negative, got {_shown(self.words[self.at])}")
+            self.at = places[k]
+            raise self.error(f"{what(k)} must not be negative, got {_shown(self.words[self.at])}")
         with np.errstate(divide="ignore"):
             logs: Floats = np.log(values)
         for k in np.flatnonzero((values < TINY) | (values == np.inf)).tolist():
-            exact = Decimal(self.words[first + k].decode())
+            exact = Decimal(self.words[places[k]].decode())
             logs[k] = float(exact.ln(_PRECISE)) if exact else -np.inf
         return logs
+
+    def _numbers(self, places: Sequence[int], what: Callable[[int], str]) -> Floats:
+        words = [self.words[place] for place in places]
+        for k, word in enumerate(words):
+            if not _NUMBER.fullmatch(word):
+                self.at = places[k]
+                raise self.error(f"{what(k)} must be a number, got {_shown(word)}")
+        return np.array(words, dtype=object).astype(np.float64)
 
     def need(self, n: int, what: str) -> None:
         """Refuse a count that the rest of the file cannot hold."""
