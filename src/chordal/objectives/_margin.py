@@ -49,6 +49,8 @@ class MarginObjective(Objective):
             value, parts, _ = inference.relaxed_map(potentials, weight)
         else:
             best, value = inference.map(potentials)[:2]
+            if known is not None:
+                best, value = _not_below(best, value, hard_labels(self, known), gold, frame)
             parts = frame.zeros()
             parts.add_indicators(best, weight=weight)
         parts = parts.tied_as(frame)
@@ -104,6 +106,17 @@ class MarginObjective(Objective):
         if not overwrite:
             potentials = potentials.like(potentials.unary.copy(), potentials.tables)
         return self.cost.add(potentials, hard_labels(self, labels))
+
+
+def _not_below(
+    best: Labels, value: Floats, labels: Labels, gold: Floats | float, frame: Potentials
+) -> tuple[Labels, Floats]:
+    """The gold labelling where an approximate method has found none that is as good."""
+    missed = value < gold
+    if not missed.any():
+        return best, value
+    of_variable = np.repeat(missed, np.diff(frame.structure.variable_offsets))
+    return np.where(of_variable, labels, best).astype(np.int32), np.maximum(value, gold)
 
 
 def cost_for(cost: str | Cost) -> Cost:

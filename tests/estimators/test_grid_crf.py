@@ -1,0 +1,113 @@
+"""Images: what neighbours, directions and contrast do, and what is refused."""
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+
+from chordal import GraphCRF, GridCRF
+from chordal.structures import Grid
+
+
+@pytest.fixture(scope="module")
+def halves():
+    """Noisy images whose two halves have the labels 0 and 1; colours tell where they meet."""
+    rng = np.random.default_rng(0)
+    X, y = [], []
+    for k in range(8):
+        labels = np.zeros((4, 6), dtype=int)
+        labels[:, 2 + k % 3 :] = 1
+        noise = rng.normal(size=(4, 6, 1))
+        X.append(np.concatenate([labels[..., None] + noise, labels[..., None] * 3.0], axis=-1))
+        y.append(labels)
+    return X, y
+
+
+def test_a_grid_is_its_graph(halves):
+    X, y = halves
+    crf = GridCRF(tol=1e-9).fit(X, y)
+    edges = Grid([(4, 6)], 2).scopes.reshape(-1, 2)
+    graph = GraphCRF(tol=1e-9).fit(
+        [(x.reshape(-1, 2), edges) for x in X], [labels.ravel() for labels in y]
+    )
+    assert crf.fit_report_.exact
+    assert_allclose(crf.coef_, graph.coef_, atol=1e-6)
+    found = crf.predict_marginals(X)[0]
+    assert found.shape == (4, 6, 2)
+    expected = graph.predict_marginals([(X[0].reshape(-1, 2), edges)])[0]
+    assert_allclose(found.reshape(-1, 2), expected, atol=1e-6)
+    assert crf.predict(X)[0].shape == (4, 6)
+    assert crf.sample(X[:1], 2)[0][1].shape == (4, 6)
+    assert_allclose(crf.log_likelihood(X, y).sum() < 0, True)
+
+
+def test_neighbours_help(halves):
+    X, y = halves
+    X = [x[..., :1] for x in X]
+    alone = GridCRF(freeze=("edges",)).fit(X, y)
+    together = GridCRF().fit(X, y)
+    assert together.score(X, y) > alone.score(X, y) + 0.05
+    pair = together.template_weights("edges")["bias"]
+    assert pair[0, 0] + pair[1, 1] > 2 * pair[0, 1]
+
+
+@pytest.mark.parametrize(
+    ("neighbours", "shape", "n"),
+    [(4, (3, 4), 2), (8, (3, 4), 4), (6, (2, 3, 2), 3), (26, (2, 2, 2), 13)],
+)
+def test_directions_have_weights_of_their_own(neighbours, shape, n):
+    rng = np.random.default_rng(0)
+    X = [rng.normal(size=(*shape, 1)) for _ in range(2)]
+    y = [rng.integers(0, 2, shape) for _ in range(2)]
+    crf = GridCRF("pseudo_likelihood", neighbours=neighbours, directions=True, tables="full")
+    crf.fit(X, y)
+    assert len(crf.features_.layouts) == 1 + n
+    assert crf.predict(X)[0].shape == shape
+    assert crf.template_weights(f"edges {(0,) * (len(shape) - 1) + (1,)}")["bias"].shape == (2, 2)
+
+
+def test_contrast(halves):
+    X, y = halves
+    crf = GridCRF(contrast="auto", contrast_columns=[1], tables="potts", l2=0.01).fit(X, y)
+    squares = []  # of differences downwards and to the right
+    for x in X:
+        colour = x[..., 1]
+        squares += [np.diff(colour, axis=axis).ravel() ** 2 for axis in (0, 1)]
+    assert crf.contrast_ == pytest.approx(0.5 / np.concatenate(squares).mean())
+    weights = crf.template_weights("edges")
+    assert weights["features"][0, 0, 0] > weights["bias"][0, 0]  # equal where the image is
+    given = GridCRF(contrast=crf.contrast_, contrast_columns=[1], tables="potts", l2=0.01)
+    assert_array_equal(given.fit(X, y).weights_, crf.weights_)
+
+    def fading(a, b):
+        return np.exp(-crf.contrast_ * (a[:, 1:] - b[:, 1:]) ** 2)
+
+    own = GridCRF(edge_features=fading, tables="potts", l2=0.01).fit(X, y)
+    assert_allclose(own.weights_, crf.weights_, atol=1e-6)
+
+
+def test_void_pixels_are_left_out(halves):
+    X, y = halves
+    hidden = [labels.copy() for labels in y]
+    for labels in hidden:
+        labels[0] = 9
+    crf = GridCRF("pseudo_likelihood", void=9).fit(X, hidden)
+    assert list(crf.classes_) == [0, 1]
+    smaller = GridCRF("pseudo_likelihood").fit([x[1:] for x in X], [labels[1:] for labels in y])
+    assert_allclose(crf.weights_, smaller.weights_, atol=1e-9)
+    assert 0.5 < crf.score(X, hidden) <= 1.0
+    assert GridCRF(void=9).fit(X, hidden).score(X, hidden) > 0.8
+
+
+def test_bad_images_are_named():
+    image, labels = np.zeros((3, 4, 2)), np.zeros((3, 4), dtype=int)
+    labels[0] = 1
+    with pytest.raises(ValueError, match=r"X\[0\] must be an array \[height, width, n_features\]"):
+        GridCRF().fit([image[..., 0]], [labels])
+    with pytest.raises(ValueError, match=r"y\[0\] must have the shape of its image, \(3, 4\)"):
+        GridCRF().fit([image], [labels.T])
+    with pytest.raises(ValueError, match="neighbours must be 4 or 8"):
+        GridCRF(neighbours=5).fit([image], [labels])
+    with pytest.raises(ValueError, match="contrast must be a number, 'auto' or None"):
+        GridCRF(contrast="strong").fit([image], [labels])
+    with pytest.raises(ValueError, match="edge_features must give a row for each of 17 edges"):
+        GridCRF(edge_features=lambda a, b: np.zeros(3)).fit([image], [labels])
