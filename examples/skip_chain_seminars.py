@@ -32,6 +32,7 @@ SHAPES = [
     ("punct", re.compile(r"[^A-Za-z0-9]+")),
 ]
 WINDOW = 4
+RARE = 3
 CAPITALISED = re.compile(r"[A-Z][A-Za-z'-]+")
 
 
@@ -40,19 +41,23 @@ class Lexicon:
 
     `names` are the words of "PostedBy" lines, which hold people's names; `speakers` count the
     announcements in which a word is part of the speaker's name; `common` are words that were
-    written in small letters.
+    written in small letters. A word itself is an attribute only if `RARE` announcements have it:
+    a chain that knows rare names by heart has no need to learn from what surrounds them.
     """
 
     def __init__(self, train: Seminars) -> None:
         self.names = {word.lower() for words in train.words for word in poster(words)}
         self.common = {word for words in train.words for word in words if word.islower()}
         self.speakers: Counter[str] = Counter()
+        self.documents = Counter(w for words in train.words for w in {w.lower() for w in words})
         for words, tags in zip(train.words, train.y, strict=True):
             self.speakers.update(speaker_words(words, tags))
 
     def of(self, word: str, own: set[str]) -> Iterator[str]:
         """In which lists a word is; `own` are speakers of the announcement, which do not count."""
         word = word.lower()
+        if self.documents[word] >= RARE:
+            yield f"w={word}"
         if word in self.names:
             yield "name"
         if self.speakers[word] > (word in own):
@@ -79,8 +84,8 @@ def tokens(data: Seminars, lexicon: Lexicon, train: bool) -> list[Tokens]:
     made = []
     for words, starts, tags in zip(data.words, data.line_start, data.y, strict=True):
         own = speaker_words(words, tags) if train else set()
-        plain = [[*shapes(word), *lexicon.of(word, own)] for word in words]
-        texts = [[f"w={word.lower()}", *looks] for word, looks in zip(words, plain, strict=True)]
+        texts = [[*shapes(word), *lexicon.of(word, own)] for word in words]
+        plain = [[a for a in row if not a.startswith("w=")] for row in texts]
         headers, places = line_headers(words, starts)
         rows = []
         for t, word in enumerate(words):
