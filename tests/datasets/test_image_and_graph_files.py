@@ -149,9 +149,9 @@ def test_files_that_are_no_archives(tmp_path, monkeypatch):
 
 def test_a_missing_file_is_named(monkeypatch, tmp_path):
     monkeypatch.setenv("CHORDAL_DATA", str(tmp_path))
-    with pytest.raises(FileNotFoundError, match="weizmann_horses_64.npz"):
+    with pytest.raises(FileNotFoundError, match=r"weizmann_horses_64\.npz"):
         load_weizmann_horses()
-    with pytest.raises(FileNotFoundError, match="seminars_test.tsv.gz"):
+    with pytest.raises(FileNotFoundError, match=r"seminars_test\.tsv\.gz"):
         load_seminars("test")
 
 
