@@ -23,7 +23,10 @@ def made(n=60, seed=0):
 
 
 WAYS = {
-    "frank_wolfe": {"solver": "frank_wolfe"},
+    "block_frank_wolfe": {"solver": "block_frank_wolfe", "max_iter": 20, "random_state": 0},
+    "frank_wolfe": {"solver": "frank_wolfe", "tol": 0.01},
+    "cutting_plane": {"solver": "cutting_plane", "tol": 0.05},
+    "passive_aggressive": {"solver": "passive_aggressive", "max_iter": 5, "random_state": 0},
     "one_slack": {"solver": "one_slack"},
     "subgradient": {
         "solver": Sgd(max_iter=40, schedule="pegasos", average_after=1, random_state=0)
@@ -53,7 +56,7 @@ def test_dual_solvers_agree_on_the_optimum():
     X, y = made(30)
     weight = np.linspace(0.5, 1.5, 30)
     values = [
-        MatchingModel(solver=s, l2=1.0, tol=1e-3, max_iter=3000)
+        MatchingModel(solver=s, l2=1.0, tol=1e-3, max_iter=3000, random_state=0)
         .fit(X, y, sample_weight=weight)
         .objective_
         for s in ("one_slack", "frank_wolfe")
@@ -93,7 +96,7 @@ def test_alignment_of_words_beats_association():
         best = min(thresholds, key=lambda t, c=column: error(train, associated(train, c, t)))
         baselines[name] = error(test, associated(test, column, best))
     perceptron = MatchingModel(solver=AveragedPerceptron(max_iter=10, random_state=0))
-    for model in (perceptron, MatchingModel(solver="frank_wolfe", tol=0.01)):
+    for model in (perceptron, MatchingModel(tol=0.01, random_state=0)):
         model.fit(X[train], sample.y[train])
         assert error(test, model.predict(X[test])) < 0.7 * min(baselines.values()), baselines
 
@@ -101,9 +104,9 @@ def test_alignment_of_words_beats_association():
 def test_sentences_are_taken_by_a_feature_function():
     sample = make_parallel_sample(40, random_state=0)
     features = AlignmentFeatures().fit(sample.X)
-    whole = MatchingModel(features=features, tol=0.1).fit(sample.X, sample.y)
+    whole = MatchingModel(features=features, tol=0.1, random_state=0).fit(sample.X, sample.y)
     arrays = [features(*pair) for pair in sample.X]
-    apart = MatchingModel(tol=0.1).fit(arrays, sample.y)
+    apart = MatchingModel(tol=0.1, random_state=0).fit(arrays, sample.y)
     np.testing.assert_array_equal(whole.weights_, apart.weights_)
     with pytest.raises(TypeError, match=r"X\[0\] must be a pair"):
         whole.predict([["one sentence"]])
@@ -126,10 +129,8 @@ def test_bad_input():
         model.fit([np.zeros((2, 2))], [[0, 1]])
     with pytest.raises(UnsupportedError, match="'likelihood' needs log_partition, marginals"):
         MatchingModel("likelihood", "lbfgs").fit(X, y)
-    with pytest.raises(UnsupportedError, match="'block_frank_wolfe' is there for chains alone"):
-        MatchingModel(solver="block_frank_wolfe").fit(X, y)
-    with pytest.raises(UnsupportedError, match="'passive_aggressive' is there for chains"):
-        MatchingModel(solver="passive_aggressive").fit(X, y)
+    with pytest.raises(UnsupportedError, match="'exponentiated_gradient' are kept for chains"):
+        MatchingModel(solver="exponentiated_gradient").fit(X, y)
     fitted = model.fit(X, y)
     with pytest.raises(ValueError, match="2 features per pair, and the model 3"):
         fitted.predict([np.zeros((1, 1, 2))])

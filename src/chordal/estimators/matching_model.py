@@ -18,12 +18,11 @@ from chordal.estimators._fitting import (
     solver_for,
     training,
 )
-from chordal.estimators._single_shards import ShardExamples
 from chordal.estimators._training import shard_limits
 from chordal.features import MatchingFeatures, MatchingShard
 from chordal.inference import INFERENCE, Inference
 from chordal.objectives import OBJECTIVES, Objective
-from chordal.oracle import ExampleOracle, Mapper, Oracle, SummedOracle
+from chordal.oracle import Mapper, Oracle, StructuredExamples, SummedOracle
 from chordal.potentials import Floats, Potentials
 from chordal.solvers import Callback, Solver
 from chordal.structures import Matching
@@ -189,11 +188,6 @@ class MatchingModel(Estimator):
                 f"solver {solver.name!r} minimises the {solver.objective} loss, not objective "
                 f"{objective.name!r}; leave objective at its default, or use another solver"
             )
-        if solver.blocks:
-            raise UnsupportedError(
-                f"solver {solver.name!r} is there for chains alone; use 'frank_wolfe', 'one_slack' "
-                "or 'sgd'"
-            )
         if solver.objective is None:
             check_dual(objective, solver, self.l2)
             objective.require(inference, Matching([2], [2]))
@@ -208,11 +202,12 @@ class MatchingModel(Estimator):
         objective: Objective,
         inference: Inference,
         mapper: Mapper,
-    ) -> Oracle | ExampleOracle:
+    ) -> Oracle | StructuredExamples:
         """What the solver asks: sums over examples or mini-batches of them, or single ones."""
         pairs, gold, weight = data
         order, size = np.arange(len(pairs)), solver.batch_size or len(pairs)
-        if solver.online:
+        by_example = solver.online or solver.blocks
+        if by_example:
             size = 1
         elif size < len(pairs):
             order = np.random.default_rng(solver.random_state).permutation(len(pairs))
@@ -222,8 +217,8 @@ class MatchingModel(Estimator):
             shards += _shards(features, chosen, pairs, gold, weight)
             cuts.append(len(shards))
         l2 = float(self.l2)
-        if solver.online:
-            return ShardExamples(features, shards, objective, inference, l2)
+        if by_example:
+            return StructuredExamples(features, shards, objective, inference, mapper, l2)
         return SummedOracle(features, shards, objective, inference, mapper, l2, cuts=cuts)
 
     def _pairs(self, X: Sequence[Any]) -> list[Floats]:

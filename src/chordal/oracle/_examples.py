@@ -128,9 +128,9 @@ class StructuredExamples:
         """The scores of one example."""
         with np.errstate(over="ignore", invalid="ignore"):
             found = self.features.potentials(self.shards[i], self.features.expand(weights))
-        for scores in (found.unary, found.tables):
-            if len(scores) and not np.isfinite(scores).all():
-                raise OverflowError
+        # Tables may forbid what no weight decides.
+        if not np.isfinite(found.unary).all() or not (found.tables < np.inf).all():
+            raise OverflowError
         return found
 
     def evaluate(

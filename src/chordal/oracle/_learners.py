@@ -96,7 +96,7 @@ class MistakeLearner:
         parts = potentials.zeros()
         parts.add_indicators(shard.labels)
         parts.add_indicators(best, -1.0)
-        lead = -float(parts.unary @ potentials.unary + parts.tables @ potentials.tables)
+        lead = float((potentials.score(best) - potentials.score(shard.labels))[0])
         difference = self._examples.adjoint(i, parts)
         weight = 1.0 if shard.weight is None else float(shard.weight[0])
         if self._rule.name == "perceptron":

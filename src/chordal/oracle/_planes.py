@@ -86,5 +86,7 @@ class PlaneLearner:
         return linear - l2 * float(self._centre @ offset) - 0.5 * l2 * float(offset @ offset)
 
 
-def _product(a: Potentials, b: Potentials) -> float:
-    return float(a.unary @ b.unary + a.tables @ b.tables)
+def _product(parts: Potentials, scores: Potentials) -> float:
+    """⟨parts, scores⟩; what is forbidden has no part."""
+    allowed = np.where(scores.tables == -np.inf, 0.0, scores.tables)
+    return float(parts.unary @ scores.unary + parts.tables @ allowed)
