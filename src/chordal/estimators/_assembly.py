@@ -100,16 +100,28 @@ def _labels(classes: Sequence[str]) -> SequenceLabels:
 
 
 def _input(model: ChainCRF, names: Names, part: str) -> Input:
-    encoded = [
-        name if isinstance(name, bytes) else name.encode("utf-8", "surrogatepass") for name in names
-    ]
-    joined = np.frombuffer(b"".join(encoded), dtype=np.uint8)
-    offsets = offsets_of([len(name) for name in encoded])
-    vocabulary = _kernels.Vocabulary.from_arrays(joined, offsets)
+    encoded: Names = names
+    joined = _ascii(names)
+    if joined is None:
+        encoded = [
+            name if isinstance(name, bytes) else name.encode("utf-8", "surrogatepass")
+            for name in names
+        ]
+        joined = b"".join(encoded)
+    offsets = offsets_of(list(map(len, encoded)))
+    vocabulary = _kernels.Vocabulary.from_arrays(np.frombuffer(joined, dtype=np.uint8), offsets)
     template = model._template()
     if template is not None:
         return TemplateInput(template, part, vocabulary)
     return AttributeInput(vocabulary)
+
+
+def _ascii(names: Names) -> bytes | None:
+    """The names joined, if all of them are strings of ASCII: as long as their bytes."""
+    try:
+        return "".join(names).encode("ascii")  # type: ignore[arg-type]
+    except (TypeError, UnicodeEncodeError):
+        return None
 
 
 def _rows(
