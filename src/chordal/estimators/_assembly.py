@@ -100,28 +100,26 @@ def _labels(classes: Sequence[str]) -> SequenceLabels:
 
 
 def _input(model: ChainCRF, names: Names, part: str) -> Input:
-    encoded: Names = names
-    joined = _ascii(names)
-    if joined is None:
-        encoded = [
-            name if isinstance(name, bytes) else name.encode("utf-8", "surrogatepass")
-            for name in names
-        ]
-        joined = b"".join(encoded)
-    offsets = offsets_of(list(map(len, encoded)))
-    vocabulary = _kernels.Vocabulary.from_arrays(np.frombuffer(joined, dtype=np.uint8), offsets)
+    joined, lengths = _bytes_of(names)
+    vocabulary = _kernels.Vocabulary.from_arrays(
+        np.frombuffer(joined, dtype=np.uint8), offsets_of(lengths)
+    )
     template = model._template()
     if template is not None:
         return TemplateInput(template, part, vocabulary)
     return AttributeInput(vocabulary)
 
 
-def _ascii(names: Names) -> bytes | None:
-    """The names joined, if all of them are strings of ASCII: as long as their bytes."""
-    try:
-        return "".join(names).encode("ascii")  # type: ignore[arg-type]
+def _bytes_of(names: Names) -> tuple[bytes, list[int]]:
+    """Names one after another in UTF-8, and the length of each."""
+    try:  # most are of ASCII, and as long as their bytes
+        return "".join(names).encode("ascii"), list(map(len, names))  # type: ignore[arg-type]
     except (TypeError, UnicodeEncodeError):
-        return None
+        encoded = [
+            name if isinstance(name, bytes) else name.encode("utf-8", "surrogatepass")
+            for name in names
+        ]
+        return b"".join(encoded), list(map(len, encoded))
 
 
 def _rows(
