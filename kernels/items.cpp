@@ -1,6 +1,6 @@
-// CRFsuite's items: a block of bytes in, where labels, attributes and their values are out.
+// CRFsuite's items: a block of bytes in, where attributes and their values are out.
 //
-//   @weight:2           before a label: the sequence counts so much
+//   @weight:2           before a label: for training, and left out here
 //   label  name  name:value …       a row: fields between tabs, empty ones skipped
 //                       a line of nothing but spaces and tabs ends the sequence
 //
@@ -12,6 +12,7 @@
 #include <nanobind/stl/tuple.h>
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <string>
 #include <string_view>
@@ -52,9 +53,9 @@ public:
         if (at_end) finish(text_.size(), lines);
     }
 
-    std::vector<std::uint32_t> labels, fields;   // begin and end of each
-    std::vector<double> values, weights;         // of the fields: empty while all are 1; of sequences
-    std::vector<std::int64_t> offsets{0}, lengths;
+    std::vector<std::uint32_t> fields;              // begin and end of each attribute
+    std::vector<double> values;                     // of the fields; empty while all are 1
+    std::vector<std::int64_t> offsets{0}, lengths;  // of rows, and rows of sequences
     size_t consumed = 0;
     std::int64_t lines = 0, consumed_lines = 0, problem = -1;
 
@@ -84,10 +85,7 @@ private:
             } else if (text_[field.begin] == '@') {
                 if (text_.substr(field.begin, field.end - field.begin) != "@weight") return false;
                 if (!field.has_value || field.value < 0.0) return false;
-                weight_ = field.value;
             } else {
-                labels.push_back(static_cast<std::uint32_t>(field.begin));
-                labels.push_back(static_cast<std::uint32_t>(field.end));
                 labelled = true;
             }
         }
@@ -98,14 +96,29 @@ private:
         return true;
     }
 
+    // The first tab, colon or backslash from `at` on, eight bytes at once; or the end.
+    size_t mark(size_t at, size_t end) const {
+        for (; at + 8 <= end; at += 8) {
+            std::uint64_t word;
+            std::memcpy(&word, text_.data() + at, 8);
+            const std::uint64_t found =
+                zeros(word ^ kOnes * '\t') | zeros(word ^ kOnes * ':') | zeros(word ^ kOnes * '\\');
+            if (found == 0) continue;
+            if constexpr (std::endian::native != std::endian::little) break;
+            return at + static_cast<size_t>(std::countr_zero(found)) / 8;
+        }
+        while (at < end && text_[at] != '\t' && text_[at] != ':' && text_[at] != '\\') ++at;
+        return at;
+    }
+
     // The field from `at` on, which moves to its end.
     bool read_field(size_t& at, size_t end, bool may_have_value, Field& field) const {
         field = {at, end, false, 1.0};
         size_t colon = text_.npos;
-        for (; at < end && text_[at] != '\t'; ++at) {
-            if (text_[at] == '\\' && at + 1 < end && (text_[at + 1] == ':' || text_[at + 1] == '\\'))
-                ++at;
-            else if (text_[at] == ':') {
+        for (at = mark(at, end); at < end && text_[at] != '\t'; at = mark(at + 1, end)) {
+            if (text_[at] == '\\') {
+                if (at + 1 < end && (text_[at + 1] == ':' || text_[at + 1] == '\\')) ++at;
+            } else {
                 if (colon != text_.npos || !may_have_value) return false;
                 colon = at;
             }
@@ -135,19 +148,14 @@ private:
         if (!values.empty() || field.value != 1.0) values.push_back(field.value);
     }
     void finish(size_t end, std::int64_t line) {
-        if (length_ > 0) {
-            lengths.push_back(length_);
-            weights.push_back(weight_);
-        }
+        if (length_ > 0) lengths.push_back(length_);
         length_ = 0;
-        weight_ = 1.0;
         consumed = end;
         consumed_lines = line;
     }
 
     const std::string_view text_;
     std::int64_t length_ = 0;  // rows of the open sequence
-    double weight_ = 1.0;
     bool blank_ = false;  // the line
 };
 
@@ -166,19 +174,16 @@ static const Binding binding([](nb::module_& m) {
             for (const std::int64_t length : r.lengths) rows += length;
             const auto n_rows = static_cast<size_t>(rows);
             const auto n_fields = static_cast<size_t>(r.offsets[n_rows]);
-            r.labels.resize(2 * n_rows);
             r.offsets.resize(n_rows + 1);
             r.fields.resize(2 * n_fields);
             if (!r.values.empty()) r.values.resize(n_fields);
-            return std::make_tuple(array_of(std::move(r.labels)), array_of(std::move(r.fields)),
-                                   array_of(std::move(r.values)), array_of(std::move(r.offsets)),
-                                   array_of(std::move(r.lengths)), array_of(std::move(r.weights)),
+            return std::make_tuple(array_of(std::move(r.fields)), array_of(std::move(r.values)),
+                                   array_of(std::move(r.offsets)), array_of(std::move(r.lengths)),
                                    r.consumed, r.consumed_lines, r.problem);
         },
         nb::arg("text"), nb::arg("at_end"),
-        "Begin and end of each label and attribute, values (none if all are 1), offsets of rows, "
-        "lengths and weights of sequences, bytes and lines consumed, and the line (from 0) that "
-        "cannot be read, or -1.");
+        "Begin and end of each attribute, values (none if all are 1), offsets of rows, lengths of "
+        "sequences, bytes and lines consumed, and the line (from 0) that cannot be read, or -1.");
 });
 
 }  // namespace chordal

@@ -50,9 +50,9 @@ public:
         if (k < cells_.size()) return cells_[k];
         if (x.holds(row)) return find(x, row, values);
         const std::int64_t distance = row < 0 ? -row : row - x.length + 1;
-        if (distance > kNear) return table_.find(x.outside(row, wapiti), false, lines, values);
+        if (distance > kNear) return table_.find(x.outside(row, wapiti), lines, values);
         std::uint32_t& known = outside_[row < 0][static_cast<std::size_t>(distance)];
-        if (known == kNone) known = table_.find(x.outside(row, wapiti), false, lines, values);
+        if (known == kNone) known = table_.find(x.outside(row, wapiti), lines, values);
         return known;
     }
 
@@ -60,9 +60,7 @@ private:
     static constexpr std::uint32_t kNone = 0xFFFFFFFFu;
 
     std::uint32_t find(const Sequence& x, std::int64_t row, MemoValues& values) {
-        const std::string_view cell = x.cell(row, number);
-        const char* const end = x.text.data() + x.text.size();
-        return table_.find(cell, end - (cell.data() + cell.size()) >= 8, lines, values);
+        return table_.find(x.cell(row, number), lines, values);
     }
 
     CellTable table_;
@@ -277,7 +275,7 @@ static const Binding binding([](nb::module_& m) {
             "read",
             [](TemplateReader& self, nb::bytes text, Input<std::uint32_t> cells,
                std::size_t n_columns, Input<std::int64_t> lengths, bool grow) {
-                const Sequence first{{text.c_str(), text.size()}, cells.data(), n_columns, 0, 0};
+                const Sequence first{text.c_str(), cells.data(), n_columns, 0, 0};
                 self.ids.clear();
                 self.row_offsets.assign(1, 0);
                 bool done;

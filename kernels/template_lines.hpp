@@ -5,6 +5,7 @@
 // a line's items, one after another, are the attribute's name.
 #pragma once
 
+#include <sstream>
 #include <string>
 #include <string_view>
 #include <type_traits>
@@ -32,7 +33,7 @@ struct Item {
 
 // A sequence of a batch whose token t, column k is text[limits[2 (t n_columns + k)] .. limits[… + 1]).
 struct Sequence {
-    std::string_view text;
+    const char* text;
     const std::uint32_t* limits;
     std::size_t n_columns;
     std::int64_t first, length;  // tokens
@@ -41,13 +42,18 @@ struct Sequence {
     std::string_view cell(std::int64_t row, std::size_t column) const {
         const std::uint32_t* cell =
             limits + 2 * (static_cast<std::size_t>(first + row) * n_columns + column);
-        return {text.data() + cell[0], cell[1] - cell[0]};
+        return {text + cell[0], cell[1] - cell[0]};
     }
     // CRF++ calls what lies outside _B-1, _B+1 and so on; Wapiti _x-1, and from five on _x-#.
     std::string outside(std::int64_t row, bool wapiti) const {
         const std::int64_t distance = row < 0 ? -row : row - length + 1;
-        std::string name{'_', wapiti ? 'x' : 'B', row < 0 ? '-' : '+'};
-        return name.append(wapiti && distance > 4 ? "#" : std::to_string(distance));
+        std::ostringstream name;
+        name << (wapiti ? "_x" : "_B") << (row < 0 ? '-' : '+');
+        if (wapiti && distance > 4)
+            name << '#';
+        else
+            name << distance;
+        return name.str();
     }
 };
 

@@ -10,8 +10,8 @@ namespace chordal {
 
 constexpr std::uint64_t kOnes = 0x0101010101010101ull, kHigh = 0x8080808080808080ull;
 
-// Whether one of eight bytes is zero.
-inline bool has_zero(std::uint64_t x) { return ((x - kOnes) & ~x & kHigh) != 0; }
+// Which of eight bytes are zero, by their highest bits; what lies above the lowest of them may be wrong.
+inline std::uint64_t zeros(std::uint64_t x) { return (x - kOnes) & ~x & kHigh; }
 
 // Length of the UTF-8 character that begins at p, or 0 if none does. Overlong forms, surrogates and
 // what lies above U+10FFFF are none.
@@ -37,7 +37,7 @@ inline std::size_t find_bad_byte(std::string_view text) {
         if (end - p >= 8) {
             std::uint64_t word;
             std::memcpy(&word, p, 8);
-            if ((word & kHigh) == 0 && !has_zero(word) && !has_zero(word ^ (kOnes * '\r'))) {
+            if ((word & kHigh) == 0 && zeros(word) == 0 && zeros(word ^ kOnes * '\r') == 0) {
                 p += 8;
                 continue;
             }

@@ -200,9 +200,14 @@ void read_fields(const char* text, const std::uint32_t* fields, const double* va
                  const Input<std::int64_t>& offsets, Names& names) {
     for (std::size_t row = 1; row < offsets.size(); ++row) {
         for (auto k = offsets.data()[row - 1]; k < offsets.data()[row]; ++k) {
-            append_unescaped({text + fields[2 * k], fields[2 * k + 1] - fields[2 * k]},
-                             names.text());
-            names.finish(values ? values[k] : 1.0);
+            const std::string_view field{text + fields[2 * k], fields[2 * k + 1] - fields[2 * k]};
+            const double value = values ? values[k] : 1.0;
+            if (field.find('\\') == field.npos) {
+                names.add(field, value);
+            } else {
+                append_unescaped(field, names.text());
+                names.finish(value);
+            }
         }
         names.end_row();
     }

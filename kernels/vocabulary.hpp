@@ -12,6 +12,7 @@
 #include <cstring>
 #include <stdexcept>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "binding.hpp"
@@ -19,31 +20,26 @@
 
 namespace chordal {
 
-// Multiply and fold, eight bytes at a time.
-inline std::uint64_t hash_bytes(const char* text, std::size_t size) {
-    constexpr std::uint64_t kFactor = 0x9E3779B97F4A7C15ull;
-    std::uint64_t h = size * kFactor;
-    while (size >= 8) {
-        std::uint64_t word;
-        std::memcpy(&word, text, 8);
-        h = (h ^ word) * kFactor;
-        h ^= h >> 29;
-        text += 8;
-        size -= 8;
-    }
-    if (size > 0) {
-        std::uint64_t word = 0;
+// The last 1 to 7 bytes of a text as a word, the rest zero; without a call, which memcpy of a size
+// that is not known would be.
+inline std::uint64_t last_word(const char* text, std::size_t size) {
+    std::uint64_t word = 0;
+    if constexpr (std::endian::native != std::endian::little) {
         std::memcpy(&word, text, size);
-        h = (h ^ word) * kFactor;
-        h ^= h >> 29;
+    } else if (size >= 4) {
+        std::uint32_t first, last;  // they may overlap
+        std::memcpy(&first, text, 4);
+        std::memcpy(&last, text + size - 4, 4);
+        word = first | std::uint64_t{last} << 8 * (size - 4);
+    } else {
+        for (const std::size_t k : {std::size_t{0}, size / 2, size - 1})
+            word |= std::uint64_t{static_cast<unsigned char>(text[k])} << 8 * k;
     }
-    h *= kFactor;
-    return h ^ (h >> 32);
+    return word;
 }
 
-// The same of text that is followed by eight bytes which may be read: no call for the last few.
-inline std::uint64_t hash_padded(const char* text, std::size_t size) {
-    if constexpr (std::endian::native != std::endian::little) return hash_bytes(text, size);
+// Multiply and fold, eight bytes at a time.
+inline std::uint64_t hash_bytes(const char* text, std::size_t size) {
     constexpr std::uint64_t kFactor = 0x9E3779B97F4A7C15ull;
     std::uint64_t h = size * kFactor, word;
     for (; size >= 8; text += 8, size -= 8) {
@@ -52,9 +48,7 @@ inline std::uint64_t hash_padded(const char* text, std::size_t size) {
         h ^= h >> 29;
     }
     if (size > 0) {
-        std::memcpy(&word, text, 8);
-        word &= ~std::uint64_t{0} >> (64 - 8 * size);
-        h = (h ^ word) * kFactor;
+        h = (h ^ last_word(text, size)) * kFactor;
         h ^= h >> 29;
     }
     h *= kFactor;
@@ -222,32 +216,32 @@ private:
     std::vector<nb::object> owners_;  // of borrowed arrays
 };
 
-// Names that wait to be looked up: written one after another, found together.
+// Names that wait to be looked up together.
 class NameBatch {
 public:
     std::string text;  // append a name here, then `finish` it
 
     void finish() {
-        names_.push_back({begin_, text.size() - begin_, 0});
+        names_.push_back({nullptr, begin_, text.size() - begin_, 0});
         begin_ = text.size();
     }
+    // A name that stays where it is until then.
+    void add(std::string_view name) { names_.push_back({name.data(), 0, name.size(), 0}); }
     std::size_t size() const { return names_.size(); }
 
     // Visits the id of each name in turn, kAbsent if it has none; the vocabulary may grow by them.
     template <class Visit>
     void look_up(Vocabulary& vocabulary, bool grow, Visit visit) {
-        text.append(8, '\0');  // for the hash
         for (Name& name : names_) {
-            name.hash = hash_padded(text.data() + name.begin, name.size);
+            if (!name.at) name.at = text.data() + name.begin;
+            name.hash = hash_bytes(name.at, name.size);
             vocabulary.prefetch_slot(name.hash);
         }
         for (const Name& name : names_) vocabulary.prefetch_offset(name.hash);
         for (const Name& name : names_) vocabulary.prefetch_bytes(name.hash);
-        for (const Name& name : names_) {
-            const char* at = text.data() + name.begin;
-            visit(grow ? vocabulary.intern(at, name.size, name.hash)
-                       : vocabulary.find(at, name.size, name.hash));
-        }
+        for (const Name& name : names_)
+            visit(grow ? vocabulary.intern(name.at, name.size, name.hash)
+                       : vocabulary.find(name.at, name.size, name.hash));
         text.clear();
         begin_ = 0;
         names_.clear();
@@ -255,6 +249,7 @@ public:
 
 private:
     struct Name {
+        const char* at;  // null: at `begin` of the text, which may still move
         std::size_t begin, size;
         std::uint64_t hash;
     };
@@ -276,6 +271,11 @@ public:
         batch_.finish();
         waiting_.push_back(value);
     }
+    // A name that stays where it is until it is looked up.
+    void add(std::string_view name, double value) {
+        batch_.add(name);
+        waiting_.push_back(value);
+    }
     void end_row() {
         ends_.push_back(batch_.size());
         if (batch_.size() >= kTogether) look_up();
@@ -286,7 +286,7 @@ public:
         auto row = ends_.begin();
         batch_.look_up(vocabulary_, grow_, [&](std::uint32_t id) {
             for (; k == *row; ++row) end_ids();
-            if (id != Vocabulary::kAbsent) add(id, waiting_[k]);
+            if (id != Vocabulary::kAbsent) take(id, waiting_[k]);
             ++k;
         });
         for (; row != ends_.end(); ++row) end_ids();
@@ -298,7 +298,7 @@ private:
     static constexpr std::size_t kTogether = 256;
 
     void end_ids() { row_offsets.push_back(static_cast<std::int64_t>(ids.size())); }
-    void add(std::uint32_t id, double value) {
+    void take(std::uint32_t id, double value) {
         if (value != 1.0 && values.empty()) values.assign(ids.size(), 1.0);
         ids.push_back(static_cast<std::int32_t>(id));
         if (!values.empty() || value != 1.0) values.push_back(value);

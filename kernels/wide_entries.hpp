@@ -1,4 +1,4 @@
-// Rows that hold attributes with a row of weights each; attributes.cpp says how they are coded.
+// Rows that hold attributes, and where their weights are; attributes.cpp says how they are coded.
 #pragma once
 
 #include <cstddef>
@@ -16,6 +16,11 @@ struct WideEntries {
 
     std::size_t offset(std::uint32_t e) const { return (code[e] >> 5) * unit; }
     std::size_t size(std::uint32_t e) const { return (code[e] & 31) * unit; }
+};
+
+// Where an attribute's weights are: its wide code, or 0 and its narrow pairs.
+struct Place {
+    std::uint32_t wide_code, first_weight, pairs_begin, pairs;
 };
 
 }  // namespace chordal

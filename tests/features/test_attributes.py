@@ -4,7 +4,7 @@ import pickle
 
 import numpy as np
 import pytest
-from numpy.testing import assert_array_equal
+from numpy.testing import assert_allclose, assert_array_equal
 
 from chordal import _kernels
 from chordal.features import AttributeInput
@@ -276,10 +276,12 @@ def test_scores_are_the_sums_of_the_weights(n_labels, values):
     weights, keys = rng.normal(size=features.n_weights), features.keys()
     table = np.zeros((source.n_columns, n_labels))
     table[keys.column, keys.output] = weights
-    out = np.empty(200 * n_labels)
-    features.map(features.compile(rows, 0, 200), features.expand(weights), out)
     expected = dense_equivalent(rows, source.n_columns) @ table
-    np.testing.assert_allclose(out.reshape(200, n_labels), expected, rtol=1e-12, atol=1e-12)
+    for read in (features.compile, features.glimpse):
+        for first, last in ((0, 200), (2, 4), (150, 200)):
+            out = np.full((last - first) * n_labels, np.nan)
+            features.map(read(rows, first, last), features.expand(weights), out)
+            assert_allclose(out.reshape(-1, n_labels), expected[first:last], rtol=1e-12, atol=1e-12)
 
 
 def test_duplicates_in_a_list_count_twice():

@@ -1,7 +1,9 @@
 """Templates beside a plain statement of their meaning in Python."""
 
+import itertools
 import pickle
 import re
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -167,6 +169,96 @@ def test_unknown_attributes_are_dropped_and_known_ones_found():
     assert again.data.ids.tolist() == [1, 0]
     assert again.data.offsets.tolist() == [0, 1, 1, 2]
     assert source.n_columns == 2
+
+
+MACRO = st.tuples(
+    st.booleans(), st.sampled_from([-40, -17, -2, -1, 0, 1, 2, 16, 900]), st.sampled_from([0, 2])
+)
+
+
+def name_of(line, rows, t):
+    """What a line of cells gives at position t, said plainly."""
+    parts = []
+    for absolute, offset, column in line:
+        at = t + offset
+        if absolute:
+            at = len(rows) + offset if offset < 0 else offset - 1
+        if at < 0:
+            parts.append(f"_B{at}")
+        elif at >= len(rows):
+            parts.append(f"_B+{at - len(rows) + 1}")
+        else:
+            parts.append(rows[at][column])
+    return "|".join(parts)
+
+
+@settings(max_examples=150, deadline=None)
+@given(
+    st.lists(st.lists(MACRO, max_size=3), min_size=1, max_size=6),
+    st.lists(st.integers(1, 30), min_size=1, max_size=4),
+    st.integers(0, 10**6),
+)
+def test_lines_beside_a_plain_statement(lines, lengths, seed):
+    """One reader reads sequence after sequence, and remembers what it has met."""
+    rng = np.random.default_rng(seed)
+    macros = [[f"%x[{'@' * a}{o},{c}]" for a, o, c in line] for line in lines]
+    text = "\n".join(f"U{k}:" + "|".join(parts) for k, parts in enumerate(macros))
+    source = TemplateInput(Template(text), "states")
+    sequences = [rng.choice(["a", "b", "_B-1"], size=(n, 3)).tolist() for n in lengths]
+    expected = [
+        [f"U{k}:{name_of(line, rows, t)}" for k, line in enumerate(lines)]
+        for rows in sequences
+        for t in range(len(rows))
+    ]
+    known = source.read(Columns.from_sequences(sequences[:1]), grow=True)
+    names = {source.name(k) for k in known.data.ids}
+    assert names == set(itertools.chain(*expected[: lengths[0]]))
+    for parts in (sequences, sequences[::-1], sequences):
+        rows = [source.read(Columns.from_sequences([part]), grow=False).data for part in parts]
+        if parts is sequences:
+            found = [
+                [source.name(k) for k in data.ids[a:b]]
+                for data in rows
+                for a, b in itertools.pairwise(data.offsets)
+            ]
+            assert found == [[name for name in row if name in names] for row in expected]
+
+
+def test_long_sequences_and_more_names_than_are_remembered():
+    lines = "\n".join(f"U{k}:%x[{k % 5 - 2},0]" for k in range(64))
+    source = TemplateInput(Template(lines), "states")
+    words = [f"w{k}" for k in range(70_000)]
+    source.read(Columns.from_sequences([[[w] for w in words[:10]]]), grow=True)
+    columns = Columns.from_sequences([[[w] for w in words]])
+    once, again = (source.read(columns, grow=False).data for _ in range(2))
+    for data in (once, again):
+        counts = np.diff(data.offsets)
+        assert counts[2:8].tolist() == [64] * 6
+        assert counts[12:-2].tolist() == [0] * (len(words) - 14)
+    assert once.ids.tolist() == again.ids.tolist()
+
+
+def test_what_is_learned_later_is_found():
+    source = TemplateInput(Template("U:%x[0,0]"), "states")
+    columns = Columns.from_sequences([[["a"], ["b"]]])
+    assert source.read(columns, grow=False).data.ids.tolist() == []
+    assert source.read(columns[:0], grow=True).data.ids.tolist() == []
+    assert source.read(columns, grow=True).data.ids.tolist() == [0, 1]
+    assert source.read(columns, grow=False).data.ids.tolist() == [0, 1]
+
+
+def test_threads_read_alike():
+    source = TemplateInput(Template("U:%x[0,0]\nU:%x[-1,0]/%x[0,0]"), "states")
+    rng = np.random.default_rng(0)
+    blocks = [
+        Columns.from_sequences([rng.integers(50, size=(300, 1)).astype(str).tolist()])
+        for _ in range(24)
+    ]
+    source.read(blocks[0], grow=True)
+    alone = [source.read(block, grow=False).data.ids.tolist() for block in blocks]
+    with ThreadPoolExecutor(4) as pool:
+        found = list(pool.map(lambda block: source.read(block, grow=False), blocks))
+    assert [rows.data.ids.tolist() for rows in found] == alone
 
 
 def attribute_lists(template, sequences):

@@ -1,9 +1,12 @@
 """CRFsuite's items: its own meaning of escapes and values, checked by the tool itself."""
 
 import io
+import itertools
+import re
 import shutil
 import subprocess
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -15,6 +18,34 @@ from chordal.formats.crfsuite import Crfsuite
 
 def read(text):
     return list(Crfsuite().read(io.BytesIO(text)))
+
+
+def read_by_blocks(text, size=1 << 21):
+    """Rows of each sequence as the compiled reader has them: attributes and their values."""
+    found = []
+    for items in Crfsuite().blocks(io.BytesIO(text), size):
+        rows = [
+            [(re.sub(r"\\([:\\])", r"\1", name), value) for name, value in row]
+            for row in items.rows()
+        ]
+        ends = [0, *np.cumsum(items.lengths).tolist()]
+        found += [rows[a:b] for a, b in itertools.pairwise(ends)]
+    return found
+
+
+def as_pairs(record):
+    """The same of a record: attributes that have a value of 0 count for nothing."""
+    rows = [
+        row.items() if isinstance(row, dict) else [(k, 1.0) for k in row] for row in record.rows
+    ]
+    return [[(name, value) for name, value in row if value] for row in rows]
+
+
+def summed(row):
+    total = {}
+    for name, value in row:
+        total[name] = total.get(name, 0.0) + value
+    return total
 
 
 def written(*records):
@@ -48,6 +79,8 @@ def written(*records):
 def test_meaning(line, label, row, end):
     (record,) = read(line + end)
     assert (record.rows, record.labels, record.weight) == ([row], [label], 1.0)
+    ((found,),) = read_by_blocks(line + end)
+    assert summed(found) == summed(as_pairs(record)[0])
 
 
 def test_sequences_and_weights():
@@ -58,6 +91,8 @@ def test_sequences_and_weights():
         (["D"], 1.0),
     ]
     assert read(b"") == read(b"\n\n") == read(b"@weight:2\n") == []
+    assert read_by_blocks(b"\n\n") == read_by_blocks(b"@weight:2\n") == []
+    assert read_by_blocks(written(*records)) == [as_pairs(r) for r in records]
     assert read(written(*records)) == records
 
 
@@ -67,6 +102,9 @@ def test_sequences_and_weights():
         (b"O\ta\n\nO\ta:b\n", ":3:3: the value 'b' must be a finite number"),
         (b"O\tb\tb:nan\n", ":1:5: the value 'nan'"),
         (b"O\ta:1_0\n", "must be a finite number"),
+        (b"O\ta: 1\n", "must be a finite number"),
+        (b"O\ta:1e999\n", "must be a finite number"),
+        (b"O\ta:1e\n", "must be a finite number"),
         (b"O\ta:inf\n", "must be a finite number"),
         (b"O\ta:1:2\n", ":1:3: two colons in 'a:1:2'; write one in a name as '\\:'"),
         ("O\té\tb:x\n".encode(), ":1:6: "),
@@ -86,6 +124,8 @@ def test_bad_files(text, message, tmp_path):
         list(Crfsuite().read(path))
     assert str(caught.value).startswith(f"{path}:")
     assert message in str(caught.value)
+    with pytest.raises(FormatError, match=re.escape(str(caught.value))):
+        list(Crfsuite().blocks(path))
 
 
 @pytest.mark.parametrize(
@@ -148,6 +188,26 @@ def test_what_is_written_is_read_back(tokens):
     for a, b in zip(found.rows, record.rows, strict=True):
         as_dict = dict.fromkeys(a, 1.0) if isinstance(a, list) and isinstance(b, dict) else a
         assert as_dict == b
+
+
+@settings(max_examples=300, deadline=None)
+@given(
+    st.lists(st.text("a:\\@\t 1é", max_size=12), max_size=6),
+    st.integers(1, 40),
+    st.sampled_from(["\n", "\r\n"]),
+)
+def test_blocks_hold_what_records_do(lines, size, end):
+    text = end.join(line and f"L\t{line}" for line in lines).encode()
+    try:
+        expected = [as_pairs(record) for record in read(text)]
+    except FormatError as error:
+        with pytest.raises(FormatError, match=re.escape(str(error))):
+            read_by_blocks(text, size)
+    else:
+        found = read_by_blocks(text, size)
+        assert [[summed(row) for row in rows] for rows in found] == [
+            [summed(row) for row in rows] for rows in expected
+        ]
 
 
 # A tool reads the file in its own way; its model tells what it has read.

@@ -100,16 +100,26 @@ def _labels(classes: Sequence[str]) -> SequenceLabels:
 
 
 def _input(model: ChainCRF, names: Names, part: str) -> Input:
-    encoded = [
-        name if isinstance(name, bytes) else name.encode("utf-8", "surrogatepass") for name in names
-    ]
-    joined = np.frombuffer(b"".join(encoded), dtype=np.uint8)
-    offsets = offsets_of([len(name) for name in encoded])
-    vocabulary = _kernels.Vocabulary.from_arrays(joined, offsets)
+    joined, lengths = _bytes_of(names)
+    vocabulary = _kernels.Vocabulary.from_arrays(
+        np.frombuffer(joined, dtype=np.uint8), offsets_of(lengths)
+    )
     template = model._template()
     if template is not None:
         return TemplateInput(template, part, vocabulary)
     return AttributeInput(vocabulary)
+
+
+def _bytes_of(names: Names) -> tuple[bytes, list[int]]:
+    """Names one after another in UTF-8, and the length of each."""
+    try:  # most are of ASCII, and as long as their bytes
+        return "".join(names).encode("ascii"), list(map(len, names))  # type: ignore[arg-type]
+    except (TypeError, UnicodeEncodeError):
+        encoded = [
+            name if isinstance(name, bytes) else name.encode("utf-8", "surrogatepass")
+            for name in names
+        ]
+        return b"".join(encoded), list(map(len, encoded))
 
 
 def _rows(

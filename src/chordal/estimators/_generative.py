@@ -14,7 +14,7 @@ from chordal.estimators._estimator import Estimator
 from chordal.estimators._labels import SequenceLabels
 from chordal.estimators.chain_crf import ChainCRF
 from chordal.features import ChainFeatures, DenseInput, Input, Rows, SparseInput
-from chordal.features.attributes import Occurrences
+from chordal.features._occurrences import Occurrences
 from chordal.potentials import Floats
 
 Ints = NDArray[np.int64]

@@ -11,7 +11,8 @@ from chordal.features._base import Input, RowFeatures, Rows, WeightKeys
 from chordal.features._entries import RowEntries
 from chordal.features._tables import TABLES, TableLayout
 from chordal.features.alignment import AlignmentFeatures
-from chordal.features.attributes import AttributeFeatures, AttributeInput, VocabularyInput
+from chordal.features.attribute_features import AttributeFeatures
+from chordal.features.attributes import AttributeInput, VocabularyInput
 from chordal.features.binary import BinaryFeatures
 from chordal.features.chain import GROUPS, ChainFeatures, ChainShard
 from chordal.features.clique import (

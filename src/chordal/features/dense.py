@@ -9,28 +9,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from chordal._blocks import Runner, run_in_turn
-from chordal._validate import check_number
-from chordal.features._base import Condensed, Floats, Input, RowFeatures, Rows, WeightKeys
+from chordal.features._arrays import ArrayInput
+from chordal.features._base import Condensed, Floats, RowFeatures, Rows, WeightKeys
 from chordal.features._entries import RowEntries, as_counts, unit_of
-from chordal.features.attributes import AttributeFeatures, Occurrences
+from chordal.features._occurrences import Occurrences
+from chordal.features.attribute_features import AttributeFeatures
 from chordal.structures import offsets_of
 
 SPARSE = 0.3  # rows with a smaller share of numbers other than zero are better taken as sparse
 
 
 @final
-class DenseInput(Input):
+class DenseInput(ArrayInput):
     """Sequences given as arrays [length, n_columns] of float32 or float64."""
-
-    def __init__(self, n_columns: int) -> None:
-        self._n_columns = n_columns
-
-    @property
-    def n_columns(self) -> int:
-        return self._n_columns
-
-    def name(self, column: int) -> str:
-        return f"x{column}"
 
     def read(self, X: Sequence[Any], grow: bool) -> Rows:
         arrays = [self._array(x, i) for i, x in enumerate(X)]
@@ -61,16 +52,6 @@ class DenseInput(Input):
         if array.shape[1] != self.n_columns:
             raise ValueError(f"X[{i}] must have {self.n_columns} columns, got {array.shape[1]}")
         return array
-
-    def facts(self) -> dict[str, Any]:
-        return {"n_columns": self.n_columns}
-
-    @classmethod
-    def from_arrays(
-        cls, facts: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]
-    ) -> DenseInput:
-        check_number("n_columns", facts["n_columns"], integer=True)
-        return cls(facts["n_columns"])
 
     def features(
         self,

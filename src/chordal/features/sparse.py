@@ -2,30 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any, final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from chordal._validate import check_number
-from chordal.features._base import Input, RowFeatures, Rows, WeightKeys
-from chordal.features.attributes import AttributeFeatures, Occurrences
+from chordal.features._arrays import ArrayInput
+from chordal.features._base import RowFeatures, Rows, WeightKeys
+from chordal.features._occurrences import Occurrences
+from chordal.features.attribute_features import AttributeFeatures
 
 
 @final
-class SparseInput(Input):
+class SparseInput(ArrayInput):
     """Sequences given as SciPy sparse matrices or arrays [length, n_columns]."""
-
-    def __init__(self, n_columns: int) -> None:
-        self._n_columns = n_columns
-
-    @property
-    def n_columns(self) -> int:
-        return self._n_columns
-
-    def name(self, column: int) -> str:
-        return f"x{column}"
 
     def read(self, X: Sequence[Any], grow: bool) -> Rows:
         import scipy.sparse as sp
@@ -54,16 +45,6 @@ class SparseInput(Input):
                 None if ones else whole.data,
             ),
         )
-
-    def facts(self) -> dict[str, Any]:
-        return {"n_columns": self.n_columns}
-
-    @classmethod
-    def from_arrays(
-        cls, facts: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]
-    ) -> SparseInput:
-        check_number("n_columns", facts["n_columns"], integer=True)
-        return cls(facts["n_columns"])
 
     def features(
         self,

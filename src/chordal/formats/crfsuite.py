@@ -66,7 +66,7 @@ class Crfsuite(Format):
             if rows:
                 yield Record(rows, labels, weight=weight)
 
-    def blocks(self, source: Place, size: int = 1 << 18, eager: bool = False) -> Iterator[Items]:
+    def blocks(self, source: Place, size: int = 1 << 21, eager: bool = False) -> Iterator[Items]:
         """The file in blocks of about `size` bytes; the fast road.
 
         With `eager`, sequences are handed over as soon as they are complete.

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from chordal import _kernels
 from chordal.compat.pycrfsuite._items import ZERO, read_items
 from chordal.features import AttributeFeatures, AttributeInput, ChainFeatures, Rows
-from chordal.features.attributes import Occurrences
+from chordal.features._occurrences import Occurrences
 from chordal.potentials import Floats
 from chordal.structures import offsets_of
 

@@ -1,0 +1,419 @@
+"""Weights of attributes: for pairs of an attribute and an output."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from chordal import _kernels
+from chordal._blocks import BLOCK, Runner, blocks_of, run_in_turn
+from chordal.features._base import Condensed, Floats, Ints, RowFeatures, Rows, WeightKeys
+from chordal.features._entries import RowEntries, by_row, joined_offsets, unit_of
+from chordal.features._occurrences import Occurrences, check_dtypes
+from chordal.structures import offsets_of
+
+N_SEGMENTS = 4  # of the narrow weights: the adjoint's tasks
+
+
+@dataclass(frozen=True)
+class AttributeRows:
+    """Compiled rows of one shard: wide entries by row, narrow entries by segment."""
+
+    n_rows: int
+    wide_offsets: NDArray[np.uint32]
+    wide_codes: NDArray[np.uint32]
+    wide_values: Floats | None
+    cells: NDArray[np.uint32]
+    weights: NDArray[np.uint32]
+    narrow_values: Floats | None
+    segments: Ints
+    _cuts: dict[int, list[NDArray[np.uint32]]] = field(default_factory=dict)
+
+    def cuts(self, limits: Ints) -> list[NDArray[np.uint32]]:
+        """Where each row's entries cross the limits; they are sorted within a row."""
+        n = len(limits)
+        if n not in self._cuts:
+            offsets = self.wide_offsets
+            inner = []
+            for limit in limits[1:-1]:
+                below = np.zeros(len(self.wide_codes) + 1, dtype=np.uint32)
+                np.cumsum(self.wide_codes < limit, out=below[1:])
+                inner.append(offsets[:-1] + (below[offsets[1:]] - below[offsets[:-1]]))
+            self._cuts[n] = [offsets[:-1].copy(), *inner, offsets[1:].copy()]
+        return self._cuts[n]
+
+
+@final
+class AttributeFeatures(RowFeatures):
+    """Weights for (attribute, output) pairs: those seen in training, or all.
+
+    Attributes seen with many outputs are *wide*: in the compiled loops they have a row of weights
+    up to their last output, and only their pairs in the weight vector. The rest are *narrow*:
+    single pairs. Wide rows come longest first, frequent first; narrow weights come in the order
+    in which their attributes first appear, so that a pass over the data meets them in sequence.
+    """
+
+    def __init__(
+        self,
+        n_attributes: int,
+        n_outputs: int,
+        offsets: Ints,
+        outputs: NDArray[Any],
+        counts: Ints,
+        scale: Floats | None = None,  # what each attribute's value is multiplied by
+    ) -> None:
+        self.n_outputs = n_outputs
+        self._pair_offsets, self._pair_outputs, self._counts = offsets, outputs, counts
+        self._unit = unit_of(n_outputs)
+        n_pairs = np.diff(offsets)
+        is_wide = n_pairs >= max(3, n_outputs // 8)
+        wide = np.flatnonzero(is_wide)
+        units = outputs[offsets[wide + 1] - 1].astype(np.int64) // self._unit + 1
+        order = np.lexsort((-counts[wide], -units))
+        wide, units = wide[order], units[order]
+        wide_starts = offsets_of(units)
+        if wide_starts[-1] >= 2**27 or offsets[-1] >= 2**32:
+            raise ValueError("too many weights: raise min_freq, or use pairs seen in training only")
+        self._wide = wide
+        self._wide_starts = wide_starts
+        self._wide_work = np.cumsum(counts[wide] * (units + 2))
+        # All pairs of all attributes: a matrix, which needs no index.
+        full = len(wide) > 0 and bool((n_pairs[wide] == n_outputs).all())
+        self._wide_cells = None if full else self._cells_of(wide, wide_starts)
+        self._n_wide_weights = int(n_pairs[wide].sum())
+
+        narrow = np.flatnonzero(~is_wide & (n_pairs > 0))
+        segments = [narrow[k::N_SEGMENTS] for k in range(N_SEGMENTS)]
+        narrow = np.concatenate(segments)
+        self._narrow = narrow
+        sizes = n_pairs[narrow]
+        starts = offsets_of(sizes)
+        # What the compiler of rows needs of an attribute, side by side.
+        places = np.zeros((n_attributes, 4), dtype=np.uint32)
+        places[wide, 0] = wide_starts[:-1] << 5 | units
+        places[narrow, 1] = starts[:-1]
+        places[:, 2], places[:, 3] = offsets[:-1], n_pairs
+        self._places = places.ravel()
+        self._segment_limits = offsets_of([int(n_pairs[part].sum()) for part in segments])
+        self.n_weights = self._n_wide_weights + int(starts[-1])
+        self._scale = np.ones(n_attributes) if scale is None else scale
+        self._narrow_scale = np.repeat(self._scale[narrow], sizes)
+        by_row = self._scale[wide]
+        self._wide_scale = by_row[:, None] if full else np.repeat(by_row, n_pairs[wide])
+
+    @classmethod
+    def fit(
+        cls,
+        rows: Occurrences,
+        outputs: NDArray[np.int32],
+        n_attributes: int,
+        n_outputs: int,
+        *,
+        pairs: str = "seen",
+        min_freq: int = 0,
+        known: WeightKeys | None = None,
+    ) -> AttributeFeatures:
+        """Choose the pairs: seen at least `min_freq` times, or all of attributes that frequent."""
+        offsets, seen, counts = _kernels.attribute_pairs(
+            rows.offsets, rows.ids, outputs, n_attributes, n_outputs
+        )
+        frequency = np.bincount(rows.ids, minlength=n_attributes)
+        if pairs == "all":
+            frequent = frequency >= max(min_freq, 1)
+            if known is not None:
+                frequent[known.column] = True
+            kept = frequent.astype(np.int64) * n_outputs
+            offsets = offsets_of(kept)
+            seen = np.tile(np.arange(n_outputs, dtype=np.int32), int((kept > 0).sum()))
+        elif min_freq > 1:
+            keep = counts >= min_freq
+            attribute = np.repeat(np.arange(n_attributes), np.diff(offsets))[keep]
+            offsets = offsets_of(np.bincount(attribute, minlength=n_attributes))
+            seen = seen[keep]
+        if known is not None and pairs != "all":
+            attribute = np.repeat(np.arange(n_attributes), np.diff(offsets))
+            both = np.union1d(attribute * n_outputs + seen, known.column * n_outputs + known.output)
+            attribute, output = np.divmod(both, n_outputs)
+            offsets = offsets_of(np.bincount(attribute, minlength=n_attributes))
+            seen = output.astype(np.int32)
+        return cls(n_attributes, n_outputs, offsets, seen, frequency)
+
+    def compile(self, rows: Rows, first: int, last: int) -> AttributeRows:
+        data: Occurrences = rows.data
+        if (last - first) * self.n_outputs >= 2**32:
+            raise ValueError(
+                f"a sequence of {last - first} rows with {self.n_outputs} outputs each is too "
+                "large; split it"
+            )
+        begin, end = data.offsets[first], data.offsets[last]
+        offsets, index, values, cells, weights, narrow_values, segments = _kernels.attribute_rows(
+            data.offsets[first : last + 1] - begin,
+            data.ids[begin:end],
+            None if data.values is None else data.values[begin:end],
+            self._places,
+            self._pair_outputs,
+            self._segment_limits,
+            self.n_outputs,
+        )
+        unit = data.values is None
+        return AttributeRows(
+            last - first,
+            offsets,
+            index,
+            None if unit else values,
+            cells,
+            weights,
+            None if unit else narrow_values,
+            segments,
+        )
+
+    def glimpse(self, rows: Rows, first: int, last: int) -> Occurrences:
+        data: Occurrences = rows.data
+        return Occurrences(data.offsets[first : last + 1], data.ids, data.values)
+
+    def expand(
+        self, weights: Floats, memory: Any = None, run: Runner = run_in_turn
+    ) -> tuple[Floats, Floats]:
+        wide, narrow = weights[: self._n_wide_weights], weights[self._n_wide_weights :]
+        rows = self._new_rows() if memory is None else memory[0]
+        if self._wide_cells is None:
+            pairs, cells = wide.reshape(-1, self.n_outputs), self._matrix(rows)
+            scale = self._wide_scale
+            run(
+                lambda part: np.multiply(pairs[part], scale[part], out=cells[part]),
+                self._row_blocks(),
+            )
+        else:
+            rows[self._wide_cells] = wide * self._wide_scale
+        return rows, narrow * self._narrow_scale
+
+    def map(
+        self, rows: AttributeRows | Occurrences, expanded: tuple[Floats, Floats], out: Floats
+    ) -> None:
+        wide, narrow = expanded
+        if isinstance(rows, Occurrences):
+            _kernels.attribute_scores(
+                rows.offsets,
+                rows.ids,
+                rows.values,
+                self._places,
+                self._pair_outputs,
+                wide,
+                narrow,
+                self.n_outputs,
+                self._unit,
+                out,
+            )
+            return
+        _kernels.wide_map(
+            rows.wide_offsets[:-1],
+            rows.wide_offsets[1:],
+            rows.wide_codes,
+            rows.wide_values,
+            self.n_outputs,
+            self._unit,
+            wide,
+            out,
+        )
+        _kernels.narrow_map(rows.cells, rows.weights, rows.narrow_values, narrow, out)
+
+    def zeros(self, memory: Any = None, run: Runner = run_in_turn) -> tuple[Floats, Floats]:
+        narrow = np.zeros(self.n_weights - self._n_wide_weights)
+        if memory is None:
+            return self._new_rows(), narrow
+        rows = memory[0]
+        run(lambda part: rows[part].fill(0.0), blocks_of(len(rows)))
+        return rows, narrow
+
+    def n_blocks(self, n_jobs: int) -> int:
+        return N_SEGMENTS + n_jobs
+
+    def adjoint(
+        self,
+        rows: AttributeRows,
+        parts: Floats,
+        sums: tuple[Floats, Floats],
+        block: int,
+        n_jobs: int,
+    ) -> None:
+        wide, narrow = sums
+        if block < n_jobs:
+            cuts = rows.cuts(self._wide_limits(n_jobs))
+            _kernels.wide_adjoint(
+                cuts[block],
+                cuts[block + 1],
+                rows.wide_codes,
+                rows.wide_values,
+                self.n_outputs,
+                self._unit,
+                parts,
+                wide,
+            )
+            return
+        begin, end = rows.segments[block - n_jobs : block - n_jobs + 2]
+        values = rows.narrow_values
+        _kernels.narrow_adjoint(
+            rows.cells[begin:end],
+            rows.weights[begin:end],
+            None if values is None else values[begin:end],
+            parts,
+            narrow,
+        )
+
+    def collect(self, sums: tuple[Floats, Floats], out: Floats, run: Runner = run_in_turn) -> None:
+        rows, narrow = sums
+        wide = out[: self._n_wide_weights]
+        if self._wide_cells is None:
+            pairs, cells = wide.reshape(-1, self.n_outputs), self._matrix(rows)
+            scale = self._wide_scale
+            run(
+                lambda part: np.multiply(cells[part], scale[part], out=pairs[part]),
+                self._row_blocks(),
+            )
+        else:
+            np.take(rows, self._wide_cells, out=wide)
+            wide *= self._wide_scale
+        np.multiply(narrow, self._narrow_scale, out=out[self._n_wide_weights :])
+
+    def condensed(self, rows: Rows) -> Condensed | None:
+        data: Occurrences = rows.data
+        if data.values is not None:
+            return None
+        first = _kernels.attribute_groups(data.offsets, data.ids, len(self._counts))
+        kept, group = np.unique(first, return_inverse=True)
+        if len(kept) == len(self._counts) or len(first) == 0:
+            return None
+        features = AttributeFeatures(
+            len(kept),
+            self.n_outputs,
+            offsets_of(np.diff(self._pair_offsets)[kept]),
+            self._pair_outputs[self._pairs_of(kept)],
+            self._counts[kept],
+            np.sqrt(np.bincount(group)),
+        )
+        is_first = first[data.ids] == data.ids
+        offsets = np.concatenate([[0], np.cumsum(is_first)])[data.offsets]
+        ids = group[data.ids[is_first]].astype(np.int32)
+        return Condensed(
+            features,
+            Rows(rows.lengths, Occurrences(offsets, ids, None)),
+            lambda weights: self._spread(weights, features, group),
+        )
+
+    def _spread(self, weights: Floats, groups: AttributeFeatures, group: Ints) -> Floats:
+        """The weights of all attributes, from those of the groups they belong to."""
+        of_group, attributes = groups._in_order(), self._in_order()
+        sizes = np.diff(groups._pair_offsets)
+        starts = np.empty(len(sizes), dtype=np.int64)
+        starts[of_group] = offsets_of(sizes[of_group])[:-1]
+        scaled = weights / np.repeat(groups._scale[of_group], sizes[of_group])
+        sizes = np.diff(self._pair_offsets)[attributes]
+        index = np.repeat(starts[group[attributes]] - offsets_of(sizes)[:-1], sizes)
+        index += np.arange(len(index))
+        return scaled[index]
+
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        return {
+            "offsets": self._pair_offsets,
+            "outputs": self._pair_outputs,
+            "counts": self._counts,
+        }
+
+    @classmethod
+    def from_arrays(
+        cls, n_columns: int, n_outputs: int, arrays: Mapping[str, NDArray[Any]]
+    ) -> AttributeFeatures:
+        offsets, outputs, counts = arrays["offsets"], arrays["outputs"], arrays["counts"]
+        check_dtypes(arrays, offsets=np.int64, outputs=np.int32, counts=np.int64)
+        if len(offsets) != n_columns + 1 or len(counts) != n_columns:
+            raise ValueError(f"there must be offsets and counts of {n_columns} attributes")
+        if offsets[0] != 0 or offsets[-1] != len(outputs) or (np.diff(offsets) < 0).any():
+            raise ValueError("the offsets of attribute–output pairs do not fit the pairs")
+        if len(outputs) and (outputs.min() < 0 or outputs.max() >= n_outputs):
+            raise ValueError(f"outputs must be between 0 and {n_outputs - 1}")
+        rising = np.diff(outputs) > 0
+        inner = offsets[1:-1]
+        rising[inner[(inner > 0) & (inner < len(outputs))] - 1] = True
+        if not rising.all():
+            raise ValueError("the outputs of an attribute must rise")
+        if len(counts) and (counts.min() < 0 or counts.sum(dtype=np.float64) > 2**53):
+            raise ValueError("counts of attributes must not be negative, nor huge")
+        return cls(n_columns, n_outputs, offsets, outputs, counts)
+
+    def _in_order(self) -> Ints:
+        """Attributes in the order of their weights."""
+        return np.concatenate([self._wide, self._narrow])
+
+    def keys(self) -> WeightKeys:
+        attributes = self._in_order()
+        sizes = np.diff(self._pair_offsets)[attributes]
+        return WeightKeys(
+            np.repeat(attributes, sizes), self._pair_outputs[self._pairs_of(attributes)]
+        )
+
+    def _new_rows(self) -> Floats:
+        return np.zeros(self._wide_starts[-1] * self._unit)
+
+    def _row_blocks(self) -> list[slice]:
+        return blocks_of(len(self._wide), BLOCK // self.n_outputs)
+
+    def _matrix(self, rows: Floats) -> Floats:
+        """Expanded rows without their padding [n_wide, n_outputs]."""
+        return rows.reshape(len(self._wide), -1)[:, : self.n_outputs]
+
+    def entries(self, shards: Sequence[AttributeRows]) -> RowEntries:
+        if (self._scale != 1.0).any():  # merged: for batch training alone
+            return super().entries(shards)
+        n_wide = int(self._wide_starts[-1]) * self._unit
+        n_narrow = self.n_weights - self._n_wide_weights
+        if n_wide + n_narrow >= 2**32:
+            raise ValueError("too many weights for online learning: raise min_freq")
+        sorted_by_row = [by_row(s.cells // np.uint32(self.n_outputs), s.n_rows) for s in shards]
+        in_order = [(s, order) for s, (_, order) in zip(shards, sorted_by_row, strict=True)]
+        outputs = _joined([s.cells[o] % np.uint32(self.n_outputs) for s, o in in_order], np.uint32)
+        weights = _joined([s.weights[o] for s, o in in_order], np.uint32)
+        wide_cells = self._wide_cells
+        if wide_cells is None:
+            wide_cells = self._cells_of(self._wide, self._wide_starts)
+        unit_values = all(s.wide_values is None for s in shards)
+        return RowEntries(
+            n_outputs=self.n_outputs,
+            n_cells=n_wide + n_narrow,
+            cells=np.concatenate([wide_cells, n_wide + np.arange(n_narrow)]),
+            wide_offsets=joined_offsets([s.wide_offsets for s in shards]),
+            wide_codes=_joined([s.wide_codes for s in shards], np.uint32),
+            wide_values=None if unit_values else _joined([s.wide_values for s in shards], float),
+            narrow_offsets=joined_offsets([offsets for offsets, _ in sorted_by_row]),
+            narrow_outputs=outputs,
+            narrow_cells=weights + np.uint32(n_wide),
+            narrow_values=(
+                None if unit_values else _joined([s.narrow_values[o] for s, o in in_order], float)  # type: ignore[index]
+            ),
+        )
+
+    def _wide_limits(self, n_jobs: int) -> Ints:
+        """Codes that cut the wide rows where the work splits evenly."""
+        total = self._wide_work[-1] if len(self._wide) else 0
+        inner = np.searchsorted(self._wide_work, total * np.arange(1, n_jobs) / n_jobs)
+        return self._wide_starts[np.concatenate([[0], inner, [len(self._wide)]])] << 5
+
+    def _pairs_of(self, attributes: Ints) -> Ints:
+        """Indices of the pairs of these attributes, one after another."""
+        sizes = np.diff(self._pair_offsets)[attributes]
+        within = np.arange(sizes.sum()) - np.repeat(offsets_of(sizes)[:-1], sizes)
+        return np.repeat(self._pair_offsets[attributes], sizes) + within
+
+    def _cells_of(self, wide: Ints, starts: Ints) -> Ints:
+        """Where each wide pair lies among the expanded rows."""
+        sizes = np.diff(self._pair_offsets)[wide]
+        row = np.repeat(starts[:-1] * self._unit, sizes)
+        return row + self._pair_outputs[self._pairs_of(wide)]
+
+
+def _joined(parts: Sequence[Any], dtype: Any) -> NDArray[Any]:
+    """Arrays one after another, also when there is none."""
+    return np.concatenate([np.zeros(0, dtype=dtype), *parts])
