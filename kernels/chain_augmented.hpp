@@ -26,8 +26,9 @@ inline std::size_t stride_of(const OnlineChains& x) {
 // Padding is zero and never looked at.
 class Augmented {
 public:
-    Augmented(const OnlineChains& x, const LabelCosts& costs)
-        : stride(stride_of(x)), x_(x), costs_(costs) {
+    // `full`: every attribute has a weight for every label.
+    Augmented(const OnlineChains& x, const LabelCosts& costs, bool full)
+        : stride(stride_of(x)), x_(x), costs_(costs), full_(full && stride <= kMostLabels) {
         if (x.edge) return;
         table_.resize(x.labels * stride);
         flipped_.resize(x.labels * stride);
@@ -75,20 +76,17 @@ public:
     }
     void score(const double* w) {
         const std::size_t K = x_.labels;
-        unary_.resize(T * K + 1);
         E_.resize(T * stride + 1);
-        map_rows(*x_.node, first_row, T, w, unary_.data());
-        for (std::size_t t = 0; t < T; ++t) {
-            const double* u = unary_.data() + t * K;
-            double* e = E_.data() + t * stride;
-            if (costs_.row_of) {
+        if (full_)
+            map_full(w);
+        else
+            map_any(w);
+        if (costs_.row_of)
+            for (std::size_t t = 0; t < T; ++t) {
+                double* e = E_.data() + t * stride;
                 const double* c = cost(t);
-                for (std::size_t j = 0; j < K; ++j) e[j] = u[j] + c[j];
-            } else {
-                std::memcpy(e, u, K * sizeof(double));
+                for (std::size_t j = 0; j < K; ++j) e[j] += c[j];
             }
-            for (std::size_t j = K; j < stride; ++j) e[j] = 0.0;
-        }
         if (!x_.edge || T < 2) return;
         pairs_.resize((T - 1) * K * K + 1);
         table_.resize((T - 1) * K * stride);
@@ -157,6 +155,51 @@ public:
     const std::int32_t* gold = nullptr;
 
 private:
+    static constexpr std::size_t kMostLabels = 32;  // whose sums stay in registers
+
+    void map_any(const double* w) {
+        const std::size_t K = x_.labels;
+        unary_.resize(T * K + 1);
+        map_rows(*x_.node, first_row, T, w, unary_.data());
+        for (std::size_t t = 0; t < T; ++t) {
+            double* e = E_.data() + t * stride;
+            std::memcpy(e, unary_.data() + t * K, K * sizeof(double));
+            for (std::size_t j = K; j < stride; ++j) e[j] = 0.0;
+        }
+    }
+    void map_full(const double* w) {
+        switch (stride / 4) {  // as `unit`
+            case 1: return map_wide<1>(w);
+            case 2: return map_wide<2>(w);
+            case 3: return map_wide<3>(w);
+            case 4: return map_wide<4>(w);
+            case 5: return map_wide<5>(w);
+            case 6: return map_wide<6>(w);
+            case 7: return map_wide<7>(w);
+            default: return map_wide<8>(w);
+        }
+    }
+    template <std::size_t Units>
+    void map_wide(const double* w) {
+        constexpr std::size_t N = Units * 4 / kLanes;
+        const OnlineRows& rows = *x_.node;
+        const double* values = rows.wide_values;
+        w += rows.base;
+        for (std::size_t t = 0; t < T; ++t) {
+            Pack sum[N];
+            CHORDAL_UNROLL
+            for (std::size_t n = 0; n < N; ++n) sum[n] = broadcast(0.0);
+            const std::uint32_t* limits = rows.wide_offsets + first_row + t;
+            for (auto e = limits[0]; e < limits[1]; ++e) {
+                const double* from = w + (rows.wide_codes[e] >> 5) * rows.unit;
+                const Pack a = broadcast(values ? values[e] : 1.0);
+                CHORDAL_UNROLL
+                for (std::size_t n = 0; n < N; ++n) sum[n] = a * load(from + n * kLanes) + sum[n];
+            }
+            CHORDAL_UNROLL
+            for (std::size_t n = 0; n < N; ++n) store(E_.data() + t * stride + n * kLanes, sum[n]);
+        }
+    }
     const double* row(std::size_t t, std::size_t i) const {  // M_t(i, ·), t >= 1
         return table_.data() + ((x_.edge ? (t - 1) * x_.labels : 0) + i) * stride;
     }
@@ -170,6 +213,7 @@ private:
 
     const OnlineChains& x_;
     LabelCosts costs_;
+    bool full_;
     ScratchOf<Place> places_;  // [pairs], of a tied table
     Scratch table_, flipped_, unary_, pairs_, E_, A_, total_;
 };

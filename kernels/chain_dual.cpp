@@ -49,7 +49,7 @@ struct FrankWolfe {
 CHORDAL_BOTH_ISAS(
     Outcome frank_wolfe(const OnlineChains&, const LabelCosts&, const std::int64_t* order,
                         std::size_t count, bool (*interrupted)(), FrankWolfe& state);
-    Outcome best_labellings(const OnlineChains&, const LabelCosts&, std::size_t begin,
+    Outcome best_labellings(const OnlineChains&, const LabelCosts&, bool full, std::size_t begin,
                             std::size_t end, bool (*interrupted)(), const double* w, double* lead,
                             std::int32_t* labels);)
 
@@ -63,7 +63,8 @@ constexpr std::size_t kPerLine = 8;    // doubles of a cache line
 class FrankWolfeVisit {
 public:
     FrankWolfeVisit(const OnlineChains& x, const LabelCosts& costs, FrankWolfe& state)
-        : x_(x), s_(state), example_(x, costs), adjoint_(x, *x.node, state.gram != nullptr) {
+        : x_(x), s_(state), example_(x, costs, state.gram != nullptr),
+          adjoint_(x, *x.node, state.gram != nullptr) {
         if (!state.gram || x.edge) {
             sums_.resize(x.cells);
             std::memset(sums_.data(), 0, x.cells * sizeof(double));
@@ -302,11 +303,11 @@ Outcome frank_wolfe(const OnlineChains& x, const LabelCosts& costs, const std::i
 }
 
 // Of examples begin..end: the best labelling with its cost, and its lead over the gold one.
-Outcome best_labellings(const OnlineChains& x, const LabelCosts& costs, std::size_t begin,
-                        std::size_t end, bool (*interrupted)(), const double* w, double* lead,
-                        std::int32_t* labels) {
+Outcome best_labellings(const OnlineChains& x, const LabelCosts& costs, bool full,
+                        std::size_t begin, std::size_t end, bool (*interrupted)(), const double* w,
+                        double* lead, std::int32_t* labels) {
     Patience patience(interrupted);
-    Augmented example(x, costs);
+    Augmented example(x, costs, full);
     ScratchOf<std::int32_t> best;
     example.enter_table(w);
     for (std::size_t n = begin; n < end; ++n) {
@@ -378,14 +379,14 @@ void run_frank_wolfe(const ChainArrays& chains, Input<double> cost_rows,
 }
 
 void run_best(const ChainArrays& chains, Input<double> cost_rows, Input<std::int32_t> cost_of,
-              std::size_t begin, std::size_t end, Input<double> w, Output<double> lead,
+              bool full, std::size_t begin, std::size_t end, Input<double> w, Output<double> lead,
               std::optional<Output<std::int32_t>> labels) {
     const ChainView view(chains, w.size());
     const LabelCosts costs{cost_rows.data(), cost_of.data()};
     Outcome outcome;
     {
         nb::gil_scoped_release release;
-        outcome = CHORDAL_DISPATCH(best_labellings(view.chains, costs, begin, end, interrupted,
+        outcome = CHORDAL_DISPATCH(best_labellings(view.chains, costs, full, begin, end, interrupted,
                                                    w.data(), lead.data(),
                                                    labels ? labels->data() : nullptr));
     }
@@ -489,8 +490,8 @@ static const Binding binding([](nb::module_& m) {
     m.def("chain_frank_wolfe", &run_frank_wolfe, nb::arg("chains"), nb::arg("cost_rows"),
           nb::arg("cost_of"), nb::arg("order"), nb::arg("l2"), nb::arg("every"), nb::arg("arrays"));
     m.def("chain_best_with_cost", &run_best, nb::arg("chains"), nb::arg("cost_rows"),
-          nb::arg("cost_of"), nb::arg("begin"), nb::arg("end"), nb::arg("w"), nb::arg("lead"),
-          nb::arg("labels").none());
+          nb::arg("cost_of"), nb::arg("full"), nb::arg("begin"), nb::arg("end"), nb::arg("w"),
+          nb::arg("lead"), nb::arg("labels").none());
     m.def("chain_differences", &differences);
     m.def("chain_is_full", &is_full);
     m.def("chain_gram", &gram);

@@ -6,16 +6,18 @@
 //   likelihood   D(α) = Σ_i ω_i H_i − λ ⟨centre, v⟩ − (λ/2) ‖v‖²
 //   hinge        D(α) = Σ_i ω_i ℓ_i − λ ⟨centre, v⟩ − (λ/2) ‖v‖²
 //
-// One step takes example i with s = its scores by w, plus its costs (hinge):
+// One step takes example i with s = its scores by w, plus its costs (hinge), and K = 1 (likelihood):
 //
-//   likelihood   θ' = (1 − η) θ + η s         hinge   θ' = θ + η s
-//   ΔD = ω (H' − H)  [likelihood]  + ω ⟨s, μ' − μ⟩ − (ω²/2λ) ‖φ(μ' − μ)‖²
+//   θ' = (1 − η) θ + η K s
+//   ΔD = ω ⟨s, μ' − μ⟩ + (ω/K) (H' − H) − (ω²/2λ) ‖φ(μ' − μ)‖²
 //
-// and is made if D rises (then η_i grows by 5%); else it is tried again, at most kTries times, with a shorter
-// one where D falls and a longer one where nothing moves (near a corner, where all of α_i but one labelling
-// is next to nothing). At first all of α_i lies on the gold labelling, which is no exp θ: the first step of an example
-// tries θ' = s + A [gold], A = 0, 2, 4, …, (likelihood) or η s + A [gold], A = 1, 2, 4, …, with the η by which the
-// best labelling's lead over the gold one counts half of A (hinge): little of α_i, sharply where it pays.
+// and is made if D rises (then η_i grows by 5%); else it is tried again, at most kTries times, with half of η. At
+// first all of α_i lies on the gold labelling, which is no exp θ: the first step of an example tries
+// θ' = K s + A [gold], A = 0, 2, 4, …, with [gold] on its labels.
+//
+// For the hinge, whose D has no entropy, that of D + Σ_i ω_i H_i / K is raised instead, with a K that grows from
+// pass to pass: the difference falls as 1/K. Steps η s without it (K = ∞) would drive θ so far apart that
+// a labelling once given up could not come back.
 // Reference: Collins, Globerson, Koo, Carreras and Bartlett (2008), Exponentiated gradient algorithms for
 // conditional random fields and max-margin Markov networks.
 #include "chain_dual.hpp"
@@ -24,18 +26,17 @@ namespace chordal {
 
 struct Exponentiated {
     double lambda;
-    bool soft;              // likelihood
+    double sharpness;       // K
     double* w;              // [cells]
     double* theta;          // labels, then transitions, example after example
     const std::int64_t* theta_offsets;
     double* eta;            // [examples]; 0: not begun
-    double* term;           // [examples] H_i or ℓ_i
+    bool entropies;         // likelihood
+    double* term;           // [examples] H_i (likelihood) or ℓ_i
 };
 
-// The files chain_max.cpp and chain_sum.cpp define what is only called here.
+// The file chain_sum.cpp defines what is only called here.
 CHORDAL_BOTH_ISAS(
-    Outcome best_labelling(const ChainBatch&, bool (*interrupted)(), double* score,
-                           std::int32_t* labels);
     Outcome marginals(const ChainBatch&, Domain, bool (*interrupted)(), const double* weight,
                       double* log_partition, double* unary, double* tables);
     Outcome exponentiated(const OnlineChains&, const LabelCosts&, const std::int64_t* order,
@@ -87,13 +88,10 @@ private:
     const double* cost_row(std::size_t t) const {
         return costs_.rows + index(costs_.row_of[example_.first_row + t]) * x_.labels;
     }
-    void set_gold(double* out, double value) const {
-        for (std::size_t t = 0; t < example_.T; ++t) {
-            out[t * x_.labels + index(example_.gold[t])] += value;
-            if (t == 0) continue;
-            const std::size_t table = x_.edge ? (t - 1) * x_.labels * x_.labels : 0;
-            out[labels_ + table + example_.pair(example_.gold, t)] += value;
-        }
+    // On labels alone: a tied table would favour gold transitions at other positions too.
+    void favour_gold(double* theta, double value) const {
+        for (std::size_t t = 0; t < example_.T; ++t)
+            theta[t * x_.labels + index(example_.gold[t])] += value;
     }
     // Marginals of exp θ, and their entropy.
     Outcome infer(const double* theta, double* mu, double* entropy) {
@@ -110,71 +108,46 @@ private:
     Outcome old_marginals(std::size_t n) {
         if (s_.eta[n] > 0.0) return infer(theta_, old_.data(), &old_entropy_);
         std::memset(old_.data(), 0, size_ * sizeof(double));
-        set_gold(old_.data(), 1.0);
+        favour_gold(old_.data(), 1.0);
+        for (std::size_t t = 1; t < example_.T; ++t) {
+            const std::size_t table = x_.edge ? (t - 1) * x_.labels * x_.labels : 0;
+            old_[labels_ + table + example_.pair(example_.gold, t)] += 1.0;
+        }
         old_entropy_ = 0.0;
         return Outcome::done;
     }
     Outcome search(std::size_t n) {
         const bool begun = s_.eta[n] > 0.0;
-        double eta = begun ? s_.eta[n] : 0.5, gold = 0.0, lead = 0.0, entropy = 0.0;
-        if (!begun && !s_.soft) {
-            const Outcome outcome = find_lead(&lead);
-            if (outcome != Outcome::done || !(lead > 0.0)) return outcome;
-            gold = 1.0;
-            eta = gold / (2.0 * lead);
-        }
+        double eta = begun ? s_.eta[n] : 1.0, gold = 0.0, entropy = 0.0;
         const double small =
             1e-13 * example_.weight * (1.0 + std::fabs(product(scores_.data(), old_.data())));
-        double too_short = 0.0, too_long = kInfinity;
         for (int tries = 0; tries < kTries; ++tries) {
-            propose(begun, eta, gold);
+            for (std::size_t k = 0; k < size_; ++k)
+                tried_[k] = (begun ? (1.0 - eta) * theta_[k] : 0.0) + eta * s_.sharpness * scores_[k];
+            if (gold > 0.0) favour_gold(tried_.data(), gold);
             const Outcome outcome = infer(tried_.data(), new_.data(), &entropy);
             if (outcome != Outcome::done) return outcome;
             const double rise = gain(entropy);
             if (std::isnan(rise)) return Outcome::range;
             if (rise > small) {
                 accept(n, entropy);
-                s_.eta[n] = s_.soft && eta * kGrowth > 1.0 ? 1.0 : eta * kGrowth;
+                s_.eta[n] = eta * kGrowth > 1.0 ? 1.0 : eta * kGrowth;
                 return Outcome::done;
             }
-            if (begun) {
-                (rise < -small ? too_long : too_short) = eta;
-                if (too_short == 0.0)
-                    eta *= 0.5;
-                else
-                    eta = too_long < kInfinity ? std::sqrt(too_short * too_long) : 4.0 * eta;
-                if (s_.soft && eta > 1.0) eta = 1.0;
-                continue;
-            }
-            gold = gold == 0.0 ? 2.0 : 2.0 * gold;
-            if (!s_.soft) eta = gold / (2.0 * lead);
+            if (begun)
+                eta *= 0.5;
+            else
+                gold = gold == 0.0 ? 2.0 : 2.0 * gold;
         }
-        if (begun && eta > 1e-12 && eta < 1e6) s_.eta[n] = eta;
+        if (begun && eta > 1e-12) s_.eta[n] = eta;
         return Outcome::done;
-    }
-    // Of the best labelling over the gold one, by s.
-    Outcome find_lead(double* lead) {
-        ChainBatch batch = example_.batch();
-        batch.unary = scores_.data();
-        batch.tables = scores_.data() + labels_;
-        best_.resize(example_.T);
-        const Outcome outcome = best_labelling(batch, interrupted_, lead, best_.data());
-        *lead -= product(scores_.data(), old_.data());  // μ is the gold labelling
-        return outcome;
-    }
-    void propose(bool begun, double eta, double gold) {
-        const double keep = !begun ? 0.0 : s_.soft ? 1.0 - eta : 1.0;
-        const double take = !begun && s_.soft ? 1.0 : eta;
-        for (std::size_t k = 0; k < size_; ++k)
-            tried_[k] = (begun ? keep * theta_[k] : 0.0) + take * scores_[k];
-        if (gold > 0.0) set_gold(tried_.data(), gold);
     }
     // ΔD, with d = μ' − μ.
     double gain(double entropy) {
         for (std::size_t k = 0; k < size_; ++k) d_[k] = new_[k] - old_[k];
         const double omega = example_.weight;
         double rise = omega * product(scores_.data(), d_.data());
-        if (s_.soft) rise += omega * (entropy - old_entropy_);
+        rise += omega / s_.sharpness * (entropy - old_entropy_);
         return rise - 0.5 * omega * omega / s_.lambda * norm2();
     }
     double norm2() {
@@ -221,11 +194,11 @@ private:
         add_adjoint(-example_.weight / s_.lambda, s_.w);
         std::memcpy(theta_, tried_.data(), size_ * sizeof(double));
         double cost = 0.0;
-        if (!s_.soft)
+        if (!s_.entropies)
             for (std::size_t t = 0; t < example_.T; ++t)
                 for (std::size_t j = 0; j < x_.labels; ++j)
                     cost += cost_row(t)[j] * new_[t * x_.labels + j];
-        s_.term[n] = s_.soft ? entropy : cost;
+        s_.term[n] = s_.entropies ? entropy : cost;
     }
     double product(const double* a, const double* b) const {
         double sum = 0.0;
@@ -242,7 +215,6 @@ private:
     LabelAdjoint nodes_, edges_;
     Scratch sums_, scores_, old_, new_, d_, tried_, mapped_, row_;
     Scratch* arrays_[6] = {&scores_, &old_, &new_, &d_, &tried_, &mapped_};
-    ScratchOf<std::int32_t> best_;
     double* theta_ = nullptr;
     std::size_t labels_ = 0, size_ = 0;
     double old_entropy_ = 0.0;
@@ -304,13 +276,13 @@ static const Binding binding([](nb::module_& m) {
     m.def(
         "chain_exponentiated",
         [](const ChainArrays& chains, Input<double> cost_rows, Input<std::int32_t> cost_of,
-           Input<std::int64_t> order, double lambda, bool soft, Output<double> w,
-           Output<double> theta, Input<std::int64_t> theta_offsets, Output<double> eta,
-           Output<double> term) {
+           Input<std::int64_t> order, double lambda, double sharpness, bool entropies,
+           Output<double> w, Output<double> theta, Input<std::int64_t> theta_offsets,
+           Output<double> eta, Output<double> term) {
             const ChainView view(chains, w.size());
             const LabelCosts costs{cost_rows.data(), cost_of.data()};
-            Exponentiated state{lambda,     soft,        w.data(), theta.data(), theta_offsets.data(),
-                                eta.data(), term.data()};
+            Exponentiated state{lambda,     sharpness, w.data(),   theta.data(), theta_offsets.data(),
+                                eta.data(), entropies, term.data()};
             Outcome outcome;
             {
                 nb::gil_scoped_release release;
@@ -320,7 +292,7 @@ static const Binding binding([](nb::module_& m) {
             raise_outcome(outcome);
         },
         nb::arg("chains"), nb::arg("cost_rows"), nb::arg("cost_of"), nb::arg("order"),
-        nb::arg("l2"), nb::arg("soft"), nb::arg("w"), nb::arg("theta"), nb::arg("theta_offsets"),
+        nb::arg("l2"), nb::arg("sharpness"), nb::arg("entropies"), nb::arg("w"), nb::arg("theta"), nb::arg("theta_offsets"),
         nb::arg("eta"), nb::arg("term"));
     m.def("chain_log_partitions",
           [](const ChainArrays& chains, std::size_t begin, std::size_t end, Input<double> w,

@@ -93,7 +93,7 @@ double learn(OnlineRule rule, const Mistake& mistake, const Difference& delta, O
 Outcome visit(const OnlineChains& x, OnlineRule rule, const std::int64_t* order, std::size_t count,
               bool (*interrupted)(), OnlineState& state) {
     Patience patience(interrupted);
-    Augmented example(x, {nullptr, nullptr});
+    Augmented example(x, {nullptr, nullptr}, false);
     Difference delta(x);
     ScratchOf<std::int32_t> labelling;
     example.enter_table(state.w);

@@ -25,6 +25,8 @@ CHORDAL_BOTH_ISAS(double exponentiate(const double* u, const double* a, const do
 
 namespace chordal::CHORDAL_ISA {
 
+constexpr std::size_t kAtOnce = 4;
+
 double exponentiate(const double* u, const double* a, const double* b, std::size_t n, double* s,
                     double* highest) {
     const std::size_t width = padded(n);
@@ -46,9 +48,21 @@ double exponentiate(const double* u, const double* a, const double* b, std::size
         for (j = 0; j < width; ++j) s[j] = 0.0;
         return 0.0;
     }
+    // kAtOnce packs side by side: one alone would wait for its own polynomial.
     const Pack shift = broadcast(most);
     Pack sum = broadcast(0.0);
-    for (j = 0; j < width; j += kLanes) {
+    for (j = 0; j + kAtOnce * kLanes <= width; j += kAtOnce * kLanes) {
+        Pack e[kAtOnce];
+        CHORDAL_UNROLL
+        for (std::size_t k = 0; k < kAtOnce; ++k) e[k] = load(s + j + k * kLanes) - shift;
+        exp_nonpositive(e);
+        CHORDAL_UNROLL
+        for (std::size_t k = 0; k < kAtOnce; ++k) {
+            sum += e[k];
+            store(s + j + k * kLanes, e[k]);
+        }
+    }
+    for (; j < width; j += kLanes) {
         const Pack e = exp_nonpositive(load(s + j) - shift);
         sum += e;
         store(s + j, e);

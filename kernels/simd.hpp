@@ -190,26 +190,52 @@ CHORDAL_INLINE std::size_t first_largest(const double* x, std::size_t n) {
 // exp(x) for -708 <= x <= 0, to one unit in the last place.
 // x = k ln 2 + r with |r| <= ln 2 / 2, then the Taylor polynomial of degree 13 in r (its
 // remainder is under 5e-18). k is read from the low bits of x / ln 2 + 1.5 * 2^52.
-CHORDAL_INLINE Pack exp_bounded(Pack x) {
-    const Pack magic = broadcast(6755399441055744.0);
-    const Pack shifted = x * broadcast(1.4426950408889634074) + magic;
-    const Pack k = shifted - magic;
-    const Pack r = (x - k * broadcast(6.93147180369123816490e-01)) -
-                   k * broadcast(1.90821492927058770002e-10);
+// Several packs go side by side, so that none waits for its own latency.
+template <std::size_t N>
+CHORDAL_INLINE void exp_bounded(Pack (&x)[N]) {
     constexpr double inverse_factorial[] = {
         1.0 / 6227020800.0, 1.0 / 479001600.0, 1.0 / 39916800.0, 1.0 / 3628800.0, 1.0 / 362880.0,
         1.0 / 40320.0,      1.0 / 5040.0,      1.0 / 720.0,      1.0 / 120.0,     1.0 / 24.0,
         1.0 / 6.0,          0.5,               1.0,              1.0};
-    Pack polynomial = broadcast(inverse_factorial[0]);
+    const Pack magic = broadcast(6755399441055744.0);
+    Pack shifted[N], r[N], polynomial[N];
     CHORDAL_UNROLL
-    for (int d = 1; d < 14; ++d) polynomial = polynomial * r + broadcast(inverse_factorial[d]);
-    return polynomial * power_of_two(shifted);
+    for (std::size_t n = 0; n < N; ++n) {
+        shifted[n] = x[n] * broadcast(1.4426950408889634074) + magic;
+        const Pack k = shifted[n] - magic;
+        r[n] = (x[n] - k * broadcast(6.93147180369123816490e-01)) -
+               k * broadcast(1.90821492927058770002e-10);
+        polynomial[n] = broadcast(inverse_factorial[0]);
+    }
+    CHORDAL_UNROLL
+    for (int d = 1; d < 14; ++d) {
+        const Pack next = broadcast(inverse_factorial[d]);
+        CHORDAL_UNROLL
+        for (std::size_t n = 0; n < N; ++n) polynomial[n] = polynomial[n] * r[n] + next;
+    }
+    CHORDAL_UNROLL
+    for (std::size_t n = 0; n < N; ++n) x[n] = polynomial[n] * power_of_two(shifted[n]);
+}
+CHORDAL_INLINE Pack exp_bounded(Pack x) {
+    Pack one[1] = {x};
+    exp_bounded(one);
+    return one[0];
 }
 
 // The same for any x <= 0: exactly 0 below -708, so exp(-inf) = 0.
 CHORDAL_INLINE Pack exp_nonpositive(Pack x) {
     const Pack limit = broadcast(-708.0);
     return zero_below(x, limit, exp_bounded(maximum(x, limit)));
+}
+template <std::size_t N>
+CHORDAL_INLINE void exp_nonpositive(Pack (&x)[N]) {
+    const Pack limit = broadcast(-708.0);
+    Pack e[N];
+    CHORDAL_UNROLL
+    for (std::size_t n = 0; n < N; ++n) e[n] = maximum(x[n], limit);
+    exp_bounded(e);
+    CHORDAL_UNROLL
+    for (std::size_t n = 0; n < N; ++n) x[n] = zero_below(x[n], limit, e[n]);
 }
 
 // Scratch memory of a kernel call: aligned to a cache line, not initialised, freed on leaving.

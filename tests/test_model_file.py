@@ -14,8 +14,17 @@ from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 
 from chordal import ChainCRF, Template
+from chordal._errors import UnsupportedError
 from chordal._status import Status
+from chordal.costs import Cost
+from chordal.costs.chunk import Chunk
+from chordal.costs.hamming import Hamming
+from chordal.costs.weighted_hamming import WeightedHamming
+from chordal.estimators._objective_facts import objective_facts
 from chordal.model_file import load, save
+from chordal.objectives.hinge import Hinge
+from chordal.objectives.softmax_margin import SoftmaxMargin
+from chordal.objectives.stochastic_likelihood import StochasticLikelihood
 from chordal.solvers import Solver
 from chordal.solvers.lbfgs import Lbfgs
 
@@ -391,3 +400,33 @@ def test_unfitted_models_are_refused(tmp_path):
     with pytest.raises(NotFittedError):
         save(ChainCRF(), tmp_path / "model")
     assert not list(tmp_path.iterdir())
+
+
+SETTINGS = {
+    "normalised": Hinge(Hamming(normalize=True)),
+    "slack": Hinge(WeightedHamming({"A": 2, ("B", "A"): 3}), scaling="slack"),
+    "matrix": SoftmaxMargin(WeightedHamming(np.array([[0.0, 2.5], [0.3, 0.0]]), normalize=True)),
+    "chunk": Hinge(Chunk(missed=2.0, false=0.5)),
+    "samples": StochasticLikelihood("contrastive", n_samples=3, random_state=4),
+}
+
+
+@pytest.mark.parametrize("objective", SETTINGS.values(), ids=SETTINGS)
+def test_an_objective_keeps_its_cost_and_settings(objective, there_and_back):
+    X, y = [[["a"], ["b"], ["b"]], [["b"], ["a"]]], [["A", "B", "B"], ["B", "A"]]
+    crf = ChainCRF(objective, "adam", max_iter=5, random_state=0).fit(X, y)
+    loaded = there_and_back(crf)
+    assert type(loaded.objective) is type(objective)
+    assert objective_facts(loaded.objective) == objective_facts(objective) != objective.name
+    again = loaded.set_params(random_state=0).fit(X, y)
+    assert np.array_equal(again.weights_, clone(crf).fit(X, y).weights_)
+
+
+def test_a_cost_of_your_own_is_refused(tmp_path):
+    class Own(Cost):
+        def add(self, potentials, labels):
+            return potentials
+
+    crf = ChainCRF(Hinge(Own()), "adam", max_iter=2).fit([[["a"], ["b"]]], [["A", "B"]])
+    with pytest.raises(UnsupportedError, match=r"whose cost is your own \(Own\) cannot be saved"):
+        save(crf, tmp_path / "model.chordal")

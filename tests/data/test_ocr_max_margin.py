@@ -79,6 +79,24 @@ def test_the_subgradient_method_comes_near_the_same_optimum(sample):
     assert max(exact.fit_report_.details["dual"]) <= model.objective_ < 1.04 * exact.objective_
 
 
+def test_methods_agree_to_their_gaps_on_a_whole_fold(words):
+    """626 words, λ = 1/n: each method brackets the optimum that the others find."""
+    fold = chosen(words, np.flatnonzero(words[2] == 0))
+    exact = crf("cutting_plane", tol=0.01).fit(*fold)
+    assert exact.fit_report_.status.succeeded
+    lower = max(exact.fit_report_.details["dual"])
+    assert exact.objective_ - lower <= 0.01 * exact.objective_
+    steps = Sgd(max_iter=1500, tol=0.0, period=1500, random_state=0)
+    assert lower <= crf(steps).fit(*fold).objective_ < 1.4 * exact.objective_
+    blocks = crf("block_frank_wolfe", tol=0.1).fit(*fold)
+    assert blocks.fit_report_.gap <= 0.1 * blocks.objective_
+    for other in (blocks, crf(SOLVERS.get("one_slack")(max_iter=250)).fit(*fold)):
+        report = other.fit_report_
+        assert abs(other.objective_ - exact.objective_) <= report.gap + exact.fit_report_.gap
+        assert lower <= other.objective_
+        assert max(report.details["dual"]) <= exact.objective_
+
+
 def test_exponentiated_gradient_finds_the_same_optima(sample, exact):
     soft = crf("exponentiated_gradient", objective="likelihood", tol=1e-6).fit(*sample)
     reference = crf("lbfgs", objective="likelihood", tol=1e-10).fit(*sample)

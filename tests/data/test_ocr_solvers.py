@@ -38,7 +38,7 @@ def test_newton_cg_reaches_the_optimum_of_lbfgs(words):
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("solver", "passes", "share"), [(Adam, 30, 0.005), (MinibatchLbfgs, 40, 0.02)]
+    ("solver", "passes", "share"), [(Adam, 30, 0.005), (MinibatchLbfgs, 40, 0.001)]
 )
 def test_mini_batches_come_near_the_optimum(words, solver, passes, share):
     X, y, fold = words

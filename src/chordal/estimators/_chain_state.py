@@ -16,6 +16,7 @@ from chordal._status import Status
 from chordal._validate import check_choice
 from chordal.estimators._chain_model import MAX_WEIGHT
 from chordal.estimators._labels import SequenceLabels
+from chordal.estimators._objective_facts import objective_facts, objective_of
 from chordal.estimators._training import FitReport
 from chordal.estimators.chain_crf import ChainCRF
 from chordal.features import (
@@ -31,7 +32,6 @@ from chordal.features import (
     TemplateInput,
 )
 from chordal.inference import INFERENCE
-from chordal.objectives import OBJECTIVES
 from chordal.solvers import SOLVERS
 
 Facts = dict[str, Any]
@@ -44,7 +44,6 @@ _INPUTS: dict[str, tuple[type[Input], type[RowFeatures]]] = {
     "dense": (DenseInput, DenseFeatures),
 }
 _REGISTRIES: dict[str, Registry[Any]] = {
-    "objective": OBJECTIVES,
     "solver": SOLVERS,
     "inference": INFERENCE,
 }
@@ -105,6 +104,7 @@ def from_state(facts: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> 
         parameters["class_weight"] = dict(zip(weights["labels"], weights["weights"], strict=True))
     if isinstance(parameters.get("freeze"), list):  # JSON knows no tuples
         parameters["freeze"] = tuple(parameters["freeze"])
+    parameters["objective"] = objective_of(parameters["objective"])
     model = ChainCRF(**parameters)
     model._check_parameters()
     _check_names(parameters)
@@ -198,6 +198,8 @@ def _plain(name: str, value: Any) -> Any:
         return {str(group): float(number) for group, number in value.items()}
     if name == "freeze":
         return list(value)
+    if name == "objective":
+        return objective_facts(value)
     if name in _REGISTRIES:
         return _name_of(name, value)
     if name == "random_state":
@@ -212,7 +214,7 @@ def _check_names(parameters: Mapping[str, Any]) -> None:
 
 
 def _name_of(what: str, value: Any) -> str:
-    """The name of a solver, objective or inference method that comes with the library."""
+    """The name of a solver or inference method that comes with the library."""
     registry = _REGISTRIES[what]
     name = getattr(value, "name", None)
     if name not in registry.names() or registry.get(name) is not type(value):

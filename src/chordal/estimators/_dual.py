@@ -64,10 +64,9 @@ class ChainDual:
         self.n_labels, self.tied = features.n_labels, features.edge is None
         sizes = self.lengths * (self.lengths + 1) // 2
         self.gram_offsets, self.gram = offsets_of(sizes), None
-        if (
-            _kernels.chain_is_full(self.examples.chains)
-            and sizes.sum() <= GRAM_ROWS * self._gold.size
-        ):
+        #: Whether every attribute has a weight for every label.
+        self.full = bool(_kernels.chain_is_full(self.examples.chains))
+        if self.full and sizes.sum() <= GRAM_ROWS * self._gold.size:
             self.gram = _kernels.chain_gram(self.examples.chains, self.examples.n_cells)
 
     def gold_indicators(self) -> Floats:
@@ -117,7 +116,7 @@ class ChainDual:
                 _kernels.chain_log_partitions(self.examples.chains, begin, end, cells, lead)
                 return
             _kernels.chain_best_with_cost(
-                self.examples.chains, *self.costs, begin, end, cells, lead, labels
+                *(self.examples.chains, *self.costs, self.full, begin, end, cells, lead, labels)
             )
 
         self._mapper.map(task, range(0, self.n_examples, PIECE))

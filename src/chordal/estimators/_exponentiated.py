@@ -11,9 +11,15 @@ from chordal import _kernels
 from chordal.oracle import Floats
 from chordal.structures import offsets_of
 
+SHARPNESS = 0.5  # K of the first visit to all examples, in units of 1 / cost
+RISE = 20.0  # visits after which K grows faster
+
 
 class ExponentiatedLearner:
-    """Each visit moves one example's dual variables towards the scores of its labellings."""
+    """Each visit moves one example's dual variables towards the scores of its labellings.
+
+    The hinge is the limit K → ∞ of losses log Σ exp(K score) / K, and K grows from visit to visit.
+    """
 
     def __init__(self, oracle: Any) -> None:  # a ChainDual
         self._oracle, n_labels = oracle, oracle.n_labels
@@ -23,6 +29,8 @@ class ExponentiatedLearner:
         tables = np.minimum(edges, 1) if oracle.tied else edges
         self._offsets = offsets_of(oracle.lengths * n_labels + tables * n_labels**2)
         self._theta = np.zeros(int(self._offsets[-1]))
+        highest = float(oracle.costs[0].max(initial=0.0))
+        self._visits, self._sharpness = 0, SHARPNESS / highest if highest > 0.0 else SHARPNESS
         self._eta, self._term = np.zeros(oracle.n_examples), np.zeros(oracle.n_examples)
 
     def visit(self, order: NDArray[np.int64]) -> None:
@@ -31,11 +39,13 @@ class ExponentiatedLearner:
         order = np.ascontiguousarray(order, dtype=np.int64)
         if len(order) and not 0 <= order.min() <= order.max() < oracle.n_examples:
             raise IndexError(f"order must name examples 0 to {oracle.n_examples - 1}")
+        self._visits += 1
         _kernels.chain_exponentiated(
             oracle.examples.chains,
             *oracle.costs,
             order,
             oracle.l2,
+            1.0 if oracle.soft else self._sharpness * self._visits * (1.0 + self._visits / RISE),
             oracle.soft,
             self._w,
             self._theta,

@@ -136,6 +136,7 @@ class DenseFeatures(RowFeatures):
     def entries(self, shards: Sequence[NDArray[Any]]) -> RowEntries:
         data = np.concatenate([np.zeros((0, self.n_columns), dtype=np.float32), *shards])
         row, column = np.nonzero(data)
+        values = data[row, column].astype(np.float64)
         unit = unit_of(self.n_outputs)
         units = -(-self.n_outputs // unit)
         if self.n_columns * units >= 2**27:
@@ -147,7 +148,7 @@ class DenseFeatures(RowFeatures):
             cells=keys.column * (units * unit) + keys.output,
             wide_offsets=as_counts(offsets_of(np.bincount(row, minlength=len(data)))),
             wide_codes=(column * units << 5 | units).astype(np.uint32),
-            wide_values=data[row, column].astype(np.float64),
+            wide_values=None if (values == 1.0).all() else values,
             narrow_offsets=np.zeros(len(data) + 1, dtype=np.uint32),
             narrow_outputs=none,
             narrow_cells=none,

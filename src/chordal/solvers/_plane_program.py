@@ -9,7 +9,6 @@ from numpy.typing import NDArray
 
 from chordal import _kernels
 from chordal.oracle import Floats
-from chordal.structures import offsets_of
 
 INNER = 4  # passes over the examples at a time
 MAX_INNER = 25  # times INNER passes until z moves
@@ -40,8 +39,8 @@ class PlaneProgram:
     def __init__(self, l2: float, slopes: Any, offsets: Floats, owner: Ints) -> None:
         self._l2, self._slopes, self._offsets = l2, slopes, offsets
         _, first, counts = np.unique(owner, return_index=True, return_counts=True)
-        self._first, self._examples = first, offsets_of(counts)
-        self._gram_offsets = offsets_of(counts * counts)
+        self._first, self._examples = first, np.append(first, len(owner))
+        self._gram_offsets = np.append(0, np.cumsum(counts * counts))
         self._gram = np.empty(int(self._gram_offsets[-1]))
         self._rows = (
             slopes.indptr.astype(np.int64),

@@ -14,7 +14,10 @@ class ExponentiatedGradient(BlockSolver):
     The dual variables of an example are a distribution over its labellings, kept as scores of
     labels and transitions; a step moves these towards the scores that the weights give, and is
     made only where the dual rises, so that there is no learning rate. An iteration is a pass
-    over all examples in a new order. The memory is that of all examples' potentials.
+    over all examples in a new order. The memory is that of all examples' potentials. The hinge is
+    approached through smooth losses that come nearer to it from pass to pass, since a labelling
+    that it has given up altogether could not come back; should a run stall all the same, its gap
+    says so.
 
     Parameters
     ----------
