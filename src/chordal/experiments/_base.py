@@ -141,3 +141,14 @@ class Experiment(ABC):
     @abstractmethod
     def run(self, setup: Setup) -> Outcome:
         """Everything, from the data to the figures."""
+
+
+@dataclass(frozen=True)
+class Finished:
+    """An experiment that was run: what it found, or why it could not."""
+
+    name: str
+    experiment: Experiment
+    outcome: Outcome | None
+    problem: str
+    seconds: float
