@@ -6,7 +6,13 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[1]
-DOCUMENTS = ["README.md", "docs/learning.md", "docs/design.md", "docs/dependencies.md"]
+DOCUMENTS = [
+    "README.md",
+    "docs/learning.md",
+    "docs/graphs.md",
+    "docs/design.md",
+    "docs/dependencies.md",
+]
 
 
 def run(name):
@@ -33,6 +39,19 @@ def test_learning_names_every_objective_cost_and_solver():
     text = (ROOT / "docs/learning.md").read_text(encoding="utf-8")
     missing = {name for kind in (OBJECTIVES, COSTS, SOLVERS) for name in kind if name not in text}
     assert not missing
+
+
+def test_the_examples_of_graphs_run():
+    assert run("docs/graphs.md")["skip"].inference_.name == "junction_tree"
+
+
+def test_graphs_names_every_structure_and_inference_method():
+    from chordal.inference import INFERENCE
+    from chordal.structures import STRUCTURES
+
+    text = (ROOT / "docs/graphs.md").read_text(encoding="utf-8")
+    names = [*INFERENCE, *(STRUCTURES.get(name).__name__ for name in STRUCTURES)]
+    assert not {name for name in names if f"`{name}`" not in text}
 
 
 @pytest.mark.parametrize("name", DOCUMENTS)

@@ -1,8 +1,16 @@
 """Published experiments, run again: one file is one experiment, found by its name."""
 
 from chordal._registry import Registry
-from chordal.experiments._base import Experiment, Outcome, Picture, Row, Setup, Table
-from chordal.experiments._report import Finished, reproduce
+from chordal.experiments._base import (
+    Experiment,
+    Finished,
+    Outcome,
+    Picture,
+    Row,
+    Setup,
+    Table,
+)
+from chordal.experiments._report import reproduce
 
 EXPERIMENTS = Registry("chordal.experiments", Experiment, "experiment")
 

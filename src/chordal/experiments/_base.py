@@ -72,7 +72,7 @@ class Row:
         """A figure in this row's decimals; by its power of ten where these are many."""
         if value is None:
             return ""
-        return f"{value:,.{self.digits}f}" if self.digits < 8 or value == 0.0 else f"{value:.1e}"
+        return f"{value:,.{self.digits}f}" if self.digits < 8 else f"{value:.1g}"
 
     @property
     def ours_shown(self) -> str:
@@ -141,3 +141,14 @@ class Experiment(ABC):
     @abstractmethod
     def run(self, setup: Setup) -> Outcome:
         """Everything, from the data to the figures."""
+
+
+@dataclass(frozen=True)
+class Finished:
+    """An experiment that was run: what it found, or why it could not."""
+
+    name: str
+    experiment: Experiment
+    outcome: Outcome | None
+    problem: str
+    seconds: float

@@ -7,12 +7,9 @@ from collections.abc import Sequence
 from html import escape
 from importlib.resources import files
 from string import Template
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from chordal.experiments._base import Picture, Row, Setup, Table
-
-if TYPE_CHECKING:
-    from chordal.experiments._report import Finished
+from chordal.experiments._base import Finished, Picture, Row, Setup, Table
 
 
 def page(done: Sequence[Finished], setup: Setup) -> str:

@@ -5,24 +5,13 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import chordal
-from chordal.experiments._base import Experiment, Outcome, Row, Setup
+from chordal.experiments._base import Experiment, Finished, Row, Setup
 from chordal.experiments._page import page
-
-
-@dataclass(frozen=True)
-class Finished:
-    """An experiment that was run: what it found, or why it could not."""
-
-    name: str
-    experiment: Experiment
-    outcome: Outcome | None
-    problem: str
-    seconds: float
 
 
 def reproduce(

@@ -63,14 +63,21 @@ class Gesture(Experiment):
                 why = "the published figure is that of an older default of its kernel's width"
             self._row(outcome, name, found[name], published, why)
         why = "one setting for all sets, nothing chosen by test data"
-        self._row(outcome, "CRF, honest", found["honest"], AVERAGES["CRF"], why)
+        self._row(outcome, "CRF, honest", found["honest"], (None, None), why)
         self._table(outcome, numbers, found)
         return outcome
 
     def _row(self, outcome: Outcome, name: str, scores: Any, published: Any, why: str) -> None:
         means, errors = scores.mean(axis=0), scores.std(axis=0, ddof=1) / len(scores) ** 0.5
         outcome.rows += [
-            Row(f"{name}, windows", means[0], published[0], spread=errors[0], why=why),
+            Row(
+                f"{name}, windows",
+                means[0],
+                published[0],
+                must=0.71 if name == "MLP" else None,
+                spread=errors[0],
+                why=why,
+            ),
             Row(f"{name}, videos", means[1], published[1], spread=errors[1]),
         ]
 
