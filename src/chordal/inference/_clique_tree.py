@@ -105,6 +105,11 @@ def plan_of(structure: Structure, order: str, limit: float = FARTHEST) -> Plan:
     return kept[order, limit]
 
 
+def limit_of(max_bytes: float) -> float:
+    """log2 of the cells that a table may have; a row's number has to fit into 31 bits."""
+    return min(math.log2(max(max_bytes, 8.0) / 8.0), 31.0)
+
+
 def _made(s: Structure, order: str, limit: float) -> Plan:
     *arrays, cells, streamed, stuck = _kernels.clique_tree_plan(
         s.state_offsets,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from typing import ClassVar, final
 
 from chordal._validate import check_choice, check_number
@@ -12,6 +11,7 @@ from chordal.inference._clique_tree import (
     Cost,
     Plan,
     best_labelling,
+    limit_of,
     log_partition,
     plan_of,
     too_large,
@@ -87,7 +87,7 @@ class EliminationInference(Inference):
         return best_labelling(self._plan(potentials.structure), potentials)
 
     def _plan(self, structure: Structure) -> Plan:
-        return plan_of(structure, self.order, math.log2(max(self.max_bytes, 8.0) / 8.0))
+        return plan_of(structure, self.order, limit_of(self.max_bytes))
 
     def __repr__(self) -> str:
         return f"EliminationInference(order={self.order!r}, max_bytes={self.max_bytes:g})"

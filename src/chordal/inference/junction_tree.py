@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from typing import final
 
 from chordal._validate import check_choice, check_number
@@ -11,6 +10,7 @@ from chordal.inference._clique_tree import (
     CliqueTreeInference,
     Cost,
     Plan,
+    limit_of,
     plan_of,
     too_large,
 )
@@ -86,7 +86,7 @@ class JunctionTreeInference(CliqueTreeInference):
         return len(plan.stuck) == 0 and 8.0 * plan.streamed.max(initial=0.0) <= self.max_bytes
 
     def _plan(self, structure: Structure) -> Plan:
-        return plan_of(structure, self.order, math.log2(max(self.max_bytes, 8.0) / 8.0))
+        return plan_of(structure, self.order, limit_of(self.max_bytes))
 
     def __repr__(self) -> str:
         return f"JunctionTreeInference(order={self.order!r}, max_bytes={self.max_bytes:g})"
