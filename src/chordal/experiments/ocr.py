@@ -11,7 +11,7 @@ from chordal import ChainCRF, TwoStageCRF, plots
 from chordal.costs.hamming import Hamming
 from chordal.datasets import OcrLetters, distorted, load_ocr_letters
 from chordal.experiments._base import Experiment, Outcome, Row, Setup, Table
-from chordal.metrics import hamming_accuracy, zero_one_accuracy
+from chordal.metrics import hamming_accuracy, token_accuracy, zero_one_accuracy
 from chordal.objectives.hinge import Hinge
 from chordal.solvers.adam import Adam
 
@@ -48,6 +48,7 @@ class Ocr(Experiment):
 
     def _published(self, outcome: Outcome, words: OcrLetters, setup: Setup) -> None:
         """The protocol as it was: SVC and MLP see all letters, also those of the test words."""
+        from sklearn.multiclass import OneVsOneClassifier
         from sklearn.svm import LinearSVC
 
         n, n_test = (600, 100) if setup.quick else (6876, 676)
@@ -58,7 +59,7 @@ class Ocr(Experiment):
         test_X, test_y = X[-n_test:], y[-n_test:]
         found: dict[str, Sequence[Any]] = {}
         setup.say("SVC of all letters")
-        svc = LinearSVC(C=1.0, max_iter=100 if setup.quick else 1000, random_state=self.seed)
+        svc = OneVsOneClassifier(LinearSVC(C=1.0, dual=False, random_state=self.seed))
         found["SVC"] = _by_letter(_quietly(svc, rows, letters), test_X)
         setup.say("MLP of all letters")
         mlp = _quietly(_mlp(self.seed, 3 if setup.quick else 20), rows, letters)
@@ -120,13 +121,13 @@ class Ocr(Experiment):
             outcome.rows.append(
                 Row(
                     f"honest: {name}, letters",
-                    mean[0],
-                    must=0.882 if name == "pixels, likelihood" else None,
-                    spread=error[0],
+                    mean[2],
+                    must=0.87 if name == "pixels, likelihood" else None,
+                    spread=error[2],
                     why="our best: trained on distorted copies too" if best else "",
                 )
             )
-            table.append([name, *(float(v) for v in (mean[0], error[0], mean[1], error[1]))])
+            table.append([name, *(float(v) for v in (mean[2], error[2], mean[1], error[1]))])
         head = ["model", "letters", "± error", "words", "± error"]
         outcome.tables.append(Table("Honest protocol, means over folds", head, table))
 
@@ -204,4 +205,9 @@ def _by_letter(classifier: Any, X: Sequence[Any]) -> list[Any]:
 
 
 def _scores(truth: Sequence[Any], found: Sequence[Any]) -> list[float]:
-    return [hamming_accuracy(truth, found), zero_one_accuracy(truth, found)]
+    """Letters, as a mean over words; words; and letters, each counted alike."""
+    return [
+        hamming_accuracy(truth, found),
+        zero_one_accuracy(truth, found),
+        token_accuracy(truth, found),
+    ]
