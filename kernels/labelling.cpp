@@ -2,26 +2,13 @@
 //
 //   score(y) = Σ_v u_v(y_v) + Σ_c table_c(y_c)          per example
 //   indicators: 1 at every (v, y_v) and (c, y_c), times the example's weight
-//
-// The cell of a clique's table is its labels read as digits, the last variable fastest.
-#include <optional>
-
-#include <nanobind/stl/optional.h>
-
-#include "binding.hpp"
+#include "labelling.hpp"
 
 namespace chordal {
 namespace {
 
-struct Labelled {
-    const std::int64_t* state_offsets;
-    const std::int64_t* variable_offsets;
-    const std::int64_t* clique_offsets;         // [examples + 1] into cliques
-    const std::int64_t* clique_scope_offsets;   // [cliques + 1] into scopes
-    const std::int64_t* scopes;                 // variables of each clique
-    const std::int64_t* table_offsets;
-    const std::int32_t* table_of_clique;
-    const std::int32_t* labels;                 // [variables]
+struct Labelled : ExampleCliques {
+    const std::int32_t* labels;  // [variables]
 
     std::int64_t state(std::int64_t variable) const {
         return state_offsets[variable] + labels[variable];
@@ -36,25 +23,13 @@ struct Labelled {
     }
 };
 
-#define CHORDAL_LABELLED_ARGUMENTS                                                              \
-    Input<std::int64_t> state_offsets, Input<std::int64_t> variable_offsets,                    \
-        Input<std::int64_t> clique_offsets, Input<std::int64_t> clique_scope_offsets,           \
-        Input<std::int64_t> scopes, Input<std::int64_t> table_offsets,                          \
-        Input<std::int32_t> table_of_clique, Input<std::int32_t> labels
-#define CHORDAL_LABELLED                                                                        \
-    Labelled {                                                                                  \
-        state_offsets.data(), variable_offsets.data(), clique_offsets.data(),                   \
-            clique_scope_offsets.data(), scopes.data(), table_offsets.data(),                   \
-            table_of_clique.data(), labels.data()                                               \
-    }
-
 }  // namespace
 
 static const Binding binding([](nb::module_& m) {
-    m.def("labelling_score", [](CHORDAL_LABELLED_ARGUMENTS, Input<double> unary,
-                                Input<double> tables, Output<double> out) {
+    m.def("labelling_score", [](CHORDAL_EXAMPLE_ARGUMENTS, Input<std::int32_t> labels,
+                                Input<double> unary, Input<double> tables, Output<double> out) {
         nb::gil_scoped_release release;
-        const Labelled y = CHORDAL_LABELLED;
+        const Labelled y{CHORDAL_EXAMPLES, labels.data()};
         for (std::size_t e = 0; e < out.size(); ++e) {
             double score = 0.0;
             for (auto v = y.variable_offsets[e]; v < y.variable_offsets[e + 1]; ++v)
@@ -66,10 +41,11 @@ static const Binding binding([](nb::module_& m) {
     });
     m.def(
         "labelling_add_indicators",
-        [](CHORDAL_LABELLED_ARGUMENTS, std::optional<Input<double>> weight, double scale,
-           Output<double> unary, Output<double> tables) {
+        [](CHORDAL_EXAMPLE_ARGUMENTS, Input<std::int32_t> labels,
+           std::optional<Input<double>> weight, double scale, Output<double> unary,
+           Output<double> tables) {
             nb::gil_scoped_release release;
-            const Labelled y = CHORDAL_LABELLED;
+            const Labelled y{CHORDAL_EXAMPLES, labels.data()};
             for (std::size_t e = 0; e + 1 < variable_offsets.size(); ++e) {
                 const double w = weight ? scale * weight->data()[e] : scale;
                 for (auto v = y.variable_offsets[e]; v < y.variable_offsets[e + 1]; ++v)

@@ -4,24 +4,12 @@
 //   derivative: q_v(l) at every (v, l), and Π q_v(y_v) at every cell, times the example's weight
 //
 // Cells of probability 0 are skipped: there, a score of -inf counts nothing.
-// The cell of a clique's table is its labels read as digits, the last variable fastest.
-#include <optional>
-
-#include <nanobind/stl/optional.h>
-
-#include "binding.hpp"
+#include "labelling.hpp"
 
 namespace chordal {
 namespace {
 
-struct Soft {
-    const std::int64_t* state_offsets;
-    const std::int64_t* variable_offsets;
-    const std::int64_t* clique_offsets;        // [examples + 1] into cliques
-    const std::int64_t* clique_scope_offsets;  // [cliques + 1] into scopes
-    const std::int64_t* scopes;                // variables of each clique
-    const std::int64_t* table_offsets;
-    const std::int32_t* table_of_clique;
+struct Soft : ExampleCliques {
     const double* q;  // [states]
 
     // visit(k, q) for every state and then every cell with q > 0 of an example.
@@ -52,25 +40,14 @@ struct Soft {
     }
 };
 
-#define CHORDAL_SOFT_ARGUMENTS                                                                  \
-    Input<std::int64_t> state_offsets, Input<std::int64_t> variable_offsets,                    \
-        Input<std::int64_t> clique_offsets, Input<std::int64_t> clique_scope_offsets,           \
-        Input<std::int64_t> scopes, Input<std::int64_t> table_offsets,                          \
-        Input<std::int32_t> table_of_clique, Input<double> probability
-#define CHORDAL_SOFT                                                                            \
-    Soft {                                                                                      \
-        state_offsets.data(), variable_offsets.data(), clique_offsets.data(),                   \
-            clique_scope_offsets.data(), scopes.data(), table_offsets.data(),                   \
-            table_of_clique.data(), probability.data()                                          \
-    }
-
 }  // namespace
 
 static const Binding binding([](nb::module_& m) {
-    m.def("soft_score", [](CHORDAL_SOFT_ARGUMENTS, Input<double> unary, Input<double> tables,
+    m.def("soft_score", [](CHORDAL_EXAMPLE_ARGUMENTS, Input<double> probability,
+                           Input<double> unary, Input<double> tables,
                            Output<double> out) {
         nb::gil_scoped_release release;
-        const Soft soft = CHORDAL_SOFT;
+        const Soft soft{CHORDAL_EXAMPLES, probability.data()};
         for (std::size_t e = 0; e < out.size(); ++e) {
             double score = 0.0;
             auto state = [&](std::int64_t k, double q) { score += q * unary.data()[k]; };
@@ -81,10 +58,11 @@ static const Binding binding([](nb::module_& m) {
     });
     m.def(
         "soft_add_indicators",
-        [](CHORDAL_SOFT_ARGUMENTS, std::optional<Input<double>> weight, double scale,
+        [](CHORDAL_EXAMPLE_ARGUMENTS, Input<double> probability,
+           std::optional<Input<double>> weight, double scale,
            Output<double> unary, Output<double> tables) {
             nb::gil_scoped_release release;
-            const Soft soft = CHORDAL_SOFT;
+            const Soft soft{CHORDAL_EXAMPLES, probability.data()};
             for (std::size_t e = 0; e + 1 < variable_offsets.size(); ++e) {
                 const double w = weight ? scale * weight->data()[e] : scale;
                 auto state = [&](std::int64_t k, double q) { unary.data()[k] += w * q; };

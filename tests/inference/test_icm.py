@@ -119,7 +119,7 @@ def puzzles(draw):
 
 
 @given(puzzles())
-@settings(max_examples=200, deadline=None, derandomize=True, database=None)
+@settings(max_examples=100, deadline=None, derandomize=True, database=None)
 def test_the_search_on_any_constraints(p):
     exists = np.isfinite(ExhaustiveInference().log_partition(p))
     labels, outcome = allowed_labels(p, np.ones(2, dtype=bool))

@@ -40,7 +40,7 @@ def submodular(draw):
 
 
 @given(submodular())
-@settings(max_examples=300, deadline=None, derandomize=True, database=None)
+@settings(max_examples=120, deadline=None, derandomize=True, database=None)
 def test_any_submodular_scores(p):
     method, rng = MaxFlowInference(), np.random.default_rng(0)
     assert method.refusal_of(p) is None

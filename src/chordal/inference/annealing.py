@@ -21,7 +21,6 @@ from chordal.structures import Structure
 COLD = 0.02
 #: Sweeps of the descent at the end.
 MAX_ITER = 1000
-AT_ONCE = 20  # sweeps between looks at Ctrl-C
 
 
 @final
@@ -102,10 +101,10 @@ class AnnealingInference(Inference):
         def restart(k: int, check: Callable[[], None]) -> None:
             rng = np.random.default_rng(seeds[k])
             labels = (rng.random(s.n_variables) * s.label_counts).astype(np.int32)
-            for first in range(0, self.n_sweeps, AT_ONCE):
+            for k_sweep in range(self.n_sweeps):
                 check()
-                some = temperatures[first : first + AT_ONCE]
-                sweep(potentials, labels, len(some), rng, temperatures=some)
+                now = temperatures[k_sweep : k_sweep + 1]
+                sweep(potentials, labels, 1, rng, temperatures=now)
             found[k] = improved(descend, potentials, MAX_ITER, start=labels)
 
         in_threads(restart, self.n_restarts, self.n_jobs)
