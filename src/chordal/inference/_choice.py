@@ -10,7 +10,7 @@ from chordal.structures import Structure
 _EXACT = ("chain", "tree", "junction_tree")
 #: What to try elsewhere, by question; "" stands for all others.
 _APPROXIMATE = {
-    "map": ("trws", "ad3", "loopy_bp", "icm", "gibbs"),
+    "map": ("trw_s", "ad3", "loopy_bp", "icm", "annealing"),
     "": ("loopy_bp", "mean_field", "gibbs"),
 }
 
