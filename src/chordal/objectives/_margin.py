@@ -49,7 +49,7 @@ class MarginObjective(Objective):
             value, parts, _ = inference.relaxed_map(potentials, weight)
         else:
             best, value = inference.map(potentials)[:2]
-            if known is not None:
+            if known is not None and not inference.exact_on(frame.structure):
                 best, value = _not_below(best, value, hard_labels(self, known), gold, frame)
             parts = frame.zeros()
             parts.add_indicators(best, weight=weight)
