@@ -92,11 +92,16 @@ def tokens(data: Seminars, lexicon: Lexicon, train: bool) -> list[Tokens]:
     for words, starts, tags in zip(data.words, data.line_start, data.y, strict=True):
         own = speaker_words(words, tags) if train else set()
         texts = [[*shapes(word), *lexicon.of(word, own)] for word in words]
+        plain = [[a for a in row if not a.startswith("w=")] for row in texts]
+        headers, places = line_headers(words, starts)
         rows = []
         for t, word in enumerate(words):
             row = [f"{d}:{a}" for d in range(-WINDOW, WINDOW + 1) for a in at(texts, t + d)]
             row += [f"{end}={part}" for end, part in ends(word)]
-            row += ["first"] if starts[t] else []
+            row += [f"line={headers[t]}", f"place={min(places[t], 6)}"]
+            row += [f"line={headers[t]}|{look}" for look in plain[t]]
+            row += [f"{a}|{b}" for a in at(plain, t - 1) for b in at(plain, t)]
+            row += [f"{a}|{b}" for a in at(plain, t) for b in at(plain, t + 1)]
             rows.append(row)
         made.append(rows)
     return made
@@ -116,6 +121,21 @@ def ends(word: str) -> Iterator[tuple[str, str]]:
     for n in range(2, min(5, len(word))):
         yield "prefix", word[:n]
         yield "suffix", word[-n:]
+
+
+def line_headers(words: Sequence[str], starts: Sequence[bool]) -> tuple[list[str], list[int]]:
+    """What stands before the colon of each token's line, and the token's place in the line."""
+    headers, places = [], []
+    header, place = "", 0
+    for t, (word, start) in enumerate(zip(words, starts, strict=True)):
+        if start:
+            place = 0
+            following = list(words[t + 1 : t + 3])
+            header = word.lower() if ":" in following else ""
+        headers.append(header)
+        places.append(place)
+        place += 1
+    return headers, places
 
 
 def skip_edges(words: Sequence[str], most: int = 10) -> list[tuple[int, int]]:
@@ -149,9 +169,9 @@ def skip_chain() -> TemplateCRF:
         CliqueTemplate("neighbours", neighbours, tables="full"),
         CliqueTemplate("skip", lambda x: np.array(skip_edges(x[0])).reshape(-1, 2), tables="full"),
     ]
-    messages = LoopyBPInference(max_iter=8, tol=1e-3)
+    messages = LoopyBPInference(max_iter=10, tol=1e-3)
     l2 = {"tokens": L2, "skip": 1.0}
-    return TemplateCRF(templates, inference=messages, l2=l2, max_iter=80, tol=1e-3)
+    return TemplateCRF(templates, inference=messages, l2=l2, max_iter=60, tol=1e-3)
 
 
 def token_f1(gold: Sequence[Sequence[str]], found: Sequence[Sequence[str]]) -> dict[str, float]:
@@ -171,7 +191,7 @@ def main() -> dict[str, dict[str, float]]:
     train, test = load_seminars("train"), load_seminars("test")
     lexicon = Lexicon(train)
     X, X_test = tokens(train, lexicon, train=True), tokens(test, lexicon, train=False)
-    chain = ChainCRF(l2=L2, max_iter=100, tol=1e-3).fit(X, train.y)
+    chain = ChainCRF(l2=L2, max_iter=80, tol=1e-3).fit(X, train.y)
     found = {"linear chain": token_f1(test.y, chain.predict(X_test))}
     pairs, pairs_test = (
         list(zip(d.words, x, strict=True)) for d, x in ((train, X), (test, X_test))
