@@ -1,12 +1,4 @@
-"""Find speakers, places and times in announcements of seminars, with a chain and a skip-chain.
-
-Run it by `python examples/skip_chain_seminars.py`; it reads the CMU seminar announcements from the
-folder named by CHORDAL_DATA, and prints a table.
-
-A linear chain labels each mention of a name by the words around it. A skip-chain adds an edge
-between equal capitalised words of an announcement: what surrounds one mention ("Who: …") then
-helps to label the others (Sutton and McCallum, 2004).
-"""
+"""Attributes of tokens in announcements of seminars, and pairs of words that may be one name."""
 
 from __future__ import annotations
 
@@ -15,14 +7,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from itertools import combinations
 
-import numpy as np
-from numpy.typing import NDArray
-from rich.console import Console
-from rich.table import Table
-
-from chordal import ChainCRF, CliqueTemplate, TemplateCRF
-from chordal.datasets import Seminars, load_seminars
-from chordal.inference.loopy_bp import LoopyBPInference
+from chordal.datasets import Seminars
 
 Tokens = list[list[str]]  # the attributes of each token
 
@@ -151,62 +136,3 @@ def skip_edges(words: Sequence[str], most: int = 10) -> list[tuple[int, int]]:
         for pair in combinations(places, 2)
         if pair[1] - pair[0] > 1
     ]
-
-
-L2 = 4.0
-FIELDS = ("stime", "etime", "location", "speaker")
-Announcement = tuple[list[str], Tokens]  # words and their attributes
-
-
-def skip_chain() -> TemplateCRF:
-    """A chain whose equal capitalised words are joined; likelihood by loopy belief propagation."""
-
-    def neighbours(x: Announcement) -> NDArray[np.int64]:
-        return np.arange(len(x[0]) - 1)[:, None] + [0, 1]
-
-    templates = [
-        CliqueTemplate("tokens", features=lambda x: x[1]),
-        CliqueTemplate("neighbours", neighbours, tables="full"),
-        CliqueTemplate("skip", lambda x: np.array(skip_edges(x[0])).reshape(-1, 2), tables="full"),
-    ]
-    messages = LoopyBPInference(max_iter=10, tol=1e-3)
-    l2 = {"tokens": L2, "skip": 1.0}
-    return TemplateCRF(templates, inference=messages, l2=l2, max_iter=60, tol=1e-3)
-
-
-def token_f1(gold: Sequence[Sequence[str]], found: Sequence[Sequence[str]]) -> dict[str, float]:
-    """F1 of each field, counting tokens, as Sutton and McCallum do."""
-    scores = {}
-    for field in FIELDS:
-        true, said = (
-            np.array([str(tag).endswith(field) for tags in y for tag in tags])
-            for y in (gold, found)
-        )
-        scores[field] = float(2.0 * (true & said).sum() / max(1, true.sum() + said.sum()))
-    return scores
-
-
-def main() -> dict[str, dict[str, float]]:
-    """F1 of every field, by model."""
-    train, test = load_seminars("train"), load_seminars("test")
-    lexicon = Lexicon(train)
-    X, X_test = tokens(train, lexicon, train=True), tokens(test, lexicon, train=False)
-    chain = ChainCRF(l2=L2, max_iter=80, tol=1e-3).fit(X, train.y)
-    found = {"linear chain": token_f1(test.y, chain.predict(X_test))}
-    pairs, pairs_test = (
-        list(zip(d.words, x, strict=True)) for d, x in ((train, X), (test, X_test))
-    )
-    skip = skip_chain().fit(pairs, train.y)
-    found["skip-chain"] = token_f1(test.y, skip.predict(pairs_test))
-    table = Table(title="F1 by field, counting tokens", title_justify="left")
-    for column in ("Model", *FIELDS, "mean"):
-        table.add_column(column)
-    for name, scores in found.items():
-        values = [*scores.values(), float(np.mean(list(scores.values())))]
-        table.add_row(name, *(f"{value:.3f}" for value in values))
-    Console().print(table)
-    return found
-
-
-if __name__ == "__main__":
-    main()
