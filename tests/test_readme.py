@@ -10,6 +10,7 @@ DOCUMENTS = [
     "README.md",
     "docs/learning.md",
     "docs/graphs.md",
+    "docs/experiments.md",
     "docs/design.md",
     "docs/dependencies.md",
 ]
@@ -52,6 +53,13 @@ def test_graphs_names_every_structure_and_inference_method():
     text = (ROOT / "docs/graphs.md").read_text(encoding="utf-8")
     names = [*INFERENCE, *(STRUCTURES.get(name).__name__ for name in STRUCTURES)]
     assert not {name for name in names if f"`{name}`" not in text}
+
+
+def test_every_experiment_is_listed():
+    from chordal.experiments import EXPERIMENTS
+
+    text = (ROOT / "docs/experiments.md").read_text(encoding="utf-8")
+    assert not {name for name in EXPERIMENTS if f"`{name.replace('_', '-')}`" not in text}
 
 
 @pytest.mark.parametrize("name", DOCUMENTS)
