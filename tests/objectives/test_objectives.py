@@ -9,6 +9,7 @@ from numpy.testing import assert_allclose
 from chordal._errors import UnsupportedError
 from chordal.costs.hamming import Hamming
 from chordal.costs.weighted_hamming import WeightedHamming
+from chordal.inference import Decoded
 from chordal.inference.chain import ChainInference
 from chordal.inference.exhaustive import ExhaustiveInference
 from chordal.objectives.crammer_singer import CrammerSinger
@@ -173,3 +174,24 @@ def test_least_squares_never_choose_the_middle_class():
 
     assert right(Likelihood()) == [1.0, 1.0, 1.0]
     assert right(SquaredError()) == [1.0, 0.0, 1.0]
+
+
+def test_an_approximate_labelling_is_never_worse_than_gold():
+    """The loss stays above zero where a method overlooks the gold labelling."""
+
+    class Worst(ExhaustiveInference):
+        def exact_on(self, structure):
+            return False
+
+        def map(self, potentials):
+            turned = potentials.like(-potentials.unary, -potentials.tables)
+            labels = super().map(turned).labels
+            return Decoded(labels, potentials.score(labels))
+
+    rng = np.random.default_rng(0)
+    p = MODELS["grid_potts"](rng)
+    gold = ExhaustiveInference().map(p).labels
+    values, parts = Hinge(Hamming()).evaluate(p, gold, Worst())
+    assert_allclose(values, 0.0, atol=1e-12)
+    assert not parts.unary.any()
+    assert not parts.tables.any()
