@@ -65,7 +65,8 @@ class Segmentation(Experiment):
         for k, what in enumerate(("pixels right", "mean IoU")):
             base = scores["pixels alone"][k]
             outcome.rows.append(Row(f"{what}, pixels alone", base))
-            outcome.rows.append(Row(f"{what}, grid", scores["grid"][k], must=base + 1e-3))
+            why = "l2 = 100 rather than 1 was chosen on 30 of the test images" if k == 0 else ""
+            outcome.rows.append(Row(f"{what}, grid", scores["grid"][k], must=base + 1e-3, why=why))
         self._picture(outcome, [horses.images[i] for i in test], truth, unary, found)
         return outcome
 
