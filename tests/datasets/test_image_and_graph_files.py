@@ -185,9 +185,9 @@ def test_announcements_that_are_not_right(tmp_path, text, message):
 def test_announcements_that_are_damaged(tmp_path):
     file = tmp_path / "seminars_train.tsv.gz"
     file.write_bytes(gzip.compress(ANNOUNCEMENTS.encode())[:-9])
-    with pytest.raises(ValueError, match="no text of announcements, or damaged"):
+    with pytest.raises(ValueError, match="no such text, or damaged"):
         load_seminars("train", file)
     stream = io.BytesIO(b"\xff\xfe# doc 0\n")
     (tmp_path / "seminars_test.tsv").write_bytes(stream.read())
-    with pytest.raises(ValueError, match="no text of announcements, or damaged"):
+    with pytest.raises(ValueError, match="no such text, or damaged"):
         load_seminars("test", tmp_path)
