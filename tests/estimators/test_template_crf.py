@@ -59,7 +59,7 @@ SOLVERS = [
     ("likelihood", "passive_aggressive", {"max_iter": 3}, 1e-10),
     ("likelihood", "arow", {"max_iter": 3}, 1e-10),
     ("hinge", "one_slack", {}, 1e-6),
-    ("hinge", "cutting_plane", {"tol": 1e-6}, 1e-2),  # as near as the gap tells
+    ("hinge", "cutting_plane", {"tol": 1e-4}, 5e-2),  # as near as the gap tells
 ]
 
 
