@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeVar
 
@@ -49,7 +50,7 @@ from chordal.targets import PartialLabels, Target
 E = TypeVar("E", bound="CliqueEstimator")
 
 
-class CliqueEstimator(CliqueModel):
+class CliqueEstimator(CliqueModel, ABC):
     """Fits the weights of clique templates."""
 
     objective: str | Objective
@@ -67,9 +68,9 @@ class CliqueEstimator(CliqueModel):
     class_weight: dict[Any, float] | str | None
     verbose: int
 
+    @abstractmethod
     def _templates_for(self, X: Sequence[Any]) -> list[CliqueTemplate]:
         """The templates of a model for examples like these."""
-        raise NotImplementedError
 
     def fit(
         self: E,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from abc import abstractmethod
 from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
 from weakref import WeakKeyDictionary
@@ -196,8 +197,9 @@ class CliqueTreeInference(Inference):
     def exact_on(self, structure: Structure) -> bool:
         return self.supports(structure)
 
+    @abstractmethod
     def _plan(self, structure: Structure) -> Plan:
-        raise NotImplementedError
+        """The clique tree of the structure."""
 
     def log_partition(self, potentials: Potentials) -> Floats:
         return log_partition(self._plan_for("log_partition", potentials), potentials)
