@@ -13,15 +13,15 @@ import scipy.sparse as sp
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 
-from chordal import ChainCRF, Template
+from chordal import ChainCRF, NaiveBayes, Template
 from chordal._errors import UnsupportedError
 from chordal._status import Status
 from chordal.costs import Cost
 from chordal.costs.chunk import Chunk
 from chordal.costs.hamming import Hamming
 from chordal.costs.weighted_hamming import WeightedHamming
-from chordal.estimators._objective_facts import objective_facts
 from chordal.model_file import load, save
+from chordal.model_file._items import item_facts
 from chordal.objectives.hinge import Hinge
 from chordal.objectives.softmax_margin import SoftmaxMargin
 from chordal.objectives.stochastic_likelihood import StochasticLikelihood
@@ -375,7 +375,11 @@ class OwnSolver(Solver):
 def unsavable():
     dense = [np.eye(3), np.eye(3)[:2]]
     labels = [["a", "b", "c"], ["a", "b"]]
-    yield "function", ChainCRF(transition_features=lambda x: x[1:]).fit(dense, labels), "no code"
+    yield (
+        "another class",
+        NaiveBayes().fit(np.eye(2), [0, 1]),
+        "a NaiveBayes cannot be saved",
+    )
     yield "tuples", ChainCRF().fit(dense, [[(0, 1)] * 3, [(1, 1)] * 2]), r"got \(\d, 1\)"
     yield "bytes", ChainCRF().fit(dense, [[b"a"] * 3, [b"b"] * 2]), "labels must be str"
     yield "own solver", ChainCRF(solver=OwnSolver()).fit(dense, labels), "solver is your own"
@@ -417,7 +421,11 @@ def test_an_objective_keeps_its_cost_and_settings(objective, there_and_back):
     crf = ChainCRF(objective, "adam", max_iter=5, random_state=0).fit(X, y)
     loaded = there_and_back(crf)
     assert type(loaded.objective) is type(objective)
-    assert objective_facts(loaded.objective) == objective_facts(objective) != objective.name
+    assert (
+        item_facts("objective", loaded.objective)
+        == item_facts("objective", objective)
+        != objective.name
+    )
     again = loaded.set_params(random_state=0).fit(X, y)
     assert np.array_equal(again.weights_, clone(crf).fit(X, y).weights_)
 

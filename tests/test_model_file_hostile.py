@@ -10,7 +10,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from chordal import ChainCRF
-from chordal.model_file import FORMAT, ModelFileError, _checksum, load, save
+from chordal.model_file import FORMAT, ModelFileError, load, save
+from chordal.model_file._container import _checksum
 
 X = [[["a", "b"], ["b"], ["c"]], [["c", "a"], ["é"]]]
 Y = [["A", "B", "A"], ["C", "A"]]
@@ -346,8 +347,11 @@ def test_wrong_arrays_are_refused_in_spite_of_a_right_checksum(change, files, re
 
 
 FACTS = [
-    ("attributes", ("class",), "GraphCRF", "class must be ChainCRF, got 'GraphCRF'"),
-    ("attributes", ("class",), None, "class must be ChainCRF"),
+    ("attributes", ("class",), "HMM", "class must be one of .*ChainCRF.*; got 'HMM'"),
+    ("attributes", ("class",), "chaincrf", "class must be one of .*ChainCRF.*; got 'chaincrf'"),
+    ("attributes", ("class",), "GraphCRF", "unexpected keyword argument"),
+    ("attributes", ("class",), ["ChainCRF"], "class must be one of"),
+    ("attributes", ("class",), None, "class must be one of"),
     ("attributes", ("parameters", "l2"), "x", "l2 must be a number"),
     ("attributes", ("parameters", "l1"), float("nan"), "l1 must be a number"),
     ("attributes", ("parameters", "max_iter"), 10.5, "max_iter must be an integer"),
@@ -360,9 +364,16 @@ FACTS = [
     ("attributes", ("parameters", "transition_features"), "print", "must be a function"),
     ("attributes", ("parameters", "template"), "U:%x[0,0]", "must agree"),
     ("attributes", ("parameters", "template"), 3, "template must be"),
+    ("attributes", ("parameters", "solver"), {"name": "lbfgs", "memory": "x"}, "memory must be"),
+    ("attributes", ("parameters", "solver"), {"name": "os", "system": "x"}, "solver must be one"),
+    ("attributes", ("parameters", "solver"), {"memory": 3}, "no 'name'"),
+    ("attributes", ("parameters", "inference"), {"name": "chain", "no": 1}, "unexpected keyword"),
+    ("attributes", ("functions",), ["print"], "functions must be some of"),
+    ("attributes", ("functions",), "transition_features", "functions must be some of"),
     ("attributes", ("parameters",), [], "."),
-    ("attributes", ("inference",), "../os", "unknown inference"),
-    ("attributes", ("inference",), 3, "inference must be a name"),
+    ("attributes", ("inference",), "../os", "inference must be one of"),
+    ("attributes", ("inference",), "auto", "unknown inference"),
+    ("attributes", ("inference",), 3, "inference must be one of"),
     ("attributes", ("node", "kind"), "pickle", "no 'pickle'"),
     ("attributes", ("node", "kind"), "dense", "."),
     ("attributes", ("node",), None, "."),

@@ -6,7 +6,10 @@ import resource
 import subprocess
 import sys
 
+import numpy as np
 import pytest
+
+from chordal import GraphCRF, save
 
 from .conftest import SENTENCES, as_text, run
 
@@ -28,6 +31,21 @@ def broken(files, tmp_path):
 @pytest.mark.parametrize("command", ["tag", "info", "inspect"])
 def test_an_empty_model(refused, broken, command):
     assert "broken: the file is empty" in refused(command, broken(lambda data: b""))
+
+
+@pytest.mark.parametrize(
+    "command",
+    [["tag"], ["info"], ["inspect"], ["evaluate", "-", "--model"], ["convert", "--to=crfsuite"]],
+    ids=lambda words: words[0],
+)
+def test_a_model_of_another_kind(refused, tmp_path, command):
+    path = tmp_path / "graphs"
+    graph = (np.eye(2), np.array([(0, 1)]))
+    save(GraphCRF().fit([graph], [["a", "b"]]), path)
+    target = [tmp_path / "out"] if command[0] == "convert" else []
+    message = refused(*command, path, *target, input=as_text(SENTENCES).encode())
+    assert message.endswith("graphs: holds a GraphCRF, not a ChainCRF")
+    assert [p.name for p in tmp_path.iterdir()] == ["graphs"]
 
 
 @pytest.mark.parametrize("size", [1, 7, 8, 50, 1000, -1, -1000])

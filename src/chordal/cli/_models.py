@@ -39,7 +39,7 @@ def open_model(path: str) -> ChainCRF:
     if kind in _OTHERS:
         model: ChainCRF = tool(f"read_{kind}", f"{kind}_model")(path)
         return model
-    return chordal.load(path)
+    return chordal.load(path, chordal.ChainCRF)
 
 
 def tool(function: str, module: str) -> Any:

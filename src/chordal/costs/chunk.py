@@ -136,5 +136,7 @@ def _limits(labels: Sequence[str]) -> tuple[Ints, Ints]:
 
 def _split(label: str) -> tuple[str, str]:
     """Prefix and type of a tag; a label without a prefix is outside all chunks."""
+    if not isinstance(label, str):
+        raise TypeError(f"cost 'chunk' needs labels that are tags such as 'B-NP', got {label!r}")
     prefix, dash, kind = label.partition("-")
     return (prefix, kind) if dash and prefix in ("B", "I", "E", "S") else ("O", "")

@@ -125,7 +125,10 @@ def _cliques(template: CliqueTemplate, rows: Rows | None, X: Sequence[Any], size
 
 
 def _scopes(template: CliqueTemplate, cliques: Any, i: int) -> Ints:
-    array = np.asarray(cliques)
+    try:
+        array = np.asarray(cliques)
+    except ValueError:  # tuples of several lengths
+        array = np.array(list(cliques), dtype=object)
     if array.size == 0:
         return np.zeros((0, template.size), dtype=np.int64)
     if template.size == 1 and array.ndim == 1:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from math import isfinite, prod
 from numbers import Real
 from typing import Any, final
 
@@ -166,6 +167,13 @@ class GridCRF(CliqueEstimator):
                     f"{name}[{i}] must be an array {axes} of numbers for {self.neighbours} "
                     f"neighbours, got {image.dtype} of shape {image.shape}"
                 )
+            if self.contrast_columns is not None and len(self.contrast_columns):
+                last = max(self.contrast_columns)
+                if last >= image.shape[-1]:
+                    raise ValueError(
+                        f"contrast_columns names column {last}, and {name}[{i}] has "
+                        f"{image.shape[-1]} features, from 0 on"
+                    )
             images.append(image)
         return images
 
@@ -183,9 +191,11 @@ class GridCRF(CliqueEstimator):
         return values.reshape(*x.shape[:-1], *values.shape[1:])
 
     def _templates_for(self, X: Sequence[Any]) -> list[CliqueTemplate]:
-        edges = _Edges(self.neighbours)
+        return self._templates_with(self._beta(X, _Edges(self.neighbours)))
+
+    def _templates_with(self, beta: float | None) -> list[CliqueTemplate]:
+        """The templates with this contrast."""
         observed = None
-        beta = self._beta(X, edges)
         if beta is not None or self.edge_features is not None:
             columns = None if self.contrast_columns is None else tuple(self.contrast_columns)
             observed = (beta, columns, self.edge_features)
@@ -214,11 +224,16 @@ class GridCRF(CliqueEstimator):
         for x in X:
             distance = _distance(*_ends(x, edges(x)), columns)
             total, count = total + float(distance.sum()), count + len(distance)
+        if not isfinite(total):
+            raise ValueError(
+                "contrast='auto' cannot compare the features of neighbours: X holds NaN, infinity "
+                "or numbers too large to be squared; clean or scale it"
+            )
         return 0.5 * count / total if total > 0.0 else 1.0
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
-        if self.neighbours not in NEIGHBOURS:
+        if self.neighbours not in list(NEIGHBOURS):
             raise ValueError(
                 f"neighbours must be 4 or 8 (2-d), 6 or 26 (3-d), got {self.neighbours!r}"
             )
@@ -227,6 +242,12 @@ class GridCRF(CliqueEstimator):
             check_number("contrast", self.contrast)
         elif self.contrast not in (None, "auto"):
             raise ValueError(f"contrast must be a number, 'auto' or None, got {self.contrast!r}")
+        columns = self.contrast_columns
+        if columns is not None:
+            if isinstance(columns, (str, bytes)) or not hasattr(columns, "__len__"):
+                raise TypeError(f"contrast_columns must be a list of columns, got {columns!r}")
+            for k, column in enumerate(columns):
+                check_number(f"contrast_columns[{k}]", column, integer=True)
         if self.edge_features is not None and not callable(self.edge_features):
             raise TypeError(
                 "edge_features must be a function of the features of both ends, or None; got "
@@ -240,7 +261,7 @@ class GridCRF(CliqueEstimator):
 
 def _pixels(x: Any) -> NDArray[Any]:
     """Features as rows."""
-    return np.asarray(x.reshape(-1, x.shape[-1]))
+    return np.asarray(x.reshape(prod(x.shape[:-1]), x.shape[-1]))
 
 
 @dataclass(frozen=True)
@@ -291,5 +312,6 @@ def _ends(x: Any, edges: Ints) -> tuple[Floats, Floats]:
 
 def _distance(a: Floats, b: Floats, columns: tuple[int, ...] | None) -> Floats:
     """‖a − b‖², over some columns."""
-    difference = a - b if columns is None else a[:, list(columns)] - b[:, list(columns)]
-    return np.asarray(np.einsum("ij,ij->i", difference, difference))
+    with np.errstate(invalid="ignore", over="ignore"):  # what is not finite is refused elsewhere
+        difference = a - b if columns is None else a[:, list(columns)] - b[:, list(columns)]
+        return np.asarray(np.einsum("ij,ij->i", difference, difference))

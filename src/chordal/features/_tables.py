@@ -16,6 +16,8 @@ Ints = NDArray[np.int64]
 #: equal labels.
 TABLES = ("full", "symmetric", "potts")
 
+MAX_BYTES = 1e9  # of a table
+
 
 class TableLayout:
     """The cells of a table over m variables with L labels each, and the outputs that fill them.
@@ -49,15 +51,20 @@ class TableLayout:
             raise ValueError("tables='potts' compares labels: give it cliques of two or more")
         self.n_labels, self.order, self.kind = n_labels, order, kind
         self.n_cells = n_labels**order
+        if 8 * self.n_cells * (order if kind == "symmetric" else 1) > MAX_BYTES:
+            raise ValueError(
+                f"a table over {order} variables with {n_labels} labels each would need "
+                f"{8e-9 * self.n_cells:.3g} GB ({n_labels}^{order} scores); use smaller cliques"
+            )
         if kind == "full" or order == 1:
             self.kind = "full"
             self.output_of_cell, self.n_outputs = np.arange(self.n_cells), self.n_cells
             return
-        labels = np.stack(np.unravel_index(np.arange(self.n_cells), (n_labels,) * order))
         if kind == "potts":
-            equal = (labels == labels[0]).all(axis=0)
-            self.output_of_cell, self.n_outputs = np.where(equal, 0, -1), 1
+            self.output_of_cell, self.n_outputs = np.full(self.n_cells, -1), 1
+            self.output_of_cell[:: sum(n_labels**k for k in range(order))] = 0
             return
+        labels = np.stack(np.unravel_index(np.arange(self.n_cells), (n_labels,) * order))
         same = np.ravel_multi_index(tuple(np.sort(labels, axis=0)), (n_labels,) * order)
         representative, self.output_of_cell = np.unique(same, return_inverse=True)
         self.n_outputs = len(representative)

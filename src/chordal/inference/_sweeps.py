@@ -134,6 +134,9 @@ def _halves(draws: Floats) -> Floats:
     draws = np.asarray(draws, dtype=np.float64)
     if draws.ndim < 2 or draws.shape[1] < 4:
         raise ValueError(f"draws must be [n_chains, n_draws >= 4, ...], got shape {draws.shape}")
+    largest = np.abs(draws).max(initial=0.0)
+    if largest > 1e150:  # whose square would not fit; what is made of the draws has no scale
+        draws = draws / largest
     half = draws.shape[1] // 2
     return np.concatenate([draws[:, :half], draws[:, -half:]])
 

@@ -8,8 +8,9 @@ from typing import ClassVar, final
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import logsumexp
+from scipy.special import logsumexp, softmax
 
+from chordal._validate import check_number
 from chordal.inference._base import ByCost, Decoded, Inference, Labels, Marginals, Ranked, Spans
 from chordal.potentials import Floats, Potentials, refuse_infeasible, refuse_other_shape
 from chordal.structures import Structure
@@ -47,6 +48,7 @@ class ExhaustiveInference(Inference):
     )
 
     def __init__(self, max_labellings: int = 1_000_000) -> None:
+        check_number("max_labellings", max_labellings, minimum=1, integer=True)
         self.max_labellings = max_labellings
 
     def supports(self, structure: Structure) -> bool:
@@ -70,7 +72,7 @@ class ExhaustiveInference(Inference):
         refuse_infeasible(log_partition)
         parts = potentials.zeros()
         for example, labellings, scores in _listed(potentials):
-            probability = np.exp(scores - log_partition[example])
+            probability = softmax(scores)
             if weight is not None:
                 probability = probability * weight[example]
             _accumulate(parts, example, labellings, probability)
@@ -90,7 +92,7 @@ class ExhaustiveInference(Inference):
         parts = potentials.zeros()
         both = zip(_listed(potentials), _listed(direction), strict=True)
         for (example, labellings, scores), (_, _, change) in both:
-            probability = np.exp(scores - log_partition[example])
+            probability = softmax(scores)
             covariance = probability * (change - probability @ change)
             if weight is not None:
                 covariance = covariance * weight[example]
@@ -139,7 +141,7 @@ class ExhaustiveInference(Inference):
         refuse_infeasible(log_partition)
         out = np.zeros((n, potentials.structure.n_variables), dtype=np.int32)
         for example, labellings, scores in _listed(potentials):
-            probability = np.exp(scores - log_partition[example])
+            probability = softmax(scores)
             chosen = rng.choice(len(scores), size=n, p=probability / probability.sum())
             first, last = potentials.structure.variable_offsets[example : example + 2]
             out[:, first:last] = labellings[chosen]

@@ -14,6 +14,7 @@ import numpy as np
 from chordal._blocks import run_in_turn
 from chordal._errors import UnsupportedError
 from chordal._status import Status
+from chordal._validate import check_number
 from chordal.oracle import Floats, Oracle, SecondOrderOracle
 from chordal.solvers._vectors import Vectors
 
@@ -93,6 +94,9 @@ class Solver(ABC):
     random_state: Any = None
 
     def __init__(self, max_iter: int = 1000, tol: float = 1e-5, l1: float = 0.0) -> None:
+        check_number("max_iter", max_iter, minimum=1, integer=True)
+        check_number("tol", tol)
+        check_number("l1", l1)
         if l1 > 0.0 and not self.handles_l1:
             raise ValueError(f"solver {self.name!r} does not take l1 > 0; 'owlqn' does")
         self.max_iter, self.tol, self.l1 = max_iter, tol, l1
@@ -232,8 +236,9 @@ class Run(Course):
             self.gradient_norm = self.vectors.norm(self.gradient)
         if not np.isfinite(self.value) or not np.isfinite(self.gradient_norm):
             raise ValueError(
-                f"the objective is {self.value} at the starting weights; "
-                "the features are too large: scale them; or labels are forbidden by -inf"
+                f"at the starting weights the objective is {self.value:g} and its gradient's norm "
+                f"{self.gradient_norm:g}: the features are too large, scale them; or labels are "
+                "forbidden by -inf"
             )
 
     def accept(

@@ -7,6 +7,7 @@ from typing import ClassVar, final
 import numpy as np
 
 from chordal._status import Status
+from chordal._validate import check_number
 from chordal.solvers._base import Run, Solver
 from chordal.solvers._history import CurvatureHistory
 from chordal.solvers._line_search import Point, strong_wolfe
@@ -32,6 +33,7 @@ class Lbfgs(Solver):
         self, max_iter: int = 1000, tol: float = 1e-5, l1: float = 0.0, memory: int = 6
     ) -> None:
         super().__init__(max_iter, tol, l1)
+        check_number("memory", memory, minimum=1, integer=True)
         self.memory = memory
 
     def _run(self, run: Run) -> Status:

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from chordal._status import Status
+from chordal._validate import check_number
 from chordal.oracle import Floats
 from chordal.solvers._base import Run, Solver
 from chordal.solvers._history import SubspaceHistory
@@ -49,6 +50,8 @@ class Owlqn(Solver):
         settling: int = 40,
     ) -> None:
         super().__init__(max_iter, tol, l1)
+        check_number("memory", memory, minimum=1, integer=True)
+        check_number("settling", settling, integer=True)
         self.memory, self.settling = memory, settling
 
     def _run(self, run: Run) -> Status:

@@ -1,6 +1,6 @@
-"""Model files: one file, memory-mapped, never pickle.
+"""The container of model files: facts and arrays, checked, and mapped into memory.
 
-The container is safetensors: eight bytes with the length of a JSON header, the header, then the
+It is safetensors: eight bytes with the length of a JSON header, the header, then the
 arrays one after another. The header's metadata hold everything that is not an array, as JSON, and
 a checksum. Arrays are used where the file is mapped, so that processes share its pages.
 """
@@ -19,8 +19,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from chordal._atomic import atomic_write
-from chordal.estimators import ChainCRF
-from chordal.estimators._chain_state import from_state, to_state
 
 FORMAT = 1  # raised when older versions of chordal could not read what is written
 MAX_HEADER = 100_000_000
@@ -46,24 +44,10 @@ class ModelFileError(ValueError):
         super().__init__(f"{os.fspath(path)}: {reason}")
 
 
-def save(model: ChainCRF, path: Path) -> None:
-    """Write a fitted model; the file appears whole or not at all.
-
-    Weights that float16 or float32 hold exactly, as after `model.compact(dtype="float32")`, are
-    stored in that.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> crf = ChainCRF().fit([[["w=a"], ["w=b"]]], [["A", "B"]])
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     save(crf, f"{folder}/model.chordal")
-    ...     load(f"{folder}/model.chordal").predict([[["w=b"], ["w=a"]]])
-    [['B', 'A']]
-    """
-    facts, arrays = to_state(model)
-    arrays["weights"] = _narrowest(arrays["weights"])
-    text = json.dumps({"class": type(model).__name__, **facts}, default=np.generic.item)
+def write(path: Path, facts: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> None:
+    """Write facts and arrays; the file appears whole or not at all."""
+    text = json.dumps(facts, default=np.generic.item)
+    arrays = {**arrays, "weights": _narrowest(arrays["weights"])}
     # Long elements first, so that every array is aligned.
     ordered = sorted(arrays.items(), key=lambda item: (-item[1].dtype.itemsize, item[0]))
     table: dict[str, Any] = {}
@@ -93,14 +77,8 @@ def save(model: ChainCRF, path: Path) -> None:
             file.write(block.tobytes())
 
 
-def load(path: Path) -> ChainCRF:
-    """Open a model file; its arrays stay in the file, mapped into memory.
-
-    Raises
-    ------
-    ModelFileError
-        The file is empty, truncated, changed, not a model, or from a newer version.
-    """
+def read(path: Path) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
+    """Facts and arrays of a file; lengths, places and the checksum are right."""
     with open(path, "rb") as file:
         size = os.fstat(file.fileno()).st_size
         if size == 0:
@@ -115,14 +93,11 @@ def load(path: Path) -> ChainCRF:
         raise ModelFileError(path, "the checksum is wrong: the file was damaged or changed")
     try:
         facts = json.loads(text)
-        if facts["class"] != ChainCRF.__name__:
-            raise ValueError(f"its class must be {ChainCRF.__name__}, got {facts['class']!r}")
-        return from_state(facts, arrays)
-    except (
-        ValueError, LookupError, TypeError, AttributeError, ArithmeticError, RecursionError
-    ) as error:  # fmt: skip
-        what = f"no {error}" if isinstance(error, KeyError) else str(error)
-        raise ModelFileError(path, f"not a valid model: {what}") from error
+    except (ValueError, RecursionError) as error:
+        raise ModelFileError(path, f"not a valid model: {error}") from error
+    if not isinstance(facts, dict):
+        raise ModelFileError(path, "not a valid model: its facts are not a JSON object")
+    return facts, arrays
 
 
 def _header(path: Path, memory: mmap.mmap) -> tuple[dict[str, Any], int]:

@@ -1,9 +1,10 @@
-"""Objectives with their costs and settings as JSON has them, and back."""
+"""Objectives, solvers and inference methods with their settings as JSON has them, and back."""
 
 from __future__ import annotations
 
 import inspect
 from collections.abc import Mapping
+from dataclasses import asdict
 from typing import Any
 
 import numpy as np
@@ -12,32 +13,47 @@ from chordal._errors import UnsupportedError
 from chordal._registry import Registry
 from chordal._validate import check_choice
 from chordal.costs import COSTS, Cost
-from chordal.objectives import OBJECTIVES, Objective
+from chordal.inference import INFERENCE
+from chordal.objectives import OBJECTIVES
+from chordal.solvers import SOLVERS
+from chordal.solvers._schedule import Schedule
+
+#: The parameters of models that are such items.
+REGISTRIES: dict[str, Registry[Any]] = {
+    "objective": OBJECTIVES,
+    "solver": SOLVERS,
+    "inference": INFERENCE,
+}
 
 
-def objective_facts(objective: Objective) -> str | dict[str, Any]:
-    """The name of an objective; where settings are not the default ones, with those.
+def item_facts(what: str, item: Any) -> str | dict[str, Any]:
+    """The name of an item; where settings are not the default ones, with those.
 
     >>> from chordal.costs.hamming import Hamming
     >>> from chordal.objectives.hinge import Hinge
-    >>> objective_facts(Hinge())
+    >>> item_facts("objective", Hinge())
     'hinge'
-    >>> objective_facts(Hinge(Hamming(normalize=True)))
+    >>> item_facts("objective", Hinge(Hamming(normalize=True)))
     {'name': 'hinge', 'cost': {'name': 'hamming', 'normalize': True}}
     """
-    facts = _facts(objective, OBJECTIVES)
+    if isinstance(item, str):
+        return item
+    facts = _facts(item, REGISTRIES[what])
     return facts["name"] if len(facts) == 1 else facts
 
 
-def objective_of(facts: str | Mapping[str, Any]) -> str | Objective:
-    """The objective of what `objective_facts` gave; a name stays a name."""
+def item_of(what: str, facts: Any) -> Any:
+    """The item of what `item_facts` gave; a name stays a name."""
     if not isinstance(facts, Mapping):
-        check_choice("objective", facts, OBJECTIVES.names())
+        more = ["auto"] if what == "inference" else []
+        check_choice(what, facts, [*more, *REGISTRIES[what].names()])
         return facts
     settings = dict(facts)
     if isinstance(settings.get("cost"), Mapping):
         settings["cost"] = _made(settings["cost"], COSTS)
-    return _made(settings, OBJECTIVES)
+    if isinstance(settings.get("schedule"), Mapping):
+        settings["schedule"] = Schedule(**settings["schedule"])
+    return _made(settings, REGISTRIES[what])
 
 
 def _facts(item: Any, registry: Registry[Any]) -> dict[str, Any]:
@@ -58,6 +74,10 @@ def _facts(item: Any, registry: Registry[Any]) -> dict[str, Any]:
 def _plain(value: Any) -> Any:
     if isinstance(value, Cost):
         return _facts(value, COSTS)
+    if isinstance(value, Schedule):
+        return asdict(value)
+    if isinstance(value, (np.random.Generator, np.random.RandomState)):
+        return None  # its state is not part of a model
     if isinstance(value, Mapping):
         return {"prices": [[_plain(key), float(price)] for key, price in value.items()]}
     if isinstance(value, (np.ndarray, np.generic)):

@@ -1,0 +1,77 @@
+"""The parameters of an estimator as JSON has them, and back."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from chordal._errors import UnsupportedError
+from chordal.features import Template
+from chordal.model_file._items import REGISTRIES, item_facts, item_of
+from chordal.model_file._kind import Facts, FunctionsError, Kind
+
+
+def parameter_facts(kind: Kind, model: Any) -> Facts:
+    """The parameters, and the names of those that hold functions, which have to be given again."""
+    values = model.get_params(deep=False)
+    functions = [name for name in kind.functions if values[name] is not None]
+    parameters = {k: _plain(k, v) for k, v in values.items() if k not in functions}
+    for what in REGISTRIES.keys() & parameters.keys():
+        item_of(what, parameters[what])  # it may have been set after fit
+    return {"parameters": parameters, **({"functions": functions} if functions else {})}
+
+
+def parameters_of(kind: Kind, facts: Mapping[str, Any], given: Mapping[str, Any]) -> dict[str, Any]:
+    """The parameters to make the estimator with."""
+    parameters = dict(facts["parameters"])
+    _check_functions(kind, facts.get("functions", []), given)
+    if isinstance(parameters.get("template"), dict):
+        parameters["template"] = Template(**parameters["template"])
+    weights = parameters.get("class_weight")
+    if isinstance(weights, dict):
+        parameters["class_weight"] = dict(zip(weights["labels"], weights["weights"], strict=True))
+    if isinstance(parameters.get("freeze"), list):  # JSON knows no tuples
+        parameters["freeze"] = tuple(parameters["freeze"])
+    for what in REGISTRIES.keys() & inspect.signature(kind.estimator).parameters.keys():
+        parameters[what] = item_of(what, parameters[what])
+    return {**parameters, **given}
+
+
+def _check_functions(kind: Kind, needed: Any, given: Mapping[str, Any]) -> None:
+    """Refuse to go on without the functions that the model had, or with others."""
+    if not isinstance(needed, list) or not all(name in kind.functions for name in needed):
+        raise ValueError(f"its functions must be some of {kind.functions}, got {needed!r}")
+    for name in needed:
+        if given.get(name) is None:
+            raise FunctionsError(
+                f"the model has {name}, and a file holds no code: give them to load again, as in "
+                f"load(path, {name}=…)"
+            )
+    for name in given.keys() - set(needed):
+        raise FunctionsError(f"{name} was given, which the {kind.estimator.__name__} does not have")
+
+
+def _plain(name: str, value: Any) -> Any:
+    """A parameter as JSON has it."""
+    if isinstance(value, Template):
+        return {"text": value.text, "dialect": value.dialect}
+    if isinstance(value, np.generic):
+        value = value.item()
+    if value is None or isinstance(value, (bool, int, float, str)):
+        return value
+    if name == "class_weight":
+        return {"labels": list(value), "weights": [float(v) for v in value.values()]}
+    if name == "l2":
+        return {str(group): float(number) for group, number in value.items()}
+    if name == "freeze":
+        return list(value)
+    if name == "contrast_columns":
+        return [int(column) for column in value]
+    if name in REGISTRIES:
+        return item_facts(name, value)
+    if name == "random_state":
+        return None
+    raise UnsupportedError(f"parameter {name}={value!r} cannot be written to a model file")

@@ -1,0 +1,28 @@
+"""Settings of solvers that are no numbers of their kind are refused when a solver is made."""
+
+import pytest
+
+from chordal.solvers import SOLVERS
+from chordal.solvers.lbfgs import Lbfgs
+from chordal.solvers.owlqn import Owlqn
+
+SETTINGS = {
+    "max_iter": ([0, -1, 2.5, "many", None], "max_iter must be an integer of at least 1"),
+    "tol": ([-1.0, float("nan"), float("inf"), "small"], "tol must be a number of at least 0"),
+    "l1": ([-1.0, float("nan"), "some"], "l1 must be a number of at least 0"),
+}
+
+
+@pytest.mark.parametrize("name", SOLVERS.names())
+def test_every_solver_refuses_them_by_name(name):
+    for setting, (values, message) in SETTINGS.items():
+        for value in values:
+            with pytest.raises(ValueError, match=message):
+                SOLVERS.resolve(name, **{setting: value})
+
+
+@pytest.mark.parametrize("solver", [Lbfgs, Owlqn])
+def test_memory_is_a_number_of_pairs(solver):
+    for value in (0, 1.5, "x"):
+        with pytest.raises(ValueError, match="memory must be an integer of at least 1"):
+            solver(memory=value)
