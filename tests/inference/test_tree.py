@@ -1,5 +1,7 @@
 """Belief propagation on trees: against the chain's kernels, closed forms and brute force."""
 
+import time
+
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
@@ -7,9 +9,10 @@ from numpy.testing import assert_allclose, assert_array_equal
 from chordal._errors import InfeasibleError, UnsupportedError
 from chordal.inference.chain import ChainInference
 from chordal.inference.exhaustive import ExhaustiveInference
+from chordal.inference.junction_tree import JunctionTreeInference
 from chordal.inference.tree import TreeInference
 from chordal.potentials import Potentials
-from chordal.structures import Chain, FactorGraph, Graph, Tree
+from chordal.structures import Chain, FactorGraph, Graph, Tree, offsets_of
 from chordal.testing import check_inference
 
 tree, chain = TreeInference(), ChainInference()
@@ -155,3 +158,46 @@ def test_no_labelling_is_said_to_be_missing():
     assert tree.log_partition(p)[1] == -np.inf
     with pytest.raises(InfeasibleError, match="example 1"):
         tree.marginals(p)
+
+
+@pytest.mark.parametrize("seed", [0, 1, 2])
+def test_forests_in_log_space_are_those_of_the_junction_tree(seed):
+    """-inf among the tables sends every example to the clique tree."""
+    rng = np.random.default_rng(seed)
+    sizes = [7, 1, 12, 3]
+    edges = [
+        np.array([(rng.integers(i), i) for i in range(1, n) if rng.random() < 0.8]).reshape(-1, 2)
+        for n in sizes
+    ]
+    counts = rng.integers(1, 4, size=sum(sizes))
+    structure = Graph(sizes, edges, counts)
+    offsets = offsets_of(np.multiply(*counts[structure.scopes.reshape(-1, 2).T]))
+    tables = rng.normal(size=offsets[-1])
+    tables[rng.random(len(tables)) < 0.1] = -np.inf
+    potentials = Potentials(
+        structure, rng.normal(size=counts.sum()), tables, np.arange(len(offsets) - 1), offsets
+    )
+    other = JunctionTreeInference("min_weight")
+    expected = other.log_partition(potentials)
+    assert_allclose(tree.log_partition(potentials), expected, rtol=1e-12)
+    if (expected > -np.inf).all():
+        one, two = tree.marginals(potentials).parts, other.marginals(potentials).parts
+        assert_allclose(one.unary, two.unary, rtol=0, atol=1e-12)
+        assert_allclose(one.tables, two.tables, rtol=0, atol=1e-12)
+        assert_allclose(tree.entropy(potentials), other.entropy(potentials), rtol=1e-9)
+
+
+def test_a_star_of_100000_nodes_takes_no_time():
+    """Its centre's scores have too wide a range for scaled probabilities."""
+    n, centre = 100_000, 777
+    leaves = np.delete(np.arange(n), centre)
+    structure = Graph([n], [np.column_stack([np.full(n - 1, centre), leaves])], 2)
+    rng = np.random.default_rng(0)
+    potentials = Potentials(structure, rng.normal(size=2 * n), rng.normal(size=4 * (n - 1)))
+    started = time.perf_counter()
+    found = tree.marginals(potentials)
+    assert time.perf_counter() - started < 20  # it took a minute when the plan was quadratic
+    tables, unary = potentials.tables.reshape(-1, 2, 2), potentials.unary.reshape(-1, 2)
+    messages = np.logaddexp.reduce(tables + unary[leaves][:, None, :], axis=2).sum(axis=0)
+    expected = np.logaddexp.reduce(unary[centre] + messages)
+    assert_allclose(found.log_partition, expected, rtol=1e-12)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import fields
 from typing import Any, final
 from weakref import WeakKeyDictionary
 
@@ -12,7 +13,7 @@ from chordal import _kernels
 from chordal.inference._base import Decoded, Marginals
 from chordal.inference._clique_tree import CliqueTreeInference, Plan, arrays_of, plan_of
 from chordal.potentials import Floats, Potentials, refuse_infeasible
-from chordal.structures import Structure
+from chordal.structures import Structure, offsets_of
 from chordal.structures._base import Ints
 
 
@@ -87,7 +88,7 @@ class TreeInference(CliqueTreeInference):
         return Decoded(labels, score)
 
     def _plan(self, structure: Structure) -> Plan:
-        return plan_of(structure, "min_weight")
+        return _plan_of(structure) if structure.is_pairwise else plan_of(structure, "min_weight")
 
 
 _orders: WeakKeyDictionary[Structure, tuple[Ints, Ints]] = WeakKeyDictionary()
@@ -101,6 +102,44 @@ def _order_of(structure: Structure) -> tuple[Ints, Ints]:
         _kernels.tree_plan(structure.scopes, *structure.cliques_of_variable, order, parent)
         _orders[structure] = order, parent
     return _orders[structure]
+
+
+_plans: WeakKeyDictionary[Structure, Plan] = WeakKeyDictionary()
+
+
+def _plan_of(structure: Structure) -> Plan:
+    """The clique tree of a forest of edges: a cluster for every variable, with its parent.
+
+    Made in linear time, also where a variable has many neighbours, and kept.
+    """
+    if structure not in _plans:
+        order, parent_edge = _order_of(structure)
+        ends, inner = structure.scopes.reshape(-1, 2), np.flatnonzero(parent_edge >= 0)
+        parent = np.full(structure.n_variables, -1)
+        parent[inner] = ends[parent_edge[inner]].sum(axis=1) - inner
+        rank = np.full(structure.n_variables, -1)  # −1 for roots, which come last
+        rank[inner] = np.argsort(order)[parent_edge[inner]]
+        example = np.repeat(np.arange(structure.n_examples), np.diff(structure.variable_offsets))
+        heads = np.lexsort((-rank, example))
+        number = np.argsort(heads)
+        up, has_parent = parent[heads], parent[heads] >= 0
+        above = np.where(has_parent, number[up], -1)
+        members = np.column_stack([heads, up])
+        arrays = (
+            structure.variable_offsets,
+            offsets_of(1 + has_parent),
+            members[members >= 0],
+            np.ones(len(heads), dtype=np.int64),
+            above,
+            offsets_of(np.bincount(above[has_parent], minlength=len(heads))),
+            np.argsort(above, kind="stable")[np.count_nonzero(~has_parent) :],
+            offsets_of(has_parent),
+            parent_edge[heads][has_parent],
+        )
+        # How much memory it takes is not asked: it is linear as well.
+        rest: dict[str, Any] = {f.name: np.zeros(structure.n_examples) for f in fields(Plan)}
+        _plans[structure] = Plan(**{**rest, "arrays": arrays, "stuck": np.zeros(0, dtype=np.int64)})
+    return _plans[structure]
 
 
 def _edge_arrays(potentials: Potentials) -> tuple[NDArray[Any], ...]:
