@@ -59,11 +59,11 @@ dev: $(VENV)/.tools  ## install in place: Python edits are live, kernels are reb
 
 sanitize: export SKBUILD_BUILD_DIR = build/sanitize
 sanitize: export SKBUILD_CMAKE_DEFINE = CHORDAL_SANITIZE=ON
-sanitize:  ## the test suite under AddressSanitizer and UBSan, in a venv of its own
+sanitize:  ## under AddressSanitizer and UBSan, in a venv of its own: the test suite, or TESTS=tests/…
 	@$(MAKE) --no-print-directory VENV=$(VENV)-sanitize $(VENV)-sanitize/.installed-test
 	LD_PRELOAD="$$($${CXX:-g++} -print-file-name=libasan.so) $$($${CXX:-g++} -print-file-name=libstdc++.so)" \
 	ASAN_OPTIONS=detect_leaks=0 UBSAN_OPTIONS=print_stacktrace=1 PYTHONMALLOC=malloc \
-	$(VENV)-sanitize/bin/pytest -m "not slow"
+	$(VENV)-sanitize/bin/pytest -m "not slow" $(TESTS)
 
 clean:  ## remove everything made by the other targets
 	rm -rf $(VENV) $(VENV)-sanitize build dist report .pytest_cache .mypy_cache .ruff_cache .hypothesis

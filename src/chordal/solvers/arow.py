@@ -19,14 +19,8 @@ class Arow(MistakeDriven):
 
     Parameters
     ----------
-    max_iter : int
-        Most passes over the examples.
-    tol : float
-        Converged when the mean loss is below this.
-    l1 : float
-        Must be 0.
-    random_state : int, Generator or None
-        Seed of the orders of examples.
+    max_iter, tol, l1, random_state
+        As in `PassiveAggressive`.
     variance : float
         Of every weight at the beginning.
     regularisation : float

@@ -21,14 +21,8 @@ class ExponentiatedGradient(BlockSolver):
 
     Parameters
     ----------
-    max_iter : int
-        Most passes over the examples.
-    tol : float
-        Converged when the duality gap is at most this share of the primal value.
-    l1 : float
-        Must be 0.
-    random_state : int, Generator or None
-        Seed of the orders of examples.
+    max_iter, tol, l1, random_state
+        As in `BlockFrankWolfe`.
 
     References
     ----------

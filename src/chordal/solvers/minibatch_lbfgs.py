@@ -33,17 +33,8 @@ class MinibatchLbfgs(PassSolver):
 
     Parameters
     ----------
-    max_iter : int
-        Most passes over the examples.
-    tol : float
-        Steps are halved when the objective of a pass has not fallen by this, relatively, for two
-        passes; converged after ten times.
-    l1 : float
-        Must be 0.
-    random_state : int, Generator or None
-        Seed: which examples are in a mini-batch, and the orders of mini-batches.
-    batch_size : int or None
-        Examples in a mini-batch; None: all.
+    max_iter, tol, l1, random_state, batch_size
+        As in `Adam`.
     memory : int
         Pairs of steps and gradient changes that are remembered.
     learning_rate : float

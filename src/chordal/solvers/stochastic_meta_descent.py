@@ -25,17 +25,8 @@ class StochasticMetaDescent(PassSolver):
 
     Parameters
     ----------
-    max_iter : int
-        Most passes over the examples.
-    tol : float
-        Steps are halved when the objective of a pass has not fallen by this, relatively, for two
-        passes; converged after ten times.
-    l1 : float
-        Must be 0.
-    random_state : int, Generator or None
-        Seed: which examples are in a mini-batch, and the orders of mini-batches.
-    batch_size : int or None
-        Examples in a mini-batch; None: all.
+    max_iter, tol, l1, random_state, batch_size
+        As in `Adam`.
     learning_rate : float, optional
         The gains at first. None: a fifth of the step that is best for the first mini-batch along
         its gradient, by its curvature.
