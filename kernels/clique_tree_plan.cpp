@@ -14,12 +14,14 @@
 //
 // A search takes the best of all rules and then of noisy ones, each of which ends as soon as it is
 // worse than the best so far. An automatic one goes on for an eighth as many steps as the best tree has
-// cells, which is less than the tree takes to use once, and not at all where every tree is too large. A
-// thorough one goes on for eight times as long, and where there is no tree yet, unless a clique of the
-// graph itself is too large; kSteps are a few seconds. No clock is asked: the same graph, the same tree.
+// cells, or as a table may have, which is less than a tree takes to use once, and not at all where every
+// tree is too large. A thorough one goes on for eight times as long, and where there is no tree yet,
+// unless a clique of the graph itself is too large; kSteps are a few seconds. No clock is asked: the
+// same graph, the same tree.
 //
 // Reference: Koller and Friedman (2009), Probabilistic graphical models, sections 9.4 and 10.4.
 #include <algorithm>
+#include <cmath>
 #include <limits>
 #include <optional>
 #include <utility>
@@ -198,7 +200,7 @@ private:
     double patience(const Elimination& best, bool thorough) const {
         if (!part_.empty()) return 0.0;
         if (!best.complete) return thorough && !is_bound_to(best) ? kSteps / 2.0 : 0.0;
-        return std::min(best.cells / (thorough ? 1.0 : 8.0), kSteps);
+        return std::min(thorough ? best.cells : std::min(best.cells, std::exp2(limit_)) / 8.0, kSteps);
     }
 
     // Whether the table that was too large is that of neighbours in the graph: no order avoids it.
