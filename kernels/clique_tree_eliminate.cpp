@@ -46,9 +46,11 @@ public:
         const std::int64_t begin = t_.cluster_offsets[example], end = t_.cluster_offsets[example + 1];
         CHORDAL_ISA::Sum sum;
         message_.assign(end - begin, {});
+        std::int64_t most = 0;
+        for (auto i = begin; i < end; ++i) most = std::max(most, Cluster(t_, i).cells());
+        if (static_cast<std::int64_t>(table_.size()) < most) table_.resize(most);
         for (auto i = begin; i < end; ++i) {
             const Cluster c(t_, i);
-            if (static_cast<std::int64_t>(table_.size()) < c.cells()) table_.resize(c.cells());
             Sources(t_, i, c).fill(
                 unary_, tables_, [&](auto k) { return message_[k - begin].data(); }, table_.data());
             for (auto k = t_.child_offsets[i]; k < t_.child_offsets[i + 1]; ++k)

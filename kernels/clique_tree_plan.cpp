@@ -1,292 +1,48 @@
-// Elimination orders, and the clique tree that an order makes of a graph.
+// The clique tree that an elimination order makes of a graph, and the search for a good order.
 //
-// Variables are neighbours if a clique has both. Eliminating v joins all its neighbours N_v to each
-// other and takes v away; {v} ∪ N_v is what a table needs room for. The next one is that with
-//
-//   min_fill     the fewest edges to add among its neighbours (then the smallest table)
-//   min_weight   the smallest table, Π_{u ∈ {v} ∪ N_v} L_u
-//   sweep        the smallest table among the neighbours of what has gone, from a far end of the
-//                graph on: best on what is long and thin
-//
-// The graph with all added edges is chordal. Its maximal cliques are the clusters: v's neighbour p
-// that goes first has N_v ⊆ {p} ∪ N_p, and where both are equal, p needs no cluster of its own. The
-// cluster with the last of such a run of variables hangs from the cluster of that one's p, so that
-// any two clusters' common variables lie in all clusters between them (a maximum-weight spanning
-// tree of the cliques).
+// The graph with all the edges that elimination adds is chordal. Its maximal cliques are the clusters:
+// v's neighbour p that goes first has N_v ⊆ {p} ∪ N_p, and where both are equal, p needs no cluster of
+// its own. The cluster with the last of such a run of variables hangs from the cluster of that one's p,
+// so that any two clusters' common variables lie in all clusters between them (a maximum-weight
+// spanning tree of the cliques).
 //
 // Each cluster's variables come in the order of elimination: first the residual, those in no
 // cluster nearer to the root, then the separator. Clusters come children first.
 //
-// The fill f_v, missing edges among N_v, is kept up to date: an edge (a, b) that is added lowers
-// it by one for all common neighbours, and raises f_a by |N_a \ N_b|; taking v away then lowers f_a
-// by |N_a| − |N_v|. Variables with one label are left out of the graph: they cost nothing.
-//
 // A large example is first tried on a part of it: where tables grow too large in the neighbourhood
 // of some variable, they do in the whole.
 //
-// Reference: Kjærulff (1990), Triangulation of graphs; King (1970), An automatic reordering scheme
-// for simultaneous equations derived from network systems (sweep); Koller and Friedman (2009), Probabilistic
-// graphical models, sections 9.4 and 10.4.
+// A search takes the best of all rules and then of noisy ones, each of which ends as soon as it is
+// worse than the best so far. An automatic one goes on for an eighth as many steps as the best tree has
+// cells, or as a table may have, which is less than a tree takes to use once, and not at all where every
+// tree is too large. A thorough one goes on for eight times as long, and where there is no tree yet,
+// unless a clique of the graph itself is too large; kSteps are a few seconds. No clock is asked: the
+// same graph, the same tree.
+//
+// Reference: Koller and Friedman (2009), Probabilistic graphical models, sections 9.4 and 10.4.
 #include <algorithm>
 #include <cmath>
-#include <queue>
-#include <tuple>
+#include <limits>
+#include <optional>
+#include <utility>
 #include <vector>
 
 #include <nanobind/stl/tuple.h>
 
 #include "binding.hpp"
+#include "elimination_order.hpp"
 
 namespace chordal {
 namespace {
 
-using Indices = std::vector<std::int64_t>;
-using Neighbours = std::vector<std::int32_t>;  // sorted
-
-enum class Rule { fill, weight, sweep };
-constexpr std::size_t kPart = 10'000;  // variables of the part that is tried first
-
-struct Graph {
-    const std::int64_t* state_offsets;
-    const std::int64_t* variable_offsets;
-    const std::int64_t* clique_offsets;
-    const std::int64_t* scope_offsets;
-    const std::int64_t* scopes;
-    std::size_t examples;
-
-    std::int64_t labels(std::int64_t v) const { return state_offsets[v + 1] - state_offsets[v]; }
-};
-
-void insert(Neighbours& all, std::int32_t v) {
-    all.insert(std::lower_bound(all.begin(), all.end(), v), v);
-}
-void erase(Neighbours& all, std::int32_t v) {
-    all.erase(std::lower_bound(all.begin(), all.end(), v));
-}
-
-// The neighbours of each variable of an example, numbered from 0; those with one label have none.
-std::vector<Neighbours> neighbours_of(const Graph& g, std::size_t example) {
-    const std::int64_t first = g.variable_offsets[example];
-    std::vector<Neighbours> adjacent(g.variable_offsets[example + 1] - first);
-    Neighbours scope;
-    for (auto c = g.clique_offsets[example]; c < g.clique_offsets[example + 1]; ++c) {
-        scope.clear();
-        for (auto s = g.scope_offsets[c]; s < g.scope_offsets[c + 1]; ++s)
-            if (g.labels(g.scopes[s]) > 1) scope.push_back(static_cast<std::int32_t>(g.scopes[s] - first));
-        for (const auto a : scope)
-            for (const auto b : scope)
-                if (a != b) adjacent[a].push_back(b);
-    }
-    for (auto& all : adjacent) {
-        std::sort(all.begin(), all.end());
-        all.erase(std::unique(all.begin(), all.end()), all.end());
-    }
-    return adjacent;
-}
-
-// The variables that can be reached from one, nearest first; `most` of them.
-Neighbours reached_from(const std::vector<Neighbours>& adjacent, std::int32_t start, std::size_t most,
-                        std::vector<char>& seen) {
-    Neighbours found{start};
-    seen[start] = true;
-    for (std::size_t k = 0; k < found.size() && found.size() < most; ++k)
-        for (const auto a : adjacent[found[k]])
-            if (!seen[a]) {
-                seen[a] = true;
-                found.push_back(a);
-            }
-    return found;
-}
-
-// The graph without all variables that are far from the middle one; nothing for a small graph.
-std::vector<Neighbours> part_of(const std::vector<Neighbours>& adjacent) {
-    if (adjacent.size() < 4 * kPart) return {};
-    std::vector<char> seen(adjacent.size());
-    reached_from(adjacent, static_cast<std::int32_t>(adjacent.size() / 2), kPart, seen);
-    std::vector<Neighbours> part(adjacent.size());
-    for (std::size_t v = 0; v < adjacent.size(); ++v)
-        if (seen[v])
-            std::copy_if(adjacent[v].begin(), adjacent[v].end(), std::back_inserter(part[v]),
-                         [&](auto a) { return seen[a]; });
-    return part;
-}
-
-// Eliminates the variables of one example, numbered from 0.
-class Elimination {
-public:
-    Elimination(const Graph& g, std::size_t example, Rule rule, std::vector<Neighbours> adjacent)
-        : rule_(rule), adjacent_(std::move(adjacent)), fill_(adjacent_.size()),
-          log_labels_(adjacent_.size()), stamp_(adjacent_.size()), gone_(adjacent_.size()),
-          is_dirty_(adjacent_.size()), is_near_(adjacent_.size()) {
-        for (std::size_t v = 0; v < adjacent_.size(); ++v)
-            log_labels_[v] = std::log2(static_cast<double>(
-                g.labels(g.variable_offsets[example] + static_cast<std::int64_t>(v))));
-        if (rule_ == Rule::fill) count_fill();
-        if (rule_ == Rule::sweep) start_at_ends();
-        for (std::size_t v = 0; v < adjacent_.size(); ++v) push(static_cast<std::int32_t>(v));
-    }
-
-    // All variables in order, or as far as tables of 2^limit cells lead; false after Ctrl-C.
-    bool run(double limit) {
-        std::size_t work = 0;
-        order.reserve(adjacent_.size());
-        while (!queue_.empty()) {
-            const Entry best = queue_.top();
-            queue_.pop();
-            if (gone_[best.v] || best.stamp != stamp_[best.v]) continue;
-            order.push_back(best.v);
-            if (weight(best.v) > limit) {
-                complete = false;
-                return true;
-            }
-            work += eliminate(best.v);
-            if (work > (std::size_t{1} << 24)) {
-                work = 0;
-                if (interrupted()) return false;
-            }
-        }
-        return true;
-    }
-
-    // What is left of a variable's neighbours when it goes.
-    const Neighbours& neighbours(std::int32_t v) const { return adjacent_[v]; }
-    std::size_t size() const { return adjacent_.size(); }
-
-    Neighbours order;
-    bool complete = true;
-
-private:
-    struct Entry {
-        double first, second;
-        std::int32_t v;
-        std::uint32_t stamp;
-        bool operator<(const Entry& other) const {  // the top of the queue is the smallest
-            return std::tie(first, second, v) > std::tie(other.first, other.second, other.v);
-        }
-    };
-
-    // One variable of each piece, as far as possible from some other.
-    void start_at_ends() {
-        std::vector<char> seen(adjacent_.size()), again(adjacent_.size());
-        for (std::size_t v = 0; v < adjacent_.size(); ++v) {
-            if (seen[v]) continue;
-            const auto there = reached_from(adjacent_, static_cast<std::int32_t>(v), adjacent_.size(), seen);
-            const auto back = reached_from(adjacent_, there.back(), adjacent_.size(), again);
-            is_near_[back.back()] = true;
-        }
-    }
-
-    void count_fill() {
-        for (std::size_t v = 0; v < adjacent_.size(); ++v) {
-            const auto degree = static_cast<std::int64_t>(adjacent_[v].size());
-            std::int64_t present = 0;  // twice the edges among neighbours
-            for (const auto a : adjacent_[v]) present += common(adjacent_[v], adjacent_[a], [](auto) {});
-            fill_[v] = (degree * (degree - 1) - present) / 2;
-        }
-    }
-
-    template <class Each>
-    static std::int64_t common(const Neighbours& a, const Neighbours& b, Each each) {
-        std::int64_t count = 0;
-        auto i = a.begin(), j = b.begin();
-        while (i != a.end() && j != b.end()) {
-            if (*i < *j) {
-                ++i;
-            } else if (*j < *i) {
-                ++j;
-            } else {
-                each(*i);
-                ++count, ++i, ++j;
-            }
-        }
-        return count;
-    }
-
-    double weight(std::int32_t v) const {
-        double sum = log_labels_[v];
-        for (const auto a : adjacent_[v]) sum += log_labels_[a];
-        return sum;
-    }
-
-    void push(std::int32_t v) {
-        const double size = weight(v);
-        double before = 0.0;
-        if (rule_ == Rule::fill) before = static_cast<double>(fill_[v]);
-        if (rule_ == Rule::sweep) before = is_near_[v] ? 0.0 : 1.0;
-        queue_.push({before, size, v, ++stamp_[v]});
-    }
-
-    void touch(std::int32_t v) {
-        if (is_dirty_[v]) return;
-        is_dirty_[v] = true;
-        dirty_.push_back(v);
-    }
-
-    std::size_t eliminate(std::int32_t v) {
-        const Neighbours& all = adjacent_[v];
-        const auto degree = static_cast<std::int64_t>(all.size());
-        std::size_t work = 1 + all.size() * all.size();
-        gone_[v] = true;
-        for (const auto a : all) {
-            touch(a);
-            is_near_[a] = true;
-            work += rule_ == Rule::fill ? join_counting(a, all) : join(a, all);
-        }
-        for (const auto a : all) {
-            if (rule_ == Rule::fill) fill_[a] -= static_cast<std::int64_t>(adjacent_[a].size()) - degree;
-            erase(adjacent_[a], v);
-        }
-        for (const auto a : dirty_) {
-            is_dirty_[a] = false;
-            if (!gone_[a]) push(a);
-        }
-        dirty_.clear();
-        return work;
-    }
-
-    // Joins a to all later ones of a set, and keeps the fill of everyone.
-    std::size_t join_counting(std::int32_t a, const Neighbours& all) {
-        std::size_t work = 0;
-        missing_.clear();
-        std::set_difference(std::upper_bound(all.begin(), all.end(), a), all.end(),
-                            adjacent_[a].begin(), adjacent_[a].end(), std::back_inserter(missing_));
-        for (const auto b : missing_) {
-            const auto both = common(adjacent_[a], adjacent_[b], [&](std::int32_t w) {
-                --fill_[w];
-                touch(w);
-            });
-            fill_[a] += static_cast<std::int64_t>(adjacent_[a].size()) - both;
-            fill_[b] += static_cast<std::int64_t>(adjacent_[b].size()) - both;
-            insert(adjacent_[a], b);
-            insert(adjacent_[b], a);
-            work += adjacent_[a].size() + adjacent_[b].size();
-        }
-        return work;
-    }
-
-    std::size_t join(std::int32_t a, const Neighbours& all) {
-        missing_.clear();
-        std::set_union(adjacent_[a].begin(), adjacent_[a].end(), all.begin(), all.end(),
-                       std::back_inserter(missing_));
-        erase(missing_, a);
-        adjacent_[a].swap(missing_);
-        return adjacent_[a].size();
-    }
-
-    Rule rule_;
-    std::vector<Neighbours> adjacent_;
-    Indices fill_;
-    std::vector<double> log_labels_;
-    std::vector<std::uint32_t> stamp_;
-    std::vector<char> gone_, is_dirty_, is_near_;
-    Neighbours dirty_, missing_;
-    std::priority_queue<Entry> queue_;
-};
+constexpr double kSteps = 1 << 28;
 
 // The clusters of all examples; places are counted over the batch.
 struct Tree {
     Indices cluster_offsets{0}, scope_offsets{0}, scopes, residual, parent, factor_offsets{0}, factors;
-    std::vector<double> cells, streamed;  // per example: all tables; the most alive at once
+    // Per example: all tables and messages; the most alive at once if both are given up early; all
+    // messages; the largest table and the largest message.
+    std::vector<double> cells, streamed, messages, largest;
 
     void add(const Graph& g, std::size_t example, const Elimination& done) {
         const std::size_t n = done.size();
@@ -367,7 +123,7 @@ private:
     }
 
     void measure(const Graph& g, std::int64_t begin) {
-        double sum = 0.0, most = 0.0, alive = 0.0;
+        double sum = 0.0, most = 0.0, alive = 0.0, sent = 0.0, widest = 0.0, longest = 0.0;
         std::vector<double> waiting(residual.size() - begin);  // messages to each cluster
         for (auto i = begin; i < static_cast<std::int64_t>(residual.size()); ++i) {
             double table = 1.0, message = 1.0;
@@ -377,6 +133,9 @@ private:
                 if (s >= scope_offsets[i] + residual[i]) message *= labels;
             }
             sum += table + message;
+            sent += message;
+            widest = std::max(widest, table);
+            longest = std::max(longest, message);
             alive += table + message;
             most = std::max(most, alive);
             alive -= table + waiting[i - begin];
@@ -384,6 +143,8 @@ private:
         }
         cells.push_back(sum);
         streamed.push_back(most);
+        messages.push_back(sent);
+        largest.push_back(widest + longest);
     }
 };
 
@@ -400,23 +161,78 @@ std::pair<Indices, Indices> children_of(const Indices& parent) {
     return {std::move(offsets), std::move(children)};
 }
 
+// Orders of one example; those of a large one are first tried on a part.
+class Search {
+public:
+    Search(const Graph& g, std::size_t example, double limit)
+        : g_(g), example_(example), limit_(limit), adjacent_(neighbours_of(g, example)),
+          part_(part_of(adjacent_)) {}
+
+    // The order by a rule, which may not be complete; nothing after Ctrl-C.
+    std::optional<Elimination> by(Rule rule, std::uint64_t seed = 0,
+                                  double most = std::numeric_limits<double>::infinity()) const {
+        for (const auto* graph : {&part_, &adjacent_}) {
+            if (graph == &part_ && part_.empty()) continue;
+            std::optional<Elimination> tried(std::in_place, g_, example_, rule, *graph, seed);
+            if (!tried->run(limit_, most)) return {};
+            if (!tried->complete || graph == &adjacent_) return tried;
+        }
+        return {};
+    }
+
+    std::optional<Elimination> best(bool thorough) const {
+        constexpr std::uint64_t kRules = 3;
+        std::optional<Elimination> best = by(Rule::fill);
+        double steps = 0.0;
+        for (std::uint64_t k = 1; best; ++k) {
+            const double most = best->complete ? best->cells : std::numeric_limits<double>::infinity();
+            if (k >= kRules && steps >= patience(*best, thorough)) break;
+            const Rule rule = k < kRules ? static_cast<Rule>(k) : k % 2 ? Rule::weight : Rule::fill;
+            std::optional<Elimination> next = by(rule, k < kRules ? 0 : k, most);
+            if (!next) return {};
+            steps += static_cast<double>(next->work);
+            if (next->complete && next->cells < most) best = std::move(next);
+        }
+        return best;
+    }
+
+private:
+    double patience(const Elimination& best, bool thorough) const {
+        if (!part_.empty()) return 0.0;
+        if (!best.complete) return thorough && !is_bound_to(best) ? kSteps / 2.0 : 0.0;
+        return std::min(thorough ? best.cells : std::min(best.cells, std::exp2(limit_)) / 8.0, kSteps);
+    }
+
+    // Whether the table that was too large is that of neighbours in the graph: no order avoids it.
+    bool is_bound_to(const Elimination& stuck) const {
+        Neighbours all = stuck.neighbours(stuck.order.back());
+        insert(all, stuck.order.back());
+        return std::all_of(all.begin(), all.end(), [&](std::int32_t v) {
+            Neighbours others = all;
+            erase(others, v);
+            return std::includes(adjacent_[v].begin(), adjacent_[v].end(), others.begin(), others.end());
+        });
+    }
+
+    const Graph& g_;
+    std::size_t example_;
+    double limit_;
+    std::vector<Neighbours> adjacent_, part_;
+};
+
 // Adds the tree of an example, or says where it got stuck; false after Ctrl-C.
 bool plan_example(const Graph& g, std::size_t example, Rule rule, double limit, Tree& tree, Indices& stuck) {
-    auto adjacent = neighbours_of(g, example);
-    auto part = part_of(adjacent);
-    for (const bool whole : {false, true}) {
-        if (!whole && part.empty()) continue;
-        Elimination elimination(g, example, rule, std::move(whole ? adjacent : part));
-        if (!elimination.run(limit)) return false;
-        if (elimination.complete) {
-            if (whole) tree.add(g, example, elimination);
-            continue;
-        }
-        const std::int32_t v = elimination.order.back();
-        stuck.push_back(g.variable_offsets[example] + v);
-        for (const auto a : elimination.neighbours(v)) stuck.push_back(g.variable_offsets[example] + a);
-        break;
+    const Search search(g, example, limit);
+    const std::optional<Elimination> found =
+        rule < Rule::automatic ? search.by(rule) : search.best(rule == Rule::search);
+    if (!found) return false;
+    if (found->complete) {
+        tree.add(g, example, *found);
+        return true;
     }
+    const std::int32_t v = found->order.back();
+    stuck.push_back(g.variable_offsets[example] + v);
+    for (const auto a : found->neighbours(v)) stuck.push_back(g.variable_offsets[example] + a);
     return true;
 }
 
@@ -447,7 +263,8 @@ static const Binding binding([](nb::module_& m) {
             array_of(std::move(tree.parent)), array_of(std::move(down.first)),
             array_of(std::move(down.second)), array_of(std::move(tree.factor_offsets)),
             array_of(std::move(tree.factors)), array_of(std::move(tree.cells)),
-            array_of(std::move(tree.streamed)), array_of(std::move(stuck)));
+            array_of(std::move(tree.streamed)), array_of(std::move(tree.messages)),
+            array_of(std::move(tree.largest)), array_of(std::move(stuck)));
     });
 });
 

@@ -17,6 +17,10 @@
 //   dm_C(s) = Σ_r P(r | s) dψ_C(r, s)
 //   dP(r, s) = P(r | s) (dP(s) + P(s) (dψ_C(r, s) − dm_C(s))),   dP = 0 above the roots
 //
+// Where memory is short, tables are not kept: there is room for the largest, and on the way down each is
+// made once more from the messages of its children. These are not needed any longer when P(s) takes
+// their place.
+//
 // Messages are shifted to a largest of zero, so that rounding does not grow with the tree. No division by
 // a marginal occurs: where a column has no allowed labelling, P(r | s) is zero and so is all below.
 //
@@ -39,10 +43,10 @@ constexpr double kNone = -std::numeric_limits<double>::infinity();
 // Tables and messages of one example at a time.
 class Sums {
 public:
-    Sums(const CliqueTree& t, const double* unary, const double* tables)
-        : t_(t), unary_(unary), tables_(tables) {}
+    Sums(const CliqueTree& t, const double* unary, const double* tables, bool keep)
+        : t_(t), unary_(unary), tables_(tables), keep_(keep) {}
 
-    // log Z of the example, −inf if it has no labelling. Leaves P(r | s) in the tables.
+    // log Z of the example, −inf if it has no labelling. Leaves P(r | s) in the tables, if kept.
     std::optional<double> up(std::size_t example) {
         begin_ = t_.cluster_offsets[example];
         end_ = t_.cluster_offsets[example + 1];
@@ -50,8 +54,7 @@ public:
         CHORDAL_ISA::Sum log_z;
         for (auto i = begin_; i < end_; ++i) {
             const Cluster c(t_, i);
-            Sources(t_, i, c).fill(unary_, tables_, [&](auto k) { return message(k); }, table(i));
-            CHORDAL_DISPATCH(condition(table(i), c.rows, c.columns, message(i)));
+            fill(i, c, message(i));
             const double most = shift(message(i), c.columns);
             if (most == kNone) return kNone;
             log_z.add(most);
@@ -65,6 +68,7 @@ public:
     bool down(double weight, double* unary, double* tables, double* entropy = nullptr) {
         for (auto i = end_; i-- > begin_;) {
             const Cluster c(t_, i);
+            recall(i, c);
             if (t_.parent[i] < 0) *message(i) = 1.0;
             if (entropy) *entropy += entropy_of(c, table(i), message(i));
             multiply(c, message(i), table(i));
@@ -74,23 +78,19 @@ public:
         return true;
     }
 
-    // Labels of the example from one number in [0, 1) per cluster.
-    void draw(const double* uniform, std::int32_t* y) const {
+    // After up(): n labellings of the example, each from a number in [0, 1) per cluster. False after
+    // Ctrl-C.
+    bool draw(std::size_t n, const double* uniform, std::size_t clusters, std::int32_t* labels) {
         for (auto i = end_; i-- > begin_;) {
-            const std::int64_t column = column_of(t_, i, y);
-            const std::int64_t columns = columns_[i - begin_];
-            const std::int64_t rows = (offset_[i + 1 - begin_] - offset_[i - begin_]) / columns;
-            const double* p = table(i) + column;
-            double rest = uniform[i];
-            std::int64_t row = 0;
-            for (std::int64_t r = 0; r < rows; ++r) {
-                if (p[r * columns] == 0.0) continue;
-                row = r;  // rounding may leave `rest` above the last one
-                rest -= p[r * columns];
-                if (rest < 0.0) break;
+            const Cluster c(t_, i);
+            recall(i, c);
+            for (std::size_t k = 0; k < n; ++k) {
+                std::int32_t* y = labels + k * t_.variables;
+                set_row(t_, i, drawn(c, table(i) + column_of(t_, i, y), uniform[k * clusters + i]), y);
             }
-            set_row(t_, i, row, y);
+            if (patience_.lost(c.cells() + static_cast<std::int64_t>(n))) return false;
         }
+        return true;
     }
 
     // After up(): how P changes, added to the parts.
@@ -126,19 +126,48 @@ public:
     }
 
 private:
+    // P(r | s) from the messages of the children, and the cluster's own message.
+    void fill(std::int64_t i, const Cluster& c, double* own) {
+        Sources(t_, i, c).fill(unary_, tables_, [&](auto k) { return message(k); }, table(i));
+        CHORDAL_DISPATCH(condition(table(i), c.rows, c.columns, own));
+    }
+
+    // On the way down: the table as up() left it.
+    void recall(std::int64_t i, const Cluster& c) {
+        if (keep_) return;
+        fill(i, c, again_.data());
+    }
+
     void place() {
         offset_.assign(1, 0);
         separator_.assign(1, 0);
         columns_.clear();
+        std::int64_t most = 0, longest = 0;
         for (auto i = begin_; i < end_; ++i) {
             const Cluster c(t_, i);
-            offset_.push_back(offset_.back() + c.cells());
+            offset_.push_back(keep_ ? offset_.back() + c.cells() : 0);
+            most = std::max(most, c.cells());
+            longest = std::max(longest, c.columns);
             separator_.push_back(separator_.back() + c.columns);
             columns_.push_back(c.columns);
         }
-        if (static_cast<std::int64_t>(table_.size()) < offset_.back()) table_.resize(offset_.back());
+        const std::int64_t room = keep_ ? offset_.back() : most;
+        if (static_cast<std::int64_t>(table_.size()) < room) table_.resize(room);
+        if (!keep_ && static_cast<std::int64_t>(again_.size()) < longest) again_.resize(longest);
         if (static_cast<std::int64_t>(message_.size()) < separator_.back())
             message_.resize(separator_.back());
+    }
+
+    // The row at which a column's probabilities have reached a number in [0, 1).
+    static std::int64_t drawn(const Cluster& c, const double* p, double rest) {
+        std::int64_t row = 0;
+        for (std::int64_t r = 0; r < c.rows; ++r) {
+            if (p[r * c.columns] == 0.0) continue;
+            row = r;  // rounding may leave `rest` above the last one
+            rest -= p[r * c.columns];
+            if (rest < 0.0) break;
+        }
+        return row;
     }
 
     // P(r, s) from P(r | s)
@@ -179,26 +208,26 @@ private:
         Sources(t_, i, c).project(from, weight, unary, tables, target);
     }
 
-    const double* table(std::int64_t i) const { return table_.data() + offset_[i - begin_]; }
     double* table(std::int64_t i) { return table_.data() + offset_[i - begin_]; }
     double* message(std::int64_t i) { return message_.data() + separator_[i - begin_]; }
 
     const CliqueTree& t_;
     const double* unary_;
     const double* tables_;
+    bool keep_;
     std::int64_t begin_ = 0, end_ = 0;
     std::vector<std::int64_t> offset_, separator_, columns_;
-    std::vector<double> table_, message_, d_table_, d_message_, mean_;
+    std::vector<double> table_, message_, d_table_, d_message_, mean_, again_;
     CellPatience patience_;
 };
 
 // Runs an example after the other without the GIL; `each` returns false after Ctrl-C.
 template <class Each>
-void over_examples(const CliqueTree& t, const double* unary, const double* tables, Each each) {
+void over_examples(const CliqueTree& t, const double* unary, const double* tables, bool keep, Each each) {
     bool going = true;
     {
         nb::gil_scoped_release release;
-        Sums sums(t, unary, tables);
+        Sums sums(t, unary, tables, keep);
         for (std::size_t e = 0; e < t.examples && going; ++e) going = each(sums, e);
     }
     if (!going) throw nb::python_error();
@@ -214,9 +243,9 @@ static const Binding binding([](nb::module_& m) {
     // Adds to the parts; nothing happens to examples that are to be skipped.
     m.def(
         "clique_tree_marginals",
-        [](CHORDAL_CLIQUE_TREE_ARGUMENTS, Skip skip, Weight weight, Output<double> log_partition,
+        [](CHORDAL_CLIQUE_TREE_ARGUMENTS, bool keep, Skip skip, Weight weight, Output<double> log_partition,
            Output<double> part_unary, Output<double> part_tables) {
-            over_examples(CHORDAL_CLIQUE_TREE, unary.data(), tables.data(), [&](Sums& sums, std::size_t e) {
+            const auto each = [&](Sums& sums, std::size_t e) {
                 if (skip && skip->data()[e]) return true;
                 const auto log_z = sums.up(e);
                 if (!log_z) return false;
@@ -224,50 +253,51 @@ static const Binding binding([](nb::module_& m) {
                 const double w = weight_of(weight, e);
                 if (*log_z == kNone || w == 0.0) return true;
                 return sums.down(w, part_unary.data(), part_tables.data());
-            });
+            };
+            over_examples(CHORDAL_CLIQUE_TREE, unary.data(), tables.data(), keep, each);
         },
-        CHORDAL_CLIQUE_TREE_NAMES, nb::arg("skip").none(), nb::arg("weight").none(),
+        CHORDAL_CLIQUE_TREE_NAMES, nb::arg("keep"), nb::arg("skip").none(), nb::arg("weight").none(),
         nb::arg("log_partition"), nb::arg("part_unary"), nb::arg("part_tables"));
     m.def(
         "clique_tree_marginals_derivative",
         [](CHORDAL_CLIQUE_TREE_ARGUMENTS, Input<double> d_unary, Input<double> d_tables, Weight weight,
            Output<double> log_partition, Output<double> part_unary, Output<double> part_tables) {
-            over_examples(CHORDAL_CLIQUE_TREE, unary.data(), tables.data(), [&](Sums& sums, std::size_t e) {
+            const auto each = [&](Sums& sums, std::size_t e) {
                 const auto log_z = sums.up(e);
                 if (!log_z) return false;
                 log_partition.data()[e] = *log_z;
                 if (*log_z == kNone) return true;
                 return sums.derivative(d_unary.data(), d_tables.data(), weight_of(weight, e),
                                        part_unary.data(), part_tables.data());
-            });
+            };
+            over_examples(CHORDAL_CLIQUE_TREE, unary.data(), tables.data(), true, each);
         },
         CHORDAL_CLIQUE_TREE_NAMES, nb::arg("d_unary"), nb::arg("d_tables"), nb::arg("weight").none(),
         nb::arg("log_partition"), nb::arg("part_unary"), nb::arg("part_tables"));
     // log Z too: an example without a labelling has −inf there.
-    m.def("clique_tree_entropy", [](CHORDAL_CLIQUE_TREE_ARGUMENTS, Output<double> log_partition,
+    m.def("clique_tree_entropy", [](CHORDAL_CLIQUE_TREE_ARGUMENTS, bool keep, Output<double> log_partition,
                                     Output<double> out) {
-        over_examples(CHORDAL_CLIQUE_TREE, unary.data(), tables.data(), [&](Sums& sums, std::size_t e) {
+        const auto each = [&](Sums& sums, std::size_t e) {
             const auto log_z = sums.up(e);
             if (!log_z) return false;
             log_partition.data()[e] = *log_z;
             out.data()[e] = 0.0;
             return *log_z == kNone || sums.down(0.0, nullptr, nullptr, out.data() + e);
-        });
+        };
+        over_examples(CHORDAL_CLIQUE_TREE, unary.data(), tables.data(), keep, each);
     });
     // uniform [n, clusters], labels [n, variables]
-    m.def("clique_tree_sample", [](CHORDAL_CLIQUE_TREE_ARGUMENTS, Input<double> uniform,
+    m.def("clique_tree_sample", [](CHORDAL_CLIQUE_TREE_ARGUMENTS, bool keep, Input<double> uniform,
                                    Output<double> log_partition, Output<std::int32_t> labels) {
-        const std::size_t clusters = residual.size(), variables = state_offsets.size() - 1;
+        const std::size_t variables = state_offsets.size() - 1;
         const std::size_t n = variables ? labels.size() / variables : 0;
-        over_examples(CHORDAL_CLIQUE_TREE, unary.data(), tables.data(), [&](Sums& sums, std::size_t e) {
+        const auto each = [&](Sums& sums, std::size_t e) {
             const auto log_z = sums.up(e);
             if (!log_z) return false;
             log_partition.data()[e] = *log_z;
-            if (*log_z == kNone) return true;
-            for (std::size_t k = 0; k < n; ++k)
-                sums.draw(uniform.data() + k * clusters, labels.data() + k * variables);
-            return true;
-        });
+            return *log_z == kNone || sums.draw(n, uniform.data(), residual.size(), labels.data());
+        };
+        over_examples(CHORDAL_CLIQUE_TREE, unary.data(), tables.data(), keep, each);
     });
 });
 

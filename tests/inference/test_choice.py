@@ -36,6 +36,17 @@ def test_what_is_too_wide_gets_an_approximation():
         assert not method.exact_on(wide)
 
 
+def test_patience_reaches_further():
+    square = Grid([(19, 19)], 2)
+    assert exact_for(square) is None
+    for question in ("log_partition", "marginals", "map", "sample", "entropy"):
+        method = choose(square, question, patient=True)
+        assert method.name == "elimination"
+        method.require(question, square)
+    assert exact_for(square, "k_best", patient=True) is None
+    assert exact_for(Grid([(5, 20)], 2), patient=True).name == "junction_tree"
+
+
 def test_a_question_decides_too():
     # Chains answer this one, no method for graphs with loops does.
     assert choose(Chain([3], 2), "span_log_probability").name == "chain"

@@ -91,7 +91,10 @@ def _method(name: str | None, asked: Potentials, question: str) -> Inference:
     from chordal._errors import UnsupportedError
     from chordal.inference import INFERENCE, choose
 
-    inference = choose(asked.structure, question) if name is None else INFERENCE.resolve(name)
+    if name is None:
+        inference = choose(asked.structure, question, patient=True)
+    else:
+        inference = INFERENCE.resolve(name)
     inference.require(question, asked.structure)
     refusal = inference.refusal_of(asked)
     if refusal is not None:

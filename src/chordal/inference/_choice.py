@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from chordal._errors import UnsupportedError
 from chordal.inference._base import Inference
+from chordal.inference.elimination import EliminationInference
 from chordal.structures import Structure
 
 #: Exact methods, the cheapest first.
@@ -16,11 +17,14 @@ _APPROXIMATE = {
 }
 
 
-def exact_for(structure: Structure, question: str = "marginals") -> Inference | None:
+def exact_for(
+    structure: Structure, question: str = "marginals", patient: bool = False
+) -> Inference | None:
     """The cheapest method that is exact on the structure and affordable; None if there is none.
 
     Chains are done by `chain`, forests by `tree`, and graphs with loops by `junction_tree` as long
-    as its tables fit into its memory budget. A plan that was made to find out is kept.
+    as its tables fit into its memory budget. A plan that was made to find out is kept. With
+    `patient`, wider graphs are done by `elimination`, for some seconds or minutes.
 
     Examples
     --------
@@ -30,10 +34,15 @@ def exact_for(structure: Structure, question: str = "marginals") -> Inference | 
     >>> exact_for(Grid([(100, 100)], n_labels=5)) is None
     True
     """
-    return _first(_EXACT, structure, question)
+    found = _first(_EXACT, structure, question)
+    if found is None and patient:
+        slow = EliminationInference()
+        if question in slow.answers and slow.fits(question, structure):
+            return slow
+    return found
 
 
-def choose(structure: Structure, question: str = "marginals") -> Inference:
+def choose(structure: Structure, question: str = "marginals", patient: bool = False) -> Inference:
     """An exact method where that is affordable, else the approximation to try first.
 
     Parameters
@@ -41,6 +50,8 @@ def choose(structure: Structure, question: str = "marginals") -> Inference:
     structure : Structure
     question : str
         What is to be asked, such as "marginals", "map" or "sample".
+    patient : bool
+        Whether an exact answer is worth some minutes: see `exact_for`.
 
     Raises
     ------
@@ -55,7 +66,7 @@ def choose(structure: Structure, question: str = "marginals") -> Inference:
     >>> choose(Grid([(4, 100)], n_labels=2), "map").name
     'junction_tree'
     """
-    found = exact_for(structure, question)
+    found = exact_for(structure, question, patient)
     if found is None:
         names = _APPROXIMATE.get(question, _APPROXIMATE[""])
         found = _first(names, structure, question)

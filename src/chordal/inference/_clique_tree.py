@@ -19,7 +19,7 @@ from chordal.structures import Structure
 from chordal.structures._base import Ints
 
 UNIFORMS = 2_000_000  # drawn at a time when sampling
-RULES = ("min_fill", "min_weight", "sweep")  # as the kernel numbers them
+ORDERS = ("min_fill", "min_weight", "sweep", "auto", "search")  # as the kernel numbers them
 #: Tables beyond this (log2 of cells) are not looked at any further.
 FARTHEST = 60.0
 
@@ -50,19 +50,34 @@ class Plan:
 
     arrays : cluster, member and residual arrays; see `kernels/clique_tree.hpp`
     cells : float64 [n_examples], of all tables and messages
-    streamed : float64 [n_examples], the most that is needed at once if tables are given up early
+    streamed : float64 [n_examples], the most that is needed at once if tables and messages are
+        given up as soon as possible
+    messages : float64 [n_examples], of all messages
+    largest : float64 [n_examples], of the largest table and the largest message
     stuck : int64, the variables of the clique that was too large; empty if all went well
     """
 
     arrays: tuple[NDArray[Any], ...]
     cells: Floats
     streamed: Floats
+    messages: Floats
+    largest: Floats
     stuck: Ints
 
     @property
     def most_cells(self) -> float:
         """In the example that needs most."""
         return float(self.cells.max(initial=0.0))
+
+    def cells_without_tables(self, question: str) -> float:
+        """What an answer needs that makes tables one at a time; in the example that needs most."""
+        if question == "log_partition":
+            needed = self.streamed
+        elif question == "map":  # the best rows take four bytes a column
+            needed = self.streamed + np.ceil(self.messages / 2.0)
+        else:
+            needed = self.messages + self.largest
+        return float(needed.max(initial=0.0))
 
     @property
     def n_clusters(self) -> int:
@@ -93,17 +108,26 @@ _plans: WeakKeyDictionary[Structure, dict[tuple[str, float], Plan]] = WeakKeyDic
 def plan_of(structure: Structure, order: str, limit: float = FARTHEST) -> Plan:
     """The clique tree of a structure, made at the first call and kept with the structure.
 
-    order : one of the rules, or "auto" for the one that leads to the fewest cells
+    order : one of ORDERS
     limit : give up at a table of more than 2^limit cells
     """
     kept = _plans.setdefault(structure, {})
     if (order, limit) not in kept:
-        if order == "auto":
-            tried = [plan_of(structure, rule, limit) for rule in RULES]
-            kept[order, limit] = min(tried, key=lambda p: (len(p.stuck) > 0, p.most_cells))
-        else:
-            kept[order, limit] = _made(structure, order, limit)
+        kept[order, limit] = _made(structure, order, limit)
     return kept[order, limit]
+
+
+def plan_within(structure: Structure, order: str, max_bytes: float) -> Plan:
+    """The clique tree, as far as there is memory for its largest table."""
+    return plan_of(structure, order, limit_of(max_bytes))
+
+
+def plan_beyond(structure: Structure, order: str, max_bytes: float) -> Plan:
+    """The same, or where there is not enough memory a tree that says how much is needed."""
+    plan = plan_within(structure, order, max_bytes)
+    if len(plan.stuck) == 0:
+        return plan
+    return plan_of(structure, "auto" if order == "search" else order)
 
 
 def limit_of(max_bytes: float) -> float:
@@ -112,16 +136,16 @@ def limit_of(max_bytes: float) -> float:
 
 
 def _made(s: Structure, order: str, limit: float) -> Plan:
-    *arrays, cells, streamed, stuck = _kernels.clique_tree_plan(
+    *arrays, cells, streamed, messages, largest, stuck = _kernels.clique_tree_plan(
         s.state_offsets,
         s.variable_offsets,
         s.clique_offsets,
         s.scope_offsets,
         s.scopes,
-        RULES.index(order),
+        ORDERS.index(order),
         limit,
     )
-    return Plan(tuple(arrays), cells, streamed, stuck)
+    return Plan(tuple(arrays), cells, streamed, messages, largest, stuck)
 
 
 def too_large(name: str, cost: Cost, max_bytes: float, hint: str = "") -> UnsupportedError:
@@ -132,7 +156,7 @@ def too_large(name: str, cost: Cost, max_bytes: float, hint: str = "") -> Unsupp
         f"inference {name!r} would need {need}{size_of(cost.bytes)} ({cost.cells:,} cells of 8 "
         f"bytes), of which {cost.largest:,} are for the clique of {len(cost.clique)} variables "
         f"({named}); max_bytes is {size_of(max_bytes)}. Raise it, use smaller cliques or fewer "
-        f"labels, or an approximate method such as 'loopy_bp'{hint}"
+        f"labels, order='search', or an approximate method such as 'loopy_bp'{hint}"
     )
 
 
@@ -182,6 +206,9 @@ def best_labelling(plan: Plan, potentials: Potentials) -> Decoded:
 class CliqueTreeInference(Inference):
     """All answers from a clique tree; a final subclass says which tree."""
 
+    #: Whether tables stay until the answer is there, or are made twice.
+    keeps_tables: ClassVar[bool] = True
+
     answers: ClassVar[frozenset[str]] = frozenset(
         {
             "log_partition",
@@ -209,8 +236,9 @@ class CliqueTreeInference(Inference):
     ) -> Marginals:
         plan = self._plan_for("marginals", potentials)
         parts, log_z = potentials.zeros(), np.empty(potentials.structure.n_examples)
+        of_parts = (weight, log_z, parts.unary, parts.tables)
         _kernels.clique_tree_marginals(
-            *arrays_of(plan, potentials), None, weight, log_z, parts.unary, parts.tables
+            *arrays_of(plan, potentials), self.keeps_tables, None, *of_parts
         )
         refuse_infeasible(log_z)
         return Marginals(log_z, parts)
@@ -258,7 +286,7 @@ class CliqueTreeInference(Inference):
             rows = out[first : first + at_once]
             uniform = rng.random(len(rows) * plan.n_clusters)
             _kernels.clique_tree_sample(
-                *arrays_of(plan, potentials), uniform, log_z, rows.reshape(-1)
+                *arrays_of(plan, potentials), self.keeps_tables, uniform, log_z, rows.reshape(-1)
             )
             refuse_infeasible(log_z)
         return out
@@ -266,7 +294,7 @@ class CliqueTreeInference(Inference):
     def entropy(self, potentials: Potentials) -> Floats:
         plan = self._plan_for("entropy", potentials)
         log_z, out = np.empty((2, potentials.structure.n_examples))
-        _kernels.clique_tree_entropy(*arrays_of(plan, potentials), log_z, out)
+        _kernels.clique_tree_entropy(*arrays_of(plan, potentials), self.keeps_tables, log_z, out)
         refuse_infeasible(log_z)
         return out
 

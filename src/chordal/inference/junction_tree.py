@@ -6,14 +6,15 @@ from typing import final
 
 from chordal._validate import check_choice, check_number
 from chordal.inference._clique_tree import (
-    RULES,
+    ORDERS,
     CliqueTreeInference,
     Cost,
     Plan,
-    limit_of,
-    plan_of,
+    plan_beyond,
+    plan_within,
     too_large,
 )
+from chordal.inference.elimination import EliminationInference
 from chordal.structures import Structure
 
 
@@ -28,16 +29,17 @@ class JunctionTreeInference(CliqueTreeInference):
     The tree is made once for a structure and kept with it. Variables with a single label cost
     nothing.
 
-    log Z and the best labelling need one table at a time; where only these are asked for,
-    `elimination` reaches further with the same memory. The derivative of marginals needs twice the
-    predicted memory.
+    `elimination` reaches further with the same memory: it has one table at a time, and makes it
+    twice where this method keeps it. The derivative of marginals needs twice the predicted memory.
 
     Parameters
     ----------
-    order : {"auto", "min_fill", "min_weight", "sweep"}
+    order : {"auto", "min_fill", "min_weight", "sweep", "search"}
         Which variable is eliminated next: the one that adds the fewest edges; the one with the
         smallest table; or, from one end of the graph to the other, the one with the smallest
-        table next to those that are gone. "auto" tries all and takes the cheapest tree.
+        table next to those that are gone. "auto" tries these three, and noisy ones for as long as
+        they cost less than to use the tree once, and takes the cheapest tree. "search" tries
+        longer, up to some seconds, also where every tree so far is beyond `max_bytes`.
     max_bytes : float
         Refuse structures with an example whose tables need more memory than this.
 
@@ -60,7 +62,7 @@ class JunctionTreeInference(CliqueTreeInference):
     """
 
     def __init__(self, order: str = "auto", max_bytes: float = 1e9) -> None:
-        check_choice("order", order, ["auto", *RULES])
+        check_choice("order", order, ORDERS)
         check_number("max_bytes", max_bytes, strict=True)
         self.order = order
         self.max_bytes = max_bytes
@@ -71,22 +73,23 @@ class JunctionTreeInference(CliqueTreeInference):
 
     def require(self, question: str, structure: Structure) -> None:
         if question in self.answers and not self.supports(structure):
-            streams = question in ("log_partition", "map") and self._fits_streamed(structure)
-            hint = ". 'elimination' answers this question within the same memory" if streams else ""
+            lean = self._fits_without_tables(question, structure)
+            hint = ". 'elimination' answers this question within the same memory" if lean else ""
             raise too_large(self.name, self.cost(structure), self.max_bytes, hint)
         super().require(question, structure)
 
     def cost(self, structure: Structure) -> Cost:
         """What inference on the structure takes, without doing it."""
-        plan = self._plan(structure)
-        return (plan_of(structure, self.order) if len(plan.stuck) else plan).cost(structure)
+        return plan_beyond(structure, self.order, self.max_bytes).cost(structure)
 
-    def _fits_streamed(self, structure: Structure) -> bool:
+    def _fits_without_tables(self, question: str, structure: Structure) -> bool:
+        if question not in EliminationInference.answers:
+            return False
         plan = self._plan(structure)
-        return len(plan.stuck) == 0 and 8.0 * plan.streamed.max(initial=0.0) <= self.max_bytes
+        return len(plan.stuck) == 0 and 8.0 * plan.cells_without_tables(question) <= self.max_bytes
 
     def _plan(self, structure: Structure) -> Plan:
-        return plan_of(structure, self.order, limit_of(self.max_bytes))
+        return plan_within(structure, self.order, self.max_bytes)
 
     def __repr__(self) -> str:
         return f"JunctionTreeInference(order={self.order!r}, max_bytes={self.max_bytes:g})"

@@ -68,11 +68,11 @@ class TreeInference(CliqueTreeInference):
         self.require("marginals", structure)
         log_z, done = np.empty(structure.n_examples), np.zeros(structure.n_examples, dtype=np.uint8)
         parts = potentials.zeros()
-        of_parts = (weight, log_z, done, parts.unary, parts.tables)
-        _kernels.tree_marginals(*_edge_arrays(potentials), *of_parts)
+        of_parts = (parts.unary, parts.tables)
+        _kernels.tree_marginals(*_edge_arrays(potentials), weight, log_z, done, *of_parts)
         if not done.all():
             arrays = arrays_of(self._plan(structure), potentials)
-            _kernels.clique_tree_marginals(*arrays, done, weight, log_z, parts.unary, parts.tables)
+            _kernels.clique_tree_marginals(*arrays, True, done, weight, log_z, *of_parts)
         refuse_infeasible(log_z)
         return Marginals(log_z, parts)
 
