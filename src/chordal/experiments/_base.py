@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
+
+COLOURS = 256  # of a picture's palette
 
 
 @dataclass(frozen=True)
@@ -93,11 +95,40 @@ class Table:
 
 @dataclass(frozen=True)
 class Picture:
-    """A drawing: PNG bytes, a title, and a sentence about what is to be seen."""
+    """A drawing: PNG bytes, a title, and a sentence about what is to be seen.
+
+    `alt` is for those who do not see it: what it shows, with the figures that matter.
+    """
 
     title: str
     caption: str
     png: bytes
+    alt: str = ""
+
+    @classmethod
+    def of(cls, title: str, caption: str, figure: Any, alt: str = "") -> Picture:
+        """A figure of matplotlib's, which is closed."""
+        from chordal.plots import as_png
+
+        return cls(title, caption, as_png(figure, colours=COLOURS), alt)
+
+
+@dataclass(frozen=True)
+class Token:
+    """One position of a sequence: what is seen, its label, and what models wrongly said."""
+
+    text: str
+    true: str
+    wrong: Mapping[str, str]
+
+
+@dataclass(frozen=True)
+class Samples:
+    """Sequences with their true labels, and the mistakes that models make in them."""
+
+    title: str
+    caption: str
+    sequences: Sequence[Sequence[Token]]
 
 
 @dataclass
@@ -107,13 +138,12 @@ class Outcome:
     rows: list[Row] = field(default_factory=list)
     tables: list[Table] = field(default_factory=list)
     pictures: list[Picture] = field(default_factory=list)
+    samples: list[Samples] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
 
-    def draw(self, title: str, caption: str, figure: Any) -> None:
+    def draw(self, title: str, caption: str, figure: Any, alt: str = "") -> None:
         """Add a figure of matplotlib's, and close it."""
-        from chordal.plots import as_png
-
-        self.pictures.append(Picture(title, caption, as_png(figure)))
+        self.pictures.append(Picture.of(title, caption, figure, alt))
 
 
 @dataclass(frozen=True)

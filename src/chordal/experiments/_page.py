@@ -7,9 +7,12 @@ from collections.abc import Sequence
 from html import escape
 from importlib.resources import files
 from string import Template
+from struct import unpack
 from typing import Any
 
-from chordal.experiments._base import Finished, Picture, Row, Setup, Table
+from chordal.experiments._base import Finished, Picture, Row, Samples, Setup, Table, Token
+
+WIDEST = 720  # pixels of a picture that is legible on a phone as it is
 
 
 def page(done: Sequence[Finished], setup: Setup) -> str:
@@ -69,6 +72,7 @@ def _section(finished: Finished) -> str:
         parts.append('<div class="pictures">')
         parts += [_picture(picture) for picture in outcome.pictures]
         parts.append("</div>")
+        parts += [_samples(samples) for samples in outcome.samples]
         parts += [_table(table) for table in outcome.tables]
     return "".join(parts) + "</section>"
 
@@ -92,12 +96,33 @@ def _badge(text: str, verdict: str) -> str:
 
 
 def _picture(picture: Picture) -> str:
+    """Two stand side by side; a wide one takes the whole line, and scrolls on a phone."""
     data = base64.b64encode(picture.png).decode("ascii")
     title, caption = escape(picture.title), escape(picture.caption)
+    width, height = unpack(">II", picture.png[16:24])  # of PNG's first block
+    wide = ' class="wide"' if width > WIDEST else ""
     return (
-        f'<figure><img alt="{title}" src="data:image/png;base64,{data}">'
+        f'<figure{wide}><img alt="{escape(picture.alt or picture.title)}" width="{width}" '
+        f'height="{height}" src="data:image/png;base64,{data}">'
         f"<figcaption><b>{title}</b> {caption}</figcaption></figure>"
     )
+
+
+def _samples(samples: Samples) -> str:
+    sequences = "".join(
+        f'<p class="sequence">{"".join(_token(token) for token in tokens)}</p>'
+        for tokens in samples.sequences
+    )
+    title, caption = escape(samples.title), escape(samples.caption)
+    return f'<div class="samples"><p><b>{title}</b> {caption}</p>{sequences}</div>'
+
+
+def _token(token: Token) -> str:
+    wrong = "".join(
+        f'<small class="not-met">{escape(name)}: {escape(label)}</small>'
+        for name, label in token.wrong.items()
+    )
+    return f"<span>{escape(token.text)} <small>{escape(token.true)}</small>{wrong}</span> "
 
 
 def _table(table: Table) -> str:
