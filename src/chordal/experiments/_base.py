@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
@@ -77,6 +78,21 @@ class Row:
         return f"{value:,.{self.digits}f}" if self.digits < 8 else f"{value:.1g}"
 
     @property
+    def reason(self) -> str:
+        """What was asked, where that is not the published figure; then why.
+
+        Examples
+        --------
+        >>> Row("error", 0.1, 0.04, must=0.05, lower=True, digits=2, why="other data").reason
+        'asked: at most 0.05; other data'
+        """
+        parts = [self.why] if self.why else []
+        if self.must is not None and self.must != self.published:
+            side = "most" if self.lower else "least"
+            parts.insert(0, f"asked: at {side} {self.shown(self.must)}")
+        return "; ".join(parts)
+
+    @property
     def ours_shown(self) -> str:
         """Ours, with its standard error if that is known."""
         if self.spread is None:
@@ -140,6 +156,11 @@ class Outcome:
     pictures: list[Picture] = field(default_factory=list)
     samples: list[Samples] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
+
+    def verdicts(self) -> dict[str, int]:
+        """How many rows are beaten, met and not met; none that are not there."""
+        counts = Counter(row.verdict for row in self.rows)
+        return {v: counts[v] for v in ("beaten", "met", "not met") if counts[v]}
 
     def draw(self, title: str, caption: str, figure: Any, alt: str = "") -> None:
         """Add a figure of matplotlib's, and close it."""

@@ -37,11 +37,8 @@ def _summary(finished: Finished) -> str:
     if finished.outcome is None:
         verdicts = '<span class="absent">not run</span>'
     else:
-        counts = [
-            (verdict, sum(row.verdict == verdict for row in finished.outcome.rows))
-            for verdict in ("beaten", "met", "not met")
-        ]
-        verdicts = " ".join(_badge(f"{n} {v}", v) for v, n in counts if n)
+        counts = finished.outcome.verdicts()
+        verdicts = " ".join(_badge(f"{n} {v}", v) for v, n in counts.items())
     return (
         f"<tr><th>{link}</th><td>{escape(finished.experiment.title)}</td><td>{verdicts}</td>"
         f"<td>{finished.seconds:.0f} s</td></tr>"
@@ -88,7 +85,7 @@ def _figures(rows: Sequence[Row]) -> str:
 
 
 def _why(row: Row) -> str:
-    return f"<small>{escape(row.why)}</small>" if row.why else ""
+    return f"<small>{escape(row.reason)}</small>" if row.reason else ""
 
 
 def _badge(text: str, verdict: str) -> str:

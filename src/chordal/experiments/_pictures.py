@@ -92,8 +92,8 @@ def confusion(
     """What is taken for what, in percent of each true label; the most frequent labels."""
     pairs = Counter(zip(_flat(y_true), _flat(y_pred), strict=True))
     if labels is None:
-        often = Counter(_flat(y_true)).most_common(MOST_LABELS)
-        labels = sorted((label for label, _ in often), key=str)
+        common = Counter(_flat(y_true)).most_common(MOST_LABELS)
+        labels = sorted((label for label, _ in common), key=str)
     figure, ax = plots.subplots(size=_square(len(labels)))
     plots.confusion(y_true, y_pred, labels=labels, percent=True, ax=ax)
     _small_names(ax, len(labels))
