@@ -87,7 +87,7 @@ def confusion(
     caption: str,
     y_true: Sequence[Any],
     y_pred: Sequence[Any],
-    labels: Sequence[Any] | None = None,
+    labels: Any = None,
 ) -> Picture:
     """What is taken for what, in percent of each true label; the most frequent labels."""
     pairs = Counter(zip(_flat(y_true), _flat(y_pred), strict=True))
@@ -109,8 +109,8 @@ def heat_map(
     title: str,
     caption: str,
     matrix: Any,
-    rows: Sequence[Any],
-    columns: Sequence[Any] | None = None,
+    rows: Any,
+    columns: Any = None,
     *,
     xlabel: str = "to",
     ylabel: str = "from",
