@@ -88,6 +88,8 @@ def thumbnail(name: str, experiment: dict) -> str:
 def row(stored: dict) -> Row:
     fields = {key: stored[key] for key in ("what", "ours", "published", "must", "spread", "digits")}
     judged = bool(stored["verdict"])
+    if fields["ours"] is None:  # never reached
+        fields["ours"] = float("inf" if stored["better"] == "lower" else "-inf")
     return Row(**fields, lower=stored["better"] == "lower", why=stored["why"], judged=judged)
 
 

@@ -6,6 +6,7 @@ from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from math import isinf
 from typing import Any, ClassVar
 
 COLOURS = 256  # of a picture's palette
@@ -75,6 +76,8 @@ class Row:
         """A figure in this row's decimals; by its power of ten where these are many."""
         if value is None:
             return ""
+        if isinf(value):
+            return "never"
         return f"{value:,.{self.digits}f}" if self.digits < 8 else f"{value:.1g}"
 
     @property

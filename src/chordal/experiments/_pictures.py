@@ -19,6 +19,7 @@ from chordal.experiments._base import Picture, Samples, Token
 
 WIDTH = 4.8  # inches
 MOST_LABELS = 20  # in a confusion matrix
+MOST_TICKS = 10  # on a logarithmic axis that shows every value of x
 
 
 def curves(
@@ -51,6 +52,9 @@ def curves(
             said.append(f"{name} from {finite[0]:.4g} to {finite[-1]:.4g}")
     if "x" in log:
         ax.set_xscale("log")
+    if "x" in log and x is not None and not isinstance(x, Mapping) and len(x) <= MOST_TICKS:
+        ax.set_xticks(x, [f"{value:g}" for value in x], fontsize=9)
+        ax.minorticks_off()
     if "y" in log:
         ax.set_yscale("log")
     ax.set(xlabel=xlabel, ylabel=ylabel)

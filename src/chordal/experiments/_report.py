@@ -6,6 +6,7 @@ import json
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, replace
+from math import isfinite
 from pathlib import Path
 from typing import Any
 
@@ -93,15 +94,17 @@ def _files(finished: Finished) -> list[str]:
 def _row(row: Row) -> dict[str, Any]:
     return {
         "what": row.what,
-        "ours": row.ours,
-        "spread": row.spread,
-        "published": row.published,
-        "must": row.must,
+        **{k: _number(getattr(row, k)) for k in ("ours", "spread", "published", "must")},
         "better": "lower" if row.lower else "higher",
         "digits": row.digits,
         "verdict": row.verdict,
         "why": row.why,
     }
+
+
+def _number(value: float | None) -> float | None:
+    """JSON knows no infinity: there, what was never reached is null."""
+    return None if value is None or not isfinite(value) else float(value)
 
 
 def _cells(row: Sequence[Any]) -> list[Any]:
