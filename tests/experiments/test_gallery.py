@@ -6,7 +6,16 @@ from pathlib import Path
 
 import pytest
 
-from chordal.experiments import Experiment, Outcome, Row, Samples, Table, Token, reproduce
+from chordal.experiments import (
+    EXPERIMENTS,
+    Experiment,
+    Outcome,
+    Row,
+    Samples,
+    Table,
+    Token,
+    reproduce,
+)
 from chordal.experiments._pictures import curves
 
 DOCS = Path(__file__).parents[2] / "docs"
@@ -82,6 +91,12 @@ def test_links_lead_somewhere(gallery):
     }
     missing = [(p.name, t) for p, t in links(DOCS / "gallery") if not (p.parent / t).exists()]
     assert missing == []
+
+
+def test_pages_are_of_experiments():
+    names = {page.stem for page in (DOCS / "gallery").glob("*.md")} - {"README"}
+    assert names
+    assert names <= {name.replace("_", "-") for name in EXPERIMENTS}
 
 
 def test_pictures_are_small_and_all_are_shown():

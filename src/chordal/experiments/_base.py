@@ -92,7 +92,7 @@ class Row:
         parts = [self.why] if self.why else []
         if self.must is not None and self.must != self.published:
             side = "most" if self.lower else "least"
-            parts.insert(0, f"asked: at {side} {self.shown(self.must)}")
+            parts.insert(0, f"asked: at {side} {self.shown(self.must) if self.must else 0}")
         return "; ".join(parts)
 
     @property

@@ -75,10 +75,14 @@ def _section(finished: Finished) -> str:
 
 
 def _figures(rows: Sequence[Row]) -> str:
-    head = "<tr><th></th><th>published</th><th>ours</th><th></th></tr>"
+    """One line per row; without the column of published figures where there are none."""
+    known = any(row.published is not None for row in rows)
+    column = "<th>published</th>" if known else ""
+    head = f"<tr><th></th>{column}<th>ours</th><th></th></tr>"
     body = "".join(
-        f"<tr><th>{escape(row.what)}{_why(row)}</th><td>{row.shown(row.published)}</td>"
-        f"<td>{escape(row.ours_shown)}</td><td>{_badge(row.verdict, row.verdict)}</td></tr>"
+        f"<tr><th>{escape(row.what)}{_why(row)}</th>"
+        + (f"<td>{row.shown(row.published)}</td>" if known else "")
+        + f"<td>{escape(row.ours_shown)}</td><td>{_badge(row.verdict, row.verdict)}</td></tr>"
         for row in rows
     )
     return f'<div class="wide"><table><thead>{head}</thead><tbody>{body}</tbody></table></div>'

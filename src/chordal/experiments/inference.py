@@ -8,11 +8,16 @@ import numpy as np
 
 from chordal.experiments._base import Experiment, Outcome, Row, Setup, Table
 from chordal.experiments._pictures import curves, image_rows
-from chordal.inference import INFERENCE, Inference
+from chordal.inference import INFERENCE
 from chordal.potentials import Potentials
 from chordal.structures import Grid
 
-METHODS = ("loopy_bp", "tree_reweighted", "mean_field", "gibbs")
+METHODS = {
+    "loopy BP": "loopy_bp",
+    "TRW": "tree_reweighted",
+    "mean field": "mean_field",
+    "Gibbs": "gibbs",
+}
 SIDE = 10
 WRONG = 0.05  # the mean error of marginals that counts as failing
 
@@ -38,7 +43,7 @@ class InferenceMethods(Experiment):
         outcome = Outcome()
         limits: list[list[Any]] = []
         for mixed in (False, True):
-            kind = "couplings of both signs" if mixed else "neighbours attract"
+            kind = "both signs" if mixed else "attraction"
             errors = {name: np.zeros((len(couplings), repeats, 2)) for name in METHODS}
             for k, coupling in enumerate(couplings):
                 setup.say(f"{kind}, J = {coupling:g}")
@@ -73,7 +78,7 @@ class InferenceMethods(Experiment):
             ("Marginals", "Mean absolute error.", marginals, "error of marginals", "y"),
             (
                 "log Z",
-                "Per variable: the tree-reweighted bound is above zero, mean field's below. "
+                "Per variable: the tree-reweighted bound (TRW) is above zero, mean field's below. "
                 "Gibbs sampling gives none.",
                 partitions,
                 "error of log Z",
@@ -99,7 +104,7 @@ class InferenceMethods(Experiment):
             potentials = _grid(coupling, mixed, np.random.default_rng([self.seed, 99, mixed]))
             answers = [
                 INFERENCE.resolve(name).marginals(potentials).parts.unary
-                for name in ("junction_tree", *METHODS)
+                for name in ("junction_tree", *METHODS.values())
             ]
             rows.append([unary.reshape(SIDE, SIDE, 2)[..., 0] for unary in answers])
         n = len(METHODS) + 1
@@ -108,10 +113,10 @@ class InferenceMethods(Experiment):
                 f"Two grids at J = {coupling:g}",
                 "The probability of the first label in every cell, dark for 1.",
                 rows,
-                ["exact", "loopy BP", "TRW", "mean field", "Gibbs"],
+                ["exact", *METHODS],
                 cmaps=["Greys"] * n,
                 limits=[(0.0, 1.0)] * n,
-                names=["attract", "both signs"],
+                names=["attraction", "both signs"],
             )
         )
 
@@ -124,15 +129,16 @@ class InferenceMethods(Experiment):
         ]
         head = ["method", *(f"J = {c:g}" for c in couplings)]
         outcome.tables.append(Table(f"Mean error of marginals, {kind}", head, rows))
-        for name, asked in (("loopy_bp", 0.001), ("tree_reweighted", 0.01), ("mean_field", 0.01)):
+        for name, asked in (("loopy BP", 0.001), ("TRW", 0.01), ("mean field", 0.01)):
             weak = np.abs(errors[name][0, :, 0]).mean()
-            what = f"{kind}: {name}'s error of marginals at J = {couplings[0]:g}"
+            what = f"{kind}, J = {couplings[0]:g}: error of marginals, {name}"
             outcome.rows.append(Row(what, weak, must=asked, lower=True, digits=4))
-        for name, sign in (("tree_reweighted", 1.0), ("mean_field", -1.0)):
+        for name, sign in (("TRW", 1.0), ("mean field", -1.0)):
             worst = float((sign * errors[name][..., 1]).min())
             side = "above" if sign > 0 else "below"
-            what = f"{kind}: {name}'s bound lies {side} log Z by at least, per variable"
-            outcome.rows.append(Row(what, worst, must=0.0, digits=5, why="a theorem"))
+            what = f"{kind}: how far {name} lies {side} log Z, at least"
+            why = "per variable; a theorem"
+            outcome.rows.append(Row(what, worst, must=0.0, digits=5, why=why))
 
 
 def _fails(values: Any, couplings: list[float]) -> list[Any]:
@@ -157,9 +163,8 @@ def _errors(potentials: Potentials) -> dict[str, tuple[float, float]]:
     exact = INFERENCE.resolve("junction_tree").marginals(potentials)
     n = potentials.structure.n_variables
     found = {}
-    for name in METHODS:
-        method: Inference = INFERENCE.resolve(name)
-        answer = method.marginals(potentials)
+    for name, method in METHODS.items():
+        answer = INFERENCE.resolve(method).marginals(potentials)
         error = np.abs(answer.parts.unary - exact.parts.unary).mean()
         log_partition = float((answer.log_partition - exact.log_partition)[0]) / n
         found[name] = (float(error), log_partition)
