@@ -137,11 +137,12 @@ class Ssvm(Experiment):
         }
 
     def _rows(self, outcome: Outcome, paths: dict[str, Any], reports: dict[str, FitReport]) -> None:
-        best = min(float(values.min()) for _, values in paths.values())
+        best = _best(paths)
         first = "block Frank–Wolfe"
         for share in (0.1, 0.01):
             needed = {name: _passes_to(path, (1.0 + share) * best) for name, path in paths.items()}
-            rival = min(set(LECTURE) - {first}, key=lambda name: needed[name])
+            others = [name for name in LECTURE if name != first]
+            rival = min(others, key=lambda name: needed[name])
             outcome.rows += [
                 Row(
                     f"passes of block Frank–Wolfe to {share:.0%} above the optimum",
@@ -180,7 +181,7 @@ class Ssvm(Experiment):
         letters: dict[str, list[tuple[int, float]]],
         X: Any,
     ) -> None:
-        best = min(float(values.min()) for _, values in paths.values())
+        best = _best(paths)
         rows: list[list[Any]] = []
         for name, scores in letters.items():
             measured: list[Any] = ["", "", ""]
@@ -207,7 +208,7 @@ class Ssvm(Experiment):
         letters: dict[str, list[tuple[int, float]]],
         times: dict[str, list[float]],
     ) -> None:
-        best = min(float(values.min()) for _, values in paths.values())
+        best = _best(paths)
         passes = {name: path[0] for name, path in paths.items()}
         above = {name: np.where(v > best, v - best, np.nan) for name, (_, v) in paths.items()}
         gaps = {name: report.details["gap"] for name, report in reports.items()}
@@ -285,6 +286,10 @@ def _path(report: FitReport, n: int) -> tuple[Any, Any]:
     """Passes, and the best primal value so far per word."""
     values = np.array(report.details["primal"]) / n
     return np.arange(1, len(values) + 1), np.minimum.accumulate(values)
+
+
+def _best(paths: dict[str, Any]) -> float:
+    return min(float(values.min()) for _, values in paths.values())
 
 
 def _passes_to(path: tuple[Any, Any], value: float) -> float:
