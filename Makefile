@@ -26,8 +26,9 @@ endif
 HOLDS_dev   := test plots
 HOLDS_test  := plots
 HOLDS_bench := plots
+HOLDS_experiments := plots
 
-.PHONY: help demo test lint types layers bench sanitize dev clean
+.PHONY: help demo test lint types layers bench gallery sanitize dev clean
 .DELETE_ON_ERROR:
 .SECONDARY:
 
@@ -52,6 +53,12 @@ layers: $(VENV)/.installed-test  ## the order of imports alone
 
 bench: $(VENV)/.installed-bench  ## speed beside other libraries
 	$(BIN)/python -m benchmarks
+
+gallery: report/results.json  ## docs/gallery, from a run of all experiments (which is made if there is none)
+	$(BIN)/python docs/make_gallery.py report
+
+report/results.json: | $(VENV)/.installed-experiments
+	$(BIN)/chordal reproduce all --out report
 
 dev: $(VENV)/.tools  ## install in place: Python edits are live, kernels are rebuilt at import
 	$(EDITABLE) ".[dev]"

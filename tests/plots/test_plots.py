@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+from io import BytesIO
 
 import numpy as np
 import pytest
@@ -143,6 +144,37 @@ def test_confusion():
     flat = plots.confusion(np.array([0, 1, 1]), np.array([0, 1, 0]), labels=[1, 0])
     np.testing.assert_array_equal(flat.images[0].get_array(), [[0.5, 0.5], [0.0, 1.0]])
     drawn(ax)
+
+
+def test_confusion_in_percent():
+    ax = plots.confusion(["a"] * 200, ["a"] * 197 + ["b"] * 3, labels=["a", "b"], percent=True)
+    assert [t.get_text() for t in ax.texts] == ["98", "2", "", ""]
+    assert ax.images[0].norm(0.25) == 0.5  # rare mistakes are seen
+    drawn(ax)
+
+
+def test_pairs_of_two_kinds():
+    ax = plots.label_pairs([[1.0, -np.inf, 0.0]], ["row"], ["a", "b", "c"])
+    assert [t.get_text() for t in ax.get_xticklabels()] == ["a", "b", "c"]
+    assert [t.get_text() for t in ax.get_yticklabels()] == ["row"]
+    assert [t.get_text() for t in ax.texts] == ["1.0", "−∞", ""]
+    drawn(ax)
+
+
+def test_a_palette_makes_small_files_of_the_same_picture():
+    sizes = {}
+    for colours in (None, 64):
+        figure, ax = plots.subplots()
+        ax.plot([0, 1], label="a line")
+        ax.legend()
+        png = plots.as_png(figure, colours=colours)
+        sizes[colours] = len(png)
+        image = plt.imread(BytesIO(png))[..., :3]
+        if colours is None:
+            whole = image
+    assert sizes[64] < 0.6 * sizes[None]
+    assert len(np.unique(image.reshape(-1, 3), axis=0)) <= 64
+    np.testing.assert_allclose(image, whole, atol=0.1)
 
 
 def test_axes_are_those_given(crf):

@@ -7,8 +7,10 @@ from chordal.experiments._base import (
     Outcome,
     Picture,
     Row,
+    Samples,
     Setup,
     Table,
+    Token,
 )
 from chordal.experiments._report import reproduce
 
@@ -21,7 +23,9 @@ __all__ = [
     "Outcome",
     "Picture",
     "Row",
+    "Samples",
     "Setup",
     "Table",
+    "Token",
     "reproduce",
 ]

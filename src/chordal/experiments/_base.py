@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from math import isinf
 from typing import Any, ClassVar
+
+COLOURS = 256  # of a picture's palette
 
 
 @dataclass(frozen=True)
@@ -72,7 +76,24 @@ class Row:
         """A figure in this row's decimals; by its power of ten where these are many."""
         if value is None:
             return ""
+        if isinf(value):
+            return "never"
         return f"{value:,.{self.digits}f}" if self.digits < 8 else f"{value:.1g}"
+
+    @property
+    def reason(self) -> str:
+        """What was asked, where that is not the published figure; then why.
+
+        Examples
+        --------
+        >>> Row("error", 0.1, 0.04, must=0.05, lower=True, digits=2, why="other data").reason
+        'asked: at most 0.05; other data'
+        """
+        parts = [self.why] if self.why else []
+        if self.must is not None and self.must != self.published:
+            side = "most" if self.lower else "least"
+            parts.insert(0, f"asked: at {side} {self.shown(self.must) if self.must else 0}")
+        return "; ".join(parts)
 
     @property
     def ours_shown(self) -> str:
@@ -93,11 +114,40 @@ class Table:
 
 @dataclass(frozen=True)
 class Picture:
-    """A drawing: PNG bytes, a title, and a sentence about what is to be seen."""
+    """A drawing: PNG bytes, a title, and a sentence about what is to be seen.
+
+    `alt` is for those who do not see it: what it shows, with the figures that matter.
+    """
 
     title: str
     caption: str
     png: bytes
+    alt: str = ""
+
+    @classmethod
+    def of(cls, title: str, caption: str, figure: Any, alt: str = "") -> Picture:
+        """A figure of matplotlib's, which is closed."""
+        from chordal.plots import as_png
+
+        return cls(title, caption, as_png(figure, colours=COLOURS), alt)
+
+
+@dataclass(frozen=True)
+class Token:
+    """One position of a sequence: what is seen, its label, and what models wrongly said."""
+
+    text: str
+    true: str
+    wrong: Mapping[str, str]
+
+
+@dataclass(frozen=True)
+class Samples:
+    """Sequences with their true labels, and the mistakes that models make in them."""
+
+    title: str
+    caption: str
+    sequences: Sequence[Sequence[Token]]
 
 
 @dataclass
@@ -107,13 +157,17 @@ class Outcome:
     rows: list[Row] = field(default_factory=list)
     tables: list[Table] = field(default_factory=list)
     pictures: list[Picture] = field(default_factory=list)
+    samples: list[Samples] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
 
-    def draw(self, title: str, caption: str, figure: Any) -> None:
-        """Add a figure of matplotlib's, and close it."""
-        from chordal.plots import as_png
+    def verdicts(self) -> dict[str, int]:
+        """How many rows are beaten, met and not met; none that are not there."""
+        counts = Counter(row.verdict for row in self.rows)
+        return {v: counts[v] for v in ("beaten", "met", "not met") if counts[v]}
 
-        self.pictures.append(Picture(title, caption, as_png(figure)))
+    def draw(self, title: str, caption: str, figure: Any, alt: str = "") -> None:
+        """Add a figure of matplotlib's, and close it."""
+        self.pictures.append(Picture.of(title, caption, figure, alt))
 
 
 @dataclass(frozen=True)

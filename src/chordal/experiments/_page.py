@@ -7,9 +7,12 @@ from collections.abc import Sequence
 from html import escape
 from importlib.resources import files
 from string import Template
+from struct import unpack
 from typing import Any
 
-from chordal.experiments._base import Finished, Picture, Row, Setup, Table
+from chordal.experiments._base import Finished, Picture, Row, Samples, Setup, Table, Token
+
+WIDEST = 720  # pixels of a picture that is legible on a phone as it is
 
 
 def page(done: Sequence[Finished], setup: Setup) -> str:
@@ -34,11 +37,8 @@ def _summary(finished: Finished) -> str:
     if finished.outcome is None:
         verdicts = '<span class="absent">not run</span>'
     else:
-        counts = [
-            (verdict, sum(row.verdict == verdict for row in finished.outcome.rows))
-            for verdict in ("beaten", "met", "not met")
-        ]
-        verdicts = " ".join(_badge(f"{n} {v}", v) for v, n in counts if n)
+        counts = finished.outcome.verdicts()
+        verdicts = " ".join(_badge(f"{n} {v}", v) for v, n in counts.items())
     return (
         f"<tr><th>{link}</th><td>{escape(finished.experiment.title)}</td><td>{verdicts}</td>"
         f"<td>{finished.seconds:.0f} s</td></tr>"
@@ -69,22 +69,27 @@ def _section(finished: Finished) -> str:
         parts.append('<div class="pictures">')
         parts += [_picture(picture) for picture in outcome.pictures]
         parts.append("</div>")
+        parts += [_samples(samples) for samples in outcome.samples]
         parts += [_table(table) for table in outcome.tables]
     return "".join(parts) + "</section>"
 
 
 def _figures(rows: Sequence[Row]) -> str:
-    head = "<tr><th></th><th>published</th><th>ours</th><th></th></tr>"
+    """One line per row; without the column of published figures where there are none."""
+    known = any(row.published is not None for row in rows)
+    column = "<th>published</th>" if known else ""
+    head = f"<tr><th></th>{column}<th>ours</th><th></th></tr>"
     body = "".join(
-        f"<tr><th>{escape(row.what)}{_why(row)}</th><td>{row.shown(row.published)}</td>"
-        f"<td>{escape(row.ours_shown)}</td><td>{_badge(row.verdict, row.verdict)}</td></tr>"
+        f"<tr><th>{escape(row.what)}{_why(row)}</th>"
+        + (f"<td>{row.shown(row.published)}</td>" if known else "")
+        + f"<td>{escape(row.ours_shown)}</td><td>{_badge(row.verdict, row.verdict)}</td></tr>"
         for row in rows
     )
     return f'<div class="wide"><table><thead>{head}</thead><tbody>{body}</tbody></table></div>'
 
 
 def _why(row: Row) -> str:
-    return f"<small>{escape(row.why)}</small>" if row.why else ""
+    return f"<small>{escape(row.reason)}</small>" if row.reason else ""
 
 
 def _badge(text: str, verdict: str) -> str:
@@ -92,12 +97,33 @@ def _badge(text: str, verdict: str) -> str:
 
 
 def _picture(picture: Picture) -> str:
+    """Two stand side by side; a wide one takes the whole line, and scrolls on a phone."""
     data = base64.b64encode(picture.png).decode("ascii")
     title, caption = escape(picture.title), escape(picture.caption)
+    width, height = unpack(">II", picture.png[16:24])  # of PNG's first block
+    wide = ' class="wide"' if width > WIDEST else ""
     return (
-        f'<figure><img alt="{title}" src="data:image/png;base64,{data}">'
+        f'<figure{wide}><img alt="{escape(picture.alt or picture.title)}" width="{width}" '
+        f'height="{height}" src="data:image/png;base64,{data}">'
         f"<figcaption><b>{title}</b> {caption}</figcaption></figure>"
     )
+
+
+def _samples(samples: Samples) -> str:
+    sequences = "".join(
+        f'<p class="sequence">{"".join(_token(token) for token in tokens)}</p>'
+        for tokens in samples.sequences
+    )
+    title, caption = escape(samples.title), escape(samples.caption)
+    return f'<div class="samples"><p><b>{title}</b> {caption}</p>{sequences}</div>'
+
+
+def _token(token: Token) -> str:
+    wrong = "".join(
+        f'<small class="not-met">{escape(name)}: {escape(label)}</small>'
+        for name, label in token.wrong.items()
+    )
+    return f"<span>{escape(token.text)} <small>{escape(token.true)}</small>{wrong}</span> "
 
 
 def _table(table: Table) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, ClassVar, final
 
 import numpy as np
@@ -10,10 +10,20 @@ import numpy as np
 from chordal import MatchingModel, plots
 from chordal.datasets import ParallelSample, make_parallel_sample
 from chordal.experiments._base import Experiment, Outcome, Row, Setup, Table
+from chordal.experiments._pictures import WIDTH, curves, training
 from chordal.features import AlignmentFeatures, matching_potentials
 from chordal.inference import INFERENCE
 from chordal.metrics import alignment_error_rate
 from chordal.solvers.averaged_perceptron import AveragedPerceptron
+
+N_ASSOCIATION = 4  # features that are scores of association; two of distance and spelling follow
+GROUPS = {"association": slice(4), "association and distance": slice(6), "all": slice(None)}
+MODELS: dict[str, Callable[[int], MatchingModel]] = {
+    "averaged perceptron": lambda seed: MatchingModel(
+        solver=AveragedPerceptron(max_iter=10, random_state=seed)
+    ),
+    "structural SVM": lambda seed: MatchingModel(solver="frank_wolfe", tol=0.01),
+}
 
 
 @final
@@ -36,64 +46,110 @@ class Alignment(Experiment):
 
     def run(self, setup: Setup) -> Outcome:
         n = 200 if setup.quick else 1000
-        n_train, n_test = (40, 80) if setup.quick else (100, 400)
+        sizes = [10, 40] if setup.quick else [10, 25, 50, 100]
+        n_train, n_test = sizes[-1], 80 if setup.quick else 400
         sample = make_parallel_sample(n, random_state=self.seed)
         setup.say("association")
         features = AlignmentFeatures().fit(sample.X)
         arrays = [features(*pair) for pair in sample.X[: n_train + n_test]]
         train, test = slice(n_train), slice(n_train, n_train + n_test)
-        outcome, table = Outcome(), []
-        baselines = {}
-        for column, name in enumerate(features.names[:4]):
-            baselines[name] = _by_association(sample, arrays, column, train, test)
-            table.append([f"association: {name}", baselines[name]])
-        best = min(baselines.values())
-        models = {
-            "averaged perceptron": MatchingModel(
-                solver=AveragedPerceptron(max_iter=10, random_state=self.seed)
-            ),
-            "structural SVM": MatchingModel(solver="frank_wolfe", tol=0.01),
+        outcome = Outcome()
+        baselines = {
+            f"association: {name}": _by_association(sample, arrays, column, train, test)
+            for column, name in enumerate(features.names[:N_ASSOCIATION])
         }
+        best = min(baselines.values())
         outcome.rows.append(Row("alignment error rate, association alone", best, lower=True))
-        found: list[Any] = []
-        for name, model in models.items():
+        errors: dict[str, list[float]] = {}
+        for name, make in MODELS.items():
             setup.say(name)
-            model.fit(arrays[train], sample.y[train])
-            found = model.predict(arrays[test])
-            error = _error(sample, test, found)
-            outcome.rows.append(Row(f"alignment error rate, {name}", error, must=best, lower=True))
-            table.append([name, error])
+            errors[name] = []
+            for size in sizes:
+                model = make(self.seed).fit(arrays[:size], sample.y[:size])
+                found = model.predict(arrays[test])
+                errors[name].append(_error(sample, test, found))
+            what = f"alignment error rate, {name}"
+            outcome.rows.append(Row(what, errors[name][-1], must=best, lower=True))
+        table = [*baselines.items(), *((name, values[-1]) for name, values in errors.items())]
         outcome.tables.append(Table("Alignment error rates", ["model", "AER"], table))
-        self._picture(outcome, sample, n_train, found, models["structural SVM"], features)
+        setup.say("groups of features")
+        self._by_features(outcome, sample, arrays, train, test)
+        self._curves(outcome, sizes, errors, best)
+        self._sentence(outcome, sample, n_train, found)
+        self._weights(outcome, model, features.names)
         return outcome
 
-    def _picture(
+    def _by_features(
         self,
         outcome: Outcome,
         sample: ParallelSample,
-        first: int,
-        found: Sequence[Any],
-        model: MatchingModel,
-        features: AlignmentFeatures,
+        arrays: Sequence[Any],
+        train: slice,
+        test: slice,
+    ) -> None:
+        """What each group of features is worth to the structural SVM."""
+        rows = []
+        for group, columns in GROUPS.items():
+            chosen = [x[..., columns] for x in arrays]
+            model = MODELS["structural SVM"](self.seed).fit(chosen[train], sample.y[train])
+            rows.append([group, _error(sample, test, model.predict(chosen[test]))])
+        title = "The structural SVM, by its features"
+        outcome.tables.append(Table(title, ["features", "AER"], rows))
+
+    def _curves(
+        self, outcome: Outcome, sizes: list[int], errors: dict[str, list[float]], best: float
+    ) -> None:
+        outcome.pictures.append(
+            curves(
+                "Error rate by the number of linked sentences",
+                "The association score needs links only for its threshold.",
+                {**errors, "association alone": [best] * len(sizes)},
+                sizes,
+                xlabel="sentences with links",
+                ylabel="alignment error rate",
+                log="x",
+            )
+        )
+
+    def _sentence(
+        self, outcome: Outcome, sample: ParallelSample, first: int, found: Sequence[Any]
     ) -> None:
         lengths = [len(words) for words in sample.source[first : first + len(found)]]
         k = int(np.argsort(lengths)[-len(lengths) // 10])
         source, target = sample.source[first + k], sample.target[first + k]
         image = np.zeros((len(source), len(target)))
-        for i, j in sample.possible[first + k]:
-            image[i, j] = 0.3
-        for i, j in sample.sure[first + k]:
-            image[i, j] = 0.6
-        figure, (left, right) = plots.subplots(1, 2, size=(10.0, 4.4))
-        left.imshow(image, cmap="Greys", vmin=0.0, vmax=1.0)
+        for links, shade in ((sample.possible[first + k], 0.3), (sample.sure[first + k], 0.6)):
+            for i, j in links:
+                image[i, j] = shade
         chosen = [(i, j) for i, j in enumerate(found[k]) if j >= 0]
-        left.plot([j for _, j in chosen], [i for i, _ in chosen], "o", color="#d55e00", ms=6)
-        left.set_xticks(range(len(target)), target, rotation=90)
-        left.set_yticks(range(len(source)), source)
-        left.set_title("sure (dark) and possible links; found")
-        right.barh(features.names[::-1], model.coef_[::-1], color="#0072b2")
-        right.set_title("weights of the structural SVM")
-        outcome.draw("A sentence, and what was learned", "", figure)
+        figure, ax = plots.subplots(size=(WIDTH, WIDTH))
+        ax.imshow(image, cmap="Greys", vmin=0.0, vmax=1.0)
+        ax.plot([j for _, j in chosen], [i for i, _ in chosen], "o", color="#d55e00", ms=6)
+        ax.set_xticks(range(len(target)), target, rotation=90, fontsize=8)
+        ax.set_yticks(range(len(source)), source, fontsize=8)
+        right = sum(image[i, j] > 0.0 for i, j in chosen)
+        outcome.draw(
+            "A sentence and its translation",
+            "Sure links are dark, possible ones light; dots are what the structural SVM found.",
+            figure,
+            f"Links of {len(source)} words: {right} of {len(chosen)} found links are among the "
+            "given ones.",
+        )
+
+    def _weights(self, outcome: Outcome, model: MatchingModel, names: Sequence[str]) -> None:
+        figure, ax = plots.subplots(size=(WIDTH, 3.2))
+        ax.barh(list(names)[::-1], model.coef_[::-1])
+        ax.tick_params(labelsize=9)
+        largest = names[int(np.abs(model.coef_).argmax())]
+        outcome.draw(
+            "Weights of the structural SVM",
+            "What speaks for a link, and what against.",
+            figure,
+            f"Bars of {len(names)} weights; the largest is that of {largest}.",
+        )
+        outcome.pictures.append(
+            training("Training of the structural SVM", "Frank–Wolfe.", model.fit_report_)
+        )
 
 
 def _by_association(

@@ -4,11 +4,16 @@ from __future__ import annotations
 
 from typing import Any, ClassVar, final
 
-from chordal import ChainCRF, plots
+import numpy as np
+
+from chordal import ChainCRF
 from chordal.datasets import load_conll2000
 from chordal.experiments._base import Experiment, Outcome, Row, Setup, Table
+from chordal.experiments._pictures import confusion, heat_map, samples, training
 from chordal.features.default_template import default_template
 from chordal.metrics import bootstrap, chunk_scores, sequence_counts
+
+LONGEST = 16  # words of a sentence that is shown
 
 
 @final
@@ -64,14 +69,34 @@ class Chunking(Experiment):
             )
         )
         self._pictures(outcome, crf, truth, found)
+        texts = [[str(token[0]) for token in sentence] for sentence in test.X[:n_test]]
+        self._samples(outcome, texts, truth, found)
         return outcome
 
     def _pictures(self, outcome: Outcome, crf: ChainCRF, truth: Any, found: Any) -> None:
         common = ["B-NP", "I-NP", "B-VP", "I-VP", "B-PP", "B-ADVP", "B-SBAR", "B-ADJP", "I-ADJP"]
         common = [label for label in [*common, "O"] if label in set(crf.classes_)]
-        figure, (left, right) = plots.subplots(1, 2, size=(11.0, 4.8))
         order = [list(crf.classes_).index(label) for label in common]
-        plots.label_pairs(crf.transitions_[order][:, order], common, ax=left)
-        left.set(xlabel="to", ylabel="from", title="weights of transitions")
-        plots.confusion(truth, found, labels=common, ax=right)
-        outcome.draw("Transitions, and errors", "The most frequent tags.", figure)
+        outcome.pictures += [
+            heat_map(
+                "Weights of transitions",
+                "The most frequent tags: I follows B of its own kind, and little else.",
+                crf.transitions_[order][:, order],
+                common,
+            ),
+            confusion(
+                "What is taken for what",
+                "Percent of each true tag, of the most frequent ones.",
+                truth,
+                found,
+                common,
+            ),
+            training("Training", "L-BFGS on the likelihood.", crf.fit_report_),
+        ]
+
+    def _samples(self, outcome: Outcome, texts: Any, truth: Any, found: Any) -> None:
+        """Sentences with a mistake and without one, as often as they are drawn."""
+        short = [k for k, words in enumerate(texts) if 6 <= len(words) <= LONGEST]
+        chosen = np.random.default_rng(self.seed).permutation(short)[:6]
+        title, caption = "Six test sentences", "Drawn at random of the short ones."
+        outcome.samples.append(samples(title, caption, texts, truth, {"CRF": found}, chosen))

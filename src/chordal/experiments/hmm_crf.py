@@ -6,8 +6,9 @@ from typing import Any, ClassVar, final
 
 import numpy as np
 
-from chordal import HMM, ChainCRF, plots
+from chordal import HMM, ChainCRF
 from chordal.experiments._base import Experiment, Outcome, Row, Setup, Table
+from chordal.experiments._pictures import curves, heat_map
 from chordal.metrics import token_accuracy
 
 N_LABELS, N_SYMBOLS, LENGTH, N_TEST = 4, 12, 20, 400
@@ -59,12 +60,12 @@ class HmmCrf(Experiment):
         )
         sizes = [3, 20, 80] if setup.quick else [3, 5, 10, 20, 50, 100, 200, 500, 2000]
         repeats = 2 if setup.quick else 8
-        curves = self._curves(sizes, repeats, chain, test, setup)
+        found = self._learned(sizes, repeats, chain, test, setup)
         for at, (ahead, behind, what) in (
             (0, ("HMM", "CRF", "little")),
             (-1, ("CRF", "HMM", "much")),
         ):
-            gain = curves[ahead][:, at] - curves[behind][:, at]
+            gain = found[ahead][:, at] - found[behind][:, at]
             outcome.rows.append(
                 Row(
                     f"{ahead} ahead on {what} data ({sizes[at]} sequences)",
@@ -73,13 +74,15 @@ class HmmCrf(Experiment):
                     spread=gain.std(ddof=1) / repeats**0.5,
                 )
             )
-        self._picture(outcome, sizes, curves)
+        self._pictures(outcome, sizes, found)
+        crf = ChainCRF(l2=1.0, bias=True, ends=True, n_jobs=setup.n_jobs).fit(X, y)
+        self._transitions(outcome, chain, hmm, crf)
         return outcome
 
-    def _curves(
+    def _learned(
         self, sizes: list[int], repeats: int, chain: _Source, test: Any, setup: Setup
     ) -> dict[str, Any]:
-        curves = {name: np.zeros((repeats, len(sizes))) for name in ("HMM", "CRF", "CRF from HMM")}
+        scores = {name: np.zeros((repeats, len(sizes))) for name in ("HMM", "CRF", "CRF from HMM")}
         for r in range(repeats):
             X, y = chain.draw(max(sizes), np.random.default_rng(self.seed + 1 + r))
             for s, size in enumerate(sizes):
@@ -94,21 +97,68 @@ class HmmCrf(Experiment):
                     crf.predict(test[0]),
                     warm.predict(hmm.statistics(test[0])),
                 )
-                for name, labels in zip(curves, found, strict=True):
-                    curves[name][r, s] = token_accuracy(test[1], labels)
-        return curves
+                for name, labels in zip(scores, found, strict=True):
+                    scores[name][r, s] = token_accuracy(test[1], labels)
+        return scores
 
-    def _picture(self, outcome: Outcome, sizes: list[int], curves: dict[str, Any]) -> None:
-        figure, ax = plots.subplots()
-        rows = []
-        for name, values in curves.items():
-            mean, error = values.mean(axis=0), values.std(axis=0, ddof=1) / len(values) ** 0.5
-            ax.errorbar(sizes, mean, error, marker="o", ms=3, capsize=2, label=name)
-            rows.append([name, *(float(v) for v in mean)])
-        ax.set(xscale="log", xlabel="training sequences", ylabel="labels right")
-        ax.legend(frameon=False)
-        outcome.draw("Learning curves", "Means of repeated draws, with standard errors.", figure)
+    def _pictures(self, outcome: Outcome, sizes: list[int], found: dict[str, Any]) -> None:
+        means, errors = _means(found)
+        outcome.pictures.append(
+            curves(
+                "Learning curves",
+                "Means of repeated draws, with standard errors.",
+                means,
+                sizes,
+                xlabel="training sequences",
+                ylabel="labels right",
+                errors=errors,
+                log="x",
+            )
+        )
+        gains, errors = _means({"CRF": found["CRF"] - found["HMM"]})
+        outcome.pictures.append(
+            curves(
+                "What the CRF gains over the HMM",
+                "Differences on the same draws, with standard errors: below zero on little data, "
+                "above on much.",
+                gains,
+                sizes,
+                xlabel="training sequences",
+                ylabel="labels right, CRF − HMM",
+                errors=errors,
+                log="x",
+            )
+        )
+        rows = [[name, *(float(v) for v in mean)] for name, mean in means.items()]
         outcome.tables.append(Table("Labels right", ["model", *map(str, sizes)], rows))
+
+    def _transitions(self, outcome: Outcome, chain: _Source, hmm: HMM, crf: ChainCRF) -> None:
+        """Centred by row: weights that differ by a constant in a row mean the same."""
+        for title, caption, table in (
+            ("Transitions of the source", "Logarithms of probabilities.", chain.transitions),
+            (
+                "Transitions of the HMM",
+                "Learned by counting, from 100 sequences.",
+                np.exp(hmm.to_crf().transitions_),
+            ),
+            (
+                "Transitions of the CRF",
+                "Learned by likelihood, from the same sequences.",
+                np.exp(crf.transitions_),
+            ),
+        ):
+            weights = np.log(np.maximum(table, 1e-3))
+            weights = weights - weights.mean(axis=1, keepdims=True)
+            outcome.pictures.append(
+                heat_map(title, f"{caption} Rows are centred.", weights, range(N_LABELS))
+            )
+
+
+def _means(found: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Means over repetitions, and their standard errors."""
+    means = {name: values.mean(axis=0) for name, values in found.items()}
+    errors = {name: v.std(axis=0, ddof=1) / len(v) ** 0.5 for name, v in found.items()}
+    return means, errors
 
 
 class _Source:

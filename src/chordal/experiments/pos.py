@@ -4,11 +4,16 @@ from __future__ import annotations
 
 from typing import Any, ClassVar, final
 
-from chordal import HMM, ChainCRF, plots
+import numpy as np
+
+from chordal import HMM, ChainCRF
 from chordal.datasets import load_ud_english
 from chordal.experiments._base import Experiment, Outcome, Row, Setup
+from chordal.experiments._pictures import confusion, heat_map, samples, training
 from chordal.features.default_template import default_template
-from chordal.metrics import token_accuracy, zero_one_accuracy
+from chordal.metrics import paired_bootstrap, sequence_counts, token_accuracy, zero_one_accuracy
+
+LONGEST = 14  # words of a sentence that is shown
 
 
 @final
@@ -30,7 +35,6 @@ class Pos(Experiment):
         train, test = load_ud_english("train"), load_ud_english("test")
         n = 400 if setup.quick else len(train.X)
         X, y = train.X[:n], train.y[:n]
-        outcome = Outcome()
         setup.say("HMM")
         known = _frequent(X)
         hmm = HMM(alpha=0.1).fit(_words(X, known), y)
@@ -43,18 +47,59 @@ class Pos(Experiment):
         for name, model in models.items():
             setup.say(name)
             found[name] = model.fit(X, y).predict(test.X)
-        scores = {name: token_accuracy(test.y, labels) for name, labels in found.items()}
+        outcome = Outcome()
+        self._rows(outcome, test.y, found)
+        self._pictures(outcome, test, models["chain CRF"], found)
+        return outcome
+
+    def _rows(self, outcome: Outcome, truth: Any, found: dict[str, Any]) -> None:
+        scores = {name: token_accuracy(truth, labels) for name, labels in found.items()}
         for name, labels in found.items():
-            must = None
+            must, why = None, ""
             if name == "chain CRF":
                 must = max(scores["HMM"], scores["unary model"])
-            outcome.rows.append(Row(f"tags right, {name}", scores[name], must=must, digits=4))
-            sentences = zero_one_accuracy(test.y, labels)
-            outcome.rows.append(Row(f"sentences right, {name}", sentences))
-        figure, ax = plots.subplots(size=(7.4, 6.4))
-        plots.confusion(test.y, found["chain CRF"], ax=ax)
-        outcome.draw("What is taken for what", "Rows are true tags.", figure)
-        return outcome
+                counts = [
+                    sequence_counts("token_accuracy", truth, found[one])
+                    for one in (name, "unary model")
+                ]
+                gain = paired_bootstrap(*counts, seed=self.seed)
+                why = (
+                    "the better of the other two; the gain over the unary model is between "
+                    f"{gain.low:.4f} and {gain.high:.4f} (95%, bootstrap)"
+                )
+            outcome.rows += [
+                Row(f"tags right, {name}", scores[name], must=must, digits=4, why=why),
+                Row(f"sentences right, {name}", zero_one_accuracy(truth, labels)),
+            ]
+
+    def _pictures(self, outcome: Outcome, test: Any, crf: ChainCRF, found: dict[str, Any]) -> None:
+        outcome.pictures += [
+            confusion(
+                "What is taken for what", "Percent of each true tag.", test.y, found["chain CRF"]
+            ),
+            heat_map(
+                "Weights of transitions",
+                "From the row's tag to the column's: what follows what, beyond what the words say.",
+                crf.transitions_,
+                crf.classes_,
+            ),
+            training("Training of the chain", "L-BFGS on the likelihood.", crf.fit_report_),
+        ]
+        texts = [[word for (word,) in sentence] for sentence in test.X]
+        short = [k for k, words in enumerate(texts) if 6 <= len(words) <= LONGEST]
+        alone, chain = (
+            np.array([list(test.y[k]) == list(found[name][k]) for k in short])
+            for name in ("unary model", "chain CRF")
+        )
+        pick = np.random.default_rng(self.seed).permutation(len(short))
+        for which, title, caption in (
+            (chain & ~alone, "Where the links help", "Sentences that only the chain gets right."),
+            (~chain, "Where the chain fails", "Sentences with a mistake of it."),
+        ):
+            chosen = [short[k] for k in pick if which[k]][:4]
+            outcome.samples.append(
+                samples(title, f"{caption} Drawn at random.", texts, test.y, found, chosen)
+            )
 
 
 def _frequent(X: Any) -> set[str]:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from io import BytesIO
 from typing import Any
 
+from chordal.plots._style import COLOURS, bare
+
 
 def subplots(
     n_rows: int = 1, n_columns: int = 1, size: tuple[float, float] = (5.2, 3.4)
@@ -21,14 +23,29 @@ def subplots(
     """
     from matplotlib import pyplot as plt
 
-    return plt.subplots(n_rows, n_columns, figsize=size, layout="constrained")
+    figure, axes = plt.subplots(n_rows, n_columns, figsize=size, layout="constrained")
+    for ax in figure.axes:
+        bare(ax)
+        ax.set_prop_cycle(color=COLOURS)
+    return figure, axes
 
 
-def as_png(figure: Any, dpi: int = 130) -> bytes:
-    """The figure as a PNG file; it is closed."""
+def as_png(figure: Any, dpi: int = 130, colours: int | None = None) -> bytes:
+    """The figure as a PNG file; it is closed. A palette of few `colours` makes it a small one."""
     from matplotlib import pyplot as plt
 
     buffer = BytesIO()
     figure.savefig(buffer, format="png", dpi=dpi, metadata={"Software": None})
     plt.close(figure)
-    return buffer.getvalue()
+    return buffer.getvalue() if colours is None else _palette(buffer, colours)
+
+
+def _palette(png: BytesIO, colours: int) -> bytes:
+    from PIL import Image
+
+    small = BytesIO()
+    with Image.open(png) as image:
+        # Without dithering: areas of one colour stay clean, and compress well.
+        few = image.convert("RGB").quantize(colours, dither=Image.Dither.NONE)
+        few.save(small, format="png", optimize=True)
+    return small.getvalue()

@@ -83,7 +83,7 @@ def decision_surface(
     ax.set(xlim=grid[0][0, [0, -1]], ylim=grid[1][[0, -1], 0])
     ax.tick_params(color=FAINT)
     for spine in ax.spines.values():
-        spine.set_color(FAINT)
+        spine.set(color=FAINT, visible=True)
     return ax
 
 

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+from matplotlib.colors import PowerNorm
 from numpy.typing import NDArray
 
 from chordal.metrics import confusion_matrix
@@ -38,13 +39,15 @@ def transitions(crf: Any, *, ax: Any = None) -> Any:
     return ax
 
 
-def label_pairs(weights: Any, labels: Any, *, ax: Any = None) -> Any:
-    """A weight for each pair of labels: a square of colours, red below and blue above zero.
+def label_pairs(weights: Any, labels: Any, columns: Any = None, *, ax: Any = None) -> Any:
+    """A weight for each pair of labels: a table of colours, red below and blue above zero.
 
     Parameters
     ----------
-    weights : array [n_labels, n_labels]
-    labels : names of rows and columns
+    weights : array [n_labels, n_columns]
+    labels : names of the rows
+    columns : names of the columns, optional
+        Those of the rows, if nothing is said.
     ax : matplotlib axes, optional
 
     Returns
@@ -60,7 +63,8 @@ def label_pairs(weights: Any, labels: Any, *, ax: Any = None) -> Any:
     limit = float(np.abs(table[finite]).max(initial=0.0)) or 1.0
     shown = np.ma.array(table, mask=~finite)
     numbers = [[_rounded(w) for w in row] for row in table]
-    return _table(ax, shown, labels, numbers, cmap="RdBu", vmin=-limit, vmax=limit)
+    columns = labels if columns is None else columns
+    return _table(ax, shown, labels, columns, numbers, cmap="RdBu", vmin=-limit, vmax=limit)
 
 
 def confusion(
@@ -68,15 +72,20 @@ def confusion(
     y_pred: Sequence[Any],
     *,
     labels: Sequence[Any] | None = None,
+    percent: bool = False,
     ax: Any = None,
 ) -> Any:
     """How often each label was predicted where each was true; colours are shares of a row.
+
+    They deepen with the square root of the share, so that rare mistakes are seen.
 
     Parameters
     ----------
     y_true, y_pred : labels, or sequences of labels
     labels : list, optional
         Which labels, and in which order; by default all.
+    percent : bool
+        Cells carry percent of their row in place of counts.
     ax : matplotlib axes, optional
 
     Returns
@@ -90,8 +99,12 @@ def confusion(
     found = confusion_matrix(_sequences(y_true), _sequences(y_pred), labels=labels)
     total = found.counts.sum(axis=1, keepdims=True)
     shares = found.counts / np.maximum(total, 1)
-    numbers = [[f"{n:,}" if n else "" for n in row] for row in found.counts]
-    ax = _table(ax, shares, found.labels, numbers, cmap="Blues", vmin=0.0, vmax=1.0)
+    if percent:
+        numbers = [[_percent(share) for share in row] for row in shares]
+    else:
+        numbers = [[f"{n:,}" if n else "" for n in row] for row in found.counts]
+    norm = PowerNorm(0.5, vmin=0.0, vmax=1.0)
+    ax = _table(ax, shares, found.labels, found.labels, numbers, cmap="Blues", norm=norm)
     ax.set(xlabel="predicted", ylabel="true")
     return ax
 
@@ -103,6 +116,11 @@ def _rounded(weight: float) -> str:
     return f"{weight:.1f}" if np.isfinite(weight) else "−∞"
 
 
+def _percent(share: float) -> str:
+    """A share in percent; nothing for none, and "0" where it rounds to it."""
+    return f"{100.0 * share:.0f}" if share > 0.0 else ""
+
+
 def _sequences(y: Any) -> Any:
     """Labels as sequences of them: a flat list is one sequence."""
     if len(y) and (isinstance(y[0], str) or not hasattr(y[0], "__len__")):
@@ -111,20 +129,25 @@ def _sequences(y: Any) -> Any:
 
 
 def _table(
-    ax: Any, values: NDArray[Any], labels: Any, numbers: list[list[str]], **options: Any
+    ax: Any,
+    values: NDArray[Any],
+    rows: Any,
+    columns: Any,
+    numbers: list[list[str]],
+    **options: Any,
 ) -> Any:
-    n = len(labels)
-    side = min(12.0, max(3.2, 1.6 + 0.36 * n))
+    height, width = len(rows), len(columns)
+    side = min(12.0, max(3.2, 1.6 + 0.36 * max(height, width)))
     ax = axes_or_new(ax, (side + 0.6, side))
     image = ax.imshow(values, **options)
-    names = [str(label) for label in labels]
-    long = max(map(len, names), default=0) > 3
-    ax.set_xticks(range(n), names, rotation=90 if long else 0)
-    ax.set_yticks(range(n), names)
+    across, down = [str(name) for name in columns], [str(name) for name in rows]
+    long = max(map(len, across), default=0) > 3
+    ax.set_xticks(range(width), across, rotation=90 if long else 0)
+    ax.set_yticks(range(height), down)
     ax.tick_params(length=0)
     for spine in ax.spines.values():
-        spine.set_color(FAINT)
-    if n <= MOST_NUMBERS:
+        spine.set(color=FAINT, visible=True)
+    if max(height, width) <= MOST_NUMBERS:
         rgb = image.to_rgba(values)[..., :3]
         dark = rgb @ [0.299, 0.587, 0.114] < 0.5
         for i, row in enumerate(numbers):
