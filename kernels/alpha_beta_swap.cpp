@@ -10,30 +10,16 @@
 namespace chordal {
 
 static const Binding binding([](nb::module_& m) {
-    m.def("alpha_beta_swap_labels",
-          [](CHORDAL_CLIQUE_ARGUMENTS, Input<std::int64_t> clique_offsets, Input<double> unary,
-             Input<double> tables, std::int64_t max_iter, Output<std::int32_t> labels,
-             Output<std::int64_t> iterations, Output<double> change) {
-              bool finished = true;
-              {
-                  nb::gil_scoped_release release;
-                  const Cliques g = CHORDAL_CLIQUES;
-                  finished = rounds_of_moves(
-                      g, clique_offsets.data(), unary.data(), tables.data(), max_iter, labels.data(),
-                      iterations.data(), change.data(), [](CutMoves& moves, auto run) {
-                          for (std::int32_t beta = 1; beta < moves.most_labels(); ++beta)
-                              for (std::int32_t alpha = 0; alpha < beta; ++alpha) {
-                                  for (std::int32_t v = 0; v < moves.nodes(); ++v) {
-                                      const std::int32_t l = moves.label(v);
-                                      if ((l == alpha || l == beta) && beta < moves.count(v))
-                                          moves.offer(v, alpha, beta);
-                                  }
-                                  run();
-                              }
-                      });
-              }
-              if (!finished) throw nb::python_error();
-          });
+    bind_moves(m, "alpha_beta_swap_labels", [](CutMoves& moves, auto run) {
+        for (std::int32_t beta = 1; beta < moves.most_labels(); ++beta)
+            for (std::int32_t alpha = 0; alpha < beta; ++alpha) {
+                for (std::int32_t v = 0; v < moves.nodes(); ++v) {
+                    const std::int32_t l = moves.label(v);
+                    if ((l == alpha || l == beta) && beta < moves.count(v)) moves.offer(v, alpha, beta);
+                }
+                run();
+            }
+    });
 });
 
 }  // namespace chordal

@@ -243,4 +243,21 @@ bool rounds_of_moves(const Cliques& g, const std::int64_t* clique_offsets, const
     return true;
 }
 
+// Adds a function of this name to the module, whose moves are those of `try_all`.
+template <class TryAll>
+void bind_moves(nb::module_& m, const char* name, TryAll try_all) {
+    m.def(name, [try_all](CHORDAL_CLIQUE_ARGUMENTS, Input<std::int64_t> clique_offsets, Input<double> unary,
+                          Input<double> tables, std::int64_t max_iter, Output<std::int32_t> labels,
+                          Output<std::int64_t> iterations, Output<double> change) {
+        bool finished = true;
+        {
+            nb::gil_scoped_release release;
+            const Cliques g = CHORDAL_CLIQUES;
+            finished = rounds_of_moves(g, clique_offsets.data(), unary.data(), tables.data(), max_iter,
+                                       labels.data(), iterations.data(), change.data(), try_all);
+        }
+        if (!finished) throw nb::python_error();
+    });
+}
+
 }  // namespace chordal

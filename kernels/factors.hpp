@@ -67,7 +67,7 @@ private:
 };
 
 // One example: everything is counted from its own first variable, clique and place.
-class Example {
+class FactorExample {
 public:
     Int variables = 0, cliques = 0, places = 0;
     std::size_t state_cells = 0;    // padded labels of all variables

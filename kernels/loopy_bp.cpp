@@ -39,32 +39,44 @@ namespace chordal::CHORDAL_ISA {
 template <class Ring>
 struct Propagation {
     RingTables<Ring> tables;
+    EdgeBlocks<Ring> blocks;
     Messages<Ring> messages;
     Scheduler<Ring> scheduler;
-    Scratch row;
+    Scratch row, totals;
 
-    Ending run(const FactorBatch& g, const Example& ex, const MessageSettings& settings,
+    Ending run(const FactorBatch& g, const FactorExample& ex, const MessageSettings& settings,
                Interruption& patience) {
-        tables.fill(g);
+        tables.open(g);
+        blocks.open(g, ex, tables, Ring::kSideBySide && settings.schedule == Schedule::parallel && !ex.forest);
         messages.open(g, ex, tables);
         row.resize(padded_of(ex.most_labels));
-        return scheduler.run(messages, settings, patience);
+        return scheduler.run(messages, blocks, settings, patience);
     }
 
-    double bethe(const Example& ex) {
+    // Where products are not scaled, Σ n m is the same at all places of a variable.
+    double bethe(const FactorExample& ex) {
         double value = 0.0;
         for (Int v = 0; v < ex.variables; ++v) {
             value += messages.belief(v, row.data());
-            if (messages.vanished) return -kInfinity;
-            value += Ring::to_log(Ring::total(row.data(), ex.width(v)));
+            const double total = Ring::to_log(Ring::total(row.data(), ex.width(v)));
+            if (messages.vanished || total == -kInfinity) return -kInfinity;
+            value += total;
+            if (messages.tame(v))
+                value -= static_cast<double>(ex.degree(v)) * total;
+            else
+                for (Int slot = ex.slots(v); slot < ex.slots(v) + ex.degree(v); ++slot)
+                    value -= messages.place_total(ex.place_of(slot));
         }
-        for (Int c = 0; c < ex.cliques; ++c)
-            value += messages.clique_total(c) + messages.shift_of_clique(c);
-        for (Int p = 0; p < ex.places; ++p) value -= messages.place_total(p);
+        totals.resize(static_cast<std::size_t>(ex.cliques));
+        if constexpr (Ring::kSideBySide)
+            for (Int b = 0; b < blocks.blocks; ++b) blocks.totals(messages, b, totals.data());
+        for (Int k = 0; k < blocks.n_others; ++k)
+            totals[blocks.other(k)] = messages.clique_total(blocks.other(k));
+        for (Int c = 0; c < ex.cliques; ++c) value += totals[c] + messages.shift_of_clique(c);
         return value > -kInfinity ? value : -kInfinity;  // NaN: a total of nothing
     }
 
-    void write(const FactorBatch& g, const Example& ex, double weight, double* unary,
+    void write(const FactorBatch& g, const FactorExample& ex, double weight, double* unary,
                double* cells) {
         for (Int v = 0; v < ex.variables; ++v) {
             messages.belief(v, row.data());
@@ -73,12 +85,15 @@ struct Propagation {
             for (std::size_t x = 0; x < ex.labels(v); ++x)
                 to[x] += weight * (Ring::kLogarithms ? std::exp(row[x] - total) : row[x] / total);
         }
-        for (Int c = 0; c < ex.cliques; ++c)
-            messages.add_clique(c, messages.clique_total(c), weight,
-                                cells + g.table_offsets[ex.table(c)]);
+        for (Int b = 0; b < blocks.blocks; ++b) blocks.add(messages, b, totals.data(), weight, cells);
+        for (Int k = 0; k < blocks.n_others; ++k) {
+            const Int c = blocks.other(k);
+            messages.add_clique(c, totals[c], weight, cells + g.table_offsets[ex.table(c)]);
+        }
     }
 
-    void decode(const Example& ex, std::int32_t* labels) {
+    void decode(const FactorExample& ex, std::int32_t* labels) {
+        for (Int c = 0; c < ex.cliques; ++c) tables.need(ex.table(c));
         for (Int k = 0; k < ex.variables; ++k) {
             const Int v = ex.forest ? ex.order[k] : k;
             messages.vanished = false;  // a dead end: the score will say so
@@ -97,7 +112,7 @@ struct Propagation {
 bool propagate_beliefs(const FactorBatch& g, const MessageSettings& settings,
                        bool (*interrupted)(), const BeliefResults& results) {
     Interruption patience(interrupted);
-    Example ex;
+    FactorExample ex;
     Propagation<Sum> fast;
     Propagation<LogSum> safe;
     const auto finish = [&](auto& propagation, std::size_t e) {
@@ -128,8 +143,8 @@ bool propagate_beliefs(const FactorBatch& g, const MessageSettings& settings,
 bool propagate_best(const FactorBatch& g, const MessageSettings& settings, bool (*interrupted)(),
                     const BeliefResults& results) {
     Interruption patience(interrupted);
-    Example ex;
-    Propagation<Max> best;
+    FactorExample ex;
+    Propagation<MaxSum> best;
     for (std::size_t e = 0; e < g.examples && !patience.stopped; ++e) {
         ex.open(g, e);
         const Ending ending = best.run(g, ex, settings, patience);

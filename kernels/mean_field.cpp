@@ -27,7 +27,7 @@ constexpr double kTiny = 1e-60;
 class MeanField {
 public:
     MeanField(const FactorBatch& g, double* q) : g_(g), q_(q) {}
-    Example ex;
+    FactorExample ex;
 
     void open(std::size_t example) {
         ex.open(g_, example);

@@ -18,19 +18,18 @@
 
 namespace chordal::CHORDAL_ISA {
 
-// Tables in a ring's numbers, the last axis padded; a tied one is kept once.
+// Tables in a ring's numbers, the last axis padded; a tied one is kept once, and only if it is asked for.
 template <class Ring>
 class RingTables {
 public:
-    void fill(const FactorBatch& g) {
-        if (filled_) return;
-        filled_ = true;
+    void open(const FactorBatch& g) {
+        if (g_) return;
+        g_ = &g;
         at_.resize(g.n_tables + 1);
         last_.resize(g.n_tables + 1);
         shift_.resize(g.n_tables + 1);
-        wide_.resize(g.n_tables + 1);
-        potts_.resize(g.n_tables + 1);
-        for (std::size_t t = 0; t < g.n_tables; ++t) last_[t] = 0;
+        state_.resize(g.n_tables + 1);
+        for (std::size_t t = 0; t < g.n_tables; ++t) last_[t] = state_[t] = 0;
         for (std::size_t c = 0; c < g.cliques; ++c)
             last_[g.table_of_clique[c]] = static_cast<Int>(g.labels(g.scopes[g.scope_offsets[c + 1] - 1]));
         std::size_t cells = 0;
@@ -44,53 +43,65 @@ public:
             cells += size;
         }
         cells_.resize(cells);
+    }
+    void fill(const FactorBatch& g) {
+        open(g);
         for (std::size_t t = 0; t < g.n_tables; ++t)
-            if (last_[t] > 0) {
-                fill_one(g, t);
-                potts_[t] = is_potts(g, t);
-            }
+            if (last_[t] > 0) need(static_cast<Int>(t));
+    }
+    void need(Int t) {
+        if (state_[t] & kFilled) return;
+        measure(t);
+        fill_one(t);
+        state_[t] |= kFilled | (is_potts(t) ? kPotts : 0);
+    }
+    // Sets the shift of a table, and whether it is wide.
+    void measure(Int t) {
+        if (state_[t] & kMeasured) return;
+        double highest = -kInfinity, lowest = kInfinity;
+        for (Int k = g_->table_offsets[t]; k < g_->table_offsets[t + 1]; ++k) {
+            const double x = g_->tables[k];
+            highest = x > highest ? x : highest;
+            lowest = x < lowest && x > -kInfinity ? x : lowest;
+        }
+        shift_[t] = highest == -kInfinity || Ring::kLogarithms ? 0.0 : highest;
+        const bool wide = !Ring::kLogarithms && std::exp(lowest - highest) < kSmallest;
+        state_[t] |= kMeasured | (wide ? kWide : 0);
     }
     const double* cells(Int t) const { return cells_.data() + at_[t]; }
     double shift(Int t) const { return shift_[t]; }
-    bool wide(Int t) const { return wide_[t]; }
+    bool wide(Int t) const { return state_[t] & kWide; }
     // Whether equal labels have one score and unequal ones another that is not higher.
-    bool potts(Int t) const { return potts_[t]; }
+    bool potts(Int t) const { return state_[t] & kPotts; }
     std::size_t largest() const { return largest_; }
 
 private:
-    void fill_one(const FactorBatch& g, std::size_t t) {
-        const double *from = g.tables + g.table_offsets[t], *end = g.tables + g.table_offsets[t + 1];
-        double highest = -kInfinity;
-        for (const double* x = from; x < end; ++x) highest = *x > highest ? *x : highest;
-        if (highest == -kInfinity || Ring::kLogarithms) highest = 0.0;
-        shift_[t] = highest;
-        wide_[t] = false;
+    static constexpr int kMeasured = 1, kFilled = 2, kWide = 4, kPotts = 8;
+
+    void fill_one(Int t) {
+        const double *from = g_->tables + g_->table_offsets[t], *end = g_->tables + g_->table_offsets[t + 1];
         double* to = cells_.data() + at_[t];
         const auto labels = static_cast<std::size_t>(last_[t]);
-        for (; from < end; from += labels, to += padded(labels)) {
+        for (; from < end; from += labels, to += padded(labels))
             for (std::size_t j = 0; j < padded(labels); ++j)
-                to[j] = j < labels ? Ring::from_score(from[j], highest) : Ring::kZero;
-            if constexpr (!Ring::kLogarithms)
-                for (std::size_t j = 0; j < labels; ++j)
-                    wide_[t] |= from[j] > -kInfinity && to[j] < kSmallest;
-        }
+                to[j] = j < labels ? Ring::from_score(from[j], shift_[t]) : Ring::kZero;
     }
 
-    bool is_potts(const FactorBatch& g, std::size_t t) const {
-        const double* x = g.tables + g.table_offsets[t];
+    bool is_potts(Int t) const {
+        const double* x = g_->tables + g_->table_offsets[t];
         const Int n = last_[t];
-        if (n < 3 || g.table_offsets[t + 1] - g.table_offsets[t] != n * n || x[0] < x[1]) return false;
+        if (n < 3 || g_->table_offsets[t + 1] - g_->table_offsets[t] != n * n || x[0] < x[1]) return false;
         for (Int i = 0; i < n; ++i)
             for (Int j = 0; j < n; ++j)
                 if (x[i * n + j] != x[i == j ? 0 : 1]) return false;
         return true;
     }
 
-    bool filled_ = false;
+    const FactorBatch* g_ = nullptr;
     std::size_t largest_ = 4;
     ScratchOf<Int> at_, last_;
     Scratch cells_, shift_;
-    ScratchOf<bool> wide_, potts_;
+    ScratchOf<std::uint8_t> state_;
 };
 
 template <class Ring>
@@ -101,12 +112,12 @@ public:
     double damping = 0.0;
     const double* rho = nullptr;  // [cliques] for reweighted messages; logarithms only
 
-    void open(const FactorBatch& g, const Example& example, const RingTables<Ring>& tables) {
+    void open(const FactorBatch& g, const FactorExample& example, const RingTables<Ring>& tables) {
         ex_ = &example;
         tables_ = &tables;
         wide = !Ring::kLogarithms && example.largest_order > 4;
         vanished = false;
-        tame_ = Ring::kLogarithms || (example.largest_order <= 2 && example.largest_degree <= 4);
+        pairs_ = example.largest_order <= 2;
         phi_.resize(example.state_cells);
         shift_.resize(static_cast<std::size_t>(example.variables));
         m_.resize(example.message_cells);
@@ -119,9 +130,10 @@ public:
         for (Int v = 0; v < example.variables && !wide; ++v) start(g, v);
     }
 
-    const Example& example() const { return *ex_; }
+    const FactorExample& example() const { return *ex_; }
     double* in(Int p) { return m_.data() + ex_->in(p); }    // m_{c→v}
     double* out(Int p) { return n_.data() + ex_->out(p); }  // n_{v→c}
+    double* out_at(std::size_t cell) { return n_.data() + cell; }
     double* made() { return made_.data(); }
 
     // The new m at place p, unscaled, into a row of its own.
@@ -144,32 +156,27 @@ public:
         const std::size_t width = ex_->width(ex_->variable(p));
         pull(p, made_.data());
         scale(made_.data(), width);
-        return Ring::move(in(p), made_.data(), width, damping);
+        return move_row<Ring>(in(p), made_.data(), width, damping);
     }
 
+    // Whether the product of all messages of a variable stays far from underflow: it is not scaled.
+    bool tame(Int v) const { return Ring::kLogarithms || (pairs_ && ex_->degree(v) <= 4); }
+
     void cavities(Int v) {
-        const Int degree = ex_->degree(v), slot = ex_->slots(v);
-        if (degree == 0) return;
         if (rho) return reweighted_cavities(v);
-        const std::size_t width = ex_->width(v);
-        double* run = running_.data();
-        const double* m = in(ex_->place_of(slot));
-        copy(phi(v), run, width);
-        for (Int j = 0; j < degree; ++j) {
-            copy(run, out(ex_->place_of(slot + j)), width);
-            if (j + 1 == degree) break;
-            Ring::times(run, m + static_cast<std::size_t>(j) * width, width);
-            if (!tame_) scale(run, width);
-        }
-        copy(m + static_cast<std::size_t>(degree - 1) * width, run, width);
-        for (Int j = degree - 1; j-- > 0;) {
-            Ring::times(out(ex_->place_of(slot + j)), run, width);
-            if (j == 0) break;
-            Ring::times(run, m + static_cast<std::size_t>(j) * width, width);
-            if (!tame_) scale(run, width);
-        }
-        if (tame_) return;
-        for (Int j = 0; j < degree; ++j) scale(out(ex_->place_of(slot + j)), width);
+        if (!few<false>(v)) many_cavities(v);
+    }
+    // The same where m is written over n at all places of the variable.
+    void cavities_in_place(Int v) {
+        if (few<true>(v)) return;
+        for (Int slot = ex_->slots(v); slot < ex_->slots(v) + ex_->degree(v); ++slot)
+            copy(out(ex_->place_of(slot)), in(ex_->place_of(slot)), ex_->width(v));
+        many_cavities(v);
+    }
+    // Writes m over n at the places of a clique.
+    void expose(Int c) {
+        for (Int p = ex_->places_of(c); p < ex_->places_of(c + 1); ++p)
+            copy(in(p), out(p), ex_->width(ex_->variable(p)));
     }
 
     // b_v up to a factor, whose logarithm is returned.
@@ -177,8 +184,10 @@ public:
         const std::size_t width = ex_->width(v);
         copy(phi(v), to, width);
         double taken = shift_[static_cast<std::size_t>(v)];
+        const bool scaled = !tame(v);
         for (Int j = 0; j < ex_->degree(v) && !vanished; ++j) {
             include(to, ex_->place_of(ex_->slots(v) + j), width);
+            if (!scaled) continue;
             taken += Ring::to_log(row_max(to, width));
             scale(to, width);
         }
@@ -206,7 +215,12 @@ public:
         const std::size_t width = ex_->width(ex_->variable(first));
         pull(first, made_.data());
         Ring::times(made_.data(), out(first), width);
-        return Ring::to_log(Ring::total(made_.data(), width));
+        return log_total(Ring::total(made_.data(), width));
+    }
+    // A product over a clique may underflow where those over variables do not.
+    double log_total(double total) {
+        wide |= !Ring::kLogarithms && total < kSmallest * kSmallest;
+        return Ring::to_log(total);
     }
     double place_total(Int p) {
         const std::size_t width = ex_->width(ex_->variable(p));
@@ -238,6 +252,63 @@ private:
         const Pack share = broadcast(rho[ex_->clique(p)]);
         for (std::size_t j = 0; j < width; j += kLanes)
             store(x + j, load(x + j) + share * load(in(p) + j));
+    }
+    // Variables of up to four messages: all in registers, a pack of labels at a time.
+    template <bool kInPlace>
+    bool few(Int v) {
+        switch (tame(v) ? ex_->degree(v) : 0) {
+            case 1: return few_cavities<1, kInPlace>(v);
+            case 2: return few_cavities<2, kInPlace>(v);
+            case 3: return few_cavities<3, kInPlace>(v);
+            case 4: return few_cavities<4, kInPlace>(v);
+            default: return false;
+        }
+    }
+    template <Int kDegree, bool kInPlace>
+    bool few_cavities(Int v) {
+        const std::size_t width = ex_->width(v);
+        const Int slot = ex_->slots(v);
+        const double *f = phi(v), *m[kDegree];
+        double* n[kDegree];
+        for (Int j = 0; j < kDegree; ++j) {
+            n[j] = out(ex_->place_of(slot + j));
+            m[j] = kInPlace ? n[j] : in(ex_->place_of(slot + j));
+        }
+        for (std::size_t x = 0; x < width; x += kLanes) {
+            Pack row[kDegree], after[kDegree], before = load(f + x);
+            for (Int j = 0; j < kDegree; ++j) row[j] = load(m[j] + x);
+            after[kDegree - 1] = row[kDegree - 1];
+            for (Int j = kDegree - 1; j-- > 1;) after[j] = Ring::times(after[j + 1], row[j]);
+            for (Int j = 0; j < kDegree; ++j) {
+                store(n[j] + x, j + 1 < kDegree ? Ring::times(before, after[j + 1]) : before);
+                before = Ring::times(before, row[j]);
+            }
+        }
+        return true;
+    }
+    void many_cavities(Int v) {
+        const Int degree = ex_->degree(v), slot = ex_->slots(v);
+        if (degree == 0) return;
+        const bool scaled = !tame(v);
+        const std::size_t width = ex_->width(v);
+        double* run = running_.data();
+        const double* m = in(ex_->place_of(slot));
+        copy(phi(v), run, width);
+        for (Int j = 0; j < degree; ++j) {
+            copy(run, out(ex_->place_of(slot + j)), width);
+            if (j + 1 == degree) break;
+            Ring::times(run, m + static_cast<std::size_t>(j) * width, width);
+            if (scaled) scale(run, width);
+        }
+        copy(m + static_cast<std::size_t>(degree - 1) * width, run, width);
+        for (Int j = degree - 1; j-- > 0;) {
+            Ring::times(out(ex_->place_of(slot + j)), run, width);
+            if (j == 0) break;
+            Ring::times(run, m + static_cast<std::size_t>(j) * width, width);
+            if (scaled) scale(run, width);
+        }
+        if (!scaled) return;
+        for (Int j = 0; j < degree; ++j) scale(out(ex_->place_of(slot + j)), width);
     }
     // n_{v→c} = b_v / m_{c→v}; what is impossible stays so.
     void reweighted_cavities(Int v) {
@@ -324,10 +395,10 @@ private:
     }
     static double join(double a, double b) { return Ring::kLogarithms ? a + b : a * b; }
 
-    const Example* ex_ = nullptr;
+    const FactorExample* ex_ = nullptr;
     const RingTables<Ring>* tables_ = nullptr;
     double power_ = 1.0;
-    bool tame_ = true;  // products of all messages of a variable stay far from underflow
+    bool pairs_ = true;  // no clique has more than two variables
     Scratch phi_, shift_, m_, n_, running_, made_, buffers_[2];
 };
 

@@ -2,7 +2,7 @@
 //
 //   Sum      probabilities          ⊗ is ·   ⊕ is +      entries are 0 or in [kSmallest, 1]
 //   LogSum   logarithms             ⊗ is +   ⊕ is log Σ exp
-//   Max      logarithms             ⊗ is +   ⊕ is max
+//   MaxSum      logarithms             ⊗ is +   ⊕ is max
 //
 // All rows have a multiple of four entries, filled up with ⊕'s zero. No ring divides, so that a zero
 // (a label that is impossible) stays one and never becomes NaN.
@@ -26,12 +26,15 @@ CHORDAL_INLINE double row_max(const double* x, std::size_t width) {
 
 struct Sum {
     static constexpr double kZero = 0.0, kOne = 1.0;
-    static constexpr bool kLogarithms = false;
+    static constexpr bool kLogarithms = false, kSideBySide = true;
 
     static double from_score(double score, double highest) { return std::exp(score - highest); }
+    static CHORDAL_INLINE Pack from_scores(Pack score) { return exp_nonpositive(score); }
     static double to_log(double x) { return std::log(x); }
     static double to_probability(double x) { return x; }
 
+    static CHORDAL_INLINE Pack times(Pack x, Pack y) { return x * y; }
+    static CHORDAL_INLINE Pack plus(Pack total, Pack x, Pack y) { return total + x * y; }
     static void times(double* x, const double* by, std::size_t width) {
         for (std::size_t j = 0; j < width; j += kLanes) store(x + j, load(x + j) * load(by + j));
     }
@@ -70,15 +73,30 @@ struct Sum {
         wide |= lane_max(lost) > 0.0;
         return true;
     }
-    // Moves `old` to `made`, all the way but a share `damping`; returns how far they were apart.
-    static double move(double* old, const double* made, std::size_t width, double damping) {
-        Pack furthest = broadcast(0.0);
-        for (std::size_t j = 0; j < width; j += kLanes) {
-            const Pack a = load(old + j), b = load(made + j), step = b - a;
-            furthest = maximum(furthest, maximum(step, a - b));
-            store(old + j, b - broadcast(damping) * step);
+    // The same for several rows side by side, one per lane.
+    static CHORDAL_INLINE bool normalise(Pack* x, std::size_t labels, bool& wide) {
+        Pack highest = x[0];
+        CHORDAL_UNROLL
+        for (std::size_t j = 1; j < labels; ++j) highest = maximum(highest, x[j]);
+        if (!(lane_min(highest) > 0.0)) return false;
+        const Pack factor = broadcast(1.0) / highest;
+        Pack least = factor * highest;
+        CHORDAL_UNROLL
+        for (std::size_t j = 0; j < labels; ++j) {
+            x[j] = x[j] * factor;
+            least = minimum(least, x[j]);
         }
-        return lane_max(furthest);
+        if (lane_min(least) < kSmallest)
+            for (std::size_t j = 0; j < labels; ++j)
+                for (std::size_t k = 0; k < kLanes; ++k) wide |= x[j][k] > 0.0 && x[j][k] < kSmallest;
+        return true;
+    }
+    // Moves `old` to `made`, all the way but a share `damping`; `furthest` is how far they were apart.
+    static CHORDAL_INLINE Pack move(double* old, Pack made, Pack damping, Pack& furthest) {
+        const Pack a = load(old), step = made - a, now = made - damping * step;
+        furthest = maximum(furthest, maximum(step, a - made));
+        store(old, now);
+        return now;
     }
 };
 
@@ -88,8 +106,10 @@ struct Logarithms {
     static constexpr bool kLogarithms = true;
 
     static double from_score(double score, double) { return score; }
+    static CHORDAL_INLINE Pack from_scores(Pack score) { return score; }
     static double to_log(double x) { return x; }
     static double to_probability(double x) { return std::exp(x); }
+    static CHORDAL_INLINE Pack times(Pack x, Pack y) { return x + y; }
     static void times(double* x, const double* by, std::size_t width) {
         for (std::size_t j = 0; j < width; j += kLanes) store(x + j, load(x + j) + load(by + j));
     }
@@ -100,32 +120,38 @@ struct Logarithms {
             store(x + j, load(x + j) - broadcast(highest));
         return true;
     }
-    // In logarithms: what either side forbids stays forbidden.
-    static double move(double* old, const double* made, std::size_t width, double damping) {
-        double furthest = 0.0;
-        if (damping == 0.0) {
-            Pack steps = broadcast(0.0);
-            for (std::size_t j = 0; j < width; j += kLanes) {
-                const Pack a = maximum(load(old + j), broadcast(kLowest)), b = load(made + j);
-                const Pack floor = maximum(b, broadcast(kLowest));
-                steps = maximum(steps, maximum(floor - a, a - floor));
-                store(old + j, b);
-            }
-            return lane_max(steps);
-        }
-        for (std::size_t j = 0; j < width; ++j) {
-            const double a = old[j], b = made[j];
-            if (a == b) continue;
-            const bool finite = a > -kInfinity && b > -kInfinity;
-            const double step = finite ? std::abs(b - a) : -kLowest;
-            furthest = step > furthest ? step : furthest;
-            old[j] = finite ? b - damping * (b - a) : -kInfinity;
-        }
-        return furthest;
+    static CHORDAL_INLINE bool normalise(Pack* x, std::size_t labels, bool&) {
+        Pack highest = x[0];
+        CHORDAL_UNROLL
+        for (std::size_t j = 1; j < labels; ++j) highest = maximum(highest, x[j]);
+        if (lane_min(highest) == -kInfinity) return false;
+        CHORDAL_UNROLL
+        for (std::size_t j = 0; j < labels; ++j) x[j] = x[j] - highest;
+        return true;
+    }
+    // What either side forbids stays forbidden.
+    static CHORDAL_INLINE Pack move(double* old, Pack made, Pack damping, Pack& furthest) {
+        const Pack lowest = broadcast(kLowest), none = broadcast(-kInfinity), a = load(old);
+        const Pack from = maximum(a, lowest), to = maximum(made, lowest);
+        furthest = maximum(furthest, maximum(to - from, from - to));
+        const Pack now = where_equal(minimum(a, made), none, none, to - damping * (to - from));
+        store(old, now);
+        return now;
     }
 };
 
-struct Max : Logarithms {
+// The same for a whole row; returns how far it was from `made`.
+template <class Ring>
+CHORDAL_INLINE double move_row(double* old, const double* made, std::size_t width, double damping) {
+    Pack furthest = broadcast(0.0);
+    for (std::size_t j = 0; j < width; j += kLanes)
+        Ring::move(old + j, load(made + j), broadcast(damping), furthest);
+    return lane_max(furthest);
+}
+
+struct MaxSum : Logarithms {
+    static constexpr bool kSideBySide = true;
+    static CHORDAL_INLINE Pack plus(Pack total, Pack x, Pack y) { return maximum(total, x + y); }
     static void across(const double* table, std::size_t stride, const double* n, std::size_t count,
                        std::size_t width, double, double* out) {
         for (std::size_t j = 0; j < width; j += kLanes) {
@@ -146,6 +172,7 @@ struct Max : Logarithms {
 
 // log Σ exp, with tables to a power: cells enter as power · score.
 struct LogSum : Logarithms {
+    static constexpr bool kSideBySide = false;
     static void across(const double* table, std::size_t stride, const double* n, std::size_t count,
                        std::size_t width, double power, double* out) {
         const Pack p = broadcast(power);

@@ -10,7 +10,7 @@
 // References: Pearl (1988); Elidan, McGraw and Koller (2006), Residual belief propagation.
 #pragma once
 
-#include "messages.hpp"
+#include "edge_blocks.hpp"
 
 namespace chordal {
 
@@ -83,8 +83,10 @@ private:
 template <class Ring>
 class Scheduler {
 public:
-    Ending run(Messages<Ring>& messages, const MessageSettings& settings, Interruption& patience) {
-        const Example& ex = messages.example();
+    // Blocks are those of the messages' example, for the schedule "parallel".
+    Ending run(Messages<Ring>& messages, EdgeBlocks<Ring>& blocks, const MessageSettings& settings,
+               Interruption& patience) {
+        const FactorExample& ex = messages.example();
         Ending ending;
         messages.damping = 0.0;
         if (messages.wide || messages.vanished || ex.places == 0) return ending;
@@ -98,28 +100,27 @@ public:
         if (settings.schedule == Schedule::residual) return by_residual(messages, settings, patience);
         while (ending.iterations < settings.most_iterations) {
             ending.change = settings.schedule == Schedule::parallel
-                                ? together(messages, patience)
+                                ? together(messages, blocks, patience)
                                 : sweep(messages, nullptr, ending.iterations % 2 == 0, patience);
             ++ending.iterations;
             if (ending.change <= settings.tolerance || finished(messages, patience)) break;
         }
+        blocks.settle(messages);
         return ending;
     }
 
 private:
-    static constexpr Int kAhead = 12;  // places whose rows are fetched early
-
     static bool finished(const Messages<Ring>& messages, const Interruption& patience) {
         return messages.wide || messages.vanished || patience.stopped;
     }
-    static std::size_t work(const Example& ex, Int c) {
+    static std::size_t work(const FactorExample& ex, Int c) {
         return static_cast<std::size_t>(64 * ex.order_of(c));
     }
 
     // In the given order or, without one, as variables are numbered; the largest step.
     static double sweep(Messages<Ring>& messages, const Int* order, bool forwards,
                         Interruption& patience) {
-        const Example& ex = messages.example();
+        const FactorExample& ex = messages.example();
         double furthest = 0.0;
         for (Int k = 0; k < ex.variables && !finished(messages, patience); ++k) {
             const Int i = forwards ? k : ex.variables - 1 - k, v = order ? order[i] : i;
@@ -135,23 +136,33 @@ private:
         return furthest;
     }
 
-    static double together(Messages<Ring>& messages, Interruption& patience) {
-        const Example& ex = messages.example();
+    static double together(Messages<Ring>& messages, EdgeBlocks<Ring>& blocks, Interruption& patience) {
+        const FactorExample& ex = messages.example();
         double furthest = 0.0;
-        for (Int p = 0; p < ex.places && !finished(messages, patience); ++p) {
-            if (p + kAhead < ex.places) CHORDAL_PREFETCH(messages.in(p + kAhead));
-            const double step = messages.update(p);
-            furthest = step > furthest ? step : furthest;
-            patience.now(work(ex, ex.clique(p)));
+        const auto cavities = [&](Int v) { messages.cavities_in_place(v); };
+        for (Int k = 0; k < blocks.n_others && !finished(messages, patience); ++k) {
+            const Int c = blocks.other(k);
+            for (Int p = ex.places_of(c); p < ex.places_of(c + 1); ++p) {
+                const double step = messages.update(p);
+                furthest = step > furthest ? step : furthest;
+            }
+            messages.expose(c);
+            patience.now(work(ex, c) * static_cast<std::size_t>(ex.order_of(c)));
         }
-        if (finished(messages, patience)) return furthest;
-        for (Int v = 0; v < ex.variables; ++v) messages.cavities(v);
+        blocks.for_ready(-1, cavities);
+        if constexpr (Ring::kSideBySide)
+            for (Int b = 0; b < blocks.blocks && !finished(messages, patience); ++b) {
+                const double step = blocks.update(messages, b);
+                furthest = step > furthest ? step : furthest;
+                blocks.for_ready(b, cavities);
+                patience.now(2 * 64 * kLanes);
+            }
         return furthest;
     }
 
     Ending by_residual(Messages<Ring>& messages, const MessageSettings& settings,
                        Interruption& patience) {
-        const Example& ex = messages.example();
+        const FactorExample& ex = messages.example();
         waiting_.resize(ex.message_cells);
         heap_.open(ex.places);
         for (Int p = 0; p < ex.places && !finished(messages, patience); ++p) offer(messages, p);
@@ -177,13 +188,13 @@ private:
     }
     // What place p would become.
     void offer(Messages<Ring>& messages, Int p) {
-        const Example& ex = messages.example();
+        const FactorExample& ex = messages.example();
         const std::size_t width = ex.width(ex.variable(p));
         double* row = waiting_.data() + ex.in(p);
         messages.pull(p, messages.made());
         messages.vanished |= !Ring::normalise(messages.made(), width, messages.wide);
         for (std::size_t x = 0; x < width; ++x) row[x] = messages.in(p)[x];
-        heap_.set(p, Ring::move(row, messages.made(), width, messages.damping));
+        heap_.set(p, move_row<Ring>(row, messages.made(), width, messages.damping));
     }
 
     Scratch waiting_;

@@ -14,6 +14,10 @@
 #include <limits>
 #include <new>
 
+#if defined(__linux__)
+#include <sys/mman.h>
+#endif
+
 #if defined(CHORDAL_ISA_V3)
 #define CHORDAL_ISA isa_v3
 #else
@@ -92,6 +96,38 @@ CHORDAL_INLINE Pack zero_below(Pack x, Pack limit, Pack value) {
     return (Pack)((PackBits)value & (PackBits)(x >= limit));
 }
 
+#if defined(__clang__)
+#define CHORDAL_SHUFFLE(a, b, ...) __builtin_shufflevector(a, b, __VA_ARGS__)
+#else
+#define CHORDAL_SHUFFLE(a, b, ...) __builtin_shuffle(a, b, PackBits{__VA_ARGS__})
+#endif
+// Rows become columns.
+CHORDAL_INLINE void transpose(Pack (&x)[kLanes]) {
+#if defined(CHORDAL_ISA_V3)
+    const Pack a = CHORDAL_SHUFFLE(x[0], x[1], 0, 4, 2, 6), b = CHORDAL_SHUFFLE(x[0], x[1], 1, 5, 3, 7);
+    const Pack c = CHORDAL_SHUFFLE(x[2], x[3], 0, 4, 2, 6), d = CHORDAL_SHUFFLE(x[2], x[3], 1, 5, 3, 7);
+    x[0] = CHORDAL_SHUFFLE(a, c, 0, 1, 4, 5);
+    x[1] = CHORDAL_SHUFFLE(b, d, 0, 1, 4, 5);
+    x[2] = CHORDAL_SHUFFLE(a, c, 2, 3, 6, 7);
+    x[3] = CHORDAL_SHUFFLE(b, d, 2, 3, 6, 7);
+#else
+    const Pack a = CHORDAL_SHUFFLE(x[0], x[1], 0, 2);
+    x[1] = CHORDAL_SHUFFLE(x[0], x[1], 1, 3);
+    x[0] = a;
+#endif
+}
+// Entry j of several rows.
+CHORDAL_INLINE Pack gather(const double* const (&row)[kLanes], std::size_t j) {
+#if defined(CHORDAL_ISA_V3)
+    return Pack{row[0][j], row[1][j], row[2][j], row[3][j]};
+#else
+    return Pack{row[0][j], row[1][j]};
+#endif
+}
+CHORDAL_INLINE void scatter(Pack x, double* const (&row)[kLanes], std::size_t j) {
+    for (std::size_t k = 0; k < kLanes; ++k) row[k][j] = x[k];
+}
+
 #else
 
 struct Pack {
@@ -117,6 +153,7 @@ CHORDAL_INLINE Pack broadcast(double x) { return each([&](std::size_t) { return 
 CHORDAL_INLINE Pack operator+(Pack a, Pack b) { return each([&](std::size_t k) { return a[k] + b[k]; }); }
 CHORDAL_INLINE Pack operator-(Pack a, Pack b) { return each([&](std::size_t k) { return a[k] - b[k]; }); }
 CHORDAL_INLINE Pack operator*(Pack a, Pack b) { return each([&](std::size_t k) { return a[k] * b[k]; }); }
+CHORDAL_INLINE Pack operator/(Pack a, Pack b) { return each([&](std::size_t k) { return a[k] / b[k]; }); }
 CHORDAL_INLINE Pack& operator+=(Pack& a, Pack b) { return a = a + b; }
 CHORDAL_INLINE Pack maximum(Pack a, Pack b) {
     return each([&](std::size_t k) { return a[k] > b[k] ? a[k] : b[k]; });
@@ -139,6 +176,18 @@ CHORDAL_INLINE Pack power_of_two(Pack shifted) {
 }
 CHORDAL_INLINE Pack zero_below(Pack x, Pack limit, Pack value) {
     return each([&](std::size_t k) { return x[k] >= limit[k] ? value[k] : 0.0; });
+}
+CHORDAL_INLINE void transpose(Pack (&x)[kLanes]) {
+    Pack columns[kLanes];
+    for (std::size_t j = 0; j < kLanes; ++j)
+        columns[j] = each([&](std::size_t k) { return x[k][j]; });
+    for (std::size_t j = 0; j < kLanes; ++j) x[j] = columns[j];
+}
+CHORDAL_INLINE Pack gather(const double* const (&row)[kLanes], std::size_t j) {
+    return each([&](std::size_t k) { return row[k][j]; });
+}
+CHORDAL_INLINE void scatter(Pack x, double* const (&row)[kLanes], std::size_t j) {
+    for (std::size_t k = 0; k < kLanes; ++k) row[k][j] = x[k];
 }
 
 #endif
@@ -252,20 +301,25 @@ public:
     void resize(std::size_t count) {
         if (count <= count_) return;
         std::free(block_);
-        block_ = std::malloc(count * sizeof(T) + kLine);
+        const std::size_t size = count * sizeof(T), unit = size < kHugePage ? kLine : kHugePage;
+        block_ = std::malloc(size + unit);
         if (!block_) {
             count_ = 0;
             throw std::bad_alloc();
         }
         count_ = count;
         const auto address = reinterpret_cast<std::uintptr_t>(block_);
-        data_ = reinterpret_cast<T*>((address + kLine - 1) / kLine * kLine);
+        data_ = reinterpret_cast<T*>((address + unit - 1) / unit * unit);
+#if defined(__linux__)
+        // A page fault for every 4 KB would take longer than many a kernel.
+        if (unit == kHugePage) madvise(data_, size / unit * unit, MADV_HUGEPAGE);
+#endif
     }
     T* data() const { return data_; }
     T& operator[](std::size_t i) const { return data_[i]; }
 
 private:
-    static constexpr std::size_t kLine = 64;
+    static constexpr std::size_t kLine = 64, kHugePage = std::size_t{1} << 21;
     void* block_ = nullptr;
     T* data_ = nullptr;
     std::size_t count_ = 0;

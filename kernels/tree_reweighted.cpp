@@ -47,7 +47,7 @@ namespace chordal::CHORDAL_ISA {
 class ForestPass {
 public:
     double log_partition(Messages<LogSum>& messages, const std::uint8_t* member) {
-        const Example& ex = messages.example();
+        const FactorExample& ex = messages.example();
         search(ex, member);
         up_.resize(ex.state_cells);
         row_.resize(padded_of(ex.most_labels));
@@ -76,7 +76,7 @@ public:
 
 private:
     // Cliques of the forest breadth first, each by the place through which it was found.
-    void search(const Example& ex, const std::uint8_t* member) {
+    void search(const FactorExample& ex, const std::uint8_t* member) {
         const auto variables = static_cast<std::size_t>(ex.variables);
         met_.resize(variables);
         queue_.resize(variables);
@@ -118,7 +118,7 @@ private:
 // Marginals of variables and cliques, times the weight.
 static void add_beliefs(const FactorBatch& g, Messages<LogSum>& messages, double weight, double* row,
                         const TreeReweightedResults& results) {
-    const Example& ex = messages.example();
+    const FactorExample& ex = messages.example();
     for (Int v = 0; v < ex.variables; ++v) {
         messages.belief(v, row);
         const double total = LogSum::total(row, ex.width(v));
@@ -134,9 +134,10 @@ bool reweight_trees(const FactorBatch& g, const MessageSettings& settings,
                     const TreeReweightedInput& input, bool (*interrupted)(),
                     const TreeReweightedResults& results) {
     Interruption patience(interrupted);
-    Example ex;
+    FactorExample ex;
     RingTables<LogSum> tables;
-    tables.fill(g);
+    tables.open(g);
+    EdgeBlocks<LogSum> blocks;
     Messages<LogSum> messages;
     Scheduler<LogSum> scheduler;
     ForestPass pass;
@@ -145,8 +146,9 @@ bool reweight_trees(const FactorBatch& g, const MessageSettings& settings,
     for (std::size_t e = 0; e < g.examples && !patience.stopped; ++e) {
         ex.open(g, e);
         messages.rho = input.rho + g.clique_offsets[e];
+        blocks.open(g, ex, tables, false);
         messages.open(g, ex, tables);
-        const Ending ending = scheduler.run(messages, settings, patience);
+        const Ending ending = scheduler.run(messages, blocks, settings, patience);
         results.iterations[e] = ending.iterations;
         results.change[e] = ending.change;
         row.resize(padded_of(ex.most_labels));

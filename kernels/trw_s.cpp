@@ -48,7 +48,7 @@ public:
     bool impossible = false;
     double bound = 0.0, best = -kInfinity;
 
-    void open(const FactorBatch& g, const Example& ex, const RingTables<Max>& tables,
+    void open(const FactorBatch& g, const FactorExample& ex, const RingTables<MaxSum>& tables,
               std::int32_t* labels) {
         ex_ = &ex;
         tables_ = &tables;
@@ -68,7 +68,7 @@ public:
         for (Int c = 0; c < ex.cliques; ++c) {
             const Int first = ex.places_of(c), a = ex.variable(first);
             if (ex.order_of(c) == 1) {
-                Max::times(phi_.data() + ex.state_at(a), tables.cells(ex.table(c)), ex.width(a));
+                MaxSum::times(phi_.data() + ex.state_at(a), tables.cells(ex.table(c)), ex.width(a));
                 continue;
             }
             const std::size_t wa = ex.width(a), wb = ex.width(ex.variable(first + 1));
@@ -159,7 +159,7 @@ private:
         Int in = 0, out = 0;
         copy_phi(s);
         for_edges(s, [&](Int c, Int, Int t) {
-            Max::times(a_.data(), row(c), ex_->width(s));
+            MaxSum::times(a_.data(), row(c), ex_->width(s));
             ++(t < s ? in : out);
         });
         const Int chains = in > out ? in : out;
@@ -180,7 +180,7 @@ private:
         if (tables_->potts(ex_->table(c)))
             potts(table, m, ex_->labels(s));
         else if (p == first)
-            Max::across(table, ex_->width(t), n_.data(), ex_->labels(s), ex_->width(t), 1.0, m);
+            MaxSum::across(table, ex_->width(t), n_.data(), ex_->labels(s), ex_->width(t), 1.0, m);
         else
             along(table, m, ex_->labels(t), from);
         const double delta = row_max(m, ex_->width(t));
@@ -192,7 +192,7 @@ private:
     }
     void along(const double* table, double* m, std::size_t rows, std::size_t width) const {
         for (std::size_t i = 0; i < rows; ++i)
-            m[i] = Max::along(table + i * width, n_.data(), width, 1.0);
+            m[i] = MaxSum::along(table + i * width, n_.data(), width, 1.0);
         for (std::size_t i = rows; i < padded(rows); ++i) m[i] = -kInfinity;
     }
     void potts(const double* table, double* m, std::size_t labels) const {
@@ -208,7 +208,7 @@ private:
         const double* table = tables_->cells(ex_->table(c));
         const auto other = static_cast<std::size_t>(y);
         const Int first = ex_->places_of(c);
-        if (p != first) return Max::times(a_.data(), table + other * ex_->width(s), ex_->width(s));
+        if (p != first) return MaxSum::times(a_.data(), table + other * ex_->width(s), ex_->width(s));
         const std::size_t stride = ex_->width(ex_->variable(first + 1));
         for (std::size_t x = 0; x < ex_->labels(s); ++x) a_[x] += table[x * stride + other];
     }
@@ -226,7 +226,7 @@ private:
         });
         for (std::size_t x = 0; x < ex_->width(s); ++x) n_[x] = a_[x];
         for_edges(s, [&](Int c, Int, Int t) {
-            if (t > s) Max::times(a_.data(), row(c), ex_->width(s));
+            if (t > s) MaxSum::times(a_.data(), row(c), ex_->width(s));
         });
         const std::size_t x = argmax(s);
         y_[s] = static_cast<std::int32_t>(x);
@@ -237,8 +237,8 @@ private:
         for (Int s = 0; s < ex_->variables; ++s) best_labels_[s] = y_[s];
     }
 
-    const Example* ex_ = nullptr;
-    const RingTables<Max>* tables_ = nullptr;
+    const FactorExample* ex_ = nullptr;
+    const RingTables<MaxSum>* tables_ = nullptr;
     std::int32_t* best_labels_ = nullptr;
     Scratch phi_, rows_, a_, n_;
     ScratchOf<Int> row_at_;
@@ -248,8 +248,8 @@ private:
 bool reweighted_labels(const FactorBatch& g, double tolerance, std::int64_t most_iterations,
                        bool (*interrupted)(), const ReweightedResults& results) {
     Interruption patience(interrupted);
-    Example ex;
-    RingTables<Max> tables;
+    FactorExample ex;
+    RingTables<MaxSum> tables;
     tables.fill(g);
     TrwS method;
     for (std::size_t e = 0; e < g.examples && !patience.stopped; ++e) {

@@ -67,6 +67,66 @@ def test_schedules_and_domains_settle_at_the_same_point():
         assert_allclose(found.parts.tables, results[0].parts.tables, atol=1e-5)
 
 
+def mixed_graph(rng):
+    """Edges in both directions between variables of one to seven labels, some of high degree."""
+    n = 40
+    pairs = np.array([(i, j) for i in range(n) for j in range(i) if rng.random() < 0.1 or j == 0])
+    pairs[::2] = pairs[::2, ::-1]
+    return Graph([n], [pairs], n_labels=rng.integers(1, 8, size=n))
+
+
+@pytest.mark.parametrize("n_labels", [1, 2, 3, 4, 5, 6, 7, 9, 13, "mixed"])
+def test_edges_side_by_side_give_the_messages_of_single_edges(n_labels):
+    # In logarithms every message is made by itself. After a few sweeps nothing has settled.
+    rng = np.random.default_rng(4)
+    s = mixed_graph(rng) if n_labels == "mixed" else Grid([(5, 6), (3, 3)], n_labels)
+    cells = [s.table_sizes.sum()] + ([n_labels**2] if n_labels != "mixed" else [])
+    for n_cells in cells:  # a table for every edge, and one for all
+        p = Potentials(s, rng.normal(size=s.n_states), rng.normal(size=n_cells))
+        found = LoopyBPInference("parallel", max_iter=4).marginals(p)
+        single = LoopyBPInference("parallel", max_iter=4, domain="log").marginals(p)
+        assert_allclose(found.log_partition, single.log_partition, rtol=1e-12)
+        assert_allclose(found.parts.unary, single.parts.unary, atol=1e-12)
+        assert_allclose(found.parts.tables, single.parts.tables, atol=1e-11)
+
+
+def test_edges_side_by_side_respect_what_is_forbidden():
+    rng = np.random.default_rng(1)
+    grid = Grid([(7, 8)], n_labels=4)
+    tables = rng.normal(size=16 * grid.n_cliques)
+    tables[rng.random(len(tables)) < 0.1] = -np.inf
+    p = Potentials(grid, rng.normal(size=grid.n_states), tables)
+    found = LoopyBPInference(schedule="parallel", max_iter=5).marginals(p)
+    single = LoopyBPInference(schedule="parallel", max_iter=5, domain="log").marginals(p)
+    assert_allclose(found.parts.tables, single.parts.tables, atol=1e-11)
+    assert (found.parts.tables[tables == -np.inf] == 0.0).all()
+
+
+def test_best_labels_do_not_depend_on_the_schedule():
+    rng = np.random.default_rng(2)
+    for n_labels in (2, 3, 5, 7):
+        grid = Grid([(9, 9)], n_labels)
+        tables = 0.3 * rng.normal(size=grid.n_cliques * n_labels**2)
+        p = Potentials(grid, 2.0 * rng.normal(size=grid.n_states), tables)
+        results = [LoopyBPInference(schedule=schedule).map(p) for schedule in SCHEDULES]
+        for found in results:
+            assert found.run.status is Status.CONVERGED
+            assert_array_equal(found.labels, results[0].labels)
+
+
+def test_products_over_a_clique_that_underflow():
+    # Four numbers of e^-113 at each end of an edge: one more product leaves floating point.
+    f, low = -np.inf, -113.0
+    only_first = [[low, 0, f, f, f], [low, f, 0, f, f], [low, f, f, 0, f], [low, f, f, f, 0]]
+    leaves = [(0, k) for k in (2, 3, 4)] + [(1, k) for k in (5, 6, 7)]
+    graph = Graph([8], [[(0, 1), *leaves]], n_labels=[5, 5] + [1] * 6)
+    unary = only_first[0] * 2 + [0.0] * 6
+    tables = np.concatenate([np.zeros(25), *(only_first[1:] * 2)])
+    found = LoopyBPInference().marginals(Potentials(graph, unary, tables))
+    assert_allclose(found.log_partition, [8 * low], rtol=1e-14)
+    assert_allclose(found.parts.unary[[0, 5]], 1.0)
+
+
 def test_close_to_exact_where_interactions_are_weak():
     rng = np.random.default_rng(0)
     grid = Grid([(3, 4)], n_labels=2)

@@ -2,14 +2,23 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Callable
+from typing import ClassVar
 
 import numpy as np
 
 from chordal._status import Status
-from chordal.inference._base import Decoded, Labels, Run, most_probable_labels
-from chordal.inference._cliques import allowed_labels, clique_arrays
+from chordal._validate import check_number
+from chordal.inference._base import Decoded, Inference, Labels, Run, most_probable_labels
+from chordal.inference._cliques import (
+    allowed_labels,
+    at_most_pairs,
+    clique_arrays,
+    require_finite_size,
+)
 from chordal.potentials import Potentials
+from chordal.structures import Structure
 
 Kernel = Callable[..., None]
 
@@ -41,3 +50,32 @@ def _rounds(kernel: Kernel, potentials: Potentials, max_iter: int, labels: Label
     status = Status.CONVERGED if last == 0.0 else Status.MAX_ITERATIONS
     run = Run(status, int(iterations.max(initial=0)), last)
     return Decoded(labels, potentials.score(labels), np.full(n, np.inf), run)
+
+
+class CutMoves(Inference):
+    """Rounds of moves of pairwise models, each of them found by a minimum cut."""
+
+    answers: ClassVar[frozenset[str]] = frozenset({"map"})
+
+    def __init__(self, max_iter: int = 100) -> None:
+        check_number("max_iter", max_iter, minimum=1, integer=True)
+        self.max_iter = max_iter
+
+    @property
+    @abstractmethod
+    def _kernel(self) -> Kernel:
+        """What makes the rounds."""
+
+    def supports(self, structure: Structure) -> bool:
+        return at_most_pairs(structure)
+
+    def exact_on(self, structure: Structure) -> bool:
+        return False
+
+    def map(self, potentials: Potentials) -> Decoded:
+        self.require("map", potentials.structure)
+        require_finite_size(potentials)
+        return improved(self._kernel, potentials, self.max_iter)
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}(max_iter={self.max_iter})"

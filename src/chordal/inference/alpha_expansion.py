@@ -2,19 +2,14 @@
 
 from __future__ import annotations
 
-from typing import ClassVar, final
+from typing import final
 
 from chordal import _kernels
-from chordal._validate import check_number
-from chordal.inference._base import Decoded, Inference
-from chordal.inference._cliques import at_most_pairs, require_finite_size
-from chordal.inference._moves import improved
-from chordal.potentials import Potentials
-from chordal.structures import Structure
+from chordal.inference._moves import CutMoves, Kernel
 
 
 @final
-class AlphaExpansionInference(Inference):
+class AlphaExpansionInference(CutMoves):
     """A good labelling of pairwise models with any number of labels, by a cut for each label.
 
     Starts at the best label of each variable by itself. For one label α after another, the best
@@ -56,22 +51,7 @@ class AlphaExpansionInference(Inference):
     True
     """
 
-    answers: ClassVar[frozenset[str]] = frozenset({"map"})
-
-    def __init__(self, max_iter: int = 100) -> None:
-        check_number("max_iter", max_iter, minimum=1, integer=True)
-        self.max_iter = max_iter
-
-    def supports(self, structure: Structure) -> bool:
-        return at_most_pairs(structure)
-
-    def exact_on(self, structure: Structure) -> bool:
-        return False
-
-    def map(self, potentials: Potentials) -> Decoded:
-        self.require("map", potentials.structure)
-        require_finite_size(potentials)
-        return improved(_kernels.alpha_expansion_labels, potentials, self.max_iter)
-
-    def __repr__(self) -> str:
-        return f"AlphaExpansionInference(max_iter={self.max_iter})"
+    @property
+    def _kernel(self) -> Kernel:
+        kernel: Kernel = _kernels.alpha_expansion_labels
+        return kernel

@@ -2,22 +2,22 @@
 
 from __future__ import annotations
 
-from typing import ClassVar, final
+from typing import Any, ClassVar, final
 
 import numpy as np
+from numpy.typing import NDArray
 
 from chordal import _kernels
-from chordal._validate import check_choice, check_number
-from chordal.inference._base import Decoded, Inference, Marginals
-from chordal.inference._messages import factor_arrays, run_of
-from chordal.potentials import Floats, Potentials, refuse_infeasible
-from chordal.structures import Structure
+from chordal._validate import check_choice
+from chordal.inference._base import Decoded
+from chordal.inference._messages import SumProduct, factor_arrays, run_of
+from chordal.potentials import Potentials, refuse_infeasible
 
 SCHEDULES = ("sequential", "parallel", "residual")
 
 
 @final
-class LoopyBPInference(Inference):
+class LoopyBPInference(SumProduct):
     """Messages between neighbours until they no longer change; cliques of any order.
 
     Fast, and often close where interactions are weak or loops are long. Without loops two passes
@@ -70,31 +70,10 @@ class LoopyBPInference(Inference):
         max_iter: int = 1000,
         domain: str = "auto",
     ) -> None:
+        super().__init__(damping, tol, max_iter)
         check_choice("schedule", schedule, SCHEDULES)
-        check_number("damping", damping)
-        if damping >= 1.0:
-            raise ValueError(f"damping must be below 1, got {damping!r}")
-        check_number("tol", tol)
-        check_number("max_iter", max_iter, minimum=1, integer=True)
         check_choice("domain", domain, ("auto", "log"))
-        self.schedule, self.damping, self.tol = schedule, float(damping), float(tol)
-        self.max_iter, self.domain = max_iter, domain
-
-    def supports(self, structure: Structure) -> bool:
-        return True
-
-    def exact_on(self, structure: Structure) -> bool:
-        return structure.is_forest
-
-    def log_partition(self, potentials: Potentials) -> Floats:
-        return self._propagate(potentials, None, None).log_partition
-
-    def marginals(
-        self, potentials: Potentials, weight: Floats | None = None, overwrite: bool = False
-    ) -> Marginals:
-        found = self._propagate(potentials, weight, potentials.zeros())
-        refuse_infeasible(found.log_partition)
-        return found
+        self.schedule, self.domain = schedule, domain
 
     def map(self, potentials: Potentials) -> Decoded:
         s = potentials.structure
@@ -119,12 +98,7 @@ class LoopyBPInference(Inference):
             return Decoded(labels, score, run=run)
         return Decoded(labels, score, np.full(s.n_examples, np.inf), run)
 
-    def _propagate(
-        self, potentials: Potentials, weight: Floats | None, parts: Potentials | None
-    ) -> Marginals:
-        n = potentials.structure.n_examples
-        log_partition, change = np.zeros(n), np.zeros(n)
-        n_iter = np.zeros(n, dtype=np.int64)
+    def _propagate(self, potentials: Potentials, *results: NDArray[Any] | None) -> None:
         _kernels.loopy_bp_marginals(
             *factor_arrays(potentials),
             self.schedule,
@@ -132,15 +106,8 @@ class LoopyBPInference(Inference):
             self.tol,
             self.max_iter,
             self.domain == "log",
-            weight,
-            None if parts is None else parts.unary,
-            None if parts is None else parts.tables,
-            log_partition,
-            n_iter,
-            change,
+            *results,
         )
-        run = run_of(n_iter, change, self.tol)
-        return Marginals(log_partition, potentials if parts is None else parts, run)
 
     def __repr__(self) -> str:
         return (

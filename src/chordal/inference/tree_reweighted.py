@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from typing import ClassVar, NamedTuple, final
+from typing import Any, ClassVar, NamedTuple, final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from chordal import _kernels
 from chordal._validate import check_number
-from chordal.inference._base import Inference, Marginals
-from chordal.inference._messages import factor_arrays, run_of
-from chordal.potentials import Floats, Potentials, refuse_infeasible
+from chordal.inference._messages import SumProduct, factor_arrays
+from chordal.potentials import Floats, Potentials
 from chordal.structures import Structure
 
 
@@ -29,7 +28,7 @@ class Forests(NamedTuple):
 
 
 @final
-class TreeReweightedInference(Inference):
+class TreeReweightedInference(SumProduct):
     """Belief propagation made convex by spanning trees; log Z is an upper bound.
 
     The model is written as a mean of trees, whose own log Z are exact: their mean is never below
@@ -78,31 +77,10 @@ class TreeReweightedInference(Inference):
         max_iter: int = 1000,
         random_state: int = 0,
     ) -> None:
+        super().__init__(damping, tol, max_iter)
         check_number("n_trees", n_trees, minimum=1, integer=True)
-        check_number("damping", damping)
-        if damping >= 1.0:
-            raise ValueError(f"damping must be below 1, got {damping!r}")
-        check_number("tol", tol)
-        check_number("max_iter", max_iter, minimum=1, integer=True)
         check_number("random_state", random_state, integer=True)
-        self.n_trees, self.damping, self.tol = n_trees, float(damping), float(tol)
-        self.max_iter, self.random_state = max_iter, random_state
-
-    def supports(self, structure: Structure) -> bool:
-        return True
-
-    def exact_on(self, structure: Structure) -> bool:
-        return structure.is_forest
-
-    def log_partition(self, potentials: Potentials) -> Floats:
-        return self._propagate(potentials, None, None).log_partition
-
-    def marginals(
-        self, potentials: Potentials, weight: Floats | None = None, overwrite: bool = False
-    ) -> Marginals:
-        found = self._propagate(potentials, weight, potentials.zeros())
-        refuse_infeasible(found.log_partition)
-        return found
+        self.n_trees, self.random_state = n_trees, random_state
 
     def forests(self, structure: Structure) -> Forests:
         """The spanning trees that are used on a structure, and how often each clique is in one."""
@@ -120,13 +98,8 @@ class TreeReweightedInference(Inference):
         )
         return Forests(n_forests, appearance, flags)
 
-    def _propagate(
-        self, potentials: Potentials, weight: Floats | None, parts: Potentials | None
-    ) -> Marginals:
-        n = potentials.structure.n_examples
+    def _propagate(self, potentials: Potentials, *results: NDArray[Any] | None) -> None:
         forests = self.forests(potentials.structure)
-        log_partition, change = np.zeros(n), np.zeros(n)
-        n_iter = np.zeros(n, dtype=np.int64)
         _kernels.tree_reweighted_marginals(
             *factor_arrays(potentials),
             forests.appearance,
@@ -135,15 +108,8 @@ class TreeReweightedInference(Inference):
             self.damping,
             self.tol,
             self.max_iter,
-            weight,
-            None if parts is None else parts.unary,
-            None if parts is None else parts.tables,
-            log_partition,
-            n_iter,
-            change,
+            *results,
         )
-        run = run_of(n_iter, change, self.tol)
-        return Marginals(log_partition, potentials if parts is None else parts, run)
 
     def __repr__(self) -> str:
         return (

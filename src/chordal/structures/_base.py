@@ -9,6 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from chordal import _kernels
+
 Ints = NDArray[np.int64]
 
 
@@ -138,26 +140,17 @@ class Structure(ABC):
     @cached_property
     def is_forest(self) -> bool:
         """Whether variables and cliques form no loop, so that messages meet exactly once."""
-        from scipy.sparse import coo_array
-        from scipy.sparse.csgraph import connected_components
-
         if self.is_pairwise and self.n_cliques >= max(self.n_variables, 1):
             return False
-        nodes = self.n_variables + self.n_cliques
-        clique = np.repeat(np.arange(self.n_cliques), self.orders) + self.n_variables
-        links = coo_array(
-            (np.ones(len(clique), dtype=np.int8), (self.scopes, clique)), (nodes,) * 2
-        )
-        n_components = connected_components(links, directed=False, return_labels=False)
-        return bool(len(clique) == nodes - n_components)
+        return bool(_kernels.is_forest(self.n_variables, self.scope_offsets, self.scopes))
 
     @cached_property
     def cliques_of_variable(self) -> tuple[Ints, Ints]:
         """The cliques that hold each variable, in order: offsets [n_variables + 1] and cliques."""
-        order = np.argsort(self.scopes, kind="stable")
-        counts = np.bincount(self.scopes, minlength=self.n_variables)
-        clique = np.repeat(np.arange(self.n_cliques), self.orders)
-        return read_only(offsets_of(counts)), read_only(clique[order])
+        offsets = np.zeros(self.n_variables + 1, dtype=np.int64)
+        cliques = np.zeros(len(self.scopes), dtype=np.int64)
+        _kernels.cliques_of_variable(self.scope_offsets, self.scopes, offsets, cliques)
+        return read_only(offsets), read_only(cliques)
 
     def scope(self, clique: int) -> Ints:
         """The variables of one clique."""
