@@ -9,13 +9,12 @@ from typing import Any, ClassVar, final
 import numpy as np
 from scipy.ndimage import gaussian_filter
 
-from chordal import CRFClassifier, GridCRF
+from chordal import CRFClassifier
 from chordal.datasets import load_weizmann_horses
-from chordal.experiments._base import Experiment, Outcome, Row, Setup
+from chordal.experiments._base import Experiment, Outcome, Setup
 from chordal.experiments._images import agreement, contrast_grid, gains, gallery
 from chordal.inference import INFERENCE
 from chordal.potentials import Potentials
-from chordal.solvers.one_slack import OneSlack
 
 MOST = 6.0  # of the distance to a colour, in standard deviations
 #: What is tried: strengths of the grid, and how fast they fade with the difference of colours.
@@ -31,7 +30,7 @@ class Segmentation(Experiment):
         "Which pixels show the horse? A classifier sees colours, their surroundings and the place "
         "of each pixel. The grid takes its log-odds and adds how much neighbours agree, less so "
         "where colours differ; the best labelling is found by a minimum cut. Its two strengths "
-        "are chosen on the training images; the hinge learns them instead from the same odds."
+        "are chosen on the training images."
     )
     data: ClassVar[str] = "Weizmann's 328 horses, at most 64 pixels wide and high"
     split: ClassVar[str] = (
@@ -39,8 +38,8 @@ class Segmentation(Experiment):
         "are those of a classifier that saw the other half of them"
     )
     model: ClassVar[str] = (
-        "CRFClassifier; grid of 8 neighbours, Potts pairs with contrast, by maximum flow; "
-        "GridCRF of 4 neighbours by hinge with one-slack"
+        "CRFClassifier; grid of 8 neighbours, Potts pairs with contrast, best labelling by "
+        "maximum flow"
     )
     source: ClassVar[str] = "the lectures' example of segmentation; no published figure"
 
@@ -69,17 +68,10 @@ class Segmentation(Experiment):
         truth = [labels[i] for i in test]
         unary = [(odds[i] > 0.0).astype(int) for i in test]
         found = [_cut(images[i], odds[i], *best) for i in test]
-        setup.say("hinge")
-        learned = _learned(images, odds, labels, train, 10 if setup.quick else 40)
-        by_hinge = agreement(
-            truth, learned.predict([_with_odds(images[i], odds[i]) for i in test]), 2
-        )
         outcome = Outcome()
         before, after = agreement(truth, unary, 2), agreement(truth, found, 2)
         why = "strength {:g}, contrast {:g}".format(*best)
         outcome.rows += gains(before, after, ("pixels alone", "grid"), why)
-        outcome.rows.append(Row("pixels right, grid by hinge", by_hinge.right))
-        outcome.rows.append(Row("mean IoU, grid by hinge", by_hinge.iou))
         gallery(
             outcome,
             ("alone", "grid"),
@@ -99,22 +91,6 @@ def _cut(image: Any, odds: Any, strength: float, contrast: float) -> Any:
     scores = np.stack([np.zeros(odds.size), odds.ravel()], axis=1)
     potentials = Potentials(grid, scores, strength * pairs[:, None, None] * np.eye(2))
     return INFERENCE.resolve("max_flow").map(potentials).labels.reshape(odds.shape)
-
-
-def _learned(images: Any, odds: Any, labels: Any, train: Any, rounds: int) -> GridCRF:
-    """A grid whose weights make the right labellings the best."""
-    return GridCRF(
-        "hinge",
-        OneSlack(tol=0.02, max_iter=rounds),
-        inference="alpha_expansion",
-        tables="potts",
-        contrast="auto",
-        contrast_columns=[1, 2, 3],
-    ).fit([_with_odds(images[i], odds[i]) for i in train], [labels[i] for i in train])
-
-
-def _with_odds(image: Any, odds: Any) -> Any:
-    return np.concatenate([odds[:, :, None], image / 255.0], axis=2)
 
 
 def _features(image: Any) -> Any:
