@@ -266,6 +266,8 @@ BAD = [
     ({"edges": [(0, 3)]}, "clique 0 of example 0 names variable 3, but the example has 3"),
     ({"edges": [(1, 1)]}, "names variable 1 twice"),
     ({"edges": [(0.5, 1)]}, r"'edges' for X\[0\] must be whole numbers of shape \[n, 2\]"),
+    ({"edges": [(0, 1), (1, 2), (0, 1)]}, r"edges 0 and 2 of X\[0\] both join nodes 0 and 1; keep"),
+    ({"edges": [(0, 1), (1, 2), (1, 0)]}, r"edges 0 and 2 of X\[0\] both join nodes 1 and 0; keep"),
     ({"seen": np.zeros((2, 1))}, r"has 2 rows for 3 cliques of X\[0\]"),
     ({"seen": np.full((3, 1), np.nan)}, r"template 'edges': X\[0\]\[0\] holds NaN"),
     ({"y": [0, 1]}, "must have the same length, got 3 and 2"),
@@ -280,6 +282,18 @@ def test_bad_graphs_are_named(change, message):
         seen = seen[: len(edges)]
     with pytest.raises(ValueError, match=message):
         GraphCRF().fit([(nodes, edges, seen)], [change.get("y", [0, 1, 0])])
+
+
+def test_with_full_tables_edges_may_lead_there_and_back():
+    nodes, both = np.eye(2), [(0, 1), (1, 0)]
+    crf = GraphCRF(tables="full", tol=1e-9).fit([(nodes, both)], [["a", "b"]])
+    there, back = crf.pair_intercept_, crf.pair_intercept_.T
+    scores = (crf.coef_ @ nodes.T + crf.intercept_[:, None]).T
+    joint = np.exp(scores[0][:, None] + scores[1][None, :] + there + back)
+    expected = joint.sum(axis=1) / joint.sum()
+    np.testing.assert_allclose(crf.predict_marginals([(nodes, both)])[0][0], expected, rtol=1e-9)
+    with pytest.raises(ValueError, match=r"edges 0 and 1 of X\[1\] both join nodes 0 and 1"):
+        crf.predict([(nodes, both), (nodes, [(0, 1), (0, 1)])])
 
 
 def test_bad_settings_are_named(graphs):

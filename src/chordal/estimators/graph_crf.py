@@ -16,6 +16,7 @@ from chordal.features import TABLES
 from chordal.inference import Inference
 from chordal.objectives import Objective
 from chordal.solvers import Solver
+from chordal.structures import repeated_edge
 
 
 @final
@@ -37,7 +38,8 @@ class GraphCRF(CliqueEstimator):
         `inference_` and `fit_report_.exact`.
     tables : {"symmetric", "full", "potts"}
         "symmetric": the direction of an edge does not matter. "full": it does, as with edges that
-        point somewhere, or features of edges that do. "potts": one weight for equal labels.
+        point somewhere, or features of edges that do. "potts": one weight for equal labels. An
+        edge may be listed once; with "full", once in each direction.
     bias : bool
         Whether labels, and pairs of labels, have weights of their own beside those of features.
     l1, l2 : float
@@ -132,12 +134,26 @@ class GraphCRF(CliqueEstimator):
                 raise ValueError(
                     f"{name}[{i}] must have features of edges if and only if {name}[0] has"
                 )
+            self._refuse_repeated(x[1], f"{name}[{i}]")
         if known and (len(X[0]) == 3) != (self._templates[1].features is not None):
             raise ValueError(
                 f"{name} has {'' if len(X[0]) == 3 else 'no '}features of edges, other than the "
                 "graphs that the model was fitted to"
             )
         return X
+
+    def _refuse_repeated(self, edges: Any, where: str) -> None:
+        """An edge that is listed twice would count twice."""
+        ends = np.asarray(edges)
+        if ends.ndim != 2 or ends.shape[1] != 2 or ends.dtype.kind not in "iu":
+            return  # refused where edges are read
+        twice = repeated_edge(ends, directed=self.tables == "full")
+        if twice is not None:
+            a, b = ends[twice[1]]
+            raise ValueError(
+                f"edges {twice[0]} and {twice[1]} of {where} both join nodes {a} and {b}; keep one "
+                "of them, with the features of both"
+            )
 
     def _templates_for(self, X: Sequence[Any]) -> list[CliqueTemplate]:
         observed = itemgetter(2) if len(X[0]) == 3 else None

@@ -10,11 +10,13 @@ except ImportError as error:
 
 from chordal.plots._convergence import convergence
 from chordal.plots._pictures import as_png, subplots
+from chordal.plots._style import class_colours
 from chordal.plots._surface import decision_surface
 from chordal.plots._tables import confusion, label_pairs, transitions
 
 __all__ = [
     "as_png",
+    "class_colours",
     "confusion",
     "convergence",
     "decision_surface",

@@ -22,7 +22,13 @@ def axes_or_new(ax: Any, size: tuple[float, float]) -> Any:
 
 
 def class_colours(n: int) -> NDArray[np.float64]:
-    """RGB of n classes, [n, 3]."""
+    """RGB of n classes, [n, 3]: told apart by everyone up to seven, then along a rainbow.
+
+    Examples
+    --------
+    >>> class_colours(3).shape, class_colours(21).shape
+    ((3, 3), (21, 3))
+    """
     from matplotlib import colormaps
     from matplotlib.colors import to_rgb
 

@@ -4,7 +4,7 @@ from chordal._registry import Registry
 from chordal.structures._base import Structure, check_scopes, offsets_of, read_only
 from chordal.structures.chain import Chain
 from chordal.structures.factor_graph import FactorGraph
-from chordal.structures.graph import Graph
+from chordal.structures.graph import Graph, repeated_edge
 from chordal.structures.grid import Grid
 from chordal.structures.matching import Matching
 from chordal.structures.tree import Tree
@@ -23,4 +23,5 @@ __all__ = [
     "check_scopes",
     "offsets_of",
     "read_only",
+    "repeated_edge",
 ]

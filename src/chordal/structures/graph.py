@@ -80,15 +80,26 @@ def _pairs(edges: ArrayLike, example: int) -> Ints:
 
 
 def _refuse_duplicates(ends: Ints, cliques: Ints, variables: Ints) -> None:
-    low, high = ends.min(axis=1, initial=variables[-1]), ends.max(axis=1, initial=0)
-    order = np.lexsort((high, low))
-    again = (np.diff(low[order]) == 0) & (np.diff(high[order]) == 0)
-    if not again.any():
+    twice = repeated_edge(ends)
+    if twice is None:
         return
-    first, second = sorted(order[int(np.argmax(again)) :][:2])
+    first, second = twice
     example = int(np.searchsorted(cliques, first, side="right") - 1)
     a, b = ends[second] - variables[example]
     raise ValueError(
         f"edges {first - cliques[example]} and {second - cliques[example]} of example {example} "
         f"both join nodes {a} and {b}; keep one of them, with the features of both"
     )
+
+
+def repeated_edge(ends: Ints, directed: bool = False) -> tuple[int, int] | None:
+    """Two edges that join the same nodes, if there are any; directed ones in the same order."""
+    if len(ends) < 2:
+        return None
+    ends = ends if directed else np.sort(ends, axis=1)
+    order = np.lexsort((ends[:, 1], ends[:, 0]))
+    again = (np.diff(ends[order], axis=0) == 0).all(axis=1)
+    if not again.any():
+        return None
+    first, second = sorted(order[int(np.argmax(again)) :][:2])
+    return int(first), int(second)
