@@ -2,7 +2,7 @@
 //
 //   Sum      probabilities          ⊗ is ·   ⊕ is +      entries are 0 or in [kSmallest, 1]
 //   LogSum   logarithms             ⊗ is +   ⊕ is log Σ exp
-//   MaxSum      logarithms             ⊗ is +   ⊕ is max
+//   MaxSum   logarithms             ⊗ is +   ⊕ is max
 //
 // All rows have a multiple of four entries, filled up with ⊕'s zero. No ring divides, so that a zero
 // (a label that is impossible) stays one and never becomes NaN.
