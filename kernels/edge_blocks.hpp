@@ -328,18 +328,33 @@ private:
         }
     }
     void fill_cells(const Block& block) {
+        constexpr std::size_t kTogether = 5;
+        const std::size_t cells = std::size_t{block.rows} * block.columns;
         const double* from[kLanes];
-        double shifts[kLanes];
-        for (std::size_t lane = 0; lane < kLanes; ++lane) {
-            const Int t = ex_->table(block.clique[lane]);
-            tables_->measure(t);
-            from[lane] = g_->tables + g_->table_offsets[t];
-            shifts[lane] = tables_->shift(t);
-        }
-        const Pack shift = load(shifts);
+        for (std::size_t k = 0; k < kLanes; ++k)
+            from[k] = g_->tables + g_->table_offsets[ex_->table(block.clique[k])];
         double* to = cells_.data() + block.cells;
-        for (std::size_t cell = 0; cell < block.rows * block.columns; ++cell, to += kLanes)
-            store(to, Ring::from_scores(gather(from, cell) - shift));
+        const Pack none = broadcast(-kInfinity), most = broadcast(kInfinity);
+        Pack highest = none, lowest = most;
+        for (std::size_t cell = 0; cell < cells; ++cell) {
+            const Pack x = gather(from, cell);
+            highest = maximum(highest, x);
+            lowest = minimum(lowest, where_equal(x, none, most, x));
+            store(to + cell * kLanes, x);
+        }
+        double shift[kLanes];
+        for (std::size_t k = 0; k < kLanes; ++k) {
+            const Int t = ex_->table(block.clique[k]);
+            tables_->note(t, highest[k], lowest[k]);
+            shift[k] = tables_->shift(t);
+        }
+        for (std::size_t cell = 0; cell < cells; cell += kTogether) {
+            Pack x[kTogether];
+            for (std::size_t j = 0; j < kTogether; ++j)
+                x[j] = load(to + (cell + j < cells ? cell + j : cell) * kLanes) - load(shift);
+            Ring::from_scores(x);
+            for (std::size_t j = 0; j < kTogether && cell + j < cells; ++j) store(to + (cell + j) * kLanes, x[j]);
+        }
     }
 
     // A counting sort of variables by their last block.

@@ -51,21 +51,14 @@ public:
     }
     void need(Int t) {
         if (state_[t] & kFilled) return;
-        measure(t);
+        if (!(state_[t] & kMeasured)) measure(t);
         fill_one(t);
         state_[t] |= kFilled | (is_potts(t) ? kPotts : 0);
     }
-    // Sets the shift of a table, and whether it is wide.
-    void measure(Int t) {
-        if (state_[t] & kMeasured) return;
-        double highest = -kInfinity, lowest = kInfinity;
-        for (Int k = g_->table_offsets[t]; k < g_->table_offsets[t + 1]; ++k) {
-            const double x = g_->tables[k];
-            highest = x > highest ? x : highest;
-            lowest = x < lowest && x > -kInfinity ? x : lowest;
-        }
+    // Notes the highest and the lowest finite score of a table that is kept elsewhere.
+    void note(Int t, double highest, double lowest) {
         shift_[t] = highest == -kInfinity || Ring::kLogarithms ? 0.0 : highest;
-        const bool wide = !Ring::kLogarithms && std::exp(lowest - highest) < kSmallest;
+        const bool wide = !Ring::kLogarithms && lowest - highest < kLogSmallest;
         state_[t] |= kMeasured | (wide ? kWide : 0);
     }
     const double* cells(Int t) const { return cells_.data() + at_[t]; }
@@ -78,6 +71,15 @@ public:
 private:
     static constexpr int kMeasured = 1, kFilled = 2, kWide = 4, kPotts = 8;
 
+    void measure(Int t) {
+        double highest = -kInfinity, lowest = kInfinity;
+        for (Int k = g_->table_offsets[t]; k < g_->table_offsets[t + 1]; ++k) {
+            const double x = g_->tables[k];
+            highest = x > highest ? x : highest;
+            lowest = x < lowest && x > -kInfinity ? x : lowest;
+        }
+        note(t, highest, lowest);
+    }
     void fill_one(Int t) {
         const double *from = g_->tables + g_->table_offsets[t], *end = g_->tables + g_->table_offsets[t + 1];
         double* to = cells_.data() + at_[t];

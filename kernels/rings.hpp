@@ -2,7 +2,7 @@
 //
 //   Sum      probabilities          ⊗ is ·   ⊕ is +      entries are 0 or in [kSmallest, 1]
 //   LogSum   logarithms             ⊗ is +   ⊕ is log Σ exp
-//   MaxSum      logarithms             ⊗ is +   ⊕ is max
+//   MaxSum   logarithms             ⊗ is +   ⊕ is max
 //
 // All rows have a multiple of four entries, filled up with ⊕'s zero. No ring divides, so that a zero
 // (a label that is impossible) stays one and never becomes NaN.
@@ -15,7 +15,7 @@
 
 namespace chordal::CHORDAL_ISA {
 
-constexpr double kSmallest = 1e-50;
+constexpr double kSmallest = 1e-50, kLogSmallest = -115.12925464970229;
 constexpr double kLowest = -std::numeric_limits<double>::max();
 
 CHORDAL_INLINE double row_max(const double* x, std::size_t width) {
@@ -29,7 +29,11 @@ struct Sum {
     static constexpr bool kLogarithms = false, kSideBySide = true;
 
     static double from_score(double score, double highest) { return std::exp(score - highest); }
-    static CHORDAL_INLINE Pack from_scores(Pack score) { return exp_nonpositive(score); }
+    // Several packs at a time: the exponential is one long chain of operations.
+    template <std::size_t N>
+    static CHORDAL_INLINE void from_scores(Pack (&score)[N]) {
+        exp_nonpositive(score);
+    }
     static double to_log(double x) { return std::log(x); }
     static double to_probability(double x) { return x; }
 
@@ -106,7 +110,8 @@ struct Logarithms {
     static constexpr bool kLogarithms = true;
 
     static double from_score(double score, double) { return score; }
-    static CHORDAL_INLINE Pack from_scores(Pack score) { return score; }
+    template <std::size_t N>
+    static CHORDAL_INLINE void from_scores(Pack (&)[N]) {}
     static double to_log(double x) { return x; }
     static double to_probability(double x) { return std::exp(x); }
     static CHORDAL_INLINE Pack times(Pack x, Pack y) { return x + y; }

@@ -35,6 +35,7 @@ class AlphaBetaSwapInference(CutMoves):
 
     Examples
     --------
+    >>> from chordal.potentials import Potentials
     >>> from chordal.structures import Chain
     >>> truncated = [[0, -1, -2], [-1, 0, -1], [-2, -1, 0]]  # differences of labels
     >>> unary = [[3, 0, 0], [0, 0, 3], [0, 0, 0], [0, 0, 4]]

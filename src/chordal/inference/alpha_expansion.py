@@ -36,6 +36,7 @@ class AlphaExpansionInference(CutMoves):
     Examples
     --------
     >>> import numpy as np
+    >>> from chordal.potentials import Potentials
     >>> from chordal.structures import Grid
     >>> rng = np.random.default_rng(0)
     >>> stripes = np.repeat([[0, 1, 2]], 4, axis=0).repeat(4, axis=1)
