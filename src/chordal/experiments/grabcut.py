@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import warnings
+from collections.abc import Sequence
 from typing import Any, ClassVar, final
 
 import numpy as np
@@ -16,7 +16,8 @@ from chordal.potentials import Potentials
 OBJECT, UNKNOWN = 1, 2
 MARGIN = 2  # pixels between the object and its rectangle
 STRENGTHS = (1.0, 2.5, 5.0, 10.0)
-ROUNDS, COMPONENTS = 5, 5
+ROUNDS, COMPONENTS = 10, 5
+NOISE = 20.0  # variance that every component has at least
 
 
 @final
@@ -37,7 +38,7 @@ class GrabCut(Experiment):
     )
     model: ClassVar[str] = (
         "mixtures of 5 Gaussians; grid of 8 neighbours with contrast, the best labelling by "
-        "maximum flow; 5 rounds"
+        "maximum flow; 10 rounds"
     )
     source: ClassVar[str] = (
         "the method of Rother, Kolmogorov and Blake (2004), whose strength of 50 is for images "
@@ -99,36 +100,58 @@ def grab(image: Any, inside: Any, strength: float) -> Any:
 
     Strength 0 labels every pixel by itself.
     """
-    rgb, free = image.reshape(-1, 3).astype(float), inside.ravel()
+    rgb, labels = image.reshape(-1, 3).astype(float), inside.ravel()
     grid, alike = contrast_grid(image)
     tables = strength * alike[:, None, None] * np.eye(2)
-    mixtures = [_mixture(), _mixture()]
-    labels = free
+    mixtures = [_Mixture(_groups(rgb[labels == k])) for k in (False, True)]
     for _ in range(ROUNDS):
-        for k, mixture in enumerate(mixtures):
-            _go_on(mixture, rgb[labels == k])
-        scores = np.stack([mixture.score_samples(rgb) for mixture in mixtures], axis=1)
-        scores[~free, 1] = -np.inf
+        scores = np.stack([mixture.log_density(rgb) for mixture in mixtures], axis=1)
+        scores[~inside.ravel(), 1] = -np.inf
         best = INFERENCE.resolve("max_flow").map(Potentials(grid, scores, tables)).labels == 1
-        if best.sum() < COMPONENTS or np.array_equal(best, labels):
-            return best.reshape(inside.shape)
+        if not best.any() or np.array_equal(best, labels):
+            break
         labels = best
-    return labels.reshape(inside.shape)
+        mixtures = [old.refitted(rgb[labels == k]) for k, old in enumerate(mixtures)]
+    return best.reshape(inside.shape)
 
 
-def _mixture() -> Any:
-    from sklearn.mixture import GaussianMixture
+class _Mixture:
+    """A mixture of Gaussians, one for each group of colours."""
 
-    return GaussianMixture(COMPONENTS, reg_covar=20.0, max_iter=5, warm_start=True, random_state=0)
+    def __init__(self, groups: Sequence[Any]) -> None:
+        self.mean = np.array([own.mean(axis=0) for own in groups])
+        noise = NOISE * np.eye(3)
+        spread = np.array([np.cov(own.T, bias=True) + noise for own in groups])
+        self.root = np.linalg.cholesky(np.linalg.inv(spread))
+        share = np.array([len(own) for own in groups]) / sum(len(own) for own in groups)
+        self.weight = np.log(share) - 0.5 * np.linalg.slogdet(spread)[1]
+
+    def by_component(self, rgb: Any) -> Any:
+        """log of weight times density, up to a number that all mixtures share."""
+        away = [(rgb - m) @ root for m, root in zip(self.mean, self.root, strict=True)]
+        return self.weight - 0.5 * np.stack([(z**2).sum(axis=1) for z in away], axis=1)
+
+    def log_density(self, rgb: Any) -> Any:
+        return np.logaddexp.reduce(self.by_component(rgb), axis=1)
+
+    def refitted(self, rgb: Any) -> _Mixture:
+        """Every colour goes to the component that has most of it."""
+        nearest = self.by_component(rgb).argmax(axis=1)
+        return _Mixture([rgb[nearest == k] for k in np.unique(nearest)])
 
 
-def _go_on(mixture: Any, colours: Any) -> None:
-    """A few steps from where the mixture is; it need not come to rest."""
-    from sklearn.exceptions import ConvergenceWarning
-
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)
-        mixture.fit(colours)
+def _groups(rgb: Any) -> list[Any]:
+    """Colours in groups: the widest is cut across its longest axis, again and again."""
+    groups = [rgb]
+    while len(groups) < COMPONENTS:
+        axes = [np.linalg.svd(own - own.mean(axis=0), full_matrices=False)[1:] for own in groups]
+        widest = int(np.argmax([lengths[0] for lengths, _ in axes]))
+        own = groups.pop(widest)
+        above = (own - own.mean(axis=0)) @ axes[widest][1][0] > 0.0
+        if not above.any():
+            return [*groups, own]  # all colours are the same
+        groups += [own[above], own[~above]]
+    return groups
 
 
 def _rectangle(labels: Any) -> Any:
