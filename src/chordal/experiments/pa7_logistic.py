@@ -10,7 +10,7 @@ from sklearn.model_selection import StratifiedKFold
 from chordal import CRFClassifier, CRFClassifierCV, plots
 from chordal.datasets import load_pa7
 from chordal.experiments._base import Experiment, Outcome, Row, Setup, Table
-from chordal.experiments._pictures import confusion, curves, training
+from chordal.experiments._pictures import bars, confusion, training
 from chordal.solvers.sgd import Sgd
 
 N_STEPS = 5000
@@ -87,13 +87,14 @@ class Pa7Logistic(Experiment):
         self, outcome: Outcome, accuracies: dict[str, Any], lambdas: Any, model: Any, test: Any
     ) -> None:
         outcome.pictures.append(
-            curves(
+            bars(
                 "Validation accuracy by λ",
                 "The given values, and ours.",
+                [f"{lam:g}" for lam in lambdas],
                 accuracies,
-                [float(lam) for lam in lambdas],
                 xlabel="λ",
                 ylabel="validation accuracy",
+                limits=(0.4, 1.0),
             )
         )
         best = model.estimator_
