@@ -48,11 +48,11 @@ NEVER = [
     ("solvers", "objectives"),
 ]
 
-# An optional package and the one unit or module that may import it.
+# An optional package and the one unit or module that may import it; some have two.
 OPTIONAL = {
     "dask": "chordal.execution.dask",
     "distributed": "chordal.execution.dask",
-    "torch": "chordal.torch",
+    "torch": ("chordal.torch", "chordal.experiments._network"),
     "matplotlib": "chordal.plots",
     "hmmlearn": "chordal.compat.hmmlearn",
     "networkx": "chordal.compat",
@@ -185,9 +185,10 @@ def cycles(modules, imports):
 
 def optional_packages_away_from_home(modules, imports):
     for item in imports:
-        home = OPTIONAL.get(item.target.split(".")[0])
-        if home and item.module != home and not item.module.startswith(home + "."):
-            yield f"{item}, an optional package that only {home} may import"
+        homes = OPTIONAL.get(item.target.split(".")[0], ())
+        homes = (homes,) if isinstance(homes, str) else homes
+        if homes and not any(f"{item.module}.".startswith(f"{home}.") for home in homes):
+            yield f"{item}, an optional package that only {' and '.join(homes)} may import"
 
 
 def optional_packages_loaded_by_the_public_api(modules, imports):

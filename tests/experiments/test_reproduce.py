@@ -4,6 +4,7 @@ import json
 import os
 import re
 from html.parser import HTMLParser
+from importlib.util import find_spec
 
 import numpy as np
 import pytest
@@ -135,6 +136,8 @@ def test_every_experiment_runs(name, tmp_path, capsys):
     out = capsys.readouterr().out
     assert stopped.value.code == 0, out
     (result,) = json.loads(out)["experiments"].values()
+    if "chordal[torch]" in result["problem"] and not find_spec("torch"):
+        pytest.skip(result["problem"])
     assert result["problem"] == ""
     figures = [row["ours"] for row in result["rows"]]
     assert figures

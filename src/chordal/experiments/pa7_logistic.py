@@ -10,6 +10,7 @@ from sklearn.model_selection import StratifiedKFold
 from chordal import CRFClassifier, CRFClassifierCV, plots
 from chordal.datasets import load_pa7
 from chordal.experiments._base import Experiment, Outcome, Row, Setup, Table
+from chordal.experiments._pictures import bars, confusion, training
 from chordal.solvers.sgd import Sgd
 
 N_STEPS = 5000
@@ -79,22 +80,46 @@ class Pa7Logistic(Experiment):
                 why="the validation set is not needed",
             )
         )
-        self._picture(outcome, lambdas, given, accuracy, chosen)
+        self._pictures(outcome, {"given": given, "ours": accuracy}, lambdas, chosen, test)
         return outcome
 
-    def _picture(self, outcome: Outcome, lambdas: Any, given: Any, ours: Any, model: Any) -> None:
-        figure, (left, right) = plots.subplots(1, 2, size=(8.4, 3.2))
-        left.plot(range(len(lambdas)), given, "o", ms=9, mfc="none", label="given")
-        left.plot(range(len(lambdas)), ours, ".-", label="ours")
-        left.set_xticks(range(len(lambdas)), [f"{lam:g}" for lam in lambdas])
-        left.set(xlabel="λ", ylabel="validation accuracy")
-        left.legend(frameon=False)
-        weights = model.estimator_.coef_[0].reshape(8, 16).T
+    def _pictures(
+        self, outcome: Outcome, accuracies: dict[str, Any], lambdas: Any, model: Any, test: Any
+    ) -> None:
+        outcome.pictures.append(
+            bars(
+                "Validation accuracy by λ",
+                "The given values, and ours.",
+                [f"{lam:g}" for lam in lambdas],
+                accuracies,
+                xlabel="λ",
+                ylabel="validation accuracy",
+                limits=(0.4, 1.0),
+            )
+        )
+        best = model.estimator_
+        weights = best.coef_[0].reshape(8, 16).T
         limit = float(np.abs(weights).max())
-        right.imshow(weights, cmap="RdBu", vmin=-limit, vmax=limit)
-        right.set_axis_off()
-        right.set_title("weights of the pixels")
-        outcome.draw("Accuracy by λ, and the weights", "Blue pixels speak for a p.", figure)
+        figure, ax = plots.subplots(size=(2.4, 3.6))
+        ax.imshow(weights, cmap="RdBu", vmin=-limit, vmax=limit)
+        ax.set_axis_off()
+        outcome.draw(
+            "Weights of the pixels",
+            "Blue pixels speak for a p.",
+            figure,
+            f"An image of 16 by 8 weights between −{limit:.2f} and {limit:.2f}.",
+        )
+        X, y = test
+        letters = np.array(["q", "p"])
+        outcome.pictures += [
+            training("Newton's method", "Of the λ chosen by cross-validation.", best.fit_report_),
+            confusion(
+                "What is taken for what",
+                "Test images, percent.",
+                letters[y.astype(int)].tolist(),
+                letters[np.asarray(model.predict(X)).astype(int)].tolist(),
+            ),
+        ]
 
 
 def _by_sgd(X: Any, y: Any, lam: float) -> CRFClassifier:
