@@ -6,18 +6,21 @@
 //
 // A clique of k variables costs the sum of their label counts, not their product: on chains
 // O(T L). Tables of two variables are read along both axes. Where a table serves at least as many
-// cliques as it has rows, a transposed copy makes the second axis contiguous too, for scores and for
-// the derivative, whose two halves are added at the end.
+// cliques as it has rows, two copies of it, by rows and by columns, make both axes contiguous, for
+// scores and for the derivative, whose two halves are added at the end. Rows of the copies begin cache
+// lines: a vector that lies across two costs twice as much.
 //
 // Reference: Besag (1975), Statistical analysis of non-lattice data.
 #include "simd.hpp"
 
 namespace chordal {
 
-// exponentiate: s = exp(u + a + b - highest), padded with 0; the result is Σ s, or 0 if all is -inf.
+// exponentiate: s = exp(u + a + b - shift), padded with 0; the result is Σ s, or 0 if all is -inf. The
+// shift is the gold score, so that Σ s >= 1 and one pass is enough, unless another score is so much
+// higher that its exponential would overflow; then it is the highest score.
 // spread: out = f s, to_a += f s, to_b += f s, in this order for each label (to_a may be to_b).
 CHORDAL_BOTH_ISAS(double exponentiate(const double* u, const double* a, const double* b,
-                                      std::size_t n, double* s, double* highest);
+                                      std::size_t n, double gold, double* s, double* shift);
                   void spread(const double* s, double f, std::size_t n, double* out, double* to_a,
                               double* to_b);)
 
@@ -25,36 +28,37 @@ CHORDAL_BOTH_ISAS(double exponentiate(const double* u, const double* a, const do
 
 namespace chordal::CHORDAL_ISA {
 
-constexpr std::size_t kAtOnce = 4;
+constexpr std::size_t kAtOnce = 4;  // packs side by side: one alone would wait for its polynomial
+constexpr double kSafe = 700.0;     // exp is finite up to here
 
-double exponentiate(const double* u, const double* a, const double* b, std::size_t n, double* s,
-                    double* highest) {
-    const std::size_t width = padded(n);
-    Pack top = broadcast(-kInfinity);
+// Packs of u + a + b - shift from j on; beyond n they are -inf.
+struct Shifted {
+    const double *u, *a, *b;
+    std::size_t n;
+    Pack shift;
+
+    CHORDAL_INLINE Pack at(std::size_t j) const {
+        return load(u + j) + load(a + j) + load(b + j) - shift;
+    }
+    Pack last(std::size_t j) const {
+        double x[kLanes];
+        for (std::size_t k = 0; k < kLanes; ++k)
+            x[k] = j + k < n ? u[j + k] + a[j + k] + b[j + k] : -kInfinity;
+        return load(x) - shift;
+    }
+};
+
+// s = exp(x), its sum, and the highest x.
+double exponentials(const Shifted& x, double* s, double* highest) {
+    Pack top = broadcast(-kInfinity), sum = broadcast(0.0);
     std::size_t j = 0;
-    for (; j + kLanes <= n; j += kLanes) {
-        const Pack x = load(u + j) + load(a + j) + load(b + j);
-        store(s + j, x);
-        top = maximum(top, x);
-    }
-    double most = lane_max(top);
-    for (; j < n; ++j) {
-        s[j] = u[j] + a[j] + b[j];
-        most = s[j] > most ? s[j] : most;
-    }
-    for (; j < width; ++j) s[j] = -kInfinity;
-    *highest = most;
-    if (most == -kInfinity) {
-        for (j = 0; j < width; ++j) s[j] = 0.0;
-        return 0.0;
-    }
-    // kAtOnce packs side by side: one alone would wait for its own polynomial.
-    const Pack shift = broadcast(most);
-    Pack sum = broadcast(0.0);
-    for (j = 0; j + kAtOnce * kLanes <= width; j += kAtOnce * kLanes) {
+    for (; j + kAtOnce * kLanes <= x.n; j += kAtOnce * kLanes) {
         Pack e[kAtOnce];
         CHORDAL_UNROLL
-        for (std::size_t k = 0; k < kAtOnce; ++k) e[k] = load(s + j + k * kLanes) - shift;
+        for (std::size_t k = 0; k < kAtOnce; ++k) {
+            e[k] = x.at(j + k * kLanes);
+            top = maximum(top, e[k]);
+        }
         exp_nonpositive(e);
         CHORDAL_UNROLL
         for (std::size_t k = 0; k < kAtOnce; ++k) {
@@ -62,12 +66,34 @@ double exponentiate(const double* u, const double* a, const double* b, std::size
             store(s + j + k * kLanes, e[k]);
         }
     }
-    for (; j < width; j += kLanes) {
-        const Pack e = exp_nonpositive(load(s + j) - shift);
+    for (; j < padded(x.n); j += kLanes) {
+        const Pack y = j + kLanes <= x.n ? x.at(j) : x.last(j);
+        const Pack e = exp_nonpositive(y);
+        top = maximum(top, y);
         sum += e;
         store(s + j, e);
     }
+    *highest = lane_max(top);
     return lane_sum(sum);
+}
+
+double exponentiate(const double* u, const double* a, const double* b, std::size_t n, double gold,
+                    double* s, double* shift) {
+    double highest = gold;
+    *shift = gold;
+    if (gold > -kInfinity) {
+        const double sum = exponentials({u, a, b, n, broadcast(gold)}, s, &highest);
+        if (highest <= kSafe) return sum;
+    }
+    for (std::size_t j = 0; j < n; ++j) {
+        const double x = u[j] + a[j] + b[j];
+        *shift = x > *shift ? x : *shift;
+    }
+    if (*shift == -kInfinity) {
+        for (std::size_t j = 0; j < padded(n); ++j) s[j] = 0.0;
+        return 0.0;
+    }
+    return exponentials({u, a, b, n, broadcast(*shift)}, s, &highest);
 }
 
 void spread(const double* s, double f, std::size_t n, double* out, double* to_a, double* to_b) {
@@ -100,46 +126,60 @@ void spread(const double* s, double f, std::size_t n, double* out, double* to_a,
 namespace chordal {
 namespace {
 
-// Tables of two variables that are used often, transposed: where each begins, or -1.
-struct Transposed {
-    std::vector<std::int64_t> begin;    // [tables]
-    std::vector<std::int64_t> columns;  // [tables]
-    std::vector<double> scores, sums;
+// Tables of two variables that are used often: where each begins in `straight`, by rows, and in
+// `turned`, by columns; -1: it is not one of them.
+struct Copies {
+    struct Place {
+        std::int64_t straight = -1, turned = -1, rows = 0, columns = 0;
+    };
+    std::vector<Place> place;                     // [tables]
+    isa_baseline::Scratch scores, sums;
 
-    Transposed(const Cliques& g, std::size_t tables, const double* of)
-        : begin(tables, -1), columns(tables, 0) {
+    static std::int64_t padded(std::int64_t n) { return (n + kPerLine - 1) / kPerLine * kPerLine; }
+
+    Copies(const Cliques& g, std::size_t tables, const double* of) : place(tables) {
         std::vector<std::int64_t> uses(tables, 0);
+        std::int64_t size = 0;
         for (std::size_t c = 0; c < g.cliques; ++c) {
             const std::int32_t k = g.table_of_clique[c];
             const auto first = g.scope_offsets[c];
             if (g.scope_offsets[c + 1] - first != 2) continue;
-            columns[k] = g.labels(g.scopes[first + 1]);
-            if (++uses[k] == g.labels(g.scopes[first])) begin[k] = 0;
+            const std::int64_t rows = g.labels(g.scopes[first]), columns = g.labels(g.scopes[first + 1]);
+            if (++uses[k] != rows) continue;
+            place[k] = {size, size + rows * padded(columns), rows, columns};
+            size += rows * padded(columns) + columns * padded(rows);
         }
-        std::int64_t size = 0;
-        for (std::size_t k = 0; k < tables; ++k)
-            if (begin[k] == 0) {
-                begin[k] = size;
-                size += g.table_offsets[k + 1] - g.table_offsets[k];
-            }
-        scores.resize(size);
-        sums.assign(size, 0.0);
-        each(g, [&](std::int64_t cell, std::int64_t turned) { scores[turned] = of[cell]; });
+        const auto count = static_cast<std::size_t>(size);
+        scores.resize(count);
+        sums.resize(count);
+        std::fill_n(sums.data(), count, 0.0);
+        each(g, [&](std::int64_t cell, std::int64_t straight, std::int64_t turned) {
+            scores[straight] = scores[turned] = of[cell];
+        });
     }
 
     void add_to(const Cliques& g, double* out) const {
-        each(g, [&](std::int64_t cell, std::int64_t turned) { out[cell] += sums[turned]; });
+        each(g, [&](std::int64_t cell, std::int64_t straight, std::int64_t turned) {
+            out[cell] += sums[straight] + sums[turned];
+        });
     }
 
+private:
+    static constexpr std::int64_t kPerLine = 8;
+
+    // In squares, so that neither copy strides through all its lines for a row of the other.
     template <class F>
     void each(const Cliques& g, F f) const {
-        for (std::size_t k = 0; k < begin.size(); ++k) {
-            if (begin[k] < 0) continue;
-            const std::int64_t n = columns[k], first = g.table_offsets[k];
-            const std::int64_t rows = (g.table_offsets[k + 1] - first) / n;
-            for (std::int64_t i = 0; i < rows; ++i)
-                for (std::int64_t j = 0; j < n; ++j)
-                    f(first + i * n + j, begin[k] + j * rows + i);
+        for (std::size_t k = 0; k < place.size(); ++k) {
+            const Place& p = place[k];
+            if (p.straight < 0) continue;
+            const std::int64_t across = padded(p.columns), down = padded(p.rows);
+            for (std::int64_t i0 = 0; i0 < p.rows; i0 += kPerLine)
+                for (std::int64_t j0 = 0; j0 < p.columns; j0 += kPerLine)
+                    for (auto i = i0; i < std::min(i0 + kPerLine, p.rows); ++i)
+                        for (auto j = j0; j < std::min(j0 + kPerLine, p.columns); ++j)
+                            f(g.table_offsets[k] + i * p.columns + j, p.straight + i * across + j,
+                              p.turned + j * down + i);
         }
     }
 };
@@ -162,7 +202,7 @@ public:
     PseudoLikelihood(const Cliques& g, std::size_t tables, const double* unary,
                      const double* scores, const std::int32_t* y, double* out_unary,
                      double* out_tables)
-        : g_(g), members_(g), turned_(g, tables, scores), unary_(unary), scores_(scores), y_(y),
+        : g_(g), members_(g), copies_(g, tables, scores), unary_(unary), scores_(scores), y_(y),
           out_unary_(out_unary), out_tables_(out_tables) {
         std::int64_t most = 1;
         for (std::size_t v = 0; v < g.variables; ++v)
@@ -170,8 +210,10 @@ public:
         const auto width = static_cast<std::size_t>(most + 3) / 4 * 4;
         s_.resize(width);
         base_.resize(width);
-        zeros_.assign(width, 0.0);
-        nowhere_.assign(width, 0.0);
+        zeros_.resize(width);
+        nowhere_.resize(width);
+        std::fill_n(zeros_.data(), width, 0.0);
+        std::fill_n(nowhere_.data(), width, 0.0);
     }
 
     // Finds the rows of the variable that is visited next, and fetches them ahead.
@@ -209,9 +251,9 @@ public:
         }
         const std::int32_t y = y_[v];
         const double gold = u[y] + plan.scores[0][y] + plan.scores[1][y];
-        double highest = 0.0;
+        double shift = 0.0;
         const double total = CHORDAL_DISPATCH(
-            exponentiate(u, plan.scores[0], plan.scores[1], n, s_.data(), &highest));
+            exponentiate(u, plan.scores[0], plan.scores[1], n, gold, s_.data(), &shift));
         const double f = total > 0.0 ? w / total : 0.0;
         double* out = out_unary_ + g_.state_offsets[v];
         CHORDAL_DISPATCH(spread(s_.data(), f, n, out, plan.sums[0], plan.sums[1]));
@@ -222,33 +264,37 @@ public:
         out[y] -= w;
         plan.sums[0][y] -= w;
         plan.sums[1][y] -= w;
-        return gold > kNone ? highest + std::log(total) - gold : -kNone;
+        return gold > kNone ? shift - gold + std::log(total) : -kNone;
     }
 
-    void finish() { turned_.add_to(g_, out_tables_); }
+    void finish() { copies_.add_to(g_, out_tables_); }
 
 private:
     Row row_of(const Members::Member& member) {
         const Axis axis = axis_of(g_, member, y_);
         const std::int32_t k = g_.table_of_clique[member.clique];
-        if (axis.stride == 1 || turned_.begin[k] < 0)
+        const Copies::Place& place = copies_.place[k];
+        if (place.straight < 0)
             return {scores_ + axis.base, out_tables_ + axis.base,
                     static_cast<std::size_t>(axis.stride)};
-        // The first of two variables: the second one's label is the row of the transposed copy.
-        const std::int64_t rows = (g_.table_offsets[k + 1] - g_.table_offsets[k]) / turned_.columns[k];
-        const std::int64_t at = turned_.begin[k] + (axis.base - g_.table_offsets[k]) * rows;
-        return {turned_.scores.data() + at, turned_.sums.data() + at, 1};
+        const std::int64_t at = axis.base - g_.table_offsets[k];
+        // The first of two variables: the second one's label is the row of the copy by columns.
+        const bool first = member.place == g_.scope_offsets[member.clique];
+        const std::int64_t begin =
+            first ? place.turned + at * Copies::padded(place.rows)
+                  : place.straight + at / place.columns * Copies::padded(place.columns);
+        return {copies_.scores.data() + begin, copies_.sums.data() + begin, 1};
     }
 
     const Cliques& g_;
     Members members_;
-    Transposed turned_;
+    Copies copies_;
     const double* unary_;
     const double* scores_;
     const std::int32_t* y_;
     double* out_unary_;
     double* out_tables_;
-    std::vector<double> s_, base_, zeros_, nowhere_;
+    isa_baseline::Scratch s_, base_, zeros_, nowhere_;
     Plan plans_[2];
 };
 
