@@ -15,12 +15,10 @@
 
 namespace chordal {
 
-// exponentiate: s = exp(u + a + b - shift), padded with 0; the result is Σ s, or 0 if all is -inf. The
-// shift is the gold score, so that Σ s >= 1 and one pass is enough, unless another score is so much
-// higher that its exponential would overflow; then it is the highest score.
+// exponentiate: s = exp(u + a + b - highest), padded with 0; the result is Σ s, or 0 if all is -inf.
 // spread: out = f s, to_a += f s, to_b += f s, in this order for each label (to_a may be to_b).
 CHORDAL_BOTH_ISAS(double exponentiate(const double* u, const double* a, const double* b,
-                                      std::size_t n, double gold, double* s, double* shift);
+                                      std::size_t n, double* s, double* highest);
                   void spread(const double* s, double f, std::size_t n, double* out, double* to_a,
                               double* to_b);)
 
@@ -28,37 +26,36 @@ CHORDAL_BOTH_ISAS(double exponentiate(const double* u, const double* a, const do
 
 namespace chordal::CHORDAL_ISA {
 
-constexpr std::size_t kAtOnce = 4;  // packs side by side: one alone would wait for its polynomial
-constexpr double kSafe = 700.0;     // exp is finite up to here
+constexpr std::size_t kAtOnce = 4;
 
-// Packs of u + a + b - shift from j on; beyond n they are -inf.
-struct Shifted {
-    const double *u, *a, *b;
-    std::size_t n;
-    Pack shift;
-
-    CHORDAL_INLINE Pack at(std::size_t j) const {
-        return load(u + j) + load(a + j) + load(b + j) - shift;
-    }
-    Pack last(std::size_t j) const {
-        double x[kLanes];
-        for (std::size_t k = 0; k < kLanes; ++k)
-            x[k] = j + k < n ? u[j + k] + a[j + k] + b[j + k] : -kInfinity;
-        return load(x) - shift;
-    }
-};
-
-// s = exp(x), its sum, and the highest x.
-double exponentials(const Shifted& x, double* s, double* highest) {
-    Pack top = broadcast(-kInfinity), sum = broadcast(0.0);
+double exponentiate(const double* u, const double* a, const double* b, std::size_t n, double* s,
+                    double* highest) {
+    const std::size_t width = padded(n);
+    Pack top = broadcast(-kInfinity);
     std::size_t j = 0;
-    for (; j + kAtOnce * kLanes <= x.n; j += kAtOnce * kLanes) {
+    for (; j + kLanes <= n; j += kLanes) {
+        const Pack x = load(u + j) + load(a + j) + load(b + j);
+        store(s + j, x);
+        top = maximum(top, x);
+    }
+    double most = lane_max(top);
+    for (; j < n; ++j) {
+        s[j] = u[j] + a[j] + b[j];
+        most = s[j] > most ? s[j] : most;
+    }
+    for (; j < width; ++j) s[j] = -kInfinity;
+    *highest = most;
+    if (most == -kInfinity) {
+        for (j = 0; j < width; ++j) s[j] = 0.0;
+        return 0.0;
+    }
+    // kAtOnce packs side by side: one alone would wait for its own polynomial.
+    const Pack shift = broadcast(most);
+    Pack sum = broadcast(0.0);
+    for (j = 0; j + kAtOnce * kLanes <= width; j += kAtOnce * kLanes) {
         Pack e[kAtOnce];
         CHORDAL_UNROLL
-        for (std::size_t k = 0; k < kAtOnce; ++k) {
-            e[k] = x.at(j + k * kLanes);
-            top = maximum(top, e[k]);
-        }
+        for (std::size_t k = 0; k < kAtOnce; ++k) e[k] = load(s + j + k * kLanes) - shift;
         exp_nonpositive(e);
         CHORDAL_UNROLL
         for (std::size_t k = 0; k < kAtOnce; ++k) {
@@ -66,34 +63,12 @@ double exponentials(const Shifted& x, double* s, double* highest) {
             store(s + j + k * kLanes, e[k]);
         }
     }
-    for (; j < padded(x.n); j += kLanes) {
-        const Pack y = j + kLanes <= x.n ? x.at(j) : x.last(j);
-        const Pack e = exp_nonpositive(y);
-        top = maximum(top, y);
+    for (; j < width; j += kLanes) {
+        const Pack e = exp_nonpositive(load(s + j) - shift);
         sum += e;
         store(s + j, e);
     }
-    *highest = lane_max(top);
     return lane_sum(sum);
-}
-
-double exponentiate(const double* u, const double* a, const double* b, std::size_t n, double gold,
-                    double* s, double* shift) {
-    double highest = gold;
-    *shift = gold;
-    if (gold > -kInfinity) {
-        const double sum = exponentials({u, a, b, n, broadcast(gold)}, s, &highest);
-        if (highest <= kSafe) return sum;
-    }
-    for (std::size_t j = 0; j < n; ++j) {
-        const double x = u[j] + a[j] + b[j];
-        *shift = x > *shift ? x : *shift;
-    }
-    if (*shift == -kInfinity) {
-        for (std::size_t j = 0; j < padded(n); ++j) s[j] = 0.0;
-        return 0.0;
-    }
-    return exponentials({u, a, b, n, broadcast(*shift)}, s, &highest);
 }
 
 void spread(const double* s, double f, std::size_t n, double* out, double* to_a, double* to_b) {
@@ -251,9 +226,9 @@ public:
         }
         const std::int32_t y = y_[v];
         const double gold = u[y] + plan.scores[0][y] + plan.scores[1][y];
-        double shift = 0.0;
+        double highest = 0.0;
         const double total = CHORDAL_DISPATCH(
-            exponentiate(u, plan.scores[0], plan.scores[1], n, gold, s_.data(), &shift));
+            exponentiate(u, plan.scores[0], plan.scores[1], n, s_.data(), &highest));
         const double f = total > 0.0 ? w / total : 0.0;
         double* out = out_unary_ + g_.state_offsets[v];
         CHORDAL_DISPATCH(spread(s_.data(), f, n, out, plan.sums[0], plan.sums[1]));
@@ -264,7 +239,7 @@ public:
         out[y] -= w;
         plan.sums[0][y] -= w;
         plan.sums[1][y] -= w;
-        return gold > kNone ? shift - gold + std::log(total) : -kNone;
+        return gold > kNone ? highest + std::log(total) - gold : -kNone;
     }
 
     void finish() { copies_.add_to(g_, out_tables_); }
