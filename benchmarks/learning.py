@@ -10,7 +10,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from benchmarks._chordal import timed_fit
-from benchmarks._run import Part, Row, Run
+from benchmarks._run import Part, Row, Run, seconds
 from chordal import ChainCRF
 from chordal.costs.hamming import Hamming
 from chordal.datasets import load_ocr_letters
@@ -79,6 +79,22 @@ class _TimedLearners:
         return learner
 
 
+def _viterbi(lengths: list[int], n_labels: int = 26, piece: int = 700) -> float:
+    """Least seconds of all best labellings, in pieces that stay in the cache."""
+    rng, inference, times = np.random.default_rng(0), ChainInference(), []
+    pieces = []
+    for first in range(0, len(lengths), piece):
+        chain = Chain(np.array(lengths[first : first + piece]), n_labels)
+        scores = rng.normal(size=chain.n_states), rng.normal(size=n_labels**2)
+        pieces.append(Potentials(chain, *scores))
+    for _ in range(40):
+        start = time.perf_counter()
+        for potentials in pieces:
+            inference.map(potentials)
+        times.append(time.perf_counter() - start)
+    return min(times)
+
+
 def _block_frank_wolfe(run: Run) -> Iterator[Row]:
     words = load_ocr_letters()
     chosen = np.flatnonzero(words.folds > 0)[: 200 if run.quick else None]
@@ -92,19 +108,13 @@ def _block_frank_wolfe(run: Run) -> Iterator[Row]:
     run.say("block-coordinate Frank–Wolfe")
     crf = ChainCRF(Hinge(Hamming(normalize=True)), solver, l2=1.0, bias=True, ends=True)
     crf.set_params(transitions="all", random_state=0).fit(X, y)
-    chain = Chain(np.array([len(x) for x in X]), 26)
-    rng = np.random.default_rng(0)
-    potentials = Potentials(chain, rng.normal(size=chain.n_states), rng.normal(size=26 * 26))
-    inference, viterbi = ChainInference(), []
-    for _ in range(20):
-        start = time.perf_counter()
-        inference.map(potentials)
-        viterbi.append(time.perf_counter() - start)
-    times = min(passes[len(passes) // 2 :]) / min(viterbi)
+    viterbi = _viterbi([len(x) for x in X])
+    least = min(passes[len(passes) // 2 :])
+    times = least / viterbi
     yield Row(
         f"pass of block Frank–Wolfe, {len(X):,} handwritten words; beside Viterbi on ready scores",
-        peer=f"{min(viterbi) * 1e3:.1f} ms",
-        ours=f"{min(passes[len(passes) // 2 :]) * 1e3:.1f} ms",
+        peer=seconds(viterbi),
+        ours=seconds(least),
         ratio=f"{times:.2f} times as long",
         requirement="≤ 3 times",
         met=run.judged(times <= 3.0),
