@@ -47,7 +47,14 @@ class _TimedSolver(Solver):
 
 
 def timed_fit(
-    X: list[Any], y: list[list[str]], *, l2: float, n_jobs: int, max_iter: int, skip: int
+    X: list[Any],
+    y: list[list[str]],
+    *,
+    l2: float,
+    n_jobs: int,
+    max_iter: int,
+    skip: int,
+    objective: str = "likelihood",
 ) -> Times:
     """Fit for so many iterations. Of the first `skip`, only the evaluations are kept.
 
@@ -59,7 +66,7 @@ def timed_fit(
         ended.append((time.perf_counter(), state.n_evaluations))
 
     solver = _TimedSolver(SOLVERS.resolve("lbfgs", max_iter=max_iter, tol=0.0), times.evaluations)
-    crf = ChainCRF(solver=solver, l2=l2, n_jobs=n_jobs).fit(X, y, callback=note)
+    crf = ChainCRF(objective, solver, l2=l2, n_jobs=n_jobs).fit(X, y, callback=note)
     times.n_weights = crf.fit_report_.n_weights
     for (before, n_before), (after, n_after) in zip(ended[skip - 1 :], ended[skip:], strict=False):
         times.iterations.append((after - before) / (n_after - n_before))

@@ -27,26 +27,52 @@ namespace chordal::CHORDAL_ISA {
 
 constexpr std::size_t kAhead = 2;  // rows between fetching and using
 
-CHORDAL_INLINE void prefetch_row(const WideEntries& x, std::size_t t, const double* weights) {
+// Outputs 4 first .. 4 (first + units), at most kSmall units of four, whose sums stay in registers.
+// Long rows are done panel by panel: what a panel needs of all weights stays in the cache.
+struct Panel {
+    std::size_t first, units;
+
+    // How many units of an entry fall into the panel.
+    CHORDAL_INLINE std::size_t part_of(std::size_t entry_units) const {
+        const std::size_t rest = entry_units > first ? entry_units - first : 0;
+        return rest < units ? rest : units;
+    }
+    bool whole(std::size_t outputs) const { return 4 * (first + units) <= outputs; }
+};
+
+template <class F>
+void for_panels(const WideEntries& x, F f) {
+    const std::size_t units = (x.outputs + 3) / 4, panels = (units + kSmall - 1) / kSmall;
+    for (std::size_t k = 0, first = 0; k < panels; ++k) {
+        const std::size_t last = units * (k + 1) / panels;
+        f(Panel{first, last - first});
+        first = last;
+    }
+}
+
+CHORDAL_INLINE void prefetch_row(const WideEntries& x, std::size_t t, const Panel& panel,
+                                 const double* weights) {
     if (t >= x.rows) return;
     for (auto e = x.begin[t]; e < x.end[t]; ++e) {
+        const std::size_t end = 4 * (panel.first + panel.units), size = x.size(e);
         const double* row = weights + x.offset(e);
-        CHORDAL_PREFETCH(row);
-        CHORDAL_PREFETCH(row + x.size(e) - 1);
+        CHORDAL_PREFETCH(row + 4 * panel.first);
+        CHORDAL_PREFETCH(row + (size < end ? size : end) - 1);
     }
 }
 
 template <bool Valued>
-void small_map(const WideEntries& x, const double* weights, double* out) {
-    const std::size_t n = x.outputs;
-    Scratch row(kSmall * 4);
+void map_panel(const WideEntries& x, const Panel& panel, const double* weights, double* out) {
+    const std::size_t n = x.outputs, begin = 4 * panel.first, per_unit = x.unit / 4;
+    const bool whole = panel.whole(n);
+    double rest[kSmall * 4];
     for (std::size_t t = 0; t < x.rows; ++t) {
-        prefetch_row(x, t + kAhead, weights);
+        prefetch_row(x, t + kAhead, panel, weights);
         Pack sum[kSmall * kPacks];
         CHORDAL_UNROLL
         for (std::size_t k = 0; k < kSmall * kPacks; ++k) sum[k] = broadcast(0.0);
         for (auto e = x.begin[t]; e < x.end[t]; ++e) {
-            const double* w = weights + (x.code[e] >> 5) * std::size_t{4};
+            const double* w = weights + x.offset(e) + begin;
             const Pack scale = broadcast(Valued ? x.value[e] : 1.0);
             auto add = [&](std::size_t unit) {
                 CHORDAL_UNROLL
@@ -54,27 +80,37 @@ void small_map(const WideEntries& x, const double* weights, double* out) {
                     sum[k] = Valued ? scale * load(w + k * kLanes) + sum[k]
                                     : sum[k] + load(w + k * kLanes);
             };
-            CHORDAL_FOR_UNITS(x.code[e] & 31, add)
+            CHORDAL_FOR_UNITS(panel.part_of((x.code[e] & 31) * per_unit), add)
         }
-        CHORDAL_UNROLL
-        for (std::size_t k = 0; k < kSmall * kPacks; ++k) store(&row[k * kLanes], sum[k]);
-        std::memcpy(out + t * n, row.data(), n * sizeof(double));
+        double* to = whole ? out + t * n + begin : rest;
+        auto put = [&](std::size_t unit) {
+            CHORDAL_UNROLL
+            for (std::size_t k = unit * kPacks; k < (unit + 1) * kPacks; ++k)
+                store(to + k * kLanes, sum[k]);
+        };
+        CHORDAL_FOR_UNITS(panel.units, put)
+        if (!whole) std::memcpy(out + t * n + begin, rest, (n - begin) * sizeof(double));
     }
 }
 
 template <bool Valued>
-void small_adjoint(const WideEntries& x, const double* parts, double* out) {
-    const std::size_t n = x.outputs;
-    Scratch row(kSmall * 4);
-    std::memset(row.data(), 0, kSmall * 4 * sizeof(double));
+void adjoint_panel(const WideEntries& x, const Panel& panel, const double* parts, double* out) {
+    const std::size_t n = x.outputs, begin = 4 * panel.first, per_unit = x.unit / 4;
+    const bool whole = panel.whole(n);
+    double rest[kSmall * 4] = {};
     for (std::size_t t = 0; t < x.rows; ++t) {
-        prefetch_row(x, t + kAhead, out);
-        std::memcpy(row.data(), parts + t * n, n * sizeof(double));
-        Pack p[kSmall * kPacks];
-        CHORDAL_UNROLL
-        for (std::size_t k = 0; k < kSmall * kPacks; ++k) p[k] = load(&row[k * kLanes]);
+        prefetch_row(x, t + kAhead, panel, out);
+        if (!whole) std::memcpy(rest, parts + t * n + begin, (n - begin) * sizeof(double));
+        const double* from = whole ? parts + t * n + begin : rest;
+        Pack p[kSmall * kPacks] = {};
+        auto take = [&](std::size_t unit) {
+            CHORDAL_UNROLL
+            for (std::size_t k = unit * kPacks; k < (unit + 1) * kPacks; ++k)
+                p[k] = load(from + k * kLanes);
+        };
+        CHORDAL_FOR_UNITS(panel.units, take)
         for (auto e = x.begin[t]; e < x.end[t]; ++e) {
-            double* g = out + (x.code[e] >> 5) * std::size_t{4};
+            double* g = out + x.offset(e) + begin;
             const Pack scale = broadcast(Valued ? x.value[e] : 1.0);
             auto add = [&](std::size_t unit) {
                 CHORDAL_UNROLL
@@ -83,39 +119,22 @@ void small_adjoint(const WideEntries& x, const double* parts, double* out) {
                     store(g + k * kLanes, Valued ? scale * p[k] + old : old + p[k]);
                 }
             };
-            CHORDAL_FOR_UNITS(x.code[e] & 31, add)
+            CHORDAL_FOR_UNITS(panel.part_of((x.code[e] & 31) * per_unit), add)
         }
     }
 }
 
 void wide_map(const WideEntries& x, const double* weights, double* out) {
-    const std::size_t n = x.outputs, width = (n + x.unit - 1) / x.unit * x.unit;
-    if (width <= kSmall * 4)
-        return x.value ? small_map<true>(x, weights, out) : small_map<false>(x, weights, out);
-    Scratch sum(width);
-    double* s = sum.data();
-    for (std::size_t t = 0; t < x.rows; ++t) {
-        prefetch_row(x, t + kAhead, weights);
-        std::memset(s, 0, width * sizeof(double));
-        for (auto e = x.begin[t]; e < x.end[t]; ++e)
-            add_scaled(x.value ? x.value[e] : 1.0, weights + x.offset(e), s, x.size(e));
-        std::memcpy(out + t * n, s, n * sizeof(double));
-    }
+    for_panels(x, [&](const Panel& panel) {
+        x.value ? map_panel<true>(x, panel, weights, out) : map_panel<false>(x, panel, weights, out);
+    });
 }
 
 void wide_adjoint(const WideEntries& x, const double* parts, double* out) {
-    const std::size_t n = x.outputs, width = (n + x.unit - 1) / x.unit * x.unit;
-    if (width <= kSmall * 4)
-        return x.value ? small_adjoint<true>(x, parts, out) : small_adjoint<false>(x, parts, out);
-    Scratch row(width);
-    double* p = row.data();
-    std::memset(p, 0, width * sizeof(double));
-    for (std::size_t t = 0; t < x.rows; ++t) {
-        prefetch_row(x, t + kAhead, out);
-        std::memcpy(p, parts + t * n, n * sizeof(double));
-        for (auto e = x.begin[t]; e < x.end[t]; ++e)
-            add_scaled(x.value ? x.value[e] : 1.0, p, out + x.offset(e), x.size(e));
-    }
+    for_panels(x, [&](const Panel& panel) {
+        x.value ? adjoint_panel<true>(x, panel, parts, out)
+                : adjoint_panel<false>(x, panel, parts, out);
+    });
 }
 
 }  // namespace chordal::CHORDAL_ISA

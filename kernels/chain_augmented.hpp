@@ -35,10 +35,14 @@ public:
         std::memset(table_.data(), 0, x.labels * stride * sizeof(double));
         std::memset(flipped_.data(), 0, x.labels * stride * sizeof(double));
         places_.resize(x.labels * x.labels);
+        turned_.resize(x.labels * stride);
         for (std::size_t i = 0; i < x.labels; ++i)
-            for (std::size_t j = 0; j < x.labels; ++j)
-                places_[i * x.labels + j] = {static_cast<std::uint32_t>(i * stride + j),
-                                             static_cast<std::uint32_t>(j * stride + i)};
+            for (std::size_t j = 0; j < x.labels; ++j) {
+                const std::size_t pair = i * x.labels + j;
+                const auto by_column = static_cast<std::uint32_t>(j * stride + i);
+                places_[pair] = {static_cast<std::uint32_t>(i * stride + j), by_column};
+                turned_[i * stride + j] = {by_column, is_live(x, x.table + pair)};
+            }
     }
     // A tied table is kept in two padded copies, by rows and by columns.
     void enter_table(const double* w) {
@@ -58,10 +62,12 @@ public:
             std::memcpy(w + x_.table + i * x_.labels, table_.data() + i * stride,
                         x_.labels * sizeof(double));
     }
-    CHORDAL_INLINE void add_to_table(std::size_t pair, double change) {
-        table_[places_[pair].by_row] += change;
-        flipped_[places_[pair].by_column] += change;
+    // Of a tied table, at a key.
+    CHORDAL_INLINE void add_to_table(std::size_t key, double change) {
+        table_[key] += change;
+        flipped_[turned_[key].place] += change;
     }
+    bool is_live_pair(std::size_t key) const { return turned_[key].live; }
     void open(std::size_t n) {
         first_row = static_cast<std::size_t>(x_.node_offsets[n]);
         first_edge = static_cast<std::size_t>(x_.edge_offsets[n]);
@@ -114,14 +120,12 @@ public:
     std::size_t pair(const std::int32_t* y, std::size_t t) const {  // (y_{t-1}, y_t)
         return index(y[t - 1]) * x_.labels + index(y[t]);
     }
-    // A transition has the key of its pair, untied also of its position.
+    // A transition's key is its place in the tables: of its pair, untied also of its position.
     std::size_t key(const std::int32_t* y, std::size_t t) const {
-        return (x_.edge ? (t - 1) * x_.labels * x_.labels : 0) + pair(y, t);
+        const std::size_t first = x_.edge ? (t - 1) * x_.labels : 0;
+        return (first + index(y[t - 1])) * stride + index(y[t]);
     }
-    double transition_score(std::size_t key) const {
-        if (!x_.edge) return table_[places_[key].by_row];
-        return table_[key / x_.labels * stride + key % x_.labels];
-    }
+    const double* tables() const { return table_.data(); }
     // ŷ = argmax score, and its score; ties go to the smallest label, the last position first.
     double best(std::int32_t* y) {
         if (T == 0) return 0.0;
@@ -168,22 +172,28 @@ private:
         }
     }
     void map_full(const double* w) {
+        if (x_.node->wide_values)
+            map_units<true>(w);
+        else
+            map_units<false>(w);
+    }
+    template <bool Valued>
+    void map_units(const double* w) {
         switch (stride / 4) {  // as `unit`
-            case 1: return map_wide<1>(w);
-            case 2: return map_wide<2>(w);
-            case 3: return map_wide<3>(w);
-            case 4: return map_wide<4>(w);
-            case 5: return map_wide<5>(w);
-            case 6: return map_wide<6>(w);
-            case 7: return map_wide<7>(w);
-            default: return map_wide<8>(w);
+            case 1: return map_wide<1, Valued>(w);
+            case 2: return map_wide<2, Valued>(w);
+            case 3: return map_wide<3, Valued>(w);
+            case 4: return map_wide<4, Valued>(w);
+            case 5: return map_wide<5, Valued>(w);
+            case 6: return map_wide<6, Valued>(w);
+            case 7: return map_wide<7, Valued>(w);
+            default: return map_wide<8, Valued>(w);
         }
     }
-    template <std::size_t Units>
+    template <std::size_t Units, bool Valued>
     void map_wide(const double* w) {
         constexpr std::size_t N = Units * 4 / kLanes;
         const OnlineRows& rows = *x_.node;
-        const double* values = rows.wide_values;
         w += rows.base;
         for (std::size_t t = 0; t < T; ++t) {
             Pack sum[N];
@@ -192,9 +202,11 @@ private:
             const std::uint32_t* limits = rows.wide_offsets + first_row + t;
             for (auto e = limits[0]; e < limits[1]; ++e) {
                 const double* from = w + (rows.wide_codes[e] >> 5) * rows.unit;
-                const Pack a = broadcast(values ? values[e] : 1.0);
+                const Pack a = broadcast(Valued ? rows.wide_values[e] : 1.0);
                 CHORDAL_UNROLL
-                for (std::size_t n = 0; n < N; ++n) sum[n] = a * load(from + n * kLanes) + sum[n];
+                for (std::size_t n = 0; n < N; ++n)
+                    sum[n] = Valued ? a * load(from + n * kLanes) + sum[n]
+                                    : load(from + n * kLanes) + sum[n];
             }
             CHORDAL_UNROLL
             for (std::size_t n = 0; n < N; ++n) store(E_.data() + t * stride + n * kLanes, sum[n]);
@@ -210,11 +222,16 @@ private:
     struct Place {
         std::uint32_t by_row, by_column;
     };
+    struct Turned {
+        std::uint32_t place;
+        bool live;
+    };
 
     const OnlineChains& x_;
     LabelCosts costs_;
     bool full_;
-    ScratchOf<Place> places_;  // [pairs], of a tied table
+    ScratchOf<Place> places_;   // [pairs], of a tied table
+    ScratchOf<Turned> turned_;  // [keys]: the place by columns, and whether there is a weight
     Scratch table_, flipped_, unary_, pairs_, E_, A_, total_;
 };
 

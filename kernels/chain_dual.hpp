@@ -95,9 +95,18 @@ private:
         Pack part[N];
         CHORDAL_UNROLL
         for (std::size_t n = 0; n < N; ++n) part[n] = broadcast(scale) * load(labels + first[n]);
-        for (auto e = rows.wide_offsets[r]; e < rows.wide_offsets[r + 1]; ++e) {
+        const std::uint32_t begin = rows.wide_offsets[r], end = rows.wide_offsets[r + 1];
+        if (!rows.wide_values) {
+            for (auto e = begin; e < end; ++e) {
+                double* to = w + cell(rows, e);
+                CHORDAL_UNROLL
+                for (std::size_t n = 0; n < N; ++n) store(to + first[n], part[n] + load(to + first[n]));
+            }
+            return;
+        }
+        for (auto e = begin; e < end; ++e) {
             double* to = w + cell(rows, e);
-            const Pack a = broadcast(value(rows, e));
+            const Pack a = broadcast(rows.wide_values[e]);
             CHORDAL_UNROLL
             for (std::size_t n = 0; n < N; ++n)
                 store(to + first[n], a * part[n] + load(to + first[n]));

@@ -6,8 +6,9 @@
 //
 // A clique of k variables costs the sum of their label counts, not their product: on chains
 // O(T L). Tables of two variables are read along both axes. Where a table serves at least as many
-// cliques as it has rows, a transposed copy makes the second axis contiguous too, for scores and for
-// the derivative, whose two halves are added at the end.
+// cliques as it has rows, two copies of it, by rows and by columns, make both axes contiguous, for
+// scores and for the derivative, whose two halves are added at the end. Rows of the copies begin cache
+// lines: a vector that lies across two costs twice as much.
 //
 // Reference: Besag (1975), Statistical analysis of non-lattice data.
 #include "simd.hpp"
@@ -100,46 +101,60 @@ void spread(const double* s, double f, std::size_t n, double* out, double* to_a,
 namespace chordal {
 namespace {
 
-// Tables of two variables that are used often, transposed: where each begins, or -1.
-struct Transposed {
-    std::vector<std::int64_t> begin;    // [tables]
-    std::vector<std::int64_t> columns;  // [tables]
-    std::vector<double> scores, sums;
+// Tables of two variables that are used often: where each begins in `straight`, by rows, and in
+// `turned`, by columns; -1: it is not one of them.
+struct Copies {
+    struct Place {
+        std::int64_t straight = -1, turned = -1, rows = 0, columns = 0;
+    };
+    std::vector<Place> place;                     // [tables]
+    isa_baseline::Scratch scores, sums;
 
-    Transposed(const Cliques& g, std::size_t tables, const double* of)
-        : begin(tables, -1), columns(tables, 0) {
+    static std::int64_t padded(std::int64_t n) { return (n + kPerLine - 1) / kPerLine * kPerLine; }
+
+    Copies(const Cliques& g, std::size_t tables, const double* of) : place(tables) {
         std::vector<std::int64_t> uses(tables, 0);
+        std::int64_t size = 0;
         for (std::size_t c = 0; c < g.cliques; ++c) {
             const std::int32_t k = g.table_of_clique[c];
             const auto first = g.scope_offsets[c];
             if (g.scope_offsets[c + 1] - first != 2) continue;
-            columns[k] = g.labels(g.scopes[first + 1]);
-            if (++uses[k] == g.labels(g.scopes[first])) begin[k] = 0;
+            const std::int64_t rows = g.labels(g.scopes[first]), columns = g.labels(g.scopes[first + 1]);
+            if (++uses[k] != rows) continue;
+            place[k] = {size, size + rows * padded(columns), rows, columns};
+            size += rows * padded(columns) + columns * padded(rows);
         }
-        std::int64_t size = 0;
-        for (std::size_t k = 0; k < tables; ++k)
-            if (begin[k] == 0) {
-                begin[k] = size;
-                size += g.table_offsets[k + 1] - g.table_offsets[k];
-            }
-        scores.resize(size);
-        sums.assign(size, 0.0);
-        each(g, [&](std::int64_t cell, std::int64_t turned) { scores[turned] = of[cell]; });
+        const auto count = static_cast<std::size_t>(size);
+        scores.resize(count);
+        sums.resize(count);
+        std::fill_n(sums.data(), count, 0.0);
+        each(g, [&](std::int64_t cell, std::int64_t straight, std::int64_t turned) {
+            scores[straight] = scores[turned] = of[cell];
+        });
     }
 
     void add_to(const Cliques& g, double* out) const {
-        each(g, [&](std::int64_t cell, std::int64_t turned) { out[cell] += sums[turned]; });
+        each(g, [&](std::int64_t cell, std::int64_t straight, std::int64_t turned) {
+            out[cell] += sums[straight] + sums[turned];
+        });
     }
 
+private:
+    static constexpr std::int64_t kPerLine = 8;
+
+    // In squares, so that neither copy strides through all its lines for a row of the other.
     template <class F>
     void each(const Cliques& g, F f) const {
-        for (std::size_t k = 0; k < begin.size(); ++k) {
-            if (begin[k] < 0) continue;
-            const std::int64_t n = columns[k], first = g.table_offsets[k];
-            const std::int64_t rows = (g.table_offsets[k + 1] - first) / n;
-            for (std::int64_t i = 0; i < rows; ++i)
-                for (std::int64_t j = 0; j < n; ++j)
-                    f(first + i * n + j, begin[k] + j * rows + i);
+        for (std::size_t k = 0; k < place.size(); ++k) {
+            const Place& p = place[k];
+            if (p.straight < 0) continue;
+            const std::int64_t across = padded(p.columns), down = padded(p.rows);
+            for (std::int64_t i0 = 0; i0 < p.rows; i0 += kPerLine)
+                for (std::int64_t j0 = 0; j0 < p.columns; j0 += kPerLine)
+                    for (auto i = i0; i < std::min(i0 + kPerLine, p.rows); ++i)
+                        for (auto j = j0; j < std::min(j0 + kPerLine, p.columns); ++j)
+                            f(g.table_offsets[k] + i * p.columns + j, p.straight + i * across + j,
+                              p.turned + j * down + i);
         }
     }
 };
@@ -162,7 +177,7 @@ public:
     PseudoLikelihood(const Cliques& g, std::size_t tables, const double* unary,
                      const double* scores, const std::int32_t* y, double* out_unary,
                      double* out_tables)
-        : g_(g), members_(g), turned_(g, tables, scores), unary_(unary), scores_(scores), y_(y),
+        : g_(g), members_(g), copies_(g, tables, scores), unary_(unary), scores_(scores), y_(y),
           out_unary_(out_unary), out_tables_(out_tables) {
         std::int64_t most = 1;
         for (std::size_t v = 0; v < g.variables; ++v)
@@ -170,8 +185,10 @@ public:
         const auto width = static_cast<std::size_t>(most + 3) / 4 * 4;
         s_.resize(width);
         base_.resize(width);
-        zeros_.assign(width, 0.0);
-        nowhere_.assign(width, 0.0);
+        zeros_.resize(width);
+        nowhere_.resize(width);
+        std::fill_n(zeros_.data(), width, 0.0);
+        std::fill_n(nowhere_.data(), width, 0.0);
     }
 
     // Finds the rows of the variable that is visited next, and fetches them ahead.
@@ -225,30 +242,34 @@ public:
         return gold > kNone ? highest + std::log(total) - gold : -kNone;
     }
 
-    void finish() { turned_.add_to(g_, out_tables_); }
+    void finish() { copies_.add_to(g_, out_tables_); }
 
 private:
     Row row_of(const Members::Member& member) {
         const Axis axis = axis_of(g_, member, y_);
         const std::int32_t k = g_.table_of_clique[member.clique];
-        if (axis.stride == 1 || turned_.begin[k] < 0)
+        const Copies::Place& place = copies_.place[k];
+        if (place.straight < 0)
             return {scores_ + axis.base, out_tables_ + axis.base,
                     static_cast<std::size_t>(axis.stride)};
-        // The first of two variables: the second one's label is the row of the transposed copy.
-        const std::int64_t rows = (g_.table_offsets[k + 1] - g_.table_offsets[k]) / turned_.columns[k];
-        const std::int64_t at = turned_.begin[k] + (axis.base - g_.table_offsets[k]) * rows;
-        return {turned_.scores.data() + at, turned_.sums.data() + at, 1};
+        const std::int64_t at = axis.base - g_.table_offsets[k];
+        // The first of two variables: the second one's label is the row of the copy by columns.
+        const bool first = member.place == g_.scope_offsets[member.clique];
+        const std::int64_t begin =
+            first ? place.turned + at * Copies::padded(place.rows)
+                  : place.straight + at / place.columns * Copies::padded(place.columns);
+        return {copies_.scores.data() + begin, copies_.sums.data() + begin, 1};
     }
 
     const Cliques& g_;
     Members members_;
-    Transposed turned_;
+    Copies copies_;
     const double* unary_;
     const double* scores_;
     const std::int32_t* y_;
     double* out_unary_;
     double* out_tables_;
-    std::vector<double> s_, base_, zeros_, nowhere_;
+    isa_baseline::Scratch s_, base_, zeros_, nowhere_;
     Plan plans_[2];
 };
 

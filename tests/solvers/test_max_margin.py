@@ -26,6 +26,7 @@ from chordal.solvers import SOLVERS
 
 L = 3
 DUAL = sorted(s for s in SOLVERS if SOLVERS.get(s).dual)
+LENGTHS, EDGES = [1, 3, 2, 4, 3], [0, 2, 1, 3, 2]
 HINGE = pytest.mark.parametrize("name", DUAL)
 
 
@@ -34,7 +35,7 @@ class Problem:
 
     def __init__(self, seed, kind="dense", edges=False, weighted=False, l2=0.3, centre=False):
         rng = np.random.default_rng(seed)
-        lengths = [1, 3, 2, 4, 3]
+        lengths = LENGTHS
         self.X, self.y = [], []
         for n in lengths:
             x = np.round(rng.normal(size=(n, 4)), 2) * (rng.random((n, 4)) < 0.8)
@@ -190,15 +191,32 @@ def test_the_dual_value_is_that_of_the_marginals():
         learner = problem.dual.dual_learner("frank_wolfe")
         for _ in range(25):
             learner.visit(np.arange(5)[::-1])
-        marginals = learner._marginals
-        unary = marginals.labels.reshape(-1, 4)[:, :L]
-        assert (unary >= 0.0).all()
-        np.testing.assert_allclose(unary.sum(axis=1), 1.0, atol=1e-12)
-        lists = [
-            marginals.values[a : a + n].sum()
-            for a, n in zip(marginals.room, marginals.used, strict=False)
-        ]
-        np.testing.assert_allclose(lists, [0, 2, 1, 3, 2], atol=1e-9)
+        for marginals, lengths in ((learner._labels, LENGTHS), (learner._transitions, EDGES)):
+            assert (marginals._values >= 0.0).all()
+            totals = [
+                marginals._values[a : a + n].sum()
+                for a, n in zip(marginals._room, marginals._used, strict=False)
+            ]
+            np.testing.assert_allclose(totals, lengths, atol=1e-9)
+
+
+@pytest.mark.parametrize("kind", ["dense", "sparse"])
+def test_the_first_step_is_the_best_one(kind):
+    """From w = 0, D(γ) = γ cost − γ² ‖ψ‖² / (2 l2) for the labelling that costs most."""
+    repeated = 0
+    for seed in range(6):
+        problem = Problem(seed, kind=kind)
+        planes = problem.dual.planes(problem.start)
+        for i, y in enumerate(problem.y):
+            pairs = list(itertools.pairwise(y))
+            repeated += len(set(pairs)) < len(pairs)
+            learner = problem.dual.dual_learner("frank_wolfe")
+            learner.visit(np.array([i]))
+            slope, cost = planes.slopes[[i]].toarray(), planes.values[i]
+            gamma = min(1.0, problem.l2 * cost / (slope**2).sum())
+            best = gamma * cost - 0.5 * gamma**2 * (slope**2).sum() / problem.l2
+            assert learner.state()[1] == pytest.approx(best, rel=1e-9)
+    assert repeated > 0  # a transition that comes twice is a feature of 2
 
 
 @HINGE

@@ -20,6 +20,8 @@ from chordal.objectives import Objective
 from chordal.oracle import DualLearner, Floats, Mapper, Planes
 from chordal.structures import offsets_of
 
+Ints = NDArray[np.int64]
+
 PIECE = 256  # examples of a task
 GRAM_ROWS = 100  # products of positions that may be kept for each position
 
@@ -69,24 +71,18 @@ class ChainDual:
         if self.full and sizes.sum() <= GRAM_ROWS * self._gold.size:
             self.gram = _kernels.chain_gram(self.examples.chains, self.examples.n_cells)
 
-    def gold_indicators(self) -> Floats:
-        """A padded row per position, with 1 at its gold label."""
-        unit = unit_of(self.n_labels)
-        rows = np.zeros((len(self._gold), -(-self.n_labels // unit) * unit))
-        rows[np.arange(len(rows)), self._gold] = 1.0
-        return rows.ravel()
-
-    def gold_transitions(self) -> tuple[NDArray[np.uint32], NDArray[np.int64]]:
-        """The keys of every gold labelling's transitions, and where an example's begin."""
-        n = self.n_labels
-        position = np.arange(len(self._gold)) - np.repeat(
-            offsets_of(self.lengths)[:-1], self.lengths
-        )
+    def gold_keys(self) -> tuple[Ints, Ints]:
+        """Where the gold labels lie in padded rows of an example's labels, and the gold
+        transitions in padded rows of its tables; example after example.
+        """
+        n, unit = self.n_labels, unit_of(self.n_labels)
+        stride, gold = -(-n // unit) * unit, self._gold.astype(np.int64)
+        position = np.arange(len(gold)) - np.repeat(offsets_of(self.lengths)[:-1], self.lengths)
         right = np.flatnonzero(position > 0)
-        keys = self._gold[right - 1].astype(np.int64) * n + self._gold[right]
+        transitions = gold[right - 1] * stride + gold[right]
         if not self.tied:
-            keys += (position[right] - 1) * n * n
-        return keys.astype(np.uint32), offsets_of(np.maximum(self.lengths - 1, 0))
+            transitions += (position[right] - 1) * n * stride
+        return position * stride + gold, transitions
 
     def value(self, weights: Floats) -> float:
         """The regularised objective."""

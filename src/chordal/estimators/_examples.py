@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from chordal import _kernels
+from chordal._blocks import aligned_zeros
 from chordal._errors import UnsupportedError
 from chordal.costs._matrix import cost_matrix
 from chordal.features import ChainFeatures, ChainShard, RowEntries
@@ -130,7 +131,7 @@ class ChainExamples:
 
     def spread(self, weights: Floats) -> Floats:
         """Weights in their cells; padding is zero."""
-        cells = np.zeros(self.n_cells)
+        cells = aligned_zeros(self.n_cells)
         cells[self._cells] = weights
         return cells
 

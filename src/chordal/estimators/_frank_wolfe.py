@@ -18,36 +18,50 @@ EMPHASIS = 5.0  # the mean over time weighs visit j by about j to this power
 
 
 class Marginals:
-    """Dual variables of all examples, as marginals; at first those of the gold labellings.
+    """Marginals of all examples, few of which are not zero: lists of keys and values.
 
-    Of labels in padded rows; of transitions, few of which are not zero, as lists of keys and
-    values with room to grow. `linear` is the expected cost of every example.
+    At first an example has these keys, as many as `sizes` says, with the value 1.
     """
 
-    def __init__(self, oracle: Any) -> None:  # a ChainDual
-        self.labels = oracle.gold_indicators()
-        self.keys, self.room = oracle.gold_transitions()
-        self.values = np.ones(len(self.keys))
-        self.used = np.diff(self.room).astype(np.int32)
-        self.linear = np.zeros(oracle.n_examples)
+    def __init__(self, keys: NDArray[np.int64], sizes: NDArray[np.int64]) -> None:
+        self._sizes, self._room = sizes, offsets_of(sizes)
+        self._used = sizes.astype(np.int32)
+        self._keys, self._values = keys.astype(np.uint32), np.ones(len(keys))
+        self._merge()
 
-    def make_room(self, more: NDArray[np.int64]) -> None:
-        """Let every list grow by so many transitions."""
-        needed, room = self.used + more, np.diff(self.room)
+    def lists(self) -> _kernels.DualLists:
+        """What a kernel changes."""
+        return _kernels.DualLists(self._room, self._used, self._keys, self._values)
+
+    def make_room(self, visits: NDArray[np.int64]) -> None:
+        """Let every list grow by its first size, so many times."""
+        needed, room = self._used + visits * self._sizes, np.diff(self._room)
         if (needed <= room).all():
             return
         at = self._places()
-        keys, values = self.keys[at], self.values[at]
-        self.room = offsets_of(np.maximum(room, needed + needed // 2))
-        self.keys = np.zeros(self.room[-1], dtype=np.uint32)
-        self.values = np.zeros(self.room[-1])
+        keys, values = self._keys[at], self._values[at]
+        self._room = offsets_of(np.maximum(room, needed + needed // 2))
+        self._keys = np.zeros(self._room[-1], dtype=np.uint32)
+        self._values = np.zeros(self._room[-1])
         at = self._places()
-        self.keys[at], self.values[at] = keys, values
+        self._keys[at], self._values[at] = keys, values
 
     def _places(self) -> NDArray[np.int64]:
-        used = self.used.astype(np.int64)
+        used = self._used.astype(np.int64)
         inner = np.arange(used.sum()) - np.repeat(offsets_of(used)[:-1], used)
-        return np.repeat(self.room[:-1], used) + inner
+        return np.repeat(self._room[:-1], used) + inner
+
+    def _merge(self) -> None:
+        """A key that an example has twice, such as a tied transition, counts twice."""
+        example = np.repeat(np.arange(len(self._sizes)), self._sizes)
+        order = np.lexsort((self._keys, example))
+        both = np.stack([example[order], self._keys[order]])
+        first = np.flatnonzero(np.append(True, (np.diff(both) != 0).any(axis=0))[: len(order)])
+        values = np.add.reduceat(np.ones(len(order)), first) if len(first) else self._values
+        counts = np.bincount(example[order][first], minlength=len(self._sizes))
+        self._used = counts.astype(np.int32)
+        at = self._places()
+        self._keys[at], self._values[at] = self._keys[order][first], values
 
 
 class FrankWolfeLearner:
@@ -63,35 +77,38 @@ class FrankWolfeLearner:
 
     def __init__(self, oracle: Any) -> None:  # a ChainDual
         self._oracle, examples = oracle, oracle.examples
-        self._edges = np.maximum(oracle.lengths - 1, 0)
-        self._marginals = Marginals(oracle)
+        labels, transitions = oracle.gold_keys()
+        self._labels = Marginals(labels, oracle.lengths)
+        self._transitions = Marginals(transitions, np.maximum(oracle.lengths - 1, 0))
+        self._linear = np.zeros(oracle.n_examples)  # the expected cost of every example
         # All in cells: w = centre + G / (l2 + κ), G = Σ ω ψ; means over the last visit and all.
-        self._aim = examples.spread(
-            np.zeros(oracle.n_weights) if oracle.centre is None else oracle.centre
-        )
-        self._w, self._centre, self._x = self._aim.copy(), self._aim.copy(), self._aim.copy()
-        self._recent, self._mean = self._w.copy(), self._w.copy()
+        # Each spread by itself: the kernel works on whole cache lines of w and recent.
+        centre = np.zeros(oracle.n_weights) if oracle.centre is None else oracle.centre
+        self._w, self._recent = examples.spread(centre), examples.spread(centre)
+        self._aim = self._centre = self._x = self._w.copy()
+        self._mean = self._w.copy()
         self._mean_G, self._mean_linear = np.zeros_like(self._w), 0.0
         self._sums = np.zeros(6)  # steps, snapshots, Σ ω ℓ, its mean, curvature, moves
         self._kappa, self._visits, self._dual = 0.0, 0, 0.0
 
     def visit(self, order: NDArray[np.int64]) -> None:
         """Improve the dual variables of these examples in turn."""
-        oracle, m = self._oracle, self._marginals
+        oracle = self._oracle
         order = np.ascontiguousarray(order, dtype=np.int64)
         if len(order) and not 0 <= order.min() <= order.max() < oracle.n_examples:
             raise IndexError(f"order must name examples 0 to {oracle.n_examples - 1}")
-        m.make_room(np.bincount(order, minlength=oracle.n_examples) * self._edges)
-        gram = (oracle.gram, oracle.gram_offsets)
+        visits = np.bincount(order, minlength=oracle.n_examples)
+        self._labels.make_room(visits)
+        self._transitions.make_room(visits)
         arrays = _kernels.FrankWolfe(
-            *(self._w, self._recent, m.linear, m.labels, m.room, m.used, m.keys, m.values),
-            *(self._sums, *gram),
+            *(self._w, self._recent, self._linear, self._labels.lists(), self._transitions.lists()),
+            *(self._sums, oracle.gram, oracle.gram_offsets),
         )
         every = max(1, min(len(self._w) // SNAPSHOT_CELLS, len(order) // 4))
         self._sums[1] = 0.0  # snapshots: the mean begins anew
         l2 = oracle.l2 + self._kappa
         _kernels.chain_frank_wolfe(oracle.examples.chains, *oracle.costs, order, l2, every, arrays)
-        self._sums[2] = float(oracle.sample_weight @ m.linear)  # without the rounding of steps
+        self._sums[2] = float(oracle.sample_weight @ self._linear)  # without the rounding of steps
         if self._sums[1] > 0.0:
             self._take_mean()
         if self._visits % INNER == 0:

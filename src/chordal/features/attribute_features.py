@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from chordal import _kernels
-from chordal._blocks import BLOCK, Runner, blocks_of, run_in_turn
+from chordal._blocks import BLOCK, Runner, aligned_zeros, blocks_of, run_in_turn
 from chordal.features._base import Condensed, Floats, Ints, RowFeatures, Rows, WeightKeys
 from chordal.features._entries import RowEntries, by_row, joined_offsets, unit_of
 from chordal.features._occurrences import Occurrences, check_dtypes
@@ -103,7 +103,10 @@ class AttributeFeatures(RowFeatures):
         self._scale = np.ones(n_attributes) if scale is None else scale
         self._narrow_scale = np.repeat(self._scale[narrow], sizes)
         by_row = self._scale[wide]
-        self._wide_scale = by_row[:, None] if full else np.repeat(by_row, n_pairs[wide])
+        #: None: all are 1.
+        self._wide_scale: Floats | None = None
+        if scale is not None:
+            self._wide_scale = by_row[:, None] if full else np.repeat(by_row, n_pairs[wide])
 
     @classmethod
     def fit(
@@ -182,13 +185,9 @@ class AttributeFeatures(RowFeatures):
         rows = self._new_rows() if memory is None else memory[0]
         if self._wide_cells is None:
             pairs, cells = wide.reshape(-1, self.n_outputs), self._matrix(rows)
-            scale = self._wide_scale
-            run(
-                lambda part: np.multiply(pairs[part], scale[part], out=cells[part]),
-                self._row_blocks(),
-            )
+            self._copy_rows(pairs, cells, run)
         else:
-            rows[self._wide_cells] = wide * self._wide_scale
+            rows[self._wide_cells] = wide if self._wide_scale is None else wide * self._wide_scale
         return rows, narrow * self._narrow_scale
 
     def map(
@@ -269,14 +268,11 @@ class AttributeFeatures(RowFeatures):
         wide = out[: self._n_wide_weights]
         if self._wide_cells is None:
             pairs, cells = wide.reshape(-1, self.n_outputs), self._matrix(rows)
-            scale = self._wide_scale
-            run(
-                lambda part: np.multiply(cells[part], scale[part], out=pairs[part]),
-                self._row_blocks(),
-            )
+            self._copy_rows(cells, pairs, run)
         else:
             np.take(rows, self._wide_cells, out=wide)
-            wide *= self._wide_scale
+            if self._wide_scale is not None:
+                wide *= self._wide_scale
         np.multiply(narrow, self._narrow_scale, out=out[self._n_wide_weights :])
 
     def condensed(self, rows: Rows) -> Condensed | None:
@@ -356,10 +352,19 @@ class AttributeFeatures(RowFeatures):
         )
 
     def _new_rows(self) -> Floats:
-        return np.zeros(self._wide_starts[-1] * self._unit)
+        return aligned_zeros(int(self._wide_starts[-1]) * self._unit)
 
-    def _row_blocks(self) -> list[slice]:
-        return blocks_of(len(self._wide), BLOCK // self.n_outputs)
+    def _copy_rows(self, pairs: Floats, to: Floats, run: Runner) -> None:
+        """Rows of wide weights times what their attributes are multiplied by."""
+        scale = self._wide_scale
+
+        def copy(part: slice) -> None:
+            if scale is None:
+                np.copyto(to[part], pairs[part])
+            else:
+                np.multiply(pairs[part], scale[part], out=to[part])
+
+        run(copy, blocks_of(len(self._wide), BLOCK // self.n_outputs))
 
     def _matrix(self, rows: Floats) -> Floats:
         """Expanded rows without their padding [n_wide, n_outputs]."""

@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from chordal._blocks import Runner, blocks_of
+from chordal._blocks import Runner, aligned_zeros, blocks_of
 from chordal.inference import Inference
 from chordal.objectives import Evaluation, Objective
 from chordal.oracle._protocols import Mapper, ShardFeatures
@@ -58,11 +58,13 @@ class SummedOracle:
         self.estimated = objective.name if objective.stochastic else None
         self._cuts = [0, len(shards)] if cuts is None else list(cuts)
         # Memory for the potentials of a wave, kept: fresh pages cost as much as the sums in them.
-        # Waves are of equal length, so that threads are.
-        n_waves = max(1, -(-len(shards) // max(14, 4 * mapper.n_jobs)))
+        # Waves are of equal length, so that threads are. One thread takes shards one by one, while
+        # they are in the cache.
+        most = max(14, 4 * mapper.n_jobs) if mapper.n_jobs > 1 else 1
+        n_waves = max(1, -(-len(shards) // most))
         wave = max(1, -(-len(shards) // n_waves))
         states = max((shard.frame.structure.n_states for shard in shards), default=0)
-        self._memory = [np.empty(states) for _ in range(wave)]
+        self._memory = [aligned_zeros(states) for _ in range(wave)]
         self._second: list[Floats] = []  # for directions, if they are asked for
         self._kept: dict[str, Any] = {"expanded": None, "sums": None, "gradient": None}
         self._gold: tuple[Ints, Floats] | None = None

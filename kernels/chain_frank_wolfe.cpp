@@ -1,0 +1,444 @@
+// Block-coordinate Frank–Wolfe on the dual of the structured hinge.
+//
+// With ψ_i(y) = φ(y_i) − φ(y), α_i a distribution over labellings of example i with weight ω_i, and
+// v = w − centre:
+//
+//   v(α) = (1/λ) Σ_i ω_i Σ_y α_i(y) ψ_i(y)        ℓ_i = Σ_y α_i(y) cost_i(y)
+//   dual   D(α) = Σ_i ω_i ℓ_i − λ ⟨centre, v⟩ − (λ/2) ‖v‖²
+//   primal P(w) = Σ_i ω_i max_y [cost_i(y) − ⟨w, ψ_i(y)⟩] + (λ/2) ‖v‖²  >=  D(α)
+//
+// One step takes example i: ŷ = argmax_y [cost_i(y) + s(y)], s(y) = ⟨w, φ(y)⟩; with d = φ(ŷ) − E_α φ(y),
+//
+//   g = ω_i (cost_i(ŷ) + s(ŷ) − E_α [cost_i(y) + s(y)])          (block i's part of the gap; >= 0)
+//   γ = min(1, λ g / (ω_i² ‖d‖²))                                 (the best step: D is quadratic in it)
+//   α_i ← (1 − γ) α_i + γ [ŷ],   v ← v − γ (ω_i/λ) d,   ℓ_i ← (1 − γ) ℓ_i + γ cost_i(ŷ)
+//
+// The mean of w over time is taken from it at every `every`-th step, j = 1, 2, …, with weights that grow as
+// j: m ← m + 2 (w − m) / (j + 1); it belongs to the mean of α, and so does the mean of Σ ω ℓ.
+//
+// Of α_i only its marginals are kept, which is all that d and the expectations need. Few of them are not
+// zero: those of labels and those of transitions are lists of keys with values. A key is a place in the
+// padded rows of scores, of labels or of tables (see Augmented), where d is written out too, for the time of
+// a step. ‖d‖² is the sum of x_t·x_u ⟨d_t, d_u⟩ over positions t, u if every attribute has a weight for every
+// label (`gram` holds the products x_t·x_u, u <= t); else its adjoint is written out. Packs of labels where
+// d_t is zero are left out of all loops.
+// Hazard: g is a difference of nearly equal numbers; a step with g <= 1e-14 |score| is left out.
+//
+// Reference: Lacoste-Julien, Jaggi, Schmidt and Pletscher (2013), Block-coordinate Frank–Wolfe
+// optimization for structural SVMs.
+#include "chain_dual.hpp"
+
+namespace chordal {
+
+// For each example a list of keys with values, and room for it to grow.
+struct DualLists {
+    const std::int64_t* room;  // [examples + 1] where each list begins
+    std::int32_t* used;        // [examples] and its length
+    std::uint32_t* keys;
+    double* values;
+};
+
+struct FrankWolfe {
+    double lambda;
+    double* w;       // [cells]
+    double* mean;    // [cells]
+    double* linear;  // [examples] ℓ_i
+    DualLists labels, transitions;
+    const double* gram;                // null: the adjoint of d is written out
+    const std::int64_t* gram_offsets;  // [examples + 1]
+    std::int64_t every;
+    // Steps, j, Σ ω ℓ and its mean; Σ ω² ‖d‖² and how many of them.
+    double steps, taken, total, mean_total, curvature, moves;
+};
+
+CHORDAL_BOTH_ISAS(Outcome frank_wolfe(const OnlineChains&, const LabelCosts&,
+                                      const std::int64_t* order, std::size_t count,
+                                      bool (*interrupted)(), FrankWolfe& state);)
+
+}  // namespace chordal
+
+namespace chordal::CHORDAL_ISA {
+
+constexpr double kForgotten = 1e-15;  // a marginal below it is zero
+constexpr std::size_t kPerLine = 8;   // doubles of a cache line
+
+// One example's list, and the direction d = [ŷ] − μ at its keys, which is zero everywhere else.
+class Direction {
+public:
+    void reserve(std::size_t size) {
+        d_.resize(size);
+        std::memset(d_.data(), 0, size * sizeof(double));
+    }
+    void open(const DualLists& lists, std::size_t n) {
+        keys_ = lists.keys + lists.room[n];
+        values_ = lists.values + lists.room[n];
+        used_ = &lists.used[n];
+        count_ = static_cast<std::size_t>(*used_);
+    }
+    static void foresee(const DualLists& lists, std::size_t n) {
+        CHORDAL_PREFETCH(lists.room + n);
+        CHORDAL_PREFETCH(lists.used + n);
+    }
+    static void prefetch(const DualLists& lists, std::size_t n) {
+        const auto used = static_cast<std::size_t>(lists.used[n]);
+        for (std::size_t k = 0; k < used; k += kPerLine)
+            CHORDAL_PREFETCH(lists.values + lists.room[n] + k);
+        for (std::size_t k = 0; k < used; k += 2 * kPerLine)
+            CHORDAL_PREFETCH(lists.keys + lists.room[n] + k);
+    }
+    // ⟨μ, scores⟩, in two sums so that none waits for its own latency.
+    double expected(const double* scores) const {
+        double even = 0.0, odd = 0.0;
+        std::size_t k = 0;
+        for (; k + 1 < count_; k += 2) {
+            even += values_[k] * scores[keys_[k]];
+            odd += values_[k + 1] * scores[keys_[k + 1]];
+        }
+        if (k < count_) even += values_[k] * scores[keys_[k]];
+        return even + odd;
+    }
+    void begin() const {
+        for (std::size_t k = 0; k < count_; ++k) d_[keys_[k]] = -values_[k];
+    }
+    // [ŷ] holds this key once more.
+    void add(std::size_t key) {
+        if (d_[key] == 0.0 && !listed(key)) {
+            keys_[count_] = static_cast<std::uint32_t>(key);
+            values_[count_++] = 0.0;
+        }
+        d_[key] += 1.0;
+    }
+    template <class F>
+    void each(F f) const {
+        for (std::size_t k = 0; k < count_; ++k) f(keys_[k], d_[keys_[k]]);
+    }
+    // μ + γ d; d is zero again.
+    void finish(double gamma) {
+        std::size_t kept = 0;
+        for (std::size_t k = 0; k < count_; ++k) {
+            const std::uint32_t key = keys_[k];
+            const double value = values_[k] + gamma * d_[key];
+            d_[key] = 0.0;
+            keys_[kept] = key;
+            values_[kept] = value;
+            kept += value > kForgotten;
+        }
+        *used_ = static_cast<std::int32_t>(kept);
+    }
+    const double* data() const { return d_.data(); }
+
+private:
+    // A key of the list may have come to zero: by 1 − 1, as in a labelling that both hold.
+    bool listed(std::size_t key) const {
+        for (std::size_t k = 0; k < count_; ++k)
+            if (keys_[k] == key) return true;
+        return false;
+    }
+
+    Scratch d_;
+    std::uint32_t* keys_ = nullptr;
+    double* values_ = nullptr;
+    std::int32_t* used_ = nullptr;
+    std::size_t count_ = 0;
+};
+
+class FrankWolfeVisit {
+public:
+    FrankWolfeVisit(const OnlineChains& x, const LabelCosts& costs, FrankWolfe& state)
+        : x_(x), s_(state), example_(x, costs, state.gram != nullptr),
+          adjoint_(x, *x.node, state.gram != nullptr) {
+        std::size_t longest = 1;
+        for (std::size_t n = 0; n < x.examples; ++n) {
+            const auto T = static_cast<std::size_t>(x.node_offsets[n + 1] - x.node_offsets[n]);
+            longest = longest < T ? T : longest;
+        }
+        const std::size_t tables = x.edge ? longest - 1 : 1, stride = example_.stride;
+        labels_.reserve(longest * stride);
+        transitions_.reserve(tables * x.labels * stride);
+        best_.resize(longest);
+        n_filled_.resize(longest);
+        filled_.resize(longest * stride);
+        is_filled_.resize(longest * stride);
+        std::memset(is_filled_.data(), 0, longest * stride);
+        position_.resize(longest * stride / kLanes);
+        for (std::size_t p = 0; p < longest * stride / kLanes; ++p)
+            position_[p] = static_cast<std::uint32_t>(p * kLanes / stride);
+        if (!state.gram || x.edge) {
+            sums_.resize(x.cells);
+            std::memset(sums_.data(), 0, x.cells * sizeof(double));
+        }
+        example_.enter_table(state.w);
+    }
+    void close() { example_.leave_table(s_.w); }
+
+    // Examples come in any order, which no processor foresees. What one needs is fetched in three steps,
+    // each of which tells where the next one looks.
+    void foresee(std::size_t after_three, std::size_t after_two, std::size_t next) const {
+        CHORDAL_PREFETCH(x_.node_offsets + after_three);
+        CHORDAL_PREFETCH(x_.edge_offsets + after_three);
+        CHORDAL_PREFETCH(s_.linear + after_three);
+        CHORDAL_PREFETCH(s_.gram_offsets + after_three);
+        Direction::foresee(s_.labels, after_three);
+        Direction::foresee(s_.transitions, after_three);
+        CHORDAL_PREFETCH(x_.node->wide_offsets + x_.node_offsets[after_two]);
+        CHORDAL_PREFETCH(x_.node->narrow_offsets + x_.node_offsets[after_two]);
+        example_.prefetch(next);
+        Direction::prefetch(s_.labels, next);
+        Direction::prefetch(s_.transitions, next);
+        if (!s_.gram) return;
+        const double* product = s_.gram + s_.gram_offsets[next];
+        for (; product < s_.gram + s_.gram_offsets[next + 1]; product += kPerLine)
+            CHORDAL_PREFETCH(product);
+    }
+    // False where scores are no longer finite.
+    bool step(std::size_t n) {
+        example_.open(n);
+        if (example_.T > 0 && example_.weight > 0.0) {
+            example_.score(s_.w);
+            const double highest = example_.best(best_.data());
+            if (!std::isfinite(highest)) return false;
+            labels_.open(s_.labels, n);
+            transitions_.open(s_.transitions, n);
+            const double lead = highest - labels_.expected(example_.scores(0)) -
+                                transitions_.expected(example_.tables());
+            if (lead > 1e-14 * std::fabs(highest)) move(n, lead);
+        }
+        s_.steps += 1.0;
+        if (static_cast<std::int64_t>(s_.steps) % s_.every == 0) take();
+        return true;
+    }
+    std::size_t work() const { return example_.T * x_.labels * (x_.labels + 64) + 64; }
+
+private:
+    void move(std::size_t n, double lead) {
+        collect();
+        const double omega = example_.weight, curvature = omega * omega * norm2(n);
+        const double most = s_.lambda * omega * lead;
+        s_.curvature += curvature;
+        s_.moves += 1.0;
+        const double gamma = most < curvature ? most / curvature : 1.0;
+        const double change = -gamma * omega / s_.lambda;
+        const std::size_t first = example_.first_row;
+        for (std::size_t t = 0; t < example_.T; ++t)
+            if (s_.gram)
+                adjoint_.add_filled(d(t), filled(t), first + t, change, s_.w);
+            else
+                adjoint_.add(d(t), first + t, change, s_.w);
+        move_transitions(change);
+        labels_.finish(gamma);
+        transitions_.finish(gamma);
+        const double rise = gamma * (example_.cost_of(best_.data()) - s_.linear[n]);
+        s_.linear[n] += rise;
+        s_.total += omega * rise;
+    }
+    const double* d(std::size_t t) const { return labels_.data() + t * example_.stride; }
+
+    void collect() {
+        const std::size_t T = example_.T, stride = example_.stride;
+        labels_.begin();
+        transitions_.begin();
+        for (std::size_t t = 0; t < T; ++t) {
+            labels_.add(t * stride + index(best_[t]));
+            if (t > 0) transitions_.add(example_.key(best_.data(), t));
+            n_filled_[t] = 0;
+        }
+        labels_.each([=, this](std::size_t key, double d) {
+            std::uint8_t& seen = is_filled_[key / kLanes];
+            if (d == 0.0 || seen) return;
+            seen = 1;
+            const std::size_t t = position_[key / kLanes];
+            const std::size_t j = (key - t * stride) / kLanes * kLanes;
+            filled_[t * stride + n_filled_[t]++] = static_cast<std::uint32_t>(j);
+        });
+        labels_.each([this](std::size_t key, double) { is_filled_[key / kLanes] = 0; });
+    }
+    Filled filled(std::size_t t) const {
+        return {n_filled_[t], filled_.data() + t * example_.stride};
+    }
+    double norm2(std::size_t n) {
+        double sum = s_.gram ? label_norm2_by_gram(s_.gram + s_.gram_offsets[n]) : label_norm2();
+        if (x_.edge) return sum + transition_norm2();
+        transitions_.each([&](std::size_t key, double e) {
+            if (example_.is_live_pair(key)) sum += e * e;
+        });
+        return sum;
+    }
+    // Σ_t ⟨d_t, x_t·x_t d_t + 2 Σ_{u<t} x_t·x_u d_u⟩
+    double label_norm2_by_gram(const double* product) const {
+        Pack sum = broadcast(0.0);
+        for (std::size_t t = 0; t < example_.T; product += ++t) {
+            const Filled at = filled(t);
+            for (std::size_t k = 0; k < at.count; ++k) {
+                const double* column = d(0) + at.first[k];
+                Pack before = broadcast(0.0);
+                for (std::size_t u = 0; u < t; ++u)
+                    before = broadcast(product[u]) * load(column + u * example_.stride) + before;
+                const Pack here = load(column + t * example_.stride);
+                sum = here * (broadcast(product[t]) * here + before + before) + sum;
+            }
+        }
+        return lane_sum(sum);
+    }
+    double label_norm2() {
+        double* sums = sums_.data();
+        const std::size_t T = example_.T, K = x_.labels, first = example_.first_row;
+        for (std::size_t t = 0; t < T; ++t) adjoint_.add(d(t), first + t, 1.0, sums);
+        mapped_.resize(T * K + 1);
+        map_rows(*x_.node, first, T, sums, mapped_.data());
+        double sum = 0.0;  // ‖adjoint d‖² = ⟨d, map adjoint d⟩
+        for (std::size_t t = 0; t < T; ++t)
+            for (std::size_t j = 0; j < K; ++j) sum += d(t)[j] * mapped_[t * K + j];
+        for (std::size_t t = 0; t < T; ++t) adjoint_.clear(first + t, sums);
+        return sum;
+    }
+    double transition_norm2() {
+        double *sums = sums_.data(), sum = 0.0;
+        each_observed([=](std::size_t c, double x) { sums[c] += x; });
+        each_observed([=, &sum](std::size_t c, double x) { sum += x * sums[c]; });
+        each_observed([=](std::size_t c, double) { sums[c] = 0.0; });
+        return sum;
+    }
+    // f(cell, x e) for the entries of transitions that have observations of their own.
+    template <class F>
+    void each_observed(F f) const {
+        const std::size_t stride = example_.stride, K = x_.labels;
+        transitions_.each([&](std::size_t key, double e) {
+            const std::size_t row = key / stride, pair = row % K * K + key % stride;
+            each_entry(x_, *x_.edge, example_.first_edge + row / K, pair,
+                       [&](std::size_t c, double x) { f(c, x * e); });
+        });
+    }
+    void move_transitions(double change) {
+        double* w = s_.w;
+        if (x_.edge)
+            each_observed([=](std::size_t c, double x) { w[c] += change * x; });
+        else
+            transitions_.each([&](std::size_t key, double e) {
+                if (example_.is_live_pair(key)) example_.add_to_table(key, change * e);
+            });
+    }
+    void take() {
+        s_.taken += 1.0;
+        example_.leave_table(s_.w);
+        const double share = 2.0 / (s_.taken + 1.0);
+        const Pack a = broadcast(share);
+        for (std::size_t c = 0; c < x_.cells; c += kLanes)  // cells come in fours
+            store(s_.mean + c, a * (load(s_.w + c) - load(s_.mean + c)) + load(s_.mean + c));
+        s_.mean_total += share * (s_.total - s_.mean_total);
+    }
+
+    const OnlineChains& x_;
+    FrankWolfe& s_;
+    Augmented example_;
+    LabelAdjoint adjoint_;
+    Direction labels_, transitions_;
+    Scratch sums_, mapped_;
+    ScratchOf<std::int32_t> best_;
+    ScratchOf<std::uint32_t> n_filled_, filled_;  // packs of each position where d is not zero
+    ScratchOf<std::uint8_t> is_filled_;           // of all packs; 0 between steps
+    ScratchOf<std::uint32_t> position_;           // of each pack
+};
+
+Outcome frank_wolfe(const OnlineChains& x, const LabelCosts& costs, const std::int64_t* order,
+                    std::size_t count, bool (*interrupted)(), FrankWolfe& state) {
+    Patience patience(interrupted);
+    FrankWolfeVisit visit(x, costs, state);
+    const auto at = [=](std::size_t k) {
+        return static_cast<std::size_t>(order[k < count ? k : count - 1]);
+    };
+    for (std::size_t k = 0; k < count; ++k) {
+        visit.foresee(at(k + 3), at(k + 2), at(k + 1));
+        Outcome outcome = Outcome::done;
+        if (!visit.step(at(k))) outcome = Outcome::range;
+        if (outcome == Outcome::done && patience.spent(visit.work())) outcome = Outcome::stopped;
+        if (outcome == Outcome::done) continue;
+        visit.close();
+        return outcome;
+    }
+    visit.close();
+    return Outcome::done;
+}
+
+}  // namespace chordal::CHORDAL_ISA
+
+#ifndef CHORDAL_ISA_V3
+#include <stdexcept>
+
+#include "chain_online_binding.hpp"
+
+namespace chordal {
+namespace {
+
+struct DualListsArrays {
+    Input<std::int64_t> room;
+    Output<std::int32_t> used;
+    Output<std::uint32_t> keys;
+    Output<double> values;
+
+    DualLists view() const { return {room.data(), used.data(), keys.data(), values.data()}; }
+};
+
+// `sums`: the six counters at the end of FrankWolfe.
+struct FrankWolfeArrays {
+    Output<double> w, mean, linear;
+    DualListsArrays labels, transitions;
+    Output<double> sums;
+    Maybe gram;
+    Input<std::int64_t> gram_offsets;
+
+    FrankWolfe view(double lambda, std::int64_t every) const {
+        const double* sum = sums.data();
+        return {lambda,        w.data(),           mean.data(),         linear.data(),
+                labels.view(), transitions.view(), pointer(gram),       gram_offsets.data(),
+                every,         sum[0],             sum[1],              sum[2],
+                sum[3],        sum[4],             sum[5]};
+    }
+};
+
+void run_frank_wolfe(const ChainArrays& chains, Input<double> cost_rows,
+                     Input<std::int32_t> cost_of, Input<std::int64_t> order, double lambda,
+                     std::int64_t every, const FrankWolfeArrays& arrays) {
+    const ChainView view(chains, arrays.w.size());
+    const LabelCosts costs{cost_rows.data(), cost_of.data()};
+    FrankWolfe state = arrays.view(lambda, every);
+    Outcome outcome;
+    {
+        nb::gil_scoped_release release;
+        outcome = CHORDAL_DISPATCH(
+            frank_wolfe(view.chains, costs, order.data(), order.size(), interrupted, state));
+    }
+    const double now[] = {state.steps,      state.taken,     state.total,
+                          state.mean_total, state.curvature, state.moves};
+    std::memcpy(arrays.sums.data(), now, sizeof now);
+    if (outcome == Outcome::stopped) throw nb::python_error();
+    if (outcome == Outcome::range) throw std::overflow_error("the weights or scores overflow");
+}
+
+}  // namespace
+
+static const Binding binding([](nb::module_& m) {
+    nb::class_<DualListsArrays>(m, "DualLists", "For each example a list of keys with values.")
+        .def("__init__",
+             [](DualListsArrays* self, Input<std::int64_t> room, Output<std::int32_t> used,
+                Output<std::uint32_t> keys, Output<double> values) {
+                 new (self) DualListsArrays{room, used, keys, values};
+             },
+             nb::arg("room"), nb::arg("used"), nb::arg("keys"), nb::arg("values"));
+    nb::class_<FrankWolfeArrays>(m, "FrankWolfe", "Dual variables of chains, and their weights.")
+        .def("__init__",
+             [](FrankWolfeArrays* self, Output<double> w, Output<double> mean,
+                Output<double> linear, const DualListsArrays& labels,
+                const DualListsArrays& transitions, Output<double> sums, Maybe gram,
+                Input<std::int64_t> gram_offsets) {
+                 new (self) FrankWolfeArrays{w,    mean, linear, labels, transitions,
+                                             sums, gram, gram_offsets};
+             },
+             nb::arg("w"), nb::arg("mean"), nb::arg("linear"), nb::arg("labels"),
+             nb::arg("transitions"), nb::arg("sums"), nb::arg("gram").none(),
+             nb::arg("gram_offsets"));
+    m.def("chain_frank_wolfe", &run_frank_wolfe, nb::arg("chains"), nb::arg("cost_rows"),
+          nb::arg("cost_of"), nb::arg("order"), nb::arg("l2"), nb::arg("every"), nb::arg("arrays"));
+});
+
+}  // namespace chordal
+#endif
