@@ -5,11 +5,12 @@ from __future__ import annotations
 import re
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
-from itertools import combinations
+from itertools import combinations, pairwise
 
 from chordal.datasets import Seminars
 
 Tokens = list[list[str]]  # the attributes of each token
+Lists = dict[str, set[str]]
 
 SHAPES = [
     ("Xx", re.compile(r"[A-Z][a-z]+")),
@@ -24,115 +25,159 @@ SHAPES = [
     ("punct", re.compile(r"[^A-Za-z0-9]+")),
 ]
 WINDOW = 4
-RARE = 3
+#: Other announcements that have a word which is an attribute by itself.
+KNOWN = 2
 CAPITALISED = re.compile(r"[A-Z][A-Za-z'-]+")
+#: Of a word with more mentions, only those that follow each other are joined.
+MOST = 10
+#: A time of the day, in words with a space between them.
+CLOCK = re.compile(
+    r"(?<!\S)(?:(?:[01]?\d|2[0-4])(?: : \d\d(?: (?:am|pm|noon|[ap] \. m(?: \.)?))?"
+    r"| (?:am|pm|noon|[ap] \. m(?: \.)?))|noon|midnight)(?!\S)"
+)
+UNTIL = {"-", "to", "until", "till"}
 
 
 class Lexicon:
-    """Lists of words, made from the training announcements and their labels alone.
+    """Lists of words with the number of training announcements that put a word there.
 
-    `names` are the words of "PostedBy" lines, which hold people's names; `speakers` count the
-    announcements in which a word is part of the speaker's name; `common` are words that were
-    written in small letters. A word itself is an attribute only if `RARE` announcements have it:
-    a chain that knows rare names by heart has no need to learn from what surrounds them.
+    `word` are all words, `common` those in small letters, `name` those of "PostedBy" lines, which
+    hold people's names, `speaker` those of speakers. What an announcement itself put there does
+    not count in its own attributes: a word of an announcement to be labelled has no such help.
     """
 
     def __init__(self, train: Seminars) -> None:
-        self.names = {word.lower() for words in train.words for word in poster(words)}
-        self.common = {word for words in train.words for word in words if word.islower()}
-        self.speakers: Counter[str] = Counter()
-        self.documents = Counter(w for words in train.words for w in {w.lower() for w in words})
+        self.counts: defaultdict[str, Counter[str]] = defaultdict(Counter)
         for words, tags in zip(train.words, train.y, strict=True):
-            self.speakers.update(speaker_words(words, tags))
+            for name, found in _lists(words, tags).items():
+                self.counts[name].update(found)
 
-    def of(self, word: str, own: set[str]) -> Iterator[str]:
-        """In which lists a word is; `own` are speakers of the announcement, which do not count."""
+    def of(self, word: str, own: Lists) -> Iterator[str]:
+        """In which lists of other announcements a word is."""
         word = word.lower()
-        if self.documents[word] >= RARE:
-            yield f"w={word}"
-        if word in self.names:
-            yield "name"
-        if self.speakers[word] > (word in own):
-            yield "speaker"
-        if word in self.common:
-            yield "common"
+        for name, least in (("word", KNOWN), ("name", 1), ("speaker", 1), ("common", 1)):
+            if self.counts[name][word] - (word in own.get(name, ())) >= least:
+                yield f"w={word}" if name == "word" else name
 
 
-def poster(words: Sequence[str]) -> list[str]:
+def _lists(words: Sequence[str], tags: Sequence[str]) -> Lists:
+    """What an announcement puts into the lists."""
+    tagged = zip(words, tags, strict=True)
+    return {
+        "word": {word.lower() for word in words},
+        "common": {word for word in words if word.islower()},
+        "name": poster(words),
+        "speaker": {w.lower() for w, t in tagged if t.endswith("speaker") and w[0].isalpha()},
+    }
+
+
+def poster(words: Sequence[str]) -> set[str]:
     """Who posted an announcement: the words from "PostedBy:" to "on"."""
     if "PostedBy" not in words:
-        return []
+        return set()
     first = list(words).index("PostedBy") + 2
     rest = list(words[first : first + 6])
-    return [w for w in rest[: rest.index("on")] if CAPITALISED.match(w)] if "on" in rest else []
-
-
-def speaker_words(words: Sequence[str], tags: Sequence[str]) -> set[str]:
-    return {w.lower() for w, tag in zip(words, tags, strict=True) if tag.endswith("speaker")}
+    names = rest[: rest.index("on")] if "on" in rest else []
+    return {word.lower() for word in names if CAPITALISED.match(word)}
 
 
 def tokens(data: Seminars, lexicon: Lexicon, train: bool) -> list[Tokens]:
     """The attributes of every token: its own, and those of its neighbours."""
     made = []
     for words, starts, tags in zip(data.words, data.line_start, data.y, strict=True):
-        own = speaker_words(words, tags) if train else set()
-        texts = [[*shapes(word), *lexicon.of(word, own)] for word in words]
+        own = _lists(words, tags) if train else {}
+        posters, clock = poster(words), clocks(words)
+        texts = [[*_shapes(word), *lexicon.of(word, own)] for word in words]
+        for word, text in zip(words, texts, strict=True):
+            if word.lower() in posters:
+                text.append("poster")
         plain = [[a for a in row if not a.startswith("w=")] for row in texts]
-        headers, places = line_headers(words, starts)
         rows = []
-        for t, word in enumerate(words):
-            row = [f"{d}:{a}" for d in range(-WINDOW, WINDOW + 1) for a in at(texts, t + d)]
-            row += [f"{end}={part}" for end, part in ends(word)]
-            row += [f"line={headers[t]}", f"place={min(places[t], 6)}"]
-            row += [f"line={headers[t]}|{look}" for look in plain[t]]
-            row += [f"{a}|{b}" for a in at(plain, t - 1) for b in at(plain, t)]
-            row += [f"{a}|{b}" for a in at(plain, t) for b in at(plain, t + 1)]
+        for t, (header, place) in enumerate(line_headers(words, starts)):
+            row = [f"{d}:{a}" for d in range(-WINDOW, WINDOW + 1) for a in _at(texts, t + d)]
+            row += [f"line={header}", f"place={min(place, 6)}"]
+            row += [f"line={header}|{look}" for look in plain[t]]
+            row += [f"{a}|{b}" for a in _at(plain, t - 1) for b in _at(plain, t)]
+            row += [f"{a}|{b}" for a in _at(plain, t) for b in _at(plain, t + 1)]
+            row += [text for look in clock[t] for text in (look, f"{look}|{header}")]
             rows.append(row)
         made.append(rows)
     return made
 
 
-def at(rows: Sequence[list[str]], t: int) -> list[str]:
+def _at(rows: Sequence[list[str]], t: int) -> list[str]:
     return rows[t] if 0 <= t < len(rows) else ["outside"]
 
 
-def shapes(word: str) -> list[str]:
+def _shapes(word: str) -> list[str]:
     return [name for name, pattern in SHAPES if pattern.fullmatch(word)]
 
 
-def ends(word: str) -> Iterator[tuple[str, str]]:
-    """Prefixes and suffixes of up to four letters."""
-    word = word.lower()
-    for n in range(2, min(5, len(word))):
-        yield "prefix", word[:n]
-        yield "suffix", word[-n:]
+def clocks(words: Sequence[str]) -> Tokens:
+    """Of tokens that are part of a time: whether it is the first, begins or ends a range."""
+    looks: Tokens = [[] for _ in words]
+    text = " ".join(words).lower()
+    for k, found in enumerate(CLOCK.finditer(text)):
+        first = text.count(" ", 0, found.start())
+        last = first + found[0].count(" ")
+        of_all = ["clock"]
+        if last + 1 < len(words) and words[last + 1].lower() in UNTIL:
+            of_all.append("clock-")
+        if first > 0 and words[first - 1].lower() in UNTIL:
+            of_all.append("-clock")
+        if k == 0:
+            of_all.append("first clock")
+        for t in range(first, last + 1):
+            looks[t] = of_all
+    return looks
 
 
-def line_headers(words: Sequence[str], starts: Sequence[bool]) -> tuple[list[str], list[int]]:
+def line_headers(words: Sequence[str], starts: Sequence[bool]) -> list[tuple[str, int]]:
     """What stands before the colon of each token's line, and the token's place in the line."""
-    headers, places = [], []
+    made = []
     header, place = "", 0
     for t, (word, start) in enumerate(zip(words, starts, strict=True)):
         if start:
-            place = 0
-            following = list(words[t + 1 : t + 3])
-            header = word.lower() if ":" in following else ""
-        headers.append(header)
-        places.append(place)
+            header, place = word.lower() if ":" in words[t + 1 : t + 3] else "", 0
+        made.append((header, place))
         place += 1
-    return headers, places
+    return made
 
 
-def skip_edges(words: Sequence[str], most: int = 10) -> list[tuple[int, int]]:
-    """Pairs of equal capitalised words, unless there are more than `most` of them."""
+def skip_edges(words: Sequence[str]) -> list[tuple[int, int]]:
+    """Pairs of equal capitalised words that do not follow each other."""
     where = defaultdict(list)
     for t, word in enumerate(words):
         if CAPITALISED.fullmatch(word):
             where[word.lower()].append(t)
-    return [
-        pair
-        for places in where.values()
-        if len(places) <= most
-        for pair in combinations(places, 2)
-        if pair[1] - pair[0] > 1
-    ]
+    edges = []
+    for places in where.values():
+        pairs = combinations(places, 2) if len(places) <= MOST else pairwise(places)
+        edges += [(i, j) for i, j in pairs if j - i > 1]
+    return edges
+
+
+def edge_looks(words: Sequence[str], edges: Sequence[tuple[int, int]]) -> Tokens:
+    """What is seen of pairs of mentions.
+
+    Whether the capitalised words before or after them are equal too, as in a full name written
+    twice, and whether one of them stands alone, as a first name does in a sentence.
+    """
+    made = []
+    for i, j in edges:
+        looks = ["equal"]
+        looks += ["next"] if _one_name(words, i + 1, j + 1) else []
+        looks += ["previous"] if _one_name(words, i - 1, j - 1) else []
+        looks += ["alone"] if _alone(words, i) or _alone(words, j) else []
+        made.append(looks)
+    return made
+
+
+def _one_name(words: Sequence[str], i: int, j: int) -> bool:
+    inside = i >= 0 and j < len(words)
+    return inside and words[i][0].isupper() and words[i].lower() == words[j].lower()
+
+
+def _alone(words: Sequence[str], t: int) -> bool:
+    before = t > 0 and (words[t - 1][0].isupper() or words[t - 1] == ".")
+    return not before and not (t + 1 < len(words) and words[t + 1][0].isupper())

@@ -1,0 +1,84 @@
+"""Attributes of seminar announcements, and the pairs of words that skip-chains join."""
+
+import numpy as np
+
+from chordal.datasets import Seminars
+from chordal.experiments._seminar_tokens import (
+    Lexicon,
+    clocks,
+    edge_looks,
+    line_headers,
+    skip_edges,
+    tokens,
+)
+from chordal.experiments.ner_skip import f1, fields, inconsistent
+
+
+def test_equal_capitalised_words_are_joined_unless_side_by_side():
+    words = ["Ann", "Lee", "met", "ANN", "LEE", ",", "Lee", "Lee", "and", "ann"]
+    assert skip_edges(words) == [(0, 3), (1, 4), (1, 6), (1, 7), (4, 6), (4, 7)]
+
+
+def test_of_a_frequent_word_only_mentions_that_follow_each_other_are_joined():
+    words = ["Hall", "x"] * 12
+    assert skip_edges(words) == [(t, t + 2) for t in range(0, 22, 2)]
+
+
+def test_looks_of_pairs():
+    words = ["Ann", "Lee", "met", "Ann", "Lee", ",", "then", "Ann", "left"]
+    looks = dict(zip(skip_edges(words), edge_looks(words, skip_edges(words)), strict=True))
+    assert looks[0, 3] == ["equal", "next"]
+    assert looks[1, 4] == ["equal", "previous"]
+    assert looks[0, 7] == looks[3, 7] == ["equal", "alone"]
+
+
+def test_times_of_the_day():
+    words = [
+        "at",
+        "3",
+        ":",
+        "30",
+        "-",
+        "5",
+        "p",
+        ".",
+        "m",
+        ".",
+        "in",
+        "room",
+        "12",
+        "or",
+        "1994",
+        "noon",
+    ]
+    looks = clocks(words)
+    assert [t for t, look in enumerate(looks) if look] == [1, 2, 3, 5, 6, 7, 8, 9, 15]
+    assert looks[1] == ["clock", "clock-", "first clock"]
+    assert looks[5] == ["clock", "-clock"]
+    assert looks[15] == ["clock"]
+
+
+def test_an_announcement_learns_nothing_from_lists_that_it_made_itself():
+    words = [["Ann", "Lee", "speaks"], ["Ann", "Ray", "speaks"], ["Ann", "speaks"]]
+    y = [["B-speaker", "I-speaker", "O"], ["B-speaker", "I-speaker", "O"], ["O", "O"]]
+    starts = [[True] + [False] * (len(text) - 1) for text in words]
+    data = Seminars(words, starts, y)
+    lexicon = Lexicon(data)
+    own = tokens(data, lexicon, train=True)
+    assert {"0:w=ann", "0:speaker"} <= set(own[0][0])
+    assert not {"0:w=lee", "0:speaker"} & set(own[0][1])
+    new = tokens(Seminars([["Lee"]], [[True]], [["O"]]), lexicon, train=False)
+    assert "0:speaker" in new[0][0]
+
+
+def test_headers_of_lines():
+    words, starts = ["Who", ":", "Ann", "Lee", "met"], [True, False, False, True, False]
+    assert line_headers(words, starts) == [("who", 0), ("who", 1), ("who", 2), ("", 0), ("", 1)]
+
+
+def test_scores_count_tokens_and_what_equal_words_contradict():
+    words = [["Ann", "met", "Ann", "Lee"]]
+    gold = fields([["B-speaker", "O", "B-speaker", "I-speaker"]])
+    found = [["speaker", "O", "O", "O"]]
+    np.testing.assert_allclose(f1(gold, found), [0, 0, 0, 50], rtol=0, atol=1e-9)
+    assert inconsistent(words, gold, found) == [0, 0, 0, 1]
