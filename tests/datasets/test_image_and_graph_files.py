@@ -69,12 +69,10 @@ def test_msrc(tmp_path):
     classes = {"class_names": np.array(["void", "cow", "tree"])}
     images = load_msrc_images(saved(tmp_path, "m.npz", label=LABELS, **IMAGES, **classes))
     assert images.class_names == ["void", "cow", "tree"]
-    named = {**SUPERPIXELS, "names": np.array(["20_9_s", "20_10_s"])}
-    graphs = load_msrc_superpixels(saved(tmp_path, "s.npz", **named))
+    graphs = load_msrc_superpixels(saved(tmp_path, "s.npz", **SUPERPIXELS))
     assert [len(x) for x in graphs.X] == [2, 1]
     assert [e.tolist() for e in graphs.edges] == [[[0, 1]], []]
     assert graphs.boundary[0].tolist() == [7.0]
-    assert graphs.part == ["test", "train"]
 
 
 def test_citations(tmp_path):

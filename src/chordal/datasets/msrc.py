@@ -10,7 +10,6 @@ from numpy.typing import NDArray
 
 from chordal.datasets._files import found
 from chordal.datasets._images import LabelledImages, labelled_images
-from chordal.datasets._msrc_split import part_of
 from chordal.datasets._npz import arrays_of, items, require
 
 SOURCE = "the images of MSRC's object class recognition, version 2"
@@ -31,8 +30,6 @@ class MsrcSuperpixels:
     area : list of int64 arrays [n_superpixels]
         How many pixels a superpixel has.
     names, class_names : lists of str
-    part : list of str
-        "train", "validation" or "test" of each image: the split of Shotton et al. (2006).
     """
 
     X: list[NDArray[np.float64]]
@@ -42,7 +39,6 @@ class MsrcSuperpixels:
     area: list[NDArray[np.int64]]
     names: list[str]
     class_names: list[str]
-    part: list[str]
 
 
 def load_msrc_images(path: Any = None) -> LabelledImages:
@@ -114,5 +110,4 @@ def load_msrc_superpixels(path: Any = None) -> MsrcSuperpixels:
         [s.astype(np.int64) for s in items(file, "area", a["area"], nodes)],
         [str(name) for name in a["names"]],
         classes,
-        [part_of(str(name)) for name in a["names"]],
     )
