@@ -61,7 +61,8 @@ CHORDAL_INLINE void prefetch_row(const WideEntries& x, std::size_t t, const Pane
     }
 }
 
-template <bool Valued>
+// `One`: there is one panel, and units are of four.
+template <bool Valued, bool One>
 void map_panel(const WideEntries& x, const Panel& panel, const double* weights, double* out) {
     const std::size_t n = x.outputs, begin = 4 * panel.first, per_unit = x.unit / 4;
     const bool whole = panel.whole(n);
@@ -72,7 +73,7 @@ void map_panel(const WideEntries& x, const Panel& panel, const double* weights, 
         CHORDAL_UNROLL
         for (std::size_t k = 0; k < kSmall * kPacks; ++k) sum[k] = broadcast(0.0);
         for (auto e = x.begin[t]; e < x.end[t]; ++e) {
-            const double* w = weights + x.offset(e) + begin;
+            const double* w = weights + (x.code[e] >> 5) * (One ? 4 : x.unit) + begin;
             const Pack scale = broadcast(Valued ? x.value[e] : 1.0);
             auto add = [&](std::size_t unit) {
                 CHORDAL_UNROLL
@@ -80,7 +81,7 @@ void map_panel(const WideEntries& x, const Panel& panel, const double* weights, 
                     sum[k] = Valued ? scale * load(w + k * kLanes) + sum[k]
                                     : sum[k] + load(w + k * kLanes);
             };
-            CHORDAL_FOR_UNITS(panel.part_of((x.code[e] & 31) * per_unit), add)
+            CHORDAL_FOR_UNITS(One ? x.code[e] & 31 : panel.part_of((x.code[e] & 31) * per_unit), add)
         }
         double* to = whole ? out + t * n + begin : rest;
         auto put = [&](std::size_t unit) {
@@ -93,7 +94,7 @@ void map_panel(const WideEntries& x, const Panel& panel, const double* weights, 
     }
 }
 
-template <bool Valued>
+template <bool Valued, bool One>
 void adjoint_panel(const WideEntries& x, const Panel& panel, const double* parts, double* out) {
     const std::size_t n = x.outputs, begin = 4 * panel.first, per_unit = x.unit / 4;
     const bool whole = panel.whole(n);
@@ -110,7 +111,7 @@ void adjoint_panel(const WideEntries& x, const Panel& panel, const double* parts
         };
         CHORDAL_FOR_UNITS(panel.units, take)
         for (auto e = x.begin[t]; e < x.end[t]; ++e) {
-            double* g = out + x.offset(e) + begin;
+            double* g = out + (x.code[e] >> 5) * (One ? 4 : x.unit) + begin;
             const Pack scale = broadcast(Valued ? x.value[e] : 1.0);
             auto add = [&](std::size_t unit) {
                 CHORDAL_UNROLL
@@ -119,22 +120,35 @@ void adjoint_panel(const WideEntries& x, const Panel& panel, const double* parts
                     store(g + k * kLanes, Valued ? scale * p[k] + old : old + p[k]);
                 }
             };
-            CHORDAL_FOR_UNITS(panel.part_of((x.code[e] & 31) * per_unit), add)
+            CHORDAL_FOR_UNITS(One ? x.code[e] & 31 : panel.part_of((x.code[e] & 31) * per_unit), add)
         }
     }
 }
 
-void wide_map(const WideEntries& x, const double* weights, double* out) {
+template <bool One>
+void map_by_panels(const WideEntries& x, const double* weights, double* out) {
     for_panels(x, [&](const Panel& panel) {
-        x.value ? map_panel<true>(x, panel, weights, out) : map_panel<false>(x, panel, weights, out);
+        x.value ? map_panel<true, One>(x, panel, weights, out)
+                : map_panel<false, One>(x, panel, weights, out);
     });
 }
 
-void wide_adjoint(const WideEntries& x, const double* parts, double* out) {
+template <bool One>
+void adjoint_by_panels(const WideEntries& x, const double* parts, double* out) {
     for_panels(x, [&](const Panel& panel) {
-        x.value ? adjoint_panel<true>(x, panel, parts, out)
-                : adjoint_panel<false>(x, panel, parts, out);
+        x.value ? adjoint_panel<true, One>(x, panel, parts, out)
+                : adjoint_panel<false, One>(x, panel, parts, out);
     });
+}
+
+void wide_map(const WideEntries& x, const double* weights, double* out) {
+    x.outputs <= 4 * kSmall ? map_by_panels<true>(x, weights, out)
+                            : map_by_panels<false>(x, weights, out);
+}
+
+void wide_adjoint(const WideEntries& x, const double* parts, double* out) {
+    x.outputs <= 4 * kSmall ? adjoint_by_panels<true>(x, parts, out)
+                            : adjoint_by_panels<false>(x, parts, out);
 }
 
 }  // namespace chordal::CHORDAL_ISA

@@ -8,7 +8,7 @@ from chordal.solvers.owlqn import Owlqn
 
 SETTINGS = {
     "max_iter": ([0, -1, 2.5, "many", None], "max_iter must be an integer of at least 1"),
-    "tol": ([-1.0, float("nan"), float("inf"), "small"], "tol must be a number of at least 0"),
+    "tol": ([float("nan"), float("inf"), "small"], "tol must be a number"),
     "l1": ([-1.0, float("nan"), "some"], "l1 must be a number of at least 0"),
 }
 

@@ -58,10 +58,8 @@ class SummedOracle:
         self.estimated = objective.name if objective.stochastic else None
         self._cuts = [0, len(shards)] if cuts is None else list(cuts)
         # Memory for the potentials of a wave, kept: fresh pages cost as much as the sums in them.
-        # Waves are of equal length, so that threads are. One thread takes shards one by one, while
-        # they are in the cache.
-        most = max(14, 4 * mapper.n_jobs) if mapper.n_jobs > 1 else 1
-        n_waves = max(1, -(-len(shards) // most))
+        # Waves are of equal length, so that threads are.
+        n_waves = max(1, -(-len(shards) // max(14, 4 * mapper.n_jobs)))
         wave = max(1, -(-len(shards) // n_waves))
         states = max((shard.frame.structure.n_states for shard in shards), default=0)
         self._memory = [aligned_zeros(states) for _ in range(wave)]

@@ -6,7 +6,7 @@ import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from math import nan
+from math import inf, nan
 from typing import Any, ClassVar, NamedTuple, cast
 
 import numpy as np
@@ -95,7 +95,7 @@ class Solver(ABC):
 
     def __init__(self, max_iter: int = 1000, tol: float = 1e-5, l1: float = 0.0) -> None:
         check_number("max_iter", max_iter, minimum=1, integer=True)
-        check_number("tol", tol)
+        check_number("tol", tol, minimum=-inf)  # below 0: never converged
         check_number("l1", l1)
         if l1 > 0.0 and not self.handles_l1:
             raise ValueError(f"solver {self.name!r} does not take l1 > 0; 'owlqn' does")
