@@ -278,7 +278,11 @@ BAD = [
     ("estimators", "def f():\n  import dask.distributed", "only chordal.execution.dask may"),
     ("execution/threads", "from distributed import Client", "only chordal.execution.dask may"),
     ("estimators", "from matplotlib import pyplot", "only chordal.plots may import"),
-    ("estimators", "import torch", "only chordal.torch may import"),
+    (
+        "estimators",
+        "import torch",
+        "only chordal.torch and chordal.experiments._network may import",
+    ),
     ("estimators", "from chordal.execution import dask", "as soon as chordal is imported"),
 ]
 
