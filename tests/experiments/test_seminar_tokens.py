@@ -33,24 +33,7 @@ def test_looks_of_pairs():
 
 
 def test_times_of_the_day():
-    words = [
-        "at",
-        "3",
-        ":",
-        "30",
-        "-",
-        "5",
-        "p",
-        ".",
-        "m",
-        ".",
-        "in",
-        "room",
-        "12",
-        "or",
-        "1994",
-        "noon",
-    ]
+    words = ["at", "3", ":", "30", "-", "5", *"p.m.", "in", "room", "12", "or", "1994", "noon"]
     looks = clocks(words)
     assert [t for t, look in enumerate(looks) if look] == [1, 2, 3, 5, 6, 7, 8, 9, 15]
     assert looks[1] == ["clock", "clock-", "first clock"]

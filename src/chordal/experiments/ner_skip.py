@@ -26,7 +26,9 @@ LINEAR, SKIP = "linear chain", "skip-chain"
 PUBLISHED = {LINEAR: (97.5, 97.5, 88.3, 77.3), SKIP: (96.7, 97.2, 88.1, 80.4)}
 INCONSISTENT = {LINEAR: (12.6, 3.2, 6.4, 30.2), SKIP: (17.0, 5.2, 0.6, 4.8)}
 N_SPLITS, N_TRAIN = 5, 389
-L2 = 0.3
+L2, L2_SKIP = 0.3, 1.0
+#: Iterations with the edges, from the weights of the chain; more did worse on held-out texts.
+JOINT = 10
 Labels = list[list[str]]
 
 
@@ -44,12 +46,12 @@ class NerSkip(Experiment):
     data: ClassVar[str] = "CMU seminar announcements: start and end times, locations, speakers"
     split: ClassVar[str] = (
         f"five parts of the 185 test announcements, each with {N_TRAIN} others to learn from (as "
-        "many as published); settings were chosen by cross-validation in the 301 training "
-        "announcements, never by these test parts"
+        "many as published); settings were chosen on held-out parts of the 301 training "
+        "announcements"
     )
     model: ClassVar[str] = (
         "ChainCRF, and TemplateCRF with skip edges; the likelihood of the latter by loopy belief "
-        f"propagation; l2 = {L2} for both, {L2} for skip edges"
+        f"propagation, from the chain's weights; l2 = {L2}, {L2_SKIP:g} for skip edges"
     )
     source: ClassVar[str] = "Sutton and McCallum (2007), means of five folds; F1 counts tokens"
 
@@ -114,7 +116,7 @@ def labelled(
             CliqueTemplate("skip", _edges, _looks, tables="symmetric", bias=False),
         ],
         inference=LoopyBPInference(max_iter=10, tol=1e-3),
-        l2={"tokens": L2, "skip": L2},
+        l2={"tokens": L2, "skip": L2_SKIP},
         freeze=("skip",),
         max_iter=iterations,
         tol=1e-3,
@@ -122,7 +124,7 @@ def labelled(
     )
     pairs = list(zip(train.words, X, strict=True))
     # First a chain, then edges too: from nothing, strong edges would come before good tokens.
-    skip.fit(pairs, y).set_params(freeze=(), warm_start=True).fit(pairs, y)
+    skip.fit(pairs, y).set_params(freeze=(), warm_start=True, max_iter=JOINT).fit(pairs, y)
     found = {
         LINEAR: chain.predict(X_test),
         SKIP: skip.predict(list(zip(test.words, X_test, strict=True))),
@@ -174,8 +176,16 @@ def _rows(outcome: Outcome, scores: dict[str, Floats]) -> None:
         ("mean F1 of all fields, skip-chain", means, 90.6, None),
     ):
         spread = float(values.std(ddof=1) / np.sqrt(len(values)))
-        row = Row(what, float(values.mean()), published, must=must, spread=spread, digits=1)
+        mean, digits = float(values.mean()), 1 if must is None else 2
+        row = Row(what, mean, published, must=must, spread=spread, digits=digits)
         outcome.rows.append(row)
+    outcome.notes.append(
+        "Settings (l2, the looks of edges, iterations) were compared on two of four held-out parts "
+        "of the 301 training announcements, where the gain itself was uneven: −3.4 points on one, "
+        "+6.5 on the other. The five test parts were run once. The attributes of tokens go back "
+        "to an earlier version, which had been compared on the test announcements; both models "
+        "share them."
+    )
 
 
 def _beside(published: dict[str, Any], ours: dict[str, list[list[float]]]) -> list[list[Any]]:
