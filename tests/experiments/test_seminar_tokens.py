@@ -6,7 +6,7 @@ from chordal.datasets import Seminars
 from chordal.experiments._seminar_tokens import (
     Lexicon,
     clocks,
-    edge_looks,
+    joined,
     line_headers,
     skip_edges,
     tokens,
@@ -24,12 +24,9 @@ def test_of_a_frequent_word_only_mentions_that_follow_each_other_are_joined():
     assert skip_edges(words) == [(t, t + 2) for t in range(0, 22, 2)]
 
 
-def test_looks_of_pairs():
-    words = ["Ann", "Lee", "met", "Ann", "Lee", ",", "then", "Ann", "left"]
-    looks = dict(zip(skip_edges(words), edge_looks(words, skip_edges(words)), strict=True))
-    assert looks[0, 3] == ["equal", "next"]
-    assert looks[1, 4] == ["equal", "previous"]
-    assert looks[0, 7] == looks[3, 7] == ["equal", "alone"]
+def test_an_edge_sees_what_stands_at_either_of_its_ends():
+    rows = [["0:Xx", "1:x", "Xx|x"], ["0:x"], ["0:Xx", "-1:w=who", "line=who"]]
+    assert joined(rows, [(0, 2)]) == [["-1:w=who", "0:Xx", "1:x", "line=who"]]
 
 
 def test_times_of_the_day():

@@ -157,27 +157,7 @@ def skip_edges(words: Sequence[str]) -> list[tuple[int, int]]:
     return edges
 
 
-def edge_looks(words: Sequence[str], edges: Sequence[tuple[int, int]]) -> Tokens:
-    """What is seen of pairs of mentions.
-
-    Whether the capitalised words before or after them are equal too, as in a full name written
-    twice, and whether one of them stands alone, as a first name does in a sentence.
-    """
-    made = []
-    for i, j in edges:
-        looks = ["equal"]
-        looks += ["next"] if _one_name(words, i + 1, j + 1) else []
-        looks += ["previous"] if _one_name(words, i - 1, j - 1) else []
-        looks += ["alone"] if _alone(words, i) or _alone(words, j) else []
-        made.append(looks)
-    return made
-
-
-def _one_name(words: Sequence[str], i: int, j: int) -> bool:
-    inside = i >= 0 and j < len(words)
-    return inside and words[i][0].isupper() and words[i].lower() == words[j].lower()
-
-
-def _alone(words: Sequence[str], t: int) -> bool:
-    before = t > 0 and (words[t - 1][0].isupper() or words[t - 1] == ".")
-    return not before and not (t + 1 < len(words) and words[t + 1][0].isupper())
+def joined(rows: Tokens, edges: Sequence[tuple[int, int]]) -> Tokens:
+    """For each pair of mentions, the single attributes that stand at one of them or at both."""
+    single = [{a for a in row if "|" not in a} for row in rows]
+    return [sorted(single[i] | single[j]) for i, j in edges]
