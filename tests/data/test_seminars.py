@@ -1,10 +1,19 @@
 """Seminar announcements: a skip-chain beside the linear chain with the same attributes."""
 
+import numpy as np
 import pytest
 
 from chordal.datasets import load_seminars
 from chordal.experiments import Setup
-from chordal.experiments.ner_skip import NerSkip, splits
+from chordal.experiments.ner_skip import (
+    LINEAR,
+    SKIP,
+    f1,
+    fields,
+    inconsistent,
+    labelled,
+    splits,
+)
 
 pytest.importorskip("matplotlib")
 pytestmark = pytest.mark.data
@@ -29,8 +38,10 @@ def test_splits_test_every_unseen_announcement_once_and_never_learn_from_it():
 
 @pytest.mark.slow
 def test_equal_words_help_to_find_the_speaker():
-    """Speakers 83.4 and 85.4; Sutton and McCallum, on other splits: 77.3 and 80.4."""
-    rows = {row.what: row for row in NerSkip().run(Setup()).rows}
-    assert rows["what the skip-chain gains on speakers"].ours > 1.0
-    assert rows["F1 of speakers, skip-chain"].verdict == "beaten"
-    assert rows["mean F1 of all fields, skip-chain"].verdict == "beaten"
+    """In one of five splits; the experiment has all of them."""
+    train, test = next(splits(load_seminars("train"), load_seminars("test")))
+    found, _ = labelled(train, test, Setup())
+    gold = fields(test.y)
+    contradicted = {name: inconsistent(test.words, gold, own)[-1] for name, own in found.items()}
+    assert contradicted[SKIP] < contradicted[LINEAR]
+    assert np.mean(f1(gold, found[SKIP])) > 90.6  # Sutton and McCallum's mean of all fields

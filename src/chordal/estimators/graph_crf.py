@@ -144,7 +144,10 @@ class GraphCRF(CliqueEstimator):
 
     def _refuse_repeated(self, edges: Any, where: str) -> None:
         """An edge that is listed twice would count twice."""
-        ends = np.asarray(edges)
+        try:
+            ends = np.asarray(edges)
+        except ValueError:  # lists of several lengths
+            ends = np.zeros(0)
         if ends.ndim != 2 or ends.shape[1] != 2 or ends.dtype.kind not in "iu":
             return  # refused where edges are read
         twice = repeated_edge(ends, directed=self.tables == "full")

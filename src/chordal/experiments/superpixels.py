@@ -148,6 +148,7 @@ class _Msrc:
         """Scaled features and their squares; with the means of neighbours and of the image."""
         rows = np.concatenate([self.data.X[i] for i in self.train])
         mean, spread = rows.mean(axis=0), rows.std(axis=0)
+        spread[spread == 0.0] = 1.0
         scaled = [np.clip((x - mean) / spread, -MOST, MOST) for x in self.data.X]
         if around:
             scaled = [self._around(i, x) for i, x in enumerate(scaled)]
