@@ -10,6 +10,8 @@ from math import isfinite
 from pathlib import Path
 from typing import Any
 
+from threadpoolctl import threadpool_limits
+
 import chordal
 from chordal.experiments._base import Experiment, Finished, Outcome, Row, Setup
 from chordal.experiments._page import page
@@ -27,6 +29,8 @@ def reproduce(
     """Run experiments in turn; `out` gets index.html and results.json, renewed after each.
 
     The page holds its pictures; they are also files in the folder images.
+    Matrix products take one thread: their threads wait for each other in busy loops, and beside
+    other work that takes many times longer than one alone.
     An experiment without its data is reported as such, and the others go on.
     """
     setup = setup or Setup()
@@ -37,7 +41,8 @@ def reproduce(
         started(name, experiment)
         begin, problem, outcome = time.perf_counter(), "", None
         try:
-            outcome = experiment.run(setup)
+            with threadpool_limits(1, user_api="blas"):
+                outcome = experiment.run(setup)
             if setup.quick:
                 outcome.rows = [replace(row, judged=False) for row in outcome.rows]
         except (FileNotFoundError, ImportError) as error:

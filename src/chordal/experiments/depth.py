@@ -14,8 +14,8 @@ from chordal.potentials import Potentials
 from chordal.structures import Grid
 
 N_DISPARITIES = 8
-STRENGTHS = (2.0, 4.0, 8.0, 16.0, 32.0)
-SMOOTHNESS = (0.1, 0.3, 0.6)
+PRICES = (0.05, 0.1, 0.2, 0.4, 0.8)  # of a step between neighbours
+JUMPS = (1, 2, 4)  # steps beyond which the price grows no more
 
 
 @final
@@ -26,10 +26,10 @@ class Depth(Experiment):
     about: ClassVar[str] = (
         "How far a pixel is shifted between two views tells how near it is. A pixel alone matches "
         "in many places; the grid prefers neighbours at similar depths, but lets depth jump: the "
-        "price of a difference grows up to two steps, and no further."
+        "price of a difference grows up to some steps, and no further."
     )
     data: ClassVar[str] = "invented scenes of textured things before a wall, with noise"
-    split: ClassVar[str] = "two scenes to choose two strengths, four others to test"
+    split: ClassVar[str] = "two scenes to choose the price of a step and its limit, four to test"
     model: ClassVar[str] = (
         "grid of 8 ordered labels; truncated absolute differences of grey and of labels; the best "
         "labelling by α-expansion, with TRW-S's bound"
@@ -43,18 +43,18 @@ class Depth(Experiment):
             for k in range(3 if setup.quick else 6)
         ]
         train, test = scenes[:2], scenes[2:]
-        setup.say("choosing the strengths")
-        pairs = [(a, b) for a in STRENGTHS for b in SMOOTHNESS]
-        tried = {p: sum(_error(s, _labelled(s, *p)[0]) for s in train) / len(train) for p in pairs}
+        setup.say("choosing the price")
+        pairs = [(a, b) for a in PRICES for b in JUMPS]
+        tried = {p: sum(_error(s, _labelled(s, *p)) for s in train) / len(train) for p in pairs}
         best = min(pairs, key=lambda p: tried[p])
         setup.say("test scenes")
         outcome = Outcome()
-        alone = [_labelled(scene, best[0], 0.0)[0] for scene in test]
+        alone = [_costs(scene).argmin(axis=2) for scene in test]
         found = [_labelled(scene, *best) for scene in test]
         errors = np.array(
-            [[_error(s, a), _error(s, f[0])] for s, a, f in zip(test, alone, found, strict=True)]
+            [[_error(s, a), _error(s, f)] for s, a, f in zip(test, alone, found, strict=True)]
         )
-        gaps = [gap for _, gap in found]
+        gaps = [_gap(s, f, *best) for s, f in zip(test, found, strict=True)]
         outcome.rows += [
             Row("mean absolute error, every pixel by itself", errors[:, 0].mean()),
             Row(
@@ -62,7 +62,7 @@ class Depth(Experiment):
                 errors[:, 1].mean(),
                 must=0.5 * errors[:, 0].mean(),
                 lower=True,
-                why=f"half of it; strengths {best[0]:g} and {best[1]:g}",
+                why=f"half of it; a step costs {best[0]:g}, up to {best[1]} of them",
             ),
             Row(
                 "α-expansion's score below TRW-S's bound, relatively",
@@ -72,8 +72,8 @@ class Depth(Experiment):
                 digits=4,
             ),
         ]
-        self._pictures(outcome, test, alone, [labels for labels, _ in found])
-        self._strengths(outcome, tried)
+        self._pictures(outcome, test, alone, found)
+        self._prices(outcome, tried)
         return outcome
 
     def _pictures(self, outcome: Outcome, scenes: Any, alone: Any, found: Any) -> None:
@@ -104,29 +104,39 @@ class Depth(Experiment):
                 )
             )
 
-    def _strengths(self, outcome: Outcome, errors: dict[tuple[float, float], float]) -> None:
-        table = [[errors[a, b] for b in SMOOTHNESS] for a in STRENGTHS]
-        head = ["strength of the data", *(f"smoothness {b:g}" for b in SMOOTHNESS)]
-        rows = [[f"{a:g}", *line] for a, line in zip(STRENGTHS, table, strict=True)]
+    def _prices(self, outcome: Outcome, errors: dict[tuple[float, int], float]) -> None:
+        head = ["price of a step", *(f"up to {b}" for b in JUMPS)]
+        rows = [[f"{a:g}", *(errors[a, b] for b in JUMPS)] for a in PRICES]
         outcome.tables.append(Table("Mean absolute error on the two training scenes", head, rows))
 
 
-def _labelled(scene: StereoScene, strength: float, smoothness: float) -> tuple[Any, float]:
-    """Disparities, and how far their score is below what none exceeds."""
+def _costs(scene: StereoScene) -> Any:
+    """How badly each disparity fits each pixel; at most 0.5, also where the other view ends."""
     height, width = scene.left.shape
     cost = np.full((height, width, N_DISPARITIES), 0.5)
     for d in range(N_DISPARITIES):
         shifted = np.abs(scene.left[:, d:] - scene.right[:, : width - d])
         cost[:, d:, d] = np.minimum(shifted, 0.5)
-    if smoothness == 0.0:
-        return cost.argmin(axis=2), 0.0
+    return cost
+
+
+def _potentials(scene: StereoScene, price: float, jump: int) -> Potentials:
     steps = np.abs(np.subtract.outer(np.arange(N_DISPARITIES), np.arange(N_DISPARITIES)))
-    table = -smoothness * strength * np.minimum(steps, 2) / 2.0
-    potentials = Potentials(Grid([(height, width)], N_DISPARITIES), -strength * cost, table)
-    found = INFERENCE.resolve("alpha_expansion").map(potentials)
+    grid = Grid([scene.left.shape], N_DISPARITIES)
+    return Potentials(grid, -_costs(scene), -price * np.minimum(steps, jump))
+
+
+def _labelled(scene: StereoScene, price: float, jump: int) -> Any:
+    found = INFERENCE.resolve("alpha_expansion").map(_potentials(scene, price, jump))
+    return found.labels.reshape(scene.left.shape)
+
+
+def _gap(scene: StereoScene, labels: Any, price: float, jump: int) -> float:
+    """How far the score of a labelling is below what none exceeds, as a share of the latter."""
+    potentials = _potentials(scene, price, jump)
     bound = INFERENCE.resolve("trw_s").map(potentials).bound
-    gap = 0.0 if bound is None else float((bound - found.score)[0] / abs(bound[0]))
-    return found.labels.reshape(height, width), gap
+    assert bound is not None
+    return float((bound - potentials.score(labels.ravel()))[0] / abs(bound[0]))
 
 
 def _error(scene: StereoScene, labels: Any) -> float:
