@@ -54,6 +54,7 @@ OPTIONAL = {
     "distributed": "chordal.execution.dask",
     "torch": ("chordal.torch", "chordal.experiments._network"),
     "matplotlib": "chordal.plots",
+    "PIL": ("chordal.plots", "chordal.datasets._image_folders"),
     "hmmlearn": "chordal.compat.hmmlearn",
     "networkx": "chordal.compat",
     "zstandard": "chordal.formats._files",

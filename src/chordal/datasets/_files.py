@@ -20,10 +20,20 @@ TIMEOUT = 30.0  # seconds without an answer
 
 @dataclass(frozen=True)
 class Official:
-    """Where a file is distributed, and the SHA-256 of its content, unpacked."""
+    """Where a file is distributed, and the digest of its content, unpacked.
+
+    The digest is SHA-256; or, of 40 digits, what git calls the content.
+    """
 
     url: str
-    sha256: str
+    digest: str
+
+    def is_of(self, content: bytes) -> bool:
+        """Whether the content is what was expected."""
+        if len(self.digest) == 40:
+            named = b"blob %d\0" % len(content) + content
+            return hashlib.sha1(named, usedforsecurity=False).hexdigest() == self.digest
+        return hashlib.sha256(content).hexdigest() == self.digest
 
 
 def found(
@@ -87,7 +97,7 @@ def _downloaded(known: Official, place: Path) -> Path:
         data: bytes = answer.read(MOST_BYTES + 1)
     if len(data) > MOST_BYTES:
         raise OSError(f"it holds more than {MOST_BYTES} bytes")
-    if hashlib.sha256(_unpacked(data)).hexdigest() != known.sha256:
+    if not known.is_of(_unpacked(data)):
         raise OSError("its content is not what was expected: the file there has changed")
     place.parent.mkdir(parents=True, exist_ok=True)
     with atomic_write(place) as file:
@@ -121,13 +131,20 @@ def text_of(file: Path) -> str:
         raise ValueError(f"{file} is no such text, or damaged: {error}") from None
 
 
-def sentences_of(file: Path, n_columns: int, separator: str | None = None) -> list[list[list[str]]]:
-    """The rows of every sentence of a file of columns; blank lines between sentences."""
+def sentences_of(
+    file: Path, n_columns: int, separator: str | None = None, comment: str | None = None
+) -> list[list[list[str]]]:
+    """The rows of every sentence of a file of columns; blank lines between sentences.
+
+    Lines that begin with `comment` are no rows.
+    """
     sentences: list[list[list[str]]] = [[]]
     for number, line in enumerate(text_of(file).split("\n"), start=1):
         row = line.rstrip("\r").split(separator)
         if not line.strip():
             sentences.append([])
+        elif comment is not None and line.startswith(comment):
+            continue
         elif len(row) != n_columns:
             what = f"must have {n_columns} columns, has {len(row)}"
             raise ValueError(f"{file}, line {number}: {what}")

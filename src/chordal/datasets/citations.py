@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from chordal._validate import check_choice
-from chordal.datasets._files import found
+from chordal.datasets._files import found, text_of
 from chordal.datasets._npz import arrays_of, require
 
 SOURCE = "the citation graphs of Sen et al."
@@ -45,7 +46,8 @@ def load_citations(name: str = "cora", path: Any = None) -> Citations:
     name : {"cora", "citeseer"}
         2,708 papers on machine learning in 7 fields, or 3,312 papers in 6.
     path : str or Path, optional
-        The file cora.npz or citeseer.npz, or its folder; by default $CHORDAL_DATA/graphs.
+        The file cora.content, with cora.cites beside it, as they are distributed (or those of
+        citeseer), or cora.npz, made of them; or the folder. By default $CHORDAL_DATA/graphs.
 
     Raises
     ------
@@ -57,7 +59,10 @@ def load_citations(name: str = "cora", path: Any = None) -> Citations:
     from scipy.sparse import csr_array
 
     check_choice("name", name, ["cora", "citeseer"])
-    file = found(path, "graphs", (f"{name}.npz",), SOURCE)
+    names = (f"{name}.npz", f"{name}.content", f"{name}/{name}.content")
+    file = found(path, "graphs", names, SOURCE)
+    if file.suffix == ".content":
+        return _from_text(file)
     a = arrays_of(file, X_indptr="iu1", X_indices="iu1", y="u1", edges="iu2", cites="iu2")
     n, words = len(a["y"]), a["X_indices"]
     limits = a["X_indptr"].astype(np.int64)
@@ -72,3 +77,31 @@ def load_citations(name: str = "cora", path: Any = None) -> Citations:
     X = csr_array((np.ones(len(words)), words.astype(np.int64), limits), shape=(n, n_words))
     edges, cites = a["edges"].astype(np.int64), a["cites"].astype(np.int64)
     return Citations(X, a["y"].astype(np.uint8), edges, cites)
+
+
+def _from_text(file: Path) -> Citations:
+    """The files as they are distributed: papers with words and field; who is cited, by whom.
+
+    Fields are numbered by their names. Some papers that CiteSeer cites have no row: left out.
+    """
+    from scipy.sparse import csr_array
+
+    rows = [line.split() for line in text_of(file).splitlines() if line.strip()]
+    n_words = len(rows[0]) - 2 if rows else 0
+    for i, row in enumerate(rows):
+        require(
+            len(row) == n_words + 2 > 2 and {"0", "1"}.issuperset(row[1:-1]),
+            file,
+            f"row {i + 1} must have a paper, {max(n_words, 1)} zeros and ones, and a field",
+        )
+    papers = {row[0]: i for i, row in enumerate(rows)}
+    require(len(papers) == len(rows) > 0, file, "every paper must have one row")
+    fields, y = np.unique([row[-1] for row in rows], return_inverse=True)
+    require(len(fields) < 256, file, "fields must be fewer than 256")
+    pairs = [line.split() for line in text_of(file.with_suffix(".cites")).splitlines()]
+    require(all(len(pair) in (0, 2) for pair in pairs), file, "the .cites must be pairs of papers")
+    known = [pair for pair in pairs if pair and papers.keys() >= set(pair)]
+    cites = np.array([[papers[a], papers[b]] for a, b in known], dtype=np.int64).reshape(-1, 2)
+    edges = np.unique(np.sort(cites[cites[:, 0] != cites[:, 1]], axis=1), axis=0)
+    X = csr_array(np.array([row[1:-1] for row in rows], dtype=np.float64))
+    return Citations(X, y.astype(np.uint8), edges, cites)

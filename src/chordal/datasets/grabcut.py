@@ -5,26 +5,35 @@ from __future__ import annotations
 from typing import Any
 
 from chordal.datasets._files import found
+from chordal.datasets._image_folders import by_colour, divided, labelled_folder
 from chordal.datasets._images import LabelledImages, labelled_images
 
-NAMES = ("grabcut_96.npz",)
-SOURCE = "the GrabCut images of Rother, Kolmogorov and Blake, at most 96 pixels wide and high"
+NAMES = ("grabcut_96.npz", "GrabCut/data_GT", "data_GT")
+SOURCE = "the GrabCut images of Rother, Kolmogorov and Blake"
+CLASSES = ["background", "object", "unknown"]
+GREYS = [(0, 0, 0), (255, 255, 255), (128, 128, 128)]
 
 
 def load_grabcut(path: Any = None) -> LabelledImages:
     """The images of Rother, Kolmogorov and Blake (2004): background 0, object 1, unknown 2.
 
+    Images are made smaller by a whole factor, so that they have at most 96 pixels to a side.
+
     Parameters
     ----------
     path : str or Path, optional
-        The file grabcut_96.npz, or its folder; by default $CHORDAL_DATA/images.
+        The folder with data_GT and boundary_GT, as they are distributed, or the file
+        grabcut_96.npz, made of them; or what holds one of them. By default $CHORDAL_DATA/images.
 
     Raises
     ------
     FileNotFoundError
         Saying which file to put where.
     ValueError
-        Where an array is missing or not as it should be.
+        Where an image or array is missing or not as it should be.
     """
     file = found(path, "images", NAMES, SOURCE)
-    return labelled_images(file, "label", ["background", "object", "unknown"], void=2)
+    if file.name == "data_GT":
+        folders = "data_GT", "boundary_GT/*.bmp"
+        return labelled_folder(file.parent, *folders, divided(96), by_colour(GREYS), CLASSES, 2)
+    return labelled_images(file, "label", CLASSES, void=2)

@@ -9,10 +9,38 @@ import numpy as np
 from numpy.typing import NDArray
 
 from chordal.datasets._files import found
+from chordal.datasets._image_folders import by_colour, divided, labelled_folder
 from chordal.datasets._images import LabelledImages, labelled_images
 from chordal.datasets._npz import arrays_of, items, require
 
 SOURCE = "the images of MSRC's object class recognition, version 2"
+NAMES = ("msrc_v2_quarter.npz", "MSRC_ObjCategImageDatabase_v2/Images", "Images")
+COLOURS = {
+    "void": (0, 0, 0),
+    "building": (128, 0, 0),
+    "grass": (0, 128, 0),
+    "tree": (128, 128, 0),
+    "cow": (0, 0, 128),
+    "horse": (128, 0, 128),
+    "sheep": (0, 128, 128),
+    "sky": (128, 128, 128),
+    "mountain": (64, 0, 0),
+    "aeroplane": (192, 0, 0),
+    "water": (64, 128, 0),
+    "face": (192, 128, 0),
+    "car": (64, 0, 128),
+    "bicycle": (192, 0, 128),
+    "flower": (64, 128, 128),
+    "sign": (192, 128, 128),
+    "bird": (0, 64, 0),
+    "book": (128, 64, 0),
+    "chair": (0, 192, 0),
+    "road": (128, 64, 128),
+    "cat": (0, 192, 128),
+    "dog": (128, 192, 128),
+    "body": (64, 64, 0),
+    "boat": (192, 64, 0),
+}
 
 
 @dataclass(frozen=True)
@@ -47,16 +75,22 @@ def load_msrc_images(path: Any = None) -> LabelledImages:
     Parameters
     ----------
     path : str or Path, optional
-        The file msrc_v2_quarter.npz, or its folder; by default $CHORDAL_DATA/images.
+        The folder with Images and GroundTruth, as they are distributed, or the file
+        msrc_v2_quarter.npz, made of them; or what holds one of them. By default
+        $CHORDAL_DATA/images.
 
     Raises
     ------
     FileNotFoundError
         Saying which file to put where.
     ValueError
-        Where an array is missing or not as it should be.
+        Where an image or array is missing or not as it should be.
     """
-    file = found(path, "images", ("msrc_v2_quarter.npz",), SOURCE)
+    file = found(path, "images", NAMES, SOURCE)
+    if file.name == "Images":
+        folders = "Images", "GroundTruth/*_GT.bmp"
+        read = by_colour(list(COLOURS.values()))
+        return labelled_folder(file.parent, *folders, divided(by=4), read, list(COLOURS), void=0)
     classes = arrays_of(file, class_names="U1")["class_names"].tolist()
     return labelled_images(file, "label", classes, void=0)
 

@@ -5,26 +5,35 @@ from __future__ import annotations
 from typing import Any
 
 from chordal.datasets._files import found
+from chordal.datasets._image_folders import at_most, labelled_folder, two_classes
 from chordal.datasets._images import LabelledImages, labelled_images
 
-NAMES = ("weizmann_horses_64.npz",)
-SOURCE = "the horses of Borenstein and Ullman, at most 64 pixels wide and high"
+NAMES = ("weizmann_horses_64.npz", "weizmann_horse_db/rgb", "rgb")
+SOURCE = "the horses of Borenstein and Ullman"
+CLASSES = ["background", "horse"]
 
 
 def load_weizmann_horses(path: Any = None) -> LabelledImages:
     """The Weizmann horses of Borenstein and Ullman (2002): background 0, horse 1.
 
+    Images have 64 pixels along their longer side.
+
     Parameters
     ----------
     path : str or Path, optional
-        The file weizmann_horses_64.npz, or its folder; by default $CHORDAL_DATA/images.
+        The folder weizmann_horse_db as it is distributed, with folders rgb and figure_ground, or
+        the file weizmann_horses_64.npz, made of it; or what holds one of them. By default
+        $CHORDAL_DATA/images.
 
     Raises
     ------
     FileNotFoundError
         Saying which file to put where.
     ValueError
-        Where an array is missing or not as it should be.
+        Where an image or array is missing or not as it should be.
     """
     file = found(path, "images", NAMES, SOURCE)
-    return labelled_images(file, "mask", ["background", "horse"], packed=True)
+    if file.name == "rgb":
+        folders = "rgb", "figure_ground/*.jpg"
+        return labelled_folder(file.parent, *folders, at_most(64), two_classes, CLASSES)
+    return labelled_images(file, "mask", CLASSES, packed=True)
