@@ -26,21 +26,11 @@ from chordal.compat import pycrfsuite
 from chordal.compat import sklearn_crfsuite as ours
 from chordal.compat.sklearn_crfsuite import metrics, scorers
 
-ALGORITHMS = ["lbfgs", "l2sgd", "ap", "pa", "arow"]
+from .crfsuite_pair import LABELS as WITH_A_RARE_ONE
+from .crfsuite_pair import WEATHER
 
-WEATHER = [
-    {"walk": 1, "shop": 0.5},
-    {"walk": 1},
-    {"walk": 1, "clean": 0.5},
-    {"shop": 0.5, "clean": 0.5},
-    {"walk": 0.5, "clean": 1},
-    {"clean": 1, "shop": 0.1},
-    {"walk": 1, "shop": 0.5},
-    {},
-    {"clean": 1},
-    {"солнце": "не светит".encode(), "clean": 1},
-]
-LABELS = ["sunny", "sunny", "sunny", "rainy", "rainy", "rainy", "sunny", "sunny", "rainy", "rainy"]
+LABELS = [*WITH_A_RARE_ONE[:-1], "rainy"]
+ALGORITHMS = ["lbfgs", "l2sgd", "ap", "pa", "arow"]
 
 
 @pytest.fixture(scope="module")

@@ -10,12 +10,14 @@ from chordal._errors import UnsupportedError
 from chordal.inference import INFERENCE, Inference, Marginals
 from chordal.inference.chain import ChainInference
 from chordal.inference.exhaustive import ExhaustiveInference
+from chordal.inference.gibbs import GibbsInference
 from chordal.potentials import Potentials
 from chordal.structures import Chain
 from chordal.testing import INFEASIBLE, MODELS, check_infeasible, check_inference
 
 METHODS = {name: INFERENCE.get(name)() for name in INFERENCE} | {
-    "chain-log": ChainInference(domain="log")
+    "chain-log": ChainInference(domain="log"),
+    "gibbs": GibbsInference(burn_in=30, n_draws=60),  # no claim depends on how long it runs
 }
 
 

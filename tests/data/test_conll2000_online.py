@@ -22,7 +22,7 @@ pytestmark = [pytest.mark.data, pytest.mark.slow]
         (AveragedPerceptron(max_iter=50, random_state=0), 93.29),
         (PassiveAggressive(max_iter=50, random_state=0), 93.44),
         (Arow(max_iter=50, random_state=0), 91.71),
-        (Sgd(random_state=0), 93.63),
+        (Sgd(max_iter=90, tol=0.0, random_state=0), 93.63),
         (Sgd(max_iter=10, tol=0.0, average_after=5, random_state=0), 93.7),
     ],
     ids=["averaged perceptron", "passive-aggressive", "AROW", "SGD", "averaged SGD"],

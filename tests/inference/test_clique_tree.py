@@ -2,6 +2,7 @@
 
 import gc
 import itertools
+import math
 import weakref
 
 import numpy as np
@@ -42,7 +43,7 @@ def slow_width_order(structure, rule):
 
         def price(v):
             missing = sum(b not in near[a] for a in near[v] for b in near[v] if a < b)
-            weight = sum(np.log2(counts[u]) for u in [v, *sorted(near[v])])
+            weight = math.prod(counts[[v, *near[v]]].tolist())
             return (missing, weight, v) if rule == "min_fill" else (weight, v)
 
         best = min(near, key=price)

@@ -19,8 +19,10 @@ from chordal import (
 from chordal.costs.hamming import Hamming
 from chordal.inference.loopy_bp import LoopyBPInference
 from chordal.inference.tree_reweighted import TreeReweightedInference
-from chordal.model_file import save
+from chordal.model_file import ModelFileError, load, save
 from chordal.objectives.hinge import Hinge
+
+from .chain_parts import COLUMNS, DENSE, TEMPLATE, X, Y
 
 RNG = np.random.default_rng(5)
 
@@ -156,9 +158,9 @@ def files(tmp_path_factory):
         "CRFClassifier": (*CLASSIFIERS["three"], {}),
         "ChainCRF": (ChainCRF(), [[["a"], ["b"]]], [["A", "B"]], {}),
     }
-    for name, (model, X, y, functions) in kinds.items():
-        save(clone(model).fit(X, y), path)
-        raw[name] = (path.read_bytes(), X, functions)
+    for name, (model, inputs, y, functions) in kinds.items():
+        save(clone(model).fit(inputs, y), path)
+        raw[name] = (path.read_bytes(), inputs, functions)
     return raw
 
 
@@ -170,3 +172,31 @@ def written(tmp_path):
         return path
 
     return done
+
+
+@pytest.fixture(scope="session")
+def chain_files(tmp_path_factory):
+    """The bytes of small chain models, by the kind of their features."""
+    path = tmp_path_factory.mktemp("models") / "model"
+    models = {
+        "attributes": ChainCRF(bias=True, ends=True).fit(X, Y),
+        "template": ChainCRF(template=TEMPLATE).fit(COLUMNS, Y),
+        "dense": ChainCRF().fit(DENSE, [np.array(y) for y in Y]),
+    }
+    raw = {}
+    for kind, model in models.items():
+        save(model, path)
+        raw[kind] = path.read_bytes()
+    return raw
+
+
+@pytest.fixture
+def refused(tmp_path):
+    def check(raw, message=""):
+        path = tmp_path / "hostile"
+        path.write_bytes(raw)
+        with pytest.raises(ModelFileError, match=message) as caught:
+            load(path)
+        assert str(caught.value).startswith(str(path))
+
+    return check

@@ -152,12 +152,12 @@ def check_compatible(
             f"{objective.name!r}; leave objective at its default, or use another solver"
         )
     check_dual(objective, solver, l2)
+    objective.require_targets(gold)
     if (solver.online or solver.blocks) and kind_of(gold) != "hard":
         raise UnsupportedError(
             f"solver {solver.name!r} needs one label per position, and y has "
             f"{TARGETS[kind_of(gold)]}; use a solver such as 'lbfgs'"
         )
-    objective.require_targets(gold)
     solver.require_exact(objective.name if objective.stochastic else None)
     objective.require(inference, structure)
     if {"hess_vec", "hessian"} & solver.needs:

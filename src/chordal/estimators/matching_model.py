@@ -191,6 +191,8 @@ class MatchingModel(Estimator):
         if solver.objective is None:
             check_dual(objective, solver, self.l2)
             objective.require(inference, Matching([2], [2]))
+        if {"hess_vec", "hessian"} & solver.needs:
+            objective.require_curvature(inference, Matching([2], [2]), solver.name)
         inference.require("map", Matching([2], [2]))
         solver.require_exact(objective.name if objective.stochastic else None)
 

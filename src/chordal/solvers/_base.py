@@ -12,7 +12,7 @@ from typing import Any, ClassVar, NamedTuple, cast
 import numpy as np
 
 from chordal._blocks import run_in_turn
-from chordal._errors import UnsupportedError
+from chordal._errors import InfeasibleError, UnsupportedError
 from chordal._status import Status
 from chordal._validate import check_number
 from chordal.oracle import Floats, Oracle, SecondOrderOracle
@@ -210,13 +210,22 @@ class Run(Course):
 
     def evaluate(self, weights: Floats) -> tuple[float, Floats]:
         """Value, with the l1 term, and gradient of the smooth part."""
-        self.n_evaluations += 1
-        value, gradient = self.oracle.value_grad(weights)
+        value, gradient = self.ask(self.oracle, weights)
         if isinstance(self.l1, np.ndarray):
             value += float(np.dot(self.l1, np.abs(weights)))
         elif self.l1 > 0.0:
             value += self.l1 * float(np.abs(weights).sum())
         return value, gradient
+
+    def ask(self, oracle: Oracle, weights: Floats) -> tuple[float, Floats]:
+        """An oracle's value and gradient; infinity where weights drive all scores to -inf."""
+        self.n_evaluations += 1
+        try:
+            return oracle.value_grad(weights)
+        except InfeasibleError:
+            if self.n_evaluations == 1:  # at the start: labels are forbidden
+                raise
+            return inf, np.full_like(weights, nan)
 
     def recycle(self, weights: Floats, gradient: Floats) -> None:
         """Give back the memory of a former iterate."""

@@ -26,8 +26,7 @@ class Batch:
         self._oracle, self._run = oracle, run
 
     def value_grad(self, weights: Floats) -> Evaluated:
-        self._run.n_evaluations += 1
-        return self._oracle.value_grad(weights)
+        return self._run.ask(self._oracle, weights)
 
     def hess_vec(self, weights: Floats, direction: Floats) -> Floats:
         self._run.n_products += 1

@@ -158,6 +158,8 @@ class Sgd(OnlineSolver):
                 return Status.STOPPED
             if self._converged(run.history):
                 return Status.CONVERGED
+        if np.isinf(run.value):
+            raise OverflowError
         if run.value > 2.0 * before:
             warnings.warn(
                 f"solver 'sgd' diverges: the objective is {run.value:.6g}, and was {before:.6g} at "
