@@ -95,7 +95,8 @@ void product_of(const Factor<X>& a, const double* b, std::size_t n, bool add, do
     const std::size_t packs = n / kLanes, panels = (packs + kWide - 1) / kWide;
     Scratch copy((a.rows + cached) * kLanes);
     std::memset(copy.data(), 0, (a.rows + cached) * kLanes * sizeof(double));
-    for (std::size_t d = 0; d < a.depth; d += cached) {
+    std::size_t d = 0;
+    do {  // once at least, for C = 0
         Factor<X> part = a;
         part.x += d * a.column;
         part.depth = a.depth - d < cached ? a.depth - d : cached;
@@ -114,7 +115,8 @@ void product_of(const Factor<X>& a, const double* b, std::size_t n, bool add, do
         if (packs * kLanes < n)
             rest(part, {from + packs * kLanes, n}, n - packs * kLanes, onto, {c + packs * kLanes, n},
                  copy.data());
-    }
+        d += cached;
+    } while (d < a.depth);
 }
 
 void product(const Factor<double>& a, const double* b, std::size_t n, bool add, double* c) {

@@ -76,7 +76,7 @@ class DenseFeatures(RowFeatures):
         self.n_weights = n_columns * n_outputs
 
     def compile(self, rows: Rows, first: int, last: int) -> NDArray[Any]:
-        return rows.data[first:last]
+        return np.ascontiguousarray(rows.data[first:last])
 
     def expand(self, weights: Floats, memory: Any = None, run: Runner = run_in_turn) -> Floats:
         return weights.reshape(self.n_columns, self.n_outputs)
