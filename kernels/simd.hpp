@@ -241,8 +241,8 @@ CHORDAL_INLINE std::size_t first_largest(const double* x, std::size_t n) {
     return first < n ? first : 0;
 }
 
-// exp(x) for -708.5 <= x <= 0, to one unit in the last place.
-// x = k ln 2 + r with |r| <= ln 2 / 2, and exp(r) = 1 + r + r² Q(r). Q is of degree 9; it
+// exp(x) for -708.5 <= x <= 0, to one unit in the last place (to 1.25 without fused multiply-add).
+// x = k ln 2 + r with |r| <= ln 2 / 2, and exp(r) = 1 + r (1 + r Q(r)). Q is of degree 9; it
 // interpolates where the zeros of a Chebyshev polynomial in r² are, stretched until the first is 0,
 // which leaves an error under 1.2e-17. Its even and odd powers are summed apart: half the latency.
 // k + 1023, the bits of 2^k, is read from the low bits of x / ln 2 + 1.5 * 2^52 + 1023.
@@ -276,7 +276,7 @@ CHORDAL_INLINE void exp_bounded(Pack (&x)[N]) {
     }
     CHORDAL_UNROLL
     for (std::size_t n = 0; n < N; ++n)
-        x[n] = ((odd[n] * r[n] + even[n]) * square[n] + r[n] + broadcast(1.0)) *
+        x[n] = (((odd[n] * r[n] + even[n]) * r[n] + broadcast(1.0)) * r[n] + broadcast(1.0)) *
                power_of_bits(shifted[n]);
 }
 CHORDAL_INLINE Pack exp_bounded(Pack x) {

@@ -21,8 +21,6 @@ Ints = NDArray[np.int64]
 
 T = TypeVar("T")
 
-PIECE = 1 << 14  # of a long vector: what is made of it on the way stays in the cache
-
 
 class SummedOracle:
     """Σ objective + (l2/2) ‖w − centre‖² over shards of a batch.
@@ -203,8 +201,7 @@ class SummedOracle:
 
             def block(part: slice) -> float:
                 offset = weights[part] if self.centre is None else weights[part] - self.centre[part]
-                for piece in blocks_of(len(offset), PIECE):
-                    grad[part][piece] += l2 * offset[piece]
+                grad[part] += l2 * offset
                 return float(np.dot(offset, offset))
 
             value += 0.5 * l2 * sum(self.run(block, blocks_of(len(weights))))
