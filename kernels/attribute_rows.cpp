@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <optional>
 #include <tuple>
+#include <utility>
 #include <vector>
 
 #include "binding.hpp"
@@ -99,7 +100,7 @@ struct Layout {
     const Place* place;                    // [attributes]
     const std::int32_t* pair_outputs;
     const std::int64_t* segment_limits;    // [segments + 1] of narrow weights
-    std::size_t segments, outputs;
+    std::size_t segments, outputs, wide;   // wide: how many attributes are
 
     std::size_t segment_of(std::uint32_t weight) const {
         std::size_t s = 0;
@@ -113,9 +114,16 @@ struct NarrowColumns {
     std::vector<double> values;
 };
 
+// Wide entries by column: see WideColumns.
+struct ByColumn {
+    std::vector<std::uint32_t> begin, code, row;
+    std::vector<double> value;
+};
+
 struct Compiled {
     std::vector<std::uint32_t> wide_offsets, wide_codes;
     std::vector<double> wide_values;
+    ByColumn columns;
     NarrowColumns narrow;
     std::vector<std::int64_t> segment_offsets;
 };
@@ -125,9 +133,45 @@ void append(const std::vector<T>& from, std::vector<T>& to) {
     to.insert(to.end(), from.begin(), from.end());
 }
 
+// A counting sort of the rows' wide entries; columns without any are left out.
+ByColumn by_column(const std::int64_t* offsets, const std::int32_t* ids, const double* values,
+                   std::size_t rows, const Layout& layout) {
+    std::vector<std::uint32_t> next(layout.wide, 0), code(layout.wide);
+    std::uint32_t entries = 0;
+    for (auto e = offsets[0]; e < offsets[rows]; ++e) {
+        const Place& place = layout.place[ids[e]];
+        if (place.wide_code == 0) continue;
+        code[place.first] = place.wide_code;
+        ++next[place.first];
+        ++entries;
+    }
+    ByColumn out;
+    std::uint32_t begin = 0;
+    for (std::size_t c = 0; c < layout.wide; ++c) {
+        const std::uint32_t count = std::exchange(next[c], begin);
+        if (count == 0) continue;
+        out.begin.push_back(begin);
+        out.code.push_back(code[c]);
+        begin += count;
+    }
+    out.begin.push_back(begin);
+    out.row.resize(entries);
+    out.value.resize(values ? entries : 0);
+    for (std::size_t t = 0; t < rows; ++t)
+        for (auto e = offsets[t]; e < offsets[t + 1]; ++e) {
+            const Place& place = layout.place[ids[e]];
+            if (place.wide_code == 0) continue;
+            const std::uint32_t to = next[place.first]++;
+            out.row[to] = static_cast<std::uint32_t>(t);
+            if (values) out.value[to] = values[e];
+        }
+    return out;
+}
+
 Compiled compile_rows(const std::int64_t* offsets, const std::int32_t* ids, const double* values,
                       std::size_t rows, const Layout& layout) {
     Compiled out;
+    out.columns = by_column(offsets, ids, values, rows, layout);
     out.wide_offsets.assign(1, 0);
     out.wide_offsets.reserve(rows + 1);
     out.wide_codes.reserve(static_cast<std::size_t>(offsets[rows]));
@@ -148,11 +192,11 @@ Compiled compile_rows(const std::int64_t* offsets, const std::int32_t* ids, cons
                 continue;
             }
             if (place.pairs == 0) continue;
-            NarrowColumns& to = segments[layout.segment_of(place.first_weight)];
+            NarrowColumns& to = segments[layout.segment_of(place.first)];
             for (std::uint32_t p = 0; p < place.pairs; ++p) {
                 const auto k = static_cast<std::size_t>(layout.pair_outputs[place.pairs_begin + p]);
                 to.cells.push_back(static_cast<std::uint32_t>(t * layout.outputs + k));
-                to.weights.push_back(place.first_weight + p);
+                to.weights.push_back(place.first + p);
                 if (values) to.values.push_back(values[e]);
             }
         }
@@ -203,10 +247,10 @@ static const Binding binding([](nb::module_& m) {
         [](Input<std::int64_t> offsets, Input<std::int32_t> ids,
            std::optional<Input<double>> values, Input<std::uint32_t> places,
            Input<std::int32_t> pair_outputs, Input<std::int64_t> segment_limits,
-           std::size_t outputs) {
+           std::size_t outputs, std::size_t wide) {
             const Layout layout{reinterpret_cast<const Place*>(places.data()),
                                 pair_outputs.data(), segment_limits.data(),
-                                segment_limits.size() - 1, outputs};
+                                segment_limits.size() - 1, outputs, wide};
             Compiled rows;
             {
                 nb::gil_scoped_release release;
@@ -215,13 +259,16 @@ static const Binding binding([](nb::module_& m) {
             }
             return std::make_tuple(
                 array_of(std::move(rows.wide_offsets)), array_of(std::move(rows.wide_codes)),
-                array_of(std::move(rows.wide_values)), array_of(std::move(rows.narrow.cells)),
+                array_of(std::move(rows.wide_values)), array_of(std::move(rows.columns.begin)),
+                array_of(std::move(rows.columns.code)), array_of(std::move(rows.columns.row)),
+                array_of(std::move(rows.columns.value)), array_of(std::move(rows.narrow.cells)),
                 array_of(std::move(rows.narrow.weights)),
                 array_of(std::move(rows.narrow.values)),
                 array_of(std::move(rows.segment_offsets)));
         },
         nb::arg("offsets"), nb::arg("ids"), nb::arg("values").none(), nb::arg("places"),
-        nb::arg("pair_outputs"), nb::arg("segment_limits"), nb::arg("outputs"));
+        nb::arg("pair_outputs"), nb::arg("segment_limits"), nb::arg("outputs"),
+        nb::arg("wide"));
 });
 
 }  // namespace chordal

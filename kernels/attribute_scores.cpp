@@ -48,14 +48,14 @@ CHORDAL_INLINE void prefetch_entry(const AttributeEntries& x, std::int64_t e,
         CHORDAL_PREFETCH(row + (place.wide_code & 31) * w.unit - 1);
     } else {
         CHORDAL_PREFETCH(&w.pair_outputs[place.pairs_begin]);
-        CHORDAL_PREFETCH(&w.narrow[place.first_weight]);
+        CHORDAL_PREFETCH(&w.narrow[place.first]);
     }
 }
 
 CHORDAL_INLINE void add_narrow(const Place& place, double value, const ExpandedWeights& w,
                                double* row) {
     for (std::uint32_t p = 0; p < place.pairs; ++p)
-        row[w.pair_outputs[place.pairs_begin + p]] += value * w.narrow[place.first_weight + p];
+        row[w.pair_outputs[place.pairs_begin + p]] += value * w.narrow[place.first + p];
 }
 
 void small_scores(const AttributeEntries& x, const ExpandedWeights& w, double* out) {

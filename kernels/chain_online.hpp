@@ -48,7 +48,7 @@ inline void map_rows(const OnlineRows& rows, std::size_t first, std::size_t coun
     const std::uint32_t* narrow = rows.narrow_offsets + first;
     for (auto e = narrow[0]; e < narrow[count]; ++e) CHORDAL_PREFETCH(w + rows.narrow_cells[e]);
     const std::uint32_t* wide = rows.wide_offsets + first;
-    const WideEntries entries{wide,  wide + 1,     rows.wide_codes, rows.wide_values,
+    const WideEntries entries{wide, rows.wide_codes, rows.wide_values,
                               count, rows.outputs, rows.unit};
     wide_map(entries, w + rows.base, out);
     for (std::size_t r = 0; r < count; ++r, out += rows.outputs)

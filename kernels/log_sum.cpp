@@ -4,7 +4,7 @@
 //
 // table [rows, columns] holds ψ and then P, message [columns] gets m. Columns are done four (or two)
 // side by side. Hazard: scores are taken relative to the largest of their column, so nothing
-// overflows; what is 708 below it becomes exactly zero. A column of −inf becomes zeros, its m −inf.
+// overflows; what is 709 below it becomes exactly zero. A column of −inf becomes zeros, its m −inf.
 #include "log_sum.hpp"
 
 namespace chordal {

@@ -17,6 +17,9 @@
 #if defined(__linux__)
 #include <sys/mman.h>
 #endif
+#if defined(CHORDAL_ISA_V3)
+#include <immintrin.h>
+#endif
 
 #if defined(CHORDAL_ISA_V3)
 #define CHORDAL_ISA isa_v3
@@ -84,14 +87,16 @@ CHORDAL_INLINE void store(float* p, Pack x) {
     *reinterpret_cast<LooseFloats*>(p) = __builtin_convertvector(x, LooseFloats);
 }
 CHORDAL_INLINE Pack broadcast(double x) { return x - Pack{}; }
+#if defined(CHORDAL_ISA_V3)  // GCC makes two instructions of the formula
+CHORDAL_INLINE Pack maximum(Pack a, Pack b) { return _mm256_max_pd(a, b); }
+#else
 CHORDAL_INLINE Pack maximum(Pack a, Pack b) { return a > b ? a : b; }
+#endif
 CHORDAL_INLINE Pack minimum(Pack a, Pack b) { return a < b ? a : b; }
 CHORDAL_INLINE Pack where_equal(Pack a, Pack b, Pack then, Pack otherwise) {
     return a == b ? then : otherwise;
 }
-CHORDAL_INLINE Pack power_of_two(Pack shifted) {
-    return (Pack)(((PackBits)shifted + 1023) << 52);
-}
+CHORDAL_INLINE Pack power_of_bits(Pack shifted) { return (Pack)((PackBits)shifted << 52); }
 CHORDAL_INLINE Pack zero_below(Pack x, Pack limit, Pack value) {
     return (Pack)((PackBits)value & (PackBits)(x >= limit));
 }
@@ -164,12 +169,12 @@ CHORDAL_INLINE Pack minimum(Pack a, Pack b) {
 CHORDAL_INLINE Pack where_equal(Pack a, Pack b, Pack then, Pack otherwise) {
     return each([&](std::size_t k) { return a[k] == b[k] ? then[k] : otherwise[k]; });
 }
-CHORDAL_INLINE Pack power_of_two(Pack shifted) {
+CHORDAL_INLINE Pack power_of_bits(Pack shifted) {
     return each([&](std::size_t k) {
-        std::int64_t bits;
+        std::uint64_t bits;
         double x = shifted[k];
         std::memcpy(&bits, &x, sizeof bits);
-        bits = static_cast<std::int64_t>((static_cast<std::uint64_t>(bits) + 1023) << 52);
+        bits <<= 52;
         std::memcpy(&x, &bits, sizeof x);
         return x;
     });
@@ -236,34 +241,43 @@ CHORDAL_INLINE std::size_t first_largest(const double* x, std::size_t n) {
     return first < n ? first : 0;
 }
 
-// exp(x) for -708 <= x <= 0, to one unit in the last place.
-// x = k ln 2 + r with |r| <= ln 2 / 2, then the Taylor polynomial of degree 13 in r (its
-// remainder is under 5e-18). k is read from the low bits of x / ln 2 + 1.5 * 2^52.
+// exp(x) for -708.5 <= x <= 0, to one unit in the last place (to 1.25 without fused multiply-add).
+// x = k ln 2 + r with |r| <= ln 2 / 2, and exp(r) = 1 + r (1 + r Q(r)). Q is of degree 9; it
+// interpolates where the zeros of a Chebyshev polynomial in r² are, stretched until the first is 0,
+// which leaves an error under 1.2e-17. Its even and odd powers are summed apart: half the latency.
+// k + 1023, the bits of 2^k, is read from the low bits of x / ln 2 + 1.5 * 2^52 + 1023.
 // Several packs go side by side, so that none waits for its own latency.
 template <std::size_t N>
 CHORDAL_INLINE void exp_bounded(Pack (&x)[N]) {
-    constexpr double inverse_factorial[] = {
-        1.0 / 6227020800.0, 1.0 / 479001600.0, 1.0 / 39916800.0, 1.0 / 3628800.0, 1.0 / 362880.0,
-        1.0 / 40320.0,      1.0 / 5040.0,      1.0 / 720.0,      1.0 / 120.0,     1.0 / 24.0,
-        1.0 / 6.0,          0.5,               1.0,              1.0};
-    const Pack magic = broadcast(6755399441055744.0);
-    Pack shifted[N], r[N], polynomial[N];
+    constexpr double q[] = {
+        5.00000000000001332268e-01, 1.66666666666666768437e-01, 4.16666666665144319603e-02,
+        8.33333333332162556895e-03, 1.38888889472204104560e-03, 1.98412698861294650807e-04,
+        2.48014897676379533330e-05, 2.75572442140446469624e-06, 2.76313330002161972207e-07,
+        2.51090327836403301289e-08};
+    const Pack magic = broadcast(6755399441055744.0 + 1023.0);
+    Pack shifted[N], r[N], square[N], even[N], odd[N];
     CHORDAL_UNROLL
     for (std::size_t n = 0; n < N; ++n) {
         shifted[n] = x[n] * broadcast(1.4426950408889634074) + magic;
         const Pack k = shifted[n] - magic;
         r[n] = (x[n] - k * broadcast(6.93147180369123816490e-01)) -
                k * broadcast(1.90821492927058770002e-10);
-        polynomial[n] = broadcast(inverse_factorial[0]);
+        square[n] = r[n] * r[n];
+        even[n] = broadcast(q[8]);
+        odd[n] = broadcast(q[9]);
     }
     CHORDAL_UNROLL
-    for (int d = 1; d < 14; ++d) {
-        const Pack next = broadcast(inverse_factorial[d]);
+    for (int d = 6; d >= 0; d -= 2) {
         CHORDAL_UNROLL
-        for (std::size_t n = 0; n < N; ++n) polynomial[n] = polynomial[n] * r[n] + next;
+        for (std::size_t n = 0; n < N; ++n) {
+            even[n] = even[n] * square[n] + broadcast(q[d]);
+            odd[n] = odd[n] * square[n] + broadcast(q[d + 1]);
+        }
     }
     CHORDAL_UNROLL
-    for (std::size_t n = 0; n < N; ++n) x[n] = polynomial[n] * power_of_two(shifted[n]);
+    for (std::size_t n = 0; n < N; ++n)
+        x[n] = (((odd[n] * r[n] + even[n]) * r[n] + broadcast(1.0)) * r[n] + broadcast(1.0)) *
+               power_of_bits(shifted[n]);
 }
 CHORDAL_INLINE Pack exp_bounded(Pack x) {
     Pack one[1] = {x};
@@ -271,20 +285,17 @@ CHORDAL_INLINE Pack exp_bounded(Pack x) {
     return one[0];
 }
 
-// The same for any x <= 0: exactly 0 below -708, so exp(-inf) = 0.
-CHORDAL_INLINE Pack exp_nonpositive(Pack x) {
-    const Pack limit = broadcast(-708.0);
-    return zero_below(x, limit, exp_bounded(maximum(x, limit)));
-}
+// The same for any x <= 0: exactly 0 below -708.8, where k + 1023 = 0, so exp(-inf) = 0.
 template <std::size_t N>
 CHORDAL_INLINE void exp_nonpositive(Pack (&x)[N]) {
-    const Pack limit = broadcast(-708.0);
-    Pack e[N];
     CHORDAL_UNROLL
-    for (std::size_t n = 0; n < N; ++n) e[n] = maximum(x[n], limit);
-    exp_bounded(e);
-    CHORDAL_UNROLL
-    for (std::size_t n = 0; n < N; ++n) x[n] = zero_below(x[n], limit, e[n]);
+    for (std::size_t n = 0; n < N; ++n) x[n] = maximum(x[n], broadcast(-709.0));
+    exp_bounded(x);
+}
+CHORDAL_INLINE Pack exp_nonpositive(Pack x) {
+    Pack one[1] = {x};
+    exp_nonpositive(one);
+    return one[0];
 }
 
 // Scratch memory of a kernel call: aligned to a cache line, not initialised, freed on leaving.

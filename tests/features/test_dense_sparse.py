@@ -5,7 +5,8 @@ import pytest
 import scipy.sparse as sp
 from numpy.testing import assert_allclose, assert_array_equal
 
-from chordal.features import DenseInput, SparseInput
+from chordal.features import DenseInput, Rows, SparseInput
+from chordal.features.dense import DenseFeatures
 
 LENGTHS = [4, 0, 9]
 N_COLUMNS, N_LABELS = 17, 3
@@ -139,3 +140,24 @@ def test_inputs_are_left_alone(arrays):
                 assert a.nnz == b.nnz
                 a, b = a.toarray(), b.toarray()
             assert_array_equal(a, b)
+
+
+@pytest.mark.parametrize("n_outputs", [1, 2, 3, 4, 6, 13, 26, 50])
+@pytest.mark.parametrize("n_columns", [1, 3, 8, 17, 32, 33])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_dense_products_of_every_size(n_columns, n_outputs, dtype):
+    rng = np.random.default_rng(n_columns)
+    features = DenseFeatures(n_columns, n_outputs)
+    for n_rows in (0, 1, 5, 300):
+        x = rng.normal(size=(n_rows, n_columns)).astype(dtype)
+        weights = rng.normal(size=(n_columns, n_outputs))
+        parts, out = rng.normal(size=(n_rows, n_outputs)), np.full(n_rows * n_outputs, np.nan)
+        rows = features.compile(Rows(np.array([n_rows]), x), 0, n_rows)
+        features.map(rows, features.expand(weights.ravel()), out)
+        wide = x.astype(np.float64)
+        assert_allclose(out.reshape(n_rows, n_outputs), wide @ weights, rtol=1e-12, atol=1e-12)
+        sums = features.zeros()
+        sums += 1.0
+        for block in range(features.n_blocks(1)):
+            features.adjoint(rows, parts.ravel(), sums, block, 1)
+        assert_allclose(sums, 1.0 + wide.T @ parts, rtol=1e-12, atol=1e-11)

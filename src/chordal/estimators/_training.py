@@ -88,7 +88,7 @@ def execution_for(n_jobs: int) -> Execution:
 def shard_limits(
     lengths: NDArray[np.int64], cells_per_row: int, at_least: int = 1
 ) -> list[tuple[int, int]]:
-    """Cut sequences into runs (begin, end) of at most about SHARD_CELLS cells.
+    """Cut sequences into runs (begin, end) of about SHARD_CELLS cells, or fewer.
 
     Depends on the data only. Many shards come in fours, so that threads have equal work; there
     are `at_least` so many if there are as many sequences of equal length.
@@ -102,7 +102,7 @@ def shard_limits(
         return [(0, len(lengths))]
     count = -(-int(ends[-1]) // rows)
     if count > 4:
-        rows = max(1, -(-int(ends[-1]) // (-(-count // 4) * 4)))
+        rows = max(1, -(-int(ends[-1]) // ((count + 2) // 4 * 4)))
     cuts = np.searchsorted(ends, np.arange(rows, ends[-1], rows), side="left") + 1
     limits = np.unique(np.concatenate([[0], cuts, [len(lengths)]]))
     limits = limits[limits <= len(lengths)]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, replace
 from typing import Any, final
 
 import numpy as np
@@ -21,30 +21,20 @@ N_SEGMENTS = 4  # of the narrow weights: the adjoint's tasks
 
 @dataclass(frozen=True)
 class AttributeRows:
-    """Compiled rows of one shard: wide entries by row, narrow entries by segment."""
+    """Compiled rows of one shard: wide entries by row and by column, narrow entries by segment."""
 
     n_rows: int
     wide_offsets: NDArray[np.uint32]
     wide_codes: NDArray[np.uint32]
     wide_values: Floats | None
+    column_offsets: NDArray[np.uint32]
+    column_codes: NDArray[np.uint32]  # of columns that are used, rising
+    column_rows: NDArray[np.uint32]
+    column_values: Floats | None
     cells: NDArray[np.uint32]
     weights: NDArray[np.uint32]
     narrow_values: Floats | None
     segments: Ints
-    _cuts: dict[int, list[NDArray[np.uint32]]] = field(default_factory=dict)
-
-    def cuts(self, limits: Ints) -> list[NDArray[np.uint32]]:
-        """Where each row's entries cross the limits; they are sorted within a row."""
-        n = len(limits)
-        if n not in self._cuts:
-            offsets = self.wide_offsets
-            inner = []
-            for limit in limits[1:-1]:
-                below = np.zeros(len(self.wide_codes) + 1, dtype=np.uint32)
-                np.cumsum(self.wide_codes < limit, out=below[1:])
-                inner.append(offsets[:-1] + (below[offsets[1:]] - below[offsets[:-1]]))
-            self._cuts[n] = [offsets[:-1].copy(), *inner, offsets[1:].copy()]
-        return self._cuts[n]
 
 
 @final
@@ -95,7 +85,7 @@ class AttributeFeatures(RowFeatures):
         # What the compiler of rows needs of an attribute, side by side.
         places = np.zeros((n_attributes, 4), dtype=np.uint32)
         places[wide, 0] = wide_starts[:-1] << 5 | units
-        places[narrow, 1] = starts[:-1]
+        places[wide, 1], places[narrow, 1] = np.arange(len(wide)), starts[:-1]
         places[:, 2], places[:, 3] = offsets[:-1], n_pairs
         self._places = places.ravel()
         self._segment_limits = offsets_of([int(n_pairs[part].sum()) for part in segments])
@@ -153,26 +143,21 @@ class AttributeFeatures(RowFeatures):
                 "large; split it"
             )
         begin, end = data.offsets[first], data.offsets[last]
-        offsets, index, values, cells, weights, narrow_values, segments = _kernels.attribute_rows(
+        values = data.values
+        rows_and_columns = _kernels.attribute_rows(
             data.offsets[first : last + 1] - begin,
             data.ids[begin:end],
-            None if data.values is None else data.values[begin:end],
+            None if values is None else values[begin:end],
             self._places,
             self._pair_outputs,
             self._segment_limits,
             self.n_outputs,
+            len(self._wide),
         )
-        unit = data.values is None
-        return AttributeRows(
-            last - first,
-            offsets,
-            index,
-            None if unit else values,
-            cells,
-            weights,
-            None if unit else narrow_values,
-            segments,
-        )
+        compiled = AttributeRows(last - first, *rows_and_columns)
+        if values is not None:
+            return compiled
+        return replace(compiled, wide_values=None, column_values=None, narrow_values=None)
 
     def glimpse(self, rows: Rows, first: int, last: int) -> Occurrences:
         data: Occurrences = rows.data
@@ -209,8 +194,7 @@ class AttributeFeatures(RowFeatures):
             )
             return
         _kernels.wide_map(
-            rows.wide_offsets[:-1],
-            rows.wide_offsets[1:],
+            rows.wide_offsets,
             rows.wide_codes,
             rows.wide_values,
             self.n_outputs,
@@ -241,12 +225,13 @@ class AttributeFeatures(RowFeatures):
     ) -> None:
         wide, narrow = sums
         if block < n_jobs:
-            cuts = rows.cuts(self._wide_limits(n_jobs))
+            limits = self._wide_limits(n_jobs)[block : block + 2]
+            first, last = np.searchsorted(rows.column_codes, limits)
             _kernels.wide_adjoint(
-                cuts[block],
-                cuts[block + 1],
-                rows.wide_codes,
-                rows.wide_values,
+                rows.column_offsets[first : last + 1],
+                rows.column_codes[first:last],
+                rows.column_rows,
+                rows.column_values,
                 self.n_outputs,
                 self._unit,
                 parts,

@@ -8,6 +8,7 @@ from typing import Any, final
 import numpy as np
 from numpy.typing import NDArray
 
+from chordal import _kernels
 from chordal._blocks import Runner, run_in_turn
 from chordal.features._arrays import ArrayInput
 from chordal.features._base import Condensed, Floats, RowFeatures, Rows, WeightKeys
@@ -17,6 +18,7 @@ from chordal.features.attribute_features import AttributeFeatures
 from chordal.structures import offsets_of
 
 SPARSE = 0.3  # rows with a smaller share of numbers other than zero are better taken as sparse
+FEW = 32  # columns, up to which our own product beats that of BLAS
 
 
 @final
@@ -74,12 +76,16 @@ class DenseFeatures(RowFeatures):
         self.n_weights = n_columns * n_outputs
 
     def compile(self, rows: Rows, first: int, last: int) -> NDArray[Any]:
-        return rows.data[first:last]
+        return np.ascontiguousarray(rows.data[first:last])
 
     def expand(self, weights: Floats, memory: Any = None, run: Runner = run_in_turn) -> Floats:
         return weights.reshape(self.n_columns, self.n_outputs)
 
     def map(self, rows: NDArray[Any], expanded: Floats, out: Floats) -> None:
+        if self.n_columns <= FEW:
+            x, weights = rows.ravel(), expanded.ravel()
+            _kernels.dense_map(x, self.n_columns, self.n_outputs, weights, out)
+            return
         wide = rows.astype(np.float64, copy=False)
         np.matmul(wide, expanded, out=out.reshape(len(rows), self.n_outputs))
 
@@ -95,6 +101,10 @@ class DenseFeatures(RowFeatures):
     ) -> None:
         edges = np.linspace(0, self.n_columns, self.n_blocks(n_jobs) + 1).astype(int)
         columns = slice(edges[block], edges[block + 1])
+        if self.n_columns <= FEW:
+            x, begin, out = rows.ravel(), columns.start, sums[columns].ravel()
+            _kernels.dense_adjoint(x, self.n_columns, self.n_outputs, begin, parts, out)
+            return
         wide = rows[:, columns].astype(np.float64, copy=False)
         sums[columns] += wide.T @ parts.reshape(len(rows), self.n_outputs)
 
