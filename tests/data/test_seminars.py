@@ -5,15 +5,9 @@ import pytest
 
 from chordal.datasets import load_seminars
 from chordal.experiments import Setup
-from chordal.experiments.ner_skip import (
-    LINEAR,
-    SKIP,
-    f1,
-    fields,
-    inconsistent,
-    labelled,
-    splits,
-)
+from chordal.experiments._seminar_scores import f1, fields, inconsistent
+from chordal.experiments._seminar_tokens import Lexicon, tokens
+from chordal.experiments.ner_skip import L2, LINEAR, OURS, SKIP, labelled, splits
 
 pytest.importorskip("matplotlib")
 pytestmark = pytest.mark.data
@@ -40,7 +34,9 @@ def test_splits_test_every_unseen_announcement_once_and_never_learn_from_it():
 def test_equal_words_help_to_find_the_speaker():
     """In one of five splits; the experiment has all of them."""
     train, test = next(splits(load_seminars("train"), load_seminars("test")))
-    found, _ = labelled(train, test, Setup())
+    lexicon = Lexicon(train)
+    X, X_test = tokens(train, lexicon, train=True), tokens(test, lexicon, train=False)
+    found, _ = labelled((train, X), (test, X_test), L2[OURS], Setup())
     gold = fields(test.y)
     contradicted = {name: inconsistent(test.words, gold, own)[-1] for name, own in found.items()}
     assert contradicted[SKIP] < contradicted[LINEAR]

@@ -3,15 +3,16 @@
 import numpy as np
 
 from chordal.datasets import Seminars
+from chordal.experiments._seminar_scores import agreed, f1, fields, inconsistent
 from chordal.experiments._seminar_tokens import (
     Lexicon,
     clocks,
     joined,
     line_headers,
+    published_tokens,
     skip_edges,
     tokens,
 )
-from chordal.experiments.ner_skip import f1, fields, inconsistent
 
 
 def test_equal_capitalised_words_are_joined_unless_side_by_side():
@@ -62,3 +63,27 @@ def test_scores_count_tokens_and_what_equal_words_contradict():
     found = [["speaker", "O", "O", "O"]]
     np.testing.assert_allclose(f1(gold, found), [0, 0, 0, 50], rtol=0, atol=1e-9)
     assert inconsistent(words, gold, found) == [0, 0, 0, 1]
+
+
+def test_published_attributes_stand_at_nine_places_and_know_no_lines():
+    words = [["Who", ":", "Dr", "Lee", "on", "Monday"], ["Lee", "spoke"], ["Lee"]]
+    y = [["O", "O", "B-speaker", "I-speaker", "O", "O"], ["B-speaker", "O"], ["O"]]
+    data = Seminars(words, [[True] + [False] * (len(text) - 1) for text in words], y)
+    speech = [["X"] * len(text) for text in words]
+    rows = published_tokens(data, Lexicon(data), train=True, speech=speech)[0]
+    own = {a for a in rows[3] if a.startswith("0:")}
+    assert own == {"0:s0", "0:w=lee", "0:speaker", "0:T=X"}
+    assert {"-1:honorific", "2:date", "-3:s0", "3:outside"} <= set(rows[3])
+    assert not any("line" in a or "|" in a for row in rows for a in row)
+    assert not any(a.startswith(("5:", "-5:")) for row in rows for a in row)
+
+
+def test_agreement_takes_the_best_label_that_was_found_for_one_of_the_equal_words():
+    words = [["Ann", "met", "Ann", "Ann", "Lee", "Lee"]]
+    gold = [["speaker", "O", "speaker", "O", "speaker", "speaker"]]
+    found = [["speaker", "O", "O", "location", "O", "O"]]
+    # Two of the three Anns are speakers; nothing was found for Lee, and agreement cannot know.
+    assert agreed(words, gold, found) == [["speaker", "O", "speaker", "speaker", "O", "O"]]
+    mixed = [["speaker", "O", "O", "O", "O", "O"]]
+    right = [["speaker", "O", "O", "O", "O", "O"]]
+    assert agreed(words, right, mixed) == mixed

@@ -36,6 +36,23 @@ CLOCK = re.compile(
     r"| (?:am|pm|noon|[ap] \. m(?: \.)?))|noon|midnight)(?!\S)"
 )
 UNTIL = {"-", "to", "until", "till"}
+#: What Sutton and McCallum see of a word's letters.
+PUBLISHED_SHAPES = [
+    re.compile(pattern)
+    for pattern in (
+        r"[A-Z][a-z]+",
+        r"[A-Z][A-Z]+",
+        r"[A-Z]",
+        r"[A-Z]+",
+        r"[A-Z]+[a-z]+[A-Z]+[a-z]+",
+    )
+]
+HONORIFICS = {"dr", "mr", "mrs", "ms", "phd", "prof", "professor", "sir"}
+DATE = re.compile(
+    r"(?:mon|tues?|wed(?:nes)?|thu(?:rs)?|fri|sat(?:ur)?|sun)(?:day)?|may|june?|july?|sept?"
+    r"|(?:jan|febr)(?:uary)?|feb|mar(?:ch)?|apr(?:il)?|aug(?:ust)?"
+    r"|(?:septem|octo|novem|decem)ber|oct|nov|dec"
+)
 
 
 class Lexicon:
@@ -94,7 +111,7 @@ def tokens(data: Seminars, lexicon: Lexicon, train: bool) -> list[Tokens]:
         plain = [[a for a in row if not a.startswith("w=")] for row in texts]
         rows = []
         for t, (header, place) in enumerate(line_headers(words, starts)):
-            row = [f"{d}:{a}" for d in range(-WINDOW, WINDOW + 1) for a in _at(texts, t + d)]
+            row = _window(texts, t)
             row += [f"line={header}", f"place={min(place, 6)}"]
             row += [f"line={header}|{look}" for look in plain[t]]
             row += [f"{a}|{b}" for a in _at(plain, t - 1) for b in _at(plain, t)]
@@ -103,6 +120,33 @@ def tokens(data: Seminars, lexicon: Lexicon, train: bool) -> list[Tokens]:
             rows.append(row)
         made.append(rows)
     return made
+
+
+def published_tokens(
+    data: Seminars, lexicon: Lexicon, train: bool, speech: Sequence[Sequence[str]]
+) -> list[Tokens]:
+    """What Sutton and McCallum list: words, shapes, lists, times, dates and parts of speech.
+
+    All of these for the token and for four to each side. `speech` are the parts of speech. Their
+    lists of names are not to be had: those of the training announcements take their place.
+    """
+    made = []
+    for words, tags, parts in zip(data.words, data.y, speech, strict=True):
+        own = _lists(words, tags) if train else {}
+        texts = []
+        for word, part, clock in zip(words, parts, clocks(words), strict=True):
+            text = [f"s{k}" for k, shape in enumerate(PUBLISHED_SHAPES) if shape.fullmatch(word)]
+            text += [look for look in lexicon.of(word, own) if look != "common"]
+            text += [look for look in clock if look in ("clock-", "-clock")]
+            text += ["honorific"] * (word.lower() in HONORIFICS)
+            text += ["date"] * bool(DATE.fullmatch(word.lower()))
+            texts.append([*text, f"T={part}"])
+        made.append([_window(texts, t) for t in range(len(words))])
+    return made
+
+
+def _window(texts: Tokens, t: int) -> list[str]:
+    return [f"{d}:{a}" for d in range(-WINDOW, WINDOW + 1) for a in _at(texts, t + d)]
 
 
 def _at(rows: Sequence[list[str]], t: int) -> list[str]:
