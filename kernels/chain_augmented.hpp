@@ -80,7 +80,8 @@ public:
     void foresee(std::size_t n) const {
         const std::int64_t begin = x_.node_offsets[n], end = x_.node_offsets[n + 1];
         prefetch(x_.node->wide_offsets + begin, x_.node->wide_offsets + end + 1);
-        prefetch(x_.node->narrow_offsets + begin, x_.node->narrow_offsets + end + 1);
+        if (x_.node->has_narrow)
+            prefetch(x_.node->narrow_offsets + begin, x_.node->narrow_offsets + end + 1);
         if (costs_.row_of) prefetch(costs_.row_of + begin, costs_.row_of + end);
     }
     void fetch(std::size_t n) const {

@@ -95,9 +95,11 @@ public:
         foresee(ahead);
         if (counts) {
             const double highest = example_.highest();
+            fetch_lists(ahead.next);
             if (!std::isfinite(highest)) return false;
             if (highest - expected > 1e-14 * std::fabs(highest)) move(n, highest - expected);
         }
+        fetch_gram(ahead.next);
         s_.steps += 1.0;
         if (static_cast<std::int64_t>(s_.steps) % s_.every == 0) take();
         return true;
@@ -116,11 +118,14 @@ private:
         Direction::foresee(s_.transitions, ahead.third);
         example_.foresee(ahead.second);
         example_.fetch(ahead.next);
-        Direction::fetch(s_.labels, ahead.next);
-        Direction::fetch(s_.transitions, ahead.next);
+    }
+    void fetch_lists(std::size_t next) const {
+        Direction::fetch(s_.labels, next);
+        Direction::fetch(s_.transitions, next);
+    }
+    void fetch_gram(std::size_t next) const {
         if (s_.gram)
-            prefetch(s_.gram + s_.gram_offsets[ahead.next],
-                     s_.gram + s_.gram_offsets[ahead.next + 1]);
+            prefetch(s_.gram + s_.gram_offsets[next], s_.gram + s_.gram_offsets[next + 1]);
     }
     void move(std::size_t n, double lead) {
         example_.trace(best_.data());

@@ -16,6 +16,7 @@ struct OnlineRows {
     const std::uint32_t* narrow_cells;
     const double* narrow_values;          // null: all ones
     std::size_t outputs, unit, base;
+    bool has_narrow;
 };
 
 struct OnlineChains {
@@ -60,8 +61,10 @@ inline void map_rows(const OnlineRows& rows, std::size_t first, std::size_t coun
 
 // The entries of rows, fetched ahead: examples come in any order, which no processor foresees.
 inline void prefetch_entries(const OnlineRows& rows, std::size_t first, std::size_t count) {
-    const std::uint32_t *wide = rows.wide_offsets + first, *narrow = rows.narrow_offsets + first;
+    const std::uint32_t* wide = rows.wide_offsets + first;
     prefetch(rows.wide_codes + wide[0], rows.wide_codes + wide[count]);
+    if (!rows.has_narrow) return;
+    const std::uint32_t* narrow = rows.narrow_offsets + first;
     prefetch(rows.narrow_outputs + narrow[0], rows.narrow_outputs + narrow[count]);
     prefetch(rows.narrow_cells + narrow[0], rows.narrow_cells + narrow[count]);
 }

@@ -26,7 +26,8 @@
 
 #if defined(__GNUC__) || defined(__clang__)
 #define CHORDAL_INLINE inline __attribute__((always_inline))
-#define CHORDAL_PREFETCH(address) __builtin_prefetch(address)
+// GCC drops calls of functions that only prefetch, as they change nothing; the empty statement stays.
+#define CHORDAL_PREFETCH(address) (([] { __asm__ volatile(""); })(), __builtin_prefetch(address))
 #define CHORDAL_UNROLL _Pragma("GCC unroll 16")
 #pragma GCC diagnostic ignored "-Wpsabi"  // packs are passed to inlined functions only
 #else

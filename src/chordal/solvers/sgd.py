@@ -163,7 +163,7 @@ class Sgd(OnlineSolver):
         return Status.MAX_ITERATIONS
 
     def _warn_of_divergence(self, run: OnlineRun, before: float) -> None:
-        """Where the objective starts at its lowest, as a perceptron's at zero, only growth tells."""
+        """From a start at 0, the lowest, as a perceptron's at zero weights, only growth tells."""
         value, first, at = run.value, before, "at the starting weights"
         grown = value > 2.0 * before
         if before == 0.0 and run.history:
