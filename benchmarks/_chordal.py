@@ -31,6 +31,11 @@ class _TimedOracle:
         self._seconds.append(time.perf_counter() - start)
         return answer
 
+    def recycle(self, vector: Floats) -> None:
+        recycle = getattr(self._oracle, "recycle", None)
+        if recycle is not None:
+            recycle(vector)
+
 
 class _TimedSolver(Solver):
     """Another solver, with a clock around each evaluation."""

@@ -76,23 +76,26 @@ public:
         gold = x_.gold + first_row;
         n_tables = T < 2 ? 0 : x_.edge ? T - 1 : 1;
     }
-    void prefetch(std::size_t n) const {
+    // What is needed of an example, in two steps: the first tells where the second looks.
+    void foresee(std::size_t n) const {
+        const std::int64_t begin = x_.node_offsets[n], end = x_.node_offsets[n + 1];
+        prefetch(x_.node->wide_offsets + begin, x_.node->wide_offsets + end + 1);
+        if (x_.node->has_narrow)
+            prefetch(x_.node->narrow_offsets + begin, x_.node->narrow_offsets + end + 1);
+        if (costs_.row_of) prefetch(costs_.row_of + begin, costs_.row_of + end);
+    }
+    void fetch(std::size_t n) const {
         const auto first = static_cast<std::size_t>(x_.node_offsets[n]);
         prefetch_entries(*x_.node, first, static_cast<std::size_t>(x_.node_offsets[n + 1]) - first);
     }
     void score(const double* w) {
         const std::size_t K = x_.labels;
         E_.resize(T * stride + 1);
+        enter_costs();
         if (full_)
             map_full(w);
         else
             map_any(w);
-        if (costs_.row_of)
-            for (std::size_t t = 0; t < T; ++t) {
-                double* e = E_.data() + t * stride;
-                const double* c = cost(t);
-                for (std::size_t j = 0; j < K; ++j) e[j] += c[j];
-            }
         if (!x_.edge || T < 2) return;
         pairs_.resize((T - 1) * K * K + 1);
         table_.resize((T - 1) * K * stride);
@@ -128,29 +131,34 @@ public:
     const double* tables() const { return table_.data(); }
     // ŷ = argmax score, and its score; ties go to the smallest label, the last position first.
     double best(std::int32_t* y) {
+        const double score = highest();
+        trace(y);
+        return score;
+    }
+    // The score of ŷ alone.
+    double highest() {
         if (T == 0) return 0.0;
         const std::size_t K = x_.labels;
         A_.resize(T * stride);
-        total_.resize(stride);
+        into_.resize(T * stride);
         std::memcpy(A_.data(), E_.data(), stride * sizeof(double));
         for (std::size_t t = 1; t < T; ++t)
             Max::product(A_.data() + (t - 1) * stride, row(t, 0), A_.data() + t * stride, K, K,
-                         stride, TimesRow{E_.data() + t * stride, 0.0});
+                         stride, Kept{E_.data() + t * stride, into_.data() + t * stride});
         const double* last = A_.data() + (T - 1) * stride;
-        y[T - 1] = argmax(last);
-        for (std::size_t t = T - 1; t-- > 0;) {
-            const double* a = A_.data() + t * stride;
-            if (x_.edge) {
-                for (std::size_t i = 0; i < K; ++i)
-                    total_[i] = a[i] + row(t + 1, i)[y[t + 1]];
-            } else {
-                const double* into = flipped_.data() + index(y[t + 1]) * stride;
-                for (std::size_t i = 0; i < stride; i += kLanes)
-                    store(total_.data() + i, load(a + i) + load(into + i));
-            }
-            y[t] = argmax(total_.data());
+        last_ = first_largest(last, K);
+        return last[last_];
+    }
+    // ŷ itself, after `highest`: the label before is the first one by which the highest score came.
+    void trace(std::int32_t* y) {
+        if (T == 0) return;
+        std::size_t label = last_;
+        y[T - 1] = static_cast<std::int32_t>(label);
+        for (std::size_t t = T - 1; t > 0; --t) {
+            const double* a = A_.data() + (t - 1) * stride;
+            label = first_sum(a, column(t, label), into_[t * stride + label], x_.labels);
+            y[t - 1] = static_cast<std::int32_t>(label);
         }
-        return last[y[T - 1]];
     }
 
     const std::size_t stride;
@@ -161,15 +169,40 @@ public:
 private:
     static constexpr std::size_t kMostLabels = 32;  // whose sums stay in registers
 
+    // How a row of maxima ends: plus E_t, and kept as it was before.
+    struct Kept {
+        const double* row;
+        double* before;
+        template <class S>
+        CHORDAL_INLINE Pack finish(Pack x, std::size_t j) const {
+            store(before + j, x);
+            return x + load(row + j);
+        }
+        Kept from(std::size_t j) const { return {row + j, before + j}; }
+    };
+
+    // E = cost, padded with zeros.
+    void enter_costs() {
+        const std::size_t K = x_.labels;
+        if (!costs_.row_of) {
+            std::memset(E_.data(), 0, T * stride * sizeof(double));
+            return;
+        }
+        for (std::size_t t = 0; t < T; ++t) {
+            double* e = E_.data() + t * stride;
+            const double* c = cost(t);
+            std::size_t j = 0;
+            for (; j + kLanes <= K; j += kLanes) store(e + j, load(c + j));
+            for (; j < K; ++j) e[j] = c[j];
+            for (; j < stride; ++j) e[j] = 0.0;
+        }
+    }
     void map_any(const double* w) {
         const std::size_t K = x_.labels;
         unary_.resize(T * K + 1);
         map_rows(*x_.node, first_row, T, w, unary_.data());
-        for (std::size_t t = 0; t < T; ++t) {
-            double* e = E_.data() + t * stride;
-            std::memcpy(e, unary_.data() + t * K, K * sizeof(double));
-            for (std::size_t j = K; j < stride; ++j) e[j] = 0.0;
-        }
+        for (std::size_t t = 0; t < T; ++t)
+            for (std::size_t j = 0; j < K; ++j) E_[t * stride + j] += unary_[t * K + j];
     }
     void map_full(const double* w) {
         if (x_.node->wide_values)
@@ -196,27 +229,32 @@ private:
         const OnlineRows& rows = *x_.node;
         w += rows.base;
         for (std::size_t t = 0; t < T; ++t) {
+            double* e = E_.data() + t * stride;
             Pack sum[N];
             CHORDAL_UNROLL
-            for (std::size_t n = 0; n < N; ++n) sum[n] = broadcast(0.0);
+            for (std::size_t n = 0; n < N; ++n) sum[n] = load(e + n * kLanes);
             const std::uint32_t* limits = rows.wide_offsets + first_row + t;
-            for (auto e = limits[0]; e < limits[1]; ++e) {
-                const double* from = w + (rows.wide_codes[e] >> 5) * rows.unit;
-                const Pack a = broadcast(Valued ? rows.wide_values[e] : 1.0);
+            for (auto k = limits[0]; k < limits[1]; ++k) {
+                const double* from = w + (rows.wide_codes[k] >> 5) * rows.unit;
+                const Pack a = broadcast(Valued ? rows.wide_values[k] : 1.0);
                 CHORDAL_UNROLL
                 for (std::size_t n = 0; n < N; ++n)
                     sum[n] = Valued ? a * load(from + n * kLanes) + sum[n]
                                     : load(from + n * kLanes) + sum[n];
             }
             CHORDAL_UNROLL
-            for (std::size_t n = 0; n < N; ++n) store(E_.data() + t * stride + n * kLanes, sum[n]);
+            for (std::size_t n = 0; n < N; ++n) store(e + n * kLanes, sum[n]);
         }
     }
     const double* row(std::size_t t, std::size_t i) const {  // M_t(i, ·), t >= 1
         return table_.data() + ((x_.edge ? (t - 1) * x_.labels : 0) + i) * stride;
     }
-    std::int32_t argmax(const double* a) const {
-        return static_cast<std::int32_t>(first_largest(a, x_.labels));
+    const double* column(std::size_t t, std::size_t j) {  // M_t(·, j), t >= 1
+        if (!x_.edge) return flipped_.data() + j * stride;
+        column_.resize(stride);
+        for (std::size_t i = 0; i < x_.labels; ++i) column_[i] = row(t, i)[j];
+        for (std::size_t i = x_.labels; i < stride; ++i) column_[i] = 0.0;
+        return column_.data();
     }
 
     struct Place {
@@ -232,7 +270,9 @@ private:
     bool full_;
     ScratchOf<Place> places_;   // [pairs], of a tied table
     ScratchOf<Turned> turned_;  // [keys]: the place by columns, and whether there is a weight
-    Scratch table_, flipped_, unary_, pairs_, E_, A_, total_;
+    Scratch table_, flipped_, unary_, pairs_, E_, A_, column_;
+    Scratch into_;          // max_i A_{t-1}(i) + M_t(i, ·)
+    std::size_t last_ = 0;  // ŷ_{T-1}
 };
 
 }  // namespace chordal::CHORDAL_ISA

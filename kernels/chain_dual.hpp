@@ -91,25 +91,31 @@ private:
     template <std::size_t N>
     CHORDAL_INLINE void packs(const double* labels, const std::uint32_t* first, std::size_t r,
                               double scale, double* w) const {
-        const OnlineRows& rows = rows_;
+        // Copies: a store of packs may change whatever is read through a pointer.
+        const std::uint32_t begin = rows_.wide_offsets[r], end = rows_.wide_offsets[r + 1];
+        const std::uint32_t* codes = rows_.wide_codes;
+        const double* values = rows_.wide_values;
+        const std::size_t unit = rows_.unit;
+        std::size_t at[N];
         Pack part[N];
         CHORDAL_UNROLL
-        for (std::size_t n = 0; n < N; ++n) part[n] = broadcast(scale) * load(labels + first[n]);
-        const std::uint32_t begin = rows.wide_offsets[r], end = rows.wide_offsets[r + 1];
-        if (!rows.wide_values) {
+        for (std::size_t n = 0; n < N; ++n) {
+            at[n] = rows_.base + first[n];
+            part[n] = broadcast(scale) * load(labels + first[n]);
+        }
+        if (!values) {
             for (auto e = begin; e < end; ++e) {
-                double* to = w + cell(rows, e);
+                double* to = w + (codes[e] >> 5) * unit;
                 CHORDAL_UNROLL
-                for (std::size_t n = 0; n < N; ++n) store(to + first[n], part[n] + load(to + first[n]));
+                for (std::size_t n = 0; n < N; ++n) store(to + at[n], part[n] + load(to + at[n]));
             }
             return;
         }
         for (auto e = begin; e < end; ++e) {
-            double* to = w + cell(rows, e);
-            const Pack a = broadcast(rows.wide_values[e]);
+            double* to = w + (codes[e] >> 5) * unit;
+            const Pack a = broadcast(values[e]);
             CHORDAL_UNROLL
-            for (std::size_t n = 0; n < N; ++n)
-                store(to + first[n], a * part[n] + load(to + first[n]));
+            for (std::size_t n = 0; n < N; ++n) store(to + at[n], a * part[n] + load(to + at[n]));
         }
     }
 

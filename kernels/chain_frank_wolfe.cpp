@@ -21,22 +21,14 @@
 // padded rows of scores, of labels or of tables (see Augmented), where d is written out too, for the time of
 // a step. ‖d‖² is the sum of x_t·x_u ⟨d_t, d_u⟩ over positions t, u if every attribute has a weight for every
 // label (`gram` holds the products x_t·x_u, u <= t); else its adjoint is written out. Packs of labels where
-// d_t is zero are left out of all loops.
+// d_t is zero are left out where w changes.
 // Hazard: g is a difference of nearly equal numbers; a step with g <= 1e-14 |score| is left out.
 //
 // Reference: Lacoste-Julien, Jaggi, Schmidt and Pletscher (2013), Block-coordinate Frank–Wolfe
 // optimization for structural SVMs.
-#include "chain_dual.hpp"
+#include "chain_direction.hpp"
 
 namespace chordal {
-
-// For each example a list of keys with values, and room for it to grow.
-struct DualLists {
-    const std::int64_t* room;  // [examples + 1] where each list begins
-    std::int32_t* used;        // [examples] and its length
-    std::uint32_t* keys;
-    double* values;
-};
 
 struct FrankWolfe {
     double lambda;
@@ -59,87 +51,9 @@ CHORDAL_BOTH_ISAS(Outcome frank_wolfe(const OnlineChains&, const LabelCosts&,
 
 namespace chordal::CHORDAL_ISA {
 
-constexpr double kForgotten = 1e-15;  // a marginal below it is zero
-constexpr std::size_t kPerLine = 8;   // doubles of a cache line
-
-// One example's list, and the direction d = [ŷ] − μ at its keys, which is zero everywhere else.
-class Direction {
-public:
-    void reserve(std::size_t size) {
-        d_.resize(size);
-        std::memset(d_.data(), 0, size * sizeof(double));
-    }
-    void open(const DualLists& lists, std::size_t n) {
-        keys_ = lists.keys + lists.room[n];
-        values_ = lists.values + lists.room[n];
-        used_ = &lists.used[n];
-        count_ = static_cast<std::size_t>(*used_);
-    }
-    static void foresee(const DualLists& lists, std::size_t n) {
-        CHORDAL_PREFETCH(lists.room + n);
-        CHORDAL_PREFETCH(lists.used + n);
-    }
-    static void prefetch(const DualLists& lists, std::size_t n) {
-        const auto used = static_cast<std::size_t>(lists.used[n]);
-        for (std::size_t k = 0; k < used; k += kPerLine)
-            CHORDAL_PREFETCH(lists.values + lists.room[n] + k);
-        for (std::size_t k = 0; k < used; k += 2 * kPerLine)
-            CHORDAL_PREFETCH(lists.keys + lists.room[n] + k);
-    }
-    // ⟨μ, scores⟩, in two sums so that none waits for its own latency.
-    double expected(const double* scores) const {
-        double even = 0.0, odd = 0.0;
-        std::size_t k = 0;
-        for (; k + 1 < count_; k += 2) {
-            even += values_[k] * scores[keys_[k]];
-            odd += values_[k + 1] * scores[keys_[k + 1]];
-        }
-        if (k < count_) even += values_[k] * scores[keys_[k]];
-        return even + odd;
-    }
-    void begin() const {
-        for (std::size_t k = 0; k < count_; ++k) d_[keys_[k]] = -values_[k];
-    }
-    // [ŷ] holds this key once more.
-    void add(std::size_t key) {
-        if (d_[key] == 0.0 && !listed(key)) {
-            keys_[count_] = static_cast<std::uint32_t>(key);
-            values_[count_++] = 0.0;
-        }
-        d_[key] += 1.0;
-    }
-    template <class F>
-    void each(F f) const {
-        for (std::size_t k = 0; k < count_; ++k) f(keys_[k], d_[keys_[k]]);
-    }
-    // μ + γ d; d is zero again.
-    void finish(double gamma) {
-        std::size_t kept = 0;
-        for (std::size_t k = 0; k < count_; ++k) {
-            const std::uint32_t key = keys_[k];
-            const double value = values_[k] + gamma * d_[key];
-            d_[key] = 0.0;
-            keys_[kept] = key;
-            values_[kept] = value;
-            kept += value > kForgotten;
-        }
-        *used_ = static_cast<std::int32_t>(kept);
-    }
-    const double* data() const { return d_.data(); }
-
-private:
-    // A key of the list may have come to zero: by 1 − 1, as in a labelling that both hold.
-    bool listed(std::size_t key) const {
-        for (std::size_t k = 0; k < count_; ++k)
-            if (keys_[k] == key) return true;
-        return false;
-    }
-
-    Scratch d_;
-    std::uint32_t* keys_ = nullptr;
-    double* values_ = nullptr;
-    std::int32_t* used_ = nullptr;
-    std::size_t count_ = 0;
+// Examples whose turn comes soon.
+struct Ahead {
+    std::size_t next, second, third;
 };
 
 class FrankWolfeVisit {
@@ -155,14 +69,8 @@ public:
         const std::size_t tables = x.edge ? longest - 1 : 1, stride = example_.stride;
         labels_.reserve(longest * stride);
         transitions_.reserve(tables * x.labels * stride);
+        rows_.reserve(longest, stride);
         best_.resize(longest);
-        n_filled_.resize(longest);
-        filled_.resize(longest * stride);
-        is_filled_.resize(longest * stride);
-        std::memset(is_filled_.data(), 0, longest * stride);
-        position_.resize(longest * stride / kLanes);
-        for (std::size_t p = 0; p < longest * stride / kLanes; ++p)
-            position_[p] = static_cast<std::uint32_t>(p * kLanes / stride);
         if (!state.gram || x.edge) {
             sums_.resize(x.cells);
             std::memset(sums_.data(), 0, x.cells * sizeof(double));
@@ -171,38 +79,27 @@ public:
     }
     void close() { example_.leave_table(s_.w); }
 
-    // Examples come in any order, which no processor foresees. What one needs is fetched in three steps,
-    // each of which tells where the next one looks.
-    void foresee(std::size_t after_three, std::size_t after_two, std::size_t next) const {
-        CHORDAL_PREFETCH(x_.node_offsets + after_three);
-        CHORDAL_PREFETCH(x_.edge_offsets + after_three);
-        CHORDAL_PREFETCH(s_.linear + after_three);
-        CHORDAL_PREFETCH(s_.gram_offsets + after_three);
-        Direction::foresee(s_.labels, after_three);
-        Direction::foresee(s_.transitions, after_three);
-        CHORDAL_PREFETCH(x_.node->wide_offsets + x_.node_offsets[after_two]);
-        CHORDAL_PREFETCH(x_.node->narrow_offsets + x_.node_offsets[after_two]);
-        example_.prefetch(next);
-        Direction::prefetch(s_.labels, next);
-        Direction::prefetch(s_.transitions, next);
-        if (!s_.gram) return;
-        const double* product = s_.gram + s_.gram_offsets[next];
-        for (; product < s_.gram + s_.gram_offsets[next + 1]; product += kPerLine)
-            CHORDAL_PREFETCH(product);
-    }
-    // False where scores are no longer finite.
-    bool step(std::size_t n) {
+    // False where scores are no longer finite. What later examples need is fetched while Viterbi runs,
+    // which needs no memory but the first cache.
+    bool step(std::size_t n, const Ahead& ahead) {
         example_.open(n);
-        if (example_.T > 0 && example_.weight > 0.0) {
+        const bool counts = example_.T > 0 && example_.weight > 0.0;
+        double expected = 0.0;
+        if (counts) {
             example_.score(s_.w);
-            const double highest = example_.best(best_.data());
-            if (!std::isfinite(highest)) return false;
             labels_.open(s_.labels, n);
             transitions_.open(s_.transitions, n);
-            const double lead = highest - labels_.expected(example_.scores(0)) -
-                                transitions_.expected(example_.tables());
-            if (lead > 1e-14 * std::fabs(highest)) move(n, lead);
+            expected = labels_.expected(example_.scores(0)) +
+                       transitions_.expected(example_.tables());
         }
+        foresee(ahead);
+        if (counts) {
+            const double highest = example_.highest();
+            fetch_lists(ahead.next);
+            if (!std::isfinite(highest)) return false;
+            if (highest - expected > 1e-14 * std::fabs(highest)) move(n, highest - expected);
+        }
+        fetch_gram(ahead.next);
         s_.steps += 1.0;
         if (static_cast<std::int64_t>(s_.steps) % s_.every == 0) take();
         return true;
@@ -210,29 +107,42 @@ public:
     std::size_t work() const { return example_.T * x_.labels * (x_.labels + 64) + 64; }
 
 private:
+    // Examples come in any order, which no processor foresees. What one needs is fetched in three steps,
+    // each of which tells where the next one looks.
+    void foresee(const Ahead& ahead) const {
+        CHORDAL_PREFETCH(x_.node_offsets + ahead.third);
+        CHORDAL_PREFETCH(x_.edge_offsets + ahead.third);
+        CHORDAL_PREFETCH(s_.linear + ahead.third);
+        CHORDAL_PREFETCH(s_.gram_offsets + ahead.third);
+        Direction::foresee(s_.labels, ahead.third);
+        Direction::foresee(s_.transitions, ahead.third);
+        example_.foresee(ahead.second);
+        example_.fetch(ahead.next);
+    }
+    void fetch_lists(std::size_t next) const {
+        Direction::fetch(s_.labels, next);
+        Direction::fetch(s_.transitions, next);
+    }
+    void fetch_gram(std::size_t next) const {
+        if (s_.gram)
+            prefetch(s_.gram + s_.gram_offsets[next], s_.gram + s_.gram_offsets[next + 1]);
+    }
     void move(std::size_t n, double lead) {
+        example_.trace(best_.data());
         collect();
         const double omega = example_.weight, curvature = omega * omega * norm2(n);
         const double most = s_.lambda * omega * lead;
         s_.curvature += curvature;
         s_.moves += 1.0;
         const double gamma = most < curvature ? most / curvature : 1.0;
-        const double change = -gamma * omega / s_.lambda;
-        const std::size_t first = example_.first_row;
-        for (std::size_t t = 0; t < example_.T; ++t)
-            if (s_.gram)
-                adjoint_.add_filled(d(t), filled(t), first + t, change, s_.w);
-            else
-                adjoint_.add(d(t), first + t, change, s_.w);
-        move_transitions(change);
+        move_labels(-gamma * omega / s_.lambda);
+        move_transitions(-gamma * omega / s_.lambda);
         labels_.finish(gamma);
         transitions_.finish(gamma);
         const double rise = gamma * (example_.cost_of(best_.data()) - s_.linear[n]);
         s_.linear[n] += rise;
         s_.total += omega * rise;
     }
-    const double* d(std::size_t t) const { return labels_.data() + t * example_.stride; }
-
     void collect() {
         const std::size_t T = example_.T, stride = example_.stride;
         labels_.begin();
@@ -240,54 +150,26 @@ private:
         for (std::size_t t = 0; t < T; ++t) {
             labels_.add(t * stride + index(best_[t]));
             if (t > 0) transitions_.add(example_.key(best_.data(), t));
-            n_filled_[t] = 0;
         }
-        labels_.each([=, this](std::size_t key, double d) {
-            std::uint8_t& seen = is_filled_[key / kLanes];
-            if (d == 0.0 || seen) return;
-            seen = 1;
-            const std::size_t t = position_[key / kLanes];
-            const std::size_t j = (key - t * stride) / kLanes * kLanes;
-            filled_[t * stride + n_filled_[t]++] = static_cast<std::uint32_t>(j);
-        });
-        labels_.each([this](std::size_t key, double) { is_filled_[key / kLanes] = 0; });
-    }
-    Filled filled(std::size_t t) const {
-        return {n_filled_[t], filled_.data() + t * example_.stride};
+        rows_.collect(labels_.data(), T);
     }
     double norm2(std::size_t n) {
-        double sum = s_.gram ? label_norm2_by_gram(s_.gram + s_.gram_offsets[n]) : label_norm2();
+        double sum = s_.gram ? rows_.norm2(s_.gram + s_.gram_offsets[n]) : label_norm2();
         if (x_.edge) return sum + transition_norm2();
         transitions_.each([&](std::size_t key, double e) {
             if (example_.is_live_pair(key)) sum += e * e;
         });
         return sum;
     }
-    // Σ_t ⟨d_t, x_t·x_t d_t + 2 Σ_{u<t} x_t·x_u d_u⟩
-    double label_norm2_by_gram(const double* product) const {
-        Pack sum = broadcast(0.0);
-        for (std::size_t t = 0; t < example_.T; product += ++t) {
-            const Filled at = filled(t);
-            for (std::size_t k = 0; k < at.count; ++k) {
-                const double* column = d(0) + at.first[k];
-                Pack before = broadcast(0.0);
-                for (std::size_t u = 0; u < t; ++u)
-                    before = broadcast(product[u]) * load(column + u * example_.stride) + before;
-                const Pack here = load(column + t * example_.stride);
-                sum = here * (broadcast(product[t]) * here + before + before) + sum;
-            }
-        }
-        return lane_sum(sum);
-    }
     double label_norm2() {
         double* sums = sums_.data();
         const std::size_t T = example_.T, K = x_.labels, first = example_.first_row;
-        for (std::size_t t = 0; t < T; ++t) adjoint_.add(d(t), first + t, 1.0, sums);
+        for (std::size_t t = 0; t < T; ++t) adjoint_.add(rows_.row(t), first + t, 1.0, sums);
         mapped_.resize(T * K + 1);
         map_rows(*x_.node, first, T, sums, mapped_.data());
         double sum = 0.0;  // ‖adjoint d‖² = ⟨d, map adjoint d⟩
         for (std::size_t t = 0; t < T; ++t)
-            for (std::size_t j = 0; j < K; ++j) sum += d(t)[j] * mapped_[t * K + j];
+            for (std::size_t j = 0; j < K; ++j) sum += rows_.row(t)[j] * mapped_[t * K + j];
         for (std::size_t t = 0; t < T; ++t) adjoint_.clear(first + t, sums);
         return sum;
     }
@@ -307,6 +189,15 @@ private:
             each_entry(x_, *x_.edge, example_.first_edge + row / K, pair,
                        [&](std::size_t c, double x) { f(c, x * e); });
         });
+    }
+    void move_labels(double change) {
+        for (std::size_t k = 0; k < rows_.n_active; ++k) {
+            const std::size_t t = rows_.active(k), r = example_.first_row + t;
+            if (s_.gram)
+                adjoint_.add_filled(rows_.row(t), rows_.filled(t), r, change, s_.w);
+            else
+                adjoint_.add(rows_.row(t), r, change, s_.w);
+        }
     }
     void move_transitions(double change) {
         double* w = s_.w;
@@ -333,10 +224,8 @@ private:
     LabelAdjoint adjoint_;
     Direction labels_, transitions_;
     Scratch sums_, mapped_;
+    FilledRows rows_;  // of labels_
     ScratchOf<std::int32_t> best_;
-    ScratchOf<std::uint32_t> n_filled_, filled_;  // packs of each position where d is not zero
-    ScratchOf<std::uint8_t> is_filled_;           // of all packs; 0 between steps
-    ScratchOf<std::uint32_t> position_;           // of each pack
 };
 
 Outcome frank_wolfe(const OnlineChains& x, const LabelCosts& costs, const std::int64_t* order,
@@ -346,17 +235,15 @@ Outcome frank_wolfe(const OnlineChains& x, const LabelCosts& costs, const std::i
     const auto at = [=](std::size_t k) {
         return static_cast<std::size_t>(order[k < count ? k : count - 1]);
     };
-    for (std::size_t k = 0; k < count; ++k) {
-        visit.foresee(at(k + 3), at(k + 2), at(k + 1));
-        Outcome outcome = Outcome::done;
-        if (!visit.step(at(k))) outcome = Outcome::range;
-        if (outcome == Outcome::done && patience.spent(visit.work())) outcome = Outcome::stopped;
-        if (outcome == Outcome::done) continue;
-        visit.close();
-        return outcome;
+    Outcome outcome = Outcome::done;
+    for (std::size_t k = 0; k < count && outcome == Outcome::done; ++k) {
+        if (!visit.step(at(k), {at(k + 1), at(k + 2), at(k + 3)}))
+            outcome = Outcome::range;
+        else if (patience.spent(visit.work()))
+            outcome = Outcome::stopped;
     }
     visit.close();
-    return Outcome::done;
+    return outcome;
 }
 
 }  // namespace chordal::CHORDAL_ISA

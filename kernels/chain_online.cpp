@@ -99,7 +99,7 @@ Outcome visit(const OnlineChains& x, OnlineRule rule, const std::int64_t* order,
     example.enter_table(state.w);
     for (std::size_t k = 0; k < count; ++k, state.steps += 1.0) {
         example.open(static_cast<std::size_t>(order[k]));
-        if (k + 1 < count) example.prefetch(static_cast<std::size_t>(order[k + 1]));
+        if (k + 1 < count) example.fetch(static_cast<std::size_t>(order[k + 1]));
         example.score(state.w);
         labelling.resize(example.T + 1);
         std::int32_t* y = labelling.data();

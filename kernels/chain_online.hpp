@@ -16,6 +16,7 @@ struct OnlineRows {
     const std::uint32_t* narrow_cells;
     const double* narrow_values;          // null: all ones
     std::size_t outputs, unit, base;
+    bool has_narrow;
 };
 
 struct OnlineChains {
@@ -60,14 +61,12 @@ inline void map_rows(const OnlineRows& rows, std::size_t first, std::size_t coun
 
 // The entries of rows, fetched ahead: examples come in any order, which no processor foresees.
 inline void prefetch_entries(const OnlineRows& rows, std::size_t first, std::size_t count) {
-    constexpr std::uint32_t kPerLine = 16;  // of 32 bits
-    for (auto e = rows.wide_offsets[first]; e < rows.wide_offsets[first + count]; e += kPerLine)
-        CHORDAL_PREFETCH(rows.wide_codes + e);
-    for (auto e = rows.narrow_offsets[first]; e < rows.narrow_offsets[first + count];
-         e += kPerLine) {
-        CHORDAL_PREFETCH(rows.narrow_outputs + e);
-        CHORDAL_PREFETCH(rows.narrow_cells + e);
-    }
+    const std::uint32_t* wide = rows.wide_offsets + first;
+    prefetch(rows.wide_codes + wide[0], rows.wide_codes + wide[count]);
+    if (!rows.has_narrow) return;
+    const std::uint32_t* narrow = rows.narrow_offsets + first;
+    prefetch(rows.narrow_outputs + narrow[0], rows.narrow_outputs + narrow[count]);
+    prefetch(rows.narrow_cells + narrow[0], rows.narrow_cells + narrow[count]);
 }
 
 // One example at a time: its scores, as a batch of one chain for the kernels of chains.

@@ -24,7 +24,7 @@ struct RowArrays {
         return {wide_offsets.data(),   wide_codes.data(),   pointer(wide_values),
                 narrow_offsets.data(), narrow_outputs.data(), narrow_cells.data(),
                 pointer(narrow_values), outputs,            unit,
-                base};
+                base,                  narrow_cells.size() > 0};
     }
 };
 

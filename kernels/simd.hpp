@@ -29,7 +29,8 @@
 
 #if defined(__GNUC__) || defined(__clang__)
 #define CHORDAL_INLINE inline __attribute__((always_inline))
-#define CHORDAL_PREFETCH(address) __builtin_prefetch(address)
+// GCC drops calls of functions that only prefetch, as they change nothing; the empty statement stays.
+#define CHORDAL_PREFETCH(address) (([] { __asm__ volatile(""); })(), __builtin_prefetch(address))
 #define CHORDAL_UNROLL _Pragma("GCC unroll 16")
 #pragma GCC diagnostic ignored "-Wpsabi"  // packs are passed to inlined functions only
 #else
@@ -197,6 +198,15 @@ CHORDAL_INLINE void scatter(Pack x, double* const (&row)[kLanes], std::size_t j)
 
 #endif
 
+// Every cache line of an array, the last one too.
+template <class T>
+CHORDAL_INLINE void prefetch(const T* begin, const T* end) {
+    constexpr std::uintptr_t kLine = 64;
+    const auto last = reinterpret_cast<std::uintptr_t>(end);
+    for (auto line = reinterpret_cast<std::uintptr_t>(begin) / kLine * kLine; line < last; line += kLine)
+        CHORDAL_PREFETCH(reinterpret_cast<const char*>(line));
+}
+
 // Whether a lane is not +0.
 CHORDAL_INLINE bool any(Pack x) {
     std::int64_t bits[kLanes];
@@ -237,6 +247,18 @@ CHORDAL_INLINE std::size_t first_largest(const double* x, std::size_t n) {
     for (std::size_t j = 0; j < last; j += kLanes)
         place = minimum(place, where_equal(load(x + j), highest,
                                            broadcast(static_cast<double>(j)) + count, none));
+    const auto first = static_cast<std::size_t>(lane_min(place));
+    return first < n ? first : 0;
+}
+
+// The first place below n where x + y is this sum; both are padded. 0 if there is none.
+CHORDAL_INLINE std::size_t first_sum(const double* x, const double* y, double sum, std::size_t n) {
+    constexpr double kCount[] = {0.0, 1.0, 2.0, 3.0};
+    const Pack wanted = broadcast(sum), none = broadcast(static_cast<double>(n));
+    const Pack step = broadcast(static_cast<double>(kLanes));
+    Pack count = load(kCount), place = none;
+    for (std::size_t j = 0; j < n; j += kLanes, count = count + step)
+        place = minimum(place, where_equal(load(x + j) + load(y + j), wanted, count, none));
     const auto first = static_cast<std::size_t>(lane_min(place));
     return first < n ? first : 0;
 }

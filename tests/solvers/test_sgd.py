@@ -251,6 +251,22 @@ def test_steps_that_are_too_large_are_reported():
         assert np.isfinite(solver.minimize(oracle, np.zeros(6)).weights).all()
 
 
+def test_a_perceptron_that_starts_at_its_lowest_does_not_diverge(text):
+    """At zero weights its loss is 0, which all later ones exceed: no warning (an error here)."""
+    solver = Sgd(max_iter=5, tol=-1.0, learning_rate=1.0, schedule="constant", keep_best=False)
+    crf = ChainCRF("perceptron", solver, l2=0.0, random_state=0).fit(*text)
+    assert max(crf.fit_report_.history) > 0.0
+
+
+def test_a_perceptron_that_diverges_is_reported(text):
+    """ηλ = 2.5: each step makes the weights half as large again, and turns them round."""
+    solver = Sgd(max_iter=8, tol=-1e300, learning_rate=2.5 * len(text[0]), schedule="constant")
+    crf = ChainCRF("perceptron", solver, l2=1.0, random_state=0)
+    with pytest.warns(RuntimeWarning, match=r"'sgd' diverges: .* in the first pass; lower"):
+        crf.fit(*text)
+    assert crf.fit_report_.history[-1] > 1e6 * crf.fit_report_.history[0]
+
+
 @pytest.mark.parametrize("settings", [{}, {"momentum": 0.9}, {"average_after": 0}])
 def test_growing_weights_never_become_nan(text, settings):
     """ηλ > 2: every step takes the weights further away."""

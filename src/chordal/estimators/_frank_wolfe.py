@@ -11,7 +11,7 @@ from chordal import _kernels
 from chordal.oracle import Floats
 from chordal.structures import offsets_of
 
-SNAPSHOT_CELLS = 256  # of weights for which a mean over time costs about one step
+SNAPSHOT_CELLS = 64  # of weights per step between two snapshots for a mean over time
 INNER = 4  # visits to all examples until the centre moves
 HASTE = 0.1  # κ as a share of the mean curvature of single examples
 EMPHASIS = 5.0  # the mean over time weighs visit j by about j to this power

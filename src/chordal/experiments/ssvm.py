@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
 from typing import Any, ClassVar, final
 
@@ -79,9 +78,7 @@ class Ssvm(Experiment):
         primal, letters[SUBGRADIENT] = self._subgradient(data, tests, passes_of, setup)
         for name, model in self._perceptrons(setup).items():
             setup.say(name)
-            with warnings.catch_warnings():  # a perceptron's loss begins at its lowest, zero
-                warnings.simplefilter("ignore", RuntimeWarning)
-                model.fit(*data, validation_data=tests)
+            model.fit(*data, validation_data=tests)
             letters[name] = model.fit_report_.validation
         paths = {name: _path(report, len(train)) for name, report in reports.items()}
         paths[SUBGRADIENT] = (np.array(passes_of), primal)

@@ -14,6 +14,7 @@ from chordal._errors import UnsupportedError
 from chordal._status import Status
 from chordal._validate import check_number
 from chordal.oracle import GradientRule
+from chordal.solvers._divergence import GROWTH
 from chordal.solvers._online import OnlineRun, OnlineSolver
 from chordal.solvers._schedule import SCHEDULES as SCHEDULES
 from chordal.solvers._schedule import Schedule as Schedule
@@ -160,14 +161,23 @@ class Sgd(OnlineSolver):
                 return Status.CONVERGED
         if np.isinf(run.value):
             raise OverflowError
-        if run.value > 2.0 * before:
-            warnings.warn(
-                f"solver 'sgd' diverges: the objective is {run.value:.6g}, and was {before:.6g} at "
-                f"the starting weights; {self.remedy}, or take more passes",
-                RuntimeWarning,
-                stacklevel=2,
-            )
+        self._warn_of_divergence(run, before)
         return Status.MAX_ITERATIONS
+
+    def _warn_of_divergence(self, run: OnlineRun, before: float) -> None:
+        """From a start at 0, the lowest, as a perceptron's at zero weights, only growth tells."""
+        value, first, at = run.value, before, "at the starting weights"
+        grown = value > 2.0 * before
+        if before == 0.0 and run.history:
+            value, first, at = run.history[-1], run.history[0], "in the first pass"
+            grown = value > GROWTH * first
+        if grown:
+            warnings.warn(
+                f"solver 'sgd' diverges: the objective is {value:.6g}, and was {first:.6g} {at}; "
+                f"{self.remedy}, or take more passes",
+                RuntimeWarning,
+                stacklevel=3,
+            )
 
     def _converged(self, history: list[float]) -> bool:
         if len(history) <= self.period:
