@@ -37,7 +37,7 @@ def test_what_is_too_wide_gets_an_approximation():
 
 
 def test_patience_reaches_further():
-    square = Grid([(19, 19)], 2)
+    square = Grid([(20, 20)], 2)
     assert exact_for(square) is None
     for question in ("log_partition", "marginals", "map", "sample", "entropy"):
         method = choose(square, question, patient=True)
