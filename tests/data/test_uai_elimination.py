@@ -23,7 +23,7 @@ pytestmark = pytest.mark.data
 
 QUICK = ["Promedus_16", "Promedus_34", "Segmentation_13", "Segmentation_16", "Pedigree_13"]
 #: Too much for all tables at once, not for one at a time.
-WIDE = ["DBN_13", "linkage_16"]
+WIDE = ["DBN_13", "DBN_15", "Grids_15", "linkage_16"]
 
 
 @pytest.fixture(scope="module")

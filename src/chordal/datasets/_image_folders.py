@@ -71,12 +71,11 @@ def at_most(longest: int) -> Callable[[Size], Size]:
     return size
 
 
-def divided(longest: int | None = None, by: int = 1) -> Callable[[Size], Size]:
-    """Sizes divided by a whole number: `by`, or the least that leaves at most `longest` pixels."""
+def divided(by: Callable[[Size], int]) -> Callable[[Size], Size]:
+    """Sizes divided by a whole number, which may depend on them."""
 
     def size(of: Size) -> Size:
-        k = by if longest is None else -(-max(of) // longest)
-        width, height = (max(1, side // k) for side in of)
+        width, height = (max(1, side // by(of)) for side in of)
         return width, height
 
     return size

@@ -35,5 +35,6 @@ def load_grabcut(path: Any = None) -> LabelledImages:
     file = found(path, "images", NAMES, SOURCE)
     if file.name == "data_GT":
         folders = "data_GT", "boundary_GT/*.bmp"
-        return labelled_folder(file.parent, *folders, divided(96), by_colour(GREYS), CLASSES, 2)
+        size = divided(lambda of: -(-max(of) // 96))
+        return labelled_folder(file.parent, *folders, size, by_colour(GREYS), CLASSES, void=2)
     return labelled_images(file, "label", CLASSES, void=2)

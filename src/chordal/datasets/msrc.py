@@ -89,8 +89,8 @@ def load_msrc_images(path: Any = None) -> LabelledImages:
     file = found(path, "images", NAMES, SOURCE)
     if file.name == "Images":
         folders = "Images", "GroundTruth/*_GT.bmp"
-        read = by_colour(list(COLOURS.values()))
-        return labelled_folder(file.parent, *folders, divided(by=4), read, list(COLOURS), void=0)
+        size, read = divided(lambda of: 4), by_colour(list(COLOURS.values()))
+        return labelled_folder(file.parent, *folders, size, read, list(COLOURS), void=0)
     classes = arrays_of(file, class_names="U1")["class_names"].tolist()
     return labelled_images(file, "label", classes, void=0)
 

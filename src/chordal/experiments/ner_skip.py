@@ -237,13 +237,11 @@ def _notes(outcome: Outcome, results: dict[str, Results]) -> None:
         most[which] = np.subtract(own.bound, own.scores[LINEAR])[:, -1].mean()
     outcome.notes += [
         "Settings (l2, which words are joined, what edges see, iterations, inference) were "
-        "compared on five held-out parts of the 301 training announcements, where speakers gain "
-        "2.0 points with the published attributes (standard error 1.8; −4.8 to 4.7), the best of "
-        "some dozen settings. Our attributes go back to an earlier version, which had been "
-        "compared on the test announcements; both models share them.",
+        "compared on five held-out parts of the 301 training announcements: some dozen, of which "
+        "the best gained little more than its standard error. Our attributes go back to an earlier "
+        "version, which had been compared on the test announcements; both models share them.",
         "The linear chain is trained until it converges; the skip-chain stops earlier, as held-out "
-        "texts prefer. A chain with our attributes that stops after 60 iterations finds speakers "
-        "with F1 82.6, beside which the same skip-chain seemed to gain 1.3 points.",
+        "texts prefer.",
         "The published attributes are words, five shapes, names, honorifics, times with a dash, "
         "dates and parts of speech, of the token and four to each side. Lists of names come from "
         "the training announcements (who posted them, who spoke), where the published ones were "
