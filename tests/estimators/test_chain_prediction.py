@@ -44,6 +44,22 @@ def test_marginals(fitted, listing):
         np.testing.assert_allclose(found, listing(crf, x).marginals, rtol=0, atol=1e-10)
 
 
+def test_node_scores_and_transitions_are_all_there_is_to_a_labelling(fitted):
+    crf, X, y = fitted
+    nodes, names = crf.node_scores(X), crf.classes_.tolist()
+
+    def total(own, tags):
+        codes = [names.index(tag) for tag in tags]
+        return (
+            own[np.arange(len(codes)), codes].sum() + crf.transitions_[codes[:-1], codes[1:]].sum()
+        )
+
+    best = crf.predict(X)
+    ahead = [total(x, a) - total(x, b) for x, a, b in zip(nodes, best, y, strict=True)]
+    expected = crf.log_likelihood(X, best) - crf.log_likelihood(X, y)
+    np.testing.assert_allclose(ahead, expected, rtol=0, atol=1e-10)
+
+
 def test_columns_of_marginals_follow_classes():
     """Labels are numbered by frequency inside; "z" is the more frequent one here."""
     X, y = [[["u"], ["v"], ["v"]]] * 5, [["a", "z", "z"]] * 5

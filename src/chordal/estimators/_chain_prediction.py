@@ -105,6 +105,28 @@ class ChainPrediction(ChainModel):
         lengths, found = self._ask(X, answer, allowed_labels, allowed_transitions)
         return np.split(np.concatenate(found), offsets_of(lengths)[1:-1])
 
+    def node_scores(self, X: Sequence[Any]) -> list[Floats]:
+        """Scores of labels before any link counts, arrays [length, n_classes].
+
+        What the observations of a position give to each label, with biases and ends: features of
+        a second model, such as one with more links.
+
+        Examples
+        --------
+        >>> from chordal import ChainCRF
+        >>> model = ChainCRF(transitions="none").fit([[["a"], ["b"]]], [["A", "B"]])
+        >>> scores = model.node_scores([[["b"], ["a"], ["?"]]])[0]
+        >>> model.classes_[scores[:2].argmax(axis=1)].tolist(), scores[2].tolist()
+        (['B', 'A'], [0.0, 0.0])
+        """
+        n, order = len(self._fitted_labels()), self._labels.order
+
+        def answer(potentials: Potentials) -> Floats:
+            return potentials.unary.reshape(-1, n)[:, order]
+
+        lengths, found = self._ask(X, answer)
+        return np.split(np.concatenate(found), offsets_of(lengths)[1:-1])
+
     def predict_transition_marginals(self, X: Sequence[Any]) -> list[Floats]:
         """P(y_t, y_{t+1} | x), arrays [length − 1, n_classes, n_classes]."""
         n, order = len(self._fitted_labels()), self._labels.order

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Sequence
-from itertools import combinations, pairwise
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import pairwise
 
 from chordal.datasets import Seminars
 
@@ -28,8 +28,6 @@ WINDOW = 4
 #: Other announcements that have a word which is an attribute by itself.
 KNOWN = 2
 CAPITALISED = re.compile(r"[A-Z][A-Za-z'-]+")
-#: Of a word with more mentions, only those that follow each other are joined.
-MOST = 10
 #: A time of the day, in words with a space between them.
 CLOCK = re.compile(
     r"(?<!\S)(?:(?:[01]?\d|2[0-4])(?: : \d\d(?: (?:am|pm|noon|[ap] \. m(?: \.)?))?"
@@ -189,19 +187,26 @@ def line_headers(words: Sequence[str], starts: Sequence[bool]) -> list[tuple[str
 
 
 def skip_edges(words: Sequence[str]) -> list[tuple[int, int]]:
-    """Pairs of equal capitalised words that do not follow each other."""
+    """Each capitalised word and its next mention in the text, unless they stand side by side."""
     where = defaultdict(list)
     for t, word in enumerate(words):
         if CAPITALISED.fullmatch(word):
             where[word.lower()].append(t)
-    edges = []
-    for places in where.values():
-        pairs = combinations(places, 2) if len(places) <= MOST else pairwise(places)
-        edges += [(i, j) for i, j in pairs if j - i > 1]
-    return edges
+    return [(i, j) for places in where.values() for i, j in pairwise(places) if j - i > 1]
 
 
-def joined(rows: Tokens, edges: Sequence[tuple[int, int]]) -> Tokens:
-    """For each pair of mentions, the single attributes that stand at one of them or at both."""
-    single = [{a for a in row if "|" not in a} for row in rows]
-    return [sorted(single[i] | single[j]) for i, j in edges]
+def joined(words: Sequence[str], rows: Tokens, edges: Iterable[tuple[int, int]]) -> Tokens:
+    """What is seen of each pair of mentions.
+
+    The single attributes at either of them, but for words; and whether they follow, or precede,
+    equal words.
+    """
+    single = [{a for a in row if "|" not in a and ":w=" not in a} for row in rows]
+    around = ["", *(word.lower() for word in words), ""]  # one further than the words
+    made = []
+    for i, j in edges:
+        seen = single[i] | single[j]
+        seen |= {"equal before"} if around[i] == around[j] else set()
+        seen |= {"equal after"} if around[i + 2] == around[j + 2] else set()
+        made.append(sorted(seen))
+    return made
