@@ -95,7 +95,7 @@ def second_stage(setup: Setup) -> TemplateCRF:
             CliqueTemplate("skip", lambda x: x.pairs, lambda x: x.looks, tables="symmetric"),
         ],
         l2={"tokens": L2_SCORES, "neighbours": L2_SCORES, "skip": L2_SKIP},
-        max_iter=10 if setup.quick else 60,
+        max_iter=10 if setup.quick else 300,
         tol=1e-3,
         n_jobs=setup.n_jobs,
     )
