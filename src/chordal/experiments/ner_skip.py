@@ -168,6 +168,7 @@ def _rows(outcome: Outcome, which: str, results: list[Results]) -> None:
             must=must,
             spread=float(values.std(ddof=1) / np.sqrt(len(values))),
             digits=1 if "F1" in what else 2,
+            why="names are listed from the training texts" if which == THEIRS and published else "",
         )
         outcome.rows.append(row)
 
