@@ -249,7 +249,8 @@ def _pictures(outcome: Outcome, results: list[Results], skip: TemplateCRF) -> No
         ax.set_title(f"weights of pairs: {name}")
     outcome.draw(
         "What pairs of labels score",
-        "Equal words prefer equal fields: the diagonal of the right table.",
+        "Right, joined words before what is seen of the pair counts: a speaker and nothing (O) "
+        "costs most.",
         figure,
     )
 
