@@ -45,9 +45,10 @@ def test_scores_to_learn_from_are_those_of_a_chain_that_has_not_seen_the_text():
 
 @pytest.mark.slow
 def test_equal_words_help_to_find_the_speaker():
-    """In one of five folds; the experiment has all of them."""
+    """In one of five folds, from half of its texts; the experiment has all of them."""
     both, _ = announcements()
-    train, test = (taken(both, which) for which in next(folds(len(both.words))))
+    _, (train, test), *_ = folds(len(both.words))
+    train, test = taken(both, train[::2]), taken(both, test)
     lexicon = Lexicon(train)
     texts = [
         [Text(words, rows) for words, rows in zip(data.words, X, strict=True)]
