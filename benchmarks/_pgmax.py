@@ -17,7 +17,7 @@ from pgmax import fgraph, fgroup, infer, vgroup
 
 
 def main(path: str) -> dict[str, Any]:
-    data = np.load(path)
+    data = dict(np.load(path))
     height, width, n_labels = data["unary"].shape
     start = time.perf_counter()
     pixels = vgroup.NDVarArray(num_states=n_labels, shape=(height, width))

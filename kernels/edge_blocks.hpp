@@ -1,19 +1,16 @@
-// Messages along several edges at once, an edge per lane.
+// The edges' side of messages that all go at once: edges side by side, as lanes.hpp has them.
 //
 //   m_{c→b}(j) = ⊕_i ψ_c(i, j) ⊗ n_{a→c}(i),     m_{c→a}(i) = ⊕_j ψ_c(i, j) ⊗ n_{b→c}(j)
 //
-// for the edges c = (a, b) of a block, whose label counts agree; each cell of ψ is read once for both
-// directions. Tables of a block lie next to each other cell by cell, [rows, columns, lanes]; one that all
-// its edges share is kept once and broadcast. m of the sweep before is kept in the same way. What goes
-// to and from the variables are rows of labels, transposed on the way: m is written over n, which is made
-// anew from it.
+// for the edges c = (a, b) of a block; each cell of ψ is read once for both directions. Tables of a block
+// lie next to each other cell by cell, [rows, columns, lanes]; one that all its edges share is kept once
+// and broadcast. m of the sweep before is kept in the same way.
 //
-// Edges are sorted by label counts, then by shared tables, then by the later end, so that what a block
-// writes is soon read again: a variable is *ready* after the last block that has an edge of it. Cliques
-// that fill no block are listed as `others`.
+// n is kept by variables (variable_blocks.hpp) and m written over it: in packs if the block is whole, else
+// lane by lane. A block of variables is *ready* after the last block that has an edge of it.
 #pragma once
 
-#include "messages.hpp"
+#include "variable_blocks.hpp"
 
 namespace chordal::CHORDAL_ISA {
 
@@ -21,85 +18,90 @@ template <class Ring>
 class EdgeBlocks {
 public:
     Int blocks = 0;
-    Int n_others = 0;
 
-    // Without `side_by_side` all cliques are others.
-    void open(const FactorBatch& g, const FactorExample& ex, RingTables<Ring>& tables, bool side_by_side) {
+    void open(const FactorBatch& g, const FactorExample& ex, RingTables<Ring>& tables) {
         ex_ = &ex;
         g_ = &g;
         tables_ = &tables;
-        blocks = n_others = 0;
-        others_.resize(static_cast<std::size_t>(ex.cliques));
-        if (side_by_side)
-            fill_blocks();
-        else
-            for (Int c = 0; c < ex.cliques; ++c) put_aside(c);
+        lanes_.open(ex);
+        variables_.open(ex, lanes_);
+        make_blocks();
         find_ready();
-        const std::size_t row = padded_of(ex.most_labels);
-        for (ScratchOf<Pack>& side : sides_) side.resize(row);
+        for (ScratchOf<Pack>& side : sides_) side.resize(static_cast<std::size_t>(ex.most_labels));
     }
-    Int other(Int k) const { return others_[k]; }
-
-    // Calls f(v) for the variables that are ready after block b; b = -1: without any block.
-    template <class F>
-    void for_ready(Int b, F f) const {
-        for (Int k = ready_begin_[b + 1]; k < ready_begin_[b + 2]; ++k) f(ready_[k]);
+    // All messages are one.
+    void start(Messages<Ring>& messages) {
+        variables_.start(messages);
+        for (std::size_t k = 0; k < m_cells_; ++k) m_[k] = Ring::kOne;
+        for_other_places([&](Int p) { messages.start(p); });
     }
 
-    // New messages along all edges of a block, written over n; returns the largest step.
-    double update(Messages<Ring>& messages, Int b)
-        requires Ring::kSideBySide
-    {
-        const Block& block = block_[b];
-        switch (block.rows == block.columns ? block.rows : 0) {
-            case 2: return fixed<2>(messages, block);
-            case 3: return fixed<3>(messages, block);
-            case 4: return fixed<4>(messages, block);
-            case 5: return fixed<5>(messages, block);
-            case 6: return fixed<6>(messages, block);
-            default: return renew(messages, block, sides(), block.rows, block.columns);
+    // Sends every message once; returns the largest step.
+    double sweep(Messages<Ring>& messages, Interruption& patience) {
+        double furthest = 0.0;
+        for_other_places([&](Int p) { fetch(messages, p); });
+        for_other_places([&](Int p) {
+            if (messages.failed() || patience.stopped) return;
+            const double step = messages.update(p);
+            furthest = step > furthest ? step : furthest;
+            put(messages.in(p), p);
+            patience.now(64 * static_cast<std::size_t>(ex_->order_of(ex_->clique(p))));
+        });
+        furthest_ = broadcast(furthest);
+        make_ready(messages, -1);
+        for (Int b = 0; b < blocks && !messages.failed() && !patience.now(2 * 64 * kLanes); ++b) {
+            update(messages, block_[b]);
+            make_ready(messages, b);
         }
+        return lane_max(furthest_);
     }
-    // Tells the messages what the last m along the edges of all blocks are.
-    void settle(Messages<Ring>& messages) const {
+    // Tells the messages what was sent last, to all variables or to those that are not tame.
+    void settle(Messages<Ring>& messages, bool all) const {
+        for_other_places([&](Int p) { fetch(messages, p); });
         for (Int b = 0; b < blocks; ++b)
-            for (std::size_t k = 0; k < kLanes; ++k) {
-                const Int first = ex_->places_of(block_[b].clique[k]);
-                const double* m = m_.data() + block_[b].m + k;
-                for (std::size_t i = 0; i < block_[b].rows; ++i, m += kLanes) messages.in(first)[i] = *m;
-                for (std::size_t j = 0; j < block_[b].columns; ++j, m += kLanes) messages.in(first + 1)[j] = *m;
-            }
+            for (std::size_t k = 0; k < kLanes; ++k)
+                for (Int end = 0; end < 2; ++end) {
+                    const Int p = ex_->places_of(lanes_.clique(b, k)) + end, v = ex_->variable(p);
+                    if (!all && messages.tame(ex_->degree(v))) continue;
+                    const double* m = m_.data() + block_[b].m + (end == 0 ? 0 : block_[b].rows * kLanes);
+                    to_row(m + k, ex_->labels(v), messages.in(p));
+                    fetch(messages, p);
+                }
     }
+    // b_v of a variable that is tame.
+    void belief(Int v, double* to) const { to_row(variables_.belief(v), ex_->labels(v), to); }
 
+    // Calls f(c) for the cliques that are in no block.
+    template <class F>
+    void for_others(F f) const {
+        for (Int k = 0; k < lanes_.others; ++k) f(lanes_.other(k));
+    }
     // log Σ ψ_c ⊗ n ⊗ n of every edge of a block, without the table's shift, into [cliques].
-    void totals(Messages<Ring>& messages, Int b, double* of_clique)
-        requires Ring::kSideBySide
-    {
+    void totals(Messages<Ring>& messages, Int b, double* of_clique) {
         const Block& block = block_[b];
-        const double* row[kLanes];
-        for (std::size_t k = 0; k < kLanes; ++k) row[k] = messages.out_at(block.out[k]);
         const Sides x = sides();
-        read(row, x, block.rows, block.columns);
+        read_side(block, 0, block.rows, x.from_first);
+        read_side(block, 1, block.columns, x.from_second);
         contract(block, x, block.rows, block.columns);
         Pack total = broadcast(Ring::kZero);
         for (std::size_t i = 0; i < block.rows; ++i) total = Ring::plus(total, x.to_first[i], x.from_first[i]);
-        for (std::size_t k = 0; k < kLanes; ++k) of_clique[block.clique[k]] = messages.log_total(total[k]);
+        for (std::size_t k = 0; k < kLanes; ++k) of_clique[lanes_.clique(b, k)] = messages.log_total(total[k]);
     }
     // Adds weight · b_c for every edge of a block to its table of results.
-    void add(Messages<Ring>& messages, Int b, const double* log_total, double weight, double* results) const {
+    void add(Int b, const double* log_total, double weight, double* results) const {
         const Block& block = block_[b];
+        const std::size_t step = block.own ? kLanes : 1;
+        const std::size_t row = block.own ? kLanes * block.columns : padded(block.columns);
         for (std::size_t k = 0; k < kLanes; ++k) {
-            const Int c = block.clique[k];
-            const double *first = messages.out_at(block.out[k]), *second = first + padded(block.rows);
-            const double* cells = block.own ? cells_.data() + block.cells + k : tables_->cells(ex_->table(c));
-            const std::size_t step = block.own ? kLanes : 1;
-            const std::size_t row = block.own ? kLanes * block.columns : padded(block.columns);
+            const Int c = lanes_.clique(b, k);
+            const double *first = lane(block, 0, k), *second = lane(block, 1, k);
+            const double* cells = tables_of(block) + (block.own ? k : 0);
             const double scale = weight * std::exp(-log_total[c]);
             double* to = results + g_->table_offsets[ex_->table(c)];
             for (std::size_t i = 0; i < block.rows; ++i, cells += row, to += block.columns) {
-                const double factor = scale * first[i];
+                const double factor = scale * first[i * kLanes];
                 for (std::size_t j = 0; j < block.columns; ++j)
-                    to[j] += factor * second[j] * cells[step * j];
+                    to[j] += factor * second[j * kLanes] * cells[step * j];
             }
         }
     }
@@ -109,10 +111,10 @@ private:
 
     struct Block {
         std::uint32_t rows, columns;  // labels of both ends
-        bool own;                     // tables of its own, at `cells`
-        std::size_t cells, m;         // [rows, columns, lanes] and [rows + columns, lanes]
-        std::size_t out[kLanes];      // n of the first end; that of the second follows
-        Int clique[kLanes];
+        bool own, whole;
+        std::size_t cells;   // [rows, columns, lanes] if its tables are its own, else the table
+        std::size_t m;       // [rows + columns, lanes]
+        std::size_t end[2];  // n of both ends: of lane 0 if it is whole, else [lanes] in `scattered_`
     };
 
     // n of both ends and m of both ends, label by label.
@@ -121,26 +123,53 @@ private:
     };
     Sides sides() const { return {sides_[0].data(), sides_[1].data(), sides_[2].data(), sides_[3].data()}; }
 
+    // n of one end of one edge: where label 0 is. kLanes further is label 1.
+    double* lane(const Block& block, std::size_t end, std::size_t k) const {
+        const std::size_t at = block.end[end] + k;
+        return variables_.n() + (block.whole ? at : static_cast<std::size_t>(scattered_[at]));
+    }
+    static void to_row(const double* lane, std::size_t labels, double* row) {
+        for (std::size_t x = 0; x < padded(labels); ++x) row[x] = x < labels ? lane[x * kLanes] : Ring::kZero;
+    }
+    void fetch(Messages<Ring>& messages, Int p) const {
+        to_row(variables_.n() + at_[p], ex_->labels(ex_->variable(p)), messages.out(p));
+    }
+    void put(const double* m, Int p) const {
+        double* n = variables_.n() + at_[p];
+        for (std::size_t x = 0; x < ex_->labels(ex_->variable(p)); ++x) n[x * kLanes] = m[x];
+    }
+    template <class F>
+    void for_other_places(F f) const {
+        for_others([&](Int c) {
+            for (Int p = ex_->places_of(c); p < ex_->places_of(c + 1); ++p) f(p);
+        });
+    }
+
+    // New messages along all edges of a block, written over n.
+    void update(Messages<Ring>& messages, const Block& block) {
+        switch (block.rows == block.columns ? block.rows : 0) {
+            case 2: return fixed<2>(messages, block);
+            case 3: return fixed<3>(messages, block);
+            case 4: return fixed<4>(messages, block);
+            case 5: return fixed<5>(messages, block);
+            case 6: return fixed<6>(messages, block);
+            default: return renew(messages, block, sides(), block.rows, block.columns);
+        }
+    }
     // With the label count known to the compiler, loops vanish and most stays in registers.
     template <std::size_t kLabels>
-    double fixed(Messages<Ring>& messages, const Block& block) {
-        Pack x[4][padded(kLabels)];
-        return renew(messages, block, {x[0], x[1], x[2], x[3]}, kLabels, kLabels);
+    void fixed(Messages<Ring>& messages, const Block& block) {
+        Pack x[4][kLabels];
+        renew(messages, block, {x[0], x[1], x[2], x[3]}, kLabels, kLabels);
     }
-    CHORDAL_INLINE double renew(Messages<Ring>& messages, const Block& block, const Sides& x, std::size_t rows,
-                                std::size_t columns) {
-        double *first[kLanes], *second[kLanes];
-        for (std::size_t k = 0; k < kLanes; ++k) {
-            first[k] = messages.out_at(block.out[k]);
-            second[k] = first[k] + padded(rows);
-        }
-        read_side(first, rows, x.from_first);
-        read_side(second, columns, x.from_second);
+    CHORDAL_INLINE void renew(Messages<Ring>& messages, const Block& block, const Sides& x, std::size_t rows,
+                              std::size_t columns) {
+        read_side(block, 0, rows, x.from_first);
+        read_side(block, 1, columns, x.from_second);
         contract(block, x, rows, columns);
-        messages.vanished |= !Ring::normalise(x.to_first, rows, messages.wide) ||
-                             !Ring::normalise(x.to_second, columns, messages.wide);
-        Pack furthest = broadcast(0.0);
+        messages.scale(x.to_first, rows, x.to_second, columns);
         const Pack damping = broadcast(messages.damping);
+        Pack furthest = furthest_;
         double* old = m_.data() + block.m;
         CHORDAL_UNROLL
         for (std::size_t i = 0; i < rows; ++i)
@@ -149,49 +178,45 @@ private:
         CHORDAL_UNROLL
         for (std::size_t j = 0; j < columns; ++j)
             x.to_second[j] = Ring::move(old + j * kLanes, x.to_second[j], damping, furthest);
-        write_side(x.to_first, rows, first);
-        write_side(x.to_second, columns, second);
-        return lane_max(furthest);
+        furthest_ = furthest;
+        write_side(block, 0, x.to_first, rows);
+        write_side(block, 1, x.to_second, columns);
     }
 
-    static CHORDAL_INLINE void read(const double* const (&first)[kLanes], const Sides& x, std::size_t rows,
-                                    std::size_t columns) {
-        const double* second[kLanes];
-        for (std::size_t k = 0; k < kLanes; ++k) second[k] = first[k] + padded(rows);
-        read_side(first, rows, x.from_first);
-        read_side(second, columns, x.from_second);
-    }
-    static CHORDAL_INLINE void read_side(const double* const (&row)[kLanes], std::size_t labels, Pack* to) {
-        CHORDAL_UNROLL
-        for (std::size_t j = 0; j + 1 < labels; j += kLanes) {
-            Pack x[kLanes];
+    CHORDAL_INLINE void read_side(const Block& block, std::size_t end, std::size_t labels, Pack* to) const {
+        if (block.whole) {
+            const double* n = lane(block, end, 0);
             CHORDAL_UNROLL
-            for (std::size_t k = 0; k < kLanes; ++k) x[k] = load(row[k] + j);
-            transpose(x);
-            CHORDAL_UNROLL
-            for (std::size_t k = 0; k < kLanes; ++k) to[j + k] = x[k];
+            for (std::size_t x = 0; x < labels; ++x) to[x] = load(n + x * kLanes);
+            return;
         }
-        if (labels % kLanes == 1) to[labels - 1] = gather(row, labels - 1);
-    }
-    static CHORDAL_INLINE void write_side(const Pack* from, std::size_t labels, double* const (&row)[kLanes]) {
+        const double* n[kLanes];
+        for (std::size_t k = 0; k < kLanes; ++k) n[k] = lane(block, end, k);
         CHORDAL_UNROLL
-        for (std::size_t j = 0; j + 1 < labels; j += kLanes) {
-            Pack x[kLanes];
+        for (std::size_t x = 0; x < labels; ++x) to[x] = gather(n, x * kLanes);
+    }
+    CHORDAL_INLINE void write_side(const Block& block, std::size_t end, const Pack* from, std::size_t labels) {
+        if (block.whole) {
+            double* n = lane(block, end, 0);
             CHORDAL_UNROLL
-            for (std::size_t k = 0; k < kLanes; ++k) x[k] = j + k < labels ? from[j + k] : broadcast(Ring::kZero);
-            transpose(x);
-            CHORDAL_UNROLL
-            for (std::size_t k = 0; k < kLanes; ++k) store(row[k] + j, x[k]);
+            for (std::size_t x = 0; x < labels; ++x) store(n + x * kLanes, from[x]);
+            return;
         }
-        if (labels % kLanes == 1) scatter(from[labels - 1], row, labels - 1);  // zeros follow already
+        double* n[kLanes];
+        for (std::size_t k = 0; k < kLanes; ++k) n[k] = lane(block, end, k);
+        CHORDAL_UNROLL
+        for (std::size_t x = 0; x < labels; ++x) scatter(from[x], n, x * kLanes);
     }
 
+    const double* tables_of(const Block& block) const {
+        return block.own ? cells_.data() + block.cells : tables_->cells(static_cast<Int>(block.cells));
+    }
     // Both directions, a few columns at a time.
     CHORDAL_INLINE void contract(const Block& block, const Sides& x, std::size_t rows, std::size_t columns) {
         if (block.own)
-            in_parts<true>(cells_.data() + block.cells, x, rows, columns);
+            in_parts<true>(tables_of(block), x, rows, columns);
         else
-            in_parts<false>(tables_->cells(ex_->table(block.clique[0])), x, rows, columns);
+            in_parts<false>(tables_of(block), x, rows, columns);
     }
     template <bool kOwn>
     CHORDAL_INLINE void in_parts(const double* cells, const Sides& x, std::size_t rows, std::size_t columns) {
@@ -239,100 +264,69 @@ private:
         for (std::size_t j = 0; j < kColumns; ++j) x.to_second[begin + j] = total[j];
     }
 
-    void put_aside(Int c) {
-        tables_->need(ex_->table(c));
-        others_[n_others++] = c;
+    void make_ready(Messages<Ring>& messages, Int b) {
+        for (Int k = ready_begin_[b + 1]; k < ready_begin_[b + 2]; ++k) variables_.cavities(messages, ready_[k]);
     }
-    Int end_of(Int c, Int k) const { return ex_->variable(ex_->places_of(c) + k); }
-    Int labels_of(Int c, Int k) const { return static_cast<Int>(ex_->labels(end_of(c, k))); }
 
-    // A counting sort of the edges that keeps the order of equal keys.
-    template <class Key>
-    void sort(Int range, Key key) {
-        count_.resize(static_cast<std::size_t>(range) + 1);
-        for (Int k = 0; k <= range; ++k) count_[k] = 0;
-        for (Int k = 0; k < edges_; ++k) ++count_[key(edge_[k]) + 1];
-        for (Int k = 0; k < range; ++k) count_[k + 1] += count_[k];
-        for (Int k = 0; k < edges_; ++k) sorted_[count_[key(edge_[k])]++] = edge_[k];
-        for (Int k = 0; k < edges_; ++k) edge_[k] = sorted_[k];
-    }
-    void sort_edges() {
-        const FactorExample& ex = *ex_;
-        edge_.resize(static_cast<std::size_t>(ex.cliques));
-        sorted_.resize(static_cast<std::size_t>(ex.cliques));
-        edges_ = 0;
-        Int low = static_cast<Int>(g_->n_tables), high = 0;
-        for (Int c = 0; c < ex.cliques; ++c) {
-            if (ex.order_of(c) != 2) {
-                put_aside(c);
-                continue;
-            }
-            edge_[edges_++] = c;
-            low = ex.table(c) < low ? ex.table(c) : low;
-            high = ex.table(c) > high ? ex.table(c) : high;
+    void make_blocks() {
+        blocks = lanes_.edge_blocks;
+        block_.resize(static_cast<std::size_t>(blocks));
+        at_.resize(static_cast<std::size_t>(ex_->places));
+        scattered_.resize(static_cast<std::size_t>(ex_->places));
+        std::size_t cells = 0, scattered = 0;
+        m_cells_ = 0;
+        for (Int b = 0; b < blocks; ++b) {
+            const Int c = lanes_.clique(b, 0);
+            Block& block = block_[b];
+            block.rows = static_cast<std::uint32_t>(ex_->labels(lanes_.end(c, 0)));
+            block.columns = static_cast<std::uint32_t>(ex_->labels(lanes_.end(c, 1)));
+            block.whole = lanes_.whole(b);
+            block.own = !shares_table(b);
+            block.cells = block.own ? cells : static_cast<std::size_t>(ex_->table(c));
+            block.m = m_cells_;
+            cells += block.own ? kLanes * block.rows * block.columns : 0;
+            m_cells_ += kLanes * (block.rows + block.columns);
+            take_places(b, scattered);
         }
-        sort(ex.variables, [&](Int c) {
-            const Int a = end_of(c, 0), b = end_of(c, 1);
-            return a > b ? a : b;
-        });
-        if ((high - low + 1) * static_cast<Int>(kLanes) <= edges_)
-            sort(high - low + 1, [&](Int c) { return ex.table(c) - low; });
-        sort(ex.most_labels + 1, [&](Int c) { return labels_of(c, 1); });
-        sort(ex.most_labels + 1, [&](Int c) { return labels_of(c, 0); });
-    }
-    // How many edges from k on, kLanes at most, agree in what `key` says.
-    template <class Key>
-    Int alike(Int k, Key key) const {
-        Int n = 1;
-        while (n < static_cast<Int>(kLanes) && k + n < edges_ && key(edge_[k + n]) == key(edge_[k])) ++n;
-        return n;
-    }
-    void fill_blocks() {
-        constexpr Int lanes = kLanes;
-        sort_edges();
-        block_.resize(static_cast<std::size_t>(edges_ / lanes));
-        std::size_t cells = 0, rows = 0;
-        for (Int k = 0; k < edges_;) {
-            const bool shared = alike(k, [&](Int c) { return ex_->table(c); }) == lanes;
-            const bool shape = shared || (alike(k, [&](Int c) { return labels_of(c, 0); }) == lanes &&
-                                          alike(k, [&](Int c) { return labels_of(c, 1); }) == lanes);
-            if (!shape) {
-                put_aside(edge_[k++]);
-                continue;
-            }
-            Block& block = block_[blocks++];
-            describe(block, k);
-            block.own = !shared;
-            block.cells = cells;
-            block.m = rows;
-            if (block.own) cells += kLanes * block.rows * block.columns;
-            rows += kLanes * (block.rows + block.columns);
-            k += lanes;
-        }
+        for_other_places([&](Int p) { take(p); });
+        for_others([&](Int c) { tables_->need(ex_->table(c)); });
         cells_.resize(cells);
-        m_.resize(rows);
-        for (std::size_t k = 0; k < rows; ++k) m_[k] = Ring::kOne;
+        m_.resize(m_cells_);
         for (Int b = 0; b < blocks; ++b)
             if (block_[b].own)
-                fill_cells(block_[b]);
+                fill_cells(b);
             else
-                tables_->need(ex_->table(block_[b].clique[0]));
+                tables_->need(static_cast<Int>(block_[b].cells));
     }
-    void describe(Block& block, Int k) const {
-        block.rows = static_cast<std::uint32_t>(labels_of(edge_[k], 0));
-        block.columns = static_cast<std::uint32_t>(labels_of(edge_[k], 1));
-        for (std::size_t lane = 0; lane < kLanes; ++lane) {
-            const Int c = edge_[k + static_cast<Int>(lane)], first = ex_->places_of(c);
-            block.clique[lane] = c;
-            block.out[lane] = ex_->out(first);
+    bool shares_table(Int b) const {
+        for (std::size_t k = 1; k < kLanes; ++k)
+            if (ex_->table(lanes_.clique(b, k)) != ex_->table(lanes_.clique(b, 0))) return false;
+        return true;
+    }
+    // Blocks that are whole come first: they find the same places free in all lanes.
+    void take_places(Int b, std::size_t& scattered) {
+        for (Int end = 0; end < 2; ++end) {
+            for (std::size_t k = 0; k < kLanes; ++k) take(ex_->places_of(lanes_.clique(b, k)) + end);
+            block_[b].end[end] = scattered;
+            if (block_[b].whole)
+                block_[b].end[end] = static_cast<std::size_t>(at_[ex_->places_of(lanes_.clique(b, 0)) + end]);
+            else
+                for (std::size_t k = 0; k < kLanes; ++k)
+                    scattered_[scattered++] = at_[ex_->places_of(lanes_.clique(b, k)) + end];
         }
     }
-    void fill_cells(const Block& block) {
+    void take(Int p) { at_[p] = static_cast<Int>(variables_.take(ex_->variable(p))); }
+
+    void fill_cells(Int b) {
         constexpr std::size_t kTogether = 5;
+        const Block& block = block_[b];
         const std::size_t cells = std::size_t{block.rows} * block.columns;
+        Int table[kLanes];
         const double* from[kLanes];
-        for (std::size_t k = 0; k < kLanes; ++k)
-            from[k] = g_->tables + g_->table_offsets[ex_->table(block.clique[k])];
+        for (std::size_t k = 0; k < kLanes; ++k) {
+            table[k] = ex_->table(lanes_.clique(b, k));
+            from[k] = g_->tables + g_->table_offsets[table[k]];
+        }
         double* to = cells_.data() + block.cells;
         const Pack none = broadcast(-kInfinity), most = broadcast(kInfinity);
         Pack highest = none, lowest = most;
@@ -344,9 +338,8 @@ private:
         }
         double shift[kLanes];
         for (std::size_t k = 0; k < kLanes; ++k) {
-            const Int t = ex_->table(block.clique[k]);
-            tables_->note(t, highest[k], lowest[k]);
-            shift[k] = tables_->shift(t);
+            tables_->note(table[k], highest[k], lowest[k]);
+            shift[k] = tables_->shift(table[k]);
         }
         for (std::size_t cell = 0; cell < cells; cell += kTogether) {
             Pack x[kTogether];
@@ -357,37 +350,39 @@ private:
         }
     }
 
-    // A counting sort of variables by their last block.
+    // Sorts blocks of variables by the last block that has an edge of them; -1: none has.
     void find_ready() {
-        const FactorExample& ex = *ex_;
-        last_.resize(static_cast<std::size_t>(ex.variables));
-        ready_.resize(static_cast<std::size_t>(ex.variables));
+        const Int size = lanes_.variable_blocks;
+        last_.resize(static_cast<std::size_t>(size));
+        ready_.resize(static_cast<std::size_t>(size));
         ready_begin_.resize(static_cast<std::size_t>(blocks) + 2);
-        for (Int v = 0; v < ex.variables; ++v) last_[v] = -1;
-        for (Int b = 0; b < blocks; ++b)
-            for (const Int c : block_[b].clique) last_[end_of(c, 0)] = last_[end_of(c, 1)] = b;
-        // Those of block b begin at b + 1; those without a block come first.
-        count_.resize(static_cast<std::size_t>(blocks) + 2);
-        for (Int b = 0; b < blocks + 2; ++b) count_[b] = 0;
-        for (Int v = 0; v < ex.variables; ++v) ++count_[last_[v] + 1];
-        Int at = 0;
-        for (Int b = 0; b < blocks + 1; ++b) {
-            ready_begin_[b] = at;
-            at += count_[b];
-            count_[b] = ready_begin_[b];
+        for (Int v = 0; v < size; ++v) {
+            ready_[v] = v;
+            last_[v] = -1;
         }
-        ready_begin_[blocks + 1] = at;
-        for (Int v = 0; v < ex.variables; ++v) ready_[count_[last_[v] + 1]++] = v;
+        for (Int b = 0; b < blocks; ++b)
+            for (std::size_t k = 0; k < kLanes; ++k)
+                for (Int end = 0; end < 2; ++end) last_[lanes_.block_of(lanes_.end(lanes_.clique(b, k), end))] = b;
+        sort_(ready_, size, blocks + 1, [&](Int v) { return last_[v] + 1; });
+        for (Int b = -1, k = 0; b <= blocks; ++b) {
+            ready_begin_[b + 1] = k;
+            while (k < size && last_[ready_[k]] == b) ++k;
+        }
     }
 
     const FactorBatch* g_ = nullptr;
     const FactorExample* ex_ = nullptr;
     RingTables<Ring>* tables_ = nullptr;
+    Lanes lanes_;
+    VariableBlocks<Ring> variables_;
+    CountingSort sort_;
     ScratchOf<Block> block_;
+    Pack furthest_ = {};
+    std::size_t m_cells_ = 0;
     Scratch cells_, m_;
     ScratchOf<Pack> sides_[4];
-    ScratchOf<Int> others_, edge_, sorted_, count_, last_, ready_, ready_begin_;
-    Int edges_ = 0;
+    ScratchOf<Int> at_, scattered_;  // where n of a place is; the same for blocks that are not whole
+    ScratchOf<Int> last_, ready_, ready_begin_;
 };
 
 }  // namespace chordal::CHORDAL_ISA

@@ -14,6 +14,7 @@
 //
 // Reference: Yedidia, Freeman and Weiss (2005), Constructing free-energy approximations and
 // generalized belief propagation algorithms.
+#include "edge_blocks.hpp"
 #include "schedules.hpp"
 
 namespace chordal {
@@ -42,26 +43,50 @@ struct Propagation {
     EdgeBlocks<Ring> blocks;
     Messages<Ring> messages;
     Scheduler<Ring> scheduler;
+    bool abreast = false;  // in blocks
     Scratch row, totals;
 
     Ending run(const FactorBatch& g, const FactorExample& ex, const MessageSettings& settings,
                Interruption& patience) {
         tables.open(g);
-        blocks.open(g, ex, tables, Ring::kSideBySide && settings.schedule == Schedule::parallel && !ex.forest);
-        messages.open(g, ex, tables);
         row.resize(padded_of(ex.most_labels));
-        return scheduler.run(messages, blocks, settings, patience);
+        abreast = Ring::kSideBySide && settings.schedule == Schedule::parallel && !ex.forest;
+        if (abreast) return run_abreast(g, ex, settings, patience);
+        for (Int c = 0; c < ex.cliques; ++c) tables.need(ex.table(c));
+        messages.open(g, ex, tables);
+        return scheduler.run(messages, settings, patience);
+    }
+    Ending run_abreast(const FactorBatch& g, const FactorExample& ex, const MessageSettings& settings,
+                       Interruption& patience) {
+        if constexpr (Ring::kSideBySide) {
+            blocks.open(g, ex, tables);
+            messages.open(g, ex, tables);
+            if (messages.failed()) return {};
+            messages.damping = settings.damping;
+            blocks.start(messages);
+            const Ending ending = until_settled(messages, settings, patience,
+                                                [&](Int) { return blocks.sweep(messages, patience); });
+            blocks.settle(messages, Ring::kLogarithms);
+            return ending;
+        }
+        return {};
     }
 
+    // b_v into `row`, up to a factor, whose logarithm is returned.
+    double belief(const FactorExample& ex, Int v) {
+        if (!abreast || !messages.tame(ex.degree(v))) return messages.belief(v, row.data());
+        blocks.belief(v, row.data());
+        return messages.shift(v);
+    }
     // Where products are not scaled, Σ n m is the same at all places of a variable.
     double bethe(const FactorExample& ex) {
         double value = 0.0;
         for (Int v = 0; v < ex.variables; ++v) {
-            value += messages.belief(v, row.data());
+            value += belief(ex, v);
             const double total = Ring::to_log(Ring::total(row.data(), ex.width(v)));
             if (messages.vanished || total == -kInfinity) return -kInfinity;
             value += total;
-            if (messages.tame(v))
+            if (messages.tame(ex.degree(v)))
                 value -= static_cast<double>(ex.degree(v)) * total;
             else
                 for (Int slot = ex.slots(v); slot < ex.slots(v) + ex.degree(v); ++slot)
@@ -69,9 +94,8 @@ struct Propagation {
         }
         totals.resize(static_cast<std::size_t>(ex.cliques));
         if constexpr (Ring::kSideBySide)
-            for (Int b = 0; b < blocks.blocks; ++b) blocks.totals(messages, b, totals.data());
-        for (Int k = 0; k < blocks.n_others; ++k)
-            totals[blocks.other(k)] = messages.clique_total(blocks.other(k));
+            for (Int b = 0; abreast && b < blocks.blocks; ++b) blocks.totals(messages, b, totals.data());
+        for_single(ex, [&](Int c) { totals[c] = messages.clique_total(c); });
         for (Int c = 0; c < ex.cliques; ++c) value += totals[c] + messages.shift_of_clique(c);
         return value > -kInfinity ? value : -kInfinity;  // NaN: a total of nothing
     }
@@ -79,17 +103,22 @@ struct Propagation {
     void write(const FactorBatch& g, const FactorExample& ex, double weight, double* unary,
                double* cells) {
         for (Int v = 0; v < ex.variables; ++v) {
-            messages.belief(v, row.data());
+            belief(ex, v);
             const double total = Ring::total(row.data(), ex.width(v));
             double* to = unary + ex.first_state(v);
             for (std::size_t x = 0; x < ex.labels(v); ++x)
                 to[x] += weight * (Ring::kLogarithms ? std::exp(row[x] - total) : row[x] / total);
         }
-        for (Int b = 0; b < blocks.blocks; ++b) blocks.add(messages, b, totals.data(), weight, cells);
-        for (Int k = 0; k < blocks.n_others; ++k) {
-            const Int c = blocks.other(k);
+        for (Int b = 0; abreast && b < blocks.blocks; ++b) blocks.add(b, totals.data(), weight, cells);
+        for_single(ex, [&](Int c) {
             messages.add_clique(c, totals[c], weight, cells + g.table_offsets[ex.table(c)]);
-        }
+        });
+    }
+    // Calls f(c) for the cliques that are in no block.
+    template <class F>
+    void for_single(const FactorExample& ex, F f) const {
+        if (abreast) return blocks.for_others(f);
+        for (Int c = 0; c < ex.cliques; ++c) f(c);
     }
 
     void decode(const FactorExample& ex, std::int32_t* labels) {

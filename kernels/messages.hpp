@@ -129,13 +129,25 @@ public:
         made_.resize(row);
         for (Scratch& buffer : buffers_) buffer.resize(tables.largest());
         for (Int c = 0; c < example.cliques && !wide; ++c) wide = tables.wide(example.table(c));
-        for (Int v = 0; v < example.variables && !wide; ++v) start(g, v);
+        for (Int v = 0; v < example.variables && !failed(); ++v) fill_phi(g, v);
     }
+    // All messages are one.
+    void start() {
+        for (Int p = 0; p < ex_->places && !failed(); ++p) start(p);
+    }
+    void start(Int p) {
+        const Int v = ex_->variable(p);
+        for (std::size_t x = 0; x < ex_->width(v); ++x) in(p)[x] = x < ex_->labels(v) ? Ring::kOne : Ring::kZero;
+        copy(phi(v), out(p), ex_->width(v));
+    }
+    // Nothing more can be done in this ring.
+    bool failed() const { return wide || vanished; }
 
     const FactorExample& example() const { return *ex_; }
     double* in(Int p) { return m_.data() + ex_->in(p); }    // m_{c→v}
     double* out(Int p) { return n_.data() + ex_->out(p); }  // n_{v→c}
-    double* out_at(std::size_t cell) { return n_.data() + cell; }
+    const double* phi(Int v) const { return phi_.data() + ex_->state_at(v); }
+    double shift(Int v) const { return shift_[static_cast<std::size_t>(v)]; }
     double* made() { return made_.data(); }
 
     // The new m at place p, unscaled, into a row of its own.
@@ -162,31 +174,36 @@ public:
     }
 
     // Whether the product of all messages of a variable stays far from underflow: it is not scaled.
-    bool tame(Int v) const { return Ring::kLogarithms || (pairs_ && ex_->degree(v) <= 4); }
+    bool tame(Int degree) const { return Ring::kLogarithms || (pairs_ && degree <= 4); }
 
     void cavities(Int v) {
         if (rho) return reweighted_cavities(v);
-        if (!few<false>(v)) many_cavities(v);
+        switch (tame(ex_->degree(v)) ? ex_->degree(v) : 0) {
+            case 1: return few_cavities<1>(v);
+            case 2: return few_cavities<2>(v);
+            case 3: return few_cavities<3>(v);
+            case 4: return few_cavities<4>(v);
+            default: return many_cavities(v);
+        }
     }
-    // The same where m is written over n at all places of the variable.
-    void cavities_in_place(Int v) {
-        if (few<true>(v)) return;
-        for (Int slot = ex_->slots(v); slot < ex_->slots(v) + ex_->degree(v); ++slot)
-            copy(out(ex_->place_of(slot)), in(ex_->place_of(slot)), ex_->width(v));
-        many_cavities(v);
+
+    // Rows side by side, one per lane.
+    void scale(Pack* x, std::size_t labels) {
+        if (!at_least(Ring::normalise(x, labels), Ring::kSafe)) doubt(x, labels);
     }
-    // Writes m over n at the places of a clique.
-    void expose(Int c) {
-        for (Int p = ex_->places_of(c); p < ex_->places_of(c + 1); ++p)
-            copy(in(p), out(p), ex_->width(ex_->variable(p)));
+    CHORDAL_INLINE void scale(Pack* x, std::size_t rows, Pack* y, std::size_t columns) {
+        const Pack least = Ring::normalise(x, rows), other = Ring::normalise(y, columns);
+        if (at_least(least, Ring::kSafe) && at_least(other, Ring::kSafe)) return;
+        doubt(x, rows);
+        doubt(y, columns);
     }
 
     // b_v up to a factor, whose logarithm is returned.
     double belief(Int v, double* to) {
         const std::size_t width = ex_->width(v);
         copy(phi(v), to, width);
-        double taken = shift_[static_cast<std::size_t>(v)];
-        const bool scaled = !tame(v);
+        double taken = shift(v);
+        const bool scaled = !tame(ex_->degree(v));
         for (Int j = 0; j < ex_->degree(v) && !vanished; ++j) {
             include(to, ex_->place_of(ex_->slots(v) + j), width);
             if (!scaled) continue;
@@ -244,8 +261,8 @@ private:
     static void copy(const double* from, double* to, std::size_t width) {
         for (std::size_t j = 0; j < width; j += kLanes) store(to + j, load(from + j));
     }
-    const double* phi(Int v) const { return phi_.data() + ex_->state_at(v); }
     void scale(double* x, std::size_t width) { vanished |= !Ring::normalise(x, width, wide); }
+    void doubt(const Pack* x, std::size_t labels) { vanished |= !Ring::inspect(x, labels, wide); }
 
     double power_of(Int c) const { return rho ? 1.0 / rho[c] : 1.0; }
     // x ⊗ m^ρ
@@ -256,25 +273,15 @@ private:
             store(x + j, load(x + j) + share * load(in(p) + j));
     }
     // Variables of up to four messages: all in registers, a pack of labels at a time.
-    template <bool kInPlace>
-    bool few(Int v) {
-        switch (tame(v) ? ex_->degree(v) : 0) {
-            case 1: return few_cavities<1, kInPlace>(v);
-            case 2: return few_cavities<2, kInPlace>(v);
-            case 3: return few_cavities<3, kInPlace>(v);
-            case 4: return few_cavities<4, kInPlace>(v);
-            default: return false;
-        }
-    }
-    template <Int kDegree, bool kInPlace>
-    bool few_cavities(Int v) {
+    template <Int kDegree>
+    void few_cavities(Int v) {
         const std::size_t width = ex_->width(v);
         const Int slot = ex_->slots(v);
         const double *f = phi(v), *m[kDegree];
         double* n[kDegree];
         for (Int j = 0; j < kDegree; ++j) {
+            m[j] = in(ex_->place_of(slot + j));
             n[j] = out(ex_->place_of(slot + j));
-            m[j] = kInPlace ? n[j] : in(ex_->place_of(slot + j));
         }
         for (std::size_t x = 0; x < width; x += kLanes) {
             Pack row[kDegree], after[kDegree], before = load(f + x);
@@ -286,12 +293,11 @@ private:
                 before = Ring::times(before, row[j]);
             }
         }
-        return true;
     }
     void many_cavities(Int v) {
         const Int degree = ex_->degree(v), slot = ex_->slots(v);
         if (degree == 0) return;
-        const bool scaled = !tame(v);
+        const bool scaled = !tame(ex_->degree(v));
         const std::size_t width = ex_->width(v);
         double* run = running_.data();
         const double* m = in(ex_->place_of(slot));
@@ -326,7 +332,7 @@ private:
         }
     }
 
-    void start(const FactorBatch& g, Int v) {
+    void fill_phi(const FactorBatch& g, Int v) {
         const std::size_t labels = ex_->labels(v), width = ex_->width(v);
         const double* score = g.unary + ex_->first_state(v);
         double* phi = phi_.data() + ex_->state_at(v);
@@ -335,16 +341,15 @@ private:
         vanished |= highest == -kInfinity;
         if (vanished) return;
         shift_[static_cast<std::size_t>(v)] = highest;
-        for (std::size_t x = 0; x < width; ++x)
-            phi[x] = x < labels ? Ring::from_score(score[x] - highest, 0.0) : Ring::kZero;
+        for (std::size_t x = 0; x < width; ++x) phi[x] = x < labels ? score[x] - highest : -kInfinity;
+        for (std::size_t x = 0; x < width; x += kLanes) {
+            Pack row[1] = {load(phi + x)};
+            Ring::from_scores(row);
+            store(phi + x, row[0]);
+        }
         if constexpr (!Ring::kLogarithms)
             for (std::size_t x = 0; x < labels; ++x)
                 wide |= score[x] > -kInfinity && phi[x] < kSmallest;
-        for (Int j = 0; j < ex_->degree(v); ++j) {
-            double* m = in(ex_->place_of(ex_->slots(v) + j));
-            for (std::size_t x = 0; x < width; ++x) m[x] = x < labels ? Ring::kOne : Ring::kZero;
-        }
-        cavities(v);
     }
 
     // All axes but p's are summed out: those after it from the last, then those before it.

@@ -77,28 +77,35 @@ struct Sum {
         wide |= lane_max(lost) > 0.0;
         return true;
     }
-    // The same for several rows side by side, one per lane.
-    static CHORDAL_INLINE bool normalise(Pack* x, std::size_t labels, bool& wide) {
+    // The same for several rows side by side, one per lane. Returns the least entry of each, NaN where
+    // nothing is left; unless it is kSafe or more, what was made has to be inspected.
+    static constexpr double kSafe = kSmallest;
+    static CHORDAL_INLINE Pack normalise(Pack* x, std::size_t labels) {
         Pack highest = x[0];
         CHORDAL_UNROLL
         for (std::size_t j = 1; j < labels; ++j) highest = maximum(highest, x[j]);
-        if (!(lane_min(highest) > 0.0)) return false;
         const Pack factor = broadcast(1.0) / highest;
-        Pack least = factor * highest;
+        Pack least = x[0] = x[0] * factor;
         CHORDAL_UNROLL
-        for (std::size_t j = 0; j < labels; ++j) {
+        for (std::size_t j = 1; j < labels; ++j) {
             x[j] = x[j] * factor;
             least = minimum(least, x[j]);
         }
-        if (lane_min(least) < kSmallest)
-            for (std::size_t j = 0; j < labels; ++j)
-                for (std::size_t k = 0; k < kLanes; ++k) wide |= x[j][k] > 0.0 && x[j][k] < kSmallest;
-        return true;
+        return least;
+    }
+    static bool inspect(const Pack* x, std::size_t labels, bool& wide) {
+        bool left = true;
+        for (std::size_t j = 0; j < labels; ++j)
+            for (std::size_t k = 0; k < kLanes; ++k) {
+                left &= x[j][k] >= 0.0;
+                wide |= x[j][k] > 0.0 && x[j][k] < kSmallest;
+            }
+        return left;
     }
     // Moves `old` to `made`, all the way but a share `damping`; `furthest` is how far they were apart.
     static CHORDAL_INLINE Pack move(double* old, Pack made, Pack damping, Pack& furthest) {
-        const Pack a = load(old), step = made - a, now = made - damping * step;
-        furthest = maximum(furthest, maximum(step, a - made));
+        const Pack step = made - load(old), now = made - damping * step;
+        furthest = maximum(furthest, absolute(step));
         store(old, now);
         return now;
     }
@@ -125,20 +132,27 @@ struct Logarithms {
             store(x + j, load(x + j) - broadcast(highest));
         return true;
     }
-    static CHORDAL_INLINE bool normalise(Pack* x, std::size_t labels, bool&) {
+    // Side by side; the highest entries were these.
+    static constexpr double kSafe = kLowest;
+    static CHORDAL_INLINE Pack normalise(Pack* x, std::size_t labels) {
         Pack highest = x[0];
         CHORDAL_UNROLL
         for (std::size_t j = 1; j < labels; ++j) highest = maximum(highest, x[j]);
-        if (lane_min(highest) == -kInfinity) return false;
         CHORDAL_UNROLL
         for (std::size_t j = 0; j < labels; ++j) x[j] = x[j] - highest;
+        return highest;
+    }
+    static bool inspect(const Pack* x, std::size_t labels, bool&) {
+        for (std::size_t j = 0; j < labels; ++j)
+            for (std::size_t k = 0; k < kLanes; ++k)
+                if (!(x[j][k] <= 0.0)) return false;  // -inf - -inf
         return true;
     }
     // What either side forbids stays forbidden.
     static CHORDAL_INLINE Pack move(double* old, Pack made, Pack damping, Pack& furthest) {
         const Pack lowest = broadcast(kLowest), none = broadcast(-kInfinity), a = load(old);
         const Pack from = maximum(a, lowest), to = maximum(made, lowest);
-        furthest = maximum(furthest, maximum(to - from, from - to));
+        furthest = maximum(furthest, absolute(to - from));
         const Pack now = where_equal(minimum(a, made), none, none, to - damping * (to - from));
         store(old, now);
         return now;

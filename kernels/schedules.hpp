@@ -10,7 +10,7 @@
 // References: Pearl (1988); Elidan, McGraw and Koller (2006), Residual belief propagation.
 #pragma once
 
-#include "edge_blocks.hpp"
+#include "messages.hpp"
 
 namespace chordal {
 
@@ -80,38 +80,44 @@ private:
     ScratchOf<Int> at_, heap_;
 };
 
+// Calls sweep(how many there were) until a step is no larger than the tolerance.
+template <class Ring, class Sweep>
+Ending until_settled(const Messages<Ring>& messages, const MessageSettings& settings,
+                     const Interruption& patience, Sweep sweep) {
+    Ending ending;
+    while (ending.iterations < settings.most_iterations) {
+        ending.change = sweep(ending.iterations);
+        ++ending.iterations;
+        if (ending.change <= settings.tolerance || messages.failed() || patience.stopped) break;
+    }
+    return ending;
+}
+
 template <class Ring>
 class Scheduler {
 public:
-    // Blocks are those of the messages' example, for the schedule "parallel".
-    Ending run(Messages<Ring>& messages, EdgeBlocks<Ring>& blocks, const MessageSettings& settings,
-               Interruption& patience) {
+    Ending run(Messages<Ring>& messages, const MessageSettings& settings, Interruption& patience) {
         const FactorExample& ex = messages.example();
-        Ending ending;
+        messages.start();
         messages.damping = 0.0;
-        if (messages.wide || messages.vanished || ex.places == 0) return ending;
+        if (messages.failed() || ex.places == 0) return {};
         if (ex.forest) {
             sweep(messages, ex.order.data(), false, patience);
             sweep(messages, ex.order.data(), true, patience);
-            ending.iterations = 1;
-            return ending;
+            return {1, 0.0};
         }
         messages.damping = settings.damping;
         if (settings.schedule == Schedule::residual) return by_residual(messages, settings, patience);
-        while (ending.iterations < settings.most_iterations) {
-            ending.change = settings.schedule == Schedule::parallel
-                                ? together(messages, blocks, patience)
-                                : sweep(messages, nullptr, ending.iterations % 2 == 0, patience);
-            ++ending.iterations;
-            if (ending.change <= settings.tolerance || finished(messages, patience)) break;
-        }
-        blocks.settle(messages);
-        return ending;
+        return until_settled(messages, settings, patience, [&](Int sweeps) {
+            return settings.schedule == Schedule::parallel
+                       ? together(messages, patience)
+                       : sweep(messages, nullptr, sweeps % 2 == 0, patience);
+        });
     }
 
 private:
     static bool finished(const Messages<Ring>& messages, const Interruption& patience) {
-        return messages.wide || messages.vanished || patience.stopped;
+        return messages.failed() || patience.stopped;
     }
     static std::size_t work(const FactorExample& ex, Int c) {
         return static_cast<std::size_t>(64 * ex.order_of(c));
@@ -136,27 +142,15 @@ private:
         return furthest;
     }
 
-    static double together(Messages<Ring>& messages, EdgeBlocks<Ring>& blocks, Interruption& patience) {
+    static double together(Messages<Ring>& messages, Interruption& patience) {
         const FactorExample& ex = messages.example();
         double furthest = 0.0;
-        const auto cavities = [&](Int v) { messages.cavities_in_place(v); };
-        for (Int k = 0; k < blocks.n_others && !finished(messages, patience); ++k) {
-            const Int c = blocks.other(k);
-            for (Int p = ex.places_of(c); p < ex.places_of(c + 1); ++p) {
-                const double step = messages.update(p);
-                furthest = step > furthest ? step : furthest;
-            }
-            messages.expose(c);
-            patience.now(work(ex, c) * static_cast<std::size_t>(ex.order_of(c)));
+        for (Int p = 0; p < ex.places && !finished(messages, patience); ++p) {
+            const double step = messages.update(p);
+            furthest = step > furthest ? step : furthest;
+            patience.now(work(ex, ex.clique(p)));
         }
-        blocks.for_ready(-1, cavities);
-        if constexpr (Ring::kSideBySide)
-            for (Int b = 0; b < blocks.blocks && !finished(messages, patience); ++b) {
-                const double step = blocks.update(messages, b);
-                furthest = step > furthest ? step : furthest;
-                blocks.for_ready(b, cavities);
-                patience.now(2 * 64 * kLanes);
-            }
+        for (Int v = 0; v < ex.variables && !finished(messages, patience); ++v) messages.cavities(v);
         return furthest;
     }
 

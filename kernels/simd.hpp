@@ -12,14 +12,12 @@
 #include <cstdlib>
 #include <cstring>
 #include <limits>
-#include <new>
 
-#if defined(__linux__)
-#include <sys/mman.h>
-#endif
 #if defined(CHORDAL_ISA_V3)
 #include <immintrin.h>
 #endif
+
+#include "scratch.hpp"
 
 #if defined(CHORDAL_ISA_V3)
 #define CHORDAL_ISA isa_v3
@@ -97,6 +95,7 @@ CHORDAL_INLINE Pack minimum(Pack a, Pack b) { return a < b ? a : b; }
 CHORDAL_INLINE Pack where_equal(Pack a, Pack b, Pack then, Pack otherwise) {
     return a == b ? then : otherwise;
 }
+CHORDAL_INLINE Pack absolute(Pack x) { return (Pack)((PackBits)x & ~(PackBits)broadcast(-0.0)); }
 CHORDAL_INLINE Pack power_of_bits(Pack shifted) { return (Pack)((PackBits)shifted << 52); }
 CHORDAL_INLINE Pack zero_below(Pack x, Pack limit, Pack value) {
     return (Pack)((PackBits)value & (PackBits)(x >= limit));
@@ -170,6 +169,9 @@ CHORDAL_INLINE Pack minimum(Pack a, Pack b) {
 CHORDAL_INLINE Pack where_equal(Pack a, Pack b, Pack then, Pack otherwise) {
     return each([&](std::size_t k) { return a[k] == b[k] ? then[k] : otherwise[k]; });
 }
+CHORDAL_INLINE Pack absolute(Pack x) {
+    return each([&](std::size_t k) { return std::fabs(x[k]); });
+}
 CHORDAL_INLINE Pack power_of_bits(Pack shifted) {
     return each([&](std::size_t k) {
         std::uint64_t bits;
@@ -207,6 +209,16 @@ CHORDAL_INLINE void prefetch(const T* begin, const T* end) {
         CHORDAL_PREFETCH(reinterpret_cast<const char*>(line));
 }
 
+// Whether every lane is at least this; NaN is not.
+CHORDAL_INLINE bool at_least(Pack x, double limit) {
+#if defined(CHORDAL_ISA_V3) && !defined(CHORDAL_PORTABLE_PACK)
+    return _mm256_movemask_pd(_mm256_cmp_pd(x, broadcast(limit), _CMP_GE_OQ)) == 15;
+#else
+    bool all = true;
+    for (std::size_t k = 0; k < kLanes; ++k) all &= x[k] >= limit;
+    return all;
+#endif
+}
 // Whether a lane is not +0.
 CHORDAL_INLINE bool any(Pack x) {
     std::int64_t bits[kLanes];
@@ -328,32 +340,26 @@ public:
     explicit ScratchOf(std::size_t count) { resize(count); }
     ScratchOf(const ScratchOf&) = delete;
     ScratchOf& operator=(const ScratchOf&) = delete;
-    ~ScratchOf() { std::free(block_); }
+    ~ScratchOf() { release(); }
 
-    // Grows only; what was there before is lost.
+    // Grows only, by half at least; what was there before is lost.
     void resize(std::size_t count) {
         if (count <= count_) return;
-        std::free(block_);
-        const std::size_t size = count * sizeof(T), unit = size < kHugePage ? kLine : kHugePage;
-        block_ = std::malloc(size + unit);
-        if (!block_) {
-            count_ = 0;
-            throw std::bad_alloc();
-        }
+        const std::size_t larger = count_ + count_ / 2;
+        release();
+        count = count > larger ? count : larger;
+        data_ = static_cast<T*>(take_scratch(count * sizeof(T)));
         count_ = count;
-        const auto address = reinterpret_cast<std::uintptr_t>(block_);
-        data_ = reinterpret_cast<T*>((address + unit - 1) / unit * unit);
-#if defined(__linux__)
-        // A page fault for every 4 KB would take longer than many a kernel.
-        if (unit == kHugePage) madvise(data_, size / unit * unit, MADV_HUGEPAGE);
-#endif
     }
     T* data() const { return data_; }
     T& operator[](std::size_t i) const { return data_[i]; }
 
 private:
-    static constexpr std::size_t kLine = 64, kHugePage = std::size_t{1} << 21;
-    void* block_ = nullptr;
+    void release() {
+        if (count_ > 0) release_scratch(data_, count_ * sizeof(T));
+        count_ = 0;
+    }
+
     T* data_ = nullptr;
     std::size_t count_ = 0;
 };

@@ -137,7 +137,6 @@ bool reweight_trees(const FactorBatch& g, const MessageSettings& settings,
     FactorExample ex;
     RingTables<LogSum> tables;
     tables.open(g);
-    EdgeBlocks<LogSum> blocks;
     Messages<LogSum> messages;
     Scheduler<LogSum> scheduler;
     ForestPass pass;
@@ -146,9 +145,9 @@ bool reweight_trees(const FactorBatch& g, const MessageSettings& settings,
     for (std::size_t e = 0; e < g.examples && !patience.stopped; ++e) {
         ex.open(g, e);
         messages.rho = input.rho + g.clique_offsets[e];
-        blocks.open(g, ex, tables, false);
+        for (Int c = 0; c < ex.cliques; ++c) tables.need(ex.table(c));
         messages.open(g, ex, tables);
-        const Ending ending = scheduler.run(messages, blocks, settings, patience);
+        const Ending ending = scheduler.run(messages, settings, patience);
         results.iterations[e] = ending.iterations;
         results.change[e] = ending.change;
         row.resize(padded_of(ex.most_labels));

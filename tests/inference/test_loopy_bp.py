@@ -90,6 +90,40 @@ def test_edges_side_by_side_give_the_messages_of_single_edges(n_labels):
         assert_allclose(found.parts.tables, single.parts.tables, atol=1e-11)
 
 
+LATTICES = [
+    Grid([(12, 13)], 5),
+    Grid([(11, 9)], 3, neighbours=8),
+    Grid([(4, 5, 6)], 2, neighbours=6),
+    Graph([60], [[(k, (k + d) % 60) for k in range(60) for d in (1, 7, 20)]], 4),  # a torus
+]
+
+
+@pytest.mark.parametrize("lattice", LATTICES, ids=lambda s: f"{s.n_variables} variables")
+def test_lattices_of_whole_blocks_give_the_messages_of_single_edges(lattice):
+    rng = np.random.default_rng(6)
+    n_cells = lattice.table_sizes.sum()
+    p = Potentials(lattice, rng.normal(size=lattice.n_states), rng.normal(size=n_cells))
+    found = LoopyBPInference("parallel", max_iter=5).marginals(p)
+    single = LoopyBPInference("parallel", max_iter=5, domain="log").marginals(p)
+    assert_allclose(found.log_partition, single.log_partition, rtol=1e-12)
+    assert_allclose(found.parts.unary, single.parts.unary, atol=1e-12)
+    assert_allclose(found.parts.tables, single.parts.tables, atol=1e-11)
+
+
+def test_edges_beside_larger_cliques_give_the_messages_of_single_edges():
+    rng = np.random.default_rng(7)
+    n = 30
+    scopes = [(k, k + 1) for k in range(n - 1)] + [(k, k + 5) for k in range(n - 5)]
+    scopes += [(k, k + 2, k + 4) for k in range(0, n - 4, 3)] + [(k,) for k in range(0, n, 4)]
+    s = FactorGraph([n], [scopes], n_labels=3)
+    p = Potentials(s, rng.normal(size=s.n_states), rng.normal(size=s.table_sizes.sum()))
+    found = LoopyBPInference("parallel", max_iter=3).marginals(p)
+    single = LoopyBPInference("parallel", max_iter=3, domain="log").marginals(p)
+    assert_allclose(found.log_partition, single.log_partition, rtol=1e-12)
+    assert_allclose(found.parts.unary, single.parts.unary, atol=1e-12)
+    assert_allclose(found.parts.tables, single.parts.tables, atol=1e-11)
+
+
 def test_edges_side_by_side_respect_what_is_forbidden():
     rng = np.random.default_rng(1)
     grid = Grid([(7, 8)], n_labels=4)
