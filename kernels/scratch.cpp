@@ -41,7 +41,7 @@ public:
         return data_ + (used_ - bytes);
     }
     void give_back(void* array, std::size_t bytes) {
-        if (static_cast<char*>(array) + bytes == data_ + used_) used_ -= bytes;
+        if (bytes <= used_ && array == data_ + (used_ - bytes)) used_ -= bytes;  // the last one
     }
     void clear() { used_ = 0; }
     std::size_t size() const { return size_; }
