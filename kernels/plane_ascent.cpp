@@ -24,7 +24,7 @@ namespace chordal {
 namespace {
 
 constexpr double kEnough = 0.05;
-constexpr double kEqual = 1e-13;  // leads below it, relatively, are rounding
+constexpr double kEqual = 1e-13;  // leads below it, relatively, and masses are rounding
 constexpr std::size_t kMoves = 2;
 
 struct Planes {
@@ -83,7 +83,7 @@ private:
             mass_[k] = alpha_[plane];
             left -= mass_[k];
         }
-        mass_[n_] = left > 0.0 ? left : 0.0;
+        mass_[n_] = left > kEqual ? left : 0.0;  // else each visit would move the same rounding error
     }
     double gram(std::size_t k, std::size_t l) const {
         return k < n_ && l < n_ ? G_[k * n_ + l] : 0.0;

@@ -59,7 +59,7 @@ SOLVERS = [
     ("likelihood", "passive_aggressive", {"max_iter": 3}, 1e-10),
     ("likelihood", "arow", {"max_iter": 3}, 1e-10),
     ("hinge", "one_slack", {}, 1e-6),
-    ("hinge", "cutting_plane", {"tol": 1e-4}, 5e-2),  # as near as the gap tells
+    ("hinge", "cutting_plane", {"tol": 1e-8}, 1e-6),
 ]
 
 
@@ -76,8 +76,9 @@ def test_a_chain_of_templates_learns_what_chain_crf_learns(
     assert crf.fit_report_.exact
     assert_allclose(crf.template_weights("nodes")["features"].T, chain.coef_, atol=atol, rtol=0)
     assert_allclose(crf.template_weights("steps")["bias"], chain.transitions_, atol=atol, rtol=0)
-    assert_array_equal(np.concatenate(crf.predict(X)), np.concatenate(chain.predict(X)))
-    assert crf.score(X, y) == chain.score(X, y)
+    # Labellings may tie at the optimum: what is predicted is as good, if not the same.
+    best, found = chain.log_likelihood(X, chain.predict(X)), chain.log_likelihood(X, crf.predict(X))
+    assert_allclose(found, best, atol=20 * atol, rtol=0)
 
 
 def test_answers_are_those_of_chain_crf(sequences):
