@@ -143,7 +143,7 @@ struct Log : Scores {
         Max::product(x, table, y, rows, columns, stride, Plain());
         for (std::size_t j = 0; j < columns; j += kLanes) {
             const Pack best = load(y + j);
-            const Pack top = maximum(best, broadcast(-1e300));  // −inf − −inf would be NaN
+            const Pack top = maximum(best, broadcast(kLowest));  // −inf − −inf would be NaN
             Pack sum = broadcast(0.0);
             for (std::size_t i = 0; i < rows; ++i)
                 sum += exp_nonpositive(broadcast(x[i]) + load(table + i * stride + j) - top);

@@ -16,7 +16,6 @@
 namespace chordal::CHORDAL_ISA {
 
 constexpr double kSmallest = 1e-50, kLogSmallest = -115.12925464970229;
-constexpr double kLowest = -std::numeric_limits<double>::max();
 
 CHORDAL_INLINE double row_max(const double* x, std::size_t width) {
     Pack highest = load(x);

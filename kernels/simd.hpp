@@ -64,6 +64,7 @@ bool use_v3();
 namespace chordal::CHORDAL_ISA {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
+constexpr double kLowest = -std::numeric_limits<double>::max();
 #if defined(CHORDAL_ISA_V3)
 constexpr std::size_t kLanes = 4;
 #else

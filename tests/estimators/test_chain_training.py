@@ -8,8 +8,10 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
+from numpy.testing import assert_array_equal
 
 from chordal import ChainCRF, FitReport, Status
+from chordal.solvers import SOLVERS
 
 
 def weights_by_name(crf):
@@ -359,3 +361,23 @@ def test_verbose_1_shows_progress_in_a_terminal(attribute_problem, capfd, monkey
     assert out == ""
     for word in ("objective", "‖g‖", "validation", "/5"):
         assert word in err
+
+
+@pytest.mark.parametrize("solver", ["sgd", "block_frank_wolfe", "passive_aggressive"])
+def test_a_seed_reaches_a_solver_that_has_none(solver):
+    rng = np.random.default_rng(0)
+    X = [rng.normal(size=(5, 3)) for _ in range(30)]
+    y = [rng.integers(0, 3, size=5) for _ in range(30)]
+    objective = "hinge" if solver == "block_frank_wolfe" else "likelihood"
+
+    def weights(given, seed):
+        crf = ChainCRF(objective, given, random_state=seed)
+        return crf.set_params(max_iter=3).fit(X, y).weights_
+
+    given = SOLVERS.get(solver)(max_iter=3)
+    assert_array_equal(weights(given, 0), weights(given, 0))
+    assert_array_equal(weights(given, 0), weights(solver, 0))
+    assert (weights(given, 0) != weights(given, 1)).any()
+    assert given.random_state is None
+    own = SOLVERS.get(solver)(max_iter=3, random_state=5)
+    assert_array_equal(weights(own, 0), weights(own, 1))

@@ -133,6 +133,17 @@ def test_extreme_scores_on_a_long_chain(domain):
 
 
 @DOMAINS
+@pytest.mark.parametrize("size", [1e299, 1e303])
+def test_scores_near_the_largest_numbers_are_no_prohibitions(domain, size):
+    rng, length = np.random.default_rng(0), 6
+    unary, table = rng.normal(size=(100, length, 2)), np.array([[-0.3, 0.2], [0.1, 0.0]])
+    structure, chain = Chain([length] * 100, 2), ChainInference(domain)
+    best = chain.map(Potentials(structure, unary, table)).score
+    found = chain.log_partition(Potentials(structure, size * unary, size * table))
+    assert_allclose(found, size * best, rtol=1e-12)
+
+
+@DOMAINS
 def test_forbidden_everywhere_gives_no_nan(domain):
     rng, length = np.random.default_rng(0), 500
     unary = np.where(rng.random((length, 5)) < 0.6, NO, 3.0 * rng.normal(size=(length, 5)))

@@ -1,9 +1,12 @@
 """The method that is chosen where none is named."""
 
+import numpy as np
 import pytest
 
 from chordal._errors import UnsupportedError
+from chordal.features import matching_potentials
 from chordal.inference import choose, exact_for
+from chordal.potentials import Potentials
 from chordal.structures import Chain, FactorGraph, Graph, Grid, Tree
 
 RING = [(k, (k + 1) % 9) for k in range(9)]
@@ -34,6 +37,26 @@ def test_what_is_too_wide_gets_an_approximation():
         assert question in method.answers
         assert method.supports(wide)
         assert not method.exact_on(wide)
+
+
+def two_labels(size, table):
+    return Potentials(Grid([size], 2), np.zeros(2 * size[0] * size[1]), table)
+
+
+def test_scores_decide_too():
+    alike, different = two_labels((60, 60), [1, 0, 0, 1]), two_labels((60, 60), [0, 1, 1, 0])
+    for question in ("map", "marginals"):
+        assert exact_for(alike.structure, question) is None  # whatever the scores are
+    assert choose(alike, "map").name == exact_for(alike, "map").name == "max_flow"
+    assert exact_for(alike, "marginals") is None
+    assert exact_for(different, "map") is None
+    assert choose(different, "map").name == "trw_s"
+    # Cheaper than exact methods for any scores, unless there are no loops.
+    assert choose(two_labels((3, 3), [1, 0, 0, 1]), "map").name == "max_flow"
+    assert choose(two_labels((3, 3), [0, 1, 1, 0]), "map").name == "junction_tree"
+    assert choose(two_labels((1, 3), [1, 0, 0, 1]), "map").name == "tree"
+    pairs = matching_potentials([np.ones((30, 30))], [np.zeros(30)])
+    assert choose(pairs, "map").name == "matching"
 
 
 def test_patience_reaches_further():

@@ -87,12 +87,12 @@ def _observed(path: str | None, sample: int | None) -> dict[int, int]:
 
 
 def _method(name: str | None, asked: Potentials, question: str) -> Inference:
-    """The method of this name, or the one that the structure suggests."""
+    """The method of this name, or the one that the model suggests."""
     from chordal._errors import UnsupportedError
     from chordal.inference import INFERENCE, choose
 
     if name is None:
-        inference = choose(asked.structure, question, patient=True)
+        inference = choose(asked, question, patient=True)
     else:
         inference = INFERENCE.resolve(name)
     inference.require(question, asked.structure)

@@ -230,8 +230,8 @@ class CliqueEstimator(CliqueModel, ABC):
             expanded = features.expand(weights)
             found = []
             for shard in shards:
-                method = self._method("map", shard.frame.structure)
-                found.append(method.map(features.potentials(shard, expanded)).labels)
+                potentials = features.potentials(shard, expanded)
+                found.append(self._method("map", potentials).map(potentials).labels)
             return float((np.concatenate(found) == gold)[seen].mean())
 
         return score

@@ -203,12 +203,12 @@ class CliqueModel(Estimator):
             out["bias"] = tables.filled(own[None, n:]).reshape(shape)[axes]
         return out
 
-    def _method(self, question: str, structure: Structure) -> Inference:
+    def _method(self, question: str, potentials: Potentials) -> Inference:
         """What answers a question about these graphs."""
         if self.inference == "auto":
-            return choose(structure, question)
+            return choose(potentials, question)
         method = INFERENCE.resolve(self.inference)
-        method.require(question, structure)
+        method.require(question, potentials.structure)
         return method
 
     def _ask(
@@ -232,7 +232,7 @@ class CliqueModel(Estimator):
             shard = features.compile(batch, *limits)
             potentials = features.potentials(shard, expanded)
             try:
-                return answer(potentials, self._method(question, potentials.structure))
+                return answer(potentials, self._method(question, potentials))
             except InfeasibleError as error:
                 raise error.moved(limits[0]) from None
 

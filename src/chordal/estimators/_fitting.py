@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from copy import copy
 from typing import Any, Protocol
 
 import numpy as np
@@ -84,7 +85,7 @@ def training(
 def solver_for(
     solver: str | Solver, l1: float, max_iter: int | None, tol: float | None, random_state: Any
 ) -> Solver:
-    """The solver of this name with an estimator's settings, or the one given."""
+    """The solver of this name with an estimator's settings, or the one given, seeded."""
     if solver == "lbfgs" and l1 > 0.0:
         solver = "owlqn"
     if isinstance(solver, str):
@@ -99,6 +100,9 @@ def solver_for(
             f"l1 must be that of the solver object ({given.l1}), got {l1}; "
             f"give the solver by name, or l1 to both"
         )
+    if given.seeded and given.random_state is None and random_state is not None:
+        given = copy(given)
+        given.random_state = generator_from(random_state)
     return given
 
 

@@ -88,7 +88,7 @@ class ChainCRF(Compactable, ChainInspection):
         Stop after so many iterations (1000), or when the objective falls by less than `tol`
         (1e-5), relatively, in ten iterations, or when the gradient is that small. Newton-type,
         mini-batch and online solvers have rules and defaults of their own, which None, the default,
-        stands for.
+        stands for. A solver that is given as an object keeps its own.
     validation_interval : int
         With `validation_data`, score it each so many iterations.
     n_iter_no_change : int, optional
@@ -96,7 +96,8 @@ class ChainCRF(Compactable, ChainInspection):
     n_jobs : int, optional
         Threads; −1 for all cores. The result is the same, bit for bit.
     random_state : int, RandomState or None
-        Seed of `sample`, of mini-batches, and of the order in which a solver visits sequences.
+        Seed of `sample`, of mini-batches, and of the order in which a solver visits sequences,
+        unless it is an object with a seed of its own.
     warm_start : bool
         `fit` starts from the weights of the fit before; new attributes and labels are added.
     class_weight : dict, "balanced" or None

@@ -5,10 +5,13 @@ from __future__ import annotations
 from chordal._errors import UnsupportedError
 from chordal.inference._base import Inference
 from chordal.inference.elimination import EliminationInference
+from chordal.potentials import Potentials
 from chordal.structures import Structure
 
 #: Exact methods, the cheapest first.
-_EXACT = ("chain", "tree", "junction_tree")
+_EXACT = ("chain", "tree", "matching", "max_flow", "junction_tree")
+#: Those that take scores of a kind only.
+_BY_SCORES = ("matching", "max_flow")
 #: What to try elsewhere, by question; "" stands for all others.
 _APPROXIMATE = {
     "map": ("trw_s", "ad3", "loopy_bp", "icm", "annealing"),
@@ -18,36 +21,44 @@ _APPROXIMATE = {
 
 
 def exact_for(
-    structure: Structure, question: str = "marginals", patient: bool = False
+    model: Structure | Potentials, question: str = "marginals", patient: bool = False
 ) -> Inference | None:
-    """The cheapest method that is exact on the structure and affordable; None if there is none.
+    """The cheapest method that is exact on the model and affordable; None if there is none.
 
     Chains are done by `chain`, forests by `tree`, and graphs with loops by `junction_tree` as long
-    as its tables fit into its memory budget. A plan that was made to find out is kept. With
-    `patient`, wider graphs are done by `elimination`, for some seconds or minutes.
+    as its tables fit into its memory budget. A plan that was made to find out is kept. Where the
+    scores are given too, the best labels of matchings and of submodular models of two labels are
+    found by `matching` and `max_flow`, however large the graph. With `patient`, wider graphs are
+    done by `elimination`, for some seconds or minutes.
 
     Examples
     --------
     >>> from chordal.structures import Grid, Tree
     >>> exact_for(Tree([[-1, 0, 0]], n_labels=2))
     TreeInference()
-    >>> exact_for(Grid([(100, 100)], n_labels=5)) is None
+    >>> grid = Grid([(100, 100)], n_labels=2)
+    >>> exact_for(grid, "map") is None
     True
+    >>> exact_for(Potentials(grid, [0] * 20_000, tables=[1, 0, 0, 1]), "map").name
+    'max_flow'
     """
-    found = _first(_EXACT, structure, question)
+    found = _first(_EXACT, model, question)
     if found is None and patient:
         slow = EliminationInference()
-        if question in slow.answers and slow.fits(question, structure):
+        if question in slow.answers and slow.fits(question, _structure(model)):
             return slow
     return found
 
 
-def choose(structure: Structure, question: str = "marginals", patient: bool = False) -> Inference:
+def choose(
+    model: Structure | Potentials, question: str = "marginals", patient: bool = False
+) -> Inference:
     """An exact method where that is affordable, else the approximation to try first.
 
     Parameters
     ----------
-    structure : Structure
+    model : Structure or Potentials
+        With the scores, methods that take scores of a kind are considered too: see `exact_for`.
     question : str
         What is to be asked, such as "marginals", "map" or "sample".
     patient : bool
@@ -66,19 +77,25 @@ def choose(structure: Structure, question: str = "marginals", patient: bool = Fa
     >>> choose(Grid([(4, 100)], n_labels=2), "map").name
     'junction_tree'
     """
-    found = exact_for(structure, question, patient)
+    found = exact_for(model, question, patient)
     if found is None:
         names = _APPROXIMATE.get(question, _APPROXIMATE[""])
-        found = _first(names, structure, question)
+        found = _first(names, model, question)
     if found is None:
         raise UnsupportedError(
-            f"no inference method answers {question!r} on {structure}: an exact one would need "
-            "too much memory, and no approximation is at hand"
+            f"no inference method answers {question!r} on {_structure(model)}: an exact one would "
+            "need too much memory, and no approximation is at hand"
         )
     return found
 
 
-def _first(names: tuple[str, ...], structure: Structure, question: str) -> Inference | None:
+def _structure(model: Structure | Potentials) -> Structure:
+    return model.structure if isinstance(model, Potentials) else model
+
+
+def _first(
+    names: tuple[str, ...], model: Structure | Potentials, question: str
+) -> Inference | None:
     from chordal.inference import INFERENCE
 
     there = INFERENCE.names()
@@ -86,6 +103,13 @@ def _first(names: tuple[str, ...], structure: Structure, question: str) -> Infer
         if name not in there:
             continue
         method = INFERENCE.resolve(name)
-        if question in method.answers and method.supports(structure):
+        if question not in method.answers or not method.supports(_structure(model)):
+            continue
+        if name not in _BY_SCORES or _takes(method, model):
             return method
     return None
+
+
+def _takes(method: Inference, model: Structure | Potentials) -> bool:
+    """Whether the scores are at hand and of the kind that the method takes."""
+    return isinstance(model, Potentials) and method.refusal_of(model) is None
