@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from chordal import _kernels
 from chordal._errors import InfeasibleError
-from chordal.structures import Structure, offsets_of, read_only
+from chordal.structures import FactorGraph, Structure, offsets_of, read_only
 
 Floats = NDArray[np.float64]
 
@@ -126,6 +126,47 @@ class Potentials:
         if self.table_of_clique is finer.table_of_clique:
             return self
         return finer.like(self.unary, self.tables[_cells_of(finer, self)])
+
+    def given(self, labels: ArrayLike, fixed: NDArray[np.bool_]) -> Potentials:
+        """The same model, in which the fixed variables have their label alone (so that it is 0).
+
+        Labellings that agree with the fixed labels keep their scores; every clique has a table of
+        its own.
+
+        Examples
+        --------
+        >>> from chordal.structures import Chain
+        >>> p = Potentials(Chain([2], n_labels=2), [1, 2, 3, 4], [5, 6, 7, 8])
+        >>> smaller = p.given([0, 1], np.array([False, True]))
+        >>> smaller.structure.label_counts, smaller.unary, smaller.tables
+        (array([2, 1]), array([1., 2., 4.]), array([6., 8.]))
+        """
+        s, labels, whole = self.structure, self.checked_labels(labels), self.untied()
+        variable = np.repeat(np.arange(s.n_variables), s.label_counts)
+        label = np.arange(s.n_states) - s.state_offsets[variable]
+        states = ~fixed[variable] | (label == labels[variable])
+        clique = np.repeat(np.arange(s.n_cliques), s.table_sizes)
+        cell = np.arange(len(clique)) - whole.table_offsets[clique]
+        cells = np.ones(len(clique), dtype=bool)
+        for axis in range(1, int(s.orders.max(initial=0)) + 1):  # from the last one
+            there = np.flatnonzero(s.orders[clique] >= axis)
+            variable = s.scopes[s.scope_offsets[clique[there] + 1] - axis]
+            cell[there], label = np.divmod(cell[there], s.label_counts[variable])
+            cells[there] &= ~fixed[variable] | (label == labels[variable])
+        graph = FactorGraph.from_arrays(
+            np.diff(s.variable_offsets),
+            s.scopes,
+            s.orders,
+            np.diff(s.clique_offsets),
+            np.where(fixed, 1, s.label_counts),
+        )
+        return Potentials.trusted(
+            graph,
+            self.unary[states],
+            whole.tables[cells],
+            whole.table_of_clique,
+            offsets_of(graph.table_sizes),
+        )
 
     def table(self, clique: int) -> Floats:
         """The table of one clique, an axis for each of its variables."""

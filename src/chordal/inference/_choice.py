@@ -14,7 +14,7 @@ _EXACT = ("chain", "tree", "matching", "max_flow", "junction_tree")
 _BY_SCORES = ("matching", "max_flow")
 #: What to try elsewhere, by question; "" stands for all others.
 _APPROXIMATE = {
-    "map": ("trw_s", "ad3", "loopy_bp", "icm", "annealing"),
+    "map": ("qpbo", "trw_s", "ad3", "loopy_bp", "icm", "annealing"),
     "relaxed_map": ("ad3", "linear_program"),
     "": ("loopy_bp", "mean_field", "gibbs"),
 }

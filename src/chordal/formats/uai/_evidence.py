@@ -8,13 +8,10 @@ from collections.abc import Mapping
 import numpy as np
 
 from chordal.formats._files import Place, open_target
-from chordal.formats.uai._functions import Function, assemble
 from chordal.formats.uai._tokens import Tokens
 from chordal.potentials import Potentials
 
 Evidence = dict[int, int]
-
-_ALL = slice(None)
 
 
 def read_evidence(place: Place) -> list[Evidence]:
@@ -135,21 +132,12 @@ def condition_on(potentials: Potentials, evidence: Mapping[int, int]) -> Potenti
     """
     if not evidence:
         return potentials
-    s = potentials.structure
     _check(potentials, evidence)
-    kept = np.ones(s.n_states, dtype=bool)
-    counts = s.label_counts.copy()
-    for variable, label in evidence.items():
-        first, last = s.state_offsets[variable : variable + 2]
-        kept[first:last] = np.arange(last - first) == label
-        counts[variable] = 1
-    functions: list[Function] = []
-    for clique in range(s.n_cliques):
-        scope = s.scope(clique).tolist()
-        seen = tuple(slice(evidence[v], evidence[v] + 1) if v in evidence else _ALL for v in scope)
-        functions.append((scope, potentials.table(clique)[seen].ravel()))
-    made = assemble(counts.tolist(), functions)
-    return made.like(made.unary + potentials.unary[kept], made.tables)
+    labels = np.zeros(potentials.structure.n_variables, dtype=np.int32)
+    fixed = np.zeros(len(labels), dtype=bool)
+    observed = list(evidence)
+    labels[observed], fixed[observed] = list(evidence.values()), True
+    return potentials.given(labels, fixed)
 
 
 def _check(potentials: Potentials, evidence: Mapping[int, int]) -> None:

@@ -1,0 +1,89 @@
+"""Roof duality (QPBO): labels that are surely part of a best labelling, by one minimum cut."""
+
+from __future__ import annotations
+
+from typing import ClassVar, final
+
+import numpy as np
+
+from chordal.inference._base import Decoded, Inference, Relaxed
+from chordal.inference._choice import exact_for
+from chordal.inference._cliques import at_most_pairs, require_finite_size
+from chordal.inference._mirror import Mirrored
+from chordal.inference.max_flow import MaxFlowInference
+from chordal.inference.trw_s import TrwSInference
+from chordal.potentials import Floats, Potentials
+from chordal.structures import Structure
+
+
+@final
+class QpboInference(Inference):
+    """Pairwise models with at most two labels and any scores.
+
+    A cut of the model beside its mirror image solves the linear relaxation, whose variables are 0,
+    1 or undecided. The decided ones are *persistent*: some best labelling has them all. `map` keeps
+    them and asks another method for the rest, an exact one if it is affordable, else `trw_s`;
+    `gap` is 0 where the labelling is proved best. Where all edges are submodular nothing stays
+    undecided but ties, as in `max_flow`; many strong edges of both kinds decide little.
+
+    `relaxed_map` is the value and a corner of the relaxation, as of `linear_program`, on graphs of
+    any size.
+
+    References
+    ----------
+    Boros and Hammer (2002), Pseudo-Boolean optimization; Kolmogorov and Rother (2007), Minimizing
+    nonsubmodular functions with graph cuts, a review.
+
+    Examples
+    --------
+    Neighbours in a square that like to be alike, but for one edge:
+
+    >>> from chordal.structures import Graph
+    >>> square = Graph([4], [[(0, 1), (1, 2), (2, 3), (3, 0)]], n_labels=2)
+    >>> like, unlike = [1, 0, 0, 1], [0, 1, 1, 0]
+    >>> p = Potentials(square, [3, 0] + [0, 0] * 3, [like, like, like, unlike])
+    >>> QpboInference().relaxed_map(p).parts.unary.reshape(4, 2)[1:]  # all but the first undecided
+    array([[0.5, 0.5],
+           [0.5, 0.5],
+           [0.5, 0.5]])
+    >>> best = QpboInference().map(p)
+    >>> best.labels, best.score, best.gap
+    (array([0, 0, 0, 0], dtype=int32), array([6.]), array([0.]))
+    """
+
+    answers: ClassVar[frozenset[str]] = frozenset({"map", "relaxed_map"})
+
+    def supports(self, structure: Structure) -> bool:
+        """At most two labels, cliques of one or two variables."""
+        return bool((structure.label_counts <= 2).all()) and at_most_pairs(structure)
+
+    def exact_on(self, structure: Structure) -> bool:
+        return self.supports(structure) and structure.is_forest
+
+    def relaxed_map(self, potentials: Potentials, weight: Floats | None = None) -> Relaxed:
+        self.require("relaxed_map", potentials.structure)
+        mirrored, found = _cut(potentials)
+        both = mirrored.potentials.zeros()
+        both.add_indicators(found.labels, 1.0, weight)
+        parts = potentials.zeros()
+        mirrored.fold(both, parts)
+        return Relaxed(0.5 * found.score, parts)
+
+    def map(self, potentials: Potentials) -> Decoded:
+        self.require("map", potentials.structure)
+        mirrored, found = _cut(potentials)
+        labels, others = mirrored.labels(found.labels)
+        rest = potentials.given(labels, labels == others)
+        best = (exact_for(rest, "map") or TrwSInference()).map(rest)
+        labels = np.where(labels == others, labels, best.labels)
+        score = potentials.score(labels)
+        with np.errstate(invalid="ignore"):  # −inf − −inf: `best` has found no labelling
+            bound = np.fmin(0.5 * found.score, score + best.gap)
+        return Decoded(labels, score, np.maximum(bound, score), best.run)
+
+
+def _cut(potentials: Potentials) -> tuple[Mirrored, Decoded]:
+    """The model beside its image, and the best labels of both."""
+    require_finite_size(potentials)
+    mirrored = Mirrored.of(potentials)
+    return mirrored, MaxFlowInference().map(mirrored.potentials)
