@@ -1,4 +1,4 @@
-"""Labels of images by minimum cuts, beside PyMaxflow (two labels) and gco (more)."""
+"""Labels of images by minimum cuts, beside PyMaxflow and thinqpbo (two labels) and gco (more)."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from benchmarks._run import Part, Row, Run
 REQUIRED_SPEED = 0.5  # of PyMaxflow's
 STRENGTHS = (0.5, 1.0, 2.0)
 N_LABELS, REWARD = 5, 1.0
+REPELLING, MIXED = 0.3, 0.6  # the share of edges that prefer different labels; their strength
 
 
 def _image(size: int) -> Any:
@@ -75,6 +76,62 @@ def _binary(run: Run) -> Iterator[Row]:
         yield run.speed(what, peer, ours, at_least=REQUIRED_SPEED)
 
 
+def _thinqpbo(unary: Any, tables: Any, ends: Any) -> tuple[float, float]:
+    """The cut alone: the graph is built term by term from Python."""
+    import thinqpbo
+
+    graph = thinqpbo.QPBODouble()
+    graph.add_node(len(unary))
+    for v, costs in enumerate(-unary):
+        graph.add_unary_term(v, *costs)
+    for (i, j), costs in zip(ends, -tables, strict=True):
+        graph.add_pairwise_term(i, j, *costs)
+    start = time.perf_counter()
+    graph.solve()
+    graph.compute_weak_persistencies()
+    return time.perf_counter() - start, -0.5 * graph.compute_twice_lower_bound()
+
+
+def _mixed(run: Run) -> Iterator[Row]:
+    from chordal.inference import INFERENCE
+    from chordal.potentials import Potentials
+    from chordal.structures import Grid
+
+    size, rounds = 60 if run.quick else 300, 1 if run.quick else 3
+    rng, grid = np.random.default_rng(0), Grid([(size, size)], 2)
+    repels = rng.random(grid.n_cliques) < REPELLING
+    tables = MIXED * np.where(repels[:, None], [0, 1, 1, 0], [1, 0, 0, 1])
+    unary = rng.normal(size=(size * size, 2))
+
+    def ours() -> tuple[float, float]:
+        start = time.perf_counter()
+        model = Potentials(Grid([(size, size)], 2), unary, tables)
+        relaxed = INFERENCE.get("qpbo")().relaxed_map(model)
+        return time.perf_counter() - start, float(relaxed.value[0])
+
+    run.say("edges of both kinds: thinqpbo")
+    ends = grid.scopes.reshape(-1, 2)
+    peer, expected = _least(lambda: _thinqpbo(unary, tables, ends), rounds)
+    run.say("edges of both kinds: chordal")
+    seconds, found = _least(ours, rounds)
+    if not np.isclose(found, expected, rtol=1e-9):
+        raise RuntimeError(f"bounds differ: {found} and {expected}")
+    what = (
+        f"qpbo, {size}×{size} pixels, {REPELLING:.0%} of the edges repel (thinqpbo, the cut alone)"
+    )
+    yield run.speed(what, peer, seconds)
+    run.say("edges of both kinds: the best labels")
+    model = Potentials(grid, unary, tables)
+    start = time.perf_counter()
+    best = INFERENCE.get("qpbo")().map(model)
+    took, other = time.perf_counter() - start, INFERENCE.get("trw_s")().map(model)
+    yield Row(
+        f"… the best labels, in {1000 * took:.0f} ms, and how much better some could be (TRW-S)",
+        f"{other.score[0]:,.1f} + {other.gap[0]:,.1f}",
+        f"{best.score[0]:,.1f} + {best.gap[0]:,.1f}",
+    )
+
+
 def _expansion(run: Run) -> Iterator[Row]:
     import gco
 
@@ -123,4 +180,4 @@ def _gap(run: Run, score: float, bound: Any) -> Row:
 
 
 ORDER = 20
-PARTS: dict[str, Part] = {"binary": _binary, "expansion": _expansion}
+PARTS: dict[str, Part] = {"binary": _binary, "mixed": _mixed, "expansion": _expansion}
