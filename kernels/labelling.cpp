@@ -1,7 +1,14 @@
-// The score of a given labelling, and its indicators, on cliques of any order.
+// The score of a given labelling, its indicators, and what no score exceeds, on cliques of any order.
 //
 //   score(y) = Σ_v u_v(y_v) + Σ_c table_c(y_c)          per example
 //   indicators: 1 at every (v, y_v) and (c, y_c), times the example's weight
+//   score(y) <= Σ_{v in no clique} max u_v + Σ_c max [table_c(y_c) + Σ_{v in c} u_v(y_v) / n_v]
+//
+// where n_v cliques share the row of variable v: each does its best by itself.
+#include <algorithm>
+#include <limits>
+#include <vector>
+
 #include "labelling.hpp"
 
 namespace chordal {
@@ -23,6 +30,38 @@ struct Labelled : ExampleCliques {
     }
 };
 
+struct Shares : ExampleCliques {
+    const double *unary, *tables;
+    std::vector<double> share;  // [variables] 1 / n_v; 0: in no clique
+
+    Shares(const ExampleCliques& g, std::size_t variables, std::size_t places, const double* unary,
+           const double* tables)
+        : ExampleCliques(g), unary(unary), tables(tables), share(variables, 0.0) {
+        for (std::size_t s = 0; s < places; ++s) share[scopes[s]] += 1.0;
+        for (double& x : share) x = x > 0.0 ? 1.0 / x : 0.0;
+    }
+    double best_label(std::int64_t v) const {
+        return *std::max_element(unary + state_offsets[v], unary + state_offsets[v + 1]);
+    }
+    double best_labels(std::int64_t clique) const {
+        const double* cell = tables + table_offsets[table_of_clique[clique]];
+        double best = -std::numeric_limits<double>::infinity();
+        from_place(clique_scope_offsets[clique], clique_scope_offsets[clique + 1], 0.0, cell, best);
+        return best;
+    }
+
+private:
+    void from_place(std::int64_t s, std::int64_t end, double sum, const double*& cell, double& best) const {
+        if (s == end) {
+            best = std::max(best, sum + *cell++);
+            return;
+        }
+        const std::int64_t v = scopes[s];
+        for (auto x = state_offsets[v]; x < state_offsets[v + 1]; ++x)
+            from_place(s + 1, end, sum + share[v] * unary[x], cell, best);
+    }
+};
+
 }  // namespace
 
 static const Binding binding([](nb::module_& m) {
@@ -37,6 +76,20 @@ static const Binding binding([](nb::module_& m) {
             for (auto c = y.clique_offsets[e]; c < y.clique_offsets[e + 1]; ++c)
                 score += tables.data()[y.cell(c)];
             out.data()[e] = score;
+        }
+    });
+    m.def("labelling_bound", [](CHORDAL_EXAMPLE_ARGUMENTS, Input<double> unary, Input<double> tables,
+                                Output<double> out) {
+        nb::gil_scoped_release release;
+        const Shares g(CHORDAL_EXAMPLES, state_offsets.size() - 1, scopes.size(), unary.data(),
+                       tables.data());
+        for (std::size_t e = 0; e < out.size(); ++e) {
+            double bound = 0.0;
+            for (auto v = g.variable_offsets[e]; v < g.variable_offsets[e + 1]; ++v)
+                if (g.share[v] == 0.0) bound += g.best_label(v);
+            for (auto c = g.clique_offsets[e]; c < g.clique_offsets[e + 1]; ++c)
+                bound += g.best_labels(c);
+            out.data()[e] = bound;
         }
     });
     m.def(

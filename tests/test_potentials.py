@@ -3,8 +3,9 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from chordal._errors import InfeasibleError
+from chordal.inference.exhaustive import ExhaustiveInference
 from chordal.potentials import Potentials, refuse_infeasible
-from chordal.structures import Chain
+from chordal.structures import Chain, FactorGraph, Grid
 from chordal.testing import MODELS, feasible_labels
 
 
@@ -144,3 +145,29 @@ def test_the_infeasible_example_is_named():
     refuse_infeasible(np.array([0.0, -1e300]))
     with pytest.raises(InfeasibleError, match="no labelling of example 2 is allowed"):
         refuse_infeasible(np.array([0.0, -5.0, -np.inf]))
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_the_bound_is_one(name):
+    p = MODELS[name](np.random.default_rng(0))
+    if ExhaustiveInference().supports(p.structure):
+        best = ExhaustiveInference().map(p).score
+        assert (p.bound() >= best - 1e-9 * (1.0 + np.abs(best))).all()
+
+
+def test_the_bound_is_the_best_score_where_cliques_do_not_meet():
+    rng, graph = (
+        np.random.default_rng(0),
+        FactorGraph([6], [[(0, 2, 1), (4, 3)]], [2, 3, 2, 2, 3, 4]),
+    )
+    p = Potentials(graph, rng.normal(size=16), rng.normal(size=18))
+    assert_allclose(p.bound(), ExhaustiveInference().map(p).score, rtol=1e-12)
+    p.tables[12:] = -np.inf
+    assert p.bound() == -np.inf  # nothing is allowed
+
+
+def test_shares_of_rows_tighten_the_bound():
+    grid = Grid([(5, 5)], 2)
+    p = Potentials(grid, np.tile([1.0, 0.0], 25), [0, 0, 0, 1])  # labels 0 alone, or 1 in pairs
+    assert p.bound() < 25 + grid.n_cliques
+    assert p.bound() >= p.score(np.ones(25))

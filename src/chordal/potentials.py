@@ -177,16 +177,26 @@ class Potentials:
     def score(self, labels: ArrayLike) -> Floats:
         """The score of one labelling of each example (float64 [n_examples])."""
         out = np.empty(self.structure.n_examples)
-        _kernels.labelling_score(*self._labelled(labels), self.unary, self.tables, out)
+        arrays = (*self._arrays(), self.checked_labels(labels))
+        _kernels.labelling_score(*arrays, self.unary, self.tables, out)
+        return out
+
+    def bound(self) -> Floats:
+        """What no labelling's score exceeds, by one look at each clique (float64 [n_examples]).
+
+        A variable's scores are shared evenly by its cliques, and each clique takes its best labels
+        by itself; −inf proves that nothing is allowed. `trw_s` and others have tighter bounds.
+        """
+        out = np.empty(self.structure.n_examples)
+        _kernels.labelling_bound(*self._arrays(), self.unary, self.tables, out)
         return out
 
     def add_indicators(
         self, labels: ArrayLike, scale: float = 1.0, weight: Floats | None = None
     ) -> None:
         """Add `scale` times each example's weight where the labelling is, in place."""
-        _kernels.labelling_add_indicators(
-            *self._labelled(labels), weight, float(scale), self.unary, self.tables
-        )
+        arrays = (*self._arrays(), self.checked_labels(labels))
+        _kernels.labelling_add_indicators(*arrays, weight, float(scale), self.unary, self.tables)
 
     def check(self) -> Potentials:
         """Refuse NaN and +inf; returns self."""
@@ -210,7 +220,7 @@ class Potentials:
             raise ValueError("labels must be between 0 and the variable's label count - 1")
         return labels
 
-    def _labelled(self, labels: ArrayLike) -> tuple[NDArray[Any], ...]:
+    def _arrays(self) -> tuple[NDArray[Any], ...]:
         s = self.structure
         return (
             s.state_offsets,
@@ -220,7 +230,6 @@ class Potentials:
             s.scopes,
             self.table_offsets,
             self.table_of_clique,
-            self.checked_labels(labels),
         )
 
 

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from chordal import _kernels
-from chordal.inference._base import Labels
+from chordal.inference._base import Decoded, Labels, Run
 from chordal.potentials import Potentials
 from chordal.structures import Structure
 
@@ -50,6 +50,12 @@ def require_finite_size(potentials: Potentials) -> None:
                 f"{name}[{where}] = {scores[where]:g} is too large to be added to others; scores "
                 f"must be at most {LARGEST:g}, or -inf"
             )
+
+
+def with_rough_bound(potentials: Potentials, labels: Labels, run: Run) -> Decoded:
+    """A labelling of a method that has no bound of its own, with `Potentials.bound`."""
+    score = potentials.score(labels)
+    return Decoded(labels, score, np.maximum(potentials.bound(), score), run)
 
 
 def allowed_labels(potentials: Potentials, wanted: NDArray[np.bool_]) -> tuple[Labels, Labels]:

@@ -16,6 +16,7 @@ from chordal.inference._cliques import (
     at_most_pairs,
     clique_arrays,
     require_finite_size,
+    with_rough_bound,
 )
 from chordal.potentials import Potentials
 from chordal.structures import Structure
@@ -26,7 +27,7 @@ Kernel = Callable[..., None]
 def improved(
     kernel: Kernel, potentials: Potentials, max_iter: int, start: Labels | None = None
 ) -> Decoded:
-    """The labelling that a kernel's rounds end at, and how they ended; no bound.
+    """The labelling that a kernel's rounds end at, and how they ended.
 
     The start is, if not given, the best label of each variable by itself. Examples that end at no
     allowed labelling start again from one that is, if a search finds one.
@@ -49,7 +50,7 @@ def _rounds(kernel: Kernel, potentials: Potentials, max_iter: int, labels: Label
     last = float(change.max(initial=0.0))
     status = Status.CONVERGED if last == 0.0 else Status.MAX_ITERATIONS
     run = Run(status, int(iterations.max(initial=0)), last)
-    return Decoded(labels, potentials.score(labels), np.full(n, np.inf), run)
+    return with_rough_bound(potentials, labels, run)
 
 
 class CutMoves(Inference):

@@ -21,7 +21,7 @@ class AlphaBetaSwapInference(CutMoves):
     labelling (which `max_flow` also proves).
 
     Constraints (−inf) are respected, but a labelling that satisfies them is not always found;
-    its score is then −inf. There is no bound.
+    its score is then −inf. The bound is a rough one.
 
     Parameters
     ----------

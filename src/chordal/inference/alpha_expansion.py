@@ -20,8 +20,9 @@ class AlphaExpansionInference(CutMoves):
     For the cut, the scores of a pair of variables must satisfy
     s(α, α) + s(a, b) ≥ s(a, α) + s(α, b), which holds if −s is a metric. Where it does not, the
     pair is truncated for the move; the score still never falls, but moves are weaker:
-    `alpha_beta_swap`, `trw_s` or `lp` may find better ones. Constraints (−inf) are respected, but
-    a labelling that satisfies them is not always found; its score is then −inf. There is no bound.
+    `alpha_beta_swap` or `trw_s` may find better ones. Constraints (−inf) are respected, but a
+    labelling that satisfies them is not always found; its score is then −inf. The bound is a rough
+    one.
 
     Parameters
     ----------

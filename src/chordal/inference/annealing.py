@@ -11,6 +11,7 @@ import numpy as np
 from chordal import _kernels
 from chordal._validate import check_number
 from chordal.inference._base import Decoded, Inference
+from chordal.inference._cliques import with_rough_bound
 from chordal.inference._moves import improved
 from chordal.inference._schedules import in_threads
 from chordal.inference._sweeps import sweep
@@ -32,7 +33,7 @@ class AnnealingInference(Inference):
     modes finish it. The best restart is the answer. Slow but general: for cliques of
     any order, where no other method fits, and to escape the local optima of `icm`. Slower cooling
     (more sweeps) is better than more restarts. Constraints (−inf) are respected; if the
-    sweeps find no allowed labelling, a search does. There is no bound.
+    sweeps find no allowed labelling, a search does. The bound is a rough one.
 
     Parameters
     ----------
@@ -114,7 +115,7 @@ class AnnealingInference(Inference):
         labels = np.stack([end.labels for end in ends])[of_variable, np.arange(s.n_variables)]
         worst = max((end.run for end in ends if end.run), key=lambda run: run.change)
         run = worst._replace(n_iter=self.n_sweeps + worst.n_iter)
-        return Decoded(labels, potentials.score(labels), np.full(s.n_examples, np.inf), run)
+        return with_rough_bound(potentials, labels, run)
 
     def temperatures(self, potentials: Potentials) -> Floats:
         """The schedule on these potentials (float64 [n_sweeps]).

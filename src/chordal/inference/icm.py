@@ -21,7 +21,7 @@ class ICMInference(Inference):
     best label given all others, go on until nothing changes. It stops at the first local optimum:
     use it as a baseline, to polish what another method has found, or where nothing else is
     affordable. Constraints (−inf) are respected; if the sweeps find no allowed labelling, they
-    start again from one that a search has found. There is no bound.
+    start again from one that a search has found. The bound is a rough one.
 
     Parameters
     ----------

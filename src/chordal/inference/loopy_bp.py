@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from chordal import _kernels
 from chordal._validate import check_choice
 from chordal.inference._base import Decoded
+from chordal.inference._cliques import with_rough_bound
 from chordal.inference._messages import SumProduct, factor_arrays, run_of
 from chordal.potentials import Potentials, refuse_infeasible
 
@@ -92,11 +93,12 @@ class LoopyBPInference(SumProduct):
             change,
         )
         refuse_infeasible(possible)
-        score, run = potentials.score(labels), run_of(n_iter, change, self.tol)
+        run = run_of(n_iter, change, self.tol)
         if s.is_forest:
+            score = potentials.score(labels)
             refuse_infeasible(score)
             return Decoded(labels, score, run=run)
-        return Decoded(labels, score, np.full(s.n_examples, np.inf), run)
+        return with_rough_bound(potentials, labels, run)
 
     def _propagate(self, potentials: Potentials, *results: NDArray[Any] | None) -> None:
         _kernels.loopy_bp_marginals(
