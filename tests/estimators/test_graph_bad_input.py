@@ -66,7 +66,10 @@ GRAPHS = {
         np.array([[0.0, 1.0]]),
         r"X\[0\] must be whole numbers of shape \[n, 2\], got float",
     ),
-    "triples": (np.array([[0, 1, 2]]), r"must be whole numbers of shape \[n, 2\], got .*\(1, 3\)"),
+    "triples": (
+        np.array([[0, 1, 2]]),
+        r"must be whole numbers of shape \[n, 2\], got .*\(1, 3\); CliqueTemplate\(…, order=3\)",
+    ),
     "lists of several lengths": ([[0, 1], [2]], r"must be whole numbers of shape \[n, 2\]"),
     "names": ([("a", "b")], "must be whole numbers"),
     "None": (None, "must be whole numbers"),

@@ -138,9 +138,11 @@ def _scopes(template: CliqueTemplate, cliques: Any, i: int) -> Ints:
         or array.shape[1] != template.size
         or not np.issubdtype(array.dtype, np.integer)
     ):
+        other = array.ndim == 2 and array.shape[1] != template.size
+        hint = f"; CliqueTemplate(…, order={array.shape[1]}) has such cliques" if other else ""
         raise ValueError(
             f"cliques of template {template.name!r} for X[{i}] must be whole numbers of shape "
-            f"[n, {template.size}], got {array.dtype} of shape {array.shape}"
+            f"[n, {template.size}], got {array.dtype} of shape {array.shape}{hint}"
         )
     return array.astype(np.int64)
 
