@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
-from chordal import GraphCRF, GridCRF
+from chordal import GraphCRF, GridCRF, UnsupportedError
+from chordal.inference.gibbs import GibbsInference
 from chordal.structures import Grid
 
 
@@ -111,3 +112,26 @@ def test_bad_images_are_named():
         GridCRF(contrast="strong").fit([image], [labels])
     with pytest.raises(ValueError, match="edge_features must give a row for each of 17 edges"):
         GridCRF(edge_features=lambda a, b: np.zeros(3)).fit([image], [labels])
+
+
+@pytest.mark.parametrize(
+    ("inference", "objective"),
+    [
+        ("mean_field", "likelihood"),
+        ("tree_reweighted", "likelihood"),
+        (GibbsInference(n_draws=20), "pseudo_likelihood"),
+    ],
+)
+def test_methods_without_a_best_labelling_predict_by_marginals(inference, objective):
+    rng = np.random.default_rng(0)
+    y = [np.tri(5, dtype=int), np.tri(5, dtype=int).T]
+    X = [labels[:, :, None] + 0.3 * rng.normal(size=(5, 5, 1)) for labels in y]
+    crf = GridCRF(objective, inference=inference, max_iter=5)
+    crf.fit(X, y, validation_data=(X, y))
+    for labels, by_marginals in zip(crf.predict(X), crf.predict(X, method="mpm"), strict=True):
+        assert_array_equal(labels, by_marginals)
+    assert crf.score(X, y) > 0.8
+    with pytest.raises(UnsupportedError, match="does not answer 'map'"):
+        crf.predict(X, method="map")
+    with pytest.raises(ValueError, match="method must be"):
+        crf.predict(X, method="best")

@@ -17,7 +17,7 @@ from chordal._validate import (
     check_sample_weight,
 )
 from chordal.estimators._clique_layout import layout_of, transferred_cliques
-from chordal.estimators._clique_model import CliqueModel
+from chordal.estimators._clique_model import CliqueModel, decoded
 from chordal.estimators._clique_reading import new_inputs, read_batch
 from chordal.estimators._fitting import (
     check_compatible,
@@ -226,12 +226,14 @@ class CliqueEstimator(CliqueModel, ABC):
         seen = np.concatenate([self._observed(own) for own in flat])
         shards, _ = compiled(features, batch)
 
+        question = self._decoding()
+
         def score(weights: Floats) -> float:
             expanded = features.expand(weights)
             found = []
             for shard in shards:
                 potentials = features.potentials(shard, expanded)
-                found.append(self._method("map", potentials).map(potentials).labels)
+                found.append(decoded(potentials, self._method(question, potentials), question))
             return float((np.concatenate(found) == gold)[seen].mean())
 
         return score

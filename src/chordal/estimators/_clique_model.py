@@ -59,23 +59,24 @@ class CliqueModel(Estimator):
         """What concerns the variables of x, in the shape that its labels have."""
         return values
 
-    def predict(self, X: Sequence[Any], *, method: str = "map") -> list[Any]:
+    def predict(self, X: Sequence[Any], *, method: str | None = None) -> list[Any]:
         """The labels of each example, in the type in which `fit` got them.
 
         Parameters
         ----------
-        method : {"map", "mpm"}
+        method : {"map", "mpm"}, optional
             The best labelling as a whole, or the best label of each variable by its marginal
-            probability.
+            probability. By default the first, or the second where `inference` is a method such as
+            "mean_field", which has marginals only.
         """
-        check_choice("method", method, ["map", "mpm"])
+        if method is not None:
+            check_choice("method", method, ["map", "mpm"])
+        question = {"map": "map", "mpm": "marginals", None: self._decoding()}[method]
 
         def answer(potentials: Potentials, inference: Inference) -> NDArray[np.int32]:
-            if method == "map":
-                return inference.map(potentials).labels
-            return most_probable_labels(inference.marginals(potentials, overwrite=True).parts)
+            return decoded(potentials, inference, question)
 
-        X, sizes, found = self._ask(X, "map" if method == "map" else "marginals", answer)
+        X, sizes, found = self._ask(X, question, answer)
         labels = self._labels.decode(np.concatenate(found), sizes)
         return [self._shaped(own, x) for own, x in zip(labels, X, strict=True)]
 
@@ -203,6 +204,13 @@ class CliqueModel(Estimator):
             out["bias"] = tables.filled(own[None, n:]).reshape(shape)[axes]
         return out
 
+    def _decoding(self) -> str:
+        """The question whose answer has the labels to predict."""
+        if self.inference == "auto":
+            return "map"
+        answers = INFERENCE.resolve(self.inference).answers
+        return "marginals" if "marginals" in answers and "map" not in answers else "map"
+
     def _method(self, question: str, potentials: Potentials) -> Inference:
         """What answers a question about these graphs."""
         if self.inference == "auto":
@@ -240,3 +248,10 @@ class CliqueModel(Estimator):
         limits = shard_limits(batch.cells(features.n_labels), 1)
         with execution_for(n_jobs) as mapper:
             return X, batch.sizes, mapper.map(ask, limits)
+
+
+def decoded(potentials: Potentials, inference: Inference, question: str) -> NDArray[np.int32]:
+    """The best labels by the answer to "map" or to "marginals"; may overwrite the potentials."""
+    if question == "map":
+        return inference.map(potentials).labels
+    return most_probable_labels(inference.marginals(potentials, overwrite=True).parts)
