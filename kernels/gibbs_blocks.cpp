@@ -1,4 +1,4 @@
-// Blocks of variables for Gibbs sampling: colours, forests, and draws of a whole forest at once.
+// Blocks of variables for Gibbs sampling: colours, and forests that are drawn at once (forest_block.hpp).
 //
 // Colours: variables that share a clique differ; each takes the first colour it may.
 //
@@ -8,23 +8,14 @@
 // on a grid two trees cover all and most of each other. Two variables of a block that share a clique
 // are parent and child; the other variables of that clique are fixed while the block is drawn.
 //
-//   φ_v(l) = u_v(l) + Σ_{c ∋ v, no other of the block in c} table_c(l, y) + Σ_{w child of v} m_w(l)
-//   m_w(l) = log Σ_k exp(φ_w(k) + table_{wv}(k, l, y))                  (leaves to roots)
-//   P(y_w = k | y_v) ∝ exp(φ_w(k) + table_{wv}(k, y_v, y))              (roots to leaves)
-//
-// All in logarithms: scores of any size. Where no labels of a tree are allowed, because others of the
-// chain's present labelling are not, they stay as they are.
-//
 // References: Hamze and de Freitas (2004), From fields to trees; Gonzalez et al. (2011), Parallel
 // Gibbs sampling: from colored fields to thin junction trees.
 #include <numeric>
 
-#include "label_scores.hpp"
+#include "forest_block.hpp"
 
 namespace chordal {
 namespace {
-
-constexpr double kNone = -std::numeric_limits<double>::infinity();
 
 // Calls f(u) for each other variable of each clique of v.
 template <class F>
@@ -45,115 +36,6 @@ public:
 
 private:
     std::vector<std::int64_t> up_;
-};
-
-class Forest {
-public:
-    Forest(const Cliques& g, const CliquesOf& of, const double* unary, const double* tables)
-        : g_(g), of_(of), unary_(unary), tables_(tables), inside_(g.variables, 0),
-          phi_(g.state_offsets[g.variables]) {
-        std::int64_t most = 1;
-        for (std::size_t v = 0; v < g.variables; ++v)
-            most = std::max(most, g.labels(static_cast<std::int64_t>(v)));
-        weight_.resize(most);
-    }
-
-    // The variables of one block, parents before children; a uniform number for each.
-    void draw(const std::int64_t* order, const std::int64_t* parent, std::size_t n,
-              const double* uniform, std::int32_t* y) {
-        for (std::size_t k = 0; k < n; ++k) inside_[order[k]] = 1;
-        for (std::size_t k = 0; k < n; ++k) start(order[k], y);
-        pairs_.resize(std::max(pairs_.size(), n));
-        for (std::size_t k = n; k-- > 0;) {
-            if (parent[k] < 0) continue;
-            pairs_[k] = pair_of(order[k], parent[k], y);
-            send(order[k], parent[k], pairs_[k]);
-        }
-        for (std::size_t k = 0; k < n; ++k) take(order[k], parent[k], pairs_[k], uniform[k], y);
-        for (std::size_t k = 0; k < n; ++k) inside_[order[k]] = 0;
-    }
-
-private:
-    struct Pair {
-        std::int64_t base, child, parent;  // the cell of labels 0 and 0, and the two strides
-    };
-
-    bool links(std::int64_t v, std::int64_t clique) const {
-        for (auto s = g_.scope_offsets[clique]; s < g_.scope_offsets[clique + 1]; ++s)
-            if (g_.scopes[s] != v && inside_[g_.scopes[s]]) return true;
-        return false;
-    }
-
-    void start(std::int64_t v, const std::int32_t* y) {
-        double* phi = phi_.data() + g_.state_offsets[v];
-        const std::int64_t n = g_.labels(v);
-        std::copy_n(unary_ + g_.state_offsets[v], n, phi);
-        for (auto c = of_.begin(v); c != of_.end(v); ++c) {
-            if (links(v, *c)) continue;
-            const Axis axis = axis_of_variable(g_, *c, v, y);
-            for (std::int64_t l = 0; l < n; ++l) phi[l] += tables_[axis.base + l * axis.stride];
-        }
-    }
-
-    Pair pair_of(std::int64_t v, std::int64_t p, const std::int32_t* y) const {
-        for (auto c = of_.begin(v);; ++c) {
-            Pair pair{0, 0, 0};
-            bool found = false;
-            for (auto s = g_.scope_offsets[*c]; s < g_.scope_offsets[*c + 1]; ++s) {
-                const std::int64_t u = g_.scopes[s], n = g_.labels(u);
-                found |= u == p;
-                pair.base = pair.base * n + (u == v || u == p ? 0 : y[u]);
-                pair.child = u == v ? 1 : pair.child * n;
-                pair.parent = u == p ? 1 : pair.parent * n;
-            }
-            if (!found) continue;
-            pair.base += g_.table_offsets[g_.table_of_clique[*c]];
-            return pair;
-        }
-    }
-
-    // Fills weight_ with exp(φ_v + table along the child's axis - highest); the highest is returned.
-    double weigh(std::int64_t v, const double* table, std::int64_t stride, double* total) {
-        const double* phi = phi_.data() + g_.state_offsets[v];
-        const std::int64_t n = g_.labels(v);
-        double highest = kNone;
-        for (std::int64_t l = 0; l < n; ++l) {
-            weight_[l] = table ? phi[l] + table[l * stride] : phi[l];
-            highest = std::max(highest, weight_[l]);
-        }
-        *total = 0.0;
-        if (highest == kNone) return kNone;
-        for (std::int64_t l = 0; l < n; ++l)
-            *total += weight_[l] = weight_[l] == highest ? 1.0 : std::exp(weight_[l] - highest);
-        return highest;
-    }
-
-    void send(std::int64_t v, std::int64_t p, const Pair& pair) {
-        double* to = phi_.data() + g_.state_offsets[p];
-        for (std::int64_t l = 0; l < g_.labels(p); ++l) {
-            double total = 0.0;
-            const double highest =
-                weigh(v, tables_ + pair.base + l * pair.parent, pair.child, &total);
-            to[l] += highest == kNone ? kNone : highest + std::log(total);
-        }
-    }
-
-    void take(std::int64_t v, std::int64_t p, const Pair& pair, double uniform, std::int32_t* y) {
-        double total = 0.0;
-        const double* table = p < 0 ? nullptr : tables_ + pair.base + y[p] * pair.parent;
-        const double highest = weigh(v, table, pair.child, &total);
-        if (highest != kNone)
-            y[v] = static_cast<std::int32_t>(place_of(weight_.data(), g_.labels(v), total, uniform));
-    }
-
-    const Cliques& g_;
-    const CliquesOf of_;
-    const double* unary_;
-    const double* tables_;
-    std::vector<std::uint8_t> inside_;  // [variables] of the block
-    std::vector<Pair> pairs_;           // of each place in the block
-    std::vector<double> phi_;           // [states]
-    std::vector<double> weight_;        // of one variable's labels
 };
 
 constexpr std::size_t kFewBlocks = 4;
@@ -291,22 +173,16 @@ static const Binding binding([](nb::module_& m) {
         {
             nb::gil_scoped_release release;
             const Cliques g = CHORDAL_CLIQUES;
-            Forest forest(g, {cliques_offsets.data(), cliques_of.data()}, unary.data(),
-                          tables.data());
-            std::size_t work = 0;
-            for (std::size_t at = 0; at < uniform.size() && !stopped;)
-                for (std::size_t b = 0; b + 1 < offsets.size() && !stopped; ++b) {
-                    const std::int64_t begin = offsets.data()[b];
-                    const auto n = static_cast<std::size_t>(offsets.data()[b + 1] - begin);
-                    forest.draw(order.data() + begin, parent.data() + begin, n, uniform.data() + at,
-                                labels.data());
-                    at += n;
-                    work += n;
-                    if (work > (std::size_t{1} << 18)) {
-                        work = 0;
-                        stopped = interrupted();
-                    }
-                }
+            ForestBlock forest(g, {cliques_offsets.data(), cliques_of.data()}, unary.data(),
+                               tables.data());
+            const double *next = uniform.data(), *end = next + uniform.size();
+            while (next < end && !stopped)
+                stopped = !for_blocks(offsets.data(), offsets.size() - 1, interrupted,
+                                      [&](std::int64_t at, std::size_t n) {
+                                          forest.draw(order.data() + at, parent.data() + at, n, next,
+                                                      labels.data());
+                                          next += n;
+                                      });
         }
         if (stopped) throw nb::python_error();
     });

@@ -2,10 +2,11 @@
 //
 //   y_v ← argmax_l s_v(l),   s_v as in conditionals.hpp
 //
-// A variable is looked at again only after one that shares a clique with it has changed.
+// A variable is looked at again only after one that shares a clique with it has changed. Blocks of
+// variables that form forests take their best labels together (forest_block.hpp).
 //
 // Reference: Besag (1986), On the statistical analysis of dirty pictures.
-#include "label_scores.hpp"
+#include "forest_block.hpp"
 
 namespace chordal {
 
@@ -51,6 +52,25 @@ static const Binding binding([](nb::module_& m) {
             }
         }
         if (stopped) throw nb::python_error();
+    });
+    // One round of the blocks (gibbs_blocks.cpp): all labels of a block at once.
+    m.def("icm_forests", [](CHORDAL_CLIQUE_ARGUMENTS, Input<std::int64_t> cliques_offsets,
+                            Input<std::int64_t> cliques_of, Input<std::int64_t> order,
+                            Input<std::int64_t> parent, Input<std::int64_t> offsets,
+                            Input<double> unary, Input<double> tables, Output<std::int32_t> labels) {
+        bool done;
+        {
+            nb::gil_scoped_release release;
+            const Cliques g = CHORDAL_CLIQUES;
+            ForestBlock forest(g, {cliques_offsets.data(), cliques_of.data()}, unary.data(),
+                               tables.data());
+            done = for_blocks(offsets.data(), offsets.size() - 1, interrupted,
+                              [&](std::int64_t at, std::size_t n) {
+                                  forest.maximise(order.data() + at, parent.data() + at, n,
+                                                  labels.data());
+                              });
+        }
+        if (!done) throw nb::python_error();
     });
 });
 

@@ -8,9 +8,11 @@ from numpy.testing import assert_allclose
 
 from chordal._errors import UnsupportedError
 from chordal.inference import INFERENCE, Inference, Marginals
+from chordal.inference.annealing import AnnealingInference
 from chordal.inference.chain import ChainInference
 from chordal.inference.exhaustive import ExhaustiveInference
 from chordal.inference.gibbs import GibbsInference
+from chordal.inference.icm import ICMInference
 from chordal.potentials import Potentials
 from chordal.structures import Chain
 from chordal.testing import INFEASIBLE, MODELS, check_infeasible, check_inference
@@ -18,6 +20,8 @@ from chordal.testing import INFEASIBLE, MODELS, check_infeasible, check_inferenc
 METHODS = {name: INFERENCE.get(name)() for name in INFERENCE} | {
     "chain-log": ChainInference(domain="log"),
     "gibbs": GibbsInference(burn_in=30, n_draws=60),  # no claim depends on how long it runs
+    "icm-tree": ICMInference(blocks="tree"),
+    "annealing-single": AnnealingInference(n_sweeps=20, blocks="single"),
 }
 
 

@@ -1,16 +1,23 @@
 """Iterated conditional modes, simulated annealing, and the search for allowed labellings."""
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
+from chordal import _kernels
 from chordal._status import Status
+from chordal.inference import INFERENCE
 from chordal.inference._cliques import allowed_labels
+from chordal.inference._moves import improved_by_trees
+from chordal.inference._sweeps import topology
 from chordal.inference.annealing import AnnealingInference
 from chordal.inference.exhaustive import ExhaustiveInference
 from chordal.inference.icm import ICMInference
+from chordal.inference.junction_tree import JunctionTreeInference
 from chordal.potentials import Potentials
 from chordal.structures import Chain, FactorGraph, Graph, Grid
 from chordal.testing import INFEASIBLE, MODELS
@@ -43,6 +50,56 @@ def test_sweeps_visit_what_a_change_has_unsettled():
     assert found.run.n_iter == n
     few = ICMInference(max_iter=3).map(Potentials(Chain([n], 2), unary, table))
     assert (few.run.status, few.run.n_iter) == (Status.MAX_ITERATIONS, 3)
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_no_tree_is_better_at_the_end(name):
+    p = MODELS[name](np.random.default_rng(0))
+    found = ICMInference(blocks="tree").map(p)
+    assert (found.score >= ICMInference().map(p).score - 1e-9).all()
+    order, _, offsets = _kernels.greedy_forests(*topology(p))
+    for first, last in pairwise(offsets):
+        fixed = np.ones(p.structure.n_variables, dtype=bool)
+        fixed[order[first:last]] = False
+        best = ExhaustiveInference().map(p.given(found.labels, fixed)).score
+        assert_allclose(best, found.score, rtol=1e-9, atol=1e-9)
+    if p.structure.is_forest and len(offsets) == 2:
+        assert_allclose(found.score, ExhaustiveInference().map(p).score, rtol=1e-9)
+
+
+def spins(n, seed):
+    """A grid whose edges attract and repel at random."""
+    rng, grid = np.random.default_rng(seed), Grid([(n, n)], 2)
+    strength = rng.normal(size=(grid.n_cliques, 1))
+    return Potentials(grid, 0.1 * rng.normal(size=2 * n * n), strength * [1, -1, -1, 1])
+
+
+def test_trees_are_better_moves_than_single_variables():
+    gain, cooled = [], []
+    for seed in range(10):
+        p = spins(12, seed)
+        best = JunctionTreeInference().map(p).score
+        single, trees = (ICMInference(blocks=b).map(p).score for b in ("single", "tree"))
+        gain.append((best - trees) / (best - single))
+        loss = [
+            best - AnnealingInference(n_sweeps=n, blocks=blocks, n_restarts=1).map(p).score
+            for blocks, n in (("single", 60), ("tree", 30))  # which takes about the same time
+        ]
+        cooled.append(np.ravel(loss))
+    assert np.mean(gain) < 0.5  # of what is missing to the best labelling
+    single, trees = np.mean(cooled, axis=0)
+    assert trees < single
+
+
+def test_methods_that_round_end_where_no_tree_gains():
+    for seed in range(5):
+        p = spins(10, seed)
+        best = JunctionTreeInference().map(p).score
+        for name in ("trw_s", "ad3", "linear_program", "loopy_bp", "qpbo"):
+            found = INFERENCE.get(name)().map(p)
+            again = improved_by_trees(p, found)
+            assert_array_equal(again.labels, found.labels)
+            assert best * 0.9 < found.score <= best + 1e-9
 
 
 def test_annealing_finds_what_descent_does_not():

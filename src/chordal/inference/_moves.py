@@ -8,6 +8,7 @@ from typing import ClassVar
 
 import numpy as np
 
+from chordal import _kernels
 from chordal._status import Status
 from chordal._validate import check_number
 from chordal.inference._base import Decoded, Inference, Labels, Run, most_probable_labels
@@ -18,10 +19,14 @@ from chordal.inference._cliques import (
     require_finite_size,
     with_rough_bound,
 )
+from chordal.inference._sweeps import topology
 from chordal.potentials import Potentials
 from chordal.structures import Structure
 
 Kernel = Callable[..., None]
+
+#: Gains below this share of a score are rounding.
+ROUNDING = 1e-13
 
 
 def improved(
@@ -51,6 +56,31 @@ def _rounds(kernel: Kernel, potentials: Potentials, max_iter: int, labels: Label
     status = Status.CONVERGED if last == 0.0 else Status.MAX_ITERATIONS
     run = Run(status, int(iterations.max(initial=0)), last)
     return with_rough_bound(potentials, labels, run)
+
+
+def improved_by_trees(potentials: Potentials, found: Decoded, max_iter: int = 100) -> Decoded:
+    """The labelling after rounds in which whole trees take their best labels given the rest.
+
+    Variables are split into few forests, on a grid two; a round visits them all. Rounds end when no
+    example gains, and examples that are proved best are left alone.
+    """
+    if found.bound is None or not (found.gap > 0.0).any():
+        return found
+    s, labels, score = potentials.structure, found.labels.copy(), found.score
+    arrays = topology(potentials)
+    forests = _kernels.greedy_forests(*arrays)
+    for _ in range(max_iter):
+        before = labels.copy()
+        _kernels.icm_forests(*arrays, *forests, potentials.unary, potentials.tables, labels)
+        now = potentials.score(labels)
+        with np.errstate(invalid="ignore"):  # −inf + inf: no labelling is not better than none
+            better = now > score + ROUNDING * np.abs(now)
+        same = np.repeat(~better, np.diff(s.variable_offsets))
+        labels[same] = before[same]
+        score = np.where(better, now, score)
+        if not better.any():
+            break
+    return found._replace(labels=labels, score=score, bound=np.maximum(found.bound, score))
 
 
 class CutMoves(Inference):

@@ -23,7 +23,9 @@ class Schedule(ABC):
     """How one chain is swept. The random numbers it takes do not depend on threads."""
 
     @abstractmethod
-    def advance(self, labels: Labels, n_sweeps: int, rng: np.random.Generator) -> None:
+    def advance(
+        self, labels: Labels, n_sweeps: int, rng: np.random.Generator, temperature: float = 1.0
+    ) -> None:
         """Sweep so many times, in place (labels: int32 [n_variables])."""
 
 
@@ -34,8 +36,11 @@ class SingleSchedule(Schedule):
     def __init__(self, potentials: Potentials) -> None:
         self._potentials = potentials
 
-    def advance(self, labels: Labels, n_sweeps: int, rng: np.random.Generator) -> None:
-        sweep(self._potentials, labels, n_sweeps, rng)
+    def advance(
+        self, labels: Labels, n_sweeps: int, rng: np.random.Generator, temperature: float = 1.0
+    ) -> None:
+        temperatures = np.full(n_sweeps, temperature)
+        sweep(self._potentials, labels, n_sweeps, rng, temperatures=temperatures)
 
 
 @final
@@ -52,17 +57,20 @@ class ChromaticSchedule(Schedule):
         largest = max((len(places) for places in self._colours), default=0)
         self._n_threads = n_threads if largest >= WORTH_SPLITTING else 1
 
-    def advance(self, labels: Labels, n_sweeps: int, rng: np.random.Generator) -> None:
+    def advance(
+        self, labels: Labels, n_sweeps: int, rng: np.random.Generator, temperature: float = 1.0
+    ) -> None:
         if self._n_threads == 1:
-            sweep(self._potentials, labels, n_sweeps, rng, self._order)
+            temperatures = np.full(n_sweeps, temperature)
+            sweep(self._potentials, labels, n_sweeps, rng, self._order, temperatures)
             return
-        once = np.ones(1)
+        beta = np.full(1, 1.0 / temperature)
         with ThreadPoolExecutor(self._n_threads, thread_name_prefix="chordal") as pool:
             for _ in range(n_sweeps):
                 uniform = rng.random(len(self._order))
 
                 def visit(places: np.ndarray, uniform: np.ndarray = uniform) -> None:
-                    draw(self._potentials, labels, self._order[places], uniform[places], once)
+                    draw(self._potentials, labels, self._order[places], uniform[places], beta)
 
                 for places in self._colours:
                     list(pool.map(visit, np.array_split(places, self._n_threads)))
@@ -76,12 +84,14 @@ class TreeSchedule(Schedule):
         self._potentials = potentials
         self._forests = _kernels.greedy_forests(*topology(potentials))
 
-    def advance(self, labels: Labels, n_sweeps: int, rng: np.random.Generator) -> None:
+    def advance(
+        self, labels: Labels, n_sweeps: int, rng: np.random.Generator, temperature: float = 1.0
+    ) -> None:
         p, size = self._potentials, len(self._forests[0])
         at_once = max(1, UNIFORMS // max(1, size))
+        scores = p.unary / temperature, p.tables / temperature
         for first in range(0, n_sweeps, at_once):
             uniform = rng.random(min(at_once, n_sweeps - first) * size)
-            scores = p.unary, p.tables
             _kernels.gibbs_forests(*topology(p), *self._forests, *scores, uniform, labels)
 
 

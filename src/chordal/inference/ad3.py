@@ -11,6 +11,7 @@ from chordal._errors import InfeasibleError
 from chordal._status import Status
 from chordal._validate import check_number
 from chordal.inference._base import Decoded, Inference, Labels, Relaxed, Run
+from chordal.inference._moves import improved_by_trees
 from chordal.potentials import Floats, Potentials
 from chordal.structures import Structure
 
@@ -78,7 +79,8 @@ class Ad3Inference(Inference):
     def map(self, potentials: Potentials) -> Decoded:
         self.require("map", potentials.structure)
         found = self._solved(potentials, None)
-        return Decoded(found.labels, found.score, found.bound, found.run)
+        best = Decoded(found.labels, found.score, found.bound, found.run)
+        return improved_by_trees(potentials, best)
 
     def relaxed_map(self, potentials: Potentials, weight: Floats | None = None) -> Relaxed:
         self.require("relaxed_map", potentials.structure)

@@ -9,6 +9,7 @@ import numpy as np
 from chordal._errors import InfeasibleError
 from chordal._validate import check_number
 from chordal.inference._base import Decoded, Inference, Relaxed
+from chordal.inference._moves import improved_by_trees
 from chordal.inference._polytope import Polytope, n_columns, refuse_large, rounded
 from chordal.potentials import Floats, Potentials
 from chordal.structures import Structure
@@ -85,7 +86,8 @@ class LinearProgramInference(Inference):
         relaxed = self.relaxed_map(potentials)
         labels = rounded(potentials, relaxed.parts.unary)
         score = potentials.score(labels)
-        return Decoded(labels, score, np.maximum(relaxed.value, score))
+        best = Decoded(labels, score, np.maximum(relaxed.value, score))
+        return improved_by_trees(potentials, best)
 
     def __repr__(self) -> str:
         return f"LinearProgramInference(max_columns={self.max_columns})"

@@ -12,6 +12,7 @@ from chordal._validate import check_choice
 from chordal.inference._base import Decoded
 from chordal.inference._cliques import with_rough_bound
 from chordal.inference._messages import SumProduct, factor_arrays, run_of
+from chordal.inference._moves import improved_by_trees
 from chordal.potentials import Potentials, refuse_infeasible
 
 SCHEDULES = ("sequential", "parallel", "residual")
@@ -27,7 +28,8 @@ class LoopyBPInference(SumProduct):
     settled. What is returned then are the beliefs of the last iteration; try damping, the schedule
     "residual", or a method with a guarantee.
 
-    `map` runs max-product and takes the labels one after another, each given those before it.
+    `map` runs max-product and takes the labels one after another, each given those before it; on
+    graphs with loops whole trees then take their best labels given the rest, until none gains.
 
     Parameters
     ----------
@@ -98,7 +100,7 @@ class LoopyBPInference(SumProduct):
             score = potentials.score(labels)
             refuse_infeasible(score)
             return Decoded(labels, score, run=run)
-        return with_rough_bound(potentials, labels, run)
+        return improved_by_trees(potentials, with_rough_bound(potentials, labels, run))
 
     def _propagate(self, potentials: Potentials, *results: NDArray[Any] | None) -> None:
         _kernels.loopy_bp_marginals(

@@ -10,6 +10,7 @@ from chordal import _kernels
 from chordal._validate import check_number
 from chordal.inference._base import Decoded, Inference
 from chordal.inference._messages import factor_arrays, run_of
+from chordal.inference._moves import improved_by_trees
 from chordal.potentials import Potentials, refuse_infeasible
 from chordal.structures import Structure
 
@@ -25,7 +26,7 @@ class TrwSInference(Inference):
     the iterations may settle slightly above the relaxation's own optimum.
 
     Labels are taken one variable after another in every iteration, and the best labelling met
-    is improved one variable at a time in the end.
+    is improved in the end, unless it is proved best: one variable at a time, then whole trees.
 
     Parameters
     ----------
@@ -83,7 +84,8 @@ class TrwSInference(Inference):
         refuse_infeasible(bound)
         score = potentials.score(labels)
         # Rounding may carry the bound below a score that reaches it.
-        return Decoded(labels, score, np.maximum(bound, score), run_of(n_iter, change, self.tol))
+        run = run_of(n_iter, change, self.tol)
+        return improved_by_trees(potentials, Decoded(labels, score, np.maximum(bound, score), run))
 
     def __repr__(self) -> str:
         return f"TrwSInference(tol={self.tol:g}, max_iter={self.max_iter})"
