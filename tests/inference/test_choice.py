@@ -60,6 +60,11 @@ def test_scores_decide_too():
     assert choose(pairs, "map").name == "matching"
 
 
+def test_relaxations():
+    for n_labels, name in ((2, "qpbo"), (3, "ad3")):
+        assert choose(Grid([(60, 60)], n_labels), "relaxed_map").name == name
+
+
 def test_patience_reaches_further():
     square = Grid([(20, 20)], 2)
     assert exact_for(square) is None

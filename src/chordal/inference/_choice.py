@@ -15,7 +15,7 @@ _BY_SCORES = ("matching", "max_flow")
 #: What to try elsewhere, by question; "" stands for all others.
 _APPROXIMATE = {
     "map": ("qpbo", "trw_s", "ad3", "loopy_bp", "icm", "annealing"),
-    "relaxed_map": ("ad3", "linear_program"),
+    "relaxed_map": ("qpbo", "ad3", "linear_program"),
     "": ("loopy_bp", "mean_field", "gibbs"),
 }
 
