@@ -75,19 +75,23 @@ def mixed_graph(rng):
     return Graph([n], [pairs], n_labels=rng.integers(1, 8, size=n))
 
 
+def check_beside_single_edges(p, max_iter):
+    """In logarithms every message is made by itself. After few sweeps nothing has settled."""
+    found = LoopyBPInference("parallel", max_iter=max_iter).marginals(p)
+    single = LoopyBPInference("parallel", max_iter=max_iter, domain="log").marginals(p)
+    assert_allclose(found.log_partition, single.log_partition, rtol=1e-12)
+    assert_allclose(found.parts.unary, single.parts.unary, atol=1e-12)
+    assert_allclose(found.parts.tables, single.parts.tables, atol=1e-11)
+
+
 @pytest.mark.parametrize("n_labels", [1, 2, 3, 4, 5, 6, 7, 9, 13, "mixed"])
 def test_edges_side_by_side_give_the_messages_of_single_edges(n_labels):
-    # In logarithms every message is made by itself. After a few sweeps nothing has settled.
     rng = np.random.default_rng(4)
     s = mixed_graph(rng) if n_labels == "mixed" else Grid([(5, 6), (3, 3)], n_labels)
     cells = [s.table_sizes.sum()] + ([n_labels**2] if n_labels != "mixed" else [])
     for n_cells in cells:  # a table for every edge, and one for all
         p = Potentials(s, rng.normal(size=s.n_states), rng.normal(size=n_cells))
-        found = LoopyBPInference("parallel", max_iter=4).marginals(p)
-        single = LoopyBPInference("parallel", max_iter=4, domain="log").marginals(p)
-        assert_allclose(found.log_partition, single.log_partition, rtol=1e-12)
-        assert_allclose(found.parts.unary, single.parts.unary, atol=1e-12)
-        assert_allclose(found.parts.tables, single.parts.tables, atol=1e-11)
+        check_beside_single_edges(p, max_iter=4)
 
 
 LATTICES = [
@@ -103,11 +107,7 @@ def test_lattices_of_whole_blocks_give_the_messages_of_single_edges(lattice):
     rng = np.random.default_rng(6)
     n_cells = lattice.table_sizes.sum()
     p = Potentials(lattice, rng.normal(size=lattice.n_states), rng.normal(size=n_cells))
-    found = LoopyBPInference("parallel", max_iter=5).marginals(p)
-    single = LoopyBPInference("parallel", max_iter=5, domain="log").marginals(p)
-    assert_allclose(found.log_partition, single.log_partition, rtol=1e-12)
-    assert_allclose(found.parts.unary, single.parts.unary, atol=1e-12)
-    assert_allclose(found.parts.tables, single.parts.tables, atol=1e-11)
+    check_beside_single_edges(p, max_iter=5)
 
 
 def test_edges_beside_larger_cliques_give_the_messages_of_single_edges():
@@ -117,11 +117,7 @@ def test_edges_beside_larger_cliques_give_the_messages_of_single_edges():
     scopes += [(k, k + 2, k + 4) for k in range(0, n - 4, 3)] + [(k,) for k in range(0, n, 4)]
     s = FactorGraph([n], [scopes], n_labels=3)
     p = Potentials(s, rng.normal(size=s.n_states), rng.normal(size=s.table_sizes.sum()))
-    found = LoopyBPInference("parallel", max_iter=3).marginals(p)
-    single = LoopyBPInference("parallel", max_iter=3, domain="log").marginals(p)
-    assert_allclose(found.log_partition, single.log_partition, rtol=1e-12)
-    assert_allclose(found.parts.unary, single.parts.unary, atol=1e-12)
-    assert_allclose(found.parts.tables, single.parts.tables, atol=1e-11)
+    check_beside_single_edges(p, max_iter=3)
 
 
 def test_edges_side_by_side_respect_what_is_forbidden():
