@@ -45,9 +45,6 @@ class AnnealingInference(Inference):
         Sweeps of a restart.
     n_restarts : int
         Independent restarts.
-    blocks : {"tree", "single"}
-        What is drawn at once: whole trees given the rest, or one variable after another. A sweep of
-        trees takes twice the time and is worth more than two.
     hot, cold : float, optional
         First and last temperature, in the units of the scores. By default, how much the scores of
         a variable's labels differ on average, and a fiftieth of the first.
@@ -55,6 +52,9 @@ class AnnealingInference(Inference):
         Seed.
     n_jobs : int
         Threads for the restarts. The answer does not depend on their number.
+    blocks : {"tree", "single"}
+        What is drawn at once: whole trees given the rest, or one variable after another. A sweep of
+        trees takes twice the time and is worth more than two.
 
     References
     ----------
@@ -77,11 +77,11 @@ class AnnealingInference(Inference):
         self,
         n_sweeps: int = 200,
         n_restarts: int = 4,
-        blocks: str = "tree",
         hot: float | None = None,
         cold: float | None = None,
         random_state: int = 0,
         n_jobs: int = 1,
+        blocks: str = "tree",
     ) -> None:
         for name, value in (("n_sweeps", n_sweeps), ("n_restarts", n_restarts), ("n_jobs", n_jobs)):
             check_number(name, value, minimum=1, integer=True)
@@ -142,8 +142,8 @@ class AnnealingInference(Inference):
     def __repr__(self) -> str:
         return (
             f"AnnealingInference(n_sweeps={self.n_sweeps}, n_restarts={self.n_restarts}, "
-            f"blocks={self.blocks!r}, hot={self.hot}, cold={self.cold}, "
-            f"random_state={self.random_state}, n_jobs={self.n_jobs})"
+            f"hot={self.hot}, cold={self.cold}, random_state={self.random_state}, "
+            f"n_jobs={self.n_jobs}, blocks={self.blocks!r})"
         )
 
 
