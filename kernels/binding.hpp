@@ -28,6 +28,7 @@ inline bool interrupted() {
 template <class T>
 nb::ndarray<nb::numpy, T, nb::ndim<1>> array_of(std::vector<T>&& data) {
     auto* kept = new std::vector<T>(std::move(data));
+    kept->shrink_to_fit();  // it may live long
     nb::capsule owner(kept, [](void* p) noexcept { delete static_cast<std::vector<T>*>(p); });
     return nb::ndarray<nb::numpy, T, nb::ndim<1>>(kept->data(), {kept->size()}, owner);
 }

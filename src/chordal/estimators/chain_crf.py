@@ -261,6 +261,7 @@ class ChainCRF(Compactable, ChainInspection):
             if merged is not None:
                 trained, node_rows, edge_rows, spread = merged
                 start = np.zeros(trained.n_weights)
+            del merged
         with training(self, solver, callback, validate, spread) as (mapper, monitor):
             oracle = oracle_for(
                 solver,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any, final
 
 import numpy as np
@@ -79,24 +80,29 @@ class AttributeFeatures(RowFeatures):
         narrow = np.flatnonzero(~is_wide & (n_pairs > 0))
         segments = [narrow[k::N_SEGMENTS] for k in range(N_SEGMENTS)]
         narrow = np.concatenate(segments)
-        self._narrow = narrow
+        self._narrow = narrow.astype(np.int32)
         sizes = n_pairs[narrow]
         starts = offsets_of(sizes)
-        # What the compiler of rows needs of an attribute, side by side.
-        places = np.zeros((n_attributes, 4), dtype=np.uint32)
-        places[wide, 0] = wide_starts[:-1] << 5 | units
-        places[wide, 1], places[narrow, 1] = np.arange(len(wide)), starts[:-1]
-        places[:, 2], places[:, 3] = offsets[:-1], n_pairs
-        self._places = places.ravel()
         self._segment_limits = offsets_of([int(n_pairs[part].sum()) for part in segments])
         self.n_weights = self._n_wide_weights + int(starts[-1])
-        self._scale = np.ones(n_attributes) if scale is None else scale
-        self._narrow_scale = np.repeat(self._scale[narrow], sizes)
-        by_row = self._scale[wide]
-        #: None: all are 1.
-        self._wide_scale: Floats | None = None
+        self._merged = scale is not None
+        self._wide_scale: Floats | None = None  # all are 1
+        self._narrow_scale: Floats | None = None
         if scale is not None:
+            by_row = scale[wide]
             self._wide_scale = by_row[:, None] if full else np.repeat(by_row, n_pairs[wide])
+            self._narrow_scale = np.repeat(scale[narrow], sizes)
+
+    @cached_property
+    def _places(self) -> NDArray[np.uint32]:
+        """What the compiler of rows needs of an attribute, side by side."""
+        n_pairs, starts = np.diff(self._pair_offsets), self._wide_starts
+        places = np.zeros((len(n_pairs), 4), dtype=np.uint32)
+        places[self._wide, 0] = starts[:-1] << 5 | np.diff(starts)
+        places[self._wide, 1] = np.arange(len(self._wide))
+        places[self._narrow, 1] = offsets_of(n_pairs[self._narrow])[:-1]
+        places[:, 2], places[:, 3] = self._pair_offsets[:-1], n_pairs
+        return places.ravel()
 
     @classmethod
     def fit(
@@ -173,7 +179,7 @@ class AttributeFeatures(RowFeatures):
             self._copy_rows(pairs, cells, run)
         else:
             rows[self._wide_cells] = wide if self._wide_scale is None else wide * self._wide_scale
-        return rows, narrow * self._narrow_scale
+        return rows, narrow if self._narrow_scale is None else narrow * self._narrow_scale
 
     def map(
         self, rows: AttributeRows | Occurrences, expanded: tuple[Floats, Floats], out: Floats
@@ -258,7 +264,8 @@ class AttributeFeatures(RowFeatures):
             np.take(rows, self._wide_cells, out=wide)
             if self._wide_scale is not None:
                 wide *= self._wide_scale
-        np.multiply(narrow, self._narrow_scale, out=out[self._n_wide_weights :])
+        scale = 1.0 if self._narrow_scale is None else self._narrow_scale
+        np.multiply(narrow, scale, out=out[self._n_wide_weights :])
 
     def condensed(self, rows: Rows) -> Condensed | None:
         data: Occurrences = rows.data
@@ -268,34 +275,37 @@ class AttributeFeatures(RowFeatures):
         kept, group = np.unique(first, return_inverse=True)
         if len(kept) == len(self._counts) or len(first) == 0:
             return None
+        scale = np.sqrt(np.bincount(group))
         features = AttributeFeatures(
             len(kept),
             self.n_outputs,
             offsets_of(np.diff(self._pair_offsets)[kept]),
             self._pair_outputs[self._pairs_of(kept)],
             self._counts[kept],
-            np.sqrt(np.bincount(group)),
+            scale,
         )
+        order = features._in_order()
+        divisor = np.repeat(scale[order], np.diff(features._pair_offsets)[order])
+        index = self._in_groups(features, group)
         is_first = first[data.ids] == data.ids
         offsets = np.concatenate([[0], np.cumsum(is_first)])[data.offsets]
         ids = group[data.ids[is_first]].astype(np.int32)
         return Condensed(
             features,
             Rows(rows.lengths, Occurrences(offsets, ids, None)),
-            lambda weights: self._spread(weights, features, group),
+            lambda weights: (weights / divisor)[index],
         )
 
-    def _spread(self, weights: Floats, groups: AttributeFeatures, group: Ints) -> Floats:
-        """The weights of all attributes, from those of the groups they belong to."""
+    def _in_groups(self, groups: AttributeFeatures, group: Ints) -> NDArray[np.uint32]:
+        """For every weight, the one of its attribute's group."""
         of_group, attributes = groups._in_order(), self._in_order()
         sizes = np.diff(groups._pair_offsets)
         starts = np.empty(len(sizes), dtype=np.int64)
         starts[of_group] = offsets_of(sizes[of_group])[:-1]
-        scaled = weights / np.repeat(groups._scale[of_group], sizes[of_group])
         sizes = np.diff(self._pair_offsets)[attributes]
         index = np.repeat(starts[group[attributes]] - offsets_of(sizes)[:-1], sizes)
         index += np.arange(len(index))
-        return scaled[index]
+        return index.astype(np.uint32)
 
     def arrays(self) -> dict[str, NDArray[Any]]:
         return {
@@ -356,7 +366,7 @@ class AttributeFeatures(RowFeatures):
         return rows.reshape(len(self._wide), -1)[:, : self.n_outputs]
 
     def entries(self, shards: Sequence[AttributeRows]) -> RowEntries:
-        if (self._scale != 1.0).any():  # merged: for batch training alone
+        if self._merged:  # for batch training alone
             return super().entries(shards)
         n_wide = int(self._wide_starts[-1]) * self._unit
         n_narrow = self.n_weights - self._n_wide_weights

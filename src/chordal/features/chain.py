@@ -94,12 +94,14 @@ class ChainFeatures:
             self.ends,
         )
 
+        # By group; the rows are not kept alive.
+        spreads = {"node": node.spread if node else None, "edge": edge.spread if edge else None}
+
         def spread(weights: Floats) -> Floats:
             parts = {group: weights[part] for group, part in features.slices.items()}
-            if node:
-                parts["node"] = node.spread(parts["node"])
-            if edge:
-                parts["edge"] = edge.spread(parts["edge"])
+            for group, of_group in spreads.items():
+                if of_group is not None:
+                    parts[group] = of_group(parts[group])
             return np.concatenate(list(parts.values()))
 
         return features, node.rows if node else node_rows, edge.rows if edge else edge_rows, spread

@@ -65,7 +65,7 @@ class SummedOracle:
         self._memory = [aligned_zeros(states) for _ in range(wave)]
         self._second: list[Floats] = []  # for directions, if they are asked for
         self._kept: dict[str, Any] = {"expanded": None, "sums": None, "gradient": None}
-        self._gold: tuple[Ints, Floats] | None = None
+        self._gold: tuple[Ints | slice, Floats] | None = None
         partial = any(isinstance(shard.labels, PartialLabels) for shard in shards)
         if objective.minus_gold and not partial:
             self._gold = self._gold_counts()
@@ -174,8 +174,11 @@ class SummedOracle:
         gradient, kept["gradient"] = kept["gradient"], None
         return features.collect(sums, gradient, self.run)
 
-    def _gold_counts(self) -> tuple[Ints, Floats]:
-        """The features of the gold labellings, summed: which are not zero, and how often."""
+    def _gold_counts(self) -> tuple[Ints | slice, Floats]:
+        """The features of the gold labellings, summed: which are not zero, and how often.
+
+        Weights of −inf have none: they are left out.
+        """
         features = self.features
         sums = features.zeros()
         for shard in self.shards:
@@ -186,7 +189,7 @@ class SummedOracle:
                 features.adjoint(shard, parts, sums, block, 1)
         counts = features.collect(sums)
         where = np.flatnonzero(counts)
-        return where, counts[where]
+        return (slice(None), counts) if len(where) == len(counts) else (where, counts[where])
 
     def _regularised(self, value: float, grad: Floats, weights: Floats) -> tuple[float, Floats]:
         if isinstance(self.l2, np.ndarray):
