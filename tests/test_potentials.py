@@ -171,3 +171,10 @@ def test_shares_of_rows_tighten_the_bound():
     p = Potentials(grid, np.tile([1.0, 0.0], 25), [0, 0, 0, 1])  # labels 0 alone, or 1 in pairs
     assert p.bound() < 25 + grid.n_cliques
     assert p.bound() >= p.score(np.ones(25))
+
+
+@pytest.mark.parametrize("fixed", [np.ones(2, dtype=bool), np.zeros(3, dtype=int)])
+def test_what_is_fixed_is_said_of_every_variable(fixed):
+    p = Potentials(Chain([3], 2), np.zeros(6), np.zeros(4))
+    with pytest.raises(ValueError, match=r"fixed must be bool, one per variable \(3\), got"):
+        p.given([0, 0, 0], fixed)

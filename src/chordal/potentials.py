@@ -142,6 +142,11 @@ class Potentials:
         (array([2, 1]), array([1., 2., 4.]), array([6., 8.]))
         """
         s, labels, whole = self.structure, self.checked_labels(labels), self.untied()
+        if fixed.shape != labels.shape or fixed.dtype != bool:
+            raise ValueError(
+                f"fixed must be bool, one per variable ({len(labels)}), got {fixed.dtype} of shape "
+                f"{fixed.shape}"
+            )
         variable = np.repeat(np.arange(s.n_variables), s.label_counts)
         label = np.arange(s.n_states) - s.state_offsets[variable]
         states = ~fixed[variable] | (label == labels[variable])

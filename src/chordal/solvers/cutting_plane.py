@@ -73,7 +73,7 @@ class CuttingPlane(DualSolver):
     def _run(self, run: DualRun) -> Status:
         oracle, weights = run.oracle, run.weights
         model = _Model(run, self.patience)
-        status, dual, before, share = None, 0.0, np.inf, 1.0  # no loss is below zero
+        status, dual, before = None, 0.0, np.inf  # no loss is below zero
         while status is None:
             planes = oracle.planes(weights)
             if not np.isfinite(planes.slopes.data @ planes.slopes.data):
@@ -89,12 +89,12 @@ class CuttingPlane(DualSolver):
             cut = model.add(planes, weights, slack)
             lowest, dual = model.minimum(EXACTNESS * run.gap)
             run.lower = max(run.lower, dual)
-            if not cut and share == 1.0 and run.gap >= before:
+            if not cut and run.gap >= before:
                 status = Status.STALLED  # the program is as exact as it can be made
+            before = run.gap
             # Between the best weights and the model's minimum, where planes say more; at the
             # minimum itself where those from in between did not cut it off.
-            before, share = run.gap, SHARE if cut else 1.0
-            weights = run.weights + share * (lowest - run.weights)
+            weights = run.weights + (SHARE if cut else 1.0) * (lowest - run.weights)
         return status
 
 
