@@ -10,7 +10,6 @@ if TYPE_CHECKING:
     from chordal.estimators import (
         HMM,
         ChainCRF,
-        CliqueTemplate,
         CRFClassifier,
         FitReport,
         GraphCRF,
@@ -21,7 +20,7 @@ if TYPE_CHECKING:
         TemplateCRF,
         TwoStageCRF,
     )
-    from chordal.features import Columns, Template
+    from chordal.features import CliqueTemplate, Columns, FeatureTemplate
     from chordal.model_file import ModelFileError, load, save
     from chordal.model_selection import ChainCRFCV, CRFClassifierCV, regularization_path
 
@@ -35,7 +34,7 @@ _HOMES = {
     "HMM": "chordal.estimators",
     "ChainCRF": "chordal.estimators",
     "ChainCRFCV": "chordal.model_selection",
-    "CliqueTemplate": "chordal.estimators",
+    "CliqueTemplate": "chordal.features",
     "Columns": "chordal.features",
     "FitReport": "chordal.estimators",
     "GraphCRF": "chordal.estimators",
@@ -46,7 +45,7 @@ _HOMES = {
     "NaiveBayes": "chordal.estimators",
     "RBFFeatures": "chordal.estimators",
     "Status": "chordal._status",
-    "Template": "chordal.features",
+    "FeatureTemplate": "chordal.features",
     "TemplateCRF": "chordal.estimators",
     "TwoStageCRF": "chordal.estimators",
     "UnsupportedError": "chordal._errors",
@@ -91,7 +90,7 @@ __all__ = [
     "NaiveBayes",
     "RBFFeatures",
     "Status",
-    "Template",
+    "FeatureTemplate",
     "TemplateCRF",
     "TwoStageCRF",
     "UnsupportedError",

@@ -47,12 +47,14 @@ def is_sparse(x: Any) -> bool:
     return type(x).__module__.startswith("scipy.sparse")
 
 
-def check_sequences(X: Any, name: str = "X") -> Sequence[Any]:
-    """A non-empty list of sequences; generators are listed, strings and scalars refused."""
+def check_sequences(X: Any, name: str = "X", empty: bool = False) -> Sequence[Any]:
+    """A list of sequences, which may be `empty` or not; generators are listed, strings and
+    scalars refused.
+    """
     if isinstance(X, (str, bytes, dict)) or is_sparse(X) or not hasattr(X, "__iter__"):
         raise TypeError(f"{name} must be a list of sequences, got {type(X).__name__}")
     sequences = X if isinstance(X, (list, tuple)) else list(X)
-    if len(sequences) == 0:
+    if len(sequences) == 0 and not empty:
         raise ValueError(f"{name} is empty: give at least one sequence")
     return sequences
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from chordal.estimators._training import FitReport
+from chordal.estimators._crf import BaseCRF
+from chordal.estimators._report import FitReport
 from chordal.estimators.chain_crf import ChainCRF
 
 if TYPE_CHECKING:
-    from chordal.estimators.clique_template import CliqueTemplate
     from chordal.estimators.crf_classifier import CRFClassifier
     from chordal.estimators.graph_crf import GraphCRF
     from chordal.estimators.grid_crf import GridCRF
@@ -24,7 +24,6 @@ if TYPE_CHECKING:
 _LATER = {
     "HMM": "hmm",
     "CRFClassifier": "crf_classifier",
-    "CliqueTemplate": "clique_template",
     "GraphCRF": "graph_crf",
     "GridCRF": "grid_crf",
     "MatchingModel": "matching_model",
@@ -45,9 +44,9 @@ def __getattr__(name: str) -> Any:
 
 __all__ = [
     "HMM",
+    "BaseCRF",
     "CRFClassifier",
     "ChainCRF",
-    "CliqueTemplate",
     "FitReport",
     "GraphCRF",
     "GridCRF",

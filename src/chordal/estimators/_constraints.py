@@ -1,14 +1,17 @@
-"""Hard constraints at prediction: forbidden labels and transitions get the score −inf."""
+"""Constraints of prediction: labels, transitions and segments that are allowed or asked about."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from numbers import Integral
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from chordal._errors import UnsupportedError
 from chordal.estimators._labels import SequenceLabels
+from chordal.inference import Spans
 from chordal.potentials import Potentials
 
 Mask = NDArray[np.bool_]
@@ -54,7 +57,7 @@ class Constraints:
         allowed_labels: Sequence[Any] | None = None,
         allowed_transitions: Any | None = None,
     ) -> None:
-        self._labels = labels
+        self.labels_ = labels
         self._per_position = allowed_labels
         self.transitions: Mask | None = None  # [from, to]
         self.first: Mask | None = None
@@ -63,7 +66,7 @@ class Constraints:
             self._compile_transitions(allowed_transitions)
 
     def _compile_transitions(self, allowed: Any) -> None:
-        labels, n = self._labels, len(self._labels)
+        labels, n = self.labels_, len(self.labels_)
         if isinstance(allowed, str):
             if allowed not in SCHEMES:
                 raise ValueError(
@@ -98,11 +101,24 @@ class Constraints:
         for a, b in pairs:
             self.transitions[a, b] = True
 
+    def check(self, sizes: NDArray[np.int64], chains: bool) -> None:
+        """Refuse constraints that do not fit these examples."""
+        given = self._per_position
+        if given is not None and len(given) != len(sizes):
+            raise ValueError(
+                f"allowed_labels must have one entry per example ({len(sizes)}), got {len(given)}"
+            )
+        if self.transitions is not None and not chains:
+            raise UnsupportedError(
+                "allowed_transitions needs chains, in which every variable follows another; use "
+                "allowed_labels, or a ChainCRF"
+            )
+
     def positions(self, begin: int, lengths: NDArray[np.int64]) -> Mask | None:
-        """Allowed labels [n_positions, n_labels] of the sequences from `begin` on."""
+        """Allowed labels [n_positions, n_labels] of the examples from `begin` on."""
         if self._per_position is None:
             return None
-        n = len(self._labels)
+        n = len(self.labels_)
         mask = np.ones((int(lengths.sum()), n), dtype=bool)
         row = 0
         for i, length in enumerate(lengths, start=begin):
@@ -119,7 +135,7 @@ class Constraints:
         return mask
 
     def _row(self, given: Any, i: int, t: int) -> Mask:
-        n = len(self._labels)
+        n = len(self.labels_)
         if given is None:
             return np.ones(n, dtype=bool)
         if isinstance(given, str):
@@ -134,11 +150,11 @@ class Constraints:
             if given.shape != (n,):
                 raise ValueError(f"allowed_labels[{i}][{t}] must have {n} flags, got {given.shape}")
             row = np.zeros(n, dtype=bool)
-            row[self._labels.order] = given
+            row[self.labels_.order] = given
             return row
         row = np.zeros(n, dtype=bool)
         try:
-            row[[self._labels.number(label) for label in given]] = True
+            row[[self.labels_.number(label) for label in given]] = True
         except ValueError as error:
             raise ValueError(f"allowed_labels[{i}][{t}]: {error}") from None
         return row
@@ -157,10 +173,75 @@ class Constraints:
             tables = tables.ravel()
         if self.first is not None and self.last is not None:
             unary = unary.copy() if unary is potentials.unary else unary
-            rows = unary.reshape(-1, len(self._labels))
+            rows = unary.reshape(-1, len(self.labels_))
             filled = lengths > 0
             starts = structure.variable_offsets[:-1][filled]
             ends = structure.variable_offsets[1:][filled] - 1
             rows[starts] = np.where(self.first, rows[starts], -np.inf)
             rows[ends] = np.where(self.last, rows[ends], -np.inf)
         return potentials.like(unary, tables)
+
+
+def segment_spans(
+    labels: SequenceLabels,
+    segments: Sequence[Sequence[Any]],
+    lengths: NDArray[np.int64],
+    begin: int = 0,
+) -> Spans:
+    """Events of segments (start, end, label) per sequence; `end` is exclusive.
+
+    The sequences are those from number `begin` on, which messages name.
+    """
+    prefixes = {split_tag(label)[0] for label in labels.labels if "-" in str(label)}
+    example, start, length, allowed = [], [], [], []
+    for i, (of_sequence, n) in enumerate(zip(segments, lengths, strict=True)):
+        for segment in of_sequence:
+            first, masks = _event(labels, prefixes, segment, begin + i, int(n))
+            example.append(i)
+            start.append(first)
+            length.append(len(masks))
+            allowed.extend(masks)
+    flags = np.concatenate(allowed) if allowed else np.zeros(0, dtype=np.uint8)
+    return Spans(
+        example=np.array(example, dtype=np.int64),
+        start=np.array(start, dtype=np.int64),
+        length=np.array(length, dtype=np.int64),
+        allowed=flags.astype(np.uint8),
+    )
+
+
+def _event(
+    labels: SequenceLabels, prefixes: set[str], segment: Any, i: int, n: int
+) -> tuple[int, list[NDArray[np.bool_]]]:
+    """The first position of the event, and the labels allowed from there on."""
+    try:
+        begin, end, kind = segment
+    except (TypeError, ValueError):
+        raise ValueError(f"a segment must be (start, end, label), got {segment!r}") from None
+    integers = isinstance(begin, Integral) and isinstance(end, Integral)
+    if not integers or not 0 <= begin < end <= n:
+        raise ValueError(
+            f"segment {segment!r} of sequence {i} must satisfy 0 <= start < end <= {n}, integers"
+        )
+
+    def only(*tags: Any) -> NDArray[np.bool_]:
+        mask = np.zeros(len(labels), dtype=bool)
+        mask[[labels.number(tag) for tag in tags]] = True
+        return mask
+
+    size = end - begin
+    if prefixes & {"E", "S"}:  # IOBES: an entity carries its own ends
+        inner = [f"I-{kind}"] * (size - 2)
+        tags = [f"S-{kind}"] if size == 1 else [f"B-{kind}", *inner, f"E-{kind}"]
+        return begin, [only(tag) for tag in tags]
+    if "B" in prefixes:  # BIO: and the next position does not go on with it
+        masks = [only(f"B-{kind}")] + [only(f"I-{kind}") for _ in range(size - 1)]
+        if end < n and f"I-{kind}" in labels.labels:
+            masks.append(~only(f"I-{kind}"))
+        return begin, masks
+    masks = [only(kind)] * size  # plain labels: a run that cannot be extended
+    if begin > 0:
+        masks = [~only(kind), *masks]
+    if end < n:
+        masks = [*masks, ~only(kind)]
+    return max(begin - 1, 0), masks

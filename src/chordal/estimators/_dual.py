@@ -14,8 +14,7 @@ from chordal.costs import Cost
 from chordal.estimators._examples import ChainExamples
 from chordal.estimators._exponentiated import ExponentiatedLearner
 from chordal.estimators._frank_wolfe import FrankWolfeLearner
-from chordal.features import ChainFeatures, ChainShard
-from chordal.features._entries import unit_of
+from chordal.features import Layout, Shard, unit_of
 from chordal.objectives import Objective
 from chordal.oracle import DualLearner, Floats, Mapper, Planes
 from chordal.structures import offsets_of
@@ -31,8 +30,8 @@ class ChainDual:
 
     Parameters
     ----------
-    features : ChainFeatures
-    shards : list of ChainShard
+    features : Layout
+    shards : list of Shard
         With gold labels.
     objective : Objective
         Whose cost is a sum over the labels of single positions.
@@ -45,8 +44,8 @@ class ChainDual:
 
     def __init__(
         self,
-        features: ChainFeatures,
-        shards: Sequence[ChainShard],
+        features: Layout,
+        shards: Sequence[Shard],
         objective: Objective,
         mapper: Mapper,
         l2: float,
@@ -63,7 +62,8 @@ class ChainDual:
         weights = [s.weight for s in shards if s.weight is not None]
         self.sample_weight = np.concatenate(weights) if weights else np.ones(self.n_examples)
         self._gold = np.concatenate([s.labels for s in shards if s.labels is not None])
-        self.n_labels, self.tied = features.n_labels, features.edge is None
+        self.n_labels = features.n_labels
+        self.tied = all(own.order == 1 or own.rows is None for own in features.templates)
         sizes = self.lengths * (self.lengths + 1) // 2
         self.gram_offsets, self.gram = offsets_of(sizes), None
         #: Whether every attribute has a weight for every label.
@@ -145,7 +145,7 @@ def check_margin_cost(objective: Objective, solver: str) -> None:
 
 
 def label_costs(
-    cost: Cost | None, objective: Objective, shards: Sequence[ChainShard], n_labels: int
+    cost: Cost | None, objective: Objective, shards: Sequence[Shard], n_labels: int
 ) -> tuple[Floats, NDArray[np.int32]]:
     """The distinct rows of costs of a position's labels, and which of them each position has."""
     rows, where, known = [np.zeros((1, n_labels))], [], 1

@@ -7,6 +7,7 @@ Importing scikit-learn takes a second and 50 MB, which a tagger on the command l
 from __future__ import annotations
 
 import inspect
+from collections.abc import Mapping
 from typing import Any, TypeVar
 
 import numpy as np
@@ -21,6 +22,11 @@ class Estimator:
     def _defaults(cls) -> dict[str, Any]:
         parameters = inspect.signature(cls).parameters
         return {name: p.default for name, p in parameters.items()}
+
+    def _store(self, given: Mapping[str, Any]) -> None:
+        """Keep the constructor's arguments, which it gives as its `locals()`, as they are."""
+        for name in self._defaults():
+            setattr(self, name, given[name])
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """The parameters by name; with `deep`, those of parameters that have some too."""

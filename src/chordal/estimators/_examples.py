@@ -13,12 +13,13 @@ from chordal import _kernels
 from chordal._blocks import aligned_zeros
 from chordal._errors import UnsupportedError
 from chordal.costs._matrix import cost_matrix
-from chordal.features import ChainFeatures, ChainShard, RowEntries
-from chordal.features._entries import packed_flags, unit_of
+from chordal.features import Layout, RowEntries, Shard, packed_flags, unit_of
 from chordal.objectives import Objective
 from chordal.objectives._margin import MarginObjective
 from chordal.oracle import Floats, GradientRule, Learner, UpdateRule
 from chordal.structures import offsets_of
+
+Ints = NDArray[np.int64]
 
 
 class ExampleLoss(NamedTuple):
@@ -54,8 +55,8 @@ class ChainExamples:
 
     Parameters
     ----------
-    features : ChainFeatures
-    shards : list of ChainShard
+    features : Layout
+    shards : list of Shard
         With gold labels.
     l2 : float or array [n_weights]
         The regularisation is (l2/2) ‖w − centre‖²; it concerns the gradient rule alone. In an
@@ -67,8 +68,8 @@ class ChainExamples:
 
     def __init__(
         self,
-        features: ChainFeatures,
-        shards: Sequence[ChainShard],
+        features: Layout,
+        shards: Sequence[Shard],
         l2: float | Floats = 0.0,
         centre: Floats | None = None,
         objective: Objective | None = None,
@@ -79,21 +80,15 @@ class ChainExamples:
         self.l2, self.centre = float(np.max(l2, initial=0.0)), centre
         self._exempt = _exempt(l2, self.n_weights)
         node_offsets = offsets_of(lengths)
-        node = _node_entries(features, shards, node_offsets)
+        node, node_place = _node_entries(features, shards)
         base = -(-node.n_cells // 4) * 4  # flags are kept for four cells at a time
-        n, table, edge = features.n_labels, base, None
-        if features.edge is None:
-            edge_cells = base + features.transitions
-            self.n_cells = base + -(-n * n // 4) * 4
-        else:
-            edge = features.edge.entries([s.edge for s in shards])
-            edge = edge.with_wide_row(np.arange(edge.n_rows), features.transitions)
-            edge_cells = base + edge.cells
-            self.n_cells = base + -(-edge.n_cells // 4) * 4
+        n, table = features.n_labels, base
+        edge, edge_cells, edge_place = _edge_entries(features, shards)
+        self.n_cells = base + -(-(n * n if edge is None else edge.n_cells) // 4) * 4
         if self.n_cells >= 2**32:
             raise ValueError("too many weights for online learning: raise min_freq")
-        split = features.slices["node"].stop  # weights of bias, start and end come last
-        self._cells = np.concatenate([node.cells[:split], edge_cells, node.cells[split:]])
+        self._cells = np.empty(self.n_weights, dtype=np.int64)
+        self._cells[node_place], self._cells[edge_place] = node.cells, base + edge_cells
         labels = [s.labels for s in shards if isinstance(s.labels, np.ndarray)]
         weights = [s.weight for s in shards if s.weight is not None]
         self.chains = _kernels.OnlineChains(
@@ -238,19 +233,69 @@ def _exempt(l2: float | Floats, n_weights: int) -> NDArray[np.int64]:
     return np.flatnonzero(free) if most > 0.0 else np.zeros(0, dtype=np.int64)
 
 
-def _node_entries(
-    features: ChainFeatures, shards: Sequence[ChainShard], offsets: NDArray[np.int64]
-) -> RowEntries:
-    """The rows of nodes, with the weights of bias, start and end after their own."""
-    entries = features.node.entries([s.node for s in shards])
-    labels = np.arange(features.n_labels)
-    filled = np.diff(offsets) > 0
-    if features.bias:
-        entries = entries.with_wide_row(np.arange(entries.n_rows), labels)
-    if features.ends:
-        entries = entries.with_wide_row(offsets[:-1][filled], labels)
-        entries = entries.with_wide_row(offsets[1:][filled] - 1, labels)
-    return entries
+def _node_entries(layout: Layout, shards: Sequence[Shard]) -> tuple[RowEntries, Ints]:
+    """The rows of all templates of single variables as one list of entries, and which weights
+    these have.
+    """
+    found: RowEntries | None = None
+    places = [np.zeros(0, dtype=np.int64)]
+    for k, own in enumerate(layout.templates):
+        if own.order > 1 or (own.rows is None and len(own.kept) == 0):
+            continue
+        first, outputs = layout.slices[own.name].start, own.tables.cell_of_output
+        if own.rows is not None:
+            if found is not None or any(s.variables[k] is not None for s in shards):
+                raise UnsupportedError(
+                    "learning from one chain after another takes the features of one template of "
+                    "variables; use a solver such as 'lbfgs'"
+                )
+            found = own.rows.entries([s.rows[k] for s in shards])
+            if not own.tables.is_full:
+                found = found.of_output(int(outputs[0]), layout.n_labels)
+            places.append(first + np.arange(own.n_row_weights))
+        if found is not None and len(own.kept):
+            rows = _rows_of([s.variables[k] for s in shards], shards)
+            found = found.with_wide_row(rows, outputs[own.kept])
+            places.append(first + own.n_row_weights + np.arange(len(own.kept)))
+    assert found is not None
+    return found, np.concatenate(places)
+
+
+def _rows_of(variables: Sequence[Ints | None], shards: Sequence[Shard]) -> Ints:
+    """The variables of a template, counted through all shards."""
+    sizes = [shard.frame.structure.n_variables for shard in shards]
+    first = offsets_of(sizes)[:-1]
+    parts = [
+        at + (np.arange(n) if own is None else own)
+        for at, n, own in zip(first, sizes, variables, strict=True)
+    ]
+    return np.concatenate([np.zeros(0, dtype=np.int64), *parts])
+
+
+def _edge_entries(
+    layout: Layout, shards: Sequence[Shard]
+) -> tuple[RowEntries | None, Ints, Ints]:
+    """Entries of the rows of transitions, or None for one table; cells of the weights, and which
+    weights these are.
+    """
+    found: RowEntries | None = None
+    cells, places = [np.zeros(0, dtype=np.int64)], [np.zeros(0, dtype=np.int64)]
+    for k, own in enumerate(layout.templates):
+        if own.order == 1:
+            continue
+        first = layout.slices[own.name].start
+        if own.rows is not None:
+            found = own.rows.entries([s.rows[k] for s in shards])
+            cells.append(found.cells)
+            places.append(first + np.arange(own.n_row_weights))
+        kept = own.tables.cell_of_output[own.kept]
+        if found is not None:
+            n = len(found.cells)
+            found = found.with_wide_row(np.arange(found.n_rows), kept)
+            kept = found.cells[n:]
+        cells.append(kept)
+        places.append(first + own.n_row_weights + np.arange(len(own.kept)))
+    return found, np.concatenate(cells), np.concatenate(places)
 
 
 def _kernel_rows(entries: RowEntries, base: int) -> _kernels.OnlineRows:

@@ -1,95 +1,162 @@
-"""The steps of a fit that estimators share: solver, oracle, and the report of how it went."""
+"""The one road from data to weights: every fit of every estimator takes these steps."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from copy import copy
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from chordal._errors import UnsupportedError
-from chordal._validate import check_number
-from chordal.estimators._dual import ChainDual, check_margin_cost
+from chordal._status import Status
+from chordal._validate import check_choice, check_number, check_sample_weight
 from chordal.estimators._estimator import generator_from
-from chordal.estimators._examples import ChainExamples, ExampleLoss
-from chordal.estimators._progress import FitProgress
-from chordal.estimators._training import (
-    FitReport,
-    Monitor,
-    compile_batches,
-    compile_shards,
-    execution_for,
+from chordal.estimators._groups import (
+    check_freeze,
+    check_l2,
+    free_weights,
+    l2_of,
+    minimized,
+    members,
 )
-from chordal.execution import effective_n_jobs
-from chordal.features import ChainFeatures, Rows
-from chordal.inference import Inference
-from chordal.objectives import TARGETS, Objective
-from chordal.oracle import DualOracle, ExampleOracle, Mapper, Oracle, SummedOracle
+from chordal.estimators._labels import SequenceLabels
+from chordal.estimators._progress import FitProgress
+from chordal.estimators._report import FitReport, Monitor
+from chordal.estimators._targets import targets_of
+from chordal.execution import effective_n_jobs, execution_for
+from chordal.features import Batch, Layout, Reader, Shard, layout_of, length_of, transferred
+from chordal.inference import INFERENCE, Inference, choose
+from chordal.objectives import OBJECTIVES, Objective
+from chordal.oracle import Mapper
 from chordal.potentials import Floats
-from chordal.solvers import SOLVERS, Callback, Solution, Solver
-from chordal.structures import Chain, Structure
-from chordal.targets import Target, kind_of
+from chordal.solvers import SOLVERS, Callback, Solver
+from chordal.targets import PartialLabels, Target
+
+if TYPE_CHECKING:
+    from chordal.estimators._crf import BaseCRF
+
+E = TypeVar("E", bound="BaseCRF")
 
 
-class Settings(Protocol):
-    """An estimator's parameters that say how a fit is run."""
+class Data(NamedTuple):
+    """What was read: who reads it, its labels, cliques and rows, what y says, and weights."""
 
-    l1: float
-    max_iter: int | None
-    tol: float | None
-    n_jobs: int | None
-    verbose: int
-    validation_interval: int
-    n_iter_no_change: int | None
+    reader: Reader
+    labels: SequenceLabels
+    batch: Batch
+    gold: Target
+    weight: Floats | None
 
 
-def check_settings(settings: Settings) -> None:
-    """Refuse parameters that are no numbers of their kind."""
-    check_number("l1", settings.l1)
-    if settings.tol is not None:
-        check_number("tol", settings.tol)
-    check_number("validation_interval", settings.validation_interval, minimum=1, integer=True)
-    for name in ("max_iter", "n_iter_no_change"):
-        if getattr(settings, name) is not None:
-            check_number(name, getattr(settings, name), minimum=1, integer=True)
-    effective_n_jobs(settings.n_jobs)
-    check_number("verbose", settings.verbose, integer=True)
+def fit(
+    estimator: E,
+    X: Any,
+    y: Any,
+    sample_weight: Any = None,
+    *,
+    validation_data: tuple[Any, Any] | None = None,
+    callback: Callback | None = None,
+    keep: bool = False,
+    centre: bool = False,
+    scaled: str | None = None,
+) -> E:
+    """Learn the weights of an estimator, which stays as it was if anything goes wrong.
 
-
-@contextmanager
-def training(
-    settings: Settings,
-    solver: Solver,
-    callback: Callback | None,
-    validate: Callable[[Floats], float] | None,
-    spread: Callable[[Floats], Floats] = np.copy,
-) -> Iterator[tuple[Mapper, Monitor]]:
-    """Threads and progress for the time of a fit: what runs its tasks, and what watches it.
-
-    `spread` makes the model's weights of those that are learned.
+    `keep` goes on from the model it has, `centre` pulls towards its weights. The weights of the
+    template `scaled` keep their proportions: one number is learned that multiplies them.
     """
-    from threadpoolctl import threadpool_limits  # not needed to predict
+    estimator._check_parameters()
+    check_fit_arguments(callback, validation_data)
+    solver = solver_for(estimator)
+    objective = objective_for(estimator, solver)
+    check_before_reading(estimator, objective, solver)
 
-    with (
-        threadpool_limits(1, user_api="blas"),
-        execution_for(effective_n_jobs(settings.n_jobs)) as mapper,
-        FitProgress(settings.verbose, solver.max_iter) as progress,
+    reader, labels, batch, gold, weight = read(estimator, X, y, sample_weight, objective, keep)
+    objective, weight = weighed(estimator, objective, labels, gold, weight)
+    known = estimator.layout_ if keep else None
+    layout = layout_of(
+        reader, batch, gold, len(labels), estimator.pairs, estimator.min_freq, known
+    )
+    start = np.zeros(layout.n_weights)
+    if known is not None:
+        start = transferred(known, estimator.weights_, layout)
+    free = free_weights(estimator.freeze, layout.slices, start)
+    moved = None if scaled is None else layout.slices[scaled]
+    without = () if centre else estimator.unpenalised
+    validate = None
+    if validation_data is not None:
+        validate = validator(estimator, *validation_data, reader, labels, layout)
+
+    trained, spread = layout, np.copy
+    if solver.rotates and free is None and moved is None and not start.any():
+        condensed = layout.condensed(batch)
+        if condensed is not None:
+            trained, batch, spread = condensed
+            start = np.zeros(trained.n_weights)
+        del condensed
+    shards, cuts = compiled(trained, batch, gold, weight, solver)
+    del batch  # its rows are compiled
+    inference = inference_for(estimator, shards, objective)
+    check_compiled(estimator, objective, inference, solver, shards, gold, trained.n_weights)
+
+    l2 = l2_of(estimator.l2, trained.slices, start, without)
+    check_groups(solver, estimator.l2, free is not None or moved is not None)
+    with training(estimator, solver, callback, validate, spread) as (mapper, monitor):
+        without_l1 = members(estimator.unpenalised, trained.slices)
+        problem = (trained, shards, objective, inference, mapper, l2, start if centre else None)
+        oracle = oracle_for(solver, *problem, cuts, without_l1)
+        solution = minimized(solver, oracle, start, monitor, free, moved)
+        del oracle, problem
+
+    exact = not objective.needs or all(inference.exact_on(s.frame.structure) for s in shards)
+    weights, report = FitReport.of(solution, monitor, solver.name, inference.name, exact)
+    estimator.reader_, estimator.labels_, estimator.classes_ = reader, labels, labels.classes
+    estimator.layout_, estimator.inference_ = layout, inference
+    estimator.weights_, estimator.fit_report_ = weights, report
+    estimator.objective_, estimator.n_iter_ = report.objective, solution.n_iter
+    if solution.status is Status.INTERRUPTED:
+        raise KeyboardInterrupt  # the model is fitted with the best weights so far
+    return estimator
+
+
+def check_settings(estimator: BaseCRF) -> None:
+    """Refuse parameters that are not numbers or names of their kind."""
+    check_number("l1", estimator.l1)
+    if estimator.tol is not None:
+        check_number("tol", estimator.tol)
+    check_number("validation_interval", estimator.validation_interval, minimum=1, integer=True)
+    for name in ("max_iter", "n_iter_no_change"):
+        if getattr(estimator, name) is not None:
+            check_number(name, getattr(estimator, name), minimum=1, integer=True)
+    effective_n_jobs(estimator.n_jobs)
+    check_number("verbose", estimator.verbose, integer=True)
+    check_number("min_freq", estimator.min_freq, integer=True)
+    check_choice("pairs", estimator.pairs, ["seen", "all"])
+    groups = estimator._groups()
+    if groups is not None:
+        check_l2(estimator.l2, groups)
+        check_freeze(estimator.freeze, groups)
+
+
+def check_fit_arguments(callback: Any, validation_data: Any) -> None:
+    """Refuse what `fit` cannot use."""
+    if callback is not None and not callable(callback):
+        raise TypeError(f"callback must be a function of an Iteration, got {callback!r}")
+    if validation_data is not None and not (
+        isinstance(validation_data, (tuple, list)) and len(validation_data) == 2
     ):
-        interval, patience = settings.validation_interval, settings.n_iter_no_change
-        yield mapper, Monitor(progress.update, callback, validate, interval, patience, spread)
+        raise ValueError("validation_data must be a pair (X, y) of examples and labels")
 
 
-def solver_for(
-    solver: str | Solver, l1: float, max_iter: int | None, tol: float | None, random_state: Any
-) -> Solver:
-    """The solver of this name with an estimator's settings, or the one given, seeded."""
+def solver_for(estimator: BaseCRF) -> Solver:
+    """The solver of this name with the estimator's settings, or the one given, seeded."""
+    solver, l1, random_state = estimator.solver, estimator.l1, estimator.random_state
     if solver == "lbfgs" and l1 > 0.0:
         solver = "owlqn"
     if isinstance(solver, str):
-        settings: dict[str, Any] = {"max_iter": max_iter, "tol": tol}
+        settings: dict[str, Any] = {"max_iter": estimator.max_iter, "tol": estimator.tol}
         settings = {k: v for k, v in settings.items() if v is not None}
         if SOLVERS.get(solver).seeded:
             settings["random_state"] = generator_from(random_state)
@@ -106,86 +173,176 @@ def solver_for(
     return given
 
 
-def check_fit_arguments(callback: Any, validation_data: Any) -> None:
-    """Refuse what `fit` cannot use."""
-    if callback is not None and not callable(callback):
-        raise TypeError(f"callback must be a function of an Iteration, got {callback!r}")
-    if validation_data is not None and not (
-        isinstance(validation_data, (tuple, list)) and len(validation_data) == 2
+def objective_for(estimator: BaseCRF, solver: Solver) -> Objective:
+    """The objective asked for; "auto" is what the solver minimises, else the likelihood."""
+    if estimator.objective != "auto":
+        return OBJECTIVES.resolve(estimator.objective)
+    if solver.objective is not None:
+        return OBJECTIVES.resolve(solver.objective)
+    if solver.objectives is not None:
+        return OBJECTIVES.resolve(sorted(solver.objectives)[0])
+    return OBJECTIVES.resolve(estimator.default_objective)
+
+
+def read(
+    estimator: BaseCRF, X: Any, y: Any, sample_weight: Any, objective: Objective, keep: bool
+) -> Data:
+    """From what users gave to a batch and targets; copies, so that the model stays as it was."""
+    X = estimator._examples(X, known=keep)
+    if length_of(X) == 0:
+        raise ValueError("X is empty: give at least one example")
+    reader = estimator._new_reader(X, keep)
+    if keep:
+        reader = reader.knowing(estimator.reader_)
+    groups = [template.name for template in reader.templates]
+    check_l2(estimator.l2, groups)
+    check_freeze(estimator.freeze, groups)
+    labels = estimator.labels_.copy() if keep else estimator._new_labels()
+    batch = reader.read(X, grow=True)
+    flat = estimator._flat(y, X)
+    estimator._check_lengths(batch.sizes, flat)
+    weight = check_sample_weight(sample_weight, len(batch.sizes))
+    gold = targets_of(labels, flat, estimator.ignore_label)
+    return Data(reader, labels, *observed(batch, gold, objective), weight)
+
+
+def observed(batch: Batch, gold: Target, objective: Objective) -> tuple[Batch, Target]:
+    """What an objective can learn from: without the variables that are not observed where it
+    has no use for them.
+    """
+    if not isinstance(gold, PartialLabels) or "partial" in objective.targets:
+        return batch, gold
+    n = int(np.diff(gold.state_offsets)[0]) if len(gold) else 1
+    allowed = gold.allowed.reshape(-1, n)
+    possible = allowed.sum(axis=1)
+    known = possible == 1
+    if not (known | (possible == n)).all():
+        return batch, gold  # sets of labels: refused by the objective
+    return batch.kept(known), allowed.argmax(axis=1)[known].astype(np.int32)
+
+
+def weighed(
+    estimator: BaseCRF,
+    objective: Objective,
+    labels: SequenceLabels,
+    gold: Target,
+    weight: Floats | None,
+) -> tuple[Objective, Floats | None]:
+    """The objective for these labels' numbers, with the weights of their errors."""
+    objective = objective.for_labels(labels.labels, labels.order)
+    if estimator.class_weight is None:
+        return objective, weight
+    return estimator._class_weighted(objective, labels, gold, weight)
+
+
+def compiled(
+    layout: Layout, batch: Batch, gold: Target, weight: Floats | None, solver: Solver
+) -> tuple[list[Shard], list[int] | None]:
+    """The batch as shards, and where each mini-batch of the solver begins, if it has them."""
+    cuts = None
+    if (solver.online or solver.blocks) and not batch.is_chain:
+        limits = [(i, i + 1) for i in range(len(batch.sizes))]
+    elif solver.batch_size is None:
+        limits = batch.limits(layout.n_labels, training=True)
+    else:
+        order = np.random.default_rng(solver.random_state).permutation(len(batch.sizes))
+        gold, weight = gold[batch.positions(order)], None if weight is None else weight[order]
+        batch = batch.reordered(order)
+        limits, cuts = batch.minibatches(layout.n_labels, solver.batch_size)
+    return [layout.compile(batch, a, b, gold, weight) for a, b in limits], cuts
+
+
+def inference_for(
+    estimator: BaseCRF, shards: Sequence[Shard], objective: Objective
+) -> Inference:
+    """What training asks: a method that works on all structures, exact if it can be."""
+    if estimator.inference != "auto":
+        return INFERENCE.resolve(estimator.inference)
+    question = min(objective.needs, default="map")
+    structures = [shard.frame.structure for shard in shards]
+    found = {method.name: method for method in (choose(s, question) for s in structures)}
+    for method in found.values():
+        if all(method.supports(structure) for structure in structures):
+            return method
+    return choose(max(structures, key=lambda s: s.n_cliques), question)
+
+
+def validator(
+    estimator: BaseCRF,
+    X: Any,
+    y: Any,
+    reader: Reader,
+    labels: SequenceLabels,
+    layout: Layout,
+) -> Callable[[Floats], float]:
+    """The share of the labels of the validation data that given weights get right."""
+    from chordal.estimators._crf import decoded
+
+    X = estimator._examples(X, "validation X")
+    batch = reader.read(X, grow=False)
+    flat = estimator._flat(y, X, "validation y")
+    estimator._check_lengths(batch.sizes, flat, "validation ")
+    gold, seen = labels.encode(flat, unknown=-1), estimator._observed(flat)
+    shards = [layout.compile(batch, a, b) for a, b in batch.limits(layout.n_labels)]
+    question = estimator._decoding()
+
+    def score(weights: Floats) -> float:
+        expanded = layout.expand(weights)
+        found = []
+        for shard in shards:
+            potentials = layout.potentials(shard, expanded)
+            found.append(decoded(potentials, estimator._method(question, potentials), question))
+        return float((np.concatenate(found) == gold)[seen].mean())
+
+    return score
+
+
+@contextmanager
+def training(
+    estimator: BaseCRF,
+    solver: Solver,
+    callback: Callback | None,
+    validate: Callable[[Floats], float] | None,
+    spread: Callable[[Floats], Floats],
+) -> Iterator[tuple[Mapper, Monitor]]:
+    """Threads and progress for the time of a fit: what runs its tasks, and what watches it.
+
+    `spread` makes the model's weights of those that are learned.
+    """
+    from threadpoolctl import threadpool_limits  # not needed to predict
+
+    with (
+        threadpool_limits(1, user_api="blas"),
+        execution_for(effective_n_jobs(estimator.n_jobs)) as mapper,
+        FitProgress(estimator.verbose, solver.max_iter) as progress,
     ):
-        raise ValueError("validation_data must be a pair (X, y) of sequences and labels")
+        every, unchanged = estimator.validation_interval, estimator.n_iter_no_change
+        yield mapper, Monitor(progress.update, callback, validate, every, unchanged, spread)
 
 
-def check_pairs(
-    asked: str | Objective,
-    objective: Objective,
-    inference: Inference,
-    solver: Solver,
-    features: ChainFeatures,
-    gold: Target,
-    longest: int,
-    l2: float | Mapping[str, float],
-) -> None:
-    """Refuse what cannot work together on chains, before any work."""
-    if solver.online and solver.objective is None:
-        ExampleLoss.of(objective, features.n_labels)
-    if (solver.online or solver.blocks) and inference.name != "chain":
-        raise UnsupportedError(
-            f"solver {solver.name!r} learns with inference 'chain', not {inference.name!r}; "
-            "leave inference at 'auto', or use another solver"
-        )
-    structure = Chain([min(longest, 2)], features.n_labels)
-    check_compatible(asked, objective, inference, solver, structure, gold, l2)
-    solver.check_size(features.n_weights)
-
-
-def check_compatible(
-    asked: str | Objective,
-    objective: Objective,
-    inference: Inference,
-    solver: Solver,
-    structure: Structure,
-    gold: Target,
-    l2: float | Mapping[str, float],
-) -> None:
-    """Refuse what cannot work together, before any work; `asked` is the estimator's parameter."""
-    default = asked == "likelihood"  # the constructor's: also "what the solver does"
-    if solver.objective not in (None, objective.name) and not default:
+def check_before_reading(estimator: BaseCRF, objective: Objective, solver: Solver) -> None:
+    """Refuse what cannot work together, whatever the data."""
+    if solver.objective not in (None, objective.name):
         raise UnsupportedError(
             f"solver {solver.name!r} minimises the {solver.objective} loss, not objective "
-            f"{objective.name!r}; leave objective at its default, or use another solver"
+            f"{objective.name!r}; leave objective at 'auto', or use another solver"
         )
-    check_dual(objective, solver, l2)
-    objective.require_targets(gold)
-    if (solver.online or solver.blocks) and kind_of(gold) != "hard":
-        raise UnsupportedError(
-            f"solver {solver.name!r} needs one label per position, and y has "
-            f"{TARGETS[kind_of(gold)]}; use a solver such as 'lbfgs'"
-        )
+    check_dual(objective, solver, estimator.l2)
     solver.require_exact(objective.name if objective.stochastic else None)
-    objective.require(inference, structure)
-    if {"hess_vec", "hessian"} & solver.needs:
-        objective.require_curvature(inference, structure, solver.name)
-
-
-def check_groups(solver: Solver, l2: float | Mapping[str, float], some_stay: bool) -> None:
-    """Refuse groups of weights with a solver that treats all weights alike."""
-    if solver.groupwise and not solver.dual:
-        return
-    if isinstance(l2, Mapping):
-        raise UnsupportedError(
-            f"solver {solver.name!r} takes one l2 for all weights, not a dict by group; "
-            "solvers such as 'lbfgs' take both"
-        )
-    if some_stay:
-        raise UnsupportedError(
-            f"solver {solver.name!r} moves all weights, and cannot freeze some of them (or "
-            "keep weights of -inf); solvers such as 'lbfgs' can"
-        )
+    if estimator.inference != "auto":
+        inference = INFERENCE.resolve(estimator.inference)
+        missing = objective.needs - inference.answers
+        if missing:
+            raise UnsupportedError(
+                f"objective {objective.name!r} needs {', '.join(sorted(missing))}, which inference "
+                f"{inference.name!r} does not answer"
+            )
 
 
 def check_dual(objective: Objective, solver: Solver, l2: float | Mapping[str, float]) -> None:
     """Refuse what leaves a solver with a duality gap without one."""
+    from chordal.estimators._dual import check_margin_cost
+
     if solver.objectives is not None and objective.name not in solver.objectives:
         names = " or ".join(repr(name) for name in sorted(solver.objectives))
         raise UnsupportedError(
@@ -204,58 +361,72 @@ def check_dual(objective: Objective, solver: Solver, l2: float | Mapping[str, fl
         check_margin_cost(objective, solver.name)
 
 
+def check_compiled(
+    estimator: BaseCRF,
+    objective: Objective,
+    inference: Inference,
+    solver: Solver,
+    shards: Sequence[Shard],
+    gold: Target,
+    n_weights: int,
+) -> None:
+    """Refuse what cannot work on these structures and targets, before any work."""
+    from chordal.objectives import TARGETS
+    from chordal.targets import kind_of
+
+    objective.require_targets(gold)
+    if (solver.online or solver.blocks) and kind_of(gold) != "hard":
+        raise UnsupportedError(
+            f"solver {solver.name!r} needs one label per position, and y has "
+            f"{TARGETS[kind_of(gold)]}; use a solver such as 'lbfgs'"
+        )
+    for shard in shards:
+        objective.require(inference, shard.frame.structure)
+        if {"hess_vec", "hessian"} & solver.needs:
+            objective.require_curvature(inference, shard.frame.structure, solver.name)
+    solver.check_size(n_weights)
+
+
+def check_groups(solver: Solver, l2: float | Mapping[str, float], some_stay: bool) -> None:
+    """Refuse groups of weights with a solver that treats all weights alike."""
+    if solver.groupwise and not solver.dual:
+        return
+    if isinstance(l2, Mapping):
+        raise UnsupportedError(
+            f"solver {solver.name!r} takes one l2 for all weights, not a dict by group; "
+            "solvers such as 'lbfgs' take both"
+        )
+    if some_stay:
+        raise UnsupportedError(
+            f"solver {solver.name!r} moves all weights, and cannot freeze some of them (or "
+            "keep weights of -inf); solvers such as 'lbfgs' can"
+        )
+
+
 def oracle_for(
     solver: Solver,
-    features: ChainFeatures,
-    data: tuple[Rows, Rows | None, Target, Floats | None],
+    layout: Layout,
+    shards: Sequence[Shard],
     objective: Objective,
     inference: Inference,
     mapper: Mapper,
     l2: float | Floats,
     centre: Floats | None,
-    without_l1: NDArray[np.int64] | None = None,
-) -> Oracle | ExampleOracle | DualOracle:
-    """What the solver asks: sums over the data or mini-batches of them, or single examples.
+    cuts: list[int] | None,
+    without_l1: Any,
+) -> Any:
+    from chordal.estimators._dual import ChainDual
+    from chordal.estimators._examples import ChainExamples
+    from chordal.oracle import StructuredExamples, SummedOracle
+    from chordal.structures import Chain
 
-    `data` are rows of nodes and of transitions, labels, and weights of sequences.
-    """
-    cuts = None
-    if solver.batch_size is None:
-        shards = compile_shards(features, *data)
-    else:
-        random = np.random.default_rng(solver.random_state)
-        order = random.permutation(len(data[0].lengths))
-        shards, cuts = compile_batches(features, *data, order, solver.batch_size)
-    if solver.online:
-        loss = objective if solver.objective is None else None
-        return ChainExamples(features, shards, l2, centre, loss)
-    if solver.blocks and isinstance(l2, float):
-        return ChainDual(features, shards, objective, mapper, l2, centre)
-    return SummedOracle(
-        features, shards, objective, inference, mapper, l2, centre, cuts, without_l1
-    )
-
-
-def report_of(
-    solution: Solution, monitor: Monitor, solver: Solver, inference: Inference, exact: bool = True
-) -> tuple[Floats, FitReport]:
-    """The weights to keep, and how they were found."""
-    weights, objective, gradient_norm, gap = monitor.chosen(solution)
-    return weights, FitReport(
-        status=solution.status,
-        solver=solver.name,
-        inference=inference.name,
-        objective=objective,
-        gradient_norm=gradient_norm,
-        n_iter=solution.n_iter,
-        n_evaluations=solution.n_evaluations,
-        n_weights=len(weights),
-        n_nonzero=int(np.count_nonzero(weights)),
-        elapsed=solution.elapsed,
-        history=solution.history,
-        validation=monitor.scores,
-        gap=gap,
-        details=solution.details,
-        n_products=solution.n_products,
-        exact=exact,
-    )
+    chains = all(isinstance(s.frame.structure, Chain) for s in shards)
+    if inference.name == "chain" and chains:
+        if solver.online:
+            loss = objective if solver.objective is None else None
+            return ChainExamples(layout, shards, l2, centre, loss)
+        if solver.blocks and isinstance(l2, float):
+            return ChainDual(layout, shards, objective, mapper, l2, centre)
+    if solver.online or solver.blocks:
+        return StructuredExamples(layout, shards, objective, inference, mapper, l2, centre)
+    return SummedOracle(layout, shards, objective, inference, mapper, l2, centre, cuts, without_l1)

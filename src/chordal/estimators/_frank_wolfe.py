@@ -78,7 +78,7 @@ class FrankWolfeLearner:
     def __init__(self, oracle: Any) -> None:  # a ChainDual
         self._oracle, examples = oracle, oracle.examples
         labels, transitions = oracle.gold_keys()
-        self._labels = Marginals(labels, oracle.lengths)
+        self.labels_ = Marginals(labels, oracle.lengths)
         self._transitions = Marginals(transitions, np.maximum(oracle.lengths - 1, 0))
         self._linear = np.zeros(oracle.n_examples)  # the expected cost of every example
         # All in cells: w = centre + G / (l2 + κ), G = Σ ω ψ; means over the last visit and all.
@@ -98,10 +98,10 @@ class FrankWolfeLearner:
         if len(order) and not 0 <= order.min() <= order.max() < oracle.n_examples:
             raise IndexError(f"order must name examples 0 to {oracle.n_examples - 1}")
         visits = np.bincount(order, minlength=oracle.n_examples)
-        self._labels.make_room(visits)
+        self.labels_.make_room(visits)
         self._transitions.make_room(visits)
         arrays = _kernels.FrankWolfe(
-            *(self._w, self._recent, self._linear, self._labels.lists(), self._transitions.lists()),
+            *(self._w, self._recent, self._linear, self.labels_.lists(), self._transitions.lists()),
             *(self._sums, oracle.gram, oracle.gram_offsets),
         )
         every = max(1, min(len(self._w) // SNAPSHOT_CELLS, len(order) // 4))

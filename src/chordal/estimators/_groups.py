@@ -7,12 +7,14 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from chordal._validate import check_number
 from chordal.oracle import Flags, Floats, Oracle, PartialOracle
 from chordal.solvers import Callback, Iteration, Solution, Solver
 
 Slices = Mapping[str, slice]
+Ints = NDArray[np.int64]
 
 DEFAULT_L2 = 1.0  # of groups that a dict does not name
 
@@ -49,20 +51,36 @@ def _check_names(parameter: str, given: Iterable[Any], groups: Iterable[str]) ->
             )
 
 
-def l2_of(l2: float | Mapping[str, float], slices: Slices, start: Floats) -> float | Floats:
-    """The penalty of every weight: one number, or one each. Weights of −inf have none.
+def l2_of(
+    l2: float | Mapping[str, float], slices: Slices, start: Floats, without: Collection[str] = ()
+) -> float | Floats:
+    """The penalty of every weight: one number, or one each. Weights of −inf have none, nor have
+    those of groups in `without` that l2 does not name.
 
     >>> l2_of({"bias": 0.0}, {"node": slice(0, 2), "bias": slice(2, 3)}, np.zeros(3))
     array([1., 1., 0.])
     """
-    forbids = start == -np.inf
-    if not isinstance(l2, Mapping):
-        return np.where(forbids, 0.0, float(l2)) if forbids.any() else float(l2)
+    forbids, free = start == -np.inf, members(without, slices)
+    if not isinstance(l2, Mapping) and not forbids.any() and not len(free):
+        return float(l2)
     out = np.empty(len(start))
     for name, where in slices.items():
-        out[where] = l2.get(name, DEFAULT_L2)
+        default = 0.0 if name in without else DEFAULT_L2
+        out[where] = l2.get(name, default) if isinstance(l2, Mapping) else l2
+    if not isinstance(l2, Mapping):
+        out[free] = 0.0
     out[forbids] = 0.0
     return out
+
+
+def members(groups: Iterable[str], slices: Slices) -> Ints:
+    """The weights of these groups.
+
+    >>> members(["bias"], {"node": slice(0, 2), "bias": slice(2, 4)})
+    array([2, 3])
+    """
+    found = [np.arange(slices[name].start, slices[name].stop) for name in groups if name in slices]
+    return np.concatenate([np.zeros(0, dtype=np.int64), *found])
 
 
 def free_weights(freeze: Collection[str], slices: Slices, start: Floats) -> Flags | None:

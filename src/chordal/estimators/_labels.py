@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -53,13 +54,15 @@ def _dtype_of(name: Any, labels: list[Any]) -> np.dtype[Any]:
 
 
 class SequenceLabels:
-    """A number for every label. Frequent labels come first, which keeps rows of weights short.
+    """A number for every label. Frequent labels come first, which keeps rows of weights short;
+    or with `ranked` they come in their own order.
 
     classes : the labels as users see them, sorted where they can be
     order : int64 [n_labels], the number of each class
     """
 
-    def __init__(self) -> None:
+    def __init__(self, ranked: bool = False) -> None:
+        self._ranked = ranked
         self.labels: list[Any] = []  # by number
         self._number: dict[Any, int] = {}
         self._as_list = True
@@ -85,7 +88,7 @@ class SequenceLabels:
                 i = next(i for i, s in enumerate(lists) if any(v is None or v != v for v in s))
                 raise ValueError(f"y[{i}] holds the label {label!r}; give every position a label")
         new = [label for label in counts if label not in self._number]
-        new.sort(key=lambda label: -counts[label])
+        new = sorted(new) if self._ranked else sorted(new, key=lambda label: -counts[label])
         for label in new:
             self._number[label] = len(self.labels)
             self.labels.append(label)
@@ -98,6 +101,12 @@ class SequenceLabels:
         if self._dtype is not None and not _holds(self._dtype, self.labels):
             self._dtype = np.dtype(object)  # some labels came in lists
 
+    def copy(self) -> SequenceLabels:
+        """One that can learn new labels while this one stays as it is."""
+        made = copy.copy(self)
+        made.labels, made._number = list(self.labels), dict(self._number)
+        return made
+
     def to_facts(self) -> dict[str, Any]:
         """What a model file keeps."""
         labels = [v.item() if isinstance(v, np.generic) else v for v in self.labels]
@@ -107,12 +116,14 @@ class SequenceLabels:
                 f"labels must be str, int, float or bool to be saved, got {odd[0]!r}"
             )
         dtype = None if self._dtype is None else self._dtype.str
-        return {"labels": labels, "as_list": self._as_list, "dtype": dtype}
+        return {
+            "labels": labels, "as_list": self._as_list, "dtype": dtype, "ranked": self._ranked
+        }  # fmt: skip
 
     @classmethod
     def from_facts(cls, facts: Mapping[str, Any]) -> SequenceLabels:
         """The labels of a model file."""
-        made = cls()
+        made = cls(bool(facts.get("ranked", False)))
         labels = facts["labels"]
         if not isinstance(labels, list) or not labels:
             raise ValueError("labels must be a list that is not empty")
@@ -132,6 +143,7 @@ class SequenceLabels:
 
     @property
     def order(self) -> NDArray[np.int64]:
+        """The number of each class."""
         numbers = range(len(self.labels))
         try:
             return np.array(sorted(numbers, key=lambda k: self.labels[k]), dtype=np.int64)
@@ -140,15 +152,22 @@ class SequenceLabels:
 
     @property
     def classes(self) -> NDArray[Any]:
+        """The labels as users see them, sorted where they can be."""
         ordered = [self.labels[k] for k in self.order]
         array = np.empty(len(ordered), dtype=object)
         array[:] = ordered
+        if self._dtype is not None and self._dtype.kind != "O":
+            return array.astype(self._dtype)
         kinds = {type(label) for label in ordered}
         if len(kinds) == 1 and np.isscalar(ordered[0]):
             plain = np.array(ordered)
             if plain.tolist() == ordered:  # an array of str drops NUL at the end
                 return plain
         return array
+
+    def codes(self, numbers: NDArray[np.int32]) -> NDArray[np.int32]:
+        """Numbers of labels as indices into the classes."""
+        return np.argsort(self.order).astype(np.int32)[numbers]
 
     def number(self, label: Any) -> int:
         """The number of a label."""
@@ -200,3 +219,24 @@ class SequenceLabels:
                 raise TypeError(f"y[{i}] must be a list of labels, got {type(labels).__name__}")
             lists.append(labels.tolist() if isinstance(labels, np.ndarray) else labels)
         return lists
+
+
+class TargetLabels(SequenceLabels):
+    """Labels that are numbers already: the targets of a matching, as many as there are."""
+
+    def learn(self, y: Sequence[Any]) -> None:
+        """Count the targets."""
+        most = max((int(np.max(own, initial=0)) for own in y), default=0)
+        self.labels = list(range(max(most + 1, len(self.labels), 1)))
+
+    def codes(self, numbers: NDArray[np.int32]) -> NDArray[np.int32]:
+        """Numbers are codes."""
+        return numbers
+
+    def number(self, label: Any) -> int:
+        """The number of a label is the label."""
+        return int(label)
+
+    def encode(self, y: Sequence[Any], unknown: int | None = None) -> NDArray[np.int32]:
+        """All targets, one example after another."""
+        return np.concatenate([np.zeros(0, dtype=np.int32), *y]).astype(np.int32)

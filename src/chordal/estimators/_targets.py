@@ -7,55 +7,31 @@ from numbers import Real
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from chordal._validate import check_number
 from chordal.estimators._labels import SequenceLabels
 from chordal.potentials import Floats
-from chordal.structures import offsets_of
 from chordal.targets import PartialLabels, SoftLabels, Target
 
-Ints = NDArray[np.int64]
 
+def targets_of(labels: SequenceLabels, y: Sequence[Any], ignored: Any = None) -> Target:
+    """Number the labels of y, and what y says about every variable, example after example.
 
-def learn_targets(labels: SequenceLabels, y: Sequence[Any]) -> Target:
-    """Number the labels of y, and what y says about every position, sequence after sequence.
-
-    A position holds a label, None (not observed), a set of possible labels, or a dict of labels
-    with their probabilities; a sequence may also be an array [length, n_classes] of
-    probabilities in the order of the classes.
+    A variable holds a label, None or the `ignored` label (not observed), a set of possible labels,
+    or a dict of labels with their probabilities; an example may also be an array [n_variables,
+    n_classes] of probabilities in the order of the classes.
     """
     types = _types_in(y)
-    sets = bool(types & {type(None), set, frozenset})
-    soft = bool(types & {dict, np.ndarray})
-    if sets and soft:
-        raise ValueError(
-            "y must not mix sets or None with distributions: give a position that is not observed "
-            "a distribution too, or give sets everywhere"
-        )
-    if not sets and not soft:
+    if types & {dict, np.ndarray, set, frozenset}:
+        if ignored is not None:
+            y = [[None if _is_ignored(v, ignored) else v for v in s] for s in y]
+        return _uncertain(labels, y, _types_in(y))
+    if ignored is None and type(None) not in types:
         labels.learn(y)
         return labels.encode(y)
-    named = [[label for value in s for label in _named(value)] for s in y if not _is_matrix(s)]
-    if any(named):
-        labels.learn(named)
-    if soft:
-        return _soft(labels, y)
-    if not len(labels):
-        raise ValueError("y names no label: no position is observed")
-    return _partial(labels, y)
-
-
-def observed_targets(labels: SequenceLabels, y: Sequence[Any], void: Any = None) -> Target:
-    """The same, where the label `void` stands for "not observed" as None does."""
-    types = _types_in(y)
-    if types & {set, frozenset, dict, np.ndarray} or (void is None and type(None) not in types):
-        if void is not None:
-            y = [[None if _is_void(v, void) else v for v in s] for s in y]
-        return learn_targets(labels, y)
-    seen = [_without(s, void) for s in y]
+    seen = [_without(s, ignored) for s in y]
     if not any(map(len, seen)):
-        raise ValueError("y names no label: no position is observed")
+        raise ValueError("y names no label: no variable is observed")
     labels.learn(seen)
     codes, n = labels.encode(y, unknown=-1), len(labels)
     if (codes >= 0).all():
@@ -64,48 +40,35 @@ def observed_targets(labels: SequenceLabels, y: Sequence[Any], void: Any = None)
     return PartialLabels(allowed.ravel(), np.full(len(codes), n))
 
 
-def _is_void(label: Any, void: Any) -> bool:
-    return label is None or (void is not None and not isinstance(label, dict) and label == void)
+def _uncertain(labels: SequenceLabels, y: Sequence[Any], types: set[type]) -> Target:
+    """Sets of labels, or distributions over them."""
+    sets, soft = bool(types & {type(None), set, frozenset}), bool(types & {dict, np.ndarray})
+    if sets and soft:
+        raise ValueError(
+            "y must not mix sets or None with distributions: give a variable that is not observed "
+            "a distribution too, or give sets everywhere"
+        )
+    named = [[label for value in s for label in _named(value)] for s in y if not _is_matrix(s)]
+    if any(named):
+        labels.learn(named)
+    if soft:
+        return _soft(labels, y)
+    if not len(labels):
+        raise ValueError("y names no label: no variable is observed")
+    return _partial(labels, y)
 
 
-def _without(sequence: Any, void: Any) -> Any:
+def _is_ignored(label: Any, ignored: Any) -> bool:
+    if label is None or ignored is None or isinstance(label, dict):
+        return label is None
+    return bool(label == ignored)
+
+
+def _without(sequence: Any, ignored: Any) -> Any:
     """The labels that are observed."""
     if isinstance(sequence, np.ndarray) and sequence.dtype != object:
-        return sequence if void is None else sequence[sequence != void]
-    return [label for label in sequence if not _is_void(label, void)]
-
-
-def seen_pairs(target: Target, n: int) -> tuple[Ints, Ints]:
-    """The rows and labels that go together, in order; rows about which nothing is known have none.
-
-    With one label per row, every row has one pair.
-    """
-    if isinstance(target, SoftLabels):
-        rows, labels = np.nonzero(target.probability.reshape(-1, n))
-    elif isinstance(target, PartialLabels):
-        allowed = target.allowed.reshape(-1, n)
-        observed = np.asarray((~allowed).any(axis=1, keepdims=True) | (n == 1))
-        rows, labels = np.nonzero(allowed & observed)
-    else:
-        return np.arange(len(target)), target.astype(np.int64)
-    return rows, labels
-
-
-def seen_transitions(rows: Ints, labels: Ints, lengths: Ints, n: int) -> tuple[Ints, Ints]:
-    """The transitions and pairs of labels i · n + j that go together, from `seen_pairs`."""
-    n_rows = int(lengths.sum())
-    inner = np.ones(n_rows, dtype=bool)
-    inner[offsets_of(lengths)[1:][lengths > 0] - 1] = False
-    edge_of_row = np.cumsum(inner) - 1
-    count = np.bincount(rows, minlength=n_rows)
-    first = offsets_of(count)
-    # Every entry of a row goes with every entry of the next one.
-    left = np.flatnonzero(inner[rows])
-    partners = count[rows[left] + 1]
-    begin = np.repeat(first[rows[left] + 1] - offsets_of(partners)[:-1], partners)
-    right = begin + np.arange(partners.sum())
-    pairs = np.repeat(labels[left], partners) * n + labels[right]
-    return np.repeat(edge_of_row[rows[left]], partners), pairs
+        return sequence if ignored is None else sequence[sequence != ignored]
+    return [label for label in sequence if not _is_ignored(label, ignored)]
 
 
 def class_weights(given: Any, labels: SequenceLabels, target: Target) -> Floats:

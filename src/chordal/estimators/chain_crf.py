@@ -2,48 +2,44 @@
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, final
 
 import numpy as np
-from numpy.typing import NDArray
 
-from chordal._status import Status
-from chordal._validate import (
-    check_choice,
-    check_number,
-    check_same_lengths,
-    check_sample_weight,
-    check_sequences,
+from chordal._validate import check_choice, check_sequences
+from chordal.estimators._constraints import segment_spans
+from chordal.estimators._crf import BaseCRF, Part
+from chordal.features import (
+    CliqueTemplate,
+    Columns,
+    DenseInput,
+    FeatureTemplate,
+    Input,
+    Items,
+    Reader,
+    SparseInput,
+    TemplateInput,
+    input_for,
+    itself,
+    length_of,
 )
-from chordal.estimators._chain_inspection import ChainInspection
-from chordal.estimators._compact import Compactable
-from chordal.estimators._fitting import (
-    check_fit_arguments,
-    check_groups,
-    check_pairs,
-    check_settings,
-    oracle_for,
-    report_of,
-    solver_for,
-    training,
-)
-from chordal.estimators._groups import check_freeze, check_l2, free_weights, l2_of, minimized
-from chordal.estimators._labels import SequenceLabels
-from chordal.estimators._targets import class_weights, learn_targets, seen_pairs, seen_transitions
-from chordal.estimators._training import compile_shards, transferred
-from chordal.features import GROUPS, ChainFeatures, Input, Rows, Template, WeightKeys
-from chordal.inference import INFERENCE, Inference
-from chordal.objectives import OBJECTIVES, Objective
-from chordal.solvers import Callback, Solver
-from chordal.targets import Target
+from chordal.inference import Inference
+from chordal.objectives import Objective
+from chordal.potentials import Floats
+from chordal.solvers import Solver
+from chordal.structures import offsets_of
 
-Floats = NDArray[np.float64]
+#: The templates of a chain, in the order of the weight vector.
+GROUPS = ("node", "edge", "transitions", "intercept", "start", "end")
+
+#: Which transitions have a weight, in the words of a template.
+_TRANSITIONS: dict[str, bool | str] = {"seen": "seen", "all": True, "none": False}
 
 
 @final
-class ChainCRF(Compactable, ChainInspection):
+class ChainCRF(BaseCRF):
     """Linear-chain conditional random field.
 
     Minimises Σ −log p(y|x) + l1·‖w‖₁ + (l2/2)·‖w‖² over the weights of node features
@@ -51,46 +47,49 @@ class ChainCRF(Compactable, ChainInspection):
 
     Parameters
     ----------
-    objective : str or Objective, default="likelihood"
-        What training minimises.
+    objective : str or Objective, default="auto"
+        What training minimises. "auto" is what the solver is made for, else the likelihood.
     solver : str or Solver, default="lbfgs"
         How. With l1 > 0, "lbfgs" means its orthant-wise form "owlqn". "newton" (few weights) and
         "newton_cg" use second derivatives; "adam", "minibatch_lbfgs" and
         "stochastic_meta_descent" pass over mini-batches. The online solvers "sgd",
         "averaged_perceptron", "passive_aggressive" and "arow" learn from one sequence after
-        another; all but "sgd" have an objective of their own, which the default stands for.
+        another; all but "sgd" have an objective of their own.
     inference : str or Inference, default="auto"
         "auto" takes the exact method for chains.
     l1, l2 : float
         Regularisation. (CRFsuite's c2 is l2 / 2: it has no ½.) Online solvers take no l1, and
         of them only "sgd" has a use for l2. l2 may be a dict by group of weights: "node",
-        "edge" (of `transition_features`), "transitions", "bias", "start" and "end"; groups that
-        it does not name have 1.
+        "edge" (of `transition_features`), "transitions", "intercept", "start" and "end"; groups
+        that it does not name have 1.
     freeze : tuple of str
         Groups of weights that keep their starting values: those of the fit before with
         `warm_start`, else zeros.
-    states : {"seen", "all"}
+    pairs : {"seen", "all"}
         For named attributes: weights for attribute–label pairs seen in training, or for all.
         Arrays and sparse matrices always have all.
     transitions : {"seen", "all", "none"}
         Which label pairs have a weight. Unseen ones stay possible, with score 0.
-    template : str or Template, optional
+    feature_template : str or FeatureTemplate, optional
         Feature templates of CRF++ or Wapiti. X then holds rows of columns of text: each token a
         list of strings, or all of them `Columns`. Without a line "B", labels are not linked.
     transition_features : callable, optional
         Maps one sequence x of length T to observations of its T − 1 transitions (an array
         [T − 1, d], a sparse matrix, or a list of attributes): each has a weight per label pair.
-    bias, ends : bool
-        A weight per label; and one each for the first and the last position.
+    fit_intercept, ends : bool
+        A weight per label; and one each for the first and the last position. CRFsuite has
+        neither: named attributes, such as a constant one, do without.
     min_freq : int
-        Named attributes: leave out pairs seen less often (with states="all": attributes).
+        Named attributes: leave out pairs seen less often (with pairs="all": attributes).
     max_iter, tol : int, float, optional
         Stop after so many iterations (1000), or when the objective falls by less than `tol`
         (1e-5), relatively, in ten iterations, or when the gradient is that small. Newton-type,
         mini-batch and online solvers have rules and defaults of their own, which None, the default,
         stands for. A solver that is given as an object keeps its own.
+    ignore_label : label, optional
+        A label in y that stands for "not observed", as None does.
     validation_interval : int
-        With `validation_data`, score it each so many iterations.
+        With `validation_data`, score it every so many iterations.
     n_iter_no_change : int, optional
         Stop early after so many scores without improvement, and keep the best weights.
     n_jobs : int, optional
@@ -103,7 +102,7 @@ class ChainCRF(Compactable, ChainInspection):
     class_weight : dict, "balanced" or None
         What an error costs by the gold label: {label: weight}, 1 for others, or n_positions /
         (n_classes · count). For objectives with a cost of errors, "softmax_margin" and "hinge";
-        others are refused, since the likelihood of a sequence is no sum over its labels. Costs by
+        others are refused: the likelihood does not decompose over positions. Costs by
         pair of labels are given to the objective: `Hinge(WeightedHamming({(gold, label): 3}))`.
     verbose : int
         1 shows progress in a terminal, 2 prints a line per iteration.
@@ -127,22 +126,30 @@ class ChainCRF(Compactable, ChainInspection):
     [['D', 'N', 'V']]
     """
 
+    transitions: str
+    feature_template: str | FeatureTemplate | None
+    transition_features: Callable[[Any], Any] | None
+    fit_intercept: bool
+    ends: bool
+    functions = ("transition_features",)
+
     def __init__(
         self,
-        objective: str | Objective = "likelihood",
+        objective: str | Objective = "auto",
         solver: str | Solver = "lbfgs",
         inference: str | Inference = "auto",
         *,
         l1: float = 0.0,
         l2: float | Mapping[str, float] = 1.0,
         freeze: Sequence[str] = (),
-        states: str = "seen",
+        pairs: str = "seen",
         transitions: str = "seen",
-        template: str | Template | None = None,
+        feature_template: str | FeatureTemplate | None = None,
         transition_features: Callable[[Any], Any] | None = None,
-        bias: bool = False,
+        fit_intercept: bool = False,
         ends: bool = False,
         min_freq: int = 0,
+        ignore_label: Any = None,
         max_iter: int | None = None,
         tol: float | None = None,
         validation_interval: int = 10,
@@ -150,155 +157,21 @@ class ChainCRF(Compactable, ChainInspection):
         n_jobs: int | None = None,
         random_state: Any = None,
         warm_start: bool = False,
-        class_weight: dict[Any, float] | str | None = None,
+        class_weight: Mapping[Any, float] | str | None = None,
         verbose: int = 0,
     ) -> None:
-        self.objective = objective
-        self.solver = solver
-        self.inference = inference
-        self.l1 = l1
-        self.l2 = l2
-        self.freeze = freeze
-        self.states = states
-        self.transitions = transitions
-        self.template = template
-        self.transition_features = transition_features
-        self.bias = bias
-        self.ends = ends
-        self.min_freq = min_freq
-        self.max_iter = max_iter
-        self.tol = tol
-        self.validation_interval = validation_interval
-        self.n_iter_no_change = n_iter_no_change
-        self.n_jobs = n_jobs
-        self.random_state = random_state
-        self.warm_start = warm_start
-        self.class_weight = class_weight
-        self.verbose = verbose
-
-    def fit(
-        self,
-        X: Sequence[Any],
-        y: Sequence[Any],
-        *,
-        sample_weight: Any = None,
-        validation_data: tuple[Sequence[Any], Sequence[Any]] | None = None,
-        callback: Callback | None = None,
-    ) -> ChainCRF:
-        """Learn the weights.
-
-        Parameters
-        ----------
-        X : list of sequences
-            Each an array [length, n_features], a sparse matrix of that shape, or a list of
-            tokens that are dicts or lists of attribute strings.
-        y : list of label sequences
-            With the likelihood, a position may also hold None (not observed), a set of possible
-            labels, or a dict {label: probability}; or the sequence is an array [length,
-            n_classes] of probabilities, in the order of `classes_`.
-        sample_weight : array [n_sequences], optional
-        validation_data : (X, y), optional
-            Scored each `validation_interval` iterations.
-        callback : callable, optional
-            Called with an `Iteration` after each; training stops when it returns True.
-        """
-        keep = bool(self.warm_start) and hasattr(self, "weights_")
-        return self._fit(X, y, sample_weight, validation_data, callback, keep=keep, centre=False)
-
-    def partial_fit(
-        self, X: Sequence[Any], y: Sequence[Any], *, sample_weight: Any = None
-    ) -> ChainCRF:
-        """Go on learning from more data, which may hold new attributes and labels.
-
-        The L2 term then pulls towards the weights so far instead of towards zero, so that what
-        was learned before is kept where the new data say nothing.
-        """
-        keep = hasattr(self, "weights_")
-        return self._fit(X, y, sample_weight, None, None, keep=keep, centre=keep)
-
-    def _fit(
-        self,
-        X: Sequence[Any],
-        y: Sequence[Any],
-        sample_weight: Any,
-        validation_data: tuple[Sequence[Any], Sequence[Any]] | None,
-        callback: Callback | None,
-        *,
-        keep: bool,
-        centre: bool,
-        scaled: str | None = None,
-    ) -> ChainCRF:
-        self._check_parameters()
-        X, y = self._sequences(X), check_sequences(y, "y")
-        check_fit_arguments(callback, validation_data)
-        # Copies: whatever goes wrong below, the model stays as it was.
-        inputs = copy.deepcopy(self._inputs) if keep else self._new_inputs(X)
-        labels = copy.deepcopy(self._labels) if keep else SequenceLabels()
-        node_rows, edge_rows = self._read(X, inputs, grow=True)
-        check_same_lengths(node_rows.lengths, y)
-        weight = check_sample_weight(sample_weight, len(X))
-        gold = learn_targets(labels, y)
-        known = self.features_ if keep else None
-        features = self._layout(inputs, labels, node_rows, edge_rows, gold, known)
-        start = np.zeros(features.n_weights)
-        if known is not None:
-            start = transferred(known, self.weights_, features)
-
-        objective = self._objective_for(labels, gold)
-        inference = self._inference_for(features)
-        solver = solver_for(self.solver, self.l1, self.max_iter, self.tol, self.random_state)
-        longest = int(node_rows.lengths.max())
-        check_pairs(self.objective, objective, inference, solver, features, gold, longest, self.l2)
-        free = free_weights(self.freeze, features.slices, start)
-        check_groups(solver, self.l2, free is not None or scaled is not None)
-        validate = None
-        if validation_data is not None:
-            validate = self._validator(*validation_data, inputs, labels, features, inference)
-        trained: ChainFeatures = features
-        spread: Callable[[Floats], Floats] = np.copy
-        if solver.rotates and free is None and scaled is None and not start.any():
-            merged = features.condensed(node_rows, edge_rows)
-            if merged is not None:
-                trained, node_rows, edge_rows, spread = merged
-                start = np.zeros(trained.n_weights)
-            del merged
-        with training(self, solver, callback, validate, spread) as (mapper, monitor):
-            oracle = oracle_for(
-                solver,
-                trained,
-                (node_rows, edge_rows, gold, weight),
-                objective,
-                inference,
-                mapper,
-                l2_of(self.l2, trained.slices, start),
-                start if centre else None,
-            )
-            del node_rows, edge_rows  # compiled
-            moved = None if scaled is None else trained.slices[scaled]
-            solution = minimized(solver, oracle, start, monitor, free, moved)
-            del oracle
-        self._inputs, self._labels, self.classes_ = inputs, labels, labels.classes
-        self.features_, self.inference_ = features, inference
-        self.weights_, self.fit_report_ = report_of(solution, monitor, solver, inference)
-        self.objective_, self.n_iter_ = self.fit_report_.objective, solution.n_iter
-        if solution.status is Status.INTERRUPTED:
-            raise KeyboardInterrupt  # the model is fitted with the best weights so far
-        return self
+        self._store(locals())
 
     def _check_parameters(self) -> None:
-        check_settings(self)
-        check_l2(self.l2, GROUPS)
-        check_freeze(self.freeze, GROUPS)
-        check_number("min_freq", self.min_freq, integer=True)
-        check_choice("states", self.states, ["seen", "all"])
-        check_choice("transitions", self.transitions, ["seen", "all", "none"])
-        template = self._template()
-        if template is not None and not isinstance(template, Template):
-            raise TypeError(f"template must be a str or a Template, got {template!r}")
+        super()._check_parameters()
+        check_choice("transitions", self.transitions, _TRANSITIONS)
+        template = self.columns_template()
+        if template is not None and not isinstance(template, FeatureTemplate):
+            raise TypeError(f"feature_template must be a str or a FeatureTemplate, got {template!r}")
         if template is not None and self.transition_features is not None:
             raise ValueError(
-                "give template or transition_features, not both: a template's lines B observe "
-                "transitions"
+                "give feature_template or transition_features, not both: a template's lines B "
+                "observe transitions"
             )
         if self.transition_features is not None and not callable(self.transition_features):
             raise TypeError(
@@ -306,84 +179,169 @@ class ChainCRF(Compactable, ChainInspection):
                 f"got {self.transition_features!r}"
             )
 
-    def _objective_for(self, labels: SequenceLabels, gold: Target) -> Objective:
-        """The objective for these labels' numbers, with the weights of their errors."""
-        objective = OBJECTIVES.resolve(self.objective).for_labels(labels.labels, labels.order)
-        if self.class_weight is None:
-            return objective
-        return objective.with_class_weight(class_weights(self.class_weight, labels, gold))
+    def columns_template(self) -> FeatureTemplate | None:
+        """The parameter `feature_template`, a str made into a `FeatureTemplate`."""
+        given = self.feature_template
+        return FeatureTemplate(given) if isinstance(given, str) else given
 
-    def _inference_for(self, features: ChainFeatures) -> Inference:
-        return INFERENCE.resolve("chain" if self.inference == "auto" else self.inference)
+    def _groups(self) -> Sequence[str]:
+        return GROUPS
 
-    def _layout(
-        self,
-        inputs: tuple[Input, Input | None],
-        labels: SequenceLabels,
-        node_rows: Rows,
-        edge_rows: Rows | None,
-        gold: Target,
-        known: ChainFeatures | None,
-    ) -> ChainFeatures:
-        """Which weights the model has."""
-        n = len(labels)
-        rows, seen = seen_pairs(gold, n)
-        hard = isinstance(gold, np.ndarray)
-        node = inputs[0].features(
-            node_rows if hard else node_rows.taken(rows),
-            seen.astype(np.int32),
-            n,
-            self.states,
-            self.min_freq,
-            known.node.keys() if known else None,
-        )
-        edges, pairs = seen_transitions(rows, seen, node_rows.lengths, n)
-        edge, known_edge = None, None
-        if known is not None and known.edge is not None:
-            keys = known.edge.keys()
-            i, j = np.divmod(keys.output, known.n_labels)
-            known_edge = WeightKeys(keys.column, i * n + j)
-        if inputs[1] is not None and edge_rows is not None:
-            edge = inputs[1].features(
-                edge_rows if hard else edge_rows.taken(edges),
-                pairs.astype(np.int32),
-                n * n,
-                self.states,
-                self.min_freq,
-                known_edge,
-            )
-        kept = np.zeros(0, dtype=np.int64)
-        template = self._template()
-        choice = self.transitions if template is None or template.transitions else "none"
-        if choice == "all":
-            kept = np.arange(n * n)
-        elif choice == "seen":
-            seen, count = np.unique(pairs, return_counts=True)
-            kept = seen[count >= self.min_freq]
-            if known is not None:
-                i, j = np.divmod(known.transitions, known.n_labels)
-                kept = np.union1d(kept, i * n + j)
-        return ChainFeatures(n, node, edge, kept, self.bias, self.ends)
+    def _examples(self, X: Any, name: str = "X", known: bool = False) -> Any:
+        """What users gave, as a list of sequences or as blocks of text."""
+        if self.feature_template is None:
+            return X if isinstance(X, Items) else check_sequences(X, name, empty=True)
+        return Columns.of(X, name)
 
-    def _validator(
-        self,
-        X: Sequence[Any],
-        y: Sequence[Any],
-        inputs: tuple[Input, Input | None],
-        labels: SequenceLabels,
-        features: ChainFeatures,
-        inference: Inference,
-    ) -> Callable[[Floats], float]:
-        """The share of positions of the validation data that given weights label right."""
-        X, y = self._sequences(X, "validation X"), check_sequences(y, "validation y")
-        rows = self._read(X, inputs, grow=False)
-        check_same_lengths(rows[0].lengths, y, "validation ")
-        gold = labels.encode(y, unknown=-1)
-        shards = compile_shards(features, *rows)
+    def _new_reader(self, X: Any, keep: bool = False) -> Reader:
+        """Six templates, of which some may have no weights."""
+        columns = self.columns_template()
+        observed: Callable[[Any], Any] | None = None
+        inputs: list[Input | None] = [None] * len(GROUPS)
+        choice = self.transitions
+        if columns is not None:
+            choice = choice if columns.transitions else "none"
+            inputs[0] = TemplateInput(columns, "unigrams")
+            if len(columns.bigrams):
+                observed, inputs[1] = itself, TemplateInput(columns, "bigrams")
+        elif self.transition_features is not None:
+            observed = _OfTransitions(self.transition_features)
+        ends = bool(self.ends)
+        templates = [
+            CliqueTemplate("node", features=itself, fit_intercept=False),
+            CliqueTemplate("edge", "steps", observed, fit_intercept=False),
+            CliqueTemplate("transitions", "steps", fit_intercept=_TRANSITIONS[choice]),
+            CliqueTemplate("intercept", fit_intercept=bool(self.fit_intercept)),
+            CliqueTemplate("start", "first", fit_intercept=ends),
+            CliqueTemplate("end", "last", fit_intercept=ends),
+        ]
+        if columns is not None or keep:
+            return Reader(templates, inputs)
+        if isinstance(X, Items):
+            return Reader(templates, [input_for([]), *inputs[1:]])
+        return Reader.like(templates, X)
 
-        def score(weights: Floats) -> float:
-            expanded = features.expand(weights)
-            found = [inference.map(features.potentials(s, expanded)).labels for s in shards]
-            return float((np.concatenate(found) == gold).mean())
+    def _check_reader(self, reader: Reader) -> None:
+        node, edge = reader.inputs[:2]
+        columns = self.columns_template()
+        for source, part in ((node, "unigrams"), (edge, "bigrams")):
+            read = isinstance(source, TemplateInput) and (source.template, source.part)
+            if source is not None and read != (columns is not None and (columns, part)):
+                raise ValueError("the parameter feature_template and what reads rows must agree")
 
-        return score
+    def span_probabilities(
+        self, X: Any, spans: Sequence[Sequence[tuple[int, int, Any]]]
+    ) -> list[Floats]:
+        """The probability that a segment is exactly this entity.
+
+        Parameters
+        ----------
+        spans : for each sequence, a list of (start, end, label)
+            `end` is exclusive. With BIO or IOBES tags the label is the type ("PER"); with plain
+            labels it is the label of a run that cannot be extended.
+        """
+        self._check_fitted()
+        X = self._examples(X)
+        if len(spans) != len(X):
+            raise ValueError(f"spans must have one list per sequence ({len(X)}), got {len(spans)}")
+
+        def answer(part: Part) -> Floats:
+            lengths = np.diff(part.potentials.structure.variable_offsets)
+            of_part = spans[part.examples]
+            query = segment_spans(self.labels_, of_part, lengths, part.examples.start)
+            return np.exp(part.inference.span_log_probability(part.potentials, query))
+
+        _, _, found = self._ask(X, "span_log_probability", answer)
+        flat = np.concatenate([np.zeros(0), *found])
+        return np.split(flat, offsets_of([len(s) for s in spans])[1:-1]) if len(spans) else []
+
+    @property
+    def transitions_(self) -> Floats:
+        """Weights of transitions, from row to column, in the order of `classes_`."""
+        return self.template_weights("transitions")["intercept"]
+
+    @property
+    def coef_(self) -> Any:
+        """Weights of node features [n_classes, n_features]; sparse for named attributes."""
+        import scipy.sparse as sp
+
+        self._check_fitted()
+        number, source = np.argsort(self.labels_.order), self._node_input()
+        keys, weights = self._node_weights()
+        shape = (self.layout_.n_labels, source.n_columns)
+        matrix = sp.csr_array((weights, (number[keys.output], keys.column)), shape=shape)
+        return matrix.toarray() if isinstance(source, (DenseInput, SparseInput)) else matrix
+
+    @property
+    def transition_coef_(self) -> Floats:
+        """Weights of `transition_features` [n_classes, n_classes, n_features], (from, to, …)."""
+        found = self.template_weights("edge").get("features")
+        n = self.layout_.n_labels
+        return np.zeros((n, n, 0)) if found is None else np.moveaxis(found, 0, -1)
+
+    @property
+    def start_(self) -> Floats:
+        """Weights of labels at the first position; zeros without `ends`."""
+        return self._per_label("start")
+
+    @property
+    def end_(self) -> Floats:
+        """Weights of labels at the last position; zeros without `ends`."""
+        return self._per_label("end")
+
+    @property
+    def intercept_(self) -> Floats:
+        """Weights of labels anywhere; zeros without `fit_intercept`."""
+        return self._per_label("intercept")
+
+    def _per_label(self, name: str) -> Floats:
+        found = self.template_weights(name).get("intercept")
+        return np.zeros(self.layout_.n_labels) if found is None else found
+
+    def _node_input(self) -> Input:
+        source = self.reader_.inputs[0]
+        assert source is not None
+        return source
+
+    def _node_weights(self) -> tuple[Any, Floats]:
+        """Keys of the node weights, and these."""
+        rows = self.layout_["node"].rows
+        assert rows is not None
+        return rows.keys(), self.weights_[self.layout_.slices["node"]]
+
+    def top_features(self, n: int = 10, label: Any = None) -> list[tuple[str, Any, float]]:
+        """The n node weights of largest magnitude: (feature, label, weight).
+
+        With `label`, those that speak most for it come first and most against it last.
+        """
+        self._check_fitted()
+        (keys, weights), labels = self._node_weights(), self.labels_
+        if label is None:
+            chosen = np.argsort(-np.abs(weights), kind="stable")[:n]
+        else:
+            mine = np.flatnonzero(keys.output == labels.number(label))
+            chosen = mine[np.argsort(-weights[mine], kind="stable")][:n]
+        name = self._node_input().name
+        return [
+            (name(int(keys.column[k])), labels.labels[keys.output[k]], float(weights[k]))
+            for k in chosen
+        ]
+
+    def top_transitions(self, n: int = 10) -> list[tuple[Any, Any, float]]:
+        """The n transitions of largest magnitude: (from, to, weight)."""
+        table, names = self.transitions_, self.classes_.tolist()
+        chosen = np.argsort(-np.abs(table).ravel(), kind="stable")[:n]
+        rows, columns = np.divmod(chosen, len(table))
+        return [
+            (names[i], names[j], float(table[i, j])) for i, j in zip(rows, columns, strict=True)
+        ]
+
+
+@dataclass(frozen=True)
+class _OfTransitions:
+    """The user's function of a sequence; one of a single position has no transition to observe."""
+
+    function: Callable[[Any], Any]
+
+    def __call__(self, x: Any) -> Any:
+        return self.function(x) if length_of(x) > 1 else []

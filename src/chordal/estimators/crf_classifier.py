@@ -2,44 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Mapping, Sequence
 from typing import Any, final
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import log_softmax
-from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.utils.class_weight import compute_class_weight
-from sklearn.utils.extmath import safe_sparse_dot
-from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import (
-    check_consistent_length,
-    check_is_fitted,
-    column_or_1d,
-    validate_data,
-)
 
-from chordal._status import Status
-from chordal._validate import check_number, check_sample_weight
-from chordal.estimators._fitting import (
-    check_pairs,
-    check_settings,
-    oracle_for,
-    report_of,
-    solver_for,
-    training,
-)
-from chordal.estimators._single import SingleVariables
-from chordal.inference import INFERENCE
-from chordal.objectives import OBJECTIVES, Objective
+from chordal.estimators._crf import BaseCRF, Pair
+from chordal.estimators._fitting import objective_for, solver_for
+from chordal.estimators._labels import SequenceLabels
+from chordal.features import Batch, Cliques, CliqueTemplate, Reader, Rows, input_for, itself
+from chordal.inference import Inference
+from chordal.objectives import Objective
 from chordal.potentials import Floats
 from chordal.solvers import Callback, Solver
-
-Pair = tuple[Any, Any]
+from chordal.targets import Target
 
 
 @final
-class CRFClassifier(ClassifierMixin, BaseEstimator):
+class CRFClassifier(BaseCRF):
     """Linear classifier: a conditional random field of one variable per example.
 
     Minimises Σ loss + l1·‖w‖₁ + (l2/2)·‖w‖² over the weights of a linear function per class. With
@@ -48,13 +29,15 @@ class CRFClassifier(ClassifierMixin, BaseEstimator):
 
     Parameters
     ----------
-    objective : str or Objective, default="likelihood"
-        What training minimises.
+    objective : str or Objective, default="auto"
+        What training minimises: "auto" is what the solver is made for, else the likelihood.
     solver : str or Solver, default="lbfgs"
         How. With l1 > 0, "lbfgs" means its orthant-wise form "owlqn".
     l1, l2 : float
         Regularisation. scikit-learn's C is 1 / l2, and a penalty λ‖w‖² is l2 = 2λ. The intercept
-        is free of it; to regularise it too, put a column of ones in X instead.
+        is free of it, unless l2 is a dict that names it: {"node": 1.0, "intercept": 1.0}.
+    freeze : tuple of str
+        Groups of weights, "node" or "intercept", that keep their starting values.
     fit_intercept : bool
         Whether each function has a constant term.
     class_weight : dict, "balanced" or None
@@ -62,7 +45,7 @@ class CRFClassifier(ClassifierMixin, BaseEstimator):
     max_iter, tol : int, float, optional
         Stopping rules; None stands for those of the solver.
     validation_interval : int
-        With `validation_data`, score it each so many iterations.
+        With `validation_data`, score it every so many iterations.
     n_iter_no_change : int, optional
         Stop early after so many scores without improvement, and keep the best weights.
     n_jobs : int, optional
@@ -94,19 +77,21 @@ class CRFClassifier(ClassifierMixin, BaseEstimator):
     array([[0.98, 0.02, 0.  ]])
     """
 
-    classes_: NDArray[Any]
-    coef_: Floats
-    intercept_: Floats
+    fit_intercept: bool
+    n_features_in_: int
+    unpenalised = ("intercept",)
 
     def __init__(
         self,
-        objective: str | Objective = "likelihood",
+        objective: str | Objective = "auto",
         solver: str | Solver = "lbfgs",
+        inference: str | Inference = "auto",
         *,
         l1: float = 0.0,
-        l2: float = 1.0,
+        l2: float | Mapping[str, float] = 1.0,
+        freeze: Sequence[str] = (),
         fit_intercept: bool = True,
-        class_weight: dict[Any, float] | str | None = None,
+        class_weight: Mapping[Any, float] | str | None = None,
         max_iter: int | None = None,
         tol: float | None = None,
         validation_interval: int = 10,
@@ -116,20 +101,7 @@ class CRFClassifier(ClassifierMixin, BaseEstimator):
         warm_start: bool = False,
         verbose: int = 0,
     ) -> None:
-        self.objective = objective
-        self.solver = solver
-        self.l1 = l1
-        self.l2 = l2
-        self.fit_intercept = fit_intercept
-        self.class_weight = class_weight
-        self.max_iter = max_iter
-        self.tol = tol
-        self.validation_interval = validation_interval
-        self.n_iter_no_change = n_iter_no_change
-        self.n_jobs = n_jobs
-        self.random_state = random_state
-        self.warm_start = warm_start
-        self.verbose = verbose
+        self._store(locals())
 
     def fit(
         self,
@@ -148,20 +120,22 @@ class CRFClassifier(ClassifierMixin, BaseEstimator):
         y : array of labels [n_samples]
         sample_weight : array [n_samples], optional
         validation_data : (X, y), optional
-            Scored each `validation_interval` iterations.
+            Scored every `validation_interval` iterations.
         callback : callable, optional
             Called with an `Iteration` after each; training stops when it returns True.
         """
-        X, y = self._read(X, y, reset=True)
-        classes = _classes(y)
-        keep = bool(self.warm_start) and hasattr(self, "coef_")
+        keep = bool(self.warm_start) and hasattr(self, "weights_")
+        X, y = self._table(X, y, reset=not keep)
+        classes = np.unique(y)
         if keep and not np.array_equal(classes, self.classes_):
             raise ValueError(
                 f"with warm_start, y must hold the classes of the fit before, {self.classes_}; "
                 f"got {classes}"
             )
-        weight = check_sample_weight(sample_weight, len(y))
-        return self._fit(X, y, classes, weight, validation_data, callback, keep, centre=False)
+        self._all_classes = _enough(classes)
+        return super().fit(
+            X, y, sample_weight, validation_data=validation_data, callback=callback
+        )
 
     def partial_fit(
         self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None
@@ -176,106 +150,126 @@ class CRFClassifier(ClassifierMixin, BaseEstimator):
         classes : array of labels, optional
             All classes there will be. The first call needs them, unless its y holds them all.
         """
-        keep = hasattr(self, "coef_")
-        X, y = self._read(X, y, reset=not keep)
-        known = self.classes_ if keep else _classes(y if classes is None else np.asarray(classes))
+        keep = hasattr(self, "weights_")
+        X, y = self._table(X, y, reset=not keep)
+        known = self.classes_ if keep else _enough(np.unique(y if classes is None else classes))
         if keep and classes is not None and not np.array_equal(np.unique(classes), known):
             raise ValueError(f"classes must be those of the first call, {known}; got {classes}")
-        weight = check_sample_weight(sample_weight, len(y))
-        return self._fit(X, y, known, weight, None, None, keep, centre=keep)
+        strange = np.flatnonzero(~np.isin(y, known))
+        if len(strange):
+            k = int(strange[0])
+            raise ValueError(f"y[{k}] is {y.tolist()[k]!r}, which is not one of the classes {known}")
+        self._all_classes = known
+        return super().partial_fit(X, y, sample_weight)
 
-    def _fit(
-        self,
-        X: Any,
-        y: NDArray[Any],
-        classes: NDArray[Any],
-        weight: Floats | None,
-        validation_data: Pair | None,
-        callback: Callback | None,
-        keep: bool,
-        centre: bool,
-    ) -> CRFClassifier:
-        check_settings(self)
-        check_number("l2", self.l2)
-        objective = OBJECTIVES.resolve(self.objective)
-        inference = INFERENCE.resolve("chain")
-        solver = solver_for(self.solver, self.l1, self.max_iter, self.tol, self.random_state)
-        codes = _codes(y, classes)
-        weight = self._class_weighted(classes, codes, weight)
-        if weight is not None and not weight.any():
-            raise ValueError("sample_weight is zero for every example: there is nothing to learn")
-        model = SingleVariables(X, len(classes), bool(self.fit_intercept), objective.relative)
-        gold = model.labels(codes)
-        check_pairs(self.objective, objective, inference, solver, model.features, gold, 1, self.l2)
-        start = np.zeros(model.features.n_weights)
-        if keep:
-            start = model.weights(self.coef_, self.intercept_)
-        validate = None
-        if validation_data is not None:
-            validate = self._validator(validation_data, classes, model)
-        with training(self, solver, callback, validate) as (mapper, monitor):
-            oracle = oracle_for(
-                solver,
-                model.features,
-                (model.rows, None, gold, weight),
-                objective,
-                inference,
-                mapper,
-                float(self.l2) if centre else model.penalties(float(self.l2)),
-                start if centre else None,
-                model.intercepts(),
+    def _groups(self) -> Sequence[str]:
+        return ("node", "intercept")
+
+    def _table(self, X: Any, y: Any = None, reset: bool = False) -> Any:
+        """What users gave as a matrix, and labels, as scikit-learn checks them."""
+        from sklearn.utils.multiclass import check_classification_targets
+        from sklearn.utils.validation import validate_data
+
+        labels = {} if y is None else {"y": y}
+        kinds = [np.float64, np.float32]
+        checked = validate_data(self, X, **labels, accept_sparse="csr", dtype=kinds, reset=reset)
+        if y is not None:
+            check_classification_targets(checked[1])
+        return checked
+
+    def _examples(self, X: Any, name: str = "X", known: bool = False) -> Any:
+        if isinstance(X, (list, np.ndarray)) and len(X) == 0:
+            return np.zeros((0, self.n_features_in_))
+        return self._table(X)
+
+    def _flat(self, y: Any, X: Any, name: str = "y") -> Sequence[Any]:
+        """All labels as one sequence, which is quicker than a list for each."""
+        return [_column(y)]
+
+    def _check_lengths(self, sizes: Any, flat: Sequence[Any], prefix: str = "") -> None:
+        if len(sizes) != len(flat[0]):
+            raise ValueError(
+                f"{prefix}X and y must have the same length, got {len(sizes)} and {len(flat[0])}"
             )
-            solution = solver.minimize(oracle, start, monitor)
-        weights, self.fit_report_ = report_of(solution, monitor, solver, inference)
-        self.classes_ = classes
-        self.coef_, self.intercept_ = model.coefficients(weights)
-        self.objective_, self.n_iter_ = self.fit_report_.objective, solution.n_iter
-        if solution.status is Status.INTERRUPTED:
-            raise KeyboardInterrupt  # the model is fitted with the best weights so far
-        return self
 
-    def _read(self, X: Any, y: Any, reset: bool) -> tuple[Any, NDArray[Any]]:
-        X, y = validate_data(
-            self, X, y, accept_sparse="csr", dtype=[np.float64, np.float32], reset=reset
-        )
-        check_classification_targets(y)
-        return X, y
+    def _new_labels(self) -> SequenceLabels:
+        labels = SequenceLabels(ranked=True)
+        labels.learn([self._all_classes])
+        return labels
+
+    def _new_reader(self, X: Any, keep: bool = False) -> Reader:
+        relative = objective_for(self, solver_for(self)).relative
+        source = input_for(X)
+        return MatrixReader(self._templates_for("relative" if relative else "full"), [source, None])
+
+    def _own_facts(self) -> dict[str, Any]:
+        names = getattr(self, "feature_names_in_", None)
+        return {
+            "n_features": int(self.n_features_in_),
+            "feature_names": None if names is None else [str(name) for name in names],
+        }
+
+    def _reader_from(self, facts: Mapping[str, Any]) -> Reader:
+        names = facts["feature_names"]
+        if names is not None:
+            if not (isinstance(names, list) and all(isinstance(name, str) for name in names)):
+                raise ValueError("feature_names must be a list of str, or null")
+            if len(names) != facts["n_features"]:
+                raise ValueError(
+                    f"there must be {facts['n_features']} feature_names, got {len(names)}"
+                )
+            self.feature_names_in_ = np.array(names, dtype=object)
+        return MatrixReader(self._templates_for(facts["templates"][0]["tables"]), [None, None])
+
+    def _check_reader(self, reader: Reader) -> None:
+        source = reader.inputs[0]
+        if source is None:
+            raise ValueError("a classifier must have columns")
+        self.n_features_in_ = source.n_columns
+
+    def _templates_for(self, tables: str) -> list[CliqueTemplate]:
+        """Templates of a linear function; of two classes it may be "relative" to the first."""
+        return [
+            CliqueTemplate("node", features=itself, fit_intercept=False, tables=tables),
+            CliqueTemplate("intercept", fit_intercept=bool(self.fit_intercept), tables=tables),
+        ]
 
     def _class_weighted(
-        self, classes: NDArray[Any], codes: NDArray[np.int32], weight: Floats | None
-    ) -> Floats | None:
-        """The examples' weights times those of their classes."""
-        if self.class_weight is None:
-            return weight
+        self, objective: Objective, labels: SequenceLabels, gold: Target, weight: Floats | None
+    ) -> tuple[Objective, Floats | None]:
+        """`class_weight` as factors of the examples of each class."""
+        from sklearn.utils.class_weight import compute_class_weight
+
+        classes = labels.classes
         factors = compute_class_weight(
-            self.class_weight, classes=classes, y=classes[codes], sample_weight=weight
-        )
-        return factors[codes] if weight is None else weight * factors[codes]
+            self.class_weight, classes=classes, y=classes[gold], sample_weight=weight
+        )[gold]
+        return objective, factors if weight is None else weight * factors
 
-    def _validator(
-        self, data: Pair, classes: NDArray[Any], model: SingleVariables
-    ) -> Callable[[Floats], float]:
-        """The share of the validation data that given weights label right."""
-        if not (isinstance(data, (tuple, list)) and len(data) == 2):
-            raise ValueError("validation_data must be a pair (X, y) of examples and labels")
-        X, y = self._read(*data, reset=False)
+    def _decoded(self, numbers: NDArray[np.int32], batch: Batch, X: Any) -> Any:
+        return self.classes_[numbers]
 
-        def score(weights: Floats) -> float:
-            decision = _decision(X, *model.coefficients(weights))
-            return float((classes[_best(decision)] == y).mean())
+    def _arranged(self, values: Floats, batch: Batch, X: Any) -> Any:
+        return values.reshape(-1, len(self.classes_))
 
-        return score
+    @property
+    def coef_(self) -> Floats:
+        """Weights [n_classes, n_features], or [1, n_features] of two classes."""
+        return self._difference(self.template_weights("node")["features"].T)
+
+    @property
+    def intercept_(self) -> Floats:
+        """Constant terms [n_classes], or [1] of two classes; zeros without `fit_intercept`."""
+        found = self.template_weights("intercept").get("intercept")
+        return self._difference(np.zeros(len(self.classes_)) if found is None else found)
+
+    def _difference(self, of_class: Floats) -> Floats:
+        return of_class[1:] - of_class[:1] if len(of_class) == 2 else of_class.copy()
 
     def decision_function(self, X: Any) -> Floats:
         """Scores [n_samples, n_classes]; of two classes, the second's log odds [n_samples]."""
-        check_is_fitted(self)
-        X = validate_data(self, X, accept_sparse="csr", dtype=[np.float64, np.float32], reset=False)
-        return _decision(X, self.coef_, self.intercept_)
-
-    def predict(self, X: Any) -> NDArray[Any]:
-        """The class of each example."""
-        best = _best(self.decision_function(X))
-        return self.classes_[best]
+        scores: Floats = self.node_scores(X)
+        return scores[:, 1] - scores[:, 0] if scores.shape[1] == 2 else scores
 
     def predict_proba(self, X: Any) -> Floats:
         """p(y | x) ∝ exp(score), in the order of `classes_`.
@@ -286,52 +280,42 @@ class CRFClassifier(ClassifierMixin, BaseEstimator):
 
     def predict_log_proba(self, X: Any) -> Floats:
         """log p(y | x)."""
-        scores = self.decision_function(X)
-        if scores.ndim == 1:
-            return -np.logaddexp(0.0, np.outer(scores, [1.0, -1.0]))
-        return log_softmax(scores, axis=1)
-
-    def log_likelihood(self, X: Any, y: Any) -> Floats:
-        """log p(y | x) of each example."""
-        log_proba = self.predict_log_proba(X)
-        codes = _codes(column_or_1d(y), self.classes_)
-        check_consistent_length(log_proba, codes)
-        return np.take_along_axis(log_proba, codes[:, None], axis=1)[:, 0]
+        scores: Floats = self.node_scores(X)
+        scores = scores - scores.max(axis=1, keepdims=True)
+        return scores - np.log(np.exp(scores).sum(axis=1, keepdims=True))
 
     def __sklearn_tags__(self) -> Any:
+        from sklearn.utils import ClassifierTags
+
         tags = super().__sklearn_tags__()
+        tags.estimator_type, tags.classifier_tags = "classifier", ClassifierTags()
         tags.input_tags.sparse = True
         return tags
 
 
-def _decision(X: Any, coef: Floats, intercept: Floats) -> Floats:
-    scores = safe_sparse_dot(X, coef.T, dense_output=True) + intercept
-    return scores[:, 0] if scores.shape[1] == 1 else scores
+class MatrixReader(Reader):
+    """Reads the rows of a matrix as examples of one variable each."""
+
+    def read(self, X: Any, grow: bool) -> Batch:
+        """An example for every row."""
+        source = self.inputs[0]
+        assert source is not None
+        data = source.read([X], grow=False).data
+        ones = np.ones(X.shape[0], dtype=np.int64)
+        rows = [Rows(ones, data), None]
+        return Batch(ones, [Cliques.of_pattern("each", 1, ones, own) for own in rows])
 
 
-def _best(decision: Floats) -> NDArray[np.intp]:
-    """Which class scores highest; of two, the second has to score above 0."""
-    if decision.ndim == 1:
-        return (decision > 0.0).astype(np.intp)
-    return decision.argmax(axis=1)
+def _column(y: Any) -> NDArray[Any]:
+    from sklearn.utils.validation import column_or_1d
+
+    return np.asarray(column_or_1d(y))
 
 
-def _classes(y: NDArray[Any]) -> NDArray[Any]:
-    classes = np.unique(y)
+def _enough(classes: NDArray[Any]) -> NDArray[Any]:
     if len(classes) < 2:
         raise ValueError(
             f"y must hold at least 2 classes, got one class, {classes[0]}: there is nothing to "
             "tell apart"
         )
     return classes
-
-
-def _codes(y: NDArray[Any], classes: NDArray[Any]) -> NDArray[np.int32]:
-    """The place of each label in `classes`."""
-    codes = np.minimum(np.searchsorted(classes, y), len(classes) - 1)
-    unknown = np.flatnonzero(classes[codes] != y)
-    if len(unknown):
-        k = int(unknown[0])
-        label = y[k].item() if isinstance(y[k], np.generic) else y[k]
-        raise ValueError(f"y[{k}] is {label!r}, which is not one of the classes {classes}")
-    return codes.astype(np.int32)

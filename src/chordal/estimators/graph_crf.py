@@ -10,9 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from chordal._validate import check_choice, check_sequences
-from chordal.estimators._clique_fitting import CliqueEstimator
-from chordal.estimators.clique_template import CliqueTemplate
-from chordal.features import TABLES
+from chordal.estimators._crf import BaseCRF
+from chordal.features import TABLES, CliqueTemplate, Reader
 from chordal.inference import Inference
 from chordal.objectives import Objective
 from chordal.solvers import Solver
@@ -20,7 +19,7 @@ from chordal.structures import repeated_edge
 
 
 @final
-class GraphCRF(CliqueEstimator):
+class GraphCRF(BaseCRF):
     """Conditional random field over the nodes of graphs, joined by edges.
 
     Nodes have features with a weight per label. Edges have a weight for every pair of labels,
@@ -28,8 +27,8 @@ class GraphCRF(CliqueEstimator):
 
     Parameters
     ----------
-    objective : str or Objective, default="likelihood"
-        What training minimises. "pseudo_likelihood" and "piecewise" need no inference and are
+    objective : str or Objective, default="auto"
+        What training minimises: "auto" is what the solver is made for, else the likelihood. "pseudo_likelihood" and "piecewise" need no inference and are
         quick on any graph; "hinge" is the structured support vector machine.
     solver : str or Solver, default="lbfgs"
         How. With l1 > 0, "lbfgs" means its orthant-wise form "owlqn".
@@ -40,13 +39,13 @@ class GraphCRF(CliqueEstimator):
         "symmetric": the direction of an edge does not matter. "full": it does, as with edges that
         point somewhere, or features of edges that do. "potts": one weight for equal labels. An
         edge may be listed once; with "full", once in each direction.
-    bias : bool
+    fit_intercept : bool
         Whether labels, and pairs of labels, have weights of their own beside those of features.
     l1, l2 : float
         Regularisation; l2 may be a dict by group of weights, "nodes" and "edges".
     freeze : tuple of str
         Groups of weights that keep their starting values.
-    states, min_freq, void, max_iter, tol, validation_interval, n_iter_no_change, n_jobs
+    pairs, min_freq, ignore_label, max_iter, tol, validation_interval, n_iter_no_change, n_jobs
         As in `TemplateCRF`.
     random_state, warm_start, class_weight, verbose
         As in `TemplateCRF`.
@@ -75,20 +74,23 @@ class GraphCRF(CliqueEstimator):
     ('junction_tree', True)
     """
 
+    tables: str
+    fit_intercept: bool
+
     def __init__(
         self,
-        objective: str | Objective = "likelihood",
+        objective: str | Objective = "auto",
         solver: str | Solver = "lbfgs",
         inference: str | Inference = "auto",
         *,
         tables: str = "symmetric",
-        bias: bool = True,
+        fit_intercept: bool = True,
         l1: float = 0.0,
         l2: float | Mapping[str, float] = 1.0,
         freeze: Sequence[str] = (),
-        states: str = "seen",
+        pairs: str = "seen",
         min_freq: int = 0,
-        void: Any = None,
+        ignore_label: Any = None,
         max_iter: int | None = None,
         tol: float | None = None,
         validation_interval: int = 10,
@@ -96,33 +98,14 @@ class GraphCRF(CliqueEstimator):
         n_jobs: int | None = None,
         random_state: Any = None,
         warm_start: bool = False,
-        class_weight: dict[Any, float] | str | None = None,
+        class_weight: Mapping[Any, float] | str | None = None,
         verbose: int = 0,
     ) -> None:
-        self.objective = objective
-        self.solver = solver
-        self.inference = inference
-        self.tables = tables
-        self.bias = bias
-        self.l1 = l1
-        self.l2 = l2
-        self.freeze = freeze
-        self.states = states
-        self.min_freq = min_freq
-        self.void = void
-        self.max_iter = max_iter
-        self.tol = tol
-        self.validation_interval = validation_interval
-        self.n_iter_no_change = n_iter_no_change
-        self.n_jobs = n_jobs
-        self.random_state = random_state
-        self.warm_start = warm_start
-        self.class_weight = class_weight
-        self.verbose = verbose
+        self._store(locals())
 
     def _examples(self, X: Any, name: str = "X", known: bool = False) -> Sequence[Any]:
         """Pairs (nodes, edges) or triples with features of edges, all of one kind."""
-        X = check_sequences(X, name)
+        X = check_sequences(X, name, empty=True)
         for i, x in enumerate(X):
             if not isinstance(x, (tuple, list)) or len(x) not in (2, 3):
                 raise TypeError(
@@ -135,7 +118,7 @@ class GraphCRF(CliqueEstimator):
                     f"{name}[{i}] must have features of edges if and only if {name}[0] has"
                 )
             self._refuse_repeated(x[1], f"{name}[{i}]")
-        if known and (len(X[0]) == 3) != (self._templates[1].features is not None):
+        if known and len(X) and (len(X[0]) == 3) != (self.reader_.inputs[1] is not None):
             raise ValueError(
                 f"{name} has {'' if len(X[0]) == 3 else 'no '}features of edges, other than the "
                 "graphs that the model was fitted to"
@@ -158,17 +141,26 @@ class GraphCRF(CliqueEstimator):
                 "of them, with the features of both"
             )
 
-    def _templates_for(self, X: Sequence[Any]) -> list[CliqueTemplate]:
-        observed = itemgetter(2) if len(X[0]) == 3 else None
-        bias = bool(self.bias)
+    def _groups(self) -> Sequence[str]:
+        return ("nodes", "edges")
+
+    def _new_reader(self, X: Sequence[Any], keep: bool = False) -> Reader:
+        return Reader.like(self._templates_for(len(X[0]) == 3), X)
+
+    def _reader_from(self, facts: Mapping[str, Any]) -> Reader:
+        return Reader.like(self._templates_for(bool(facts["templates"][1]["features"])), [])
+
+    def _templates_for(self, edge_features: bool) -> list[CliqueTemplate]:
+        """Templates of nodes and edges; edges have features or not."""
+        intercept, observed = bool(self.fit_intercept), itemgetter(2) if edge_features else None
         return [
-            CliqueTemplate("nodes", features=itemgetter(0), bias=bias),
+            CliqueTemplate("nodes", features=itemgetter(0), fit_intercept=intercept),
             CliqueTemplate(
                 "edges",
                 itemgetter(1),
                 observed,
                 tables=self.tables,
-                bias=bias or observed is None,
+                fit_intercept=intercept or observed is None,
             ),
         ]
 
@@ -178,23 +170,23 @@ class GraphCRF(CliqueEstimator):
 
     @property
     def coef_(self) -> NDArray[Any]:
+        """Weights of nodes [n_classes, n_features]."""
         return np.ascontiguousarray(self.template_weights("nodes")["features"].T)
 
     @property
     def intercept_(self) -> NDArray[Any]:
-        n = len(self.template_weights("nodes")["features"][0])
-        return self.template_weights("nodes").get("bias", np.zeros(n))
+        """Weights of labels [n_classes]; zeros without `fit_intercept`."""
+        found = self.template_weights("nodes").get("intercept")
+        return np.zeros(self.layout_.n_labels) if found is None else found
 
     @property
     def pair_coef_(self) -> NDArray[Any]:
-        n = len(self._fitted_classes())
-        return self.template_weights("edges").get("features", np.zeros((0, n, n)))
+        """Weights of edge features [n_edge_features, n_classes, n_classes]."""
+        found, n = self.template_weights("edges").get("features"), self.layout_.n_labels
+        return np.zeros((0, n, n)) if found is None else found
 
     @property
     def pair_intercept_(self) -> NDArray[Any]:
-        n = len(self._fitted_classes())
-        return self.template_weights("edges").get("bias", np.zeros((n, n)))
-
-    def _fitted_classes(self) -> NDArray[Any]:
-        self._check_fitted()
-        return self.classes_
+        """Weights of label pairs [n_classes, n_classes]."""
+        found, n = self.template_weights("edges").get("intercept"), self.layout_.n_labels
+        return np.zeros((n, n)) if found is None else found

@@ -12,9 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from chordal._validate import check_choice, check_number, check_sequences
-from chordal.estimators._clique_fitting import CliqueEstimator
-from chordal.estimators.clique_template import CliqueTemplate
-from chordal.features import TABLES
+from chordal.estimators._crf import BaseCRF
+from chordal.features import TABLES, CliqueTemplate, Reader
 from chordal.inference import Inference
 from chordal.objectives import Objective
 from chordal.solvers import Solver
@@ -28,7 +27,7 @@ NEIGHBOURS = {4: 2, 8: 2, 6: 3, 26: 3}
 
 
 @final
-class GridCRF(CliqueEstimator):
+class GridCRF(BaseCRF):
     """Conditional random field over grids, in which neighbours influence each other.
 
     Every pixel has features with a weight per label. Neighbours have a weight for every pair of
@@ -37,8 +36,8 @@ class GridCRF(CliqueEstimator):
 
     Parameters
     ----------
-    objective : str or Objective, default="likelihood"
-        What training minimises. Large grids are learned quickly by "pseudo_likelihood" and
+    objective : str or Objective, default="auto"
+        What training minimises: "auto" is what the solver is made for, else the likelihood. Large grids are learned quickly by "pseudo_likelihood" and
         "piecewise", which need no inference.
     solver : str or Solver, default="lbfgs"
         How. With l1 > 0, "lbfgs" means its orthant-wise form "owlqn".
@@ -52,7 +51,7 @@ class GridCRF(CliqueEstimator):
     tables : {"symmetric", "full", "potts"}
         "symmetric": which neighbour has which label does not matter. "full": it does. "potts":
         one weight for equal labels.
-    bias : bool
+    fit_intercept : bool
         Whether labels, and pairs of labels, have weights of their own beside those of features.
     contrast : float, "auto" or None
         β of the edge feature exp(−β ‖x_u − x_v‖²). "auto" takes 1 / (2 · the mean of ‖x_u − x_v‖²
@@ -67,7 +66,7 @@ class GridCRF(CliqueEstimator):
         `directions` "edges (0, 1)" and so on, by the step from one end to the other.
     freeze : tuple of str
         Groups of weights that keep their starting values.
-    void, max_iter, tol, validation_interval, n_iter_no_change, n_jobs, random_state
+    ignore_label, max_iter, tol, validation_interval, n_iter_no_change, n_jobs, random_state
         As in `TemplateCRF`.
     warm_start, class_weight, verbose
         As in `TemplateCRF`.
@@ -100,23 +99,33 @@ class GridCRF(CliqueEstimator):
            [0, 0, 1, 1]])
     """
 
+    neighbours: int
+    directions: bool
+    tables: str
+    fit_intercept: bool
+    contrast: float | str | None
+    contrast_columns: Sequence[int] | None
+    edge_features: Callable[[Floats, Floats], Any] | None
+    contrast_: float | None
+    functions = ("edge_features",)
+
     def __init__(
         self,
-        objective: str | Objective = "likelihood",
+        objective: str | Objective = "auto",
         solver: str | Solver = "lbfgs",
         inference: str | Inference = "auto",
         *,
         neighbours: int = 4,
         directions: bool = False,
         tables: str = "symmetric",
-        bias: bool = True,
+        fit_intercept: bool = True,
         contrast: float | str | None = None,
         contrast_columns: Sequence[int] | None = None,
         edge_features: Callable[[Floats, Floats], Any] | None = None,
         l1: float = 0.0,
         l2: float | Mapping[str, float] = 1.0,
         freeze: Sequence[str] = (),
-        void: Any = None,
+        ignore_label: Any = None,
         max_iter: int | None = None,
         tol: float | None = None,
         validation_interval: int = 10,
@@ -124,40 +133,16 @@ class GridCRF(CliqueEstimator):
         n_jobs: int | None = None,
         random_state: Any = None,
         warm_start: bool = False,
-        class_weight: dict[Any, float] | str | None = None,
+        class_weight: Mapping[Any, float] | str | None = None,
         verbose: int = 0,
     ) -> None:
-        self.objective = objective
-        self.solver = solver
-        self.inference = inference
-        self.neighbours = neighbours
-        self.directions = directions
-        self.tables = tables
-        self.bias = bias
-        self.contrast = contrast
-        self.contrast_columns = contrast_columns
-        self.edge_features = edge_features
-        self.l1 = l1
-        self.l2 = l2
-        self.freeze = freeze
-        self.void = void
-        self.max_iter = max_iter
-        self.tol = tol
-        self.validation_interval = validation_interval
-        self.n_iter_no_change = n_iter_no_change
-        self.n_jobs = n_jobs
-        self.random_state = random_state
-        self.warm_start = warm_start
-        self.class_weight = class_weight
-        self.verbose = verbose
-
-    states, min_freq = "all", 0  # pixels have numbers, no named attributes
+        self._store(locals())
 
     def _examples(self, X: Any, name: str = "X", known: bool = False) -> Sequence[Any]:
         """Arrays with an axis for each direction, and one of features."""
         ndim = NEIGHBOURS[self.neighbours]
         images = []
-        for i, x in enumerate(check_sequences(X, name)):
+        for i, x in enumerate(check_sequences(X, name, empty=True)):
             image = np.asarray(x)
             if image.ndim != ndim + 1 or image.dtype.kind not in "fiub":
                 axes = "[height, width, n_features]"
@@ -178,7 +163,7 @@ class GridCRF(CliqueEstimator):
         return images
 
     def _flat(self, y: Any, X: Sequence[Any], name: str = "y") -> Sequence[Any]:
-        images = [np.asarray(labels) for labels in check_sequences(y, name)]
+        images = [np.asarray(labels) for labels in check_sequences(y, name, empty=True)]
         for i, (labels, x) in enumerate(zip(images, X, strict=False)):
             if labels.shape != x.shape[:-1]:
                 raise ValueError(
@@ -187,21 +172,35 @@ class GridCRF(CliqueEstimator):
                 )
         return [labels.ravel() for labels in images]
 
-    def _shaped(self, values: Any, x: Any) -> Any:
-        return values.reshape(*x.shape[:-1], *values.shape[1:])
+    def _shaped(self, values: list[Any], X: Sequence[Any]) -> list[Any]:
+        pairs = zip(values, X, strict=True)
+        return [own.reshape(*x.shape[:-1], *own.shape[1:]) for own, x in pairs]
 
-    def _templates_for(self, X: Sequence[Any]) -> list[CliqueTemplate]:
-        return self._templates_with(self._beta(X, _Edges(self.neighbours)))
+    def _new_reader(self, X: Sequence[Any], keep: bool = False) -> Reader:
+        self.contrast_ = self.contrast_ if keep else self._beta(X, _Edges(self.neighbours))
+        return Reader.like(self._templates_for(self.contrast_), X)
 
-    def _templates_with(self, beta: float | None) -> list[CliqueTemplate]:
-        """The templates with this contrast."""
+    def _own_facts(self) -> dict[str, Any]:
+        return {"contrast": None if self.contrast_ is None else float(self.contrast_)}
+
+    def _reader_from(self, facts: Mapping[str, Any]) -> Reader:
+        """A contrast that was found in the training images does not follow from parameters."""
+        contrast = facts["contrast"]
+        if (contrast is None) != (self.contrast is None):
+            raise ValueError("there must be a contrast if the parameter contrast is not None")
+        if contrast is not None:
+            check_number("contrast", contrast)
+        self.contrast_ = contrast
+        return Reader.like(self._templates_for(contrast), [])
+
+    def _templates_for(self, beta: float | None) -> list[CliqueTemplate]:
+        """Templates of pixels and neighbours, with this contrast."""
         observed = None
         if beta is not None or self.edge_features is not None:
             columns = None if self.contrast_columns is None else tuple(self.contrast_columns)
             observed = (beta, columns, self.edge_features)
-        self.contrast_ = beta
-        bias = bool(self.bias)
-        templates = [CliqueTemplate("pixels", features=_pixels, bias=bias)]
+        intercept = bool(self.fit_intercept)
+        templates = [CliqueTemplate("pixels", features=_pixels, fit_intercept=intercept)]
         steps = Grid([], 1, self.neighbours).directions if self.directions else [None]
         for step in steps:
             own = _Edges(self.neighbours, step)
@@ -211,7 +210,7 @@ class GridCRF(CliqueEstimator):
                     own,
                     None if observed is None else _EdgeRows(own, *observed),
                     tables=self.tables,
-                    bias=bias or observed is None,
+                    fit_intercept=intercept or observed is None,
                 )
             )
         return templates
@@ -256,6 +255,7 @@ class GridCRF(CliqueEstimator):
 
     @property
     def coef_(self) -> NDArray[Any]:
+        """Weights of pixels [n_classes, n_features]."""
         return np.ascontiguousarray(self.template_weights("pixels")["features"].T)
 
 

@@ -17,7 +17,8 @@ from chordal._validate import (
 )
 from chordal.emissions import Emission, Statistics
 from chordal.estimators._estimator import generator_from
-from chordal.estimators._generative import Generative, chain_crf, class_codes, input_of
+from chordal.estimators.assembly import chain_crf
+from chordal.estimators._generative import Generative, class_codes, input_of
 from chordal.estimators._labels import SequenceLabels
 from chordal.estimators.chain_crf import ChainCRF
 from chordal.features import Rows
@@ -163,7 +164,7 @@ class HMM(Generative):
     def _take(
         self, labels: SequenceLabels, start: Floats, transitions: Floats, emission: Emission
     ) -> HMM:
-        self._labels, self.classes_ = labels, labels.classes
+        self.labels_, self.classes_ = labels, labels.classes
         self.start_, self.transitions_, self.emission_ = start, transitions, emission
         self._crf = self.to_crf()
         return self
@@ -185,7 +186,7 @@ class HMM(Generative):
         with np.errstate(divide="ignore"):
             start, transitions = np.log(self.start_), np.log(self.transitions_)
         return chain_crf(
-            self._labels,
+            self.labels_,
             input_of(emission),
             emission.natural,
             intercept=-emission.log_partition,
@@ -220,7 +221,7 @@ class HMM(Generative):
         rows = self.emission_.read(check_sequences(X), grow=False)
         y = check_sequences(y, "y")
         check_same_lengths(rows.lengths, y)
-        codes = class_codes(self._labels, self._labels.encode(y))
+        codes = class_codes(self.labels_, self.labels_.encode(y))
         offsets = offsets_of(rows.lengths)
         terms = self.emission_.log_density(rows.data)[np.arange(len(codes)), codes]
         with np.errstate(divide="ignore"):
@@ -247,10 +248,10 @@ class HMM(Generative):
             limits = below[codes[:, t - 1]]
             codes[:, t] = (rng.random((n_sequences, 1)) * limits[:, -1:] >= limits).sum(axis=1)
         observed = self.emission_.sample(codes.ravel(), rng)
-        numbers = self._labels.order[codes.ravel()].astype(np.int32)
+        numbers = self.labels_.order[codes.ravel()].astype(np.int32)
         lengths = np.full(n_sequences, length, dtype=np.int64)
         X = np.split(observed, offsets_of(lengths)[1:-1])
-        return X, self._labels.decode(numbers, lengths)
+        return X, self.labels_.decode(numbers, lengths)
 
     def _asked(self) -> ChainCRF:
         self._check_fitted()

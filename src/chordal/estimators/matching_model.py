@@ -2,35 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, final
 
 import numpy as np
+from numpy.typing import NDArray
 
-from chordal._errors import UnsupportedError
-from chordal._status import Status
-from chordal._validate import check_number, check_sample_weight, check_sequences
-from chordal.estimators._estimator import Estimator
-from chordal.estimators._fitting import (
-    check_dual,
-    check_settings,
-    report_of,
-    solver_for,
-    training,
-)
-from chordal.estimators._training import shard_limits
-from chordal.features import MatchingFeatures, MatchingShard
-from chordal.inference import INFERENCE, Inference
-from chordal.objectives import OBJECTIVES, Objective
-from chordal.oracle import Mapper, Oracle, StructuredExamples, SummedOracle
+from chordal._validate import check_sequences
+from chordal.estimators._crf import BaseCRF
+from chordal.estimators._labels import TargetLabels
+from chordal.features import Batch, CliqueTemplate, Reader
+from chordal.inference import Inference
+from chordal.objectives import Objective
 from chordal.potentials import Floats, Potentials
-from chordal.solvers import Callback, Solver
-from chordal.structures import Matching
-from chordal.targets import Labels
+from chordal.solvers import Solver
 
 
 @final
-class MatchingModel(Estimator):
+class MatchingModel(BaseCRF):
     """Bipartite matching with learned scores of pairs, as in word alignment.
 
     The score of a matching is the sum of w · f(i, j) over its pairs, plus a learned score for
@@ -39,24 +28,24 @@ class MatchingModel(Estimator):
 
     Parameters
     ----------
-    objective : str or Objective, default="hinge"
-        "hinge" (a max-margin matching) or "perceptron". Objectives that sum over all matchings,
+    objective : str or Objective, default="auto"
+        "auto" is what the solver is made for, else "hinge" (a max-margin matching). Objectives that sum over all matchings,
         such as "likelihood", need an inference that can: "exhaustive", for a handful of items.
     solver : str or Solver, default="frank_wolfe"
         "frank_wolfe" and "one_slack" (which needs the package clarabel) end with a duality
         gap; "sgd" is the subgradient method; "averaged_perceptron" has its own objective.
     inference : str or Inference, default="matching"
-    l2 : float
-        Regularisation (l2/2)·‖w‖².
+    l1, l2 : float
+        Regularisation; l2 may be a dict by group of weights, "pairs" and "no_target".
+    freeze : tuple of str
+        Groups of weights that keep their starting values.
     features : callable, optional
         Makes the features of pairs [n_source, n_target, n_features] from a source and a target.
         X is then a list of pairs (source, target); otherwise it holds such arrays.
-    max_iter, tol : int, float, optional
-        As the solver takes them.
-    random_state : int, RandomState or None
-        Seed of the order in which a solver visits examples.
-    verbose : int
-        1 shows progress in a terminal, 2 prints a line per iteration.
+    max_iter, tol, validation_interval, n_iter_no_change, n_jobs
+        As in `TemplateCRF`.
+    random_state, warm_start, class_weight, verbose
+        As in `TemplateCRF`; labels are numbers of targets, and −1 is none.
 
     Attributes
     ----------
@@ -80,153 +69,83 @@ class MatchingModel(Estimator):
     [array([-1,  1,  0])]
     """
 
-    # What `fit` of other estimators lets users set; weights here are few.
-    l1: float = 0.0
-    n_jobs: int | None = None
-    validation_interval: int = 10
-    n_iter_no_change: int | None = None
+    features: Callable[[Any, Any], Any] | None
+    default_objective = "hinge"
+    labels_type = TargetLabels
+    functions = ("features",)
 
     def __init__(
         self,
-        objective: str | Objective = "hinge",
+        objective: str | Objective = "auto",
         solver: str | Solver = "frank_wolfe",
         inference: str | Inference = "matching",
         *,
-        l2: float = 1.0,
         features: Callable[[Any, Any], Any] | None = None,
+        l1: float = 0.0,
+        l2: float | Mapping[str, float] = 1.0,
+        freeze: Sequence[str] = (),
         max_iter: int | None = None,
         tol: float | None = None,
+        validation_interval: int = 10,
+        n_iter_no_change: int | None = None,
+        n_jobs: int | None = None,
         random_state: Any = None,
+        warm_start: bool = False,
+        class_weight: Mapping[Any, float] | str | None = None,
         verbose: int = 0,
     ) -> None:
-        self.objective = objective
-        self.solver = solver
-        self.inference = inference
-        self.l2 = l2
-        self.features = features
-        self.max_iter = max_iter
-        self.tol = tol
-        self.random_state = random_state
-        self.verbose = verbose
+        self._store(locals())
 
-    def fit(
-        self,
-        X: Sequence[Any],
-        y: Sequence[Any],
-        *,
-        sample_weight: Any = None,
-        callback: Callback | None = None,
-    ) -> MatchingModel:
-        """Learn the weights.
+    def _groups(self) -> Sequence[str]:
+        return ("pairs", "no_target")
 
-        Parameters
-        ----------
-        X : list of arrays [n_source, n_target, n_features], or of pairs for `features`
-        y : list of int arrays [n_source]
-            The target of every source item, −1 for none; no target twice.
-        sample_weight : array [n_examples], optional
-        callback : callable, optional
-            Called with an `Iteration` after each; training stops when it returns True.
-        """
-        check_settings(self)
-        check_number("l2", self.l2)
-        pairs = self._pairs(X)
-        gold = [_labels(pairs, y, i) for i in range(len(pairs))]
-        weight = check_sample_weight(sample_weight, len(pairs))
-        features = MatchingFeatures(pairs[0].shape[2])
-        objective = OBJECTIVES.resolve(self.objective)
-        inference = INFERENCE.resolve(self.inference)
-        solver = solver_for(self.solver, self.l1, self.max_iter, self.tol, self.random_state)
-        self._check_pairs(objective, inference, solver)
-        with training(self, solver, callback, None) as (mapper, monitor):
-            oracle = self._oracle(
-                solver, features, (pairs, gold, weight), objective, inference, mapper
-            )
-            solution = solver.minimize(oracle, np.zeros(features.n_weights), monitor)
-        self.weights_, self.fit_report_ = report_of(solution, monitor, solver, inference)
-        self.features_, self.inference_ = features, inference
-        self.coef_, self.no_target_ = self.weights_[:-1], float(self.weights_[-1])
-        self.objective_, self.n_iter_ = self.fit_report_.objective, solution.n_iter
-        if solution.status is Status.INTERRUPTED:
-            raise KeyboardInterrupt  # the model is fitted with the best weights so far
-        return self
+    def _new_reader(self, X: Sequence[Any], keep: bool = False) -> Reader:
+        both: dict[str, Any] = {"fit_intercept": False, "labelwise": True}
+        templates = [
+            CliqueTemplate("pairs", features=_pairs, **both),
+            CliqueTemplate("no_target", features=_no_target, **both),
+        ]
+        return Reader.like(templates, X, exclusive=True)
 
-    def predict(self, X: Sequence[Any]) -> list[np.ndarray]:
-        """The target of every source item of each example, −1 for none."""
-        potentials = self.potentials(X)
-        structure = potentials.structure
-        if not isinstance(structure, Matching):
-            raise TypeError(f"features must make matchings, not {structure!r}")
-        labels = self.inference_.map(potentials).labels.astype(np.int64)
-        labels[labels == structure.label_counts - 1] = -1
-        return np.split(labels, structure.variable_offsets[1:-1])
+    @property
+    def coef_(self) -> Floats:
+        """The weight of each feature of pairs."""
+        self._check_fitted()
+        return self.weights_[self.layout_.slices["pairs"]]
 
-    def score(self, X: Sequence[Any], y: Sequence[Any]) -> float:
-        """The share of source items whose target, or none, is right."""
-        pairs = self._pairs(X)
-        gold = np.concatenate([_labels(pairs, y, i) for i in range(len(pairs))])
-        counts = np.repeat([p.shape[1] for p in pairs], [len(p) for p in pairs])
-        found = np.concatenate(self.predict(X))
-        return float((np.where(found < 0, counts, found) == gold).mean()) if len(gold) else 1.0
+    @property
+    def no_target_(self) -> float:
+        """The score of having no target."""
+        self._check_fitted()
+        return float(self.weights_[-1])
 
     def potentials(self, X: Sequence[Any]) -> Potentials:
         """The scores of all pairs, and what may not be taken twice."""
         self._check_fitted()
-        pairs = self._pairs(X)
-        for i, array in enumerate(pairs):
-            if array.shape[2] != self.features_.n_features:
-                raise ValueError(
-                    f"X[{i}] has {array.shape[2]} features per pair, and the model "
-                    f"{self.features_.n_features}"
-                )
-        return self.features_.potentials(self.features_.compile(pairs), self.weights_)
+        _, batch = self._batch(X)
+        shard = self.layout_.compile(batch, 0, len(batch.sizes), once=True)
+        return self.layout_.potentials(shard, self._expanded_weights())
 
-    def _check_pairs(self, objective: Objective, inference: Inference, solver: Solver) -> None:
-        """Refuse what cannot work together, before any work."""
-        if solver.objective not in (None, objective.name) and self.objective != "hinge":
-            raise UnsupportedError(
-                f"solver {solver.name!r} minimises the {solver.objective} loss, not objective "
-                f"{objective.name!r}; leave objective at its default, or use another solver"
-            )
-        if solver.objective is None:
-            check_dual(objective, solver, self.l2)
-            objective.require(inference, Matching([2], [2]))
-        if {"hess_vec", "hessian"} & solver.needs:
-            objective.require_curvature(inference, Matching([2], [2]), solver.name)
-        inference.require("map", Matching([2], [2]))
-        solver.require_exact(objective.name if objective.stochastic else None)
+    def _decoded(self, numbers: NDArray[np.int32], batch: Batch, X: Sequence[Any]) -> Any:
+        assert batch.label_counts is not None or not len(numbers)
+        none = np.zeros(0) if batch.label_counts is None else batch.label_counts - 1
+        targets = np.where(numbers == none, -1, numbers).astype(np.int64)
+        return np.split(targets, batch.offsets[1:-1]) if len(batch.sizes) else []
 
-    def _oracle(
-        self,
-        solver: Solver,
-        features: MatchingFeatures,
-        data: tuple[list[Floats], list[Labels], Floats | None],
-        objective: Objective,
-        inference: Inference,
-        mapper: Mapper,
-    ) -> Oracle | StructuredExamples:
-        """What the solver asks: sums over examples or mini-batches of them, or single ones."""
-        pairs, gold, weight = data
-        order, size = np.arange(len(pairs)), solver.batch_size or len(pairs)
-        by_example = solver.online or solver.blocks
-        if by_example:
-            size = 1
-        elif size < len(pairs):
-            order = np.random.default_rng(solver.random_state).permutation(len(pairs))
-        shards, cuts = [], [0]
-        for first in range(0, len(order), size):
-            chosen = order[first : first + size]
-            shards += _shards(features, chosen, pairs, gold, weight)
-            cuts.append(len(shards))
-        l2 = float(self.l2)
-        if by_example:
-            return StructuredExamples(features, shards, objective, inference, mapper, l2)
-        return SummedOracle(features, shards, objective, inference, mapper, l2, cuts=cuts)
+    def _arranged(self, values: Floats, batch: Batch, X: Sequence[Any]) -> Any:
+        shapes = [(len(x), x.shape[1] + 1) for x in X]
+        split = np.split(values, np.cumsum([m * n for m, n in shapes])[:-1]) if shapes else []
+        return [own.reshape(shape) for own, shape in zip(split, shapes, strict=True)]
 
-    def _pairs(self, X: Sequence[Any]) -> list[Floats]:
+    def _flat(self, y: Any, X: Sequence[Any], name: str = "y") -> Sequence[Any]:
+        """The targets of every source item as labels, of which the last stands for none."""
+        given = check_sequences(y, name, empty=True)
+        return [_labels(X, given, i) for i in range(len(X))]
+
+    def _examples(self, X: Any, name: str = "X", known: bool = False) -> list[Floats]:
         """Features of the pairs of each example [n_source, n_target, n_features]."""
         arrays: list[Floats] = []
-        for i, x in enumerate(check_sequences(X)):
+        for i, x in enumerate(check_sequences(X, name, empty=True)):
             made = x
             if self.features is not None:
                 if not isinstance(x, (tuple, list)) or len(x) != 2:
@@ -245,28 +164,26 @@ class MatchingModel(Estimator):
                     f"X[{i}] has {array.shape[2]} features per pair, and X[0] {arrays[0].shape[2]}"
                 )
             arrays.append(array)
+        if known and arrays and arrays[0].shape[2] != len(self.coef_):
+            raise ValueError(
+                f"X[0] has {arrays[0].shape[2]} features per pair, and the model {len(self.coef_)}"
+            )
         return arrays
 
 
-def _shards(
-    features: MatchingFeatures,
-    chosen: np.ndarray,
-    pairs: list[Floats],
-    gold: list[Labels],
-    weight: Floats | None,
-) -> list[MatchingShard]:
-    """Shards of these examples."""
-    states = np.array([len(pairs[i]) * (pairs[i].shape[1] + 1) for i in chosen])
-    made = []
-    for a, b in shard_limits(states, features.n_weights):
-        part = chosen[a:b]
-        labels = np.concatenate([gold[i] for i in part])
-        own = None if weight is None else weight[part]
-        made.append(features.compile([pairs[i] for i in part], labels, own))
-    return made
+def _pairs(x: Floats) -> Floats:
+    """The features of every source item with every target, and zeros with none."""
+    return np.pad(x, ((0, 0), (0, 1), (0, 0)))
 
 
-def _labels(pairs: list[Floats], y: Sequence[Any], i: int) -> Labels:
+def _no_target(x: Floats) -> Floats:
+    """One feature, which says that a source item has no target."""
+    out = np.zeros((x.shape[0], x.shape[1] + 1, 1))
+    out[:, -1] = 1.0
+    return out
+
+
+def _labels(pairs: Sequence[Any], y: Sequence[Any], i: int) -> NDArray[np.int32]:
     """The targets of example i as labels: the last is none."""
     if len(y) != len(pairs):
         raise ValueError(f"X and y must have the same length, got {len(pairs)} and {len(y)}")

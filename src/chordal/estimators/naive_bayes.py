@@ -10,7 +10,8 @@ from numpy.typing import NDArray
 from chordal._validate import check_number, check_sample_weight
 from chordal.emissions import Emission, Statistics
 from chordal.estimators._estimator import generator_from
-from chordal.estimators._generative import Generative, chain_crf, class_codes, input_of
+from chordal.estimators.assembly import chain_crf
+from chordal.estimators._generative import Generative, class_codes, input_of
 from chordal.estimators._labels import SequenceLabels
 from chordal.estimators.chain_crf import ChainCRF
 from chordal.potentials import Floats
@@ -70,7 +71,7 @@ class NaiveBayes(Generative):
         weight = check_sample_weight(sample_weight, len(codes))
         self._fit_emission(emission, rows.data, labels, codes, weight)
         counts = np.bincount(codes, weight, minlength=len(labels))
-        self._labels, self.classes_, self.emission_ = labels, labels.classes, emission
+        self.labels_, self.classes_, self.emission_ = labels, labels.classes, emission
         self.class_prior_ = counts / counts.sum()
         self._crf = self.to_crf()
         return self
@@ -89,7 +90,7 @@ class NaiveBayes(Generative):
         self._check_fitted()
         emission = self.emission_
         return chain_crf(
-            self._labels,
+            self.labels_,
             input_of(emission),
             emission.natural,
             intercept=np.log(self.class_prior_) - emission.log_partition,
@@ -123,8 +124,8 @@ class NaiveBayes(Generative):
         """log p(x, y) of each row, the joint probability (density) of both."""
         self._check_fitted()
         rows = self.emission_.read([_table(X)], grow=False)
-        numbers = _encoded(self._labels, y, int(rows.lengths[0]), learn=False)
-        codes = class_codes(self._labels, numbers)
+        numbers = _encoded(self.labels_, y, int(rows.lengths[0]), learn=False)
+        codes = class_codes(self.labels_, numbers)
         density = self.emission_.log_density(rows.data)[np.arange(len(codes)), codes]
         return density + np.log(self.class_prior_)[codes]
 

@@ -6,16 +6,15 @@ from collections.abc import Mapping, Sequence
 from typing import Any, final
 
 from chordal._validate import check_sequences
-from chordal.estimators._clique_fitting import CliqueEstimator
-from chordal.estimators._clique_reading import check_templates
-from chordal.estimators.clique_template import CliqueTemplate
+from chordal.estimators._crf import BaseCRF
+from chordal.features import CliqueTemplate, Reader, check_templates
 from chordal.inference import Inference
 from chordal.objectives import Objective
 from chordal.solvers import Solver
 
 
 @final
-class TemplateCRF(CliqueEstimator):
+class TemplateCRF(BaseCRF):
     """Conditional random field made of clique templates.
 
     The score of a labelling is the sum over all cliques of all templates; weights are shared
@@ -25,9 +24,9 @@ class TemplateCRF(CliqueEstimator):
     Parameters
     ----------
     templates : list of CliqueTemplate
-        One of them must have features and no cliques: it has a row for every variable.
-    objective : str or Objective, default="likelihood"
-        What training minimises. "pseudo_likelihood" and "piecewise" need no inference and are
+        One of them must have features of "each" variable: it tells how many there are.
+    objective : str or Objective, default="auto"
+        What training minimises: "auto" is what the solver is made for, else the likelihood. "pseudo_likelihood" and "piecewise" need no inference and are
         quick on any graph; "stochastic_likelihood" samples.
     solver : str or Solver, default="lbfgs"
         How. With l1 > 0, "lbfgs" means its orthant-wise form "owlqn". For the hinge, "one_slack",
@@ -40,17 +39,17 @@ class TemplateCRF(CliqueEstimator):
         Regularisation; l2 may be a dict by the names of templates, 1 for others.
     freeze : tuple of str
         Names of templates whose weights keep their starting values.
-    states : {"seen", "all"}
+    pairs : {"seen", "all"}
         For named attributes: weights for labellings seen in training with them, or for all.
     min_freq : int
-        Named attributes: leave out pairs seen less often (with states="all": attributes).
-    void : label, optional
+        Named attributes: leave out pairs seen less often (with pairs="all": attributes).
+    ignore_label : label, optional
         A label in y that stands for "not observed", as None does. The likelihood sums over such
         variables; other objectives learn from the graph without them.
     max_iter, tol : int, float, optional
         Of the solver, which has defaults of its own.
     validation_interval : int
-        With `validation_data`, score it each so many iterations.
+        With `validation_data`, score it every so many iterations.
     n_iter_no_change : int, optional
         Stop early after so many scores without improvement, and keep the best weights.
     n_jobs : int, optional
@@ -81,7 +80,7 @@ class TemplateCRF(CliqueEstimator):
     ...     return np.arange(len(x) - n + 1)[:, None] + np.arange(n)
     >>> templates = [
     ...     CliqueTemplate("words", features=lambda x: [[word] for word in x]),
-    ...     CliqueTemplate("pairs", lambda x: runs(x, 2)),
+    ...     CliqueTemplate("pairs", "steps"),
     ...     CliqueTemplate("triplets", lambda x: runs(x, 3), order=3),
     ... ]
     >>> X = [["the", "cat", "sleeps"], ["a", "dog"]]
@@ -89,7 +88,7 @@ class TemplateCRF(CliqueEstimator):
     >>> crf = TemplateCRF(templates, l2=0.1).fit(X, y)
     >>> crf.predict([["a", "cat", "sleeps"]])
     [['D', 'N', 'V']]
-    >>> crf.template_weights("triplets")["bias"].shape
+    >>> crf.template_weights("triplets")["intercept"].shape
     (3, 3, 3)
 
     A skip-chain adds edges between equal words; a grid of 2 × n is its rows and columns:
@@ -101,19 +100,22 @@ class TemplateCRF(CliqueEstimator):
     >>> columns = CliqueTemplate("columns", lambda x: [(i, i + 1) for i in range(0, len(x), 2)])
     """
 
+    templates: Sequence[CliqueTemplate]
+    functions = ("templates",)
+
     def __init__(
         self,
         templates: Sequence[CliqueTemplate],
-        objective: str | Objective = "likelihood",
+        objective: str | Objective = "auto",
         solver: str | Solver = "lbfgs",
         inference: str | Inference = "auto",
         *,
         l1: float = 0.0,
         l2: float | Mapping[str, float] = 1.0,
         freeze: Sequence[str] = (),
-        states: str = "seen",
+        pairs: str = "seen",
         min_freq: int = 0,
-        void: Any = None,
+        ignore_label: Any = None,
         max_iter: int | None = None,
         tol: float | None = None,
         validation_interval: int = 10,
@@ -121,31 +123,13 @@ class TemplateCRF(CliqueEstimator):
         n_jobs: int | None = None,
         random_state: Any = None,
         warm_start: bool = False,
-        class_weight: dict[Any, float] | str | None = None,
+        class_weight: Mapping[Any, float] | str | None = None,
         verbose: int = 0,
     ) -> None:
-        self.templates = templates
-        self.objective = objective
-        self.solver = solver
-        self.inference = inference
-        self.l1 = l1
-        self.l2 = l2
-        self.freeze = freeze
-        self.states = states
-        self.min_freq = min_freq
-        self.void = void
-        self.max_iter = max_iter
-        self.tol = tol
-        self.validation_interval = validation_interval
-        self.n_iter_no_change = n_iter_no_change
-        self.n_jobs = n_jobs
-        self.random_state = random_state
-        self.warm_start = warm_start
-        self.class_weight = class_weight
-        self.verbose = verbose
+        self._store(locals())
 
     def _examples(self, X: Any, name: str = "X", known: bool = False) -> Sequence[Any]:
-        return check_sequences(X, name)
+        return check_sequences(X, name, empty=True)
 
-    def _templates_for(self, X: Sequence[Any]) -> list[CliqueTemplate]:
-        return check_templates(self.templates)
+    def _new_reader(self, X: Sequence[Any], keep: bool = False) -> Reader:
+        return Reader.like(check_templates(self.templates), X)

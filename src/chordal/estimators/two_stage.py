@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Mapping, Sequence
+from itertools import chain as chained
 from typing import Any, final
 
 import numpy as np
@@ -12,19 +12,20 @@ from numpy.typing import NDArray
 from chordal._errors import UnsupportedError
 from chordal._validate import (
     check_number,
+    is_sparse,
     check_same_lengths,
     check_sample_weight,
     check_sequences,
 )
-from chordal.estimators._chain_model import length_of
+from chordal.estimators import _fitting
+from chordal.estimators.assembly import chain_crf, fitted_chain
 from chordal.estimators._estimator import Estimator, generator_from
-from chordal.estimators._generative import chain_crf
 from chordal.estimators._labels import SequenceLabels
-from chordal.estimators._training import FitReport
-from chordal.estimators._unary import UnaryPart
-from chordal.estimators.chain_crf import ChainCRF
-from chordal.features import GROUPS, ChainFeatures, DenseInput
+from chordal.estimators._report import FitReport
+from chordal.estimators.chain_crf import GROUPS, ChainCRF
+from chordal.features import DenseInput, Input, SparseInput, length_of
 from chordal.potentials import Floats
+from chordal.structures import offsets_of
 
 
 @final
@@ -134,7 +135,7 @@ class TwoStageCRF(Estimator):
         if not isinstance(crf, ChainCRF):
             raise TypeError(f"crf must be a ChainCRF, got {crf!r}")
         crf._check_parameters()
-        for name in ("template", "transition_features"):
+        for name in ("feature_template", "transition_features"):
             if getattr(crf, name) is not None:
                 raise UnsupportedError(
                     f"TwoStageCRF takes no {name}: its chain sees scores, not observations"
@@ -157,7 +158,7 @@ class TwoStageCRF(Estimator):
         """The classifier, and scores of the training data that it has not learned by heart."""
         from sklearn.base import clone
 
-        given = ChainCRF(transitions="none", bias=True) if self.unary is None else self.unary
+        given = ChainCRF(transitions="none", fit_intercept=True) if self.unary is None else self.unary
         unary = UnaryPart(given, classes)
         if self.cv == "prefit":
             return unary, unary.scores(X)
@@ -193,7 +194,7 @@ class TwoStageCRF(Estimator):
         l2 = dict(l2) if isinstance(l2, Mapping) else dict.fromkeys(GROUPS, l2)
         chain.set_params(**{**settings, "l2": {**l2, "node": 0.0}})
         if self.scale:
-            return chain._fit(scores, y, weight, None, None, keep=True, centre=False, scaled="node")
+            return _fitting.fit(chain, scores, y, weight, keep=True, scaled="node")
         return chain.set_params(freeze=(*chain.freeze, "node")).fit(scores, y, sample_weight=weight)
 
     def _observed(self, X: Sequence[Any]) -> Sequence[Any]:
@@ -230,19 +231,120 @@ def _joined(
     unary: ChainCRF, links: ChainCRF, scale: float, settings: Mapping[str, Any]
 ) -> ChainCRF:
     """A chain on observations: node weights of one model, all others of the other."""
-    a, b = unary.features_, links.features_
-    if unary._labels.labels != links._labels.labels:
+    if unary.labels_.labels != links.labels_.labels:
         raise UnsupportedError("joint training needs a unary part that was fitted to the same y")
-    features = ChainFeatures(b.n_labels, a.node, None, b.transitions, True, b.ends)
-    groups = {name: links.weights_[where] for name, where in b.slices.items()}
-    groups["node"] = scale * unary.weights_[a.slices["node"]]
-    bias = np.zeros(b.n_labels)
+    n, node = links.layout_.n_labels, unary.layout_["node"].rows
+    assert node is not None
+    intercept = np.zeros(n)
     for model, factor in ((unary, scale), (links, 1.0)):
-        own = model.weights_[model.features_.slices["bias"]]
-        bias[: len(own)] += factor * own
-    groups["bias"] = bias
-    joint = copy.copy(links)
-    joint.set_params(**{**settings, "bias": True, "states": unary.states})
-    joint._inputs, joint.features_ = unary._inputs, features
-    joint.weights_ = np.concatenate([groups[name] for name in GROUPS])
-    return joint
+        own = model.weights_[model.layout_.slices["intercept"]]
+        intercept[: len(own)] += factor * own
+    kept = {
+        name: (links.layout_[name].kept, links.weights_[links.layout_.slices[name]])
+        for name in ("transitions", "start", "end")
+    }
+    joint = ChainCRF(**{**settings, "fit_intercept": True, "pairs": unary.pairs})
+    weights = scale * unary.weights_[unary.layout_.slices["node"]]
+    kept["intercept"] = (np.arange(n), intercept)
+    inputs = {"node": unary._node_input()}
+    return fitted_chain(joint, links.labels_, inputs, {"node": (node, weights)}, kept)
+
+
+#: Of log-probabilities.
+FLOOR = float(np.log(np.finfo(np.float64).eps))
+
+
+class UnaryPart:
+    """Fits a classifier of positions, and gives its scores; ours take whole sequences."""
+
+    def __init__(self, model: Any, classes: NDArray[Any]) -> None:
+        self.own = isinstance(model, ChainCRF)
+        if not self.own and not any(
+            hasattr(model, name) for name in ("predict_proba", "decision_function")
+        ):
+            raise TypeError(
+                f"unary must be a classifier with predict_proba or decision_function, got {model!r}"
+            )
+        self.model, self.classes = model, classes
+
+    def fit(self, X: Sequence[Any], y: Sequence[Any], weight: Floats | None) -> None:
+        if self.own:
+            self.model.fit(X, y, sample_weight=weight)
+            return
+        lengths = [length_of(x) for x in X]
+        options = {} if weight is None else {"sample_weight": np.repeat(weight, lengths)}
+        labels = np.array(list(chained.from_iterable(_plain(s) for s in y)))
+        self.model.fit(positions(X), labels, **options)
+
+    def scores(self, X: Sequence[Any]) -> list[Floats]:
+        """Arrays [length, n_classes], in the order of the classes."""
+        lengths = [length_of(x) for x in X]
+        if self.own:
+            found = np.concatenate(self.model.predict_marginals(X))
+            found = np.log(np.maximum(found, np.exp(FLOOR)))
+        elif hasattr(self.model, "predict_proba"):
+            found = np.asarray(self.model.predict_proba(positions(X)), dtype=np.float64)
+            found = np.log(np.maximum(found, np.exp(FLOOR)))
+        else:
+            found = np.asarray(self.model.decision_function(positions(X)), dtype=np.float64)
+            if found.ndim == 1:  # of two labels, the margin of the second
+                found = np.stack([np.zeros_like(found), found], axis=1)
+        return np.split(self._aligned(found), offsets_of(lengths)[1:-1])
+
+    def _aligned(self, found: Floats) -> Floats:
+        """Columns in the order of all classes; one that was not seen scores as the lowest."""
+        own = self.model.classes_.tolist()
+        if found.shape[1] != len(own):
+            raise ValueError(
+                f"the scores of {type(self.model).__name__} must have a column for each of its "
+                f"{len(own)} labels, got {found.shape[1]}; take one-versus-rest scores"
+            )
+        everyone = self.classes.tolist()
+        if own == everyone:
+            return found
+        out = np.repeat(found.min(axis=1, keepdims=True), len(everyone), axis=1)
+        known = [k for k, label in enumerate(own) if label in everyone]
+        out[:, [everyone.index(own[k]) for k in known]] = found[:, known]
+        return out
+
+    def linear(self, labels: SequenceLabels, x: Any) -> ChainCRF:
+        """The same scores as a CRF of the observations themselves, to go on training."""
+        if self.own:
+            layout = self.model.layout_
+            columns = self.model.feature_template is not None
+            if columns or layout["edge"].rows or len(layout["transitions"].kept):
+                raise UnsupportedError(
+                    "joint training needs a unary ChainCRF with transitions='none' and without "
+                    "feature_template and transition_features"
+                )
+            return self.model
+        coef, intercept = getattr(self.model, "coef_", None), getattr(self.model, "intercept_", 0.0)
+        if coef is None or not (is_sparse(x) or isinstance(x, np.ndarray)):
+            raise UnsupportedError(
+                f"joint training needs a unary part that is linear in arrays or sparse matrices, "
+                f"or a ChainCRF; {type(self.model).__name__} is not"
+            )
+        if len(self.model.classes_) != len(labels):
+            raise ValueError(f"{type(self.model).__name__} must know all {len(labels)} labels")
+        coef = np.asarray(coef.toarray() if is_sparse(coef) else coef, dtype=np.float64)
+        bias = np.broadcast_to(np.asarray(intercept, dtype=np.float64), (len(coef),))
+        if len(coef) == 1:
+            coef, bias = np.stack([0.0 * coef[0], coef[0]]), np.array([0.0, bias[0]])
+        n = coef.shape[1]
+        source: Input = SparseInput(n) if is_sparse(x) else DenseInput(n)
+        return chain_crf(labels, source, coef, intercept=bias)
+
+
+def positions(X: Sequence[Any]) -> Any:
+    """All positions of all sequences, in the form of the sequences."""
+    if is_sparse(X[0]):
+        import scipy.sparse as sp
+
+        return sp.vstack(X, format="csr")
+    if isinstance(X[0], np.ndarray):
+        return np.concatenate(X)
+    return list(chained.from_iterable(X))
+
+
+def _plain(labels: Any) -> list[Any]:
+    return labels.tolist() if isinstance(labels, np.ndarray) else list(labels)

@@ -5,4 +5,10 @@ from chordal.execution._base import Execution, effective_n_jobs
 
 EXECUTION = Registry("chordal.execution", Execution, "execution")
 
-__all__ = ["EXECUTION", "Execution", "effective_n_jobs"]
+
+def execution_for(n_jobs: int) -> Execution:
+    """So many threads; one needs no pool."""
+    return EXECUTION.resolve("threads" if n_jobs > 1 else "serial", n_jobs=n_jobs)
+
+
+__all__ = ["EXECUTION", "Execution", "effective_n_jobs", "execution_for"]

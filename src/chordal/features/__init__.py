@@ -1,82 +1,60 @@
 """Features: linear maps from weights to potentials, and their adjoints."""
 
-from __future__ import annotations
-
-from typing import Any
-
-import numpy as np
-
-from chordal._validate import is_sparse
 from chordal.features._base import Input, RowFeatures, Rows, WeightKeys
-from chordal.features._entries import RowEntries
+from chordal.features._entries import RowEntries, packed_flags, unit_of
+from chordal.features._occurrences import Occurrences
 from chordal.features._tables import TABLES, TableLayout
 from chordal.features.alignment import AlignmentFeatures
 from chordal.features.attribute_features import AttributeFeatures
 from chordal.features.attributes import AttributeInput, VocabularyInput
-from chordal.features.binary import BinaryFeatures
-from chordal.features.chain import GROUPS, ChainFeatures, ChainShard
-from chordal.features.clique import (
-    CliqueBatch,
-    CliqueFeatures,
-    CliqueLayout,
-    Cliques,
-    CliqueShard,
-)
+from chordal.features.batch import Batch, Cliques
+from chordal.features.clique_template import CliqueTemplate, check_described, check_templates, itself
 from chordal.features.columns import Columns
 from chordal.features.dense import DenseFeatures, DenseInput
+from chordal.features.inputs import input_for
 from chordal.features.items import Items
-from chordal.features.matching import MatchingFeatures, MatchingShard, matching_potentials
+from chordal.features.layout import Layout, Shard, TemplateLayout
+from chordal.features.matching import matching_potentials
+from chordal.features.reader import Reader, length_of
 from chordal.features.sparse import SparseInput
-from chordal.features.template import Template, TemplateInput
-
-
-def input_for(x: Any) -> Input:
-    """The input that reads sequences like x.
-
-    >>> type(input_for([{"word": "Paris"}])).__name__
-    'AttributeInput'
-    """
-    if is_sparse(x):
-        return SparseInput(x.shape[1])
-    if isinstance(x, np.ndarray) and x.dtype != object:
-        if x.ndim != 2:
-            raise ValueError(
-                f"each sequence must be an array [length, n_features], got {x.ndim} dimensions"
-            )
-        return DenseInput(x.shape[1])
-    return AttributeInput()
-
+from chordal.features.template import FeatureTemplate, TemplateInput
+from chordal.features.weights import layout_of, transferred
 
 __all__ = [
-    "GROUPS",
     "TABLES",
     "AlignmentFeatures",
     "AttributeFeatures",
     "AttributeInput",
-    "BinaryFeatures",
-    "ChainFeatures",
-    "ChainShard",
-    "CliqueBatch",
-    "CliqueFeatures",
-    "CliqueLayout",
-    "CliqueShard",
+    "Batch",
+    "CliqueTemplate",
     "Cliques",
     "Columns",
     "DenseFeatures",
     "DenseInput",
+    "FeatureTemplate",
     "Input",
     "Items",
-    "MatchingFeatures",
-    "MatchingShard",
+    "Layout",
+    "Occurrences",
+    "Reader",
     "RowEntries",
     "RowFeatures",
     "Rows",
+    "Shard",
     "SparseInput",
     "TableLayout",
-    "Template",
     "TemplateInput",
+    "TemplateLayout",
     "VocabularyInput",
     "WeightKeys",
+    "check_described",
+    "check_templates",
     "input_for",
+    "itself",
+    "layout_of",
+    "length_of",
     "matching_potentials",
+    "packed_flags",
+    "transferred",
+    "unit_of",
 ]

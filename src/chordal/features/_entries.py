@@ -50,6 +50,21 @@ class RowEntries:
     def n_rows(self) -> int:
         return len(self.wide_offsets) - 1
 
+    def of_output(self, output: int, n_outputs: int) -> RowEntries:
+        """Entries of one output as those of one among several; a row of weights is padded to a
+        unit, which has room for them.
+        """
+        wide = np.zeros(self.n_cells, dtype=bool)
+        for code in np.unique(self.wide_codes):
+            unit = unit_of(self.n_outputs)
+            wide[(int(code) >> 5) * unit : ((int(code) >> 5) + (int(code) & 31)) * unit] = True
+        return replace(
+            self,
+            n_outputs=n_outputs,
+            cells=np.where(wide[self.cells], self.cells + output, self.cells),
+            narrow_outputs=self.narrow_outputs + np.uint32(output),
+        )
+
     def with_wide_row(self, rows: Ints, outputs: Ints) -> RowEntries:
         """The same with one more wide row of weights, for `outputs`, which `rows` hold.
 

@@ -13,8 +13,8 @@ Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
 #: Ways of sharing: a weight per labelling; one for all orders of the same labels; one in all, for
-#: equal labels.
-TABLES = ("full", "symmetric", "potts")
+#: equal labels; of one variable with two labels, one for the second.
+TABLES = ("full", "symmetric", "potts", "relative")
 
 MAX_BYTES = 1e9  # of a table
 
@@ -26,7 +26,7 @@ class TableLayout:
     ----------
     n_labels, order : int
         L and m.
-    kind : {"full", "symmetric", "potts"}
+    kind : {"full", "symmetric", "potts", "relative"}
 
     Attributes
     ----------
@@ -56,7 +56,10 @@ class TableLayout:
                 f"a table over {order} variables with {n_labels} labels each would need "
                 f"{8e-9 * self.n_cells:.3g} GB ({n_labels}^{order} scores); use smaller cliques"
             )
-        if kind == "full" or order == 1:
+        if kind == "relative" and order == 1 and n_labels == 2:
+            self.output_of_cell, self.n_outputs = np.array([-1, 0]), 1
+            return
+        if kind in ("full", "relative") or order == 1:
             self.kind = "full"
             self.output_of_cell, self.n_outputs = np.arange(self.n_cells), self.n_cells
             return

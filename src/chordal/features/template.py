@@ -52,7 +52,7 @@ class Program:
 
 
 @final
-class Template:
+class FeatureTemplate:
     """Lines that say which attributes a position has.
 
     Parameters
@@ -71,7 +71,7 @@ class Template:
 
     Examples
     --------
-    >>> template = Template("U0:%x[0,0]\\nU1:%x[-1,0]/%X[0,0]\\nU2:%s[0,0]\\nB")
+    >>> template = FeatureTemplate("U0:%x[0,0]\\nU1:%x[-1,0]/%X[0,0]\\nU2:%s[0,0]\\nB")
     >>> template.attributes([["Paris"], ["1900"]])[0]
     ['U0:Paris', 'U1:_B-1/paris', 'U2:Xx']
     >>> template.transitions, template.n_columns
@@ -103,29 +103,29 @@ class Template:
                 pairs.append(items)
             elif kind in "B*":
                 self.transitions = True
-        self.states = _program(states, dialect == "wapiti", begin=0)
-        self.pairs = _program(pairs, dialect == "wapiti", begin=1)
+        self.unigrams = _program(states, dialect == "wapiti", begin=0)
+        self.bigrams = _program(pairs, dialect == "wapiti", begin=1)
         if not states and not pairs and not self.transitions:
             raise ValueError("the template has no lines that begin with U, B or *")
 
     @property
     def n_columns(self) -> int:
         """The number of columns that the macros ask for."""
-        return max(self.states.n_columns, self.pairs.n_columns)
+        return max(self.unigrams.n_columns, self.bigrams.n_columns)
 
     def attributes(self, rows: Sequence[Sequence[str]]) -> list[list[str]]:
         """The attributes of each position of one sequence."""
-        source = TemplateInput(self, "states")
+        source = TemplateInput(self, "unigrams")
         data = source.read(Columns.from_sequences([rows]), grow=True).data
         names = [source.name(k) for k in data.ids]
         return [names[a:b] for a, b in zip(data.offsets[:-1], data.offsets[1:], strict=True)]
 
     def __repr__(self) -> str:
-        lines = len(self.states) + len(self.pairs)
-        return f"<Template: {lines} lines, {self.n_columns} columns, dialect {self.dialect!r}>"
+        lines = len(self.unigrams) + len(self.bigrams)
+        return f"<FeatureTemplate: {lines} lines, {self.n_columns} columns, dialect {self.dialect!r}>"
 
     def __eq__(self, other: object) -> bool:
-        if not isinstance(other, Template):
+        if not isinstance(other, FeatureTemplate):
             return NotImplemented
         return (self.text, self.dialect) == (other.text, other.dialect)
 
@@ -200,11 +200,11 @@ def _program(lines: list[list[Item]], wapiti: bool, begin: int) -> Program:
 
 @final
 class TemplateInput(VocabularyInput):
-    """Sequences of rows of columns, read by a template's lines for states or for pairs."""
+    """Sequences of rows of columns, read by a template's lines U or by its lines B."""
 
-    def __init__(self, template: Template, part: str, vocabulary: Any | None = None) -> None:
+    def __init__(self, template: FeatureTemplate, part: str, vocabulary: Any | None = None) -> None:
         self.template, self.part = template, part
-        self.program = template.states if part == "states" else template.pairs
+        self.program = template.unigrams if part == "unigrams" else template.bigrams
         self.vocabulary = _kernels.Vocabulary() if vocabulary is None else vocabulary
         self._readers: list[Any] = []  # that are not in use: each thread takes its own
 
@@ -261,8 +261,8 @@ class TemplateInput(VocabularyInput):
     def from_arrays(
         cls, facts: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]
     ) -> TemplateInput:
-        check_choice("part", facts["part"], ["states", "pairs"])
-        template = Template(facts["template"], facts["dialect"])
+        check_choice("part", facts["part"], ["unigrams", "bigrams"])
+        template = FeatureTemplate(facts["template"], facts["dialect"])
         return cls(template, facts["part"], cls.vocabulary_from(arrays))
 
     def __getstate__(self) -> tuple[Any, ...]:

@@ -1,15 +1,20 @@
 """Model files: fitted models, each in one file that is memory-mapped and never a pickle.
 
-`_container` knows bytes and nothing of models; a file of `kinds` knows the models of one class.
+`_container` knows bytes and nothing of models; a model gives its state, and `_parameters` what it
+was made with.
 """
 
 from __future__ import annotations
 
 from typing import Any, TypeVar, overload
 
+from chordal import estimators
+from chordal._errors import UnsupportedError
+from chordal.estimators import BaseCRF
+from chordal.inference import INFERENCE
 from chordal.model_file._container import FORMAT, ModelFileError, Path, read, write
-from chordal.model_file._kind import FunctionsError
-from chordal.model_file.kinds import kind_named, kind_of
+from chordal.model_file._items import item_facts, item_of
+from chordal.model_file._parameters import FunctionsError, parameter_facts, parameters_of
 
 M = TypeVar("M")
 
@@ -38,9 +43,17 @@ def save(model: Any, path: Path) -> None:
     ...     load(f"{folder}/model.chordal").predict([[["w=b"], ["w=a"]]])
     [['B', 'A']]
     """
-    kind = kind_of(model)
-    facts, arrays = kind.to_state(model)
-    write(path, {"class": kind.estimator.__name__, **facts}, arrays)
+    if type(model).__name__ not in _classes() or not isinstance(model, BaseCRF):
+        raise UnsupportedError(
+            f"a {type(model).__name__} cannot be saved; a file can hold: {', '.join(_classes())}"
+        )
+    facts, arrays = model.to_state()
+    about = {
+        "class": type(model).__name__,
+        **parameter_facts(model),
+        "inference": item_facts("inference", model.inference_),
+    }
+    write(path, {**about, **facts}, arrays)
 
 
 @overload
@@ -83,9 +96,11 @@ def load(path: Path, kind: type[Any] | None = None, **functions: Any) -> Any:
     """
     facts, arrays = read(path)
     try:
-        found = kind_named(facts["class"])
-        if kind is None or kind is found.estimator:
-            return found.from_state(facts, arrays, functions)
+        found = _class_named(facts["class"])
+        if kind is None or kind is found:
+            model = found(**parameters_of(found, facts, functions))
+            model.inference_ = INFERENCE.resolve(item_of("inference", facts["inference"]))
+            return model.from_state(facts, arrays)
     except FunctionsError as error:
         raise ModelFileError(path, str(error)) from None
     except (
@@ -93,7 +108,24 @@ def load(path: Path, kind: type[Any] | None = None, **functions: Any) -> Any:
     ) as error:  # fmt: skip
         what = f"no {error}" if isinstance(error, KeyError) else str(error)
         raise ModelFileError(path, f"not a valid model: {what}") from error
-    raise ModelFileError(path, f"holds a {found.estimator.__name__}, not a {kind.__name__}")
+    raise ModelFileError(path, f"holds a {found.__name__}, not a {kind.__name__}")
+
+
+def _classes() -> list[str]:
+    """The classes whose models a file can hold."""
+    public = {name: getattr(estimators, name) for name in estimators.__all__}
+    return [
+        name
+        for name, cls in public.items()
+        if isinstance(cls, type) and issubclass(cls, BaseCRF) and cls is not BaseCRF
+    ]
+
+
+def _class_named(name: Any) -> type[BaseCRF]:
+    if name not in _classes():
+        raise ValueError(f"its class must be one of {', '.join(_classes())}; got {name!r}")
+    found: type[BaseCRF] = getattr(estimators, name)
+    return found
 
 
 __all__ = ["FORMAT", "ModelFileError", "load", "save"]

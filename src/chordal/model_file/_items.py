@@ -45,7 +45,7 @@ def item_facts(what: str, item: Any) -> str | dict[str, Any]:
 def item_of(what: str, facts: Any) -> Any:
     """The item of what `item_facts` gave; a name stays a name."""
     if not isinstance(facts, Mapping):
-        more = ["auto"] if what == "inference" else []
+        more = ["auto"] if what != "solver" else []
         check_choice(what, facts, [*more, *REGISTRIES[what].names()])
         return facts
     settings = dict(facts)

@@ -9,38 +9,46 @@ from typing import Any
 import numpy as np
 
 from chordal._errors import UnsupportedError
-from chordal.features import Template
+from chordal.estimators import BaseCRF
+from chordal.features import FeatureTemplate
 from chordal.model_file._items import REGISTRIES, item_facts, item_of
-from chordal.model_file._kind import Facts, FunctionsError, Kind
+
+Facts = dict[str, Any]
 
 
-def parameter_facts(kind: Kind, model: Any) -> Facts:
+class FunctionsError(ValueError):
+    """Functions that belong to a model were not given, or they do not fit it."""
+
+
+def parameter_facts(model: BaseCRF) -> Facts:
     """The parameters, and the names of those that hold functions, which have to be given again."""
     values = model.get_params(deep=False)
-    functions = [name for name in kind.functions if values[name] is not None]
+    functions = [name for name in model.functions if values[name] is not None]
     parameters = {k: _plain(k, v) for k, v in values.items() if k not in functions}
     for what in REGISTRIES.keys() & parameters.keys():
         item_of(what, parameters[what])  # it may have been set after fit
     return {"parameters": parameters, **({"functions": functions} if functions else {})}
 
 
-def parameters_of(kind: Kind, facts: Mapping[str, Any], given: Mapping[str, Any]) -> dict[str, Any]:
+def parameters_of(
+    kind: type[BaseCRF], facts: Mapping[str, Any], given: Mapping[str, Any]
+) -> dict[str, Any]:
     """The parameters to make the estimator with."""
     parameters = dict(facts["parameters"])
     _check_functions(kind, facts.get("functions", []), given)
-    if isinstance(parameters.get("template"), dict):
-        parameters["template"] = Template(**parameters["template"])
+    if isinstance(parameters.get("feature_template"), dict):
+        parameters["feature_template"] = FeatureTemplate(**parameters["feature_template"])
     weights = parameters.get("class_weight")
     if isinstance(weights, dict):
         parameters["class_weight"] = dict(zip(weights["labels"], weights["weights"], strict=True))
     if isinstance(parameters.get("freeze"), list):  # JSON knows no tuples
         parameters["freeze"] = tuple(parameters["freeze"])
-    for what in REGISTRIES.keys() & inspect.signature(kind.estimator).parameters.keys():
+    for what in REGISTRIES.keys() & inspect.signature(kind).parameters.keys():
         parameters[what] = item_of(what, parameters[what])
     return {**parameters, **given}
 
 
-def _check_functions(kind: Kind, needed: Any, given: Mapping[str, Any]) -> None:
+def _check_functions(kind: type[BaseCRF], needed: Any, given: Mapping[str, Any]) -> None:
     """Refuse to go on without the functions that the model had, or with others."""
     if not isinstance(needed, list) or not all(name in kind.functions for name in needed):
         raise ValueError(f"its functions must be some of {kind.functions}, got {needed!r}")
@@ -51,12 +59,12 @@ def _check_functions(kind: Kind, needed: Any, given: Mapping[str, Any]) -> None:
                 f"load(path, {name}=…)"
             )
     for name in given.keys() - set(needed):
-        raise FunctionsError(f"{name} was given, which the {kind.estimator.__name__} does not have")
+        raise FunctionsError(f"{name} was given, which the {kind.__name__} does not have")
 
 
 def _plain(name: str, value: Any) -> Any:
     """A parameter as JSON has it."""
-    if isinstance(value, Template):
+    if isinstance(value, FeatureTemplate):
         return {"text": value.text, "dialect": value.dialect}
     if isinstance(value, np.generic):
         value = value.item()

@@ -15,7 +15,7 @@ from chordal.compat.pycrfsuite._data import Batch, TrainingData, chain_features
 from chordal.compat.pycrfsuite._owlqn import OriginalOwlqn
 from chordal.compat.pycrfsuite._parameters import Parameters
 from chordal.estimators import ChainCRF
-from chordal.estimators._assembly import assembled
+from chordal.estimators.assembly import assembled
 from chordal.estimators._examples import ChainExamples
 from chordal.estimators._training import compile_shards, execution_for
 from chordal.features import ChainFeatures

@@ -2,23 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from chordal import _kernels
-from chordal.estimators._chain_model import MAX_WEIGHT
+from chordal._errors import UnsupportedError
 from chordal.estimators._labels import SequenceLabels
-from chordal.estimators.chain_crf import ChainCRF
+from chordal.estimators._state import MAX_WEIGHT
+from chordal.estimators.chain_crf import GROUPS, ChainCRF
 from chordal.features import (
     AttributeFeatures,
     AttributeInput,
-    ChainFeatures,
     Input,
+    Layout,
+    Occurrences,
+    RowFeatures,
+    Rows,
+    TableLayout,
     TemplateInput,
+    TemplateLayout,
 )
+from chordal.inference import INFERENCE
 from chordal.potentials import Floats
 from chordal.structures import offsets_of
 
@@ -53,7 +60,7 @@ def assembled(
     transitions : (from, to, weights)
         One entry per label pair that has a weight; the others score 0.
     edge : (names, (attribute ids, from, to, weights)), optional
-        Attributes of transitions, which the parameter `template` or `transition_features` reads.
+        Attributes of transitions, which the parameter `feature_template` or `transition_features` reads.
     start, end : weights of every label at the first and the last position, optional
     **parameters
         Of `ChainCRF`; `ends` follows from `start` and `end`.
@@ -65,25 +72,47 @@ def assembled(
     [['N', 'V']]
     """
     model = ChainCRF(**parameters, ends=start is not None or end is not None)
-    model._check_parameters()
     labels = _labels(classes)
     n = len(labels)
-    node = _rows("state", len(attributes), n, *state)
-    edge_input, edges = None, None
+    rows = {"node": _rows("state", len(attributes), n, *state)}
+    inputs = {"node": _input(model, attributes, "unigrams")}
     if edge is not None:
         names, (attribute, source, target, values) = edge
-        edge_input = _input(model, names, "pairs")
+        inputs["edge"] = _input(model, names, "bigrams")
         pairs = _label_pairs("edge", source, target, n)
-        edges = _rows("edge", len(names), n * n, attribute, pairs, values)
-    kept, tied = _transitions(*transitions, n)
-    features = ChainFeatures(n, node[0], edges[0] if edges else None, kept, False, model.ends)
-    weights = [node[1], edges[1] if edges else np.zeros(0), tied]
+        rows["edge"] = _rows("edge", len(names), n * n, attribute, pairs, values)
+    intercepts = {"transitions": _transitions(*transitions, n)}
     if model.ends:
-        weights += [_per_label("start", start, n), _per_label("end", end, n)]
-    model._inputs = (_input(model, attributes, "states"), edge_input)
-    model._labels, model.classes_ = labels, labels.classes
-    model.features_, model.inference_ = features, model._inference_for(features)
-    model.weights_ = np.concatenate(weights)
+        for name, weights in (("start", start), ("end", end)):
+            intercepts[name] = (np.arange(n), _per_label(name, weights, n))
+    return fitted_chain(model, labels, inputs, rows, intercepts)
+
+
+def fitted_chain(
+    model: ChainCRF,
+    labels: SequenceLabels,
+    inputs: Mapping[str, Input],
+    rows: Mapping[str, tuple[RowFeatures, Floats]],
+    intercepts: Mapping[str, tuple[Ints, Floats]],
+) -> ChainCRF:
+    """The model with these parts, by template: rows with their weights, and kept outputs with
+    theirs; what is not named has no weights.
+    """
+    model._check_parameters()
+    n, none = len(labels), (np.zeros(0, dtype=np.int64), np.zeros(0))
+    templates, weights = [], []
+    for name in GROUPS:
+        tables = TableLayout(n, 2 if name in ("edge", "transitions") else 1, "full")
+        kept, values = intercepts.get(name, none)
+        features, of_rows = rows.get(name, (None, np.zeros(0)))
+        templates.append(TemplateLayout(name, tables, features, kept))
+        weights += [of_rows, values]
+    reader = model._new_reader([], keep=True)
+    reader.inputs = [inputs.get(name) for name in GROUPS]
+    model.reader_, model.labels_, model.classes_ = reader, labels, labels.classes
+    model.layout_, model.weights_ = Layout(n, templates), np.concatenate(weights)
+    chosen = "chain" if model.inference == "auto" else model.inference
+    model.inference_ = INFERENCE.resolve(chosen)
     model.objective_, model.n_iter_ = float("nan"), 0  # what was minimised is not known
     return model
 
@@ -104,7 +133,7 @@ def _input(model: ChainCRF, names: Names, part: str) -> Input:
     vocabulary = _kernels.Vocabulary.from_arrays(
         np.frombuffer(joined, dtype=np.uint8), offsets_of(lengths)
     )
-    template = model._template()
+    template = model.columns_template()
     if template is not None:
         return TemplateInput(template, part, vocabulary)
     return AttributeInput(vocabulary)
@@ -192,3 +221,53 @@ def _check_distinct(name: str, ordered: Ints) -> None:
     twice = np.flatnonzero(np.diff(ordered) == 0)
     if len(twice):
         raise ValueError(f"{name} must hold each pair once, got {len(twice)} more than once")
+
+
+def chain_crf(
+    labels: SequenceLabels,
+    source: Input,
+    coef: Floats,
+    intercept: Floats | None = None,
+    transitions: Floats | None = None,
+    start: Floats | None = None,
+    end: Floats | None = None,
+    **parameters: Any,
+) -> ChainCRF:
+    """A fitted `ChainCRF` with these weights, all in the order of the classes.
+
+    Parameters
+    ----------
+    labels : SequenceLabels
+    source : DenseInput or SparseInput
+    coef : array [n_classes, n_columns]
+    intercept, start, end : arrays [n_classes], optional
+    transitions : array [n_classes, n_classes], optional
+        From row to column; without them labels are not linked.
+    **parameters
+        Of `ChainCRF`; those that say which weights there are follow from the weights.
+    """
+    n, order = len(labels), np.argsort(labels.order)  # the class of every label number
+    fixed: dict[str, Any] = {
+        "pairs": "all",
+        "transitions": "none" if transitions is None else "all",
+        "fit_intercept": intercept is not None,
+        "ends": start is not None or end is not None,
+    }
+    given = sorted(parameters.keys() & fixed.keys())
+    if given:
+        raise UnsupportedError(f"{given[0]} follows from the weights and cannot be set")
+    model = ChainCRF(**fixed, **{"warm_start": True, **parameters})
+    empty = Occurrences(np.zeros(1, dtype=np.int64), np.zeros(0, dtype=np.int32), None)
+    no_rows = Rows(np.zeros(0, dtype=np.int64), empty)
+    node = source.features(no_rows, np.zeros(0, dtype=np.int32), n, "all")
+    keys, every = node.keys(), np.arange(n)
+    kept: dict[str, tuple[Ints, Floats]] = {}
+    if transitions is not None:
+        kept["transitions"] = (np.arange(n * n), transitions[np.ix_(order, order)].ravel())
+    if intercept is not None:
+        kept["intercept"] = (every, intercept[order])
+    if fixed["ends"]:
+        for name, weights in (("start", start), ("end", end)):
+            kept[name] = (every, np.zeros(n) if weights is None else weights[order])
+    rows = {"node": (node, coef[order][keys.output, keys.column])}
+    return fitted_chain(model, labels.copy(), {"node": source}, rows, kept)

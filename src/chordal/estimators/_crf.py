@@ -1,0 +1,604 @@
+"""What every conditional random field can do: learn, and answer questions about examples."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from chordal._errors import InfeasibleError
+from chordal._validate import (
+    check_choice,
+    check_number,
+    check_same_lengths,
+    check_sample_weight,
+    check_sequences,
+)
+from chordal.estimators import _fitting, _state
+from chordal.estimators._compact import CompactReport, compacted
+from chordal.estimators._constraints import Constraints
+from chordal.estimators._estimator import Estimator, generator_from
+from chordal.estimators._labels import SequenceLabels
+from chordal.estimators._report import FitReport
+from chordal.estimators._targets import class_weights
+from chordal.execution import effective_n_jobs, execution_for
+from chordal.features import Batch, Layout, Reader, Shard, length_of
+from chordal.features.layout import Expanded
+from chordal.inference import INFERENCE, Inference, choose, most_probable_labels
+from chordal.objectives import Objective
+from chordal.potentials import Floats, Potentials
+from chordal.solvers import Callback, Solver
+from chordal.structures import offsets_of
+from chordal.targets import Target
+
+E = TypeVar("E", bound="BaseCRF")
+T = TypeVar("T")
+
+Pair = tuple[Any, Any]
+
+
+class Part(NamedTuple):
+    """Some examples of a batch, and what answers a question about them."""
+
+    potentials: Potentials
+    inference: Inference
+    shard: Shard
+    examples: slice
+    variables: slice  # theirs, in the whole batch
+
+
+class BaseCRF(Estimator, ABC):
+    """A model made of clique templates. Subclasses give a reader, and say how labels look.
+
+    After `fit` it is made of `reader_` (templates, and inputs that know attributes), `labels_`,
+    `layout_` (which weights there are) and `weights_`.
+    """
+
+    objective: str | Objective
+    solver: str | Solver
+    inference: str | Inference
+    l1: float
+    l2: float | Mapping[str, float]
+    freeze: Sequence[str]
+    pairs: str = "all"
+    min_freq: int = 0
+    ignore_label: Any = None
+    max_iter: int | None
+    tol: float | None
+    validation_interval: int
+    n_iter_no_change: int | None
+    n_jobs: int | None
+    random_state: Any
+    warm_start: bool
+    class_weight: Mapping[Any, float] | str | None
+    verbose: int
+
+    classes_: NDArray[Any]
+    layout_: Layout
+    inference_: Inference
+    weights_: Floats
+    fit_report_: FitReport
+    objective_: float
+    n_iter_: int
+    compact_report_: CompactReport
+    reader_: Reader
+    labels_: SequenceLabels
+    _expanded: tuple[Floats, Expanded] | None = None  # weights_, and their form for the kernels
+
+    #: What "auto" minimises where the solver has no objective of its own.
+    default_objective = "likelihood"
+    #: Templates without regularisation, unless l2 names them.
+    unpenalised: tuple[str, ...] = ()
+    #: Parameters that hold functions: a file has none, so that they are given again.
+    functions: tuple[str, ...] = ()
+    #: How labels become numbers.
+    labels_type: type[SequenceLabels] = SequenceLabels
+
+    # What subclasses say.
+
+    @abstractmethod
+    def _new_reader(self, X: Sequence[Any], keep: bool = False) -> Reader:
+        """What reads examples like these: templates, and inputs of their rows.
+
+        With `keep` the model goes on learning, and the inputs that it has take over.
+        """
+
+    @abstractmethod
+    def _examples(self, X: Any, name: str = "X", known: bool = False) -> Sequence[Any]:
+        """What users gave as a list of examples, checked; `known` for a fitted model."""
+
+    def _new_labels(self) -> SequenceLabels:
+        return self.labels_type()
+
+    def _own_facts(self) -> dict[str, Any]:
+        """What `to_state` says of this class of models in particular."""
+        return {}
+
+    def _reader_from(self, facts: Mapping[str, Any]) -> Reader:
+        """The reader of a model with these facts; its inputs follow."""
+        return self._new_reader([], keep=True)
+
+    def _check_reader(self, reader: Reader) -> None:
+        """Refuse inputs that would read other rows than the model's."""
+
+    def _flat(self, y: Any, X: Sequence[Any], name: str = "y") -> Sequence[Any]:
+        """Labels of every example as a sequence."""
+        return check_sequences(y, name, empty=True)
+
+    def _check_lengths(self, sizes: Any, flat: Sequence[Any], prefix: str = "") -> None:
+        """Refuse labels that do not match their examples."""
+        check_same_lengths(sizes, flat, prefix)
+
+    def _shaped(self, values: list[Any], X: Sequence[Any]) -> list[Any]:
+        """What concerns the variables of each example, in the shape that its labels have."""
+        return values
+
+    def _groups(self) -> Sequence[str] | None:
+        """Names of the templates, if they are known before any data are read."""
+        return None
+
+    def _check_parameters(self) -> None:
+        """Refuse parameters that are not of their kind."""
+        _fitting.check_settings(self)
+
+    # Learning.
+
+    def fit(
+        self: E,
+        X: Any,
+        y: Any,
+        sample_weight: Any = None,
+        *,
+        validation_data: Pair | None = None,
+        callback: Callback | None = None,
+    ) -> E:
+        """Learn the weights.
+
+        Parameters
+        ----------
+        X : list of examples
+        y : list of labels
+            Of all variables of each example. With the likelihood, a variable may also have None
+            (not observed), a set of possible labels, or a dict {label: probability}; or the labels
+            of an example are an array [n_variables, n_classes] of probabilities, in the order of
+            `classes_`. Other objectives learn from the graph without the variables that are not
+            observed.
+        sample_weight : array [n_examples], optional
+        validation_data : (X, y), optional
+            Scored every `validation_interval` iterations.
+        callback : callable, optional
+            Called with an `Iteration` after each; training stops when it returns True.
+        """
+        keep = bool(self.warm_start) and hasattr(self, "weights_")
+        return _fitting.fit(
+            self, X, y, sample_weight, validation_data=validation_data, callback=callback, keep=keep
+        )
+
+    def partial_fit(self: E, X: Any, y: Any, sample_weight: Any = None) -> E:
+        """Go on learning from more data, which may hold new attributes and labels.
+
+        The L2 term then pulls towards the weights so far instead of towards zero, so that what
+        was learned before is kept where the new data say nothing.
+        """
+        keep = hasattr(self, "weights_")
+        return _fitting.fit(self, X, y, sample_weight, keep=keep, centre=keep)
+
+    def compact(
+        self: E, threshold: float = 0.0, dtype: str = "float64", X: Any = None, y: Any = None
+    ) -> E:
+        """A smaller copy; `compact_report_` says what it lost.
+
+        Parameters
+        ----------
+        threshold : float
+            Weights of attributes and of label pairs of this magnitude or less are dropped, and
+            attributes without weights forgotten. Zero changes no prediction. Arrays and sparse
+            matrices keep a weight for every column.
+        dtype : {"float64", "float32", "float16"}
+            Round weights to this, which a saved model is then stored in.
+        X, y : optional
+            Examples, and perhaps their labels, on which to measure the effect.
+
+        Examples
+        --------
+        >>> from chordal import ChainCRF
+        >>> X, y = [[["w=a", "rare"], ["w=b"]], [["w=b"], ["w=a"]]], [["A", "B"], ["B", "A"]]
+        >>> small = ChainCRF(l1=0.1, l2=0.1).fit(X, y).compact(dtype="float32", X=X, y=y)
+        >>> small.compact_report_.accuracy
+        1.0
+        """
+        self._check_fitted()
+        return compacted(self, threshold, dtype, X, y)
+
+    def to_state(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
+        """What was learned, as facts that JSON can hold and arrays; see `from_state`."""
+        self._check_fitted()
+        self._check_parameters()  # they may have been set after fit, and `from_state` checks them
+        return _state.to_state(self)
+
+    def from_state(self: E, facts: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> E:
+        """Take over what `to_state` of a model with the same parameters gave.
+
+        Facts and arrays may come from a hostile file: they are checked, and not copied.
+
+        Examples
+        --------
+        >>> from chordal import ChainCRF
+        >>> X, y = [[["w=a"], ["w=b"]]], [["A", "B"]]
+        >>> facts, arrays = ChainCRF(l2=0.1).fit(X, y).to_state()
+        >>> ChainCRF(l2=0.1).from_state(facts, arrays).predict(X)
+        [['A', 'B']]
+        """
+        _state.set_state(self, facts, arrays)
+        return self
+
+    # Answers.
+
+    def predict(
+        self,
+        X: Any,
+        *,
+        method: str | None = None,
+        allowed_labels: Sequence[Any] | None = None,
+        allowed_transitions: Any = None,
+    ) -> Any:
+        """The labels of each example, in the type in which `fit` got them.
+
+        Parameters
+        ----------
+        method : {"map", "mpm"}, optional
+            The best labelling as a whole, or the best label of each variable by its marginal
+            probability. By default the first, or the second where `inference` is a method such as
+            "mean_field", which has marginals only.
+        allowed_labels : list, optional
+            For each example None, or for each variable None, the labels allowed there, or flags
+            in the order of `classes_`.
+        allowed_transitions : {"bio", "iobes"}, matrix or pairs, optional
+            On chains, only these: legal tags of a scheme, a boolean matrix [from, to] in the
+            order of `classes_`, or pairs (from, to) of labels.
+        """
+        X, batch, numbers = self._best(X, method, allowed_labels, allowed_transitions)
+        return self._decoded(numbers, batch, X)
+
+    def predict_codes(
+        self,
+        X: Any,
+        *,
+        method: str | None = None,
+        allowed_labels: Sequence[Any] | None = None,
+        allowed_transitions: Any = None,
+    ) -> NDArray[np.int32]:
+        """What `predict` finds, as indices into `classes_`, one example after another.
+
+        An array of numbers takes a fraction of the time of lists of labels.
+        """
+        _, _, numbers = self._best(X, method, allowed_labels, allowed_transitions)
+        return self.labels_.codes(numbers)
+
+    def predict_marginals(
+        self,
+        X: Any,
+        template: str | None = None,
+        *,
+        allowed_labels: Sequence[Any] | None = None,
+        allowed_transitions: Any = None,
+    ) -> Any:
+        """P(y_v | x) of the variables of each example, arrays [n_variables, n_classes] in the
+        order of `classes_`; or of the cliques of a template.
+
+        Parameters
+        ----------
+        template : str, optional
+            Its name: arrays [n_cliques, n_classes, …], an axis of classes for each variable of a
+            clique. On chains, "transitions" gives P(y_t, y_{t+1} | x).
+        allowed_labels, allowed_transitions
+            As in `predict`.
+        """
+        constraints = self._constraints(allowed_labels, allowed_transitions)
+        if template is not None:
+            return self._clique_marginals(X, template, constraints)
+
+        def answer(part: Part) -> Floats:
+            return part.inference.marginals(part.potentials, overwrite=True).parts.unary
+
+        X, batch, found = self._ask(X, "marginals", answer, constraints)
+        return self._arranged(_joined(found), batch, X)
+
+    def _clique_marginals(self, X: Any, name: str, constraints: Constraints | None) -> list[Floats]:
+        """P(labels of a clique | x), an array for each example."""
+        self._check_fitted()
+        layout = self.layout_
+        check_choice("template", name, layout.slices)
+        k, own = list(layout.slices).index(name), layout[name]
+        order, shape = self.labels_.order, (layout.n_labels,) * own.order
+        axes = np.ix_(*[order] * own.order)
+
+        def answer(part: Part) -> Floats:
+            if own.order == 1:
+                unary = part.inference.marginals(part.potentials, overwrite=True).parts.unary
+                of, rows = part.shard.variables[k], unary.reshape(-1, layout.n_labels)
+                return (rows if of is None else rows[of])[:, order]
+            parts = part.inference.marginals(part.potentials.untied(), overwrite=True).parts
+            starts, places = parts.table_offsets[parts.table_of_clique], part.shard.places
+            if places is not None:
+                group = next(g for g, members in enumerate(batch.groups) if k in members)
+                starts = starts[places[group]]
+            tables = parts.tables[starts[:, None] + np.arange(own.tables.n_cells)]
+            return tables.reshape(-1, *shape)[(slice(None), *axes)]
+
+        X, batch = self._batch(X)
+        _, _, found = self._ask(X, "marginals", answer, constraints, batch=batch)
+        if not found:
+            return []
+        return np.split(np.concatenate(found), batch.cliques[k].offsets[1:-1])
+
+    def node_scores(self, X: Any) -> Any:
+        """Scores of labels before any link counts, arrays [n_variables, n_classes].
+
+        What the observations of a variable give to each label, with intercepts and ends: features
+        of a second model, such as one with more links.
+
+        Examples
+        --------
+        >>> from chordal import ChainCRF
+        >>> model = ChainCRF(transitions="none").fit([[["a"], ["b"]]], [["A", "B"]])
+        >>> scores = model.node_scores([[["b"], ["a"], ["?"]]])[0]
+        >>> model.classes_[scores[:2].argmax(axis=1)].tolist(), scores[2].tolist()
+        (['B', 'A'], [0.0, 0.0])
+        """
+        X, batch, found = self._ask(X, None, lambda part: part.potentials.unary)
+        return self._arranged(_joined(found), batch, X)
+
+    def k_best(
+        self,
+        X: Any,
+        k: int = 5,
+        *,
+        allowed_labels: Sequence[Any] | None = None,
+        allowed_transitions: Any = None,
+    ) -> list[list[tuple[Any, float]]]:
+        """For each example up to k labellings with their log-probabilities, best first."""
+        check_number("k", k, minimum=1, integer=True)
+
+        def answer(part: Part) -> tuple[NDArray[np.int32], Floats]:
+            labels, score = part.inference.k_best(part.potentials, k)
+            return labels, score - part.inference.log_partition(part.potentials)[:, None]
+
+        constraints = self._constraints(allowed_labels, allowed_transitions)
+        X, batch, found = self._ask(X, "k_best", answer, constraints)
+        if not found:
+            return []
+        labels = np.concatenate([part[0] for part in found], axis=1)
+        chances = np.concatenate([part[1] for part in found])
+        ranked = list(zip(*(self._decoded(row, batch, X) for row in labels), strict=True))
+        return [
+            [(y, float(p)) for y, p in zip(own, of_example, strict=True) if p > -np.inf]
+            for own, of_example in zip(ranked, chances, strict=True)
+        ]
+
+    def sample(
+        self,
+        X: Any,
+        n_samples: int = 1,
+        *,
+        allowed_labels: Sequence[Any] | None = None,
+        allowed_transitions: Any = None,
+    ) -> list[list[Any]]:
+        """For each example n samples from p(y | x); exact where the inference method is."""
+        check_number("n_samples", n_samples, minimum=1, integer=True)
+        rng = generator_from(self.random_state)
+
+        def answer(part: Part) -> NDArray[np.int32]:
+            return part.inference.sample(part.potentials, n_samples, rng)
+
+        constraints = self._constraints(allowed_labels, allowed_transitions)
+        X, batch, found = self._ask(X, "sample", answer, constraints, serial=True)
+        if not found:
+            return []
+        drawn = np.concatenate(found, axis=1)
+        decoded = [self._decoded(row, batch, X) for row in drawn]
+        return [list(of_example) for of_example in zip(*decoded, strict=True)]
+
+    def log_likelihood(self, X: Any, y: Any) -> Floats:
+        """log p(y | x) of each example; as good as the log Z of the inference method."""
+        self._check_fitted()
+        X = self._examples(X, known=True)
+        labels = self._flat(y, X)
+        gold = self.labels_.encode(labels)
+
+        def answer(part: Part) -> Floats:
+            score = part.potentials.score(gold[part.variables])
+            return score - part.inference.log_partition(part.potentials)
+
+        _, _, found = self._ask(X, "log_partition", answer, y=labels)
+        return _joined(found)
+
+    def entropy(self, X: Any) -> Floats:
+        """The entropy of p(y | x) of each example, in nats: how unsure the model is."""
+        _, _, found = self._ask(
+            X, "entropy", lambda part: part.inference.entropy(part.potentials)
+        )
+        return _joined(found)
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """The share of labels that `predict` gets right; unseen labels count as wrong, and those
+        that are not observed are left out.
+        """
+        self._check_fitted()
+        X = self._examples(X, known=True)
+        labels = self._flat(y, X)
+        weight = check_sample_weight(sample_weight, length_of(X))
+        gold, seen = self.labels_.encode(labels, unknown=-1), self._observed(labels)
+        _, batch, numbers = self._best(X, None, None, None, y=labels)
+        weight = np.ones(len(batch.sizes)) if weight is None else weight
+        of_variable = np.repeat(weight, batch.sizes)
+        total = float(of_variable[seen].sum())
+        if not total > 0.0:
+            raise ValueError("there is nothing to score: no label with a weight is observed")
+        return float(of_variable[seen & (numbers == gold)].sum() / total)
+
+    def template_weights(self, name: str) -> dict[str, NDArray[Any]]:
+        """The weights of a template, with labels in the order of `classes_`.
+
+        Returns
+        -------
+        dict
+            "features": array [n_features, n_classes, …], an axis of classes for each variable of a
+            clique; "intercept": array [n_classes, …]. Only those that the template has.
+        """
+        self._check_fitted()
+        check_choice("name", name, self.layout_.slices)
+        own, weights = self.layout_[name], self.weights_[self.layout_.slices[name]]
+        n, tables, out = own.n_row_weights, own.tables, {}
+        axes = np.ix_(*[self.labels_.order] * tables.order)
+        shape = (tables.n_labels,) * tables.order
+        source = self.reader_.input(name)
+        if own.rows is not None and source is not None:
+            keys = own.rows.keys()
+            table = np.zeros((source.n_columns, tables.n_outputs))
+            table[keys.column, keys.output] = weights[:n]
+            cells = tables.filled(table).reshape(-1, *shape)
+            out["features"] = cells[(slice(None), *axes)]
+        filled = own.table(weights[n:])
+        if filled is not None:
+            out["intercept"] = filled.reshape(shape)[axes]
+        return out
+
+    # How questions are asked.
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {key: value for key, value in self.__dict__.items() if key != "_expanded"}
+
+    def _expanded_weights(self) -> Expanded:
+        """The weights as the kernels take them, made once per `weights_`."""
+        if self._expanded is None or self._expanded[0] is not self.weights_:
+            self._expanded = (self.weights_, self.layout_.expand(self.weights_))
+        return self._expanded[1]
+
+    def _constraints(self, allowed_labels: Any, allowed_transitions: Any) -> Constraints | None:
+        if allowed_labels is None and allowed_transitions is None:
+            return None
+        self._check_fitted()
+        return Constraints(self.labels_, allowed_labels, allowed_transitions)
+
+    def _best(
+        self,
+        X: Any,
+        method: str | None,
+        allowed_labels: Sequence[Any] | None,
+        allowed_transitions: Any,
+        y: Sequence[Any] | None = None,
+    ) -> tuple[Sequence[Any], Batch, NDArray[np.int32]]:
+        """Examples, their batch, and the numbers of their best labels."""
+        if method is not None:
+            check_choice("method", method, ["map", "mpm"])
+        question = {"map": "map", "mpm": "marginals", None: self._decoding()}[method]
+
+        def answer(part: Part) -> NDArray[np.int32]:
+            return decoded(part.potentials, part.inference, question)
+
+        constraints = self._constraints(allowed_labels, allowed_transitions)
+        X, batch, found = self._ask(X, question, answer, constraints, y=y)
+        return X, batch, np.concatenate([np.zeros(0, dtype=np.int32), *found])
+
+    def _decoding(self) -> str:
+        """The question whose answer has the labels to predict."""
+        if self.inference == "auto":
+            return "map"
+        answers = INFERENCE.resolve(self.inference).answers
+        return "marginals" if "marginals" in answers and "map" not in answers else "map"
+
+    def _method(self, question: str, potentials: Potentials) -> Inference:
+        """What answers a question about these potentials."""
+        if self.inference == "auto":
+            return choose(potentials, question)
+        method = INFERENCE.resolve(self.inference)
+        method.require(question, potentials.structure)
+        return method
+
+    def _ask(
+        self,
+        X: Any,
+        question: str | None,
+        answer: Callable[[Part], T],
+        constraints: Constraints | None = None,
+        *,
+        y: Sequence[Any] | None = None,
+        batch: Batch | None = None,
+        serial: bool = False,
+    ) -> tuple[Sequence[Any], Batch, list[T]]:
+        """Examples, their batch, and answers to a question, shard by shard."""
+        self._check_fitted()
+        if batch is None:
+            X, batch = self._batch(X)
+        if y is not None:
+            self._check_lengths(batch.sizes, y)
+        if constraints is not None:
+            constraints.check(batch.sizes, batch.is_chain)
+        layout, expanded, whole = self.layout_, self._expanded_weights(), batch
+
+        def ask(limits: tuple[int, int]) -> T:
+            begin, end = limits
+            shard = layout.compile(whole, begin, end, once=True)
+            potentials = layout.potentials(shard, expanded)
+            if constraints is not None:
+                potentials = constraints.apply(potentials, begin)
+            method = self.inference_ if question is None else self._method(question, potentials)
+            variables = slice(int(whole.offsets[begin]), int(whole.offsets[end]))
+            try:
+                return answer(Part(potentials, method, shard, slice(begin, end), variables))
+            except InfeasibleError as error:
+                raise error.moved(begin) from None
+
+        n_jobs = 1 if serial else effective_n_jobs(self.n_jobs)
+        with execution_for(n_jobs) as mapper:
+            return X, batch, mapper.map(ask, batch.limits(layout.n_labels))
+
+    def _batch(self, X: Any) -> tuple[Any, Batch]:
+        """Examples, checked and read; none make an empty batch."""
+        X = self._examples(X, known=True)
+        if length_of(X) == 0:
+            return X, Batch(np.zeros(0, dtype=np.int64), [])
+        return X, self.reader_.read(X, grow=False)
+
+    def _decoded(self, numbers: NDArray[np.int32], batch: Batch, X: Sequence[Any]) -> Any:
+        """Numbers of labels as the labels of each example."""
+        return self._shaped(self.labels_.decode(numbers, batch.sizes), X)
+
+    def _arranged(self, values: Floats, batch: Batch, X: Sequence[Any]) -> Any:
+        """A number per label of every variable as an array for each example."""
+        rows = values.reshape(-1, self.layout_.n_labels)[:, self.labels_.order]
+        if len(batch.sizes) == 0:
+            return []
+        return self._shaped(np.split(rows, offsets_of(batch.sizes)[1:-1]), X)
+
+    def _observed(self, y: Sequence[Any]) -> NDArray[np.bool_]:
+        """Which labels are given: not None, and not the label that stands for none."""
+        ignored, parts = self.ignore_label, [np.zeros(0, dtype=bool)]
+        for labels in y:
+            if isinstance(labels, np.ndarray) and labels.dtype != object:
+                given = np.ones(len(labels), dtype=bool) if ignored is None else labels != ignored
+            else:
+                given = [v is not None and v is not ignored and v != ignored for v in labels]
+            parts.append(np.asarray(given, dtype=bool))
+        return np.concatenate(parts)
+
+    def _class_weighted(
+        self, objective: Objective, labels: SequenceLabels, gold: Target, weight: Floats | None
+    ) -> tuple[Objective, Floats | None]:
+        """`class_weight` as what an error costs by the gold label."""
+        return objective.with_class_weight(class_weights(self.class_weight, labels, gold)), weight
+
+
+def decoded(potentials: Potentials, inference: Inference, question: str) -> NDArray[np.int32]:
+    """The best labels by the answer to "map" or to "marginals"; may overwrite the potentials."""
+    if question == "map":
+        return inference.map(potentials).labels
+    return most_probable_labels(inference.marginals(potentials, overwrite=True).parts)
+
+
+def _joined(found: Sequence[Floats]) -> Floats:
+    return np.concatenate([np.zeros(0), *found])

@@ -1,0 +1,142 @@
+"""How a fit goes and went: what watches it, and the report of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from math import isnan, nan
+
+import numpy as np
+
+from chordal._status import Status
+from chordal.potentials import Floats
+from chordal.solvers import Callback, Iteration, Solution
+
+
+@dataclass(frozen=True)
+class FitReport:
+    """How a fit went.
+
+    Attributes
+    ----------
+    status : Status
+        Why it ended; `status.succeeded` is True when it converged.
+    objective : float
+        The final value of the regularised objective; of an online solver, the losses met during
+        its last pass (of "sgd", its best).
+    gradient_norm : float
+        NaN for online solvers, which compute no gradient of the whole objective.
+    n_evaluations : int
+        Evaluations of the objective, or of a mini-batch's; of online solvers, visits to single
+        sequences.
+    history : list of float
+        The objective after each iteration.
+    gap : float
+        The duality gap, of solvers that know it; else NaN.
+    details : dict of lists of float
+        What the solver reports besides, a number per iteration each.
+    n_products : int
+        Hessian–vector products.
+    exact : bool
+        Whether inference was exact in training; if not, an objective that asks for log Z,
+        marginals or the best labelling is an approximation.
+    validation : list of (iteration, score)
+        Scores on the validation data, when given.
+    """
+
+    status: Status
+    solver: str
+    inference: str
+    objective: float
+    gradient_norm: float
+    n_iter: int
+    n_evaluations: int
+    n_weights: int
+    n_nonzero: int
+    elapsed: float
+    history: list[float] = field(repr=False, default_factory=list)
+    validation: list[tuple[int, float]] = field(repr=False, default_factory=list)
+    gap: float = field(default=nan, compare=False)  # NaN is not equal to itself
+    details: dict[str, list[float]] = field(repr=False, default_factory=dict)
+    n_products: int = 0
+    exact: bool = True
+
+    def __str__(self) -> str:
+        norm = "" if isnan(self.gradient_norm) else f"‖gradient‖ {self.gradient_norm:.3g}, "
+        gap = "" if isnan(self.gap) else f"gap {self.gap:.3g}, "
+        approximate = "" if self.exact else f", inference {self.inference!r} is approximate"
+        return (
+            f"{self.status.value} after {self.n_iter} iterations ({self.n_evaluations} "
+            f"evaluations, {self.elapsed:.2f} s): objective {self.objective:.6f}, "
+            f"{norm}{gap}{self.n_nonzero} of {self.n_weights} weights are not zero{approximate}"
+        )
+
+    @staticmethod
+    def of(
+        solution: Solution, monitor: Monitor, solver: str, inference: str, exact: bool
+    ) -> tuple[Floats, FitReport]:
+        """The weights to keep, and how they were found."""
+        weights, objective, gradient_norm, gap = monitor.chosen(solution)
+        return weights, FitReport(
+            status=solution.status,
+            solver=solver,
+            inference=inference,
+            objective=objective,
+            gradient_norm=gradient_norm,
+            n_iter=solution.n_iter,
+            n_evaluations=solution.n_evaluations,
+            n_weights=len(weights),
+            n_nonzero=int(np.count_nonzero(weights)),
+            elapsed=solution.elapsed,
+            history=solution.history,
+            validation=monitor.scores,
+            gap=gap,
+            details=solution.details,
+            n_products=solution.n_products,
+            exact=exact,
+        )
+
+
+class Monitor:
+    """The callback of a fit: progress, validation scores, early stopping, the user's own."""
+
+    def __init__(
+        self,
+        show: Callable[[Iteration, float | None], None],
+        callback: Callback | None,
+        validate: Callable[[Floats], float] | None,
+        interval: int,
+        n_iter_no_change: int | None,
+        spread: Callable[[Floats], Floats],
+    ) -> None:
+        self._show, self._callback, self._validate = show, callback, validate
+        self._interval, self._limit = interval, n_iter_no_change
+        self._spread = spread  # from the solver's weights to a copy that is the model's
+        self.scores: list[tuple[int, float]] = []
+        self.best: tuple[float, Iteration] | None = None
+        self._waited = 0
+
+    def __call__(self, state: Iteration) -> bool:
+        score = None
+        if self._validate is not None and state.iteration % self._interval == 0:
+            weights = self._spread(state.weights)
+            score = self._validate(weights)
+            self.scores.append((state.iteration, score))
+            if self.best is None or score > self.best[0]:
+                self.best = (score, state._replace(weights=weights))
+                self._waited = 0
+            else:
+                self._waited += 1
+        self._show(state, score)
+        stop = False
+        if self._callback is not None:  # users may keep the weights
+            stop = bool(self._callback(state._replace(weights=self._spread(state.weights))))
+        return stop or (self._limit is not None and self._waited >= self._limit)
+
+    def chosen(self, solution: Solution) -> tuple[Floats, float, float, float]:
+        """Weights, objective, gradient norm and gap: the solution's, or the best validated ones."""
+        if self._limit is not None and self.best is not None:
+            best = self.best[1]
+            return best.weights, best.value, best.gradient_norm, best.gap
+        weights = self._spread(solution.weights)
+        return weights, solution.value, solution.gradient_norm, solution.gap

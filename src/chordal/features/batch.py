@@ -1,0 +1,260 @@
+"""A batch of examples: for each template the cliques it finds, and the rows observed of them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from itertools import pairwise
+
+import numpy as np
+from numpy.typing import NDArray
+
+from chordal.features._base import Ints, Rows
+from chordal.structures import Chain, FactorGraph, Matching, Structure, offsets_of
+
+SHARD_CELLS = 180_000  # scores of a shard: large enough to hide Python, small enough for the cache
+
+
+@dataclass(frozen=True)
+class Cliques:
+    """The cliques that a template finds in a batch, example after example.
+
+    scopes : int64 [n, order], variables by their numbers within the example; or the name of a
+        pattern, which needs no list ("each", "steps", "first", "last")
+    counts : int64 [n_examples]
+    rows : a row of observations for each, or None
+    order : int, variables per clique
+    """
+
+    scopes: Ints | str
+    counts: Ints
+    rows: Rows | None
+    order: int
+
+    @staticmethod
+    def of_pattern(pattern: str, order: int, sizes: Ints, rows: Rows | None) -> Cliques:
+        """Those of a pattern in examples of so many variables."""
+        counts = np.minimum(sizes, 1) if pattern in ("first", "last") else sizes
+        return Cliques(pattern, np.maximum(counts - (order - 1), 0), rows, order)
+
+    @property
+    def pattern(self) -> str | None:
+        """The name of the pattern, if they are one."""
+        return self.scopes if isinstance(self.scopes, str) else None
+
+    @cached_property
+    def offsets(self) -> Ints:
+        """Where the cliques of each example begin, and where the last one's end."""
+        return offsets_of(self.counts)
+
+    def listed(self, sizes: Ints, begin: int = 0, end: int | None = None) -> Ints:
+        """The cliques of some examples, by numbers of variables from the first of them on."""
+        end = len(sizes) if end is None else end
+        variables, counts = offsets_of(sizes[begin:end]), self.counts[begin:end]
+        if self.pattern == "last":
+            return (variables[1:][counts > 0] - 1)[:, None]
+        first = np.repeat(variables[:-1], counts)
+        if isinstance(self.scopes, str):
+            within = np.arange(len(first)) - np.repeat(offsets_of(counts)[:-1], counts)
+            return (first + within)[:, None] + np.arange(self.order)
+        return self.scopes[self.offsets[begin] : self.offsets[end]] + first[:, None]
+
+    def recognised(self, sizes: Ints) -> Cliques:
+        """The same by the name of a pattern, if they are one."""
+        if isinstance(self.scopes, str) or self.order > 2:
+            return self
+        pattern = "each" if self.order == 1 else "steps"
+        plain = Cliques.of_pattern(pattern, self.order, sizes, self.rows)
+        if not np.array_equal(plain.counts, self.counts):
+            return self
+        return plain if np.array_equal(plain.listed(sizes), self.listed(sizes)) else self
+
+    def reordered(self, order: Ints) -> Cliques:
+        """Those of the examples in this order."""
+        rows = None if self.rows is None else self.rows.reordered(order)
+        scopes = self.scopes
+        if not isinstance(scopes, str):
+            scopes = scopes[Rows(self.counts, scopes).positions(order)]
+        return Cliques(scopes, self.counts[order], rows, self.order)
+
+
+@dataclass(frozen=True)
+class Batch:
+    """Examples with the cliques of all templates.
+
+    sizes : int64 [n_examples], variables of each
+    cliques : list of Cliques, one per template
+    label_counts : int64 [n_variables] where variables differ in it, else None
+    exclusive : bool
+        No two variables of an example have the same label, the last one apart: a matching.
+    """
+
+    sizes: Ints
+    cliques: Sequence[Cliques]
+    label_counts: Ints | None = None
+    exclusive: bool = False
+
+    @cached_property
+    def offsets(self) -> Ints:
+        """Where the variables of each example begin, and where the last one's end."""
+        return offsets_of(self.sizes)
+
+    @cached_property
+    def groups(self) -> list[list[int]]:
+        """Templates of more than one variable, those with the same cliques together."""
+        groups: list[list[int]] = []
+        for k, own in enumerate(self.cliques):
+            if own.order == 1:
+                continue
+            for group in groups:
+                if _same(self.cliques[group[0]], own):
+                    group.append(k)
+                    break
+            else:
+                groups.append([k])
+        return groups
+
+    @cached_property
+    def is_chain(self) -> bool:
+        """Whether the examples are chains: every variable is linked to the next, and to no other."""
+        if self.exclusive or self.label_counts is not None:
+            return False
+        if not self.groups:
+            return bool((self.sizes <= 1).all())
+        return len(self.groups) == 1 and self.cliques[self.groups[0][0]].pattern == "steps"
+
+    def structure(self, begin: int, end: int, n_labels: int) -> tuple[Structure, list[Ints] | None]:
+        """What depends on what in some examples; and the places of each group's cliques in it,
+        or None where there is one group, whose cliques stand in their own order.
+        """
+        sizes = self.sizes[begin:end]
+        if self.is_chain:
+            return Chain(sizes, n_labels), None
+        if self.exclusive and self.label_counts is not None:
+            first = self.offsets[begin:end]
+            filled = np.zeros(len(sizes), dtype=np.int64)
+            filled[sizes > 0] = self.label_counts[first[sizes > 0]] - 1
+            return Matching(sizes, filled), None
+        none = np.zeros(0, dtype=np.int64)
+        members = [self.cliques[group[0]] for group in self.groups]
+        scopes = [own.listed(self.sizes, begin, end) for own in members]
+        examples = [np.repeat(np.arange(len(sizes)), own.counts[begin:end]) for own in members]
+        example = np.concatenate([none, *examples])
+        order = np.argsort(example, kind="stable")
+        lengths = np.concatenate([none, *(np.full(len(s), s.shape[1]) for s in scopes)])
+        flat = np.concatenate([none, *(s.ravel() for s in scopes)])
+        offsets, taken = offsets_of(lengths), lengths[order]
+        at = np.repeat(offsets[:-1][order] - offsets_of(taken)[:-1], taken) + np.arange(len(flat))
+        counts = np.bincount(example, minlength=len(sizes))
+        structure = FactorGraph.from_arrays(sizes, flat[at], taken, counts, n_labels)
+        if len(members) == 1:
+            return structure, None
+        place = np.empty(len(order), dtype=np.int64)
+        place[order] = np.arange(len(order))
+        return structure, np.split(place, np.cumsum([len(s) for s in scopes])[:-1])
+
+    def reordered(self, order: Ints) -> Batch:
+        """The examples in this order."""
+        counts = self.label_counts
+        if counts is not None:
+            counts = counts[self.positions(order)]
+        cliques = [own.reordered(order) for own in self.cliques]
+        return Batch(self.sizes[order], cliques, counts, self.exclusive)
+
+    def positions(self, order: Ints) -> Ints:
+        """The variables of these examples, one example after another."""
+        return Rows(self.sizes, None).positions(order)
+
+    def kept(self, variables: NDArray[np.bool_]) -> Batch:
+        """The subgraph of these variables (a mask): cliques with others are left out."""
+        example = np.repeat(np.arange(len(self.sizes)), self.sizes)
+        sizes = np.bincount(example[variables], minlength=len(self.sizes))
+        number = np.cumsum(variables) - 1  # of the batch, then within the example
+        number -= np.repeat(offsets_of(sizes)[:-1], self.sizes)
+        cliques = []
+        for own in self.cliques:
+            scopes = own.listed(self.sizes)
+            inside = variables[scopes].all(axis=1)
+            of_clique = np.repeat(np.arange(len(self.sizes)), own.counts)
+            counts = np.bincount(of_clique[inside], minlength=len(self.sizes))
+            rows = own.rows
+            if rows is not None:
+                rows = Rows(counts, rows.data[np.flatnonzero(inside)])
+            left = Cliques(number[scopes[inside]], counts, rows, own.order)
+            cliques.append(left.recognised(sizes))
+        return Batch(sizes, cliques)
+
+    def with_rows(self, rows: Sequence[Rows | None]) -> Batch:
+        """The same cliques with other observations."""
+        cliques = [replace(own, rows=new) for own, new in zip(self.cliques, rows, strict=True)]
+        return replace(self, cliques=cliques)
+
+    def work(self, n_labels: int) -> tuple[Ints, int]:
+        """How much there is to do in each example, and how many scores one unit of it stands for."""
+        if self.is_chain:
+            untied = any(self.cliques[k].rows is not None for g in self.groups for k in g)
+            return self.sizes, n_labels ** (2 if untied else 1)
+        if self.label_counts is not None:
+            ends = offsets_of(self.label_counts)
+            return np.diff(ends[self.offsets]), 1
+        cells = self.sizes * n_labels
+        for own in self.cliques:
+            if own.order > 1:
+                cells = cells + own.counts * n_labels**own.order
+        return cells, 1
+
+    def limits(self, n_labels: int, training: bool = False) -> list[tuple[int, int]]:
+        """Runs (begin, end) of examples that make a shard each."""
+        units, cells = self.work(n_labels)
+        # Inference on graphs takes long beside Python's part, so that shards may be small.
+        wanted = min(8, int(units.sum()) // 2000) if training and not self.is_chain else 1
+        return shard_limits(units, cells, wanted)
+
+    def minibatches(self, n_labels: int, size: int) -> tuple[list[tuple[int, int]], list[int]]:
+        """Limits of shards that end where mini-batches of `size` examples do, and where each
+        mini-batch begins. One of some size is cut in four: threads have something to share.
+        """
+        units, cells = self.work(n_labels)
+        grain = 20_000 if self.is_chain else 2_000  # scores
+        limits, cuts = [], [0]
+        for first in range(0, len(units), size):
+            own = units[first : first + size]
+            wanted = min(4, int(own.sum()) * cells // grain)
+            limits += [(first + a, first + b) for a, b in shard_limits(own, cells, wanted)]
+            cuts.append(len(limits))
+        return limits, cuts
+
+
+def _same(a: Cliques, b: Cliques) -> bool:
+    """Whether the cliques of two templates are the same ones."""
+    if a.pattern is not None or b.pattern is not None:
+        return a.pattern == b.pattern
+    same = a.order == b.order and np.array_equal(a.counts, b.counts)
+    return same and np.array_equal(a.scopes, b.scopes)
+
+
+def shard_limits(
+    lengths: NDArray[np.int64], cells_per_row: int, at_least: int = 1
+) -> list[tuple[int, int]]:
+    """Cut sequences into runs (begin, end) of about SHARD_CELLS cells, or fewer.
+
+    Depends on the data only. Many shards come in fours, so that threads have equal work; there
+    are `at_least` so many if there are as many sequences of equal length.
+
+    >>> shard_limits(np.array([3, 3, 3]), 60_000)
+    [(0, 1), (1, 2), (2, 3)]
+    """
+    if len(lengths) == 0:
+        return []
+    ends = np.cumsum(lengths)
+    rows = max(1, min(SHARD_CELLS // cells_per_row, -(-int(ends[-1]) // max(1, at_least))))
+    if ends[-1] <= rows:
+        return [(0, len(lengths))]
+    count = -(-int(ends[-1]) // rows)
+    if count > 4:
+        rows = max(1, -(-int(ends[-1]) // ((count + 2) // 4 * 4)))
+    cuts = np.searchsorted(ends, np.arange(rows, ends[-1], rows), side="left") + 1
+    limits = np.unique(np.concatenate([[0], cuts, [len(lengths)]]))
+    limits = limits[limits <= len(lengths)]
+    return list(pairwise(limits.tolist()))

@@ -1,0 +1,171 @@
+"""Clique templates: which variables belong together, and what is observed of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import KW_ONLY, dataclass
+from typing import Any, final
+
+from chordal._validate import check_choice, check_number
+from chordal.features._tables import TABLES
+
+#: Cliques by name, and how many variables each has: every variable, every variable with the next
+#: one, the first and the last variable of an example.
+PATTERNS = {"each": 1, "steps": 2, "first": 1, "last": 1}
+
+
+def itself(x: Any) -> Any:
+    """The features of an example that is its own list of rows."""
+    return x
+
+
+@final
+@dataclass(frozen=True)
+class CliqueTemplate:
+    """A kind of cliques; the weights of a template are shared by all of its cliques.
+
+    Parameters
+    ----------
+    name : str
+        What its weights are called.
+    cliques : {"each", "steps", "first", "last"} or function x → int array [n, order]
+        "each": every variable is a clique; `features` tells by its rows how many there are.
+        "steps": every variable with the next one. "first", "last": that variable alone. A
+        function lists the numbers of the variables that belong together, from 0.
+    features : function x → rows [n, n_features], optional
+        An array, a SciPy sparse matrix or a list of attributes (dicts, or lists of strings): a
+        row for each clique. Without it, all cliques have the same table of weights.
+    order : int, optional
+        Variables per clique, where a function lists them; 2 by default.
+    tables : {"full", "symmetric", "potts", "relative"}
+        "full": every feature has a weight for every labelling of the clique, in the order of its
+        variables. "symmetric": for every set of labels, in whatever order. "potts": one weight,
+        for all labels being equal. "relative": as "full", but of two labels the first scores 0.
+    fit_intercept : bool or "seen"
+        Whether there are weights for labellings as such too, beside those of features; "seen":
+        for those that occur in training.
+    labelwise : bool
+        The features are an array [n, n_labels, n_features] with a row for every *label* of each
+        variable. Labels share the weights, and may differ in number.
+
+    Examples
+    --------
+    A chain, a skip-chain edge between equal words, and triplets:
+
+    >>> import numpy as np
+    >>> def same_word(x):
+    ...     pairs = [(i, j) for j in range(len(x)) for i in range(j) if x[i] == x[j]]
+    ...     return np.array(pairs, dtype=int).reshape(-1, 2)
+    >>> def runs(x):
+    ...     return np.arange(len(x) - 2)[:, None] + np.arange(3)
+    >>> words = CliqueTemplate("words", features=lambda x: [[word] for word in x])
+    >>> chain = CliqueTemplate("chain", "steps")
+    >>> skip = CliqueTemplate("skip", same_word, tables="potts")
+    >>> triplets = CliqueTemplate("triplets", runs, order=3)
+    >>> chain.size, triplets.size
+    (2, 3)
+    """
+
+    name: str
+    cliques: str | Callable[[Any], Any] = "each"
+    features: Callable[[Any], Any] | None = None
+    _: KW_ONLY
+    order: int | None = None
+    tables: str = "full"
+    fit_intercept: bool | str = True
+    labelwise: bool = False
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.name, str) or not self.name:
+            raise TypeError(f"name of a clique template must be a str, got {self.name!r}")
+        if isinstance(self.cliques, str):
+            check_choice(f"cliques of template {self.name!r}", self.cliques, PATTERNS)
+            if self.order not in (None, PATTERNS[self.cliques]):
+                raise ValueError(
+                    f"template {self.name!r} of order {self.order} must list its cliques by a "
+                    f"function: those of {self.cliques!r} have {PATTERNS[self.cliques]}"
+                )
+        for what in ("cliques", "features"):
+            given = getattr(self, what)
+            if given is not None and not callable(given) and not isinstance(given, str):
+                raise TypeError(
+                    f"{what} of template {self.name!r} must be a function of one example, got "
+                    f"{given!r}"
+                )
+        if self.order is not None:
+            check_number(f"order of template {self.name!r}", self.order, minimum=1, integer=True)
+        check_choice(f"tables of template {self.name!r}", self.tables, TABLES)
+        if self.fit_intercept not in (True, False, "seen"):
+            raise ValueError(
+                f"fit_intercept of template {self.name!r} must be True, False or 'seen', got "
+                f"{self.fit_intercept!r}"
+            )
+        if self.tables == "potts" and self.size == 1:
+            raise ValueError(
+                f"template {self.name!r} compares labels (tables='potts'), and needs cliques of "
+                "two variables or more"
+            )
+
+    @property
+    def size(self) -> int:
+        """Variables per clique."""
+        if isinstance(self.cliques, str):
+            return PATTERNS[self.cliques]
+        return 2 if self.order is None else self.order
+
+    def description(self) -> dict[str, Any]:
+        """What a model file says of a template: all but its functions."""
+        return {
+            "name": self.name,
+            "cliques": self.cliques if isinstance(self.cliques, str) else "listed",
+            "features": self.features is not None,
+            "order": int(self.size),
+            "tables": self.tables,
+            "fit_intercept": self.fit_intercept,
+            "labelwise": self.labelwise,
+        }
+
+
+def check_templates(templates: Any) -> list[CliqueTemplate]:
+    """Users' templates: names differ, each has weights, and one counts the variables."""
+    if not isinstance(templates, (list, tuple)) or not templates:
+        raise TypeError(f"templates must be a list of CliqueTemplate, got {templates!r}")
+    for template in templates:
+        if not isinstance(template, CliqueTemplate):
+            raise TypeError(f"templates must be of class CliqueTemplate, got {template!r}")
+        if template.features is None and not template.fit_intercept:
+            raise ValueError(
+                f"template {template.name!r} has no weights: give it features, or "
+                "fit_intercept=True"
+            )
+    names = [template.name for template in templates]
+    if len(set(names)) < len(names):
+        twice = next(name for name in names if names.count(name) > 1)
+        raise ValueError(f"two templates have the name {twice!r}; names must differ")
+    if not any(t.cliques == "each" and t.features is not None for t in templates):
+        raise ValueError(
+            "one of the templates must have features and no cliques: its rows tell how many "
+            "variables an example has"
+        )
+    return list(templates)
+
+
+def check_described(
+    templates: Sequence[CliqueTemplate], described: Sequence[dict[str, Any]]
+) -> None:
+    """Refuse templates other than a model file describes; the message says what must be."""
+    expected, names = [own["name"] for own in described], [template.name for template in templates]
+    if names != expected:
+        raise ValueError(
+            f"its templates are {', '.join(map(repr, expected))}, in this order; got "
+            f"{', '.join(map(repr, names))}"
+        )
+    for template, own in zip(templates, described, strict=True):
+        for what, value in template.description().items():
+            if own[what] != value:
+                must = f"{what}={own[what]!r}"
+                if what == "features":
+                    must = "a function features" if own[what] else "no function features"
+                raise ValueError(
+                    f"template {template.name!r} must have {must}, as when it was fitted"
+                )

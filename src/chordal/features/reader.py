@@ -1,0 +1,208 @@
+"""Readers: from what users have to a batch of cliques and rows, by templates."""
+
+from __future__ import annotations
+
+import copy
+import re
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+
+from chordal.features._base import Input, Ints, Rows
+from chordal.features.batch import Batch, Cliques
+from chordal.features.clique_template import CliqueTemplate, itself
+from chordal.features.dense import DenseInput
+from chordal.features.inputs import input_for
+from chordal.structures import check_scopes, offsets_of
+
+
+class Reader:
+    """Reads examples by templates; an input for each template with features reads its rows.
+
+    Parameters
+    ----------
+    templates : list of CliqueTemplate
+    inputs : list of Input or None
+        None for a template without features.
+    exclusive : bool
+        See `Batch.exclusive`.
+    """
+
+    def __init__(
+        self,
+        templates: Sequence[CliqueTemplate],
+        inputs: Sequence[Input | None],
+        exclusive: bool = False,
+    ) -> None:
+        self.templates, self.inputs = list(templates), list(inputs)
+        self.exclusive = exclusive
+
+    @classmethod
+    def like(
+        cls, templates: Sequence[CliqueTemplate], X: Sequence[Any], exclusive: bool = False
+    ) -> Reader:
+        """One whose inputs read rows such as those of the first example that has some."""
+        return cls(templates, [_input_like(template, X) for template in templates], exclusive)
+
+    def knowing(self, other: Reader) -> Reader:
+        """The same templates with copies of another reader's inputs, which may learn more."""
+        made, names = copy.copy(self), [template.name for template in other.templates]
+        known = dict(zip(names, other.inputs, strict=True))
+        made.inputs = [
+            None if template.features is None else copy.deepcopy(known.get(template.name))
+            for template in self.templates
+        ]
+        return made
+
+    def input(self, name: str) -> Input | None:
+        """What reads the rows of the template of this name."""
+        names = [template.name for template in self.templates]
+        return self.inputs[names.index(name)]
+
+    def read(self, X: Sequence[Any], grow: bool) -> Batch:
+        """Cliques and observations of all examples; refuses what does not fit together.
+
+        `grow` lets new attributes in.
+        """
+        rows: list[Rows | None] = []
+        sizes: Ints | None = None
+        counts: Ints | None = None
+        for template, source in zip(self.templates, self.inputs, strict=True):
+            if source is None:
+                rows.append(None)
+                continue
+            if template.labelwise:
+                own, sizes, counts = _labelwise(template, source, X)
+            else:
+                own = _rows(template, source, X, grow)
+                if template.cliques == "each":
+                    sizes = _same_sizes(sizes, own.lengths, template.name)
+            rows.append(own)
+        if sizes is None:
+            raise ValueError("no template tells how many variables an example has")
+        cliques = [
+            _cliques(template, own, X, sizes)
+            for template, own in zip(self.templates, rows, strict=True)
+        ]
+        return Batch(sizes, cliques, counts, self.exclusive)
+
+
+def length_of(x: Any) -> int:
+    """How many rows there are in a list, an array or a sparse matrix."""
+    return int(x.shape[0]) if hasattr(x, "shape") else len(x)
+
+
+def _input_like(template: CliqueTemplate, X: Sequence[Any]) -> Input | None:
+    if template.features is None or len(X) == 0:
+        return None
+    first = template.features(X[0])
+    for x in X[1:]:
+        if length_of(first):
+            break
+        first = template.features(x)
+    if template.labelwise:
+        return DenseInput(first.shape[2])
+    with _named(template, range(len(X))):
+        return input_for(first)
+
+
+def _rows(template: CliqueTemplate, source: Input, X: Sequence[Any], grow: bool) -> Rows:
+    """The observations of a template; examples may have none."""
+    if template.features is itself:
+        return source.read(X, grow)
+    assert template.features is not None
+    observed = [template.features(x) for x in X]
+    where = [i for i, own in enumerate(observed) if length_of(own)]
+    with _named(template, where):
+        rows = source.read([observed[i] for i in where], grow)
+    counts = np.zeros(len(X), dtype=np.int64)
+    counts[where] = rows.lengths
+    return Rows(counts, rows.data)
+
+
+def _labelwise(
+    template: CliqueTemplate, source: Input, X: Sequence[Any]
+) -> tuple[Rows, Ints, Ints]:
+    """Rows of labels; how many variables each example has, and how many labels each variable."""
+    assert template.features is not None
+    arrays = [template.features(x) for x in X]
+    shapes = np.array([a.shape[:2] for a in arrays], dtype=np.int64).reshape(-1, 2)
+    with _named(template, range(len(X))):
+        rows = source.read([a.reshape(-1, a.shape[2]) for a in arrays], grow=False)
+    return rows, shapes[:, 0], np.repeat(shapes[:, 1], shapes[:, 0])
+
+
+def _same_sizes(known: Ints | None, sizes: Ints, name: str) -> Ints:
+    """The sizes of examples, on which all templates must agree."""
+    if known is None:
+        return sizes
+    wrong = np.flatnonzero(known != sizes)
+    if len(wrong):
+        i = int(wrong[0])
+        raise ValueError(
+            f"templates must have a row for every variable, and X[{i}] has {known[i]} variables "
+            f"and {sizes[i]} rows of template {name!r}"
+        )
+    return known
+
+
+def _cliques(template: CliqueTemplate, rows: Rows | None, X: Sequence[Any], sizes: Ints) -> Cliques:
+    """The cliques of a template, with a row of observations for each if it has any."""
+    if isinstance(template.cliques, str):
+        found = Cliques.of_pattern(template.cliques, template.size, sizes, rows)
+    else:
+        listed = [_scopes(template, template.cliques(x), i) for i, x in enumerate(X)]
+        counts = np.array([len(own) for own in listed], dtype=np.int64)
+        scopes = np.concatenate([np.zeros((0, template.size), dtype=np.int64), *listed])
+        offsets = template.size * np.arange(len(scopes) + 1)
+        try:
+            check_scopes(scopes.ravel(), offsets, offsets_of(counts), sizes)
+        except ValueError as error:
+            raise ValueError(f"template {template.name!r}: {error}") from None
+        found = Cliques(scopes, counts, rows, template.size).recognised(sizes)
+    if rows is None or template.labelwise or template.cliques == "each":
+        return found
+    wrong = np.flatnonzero(rows.lengths != found.counts)
+    if len(wrong):
+        i = int(wrong[0])
+        raise ValueError(
+            f"template {template.name!r} must have a row of features for every clique, and has "
+            f"{rows.lengths[i]} rows for {found.counts[i]} cliques of X[{i}]"
+        )
+    return found
+
+
+def _scopes(template: CliqueTemplate, cliques: Any, i: int) -> Ints:
+    try:
+        array = np.asarray(cliques)
+    except ValueError:  # tuples of several lengths
+        array = np.array(list(cliques), dtype=object)
+    if array.size == 0:
+        return np.zeros((0, template.size), dtype=np.int64)
+    if template.size == 1 and array.ndim == 1:
+        array = array[:, None]
+    if (
+        array.ndim != 2
+        or array.shape[1] != template.size
+        or not np.issubdtype(array.dtype, np.integer)
+    ):
+        other = array.ndim == 2 and array.shape[1] != template.size
+        hint = f"; CliqueTemplate(…, order={array.shape[1]}) has such cliques" if other else ""
+        raise ValueError(
+            f"cliques of template {template.name!r} for X[{i}] must be whole numbers of shape "
+            f"[n, {template.size}], got {array.dtype} of shape {array.shape}{hint}"
+        )
+    return array.astype(np.int64)
+
+
+@contextmanager
+def _named(template: CliqueTemplate, where: Sequence[int]) -> Iterator[None]:
+    """Errors of reading rows, in terms of the template and of the examples as users count them."""
+    try:
+        yield
+    except (ValueError, TypeError) as error:
+        text = re.sub(r"\bX\[(\d+)\]", lambda m: f"X[{where[int(m[1])]}]", str(error))
+        text = text.replace("each sequence", "they")
+        raise type(error)(f"features of template {template.name!r}: {text}") from None
