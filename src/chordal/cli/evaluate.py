@@ -44,7 +44,7 @@ def command(
     format: options.Format = None,
     separator: options.Separator = None,
     comment: options.Comment = None,
-    jobs: options.Jobs = 1,
+    jobs: options.Jobs = None,
     json: options.Json = False,
 ) -> None:
     """Compare predicted with true labels; the figures, and their text, are conlleval's."""
@@ -114,7 +114,7 @@ def read_columns(
 
 
 def predicted(
-    model: str, path: str, reading: Reading, gold_column: int, jobs: int
+    model: str, path: str, reading: Reading, gold_column: int, jobs: int | None
 ) -> tuple[Labels, Labels]:
     """True labels, and those that a model gives."""
     crf = open_model(model)
