@@ -52,6 +52,7 @@ class RegularizationPath:
 
     @property
     def best_value(self) -> float:
+        """The strength with the best mean score."""
         return float(self.values[self.best])
 
 

@@ -58,6 +58,7 @@ class ChunkCost(Cost):
             self._begins, self._ends = _limits(labels)
 
     def add(self, potentials: Potentials, labels: Labels) -> Potentials:
+        """Add the cost of each limit of a chunk to unary scores and tables."""
         structure = potentials.structure
         self.require(structure)
         n = len(self._begins) - 1
@@ -95,6 +96,7 @@ class ChunkCost(Cost):
         return np.asarray(0.5 * other * price)
 
     def require(self, structure: Structure) -> None:
+        """Refuse structures that are not chains, and labels that are not tags."""
         if self.labels is None:
             raise ValueError("cost 'chunk' needs the tags of all labels: give it labels")
         if not isinstance(structure, Chain):
@@ -109,6 +111,7 @@ class ChunkCost(Cost):
             )
 
     def for_labels(self, labels: Sequence[Any], order: Ints) -> ChunkCost:
+        """The same cost, which knows the tags by their numbers."""
         odd = [label for label in labels if not isinstance(label, str)]
         if odd:
             raise ValueError(f"cost 'chunk' reads labels as tags (B-…, I-…, O), got {odd[0]!r}")

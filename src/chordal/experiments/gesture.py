@@ -85,6 +85,7 @@ class Found:
     models: dict[str, Any] = field(default_factory=dict)
 
     def scores(self, name: str) -> tuple[float, float]:
+        """The share of frames, and of whole videos, that a model labels right."""
         return _scores(self.data, self.labels[name])
 
 
@@ -111,6 +112,7 @@ class Gesture(Experiment):
     source: ClassVar[str] = "Diotte, Machine learning with linear chain CRFs (2017)"
 
     def run(self, setup: Setup) -> Outcome:
+        """Everything, from the data to the figures."""
         numbers = range(1, 3) if setup.quick else range(1, 21)
         found = []
         for number in numbers:
