@@ -13,8 +13,7 @@ from numpy.typing import NDArray
 from chordal._validate import check_number
 from chordal.estimators import ChainCRF
 from chordal.estimators._estimator import Estimator
-from chordal.metrics import make_sequence_scorer
-from chordal.metrics._scorers import METRICS
+from chordal.metrics import METRICS, make_sequence_scorer
 from chordal.potentials import Floats
 
 C = TypeVar("C", bound="CrossValidated")

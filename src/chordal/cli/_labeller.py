@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from chordal.features import AttributeInput, Items
+from chordal.features import Items
 from chordal.formats import Format, Record
 from chordal.formats.conll import append_column
 from chordal.formats.crfsuite import Crfsuite
@@ -109,7 +109,8 @@ class Labeller:
     @property
     def reads_items(self) -> bool:
         """Whether the model takes blocks of CRFsuite's items as they are."""
-        return isinstance(self.model._inputs[0], AttributeInput)
+        # Models of arrays have a number of features.
+        return self.model.template is None and not hasattr(self.model, "n_features_in_")
 
     def items(self, items: Items) -> bytes:
         """Labels alone, as CRFsuite's own tagger prints them."""

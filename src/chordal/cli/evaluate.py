@@ -9,7 +9,7 @@ import typer
 from chordal._errors import FormatError
 from chordal.cli import _options as options
 from chordal.cli._data import Reading, load_data
-from chordal.cli._models import open_model
+from chordal.cli._models import open_model, template_of
 from chordal.cli._output import print_json, print_table
 
 METRICS = ("token_accuracy", "chunk_precision", "chunk_recall", "chunk_f1")
@@ -120,7 +120,7 @@ def predicted(
     crf = open_model(model)
     crf.set_params(n_jobs=jobs)
     reading = Reading(reading.format, reading.separator, reading.comment, gold_column)
-    data = load_data(path, reading, crf._template())
+    data = load_data(path, reading, template_of(crf))
     return data.y, [list(map(str, labels)) for labels in crf.predict(data.X)]
 
 
