@@ -1,4 +1,4 @@
-"""How much regularisation: paths of models, and estimators that choose by cross-validation."""
+"""How much regularization: paths of models, and estimators that choose by cross-validation."""
 
 from __future__ import annotations
 
@@ -13,8 +13,7 @@ from numpy.typing import NDArray
 from chordal._validate import check_number
 from chordal.estimators import ChainCRF
 from chordal.estimators._estimator import Estimator
-from chordal.metrics import make_sequence_scorer
-from chordal.metrics._scorers import METRICS
+from chordal.metrics import METRICS, make_sequence_scorer
 from chordal.potentials import Floats
 
 C = TypeVar("C", bound="CrossValidated")
@@ -22,7 +21,7 @@ C = TypeVar("C", bound="CrossValidated")
 
 @dataclass(frozen=True)
 class RegularizationPath:
-    """Models for several strengths of regularisation, in the order in which these were given.
+    """Models for several strengths of regularization, in the order in which these were given.
 
     Attributes
     ----------
@@ -52,6 +51,7 @@ class RegularizationPath:
 
     @property
     def best_value(self) -> float:
+        """The strength with the best mean score."""
         return float(self.values[self.best])
 
 
@@ -66,7 +66,7 @@ def regularization_path(
     cv: Any = None,
     scoring: Any = None,
 ) -> RegularizationPath:
-    """Fit an estimator with one strength of regularisation after another.
+    """Fit an estimator with one strength of regularization after another.
 
     The strongest comes first, and each fit starts from the weights of the one before, which takes
     far fewer iterations than to start each from zero.
@@ -117,7 +117,7 @@ def regularization_path(
 
 
 class CrossValidated(Estimator):
-    """An estimator that chooses its regularisation by cross-validation, by warm-started paths."""
+    """An estimator that chooses its regularization by cross-validation, by warm-started paths."""
 
     estimator_: Any
     classes_: NDArray[Any]
@@ -186,7 +186,7 @@ class CrossValidated(Estimator):
 
 @final
 class ChainCRFCV(CrossValidated):
-    """Chain CRF whose regularisation is chosen by cross-validation.
+    """Chain CRF whose regularization is chosen by cross-validation.
 
     Parameters
     ----------
@@ -230,7 +230,7 @@ class ChainCRFCV(CrossValidated):
 
 @final
 class CRFClassifierCV(CrossValidated):
-    """`CRFClassifier` whose regularisation is chosen by cross-validation.
+    """`CRFClassifier` whose regularization is chosen by cross-validation.
 
     Parameters and attributes are those of `ChainCRFCV`, of which `estimator` is a `CRFClassifier`;
     `scoring` is a scorer of scikit-learn, by default the share of examples that are right.

@@ -31,6 +31,32 @@ def test_train_is_fit(chordal, files, tmp_path):
     np.testing.assert_array_equal(load(tmp_path / "m").weights_, crf.weights_)
 
 
+def test_what_is_not_given_is_left_to_the_model(chordal, files, tmp_path):
+    """Each solver has limits of its own; no option stands in for them unless it is given."""
+    words = ["-q", files / "train.txt", "-t", files / "template"]
+    for solver in ("lbfgs", "averaged_perceptron", "newton_cg"):
+        chordal("train", *words, tmp_path / "m", "--solver", solver, "--seed", "0")
+        expected = ChainCRF(solver=solver, template=Template(TEMPLATE), random_state=0)
+        assert load(tmp_path / "m").get_params() == expected.get_params()
+        assert (load(tmp_path / "m").weights_ == expected.fit(ROWS, LABELS).weights_).all()
+    chordal("tune", *words, "--folds", "2", "--l2", "1", "-o", tmp_path / "m")
+    given = load(tmp_path / "m")
+    assert (given.max_iter, given.tol) == (None, None)
+
+
+def test_each_option_reaches_the_model(chordal, files, tmp_path):
+    options = {
+        "l1": 0.25, "l2": 0.5, "solver": "owlqn", "objective": "likelihood", "max_iter": 7,
+        "tol": 0.125, "min_freq": 2,
+    }  # fmt: skip
+    flags = [w for k, v in options.items() for w in (f"--{k.replace('_', '-')}", str(v))]
+    words = ["-q", "-t", files / "template", files / "train.txt", tmp_path / "m"]
+    chordal("train", *words, *flags, "--weights", "all", "--seed", "3")
+    found = load(tmp_path / "m").get_params()
+    assert {k: found[k] for k in options} == options
+    assert (found["states"], found["transitions"], found["random_state"]) == ("all", "all", 3)
+
+
 def test_c_is_one_over_l2(chordal, files, tmp_path):
     words = ["train", "-t", files / "template", files / "train.txt", tmp_path / "m", "--json"]
     assert (
@@ -66,7 +92,8 @@ def test_label_column_and_validation(chordal, files, tmp_path):
     out = json.loads(
         chordal(
             "train", "-t", files / "template", tmp_path / "first.txt", tmp_path / "m", "--json",
-            "--label-column", "0", "--validation", tmp_path / "first.txt", "--patience", "3",
+            "--label-column", "0", "--validation", tmp_path / "first.txt",
+            "--n-iter-no-change", "3",
         )
     )  # fmt: skip
     assert out["validation_accuracy"] == 1.0

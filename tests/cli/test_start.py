@@ -120,7 +120,7 @@ def test_help_and_version(chordal):
         (["train", "a", "b", "-t", "t", "--task", "ner"], "not both"),
         (["train", "a", "b", "--task", "parsing"], "must be one of chunking, ner, pos"),
         (["train", "a.txt", "b"], "needs a template"),
-        (["train", "a", "b", "-t", "t", "--patience", "2"], "--validation"),
+        (["train", "a", "b", "-t", "t", "--n-iter-no-change", "2"], "--validation"),
         (["tune", "a", "-t", "t", "--l2", "1,x"], "--l2 must be numbers"),
         (["tag", "m", "--k-best", "2", "--marginals"], "--k-best"),
         (["convert", "a", "b", "--to-scheme", "bio"], "together"),

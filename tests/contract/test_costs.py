@@ -5,7 +5,7 @@ import pytest
 
 from chordal._errors import UnsupportedError
 from chordal.costs import COSTS
-from chordal.costs.chunk import Chunk
+from chordal.costs.chunk import ChunkCost
 from chordal.costs.hamming import Hamming
 from chordal.costs.weighted_hamming import WeightedHamming
 from chordal.structures import Chain
@@ -24,7 +24,7 @@ SETTINGS = {
     "hamming-normalized": lambda n: Hamming(normalize=True),
     "weighted_hamming-matrix": lambda n: WeightedHamming(matrix(n)),
     "weighted_hamming-whole": lambda n: WeightedHamming(matrix(n, whole=True), normalize=True),
-    "chunk-prices": lambda n: Chunk(missed=3.0, false=0.0),
+    "chunk-prices": lambda n: ChunkCost(missed=3.0, false=0.0),
 } | {name: lambda n, name=name: COSTS.get(name)() for name in COSTS}
 
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from chordal._errors import UnsupportedError
-from chordal.costs.chunk import Chunk
+from chordal.costs.chunk import ChunkCost
 from chordal.costs.hamming import Hamming
 from chordal.costs.weighted_hamming import WeightedHamming
 from chordal.inference import INFERENCE, Inference
@@ -30,9 +30,9 @@ OBJECTS = {name: OBJECTIVES.get(name)() for name in OBJECTIVES} | {
     "hinge-slack-weighted": Hinge(WeightedHamming({"0": 2, ("1", "0"): 3}), scaling="slack"),
     "hinge-relaxed": Hinge(relaxed=True),
     "hinge-normalized": Hinge(Hamming(normalize=True)),
-    "hinge-chunk": Hinge(Chunk(missed=2.0)),
+    "hinge-chunk": Hinge(ChunkCost(missed=2.0)),
     "softmax_margin-weighted": SoftmaxMargin(WeightedHamming({"0": 2.5, ("1", "0"): 0.3})),
-    "softmax_margin-chunk": SoftmaxMargin(Chunk(missed=2.0)),
+    "softmax_margin-chunk": SoftmaxMargin(ChunkCost(missed=2.0)),
     "stochastic-contrastive": StochasticLikelihood("contrastive", n_samples=3),
     "stochastic-inference": StochasticLikelihood("inference", n_samples=3),
 }
@@ -44,7 +44,7 @@ def bound(objective, structure):
     """The objective for this structure's labels: tags for chunks, digits for others."""
     n = int(structure.label_counts.max(initial=1))
     names = [TAGS[k] if k < len(TAGS) else f"I-{k}" for k in range(n)]
-    if not isinstance(getattr(objective, "cost", None), Chunk):
+    if not isinstance(getattr(objective, "cost", None), ChunkCost):
         names = [str(k) for k in range(max(n, 2))]
     return objective.for_labels(names, np.arange(len(names)))
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from chordal._errors import UnsupportedError
-from chordal.costs.chunk import Chunk
+from chordal.costs.chunk import ChunkCost
 from chordal.costs.hamming import Hamming
 from chordal.costs.weighted_hamming import WeightedHamming
 from chordal.metrics import chunks
@@ -23,7 +23,7 @@ def limits(labels):
 
 def test_chunk_cost_counts_limits_that_are_missed_or_made_up():
     p = Potentials(Chain([4], 5), np.zeros(20), np.zeros(25))
-    cost, rng = Chunk(TAGS, missed=2.0, false=0.5), np.random.default_rng(0)
+    cost, rng = ChunkCost(TAGS, missed=2.0, false=0.5), np.random.default_rng(0)
     for gold in rng.integers(0, 5, (20, 4)):
         own = limits(gold)
         for y in itertools.islice(itertools.product(range(5), repeat=4), 0, None, 7):
@@ -39,20 +39,20 @@ def test_chunk_cost_shares_tables_between_equal_situations():
     chain = Chain([50, 50], 5)
     p = Potentials(chain, np.zeros(500), np.zeros(25))
     gold = np.tile([0, 1, 2, 2, 0], 20).astype(np.int32)
-    told = Chunk(TAGS).add(p, gold)
+    told = ChunkCost(TAGS).add(p, gold)
     assert len(told.tables) == 25 * 5  # the pairs O–B, B–I, I–I, I–O, O–O
 
 
 def test_where_the_chunk_cost_cannot_work():
     with pytest.raises(ValueError, match="give it labels"):
-        Chunk().require(Chain([2], 5))
+        ChunkCost().require(Chain([2], 5))
     with pytest.raises(UnsupportedError, match="another number"):
-        Chunk(TAGS).require(Chain([2], 4))
+        ChunkCost(TAGS).require(Chain([2], 4))
     one = Structure([5], np.array([0, 1]), np.zeros(0, int), np.zeros(1, int), np.array([0, 0]))
     with pytest.raises(UnsupportedError, match="neighbours in a chain"):
-        Chunk(TAGS).require(one)
+        ChunkCost(TAGS).require(one)
     with pytest.raises(ValueError, match="reads labels as tags"):
-        Chunk().for_labels([0, 1], np.arange(2))
+        ChunkCost().for_labels([0, 1], np.arange(2))
 
 
 def test_weighted_hamming_from_names():

@@ -8,7 +8,7 @@ from numpy.testing import assert_allclose
 
 from chordal import ChainCRF
 from chordal._errors import UnsupportedError
-from chordal.costs.chunk import Chunk
+from chordal.costs.chunk import ChunkCost
 from chordal.costs.weighted_hamming import WeightedHamming
 from chordal.model_file import load, save
 from chordal.objectives.hinge import Hinge
@@ -205,7 +205,7 @@ def test_class_weight_where_errors_have_no_cost_is_refused(rng):
     with pytest.raises(UnsupportedError, match="objective 'likelihood' has none"):
         ChainCRF(class_weight="balanced").fit(X, y)
     with pytest.raises(UnsupportedError, match="cost 'chunk' is not a price"):
-        ChainCRF(Hinge(Chunk()), class_weight={"x": 2.0}).fit(X, y)
+        ChainCRF(Hinge(ChunkCost()), class_weight={"x": 2.0}).fit(X, y)
     with pytest.raises(ValueError, match="unknown label 'q'"):
         ChainCRF("hinge", class_weight={"q": 2.0}).fit(X, y)
     with pytest.raises(ValueError, match="class_weight must be None, 'balanced' or a dict"):
@@ -225,7 +225,7 @@ def test_impossible_pairs_are_refused_by_name(rng):
     X, y = tagged(3, rng)
     cases = {
         "objective 'crammer_singer' treats every variable by itself": "crammer_singer",
-        "objective 'hinge' with scaling='slack'": Hinge(Chunk(), scaling="slack"),
+        "objective 'hinge' with scaling='slack'": Hinge(ChunkCost(), scaling="slack"),
         "solver 'lbfgs' compares values": StochasticLikelihood(),
     }
     for message, objective in cases.items():

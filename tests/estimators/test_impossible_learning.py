@@ -13,7 +13,7 @@ from chordal import (
     TemplateCRF,
 )
 from chordal._errors import InfeasibleError, UnsupportedError
-from chordal.costs.chunk import Chunk
+from chordal.costs.chunk import ChunkCost
 from chordal.objectives.hinge import Hinge
 from chordal.solvers.adam import Adam
 from chordal.solvers.gradient_descent import GradientDescent
@@ -101,7 +101,7 @@ def test_the_hinge_has_no_second_derivatives(kind, solver):
         FRONT_ENDS[kind](objective=objective, solver=solver)
 
 
-@pytest.mark.parametrize("objective", [Hinge(Chunk()), Hinge(scaling="slack")])
+@pytest.mark.parametrize("objective", [Hinge(ChunkCost()), Hinge(scaling="slack")])
 def test_exponentiated_gradient_on_what_does_not_decompose(objective):
     with pytest.raises(UnsupportedError, match=r"'hinge'.* does? not decompose") as no:
         ChainCRF(objective, "exponentiated_gradient").fit(X, Y)

@@ -17,7 +17,7 @@ from chordal import ChainCRF, NaiveBayes, Template
 from chordal._errors import UnsupportedError
 from chordal._status import Status
 from chordal.costs import Cost
-from chordal.costs.chunk import Chunk
+from chordal.costs.chunk import ChunkCost
 from chordal.costs.hamming import Hamming
 from chordal.costs.weighted_hamming import WeightedHamming
 from chordal.model_file import load, save
@@ -410,7 +410,7 @@ SETTINGS = {
     "normalised": Hinge(Hamming(normalize=True)),
     "slack": Hinge(WeightedHamming({"A": 2, ("B", "A"): 3}), scaling="slack"),
     "matrix": SoftmaxMargin(WeightedHamming(np.array([[0.0, 2.5], [0.3, 0.0]]), normalize=True)),
-    "chunk": Hinge(Chunk(missed=2.0, false=0.5)),
+    "chunk": Hinge(ChunkCost(missed=2.0, false=0.5)),
     "samples": StochasticLikelihood("contrastive", n_samples=3, random_state=4),
 }
 

@@ -54,6 +54,7 @@ class Data:
 
     @property
     def n_tokens(self) -> int:
+        """The number of tokens."""
         return sum(map(len, self.y))
 
     def part(self, chosen: Sequence[int]) -> Data:

@@ -8,7 +8,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from chordal import ChainCRF
+    from chordal import ChainCRF, Template
 
 # How the files of other tools begin, and who reads them.
 _OTHERS = {
@@ -48,6 +48,13 @@ def tool(function: str, module: str) -> Any:
         return getattr(import_module(f"chordal.compat.{module}"), function)
     except (ImportError, AttributeError) as error:
         raise ValueError(f"this version of chordal has no {function}") from error
+
+
+def template_of(model: ChainCRF) -> Template | None:
+    """The feature template of a model, if it has one."""
+    from chordal.features import Template
+
+    return Template(model.template) if isinstance(model.template, str) else model.template
 
 
 def sizes(model: ChainCRF) -> dict[str, Any]:

@@ -79,18 +79,28 @@ Task = Annotated[
 Dialect = Annotated[
     str, choice("--dialect", names=["crf++", "wapiti"], help="How the template is read.")
 ]
-Jobs = Annotated[int, typer.Option("--jobs", "-j", metavar="N", help="Threads; -1 for all cores.")]
+Jobs = Annotated[
+    int | None,
+    typer.Option("--jobs", "-j", metavar="N", help="Threads (1); -1 for all cores."),
+]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+# Parameters of the model: None, the default, leaves the model's or its solver's own default.
 Solver = Annotated[
-    str, choice("--solver", names=names_in("chordal.solvers"), help="How weights are found.")
+    str | None, choice("--solver", names=names_in("chordal.solvers"), help="How weights are found.")
 ]
 Objective = Annotated[
-    str, choice("--objective", names=names_in("chordal.objectives"), help="What is minimised.")
+    str | None,
+    choice("--objective", names=names_in("chordal.objectives"), help="What is minimised."),
 ]
 Weights = Annotated[
-    str,
+    str | None,
     choice("--weights", names=["seen", "all"], help="Attribute-label pairs that have a weight."),
 ]
-MinFreq = Annotated[int, typer.Option(min=0, help="Leave out what is seen less often.")]
-MaxIter = Annotated[int, typer.Option(min=1, help="Iterations at most.")]
-Tol = Annotated[float, typer.Option(min=0.0, help="Stop when the objective falls by less.")]
+MinFreq = Annotated[int | None, typer.Option(min=0, help="Leave out what is seen less often.")]
+MaxIter = Annotated[
+    int | None, typer.Option(min=1, help="Iterations at most; by default the solver's own limit.")
+]
+Tol = Annotated[
+    float | None,
+    typer.Option(min=0.0, help="Stop when the objective falls by less; default: the solver's own."),
+]

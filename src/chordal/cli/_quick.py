@@ -53,7 +53,7 @@ def quick_tag(words: Sequence[str]) -> bool:
     if call is None:
         return False
     from chordal.cli._data import Reading
-    from chordal.cli._tagger import Answers
+    from chordal.cli._labeller import Answers
     from chordal.cli._tagging import label_file
 
     label_file(

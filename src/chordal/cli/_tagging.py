@@ -10,8 +10,8 @@ from itertools import islice
 from typing import Any
 
 from chordal.cli._data import Reading
+from chordal.cli._labeller import Answers, Labeller
 from chordal.cli._models import open_model
-from chordal.cli._tagger import Answers, Tagger
 from chordal.formats import Format, open_target
 from chordal.formats.conll import Conll
 from chordal.formats.crfsuite import Crfsuite
@@ -23,35 +23,35 @@ def label_file(
     """Write the input with the labels that a model finds; "-" are the standard streams."""
     crf = open_model(model)
     crf.set_params(n_jobs=1)
-    tagger = Tagger(crf, answers, reading.separator)
+    labeller = Labeller(crf, answers, reading.separator)
     with open_target(output) as target:
-        for piece in pieces(tagger, input, reading, jobs):
+        for piece in pieces(labeller, input, reading, jobs):
             target.write(piece)
             if output == "-":
                 target.flush()
 
 
-def pieces(tagger: Tagger, path: str, reading: Reading, jobs: int) -> Iterator[bytes]:
+def pieces(labeller: Labeller, path: str, reading: Reading, jobs: int) -> Iterator[bytes]:
     """The labelled text, piece by piece."""
     live = path == "-" and not is_regular(0)
-    label, blocks = _work(tagger, path, reading.format_for(path), live)
+    label, blocks = _work(labeller, path, reading.format_for(path), live)
     return map(label, blocks) if live or jobs == 1 else in_order(label, blocks, jobs)
 
 
 def _work(
-    tagger: Tagger, path: str, reader: Format, live: bool
+    labeller: Labeller, path: str, reader: Format, live: bool
 ) -> tuple[Callable[[Any], bytes], Iterator[Any]]:
     """How blocks are labelled, and the blocks."""
-    if isinstance(reader, Crfsuite) and tagger.reads_items:
-        return tagger.items, reader.blocks(path, eager=live)
+    if isinstance(reader, Crfsuite) and labeller.reads_items:
+        return labeller.items, reader.blocks(path, eager=live)
     if not isinstance(reader, Conll):
-        return partial(tagger.records, reader), batches(reader.read(path), 1 if live else 256)
-    if tagger.model.template is None:
+        return partial(labeller.records, reader), batches(reader.read(path), 1 if live else 256)
+    if labeller.model.template is None:
         raise ValueError(
             "the model has no template for files of columns: it was trained on attributes; give "
             "--format crfsuite or jsonl"
         )
-    return tagger.passage, reader.passages(path, eager=live)
+    return labeller.passage, reader.passages(path, eager=live)
 
 
 def batches(items: Iterator[Any], size: int) -> Iterator[list[Any]]:

@@ -9,7 +9,7 @@ import typer
 from chordal._errors import FormatError
 from chordal.cli import _options as options
 from chordal.cli._data import Reading, load_data
-from chordal.cli._models import open_model
+from chordal.cli._models import open_model, template_of
 from chordal.cli._output import print_json, print_table
 
 METRICS = ("token_accuracy", "chunk_precision", "chunk_recall", "chunk_f1")
@@ -44,7 +44,7 @@ def command(
     format: options.Format = None,
     separator: options.Separator = None,
     comment: options.Comment = None,
-    jobs: options.Jobs = 1,
+    jobs: options.Jobs = None,
     json: options.Json = False,
 ) -> None:
     """Compare predicted with true labels; the figures, and their text, are conlleval's."""
@@ -114,13 +114,13 @@ def read_columns(
 
 
 def predicted(
-    model: str, path: str, reading: Reading, gold_column: int, jobs: int
+    model: str, path: str, reading: Reading, gold_column: int, jobs: int | None
 ) -> tuple[Labels, Labels]:
     """True labels, and those that a model gives."""
     crf = open_model(model)
     crf.set_params(n_jobs=jobs)
     reading = Reading(reading.format, reading.separator, reading.comment, gold_column)
-    data = load_data(path, reading, crf._template())
+    data = load_data(path, reading, template_of(crf))
     return data.y, [list(map(str, labels)) for labels in crf.predict(data.X)]
 
 

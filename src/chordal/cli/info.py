@@ -7,7 +7,7 @@ from typing import Annotated, Any
 import typer
 
 from chordal.cli import _options as options
-from chordal.cli._models import file_size, kind_of, open_model, report, sizes
+from chordal.cli._models import file_size, kind_of, open_model, report, sizes, template_of
 from chordal.cli._output import print_facts, print_json
 
 
@@ -53,7 +53,7 @@ def of_model(path: str) -> dict[str, Any]:
     """Everything about a model but its weights."""
     crf = open_model(path)
     parameters = crf.get_params(deep=False)
-    template = crf._template()
+    template = template_of(crf)
     parameters.pop("template")
     if template is not None:
         parameters["dialect"] = template.dialect

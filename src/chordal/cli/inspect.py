@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -63,15 +63,8 @@ def by_label(crf: ChainCRF, label: str, top: int) -> list[tuple[str, float]]:
 
 def weights_of(crf: ChainCRF, attribute: str) -> list[tuple[str, float]]:
     """Labels and weights of one attribute, the largest first."""
-    import numpy as np
-
-    source: Any = crf._inputs[0]
-    column = next((k for k in range(source.n_columns) if source.name(k) == attribute), None)
-    if column is None:
-        raise ValueError(f"the model has no attribute {attribute!r}")
-    keys = crf.features_.node.keys()
-    mine = np.flatnonzero(keys.column == column)
-    weights = crf.weights_[crf.features_.slices["node"]][mine]
-    labels = [str(crf._labels.labels[k]) for k in keys.output[mine]]
-    pairs = zip(labels, weights.tolist(), strict=True)
-    return sorted(pairs, key=lambda item: -item[1])
+    every = crf.top_features(crf.features_.n_weights)
+    found = [(str(label), weight) for name, label, weight in every if name == attribute]
+    if not found:
+        raise ValueError(f"the model has no attribute {attribute!r} with a weight")
+    return sorted(found, key=lambda item: -item[1])

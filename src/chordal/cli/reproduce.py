@@ -45,8 +45,7 @@ def command(
         _list()
         return
     chosen = _chosen(names)
-    from chordal.experiments import EXPERIMENTS, Setup, reproduce
-    from chordal.experiments._report import results
+    from chordal.experiments import EXPERIMENTS, Setup, reproduce, results
 
     made = [(name, EXPERIMENTS.get(name.replace("-", "_"))()) for name in chosen]
     with _Progress() as progress:

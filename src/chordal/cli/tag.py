@@ -26,13 +26,13 @@ def command(
         int, typer.Option("--k-best", "-k", min=1, help="The so many best labellings.")
     ] = 1,
     method: Annotated[
-        str,
+        str | None,
         options.choice(
             "--method",
             names=["map", "mpm"],
             help="The best labelling as a whole, or the best label of each token.",
         ),
-    ] = "map",
+    ] = None,
     constrain: Annotated[
         str | None,
         options.choice("--constrain", names=["bio", "iobes"], help="Legal tags of a scheme only."),
@@ -40,7 +40,7 @@ def command(
     format: options.Format = None,
     separator: options.Separator = None,
     comment: options.Comment = None,
-    jobs: options.Jobs = 1,
+    jobs: options.Jobs = None,
 ) -> None:
     """Label data: lines are kept as they are, and a column is added.
 
@@ -49,7 +49,7 @@ def command(
 
     With --k-best, a sequence is repeated for each labelling, after a line "# rank probability".
     """
-    from chordal.cli._tagger import Answers
+    from chordal.cli._labeller import Answers
     from chordal.cli._tagging import label_file
 
     if k_best > 1 and (marginals or all_marginals or method == "mpm"):
@@ -60,5 +60,5 @@ def command(
         Answers(method, constrain, marginals or all_marginals, all_marginals, k_best),
         input=input,
         output=output,
-        jobs=jobs,
+        jobs=1 if jobs is None else jobs,
     )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+import warnings
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -22,23 +23,23 @@ def command(
     template: options.TemplateFile = None,
     task: options.Task = None,
     dialect: options.Dialect = "crf++",
-    l1: Annotated[float, typer.Option(min=0.0, help="L1 regularisation.")] = 0.0,
+    l1: Annotated[float | None, typer.Option(min=0.0, help="L1 regularization.")] = None,
     l2: Annotated[
-        float | None, typer.Option(min=0.0, help="L2 regularisation (l2/2 ‖w‖²); 1 by default.")
+        float | None, typer.Option(min=0.0, help="L2 regularization (l2/2 ‖w‖²); 1 by default.")
     ] = None,
     c: Annotated[float | None, typer.Option("--c", "-c", help="CRF++'s: l2 is 1/c.")] = None,
-    solver: options.Solver = "lbfgs",
-    objective: options.Objective = "likelihood",
-    max_iter: options.MaxIter = 1000,
-    tol: options.Tol = 1e-5,
-    weights: options.Weights = "seen",
-    min_freq: options.MinFreq = 0,
+    solver: options.Solver = None,
+    objective: options.Objective = None,
+    max_iter: options.MaxIter = None,
+    tol: options.Tol = None,
+    weights: options.Weights = None,
+    min_freq: options.MinFreq = None,
     validation: Annotated[
         str | None, typer.Option(metavar="FILE", help="Data to score while training.")
     ] = None,
-    patience: Annotated[
+    n_iter_no_change: Annotated[
         int | None,
-        typer.Option(min=1, help="Stop after so many validation scores without a better one."),
+        typer.Option(min=1, help="Stop after this many validation scores without a better one."),
     ] = None,
     format: options.Format = None,
     separator: options.Separator = None,
@@ -54,7 +55,7 @@ def command(
             "--dtype", names=["float64", "float32", "float16"], help="Numbers in the model file."
         ),
     ] = "float64",
-    jobs: options.Jobs = 1,
+    jobs: options.Jobs = None,
     seed: Annotated[int | None, typer.Option(help="Seed of what is random.")] = None,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing.")] = False,
     json: options.Json = False,
@@ -67,8 +68,8 @@ def command(
     begin = time.perf_counter()
     if template is not None and task is not None:
         raise typer.BadParameter("give --template or --task, not both")
-    if patience is not None and validation is None:
-        raise typer.BadParameter("--patience needs --validation FILE")
+    if n_iter_no_change is not None and validation is None:
+        raise typer.BadParameter("--n-iter-no-change needs --validation FILE")
     l2 = l2_of(l2, c)
     reading = Reading(format, separator, comment, label_column)
     data, program = training_data(train, reading, template, task, dialect)
@@ -84,7 +85,7 @@ def command(
         states=weights,
         transitions=weights,
         min_freq=min_freq,
-        n_iter_no_change=patience,
+        n_iter_no_change=n_iter_no_change,
         random_state=seed,
         n_jobs=jobs,
         verbose=0 if quiet else 1,
@@ -145,10 +146,10 @@ def check_columns(template: Template, data: Data) -> None:
         )
 
 
-def l2_of(l2: float | None, c: float | None) -> float:
-    """The L2 regularisation, from --l2 or from CRF++'s --c."""
+def l2_of(l2: float | None, c: float | None) -> float | None:
+    """The L2 regularization, from --l2 or from CRF++'s --c; None if neither is given."""
     if c is None:
-        return 1.0 if l2 is None else l2
+        return l2
     if l2 is not None:
         raise typer.BadParameter("give --l2 or --c (l2 = 1/c), not both")
     if not 0 < c < float("inf"):
@@ -157,16 +158,20 @@ def l2_of(l2: float | None, c: float | None) -> float:
 
 
 def estimator(template: Template | None, **parameters: Any) -> ChainCRF:
-    """A model to be fitted."""
+    """A model to be fitted; parameters that are None keep the model's own defaults."""
     from chordal import ChainCRF
 
-    return ChainCRF(template=template, **parameters)
+    given = {name: value for name, value in parameters.items() if value is not None}
+    return ChainCRF(template=template, **given)
 
 
 def fit(crf: ChainCRF, data: Data, held_out: Data | None = None) -> None:
     """Fit, and say so if the iterations ran out."""
     pair = None if held_out is None else (held_out.X, held_out.y)
-    crf.fit(data.X, data.y, sample_weight=data.weight, validation_data=pair)
+    with warnings.catch_warnings():
+        # The same is said below, in the words of the command line.
+        warnings.filterwarnings("ignore", message="solver .* did not converge")
+        crf.fit(data.X, data.y, sample_weight=data.weight, validation_data=pair)
     if crf.verbose and crf.fit_report_.status.name == "MAX_ITERATIONS":
         note(f"warning: not converged after {crf.n_iter_} iterations; --max-iter allows more")
 

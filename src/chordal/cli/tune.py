@@ -1,4 +1,4 @@
-"""``chordal tune``: regularisation by held-out data."""
+"""``chordal tune``: regularization by held-out data."""
 
 from __future__ import annotations
 
@@ -49,17 +49,17 @@ def command(
         str | None,
         typer.Option("--output", "-o", metavar="MODEL", help="Fit the best on all, and save it."),
     ] = None,
-    solver: options.Solver = "lbfgs",
-    objective: options.Objective = "likelihood",
-    max_iter: options.MaxIter = 1000,
-    tol: options.Tol = 1e-5,
-    weights: options.Weights = "seen",
-    min_freq: options.MinFreq = 0,
+    solver: options.Solver = None,
+    objective: options.Objective = None,
+    max_iter: options.MaxIter = None,
+    tol: options.Tol = None,
+    weights: options.Weights = None,
+    min_freq: options.MinFreq = None,
     format: options.Format = None,
     separator: options.Separator = None,
     comment: options.Comment = None,
     label_column: options.LabelColumn = -1,
-    jobs: options.Jobs = 1,
+    jobs: options.Jobs = None,
     seed: Annotated[int, typer.Option(min=0, help="Seed of points and folds.")] = 0,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress.")] = False,
     json: options.Json = False,

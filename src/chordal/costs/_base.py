@@ -78,6 +78,7 @@ class Cost(ABC):
 
     @property
     def name(self) -> str:
+        """The name of the cost: that of its file."""
         return type(self).__module__.rpartition(".")[2]
 
     def __repr__(self) -> str:

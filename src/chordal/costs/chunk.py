@@ -15,7 +15,7 @@ from chordal.structures import Chain, Structure
 
 
 @final
-class Chunk(Cost):
+class ChunkCost(Cost):
     """Half a price for each limit of a chunk that is missed, and of one that is made up.
 
     A chunk of type T begins where its label is "B-T" or "S-T", or where "I-T" or "E-T" follows a
@@ -41,7 +41,7 @@ class Chunk(Cost):
     --------
     >>> p = Potentials(Chain([4], n_labels=3), np.zeros(12), np.zeros(9))
     >>> gold = np.array([1, 2, 2, 0], dtype=np.int32)
-    >>> cost = Chunk(["O", "B-X", "I-X"])
+    >>> cost = ChunkCost(["O", "B-X", "I-X"])
     >>> guesses = [0, 0, 0, 0], [1, 2, 0, 0], [1, 2, 2, 0]
     >>> [float(cost.of(p, np.array(y), gold)[0]) for y in guesses]
     [1.0, 1.0, 0.0]
@@ -58,6 +58,7 @@ class Chunk(Cost):
             self._begins, self._ends = _limits(labels)
 
     def add(self, potentials: Potentials, labels: Labels) -> Potentials:
+        """Add the cost of each limit of a chunk to unary scores and tables."""
         structure = potentials.structure
         self.require(structure)
         n = len(self._begins) - 1
@@ -95,6 +96,7 @@ class Chunk(Cost):
         return np.asarray(0.5 * other * price)
 
     def require(self, structure: Structure) -> None:
+        """Refuse structures that are not chains, and labels that are not tags."""
         if self.labels is None:
             raise ValueError("cost 'chunk' needs the tags of all labels: give it labels")
         if not isinstance(structure, Chain):
@@ -108,11 +110,12 @@ class Chunk(Cost):
                 "another number of them"
             )
 
-    def for_labels(self, labels: Sequence[Any], order: Ints) -> Chunk:
+    def for_labels(self, labels: Sequence[Any], order: Ints) -> ChunkCost:
+        """The same cost, which knows the tags by their numbers."""
         odd = [label for label in labels if not isinstance(label, str)]
         if odd:
             raise ValueError(f"cost 'chunk' reads labels as tags (B-…, I-…, O), got {odd[0]!r}")
-        return Chunk(list(labels), self.missed, self.false)
+        return ChunkCost(list(labels), self.missed, self.false)
 
 
 def _limits(labels: Sequence[str]) -> tuple[Ints, Ints]:

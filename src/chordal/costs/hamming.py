@@ -28,6 +28,7 @@ class Hamming(Cost):
         self.normalize = normalize
 
     def add(self, potentials: Potentials, labels: Labels) -> Potentials:
+        """Add the price of an error to all labels but the gold ones."""
         structure = potentials.structure
         price: float | np.ndarray = 1.0
         if self.normalize:
@@ -40,15 +41,18 @@ class Hamming(Cost):
 
     @property
     def in_units(self) -> bool:
+        """Always: an error is one unit."""
         return True
 
     def prices(self, structure: Structure, labels: Labels) -> Prices:
+        """One unit for each label but the gold one."""
         of_state = np.ones(structure.n_states, dtype=np.int64)
         of_state[structure.state_offsets[:-1] + labels] = 0
         unit = shares(structure) if self.normalize else np.ones(structure.n_examples)
         return Prices(of_state, unit)
 
     def with_class_weight(self, weight: Floats) -> WeightedHamming:
+        """A `WeightedHamming` cost, with the weight of the gold label as the price."""
         costs = np.repeat(weight[:, None], len(weight), axis=1)
         np.fill_diagonal(costs, 0.0)
         return WeightedHamming(costs, self.normalize)

@@ -46,6 +46,7 @@ class WeightedHamming(Cost):
             self._matrix = _checked(costs)
 
     def add(self, potentials: Potentials, labels: Labels) -> Potentials:
+        """Add the price of each pair of a gold label and another."""
         structure = potentials.structure
         prices = self._of_states(structure, labels)
         if self.normalize:
@@ -56,17 +57,20 @@ class WeightedHamming(Cost):
 
     @property
     def in_units(self) -> bool:
+        """Whether all prices are whole numbers."""
         if isinstance(self.costs, Mapping):
             return all(price == int(price) for price in self.costs.values())
         return self._matrix is None or bool((self._matrix == np.rint(self._matrix)).all())
 
     def prices(self, structure: Structure, labels: Labels) -> Prices:
+        """The prices of each variable, given its gold label."""
         if not self.in_units:
             return super().prices(structure, labels)  # refuses
         unit = shares(structure) if self.normalize else np.ones(structure.n_examples)
         return Prices(self._of_states(structure, labels).astype(np.int64), unit)
 
     def for_labels(self, labels: Sequence[Any], order: Ints) -> WeightedHamming:
+        """The same cost, with prices in the order of the numbers."""
         n = len(labels)
         if self.costs is None:
             costs = 1.0 - np.eye(n)
@@ -82,6 +86,7 @@ class WeightedHamming(Cost):
         return WeightedHamming(costs, self.normalize)
 
     def with_class_weight(self, weight: Floats) -> WeightedHamming:
+        """The same cost, with the prices of each gold label multiplied by its weight."""
         costs = 1.0 - np.eye(len(weight)) if self._matrix is None else self._matrix
         return WeightedHamming(weight[:, None] * costs, self.normalize)
 

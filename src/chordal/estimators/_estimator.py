@@ -7,16 +7,67 @@ Importing scikit-learn takes a second and 50 MB, which a tagger on the command l
 from __future__ import annotations
 
 import inspect
-from collections.abc import Mapping
-from typing import Any, TypeVar
+import warnings
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
+from copy import deepcopy
+from html import escape
+from itertools import chain
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 import numpy as np
+from numpy.typing import NDArray
+
+from chordal._status import Status
+
+if TYPE_CHECKING:
+    from sklearn.callback import FitCallback
+    from sklearn.utils import Tags
+    from sklearn.utils.metadata_routing import MetadataRequest
 
 E = TypeVar("E", bound="Estimator")
+T = TypeVar("T")
+
+# The methods whose further arguments `GridSearchCV` and `Pipeline` pass on when asked to.
+_ROUTED = ("fit", "partial_fit", "predict", "score")
+
+
+def _request_setter(method: str) -> Callable[..., Any]:
+    def set_request(self: E, **requests: bool | str | None) -> E:
+        routing = self.get_metadata_routing()
+        known = _metadata(type(self), method)
+        if unknown := set(requests) - set(known):
+            raise TypeError(
+                f"{method} has no argument {', '.join(sorted(unknown))}; "
+                f"it takes {', '.join(known) or 'none besides the data'}"
+            )
+        for name, request in requests.items():
+            getattr(routing, method).add_request(param=name, alias=request)
+        self._metadata_request = routing
+        return self
+
+    set_request.__name__ = f"set_{method}_request"
+    set_request.__doc__ = (
+        f"Say which arguments of `{method}` tools of scikit-learn pass on: True, False or an alias."
+    )
+    return set_request
+
+
+def _metadata(cls: type, method: str) -> list[str]:
+    """Arguments of a method besides the data."""
+    function = getattr(cls, method, None)
+    if function is None:
+        return []
+    _, *given = inspect.signature(function).parameters.values()
+    packed = (inspect.Parameter.VAR_KEYWORD, inspect.Parameter.VAR_POSITIONAL)
+    return [p.name for p in given if p.name not in ("X", "y") and p.kind not in packed]
 
 
 class Estimator:
     """Parameters are the constructor's arguments; nothing else is set before `fit`."""
+
+    _metadata_request: MetadataRequest
+    _skl_callbacks: list[FitCallback]
 
     @classmethod
     def _defaults(cls) -> dict[str, Any]:
@@ -37,10 +88,10 @@ class Estimator:
                     out.update({f"{name}__{k}": v for k, v in value.get_params().items()})
         return out
 
-    def set_params(self: E, **params: Any) -> E:
+    def set_params(self: E, **params: object) -> E:
         """Set parameters; `name__inner` sets one of a parameter's own."""
         known = self._defaults()
-        inner: dict[str, dict[str, Any]] = {}
+        inner: dict[str, dict[str, object]] = {}
         for key, value in params.items():
             name, nested, rest = key.partition("__")
             if name not in known:
@@ -56,13 +107,44 @@ class Estimator:
             getattr(self, name).set_params(**values)
         return self
 
+    set_fit_request = _request_setter("fit")
+    set_partial_fit_request = _request_setter("partial_fit")
+    set_predict_request = _request_setter("predict")
+    set_score_request = _request_setter("score")
+
+    def get_metadata_routing(self) -> MetadataRequest:
+        """Which arguments of which methods tools of scikit-learn pass on.
+
+        An argument that nobody asked for is an error, as in scikit-learn; only `score` goes
+        without weights unless `set_score_request` asks for them.
+        """
+        from sklearn.utils.metadata_routing import MetadataRequest
+
+        if hasattr(self, "_metadata_request"):
+            return deepcopy(self._metadata_request)
+        # The name, not the object: clone and pickle copy the owner too.
+        routing = MetadataRequest(owner=type(self).__name__)
+        for method in _ROUTED:
+            for name in _metadata(type(self), method):
+                request = False if method == "score" else None
+                getattr(routing, method).add_request(param=name, alias=request)
+        return routing
+
+    def set_callbacks(self: E, *callbacks: FitCallback) -> E:
+        """Watch each `fit` with callbacks of scikit-learn 1.9 or newer; without any, none."""
+        from sklearn.callback import CallbackSupportMixin
+
+        CallbackSupportMixin.set_callbacks(self, *callbacks)
+        return self
+
     def __repr__(self) -> str:
-        changed = [
-            f"{name}={getattr(self, name)!r}"
-            for name, default in sorted(self._defaults().items())
-            if repr(getattr(self, name)) != repr(default)
-        ]
+        changed = [f"{k}={v!r}" for k, v in sorted(self._changed().items())]
         return f"{type(self).__name__}({', '.join(changed)})"
+
+    def _changed(self) -> dict[str, object]:
+        """The parameters that differ from their defaults."""
+        given = {name: (getattr(self, name), d) for name, d in self._defaults().items()}
+        return {name: value for name, (value, d) in given.items() if repr(value) != repr(d)}
 
     def _repr_html_(self) -> str:
         """What notebooks show."""
@@ -70,7 +152,25 @@ class Estimator:
 
         return str(estimator_html_repr(self))
 
-    def __sklearn_tags__(self) -> Any:
+    def _repr_mimebundle_(self, **options: object) -> dict[str, str]:
+        from sklearn import get_config
+
+        out = {"text/plain": repr(self)}
+        if get_config()["display"] == "diagram":
+            out["text/html"] = self._repr_html_()
+        return out
+
+    def _get_params_html(self, deep: bool = True, doc_link: str = "") -> HTMLTable:
+        """scikit-learn's diagrams ask for this."""
+        changed = self._changed()
+        return HTMLTable("Parameters", self.get_params(deep), changed)
+
+    def _get_fitted_attr_html(self, doc_link: str = "") -> HTMLTable:
+        """scikit-learn's diagrams ask for this once the estimator is fitted."""
+        public = {k: v for k, v in vars(self).items() if k.endswith("_") and k[0] != "_"}
+        return HTMLTable("Fitted attributes", public)
+
+    def __sklearn_tags__(self) -> Tags:
         """What scikit-learn's tools want to know."""
         from sklearn.utils import Tags, TargetTags
 
@@ -83,6 +183,132 @@ class Estimator:
             raise NotFittedError(
                 f"This {type(self).__name__} instance is not fitted yet; call 'fit' first"
             )
+
+
+class HTMLTable:
+    """A folded table of names and values, in the classes of scikit-learn's style sheet."""
+
+    def __init__(
+        self, title: str, values: Mapping[str, object], changed: Iterable[str] = ()
+    ) -> None:
+        self.title, self.values, self.changed = title, values, frozenset(changed)
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+    def _repr_html_(self) -> str:
+        rows = "".join(
+            f'<tr class="{"user-set" if name in self.changed else "default"}">'
+            f'<td class="param">{escape(name)}</td>'
+            f'<td class="value">{escape(_brief(value))}</td></tr>'
+            for name, value in self.values.items()
+        )
+        return (
+            f'<div class="estimator-table"><details><summary>{self.title}</summary>'
+            f'<table class="parameters-table"><tbody>{rows}</tbody></table></details></div>'
+        )
+
+    _repr_html_inner = _repr_html_  # the name by which scikit-learn's diagrams ask
+
+
+def _brief(value: object, limit: int = 100) -> str:
+    """One short line about a value.
+
+    >>> _brief(np.zeros((3, 4)))
+    'float64 array [3, 4]'
+    """
+    if isinstance(value, np.ndarray) and value.size > 8:
+        return f"{value.dtype} array {list(value.shape)}"
+    if isinstance(value, (list, tuple, dict)) and len(value) > 8:
+        return f"{type(value).__name__} of {len(value)}"
+    text = " ".join(repr(value).split())
+    return text if len(text) <= limit else f"{text[: limit - 1]}…"
+
+
+class ExampleList(list[T]):
+    """A list with one entry per example, which `cross_val_predict` can put together.
+
+    scikit-learn joins the predictions of its folds by `np.concatenate`, which refuses lists of
+    different lengths. Joined here, they are an array of objects, one per example.
+
+    >>> np.concatenate([ExampleList([[1, 2]]), ExampleList([[3]])])
+    array([list([1, 2]), list([3])], dtype=object)
+    >>> np.shape(ExampleList([[1, 2], [3, 4]]))
+    (2, 2)
+    """
+
+    def __array_function__(
+        self,
+        function: Callable[..., Any],
+        types: Sequence[type],
+        args: tuple[Any, ...],
+        kwargs: dict[str, Any],
+    ) -> Any:
+        parts = args[0] if args else ()
+        if function is np.concatenate and all(isinstance(part, ExampleList) for part in parts):
+            joined = list(chain.from_iterable(parts))
+            out = np.empty(len(joined), dtype=object)
+            for i, entry in enumerate(joined):
+                out[i] = entry
+            return out
+        plain, named = _as_lists(args), _as_lists(kwargs)
+        return function(*plain, **named)
+
+
+def _as_lists(value: Any) -> Any:
+    """Arguments of a NumPy function, with plain lists for lists of examples."""
+    if isinstance(value, ExampleList):
+        return list(value)
+    if isinstance(value, (list, tuple)):
+        return type(value)(map(_as_lists, value))
+    return {k: _as_lists(v) for k, v in value.items()} if isinstance(value, dict) else value
+
+
+def set_features_in(estimator: Estimator, table: object) -> None:
+    """Set `n_features_in_`, and `feature_names_in_` if the table's columns are named.
+
+    `table` is the whole input, or the rows of one example. What has no columns (text, attributes)
+    leaves neither.
+    """
+    shape: tuple[int, ...] = getattr(table, "shape", ())
+    for name in ("n_features_in_", "feature_names_in_"):
+        vars(estimator).pop(name, None)
+    if len(shape) < 2:
+        return
+    names = list(getattr(table, "columns", ()))
+    values: dict[str, int | NDArray[np.object_]] = {"n_features_in_": int(shape[-1])}
+    if names and all(isinstance(name, str) for name in names):
+        values["feature_names_in_"] = np.array(names, dtype=object)
+    vars(estimator).update(values)
+
+
+class ConvergenceWarning(UserWarning):
+    """Stands in for scikit-learn's where scikit-learn is not installed."""
+
+
+class Ended(Protocol):
+    """How a fit ended."""
+
+    status: Status
+    solver: str
+    n_iter: int
+
+
+def warn_not_converged(report: Ended) -> None:
+    """Warn of a fit that stopped at `max_iter` before it converged."""
+    if report.status is not Status.MAX_ITERATIONS:
+        return
+    kind: type[Warning] = ConvergenceWarning
+    with suppress(ImportError):
+        from sklearn import exceptions
+
+        kind = exceptions.ConvergenceWarning
+    warnings.warn(
+        f"solver {report.solver!r} did not converge in {report.n_iter} iterations; "
+        "increase max_iter, increase tol, or scale the data",
+        kind,
+        stacklevel=3,
+    )
 
 
 def generator_from(random_state: Any) -> np.random.Generator:

@@ -1,12 +1,69 @@
-"""Progress of a fit: a live line in a terminal, nothing where output is not one."""
+"""Who watches a fit: a live line in a terminal, and the callbacks of scikit-learn 1.9."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from math import isnan
 from types import TracebackType
-from typing import Any
+from typing import TYPE_CHECKING
 
-from chordal.solvers import Iteration
+from chordal.estimators._estimator import Estimator
+from chordal.solvers import Callback, Iteration
+
+if TYPE_CHECKING:
+    from rich.console import Console
+    from rich.progress import Progress
+
+
+@contextmanager
+def fit_callbacks(
+    estimator: Estimator,
+    max_iter: int | None,
+    data: Mapping[str, object],
+    attributes: Callable[[Iteration], Mapping[str, object]] | None = None,
+) -> Iterator[Callback | None]:
+    """What `Estimator.set_callbacks` set, as one callback for the time of a fit; None if none is.
+
+    Set the estimator's fitted attributes before this ends: callbacks then see the fitted model.
+
+    Parameters
+    ----------
+    max_iter : int or None
+        The most iterations there can be: one more is an error. None if that is not known.
+    data : dict
+        `X`, `y` and `metadata`, which callbacks may ask for.
+    attributes : callable, optional
+        Makes the fitted attributes after an iteration, for callbacks that ask for a fitted model.
+    """
+    if not getattr(estimator, "_skl_callbacks", None):
+        yield None
+        return
+    from sklearn.callback import CallbackSupportMixin
+
+    known: dict[str, object] = {"estimator": estimator, **data}
+
+    def after_iteration(state: Iteration) -> bool:
+        task = root.subcontext(task_name="iteration")
+        task.call_on_fit_task_begin(**known)
+        made = None if attributes is None else lambda: attributes(state)
+        return task.call_on_fit_task_end(**known, reconstruction_attributes=made)
+
+    try:
+        root = CallbackSupportMixin._init_callback_context(estimator, max_subtasks=max_iter)
+        root.call_on_fit_task_begin(**known)
+        yield after_iteration
+        root.call_on_fit_task_end(**known, reconstruction_attributes={})
+    finally:
+        _tear_down(estimator)
+
+
+def _tear_down(estimator: Estimator) -> None:
+    """End the callbacks whose setup began, and drop what scikit-learn keeps for the fit."""
+    kept = vars(estimator)
+    context, begun = kept.pop("_callback_fit_ctx"), kept.pop("_skl_callbacks_to_teardown", ())
+    for callback in begun:
+        callback.teardown(estimator=estimator, context=context)
 
 
 class FitProgress:
@@ -18,7 +75,7 @@ class FitProgress:
 
     def __init__(self, verbose: int, max_iter: int) -> None:
         self._lines = verbose >= 2
-        self._bar: Any = None
+        self._bar: Progress | None = None
         if verbose <= 0:
             return
         from rich.console import Console
@@ -61,7 +118,7 @@ class FitProgress:
             )
 
 
-def _live_line(console: Any) -> Any:
+def _live_line(console: Console) -> Progress:
     from rich.progress import (
         BarColumn,
         MofNCompleteColumn,

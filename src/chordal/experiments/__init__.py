@@ -12,7 +12,7 @@ from chordal.experiments._base import (
     Table,
     Token,
 )
-from chordal.experiments._report import reproduce
+from chordal.experiments._report import reproduce, results
 
 EXPERIMENTS = Registry("chordal.experiments", Experiment, "experiment")
 
@@ -28,4 +28,5 @@ __all__ = [
     "Table",
     "Token",
     "reproduce",
+    "results",
 ]

@@ -45,6 +45,7 @@ class Alignment(Experiment):
     source: ClassVar[str] = "Taskar, Lacoste-Julien and Klein (2005), on other sentences"
 
     def run(self, setup: Setup) -> Outcome:
+        """Everything, from the data to the figures."""
         n = 200 if setup.quick else 1000
         sizes = [10, 40] if setup.quick else [10, 25, 50, 100]
         n_train, n_test = sizes[-1], 80 if setup.quick else 400

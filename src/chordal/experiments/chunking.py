@@ -32,6 +32,7 @@ class Chunking(Experiment):
     source: ClassVar[str] = "CRFsuite's tutorial (93.6 to 93.8); Sha and Pereira (2003): 94.3 (NP)"
 
     def run(self, setup: Setup) -> Outcome:
+        """Everything, from the data to the figures."""
         train, test = load_conll2000("train"), load_conll2000("test")
         n = 300 if setup.quick else len(train.X)
         n_test = 300 if setup.quick else len(test.X)

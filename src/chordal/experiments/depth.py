@@ -37,6 +37,7 @@ class Depth(Experiment):
     source: ClassVar[str] = "the lectures' example of depth; no published figure"
 
     def run(self, setup: Setup) -> Outcome:
+        """Everything, from the data to the figures."""
         size = (24, 32) if setup.quick else (60, 80)
         scenes = [
             make_stereo_scene(*size, N_DISPARITIES, random_state=self.seed + k)

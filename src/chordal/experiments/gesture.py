@@ -34,7 +34,7 @@ AVERAGES = {"SVC": (0.395, 0.0), "MLP": (0.718, 0.006), "CRF": (0.770, 0.035)}
 CHECKPOINTS = (1, 2, 5, 10, 20, 25)
 
 
-class Settings(NamedTuple):
+class NetworkSettings(NamedTuple):
     """What was published of one set's network, and of the Adam that learned its transitions."""
 
     hidden: int
@@ -51,26 +51,26 @@ class Settings(NamedTuple):
 
 
 SETTINGS = (
-    Settings(256, 0.20, 7e-4, 100, 0.07, 2, held_out=0.1, l2=1e-7, beta2=0.9999),
-    Settings(256, 0.30, 7e-3, 11, 0.07, 1, epsilon=1e-7, l2=1e-7, beta2=0.9999),
-    Settings(256, 0.05, 5e-3, 19, 0.09, 5, epsilon=1e-7, l2=1e-10, crf_epsilon=1e-8),
-    Settings(256, 0.05, 5e-3, 19, 0.085, epsilon=1e-7),
-    Settings(512, 0.37, 5e-3, 35, 0.085, 25, epsilon=1e-7, l2=1e-8),
-    Settings(512, 0.45, 9e-3, 14, 0.085),
-    Settings(512, 0.45, 9e-3, 11, 0.09),
-    Settings(512, 0.30, 9e-3, 15, 0.09),
-    Settings(256, 0.10, 9e-3, 15, 0.099),
-    Settings(256, 0.10, 9e-3, 15, 0.099),
-    Settings(256, 0.30, 9e-3, 15, 0.099),
-    Settings(512, 0.30, 9e-3, 15, 0.099),
-    Settings(512, 0.30, 9e-3, 15, 0.099),
-    Settings(256, 0.15, 9e-3, 15, 0.099),
-    Settings(512, 0.35, 9e-3, 15, 0.099),
-    Settings(512, 0.40, 9e-3, 10, 0.099),
-    Settings(256, 0.10, 9e-3, 10, 0.099),
-    Settings(256, 0.10, 9e-3, 10, 0.099),
-    Settings(256, 0.10, 9e-3, 12, 0.099),
-    Settings(512, 0.35, 9e-3, 10, 0.11),
+    NetworkSettings(256, 0.20, 7e-4, 100, 0.07, 2, held_out=0.1, l2=1e-7, beta2=0.9999),
+    NetworkSettings(256, 0.30, 7e-3, 11, 0.07, 1, epsilon=1e-7, l2=1e-7, beta2=0.9999),
+    NetworkSettings(256, 0.05, 5e-3, 19, 0.09, 5, epsilon=1e-7, l2=1e-10, crf_epsilon=1e-8),
+    NetworkSettings(256, 0.05, 5e-3, 19, 0.085, epsilon=1e-7),
+    NetworkSettings(512, 0.37, 5e-3, 35, 0.085, 25, epsilon=1e-7, l2=1e-8),
+    NetworkSettings(512, 0.45, 9e-3, 14, 0.085),
+    NetworkSettings(512, 0.45, 9e-3, 11, 0.09),
+    NetworkSettings(512, 0.30, 9e-3, 15, 0.09),
+    NetworkSettings(256, 0.10, 9e-3, 15, 0.099),
+    NetworkSettings(256, 0.10, 9e-3, 15, 0.099),
+    NetworkSettings(256, 0.30, 9e-3, 15, 0.099),
+    NetworkSettings(512, 0.30, 9e-3, 15, 0.099),
+    NetworkSettings(512, 0.30, 9e-3, 15, 0.099),
+    NetworkSettings(256, 0.15, 9e-3, 15, 0.099),
+    NetworkSettings(512, 0.35, 9e-3, 15, 0.099),
+    NetworkSettings(512, 0.40, 9e-3, 10, 0.099),
+    NetworkSettings(256, 0.10, 9e-3, 10, 0.099),
+    NetworkSettings(256, 0.10, 9e-3, 10, 0.099),
+    NetworkSettings(256, 0.10, 9e-3, 12, 0.099),
+    NetworkSettings(512, 0.35, 9e-3, 10, 0.11),
 )
 #: Sets that were started again from earlier runs, of which the number of passes is not known.
 RESTARTED = 3
@@ -85,6 +85,7 @@ class Found:
     models: dict[str, Any] = field(default_factory=dict)
 
     def scores(self, name: str) -> tuple[float, float]:
+        """The share of frames, and of whole videos, that a model labels right."""
         return _scores(self.data, self.labels[name])
 
 
@@ -111,6 +112,7 @@ class Gesture(Experiment):
     source: ClassVar[str] = "Diotte, Machine learning with linear chain CRFs (2017)"
 
     def run(self, setup: Setup) -> Outcome:
+        """Everything, from the data to the figures."""
         numbers = range(1, 3) if setup.quick else range(1, 21)
         found = []
         for number in numbers:

@@ -46,6 +46,7 @@ class GrabCut(Experiment):
     )
 
     def run(self, setup: Setup) -> Outcome:
+        """Everything, from the data to the figures."""
         data = load_grabcut()
         images, truth = data.images, data.labels
         if setup.quick:

@@ -34,6 +34,7 @@ class HmmCrf(Experiment):
     source: ClassVar[str] = "theory: Ng and Jordan (2001); Busa and Lepinnet (2018)"
 
     def run(self, setup: Setup) -> Outcome:
+        """Everything, from the data to the figures."""
         outcome = Outcome()
         rng = np.random.default_rng(self.seed)
         chain = _Source(rng)

@@ -38,6 +38,7 @@ class InferenceMethods(Experiment):
     source: ClassVar[str] = "no published figure; the bounds are theorems"
 
     def run(self, setup: Setup) -> Outcome:
+        """Everything, from the data to the figures."""
         couplings = [0.25, 1.0] if setup.quick else [0.1, 0.25, 0.5, 0.75, 1.0, 1.5, 2.0]
         repeats = 2 if setup.quick else 5
         outcome = Outcome()

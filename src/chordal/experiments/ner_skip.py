@@ -90,6 +90,7 @@ class NerSkip(Experiment):
     source: ClassVar[str] = "Sutton and McCallum (2007), means of five folds; F1 counts tokens"
 
     def run(self, setup: Setup) -> Outcome:
+        """Everything, from the data to the figures."""
         results: dict[str, list[Results]] = {THEIRS: [], OURS: []}
         setup.say("parts of speech")
         tagger = speech_tagger(setup)

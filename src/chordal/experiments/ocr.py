@@ -45,6 +45,7 @@ class Ocr(Experiment):
     source: ClassVar[str] = "Diotte, Machine learning with linear chain CRFs (2017)"
 
     def run(self, setup: Setup) -> Outcome:
+        """Everything, from the data to the figures."""
         words = load_ocr_letters()
         outcome = Outcome()
         self._published(outcome, words, setup)

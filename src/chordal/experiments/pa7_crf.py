@@ -49,6 +49,7 @@ class Pa7Crf(Experiment):
     source: ClassVar[str] = "Stanford PGM course, assignment 7: CRF learning for OCR (2012)"
 
     def run(self, setup: Setup) -> Outcome:
+        """Everything, from the data to the figures."""
         data, outcome = load_pa7(), Outcome()
         first = self._assignment(data, outcome, setup)
         copies, few = (1, 1) if setup.quick else (12, 3)

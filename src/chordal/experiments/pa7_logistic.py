@@ -32,6 +32,7 @@ class Pa7Logistic(Experiment):
     source: ClassVar[str] = "Stanford PGM course, assignment 7: CRF learning for OCR (2012)"
 
     def run(self, setup: Setup) -> Outcome:
+        """Everything, from the data to the figures."""
         data = load_pa7().part_one
         train, validation, test = (
             (data[f"{part}1X"][:, 1:].astype(float), data[f"{part}1Y"])

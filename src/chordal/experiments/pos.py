@@ -32,6 +32,7 @@ class Pos(Experiment):
     source: ClassVar[str] = "no published figure; HMM and unary model beside it"
 
     def run(self, setup: Setup) -> Outcome:
+        """Everything, from the data to the figures."""
         train, test = load_ud_english("train"), load_ud_english("test")
         n = 400 if setup.quick else len(train.X)
         X, y = train.X[:n], train.y[:n]

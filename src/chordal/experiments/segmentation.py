@@ -44,6 +44,7 @@ class Segmentation(Experiment):
     source: ClassVar[str] = "the lectures' example of segmentation; no published figure"
 
     def run(self, setup: Setup) -> Outcome:
+        """Everything, from the data to the figures."""
         horses = load_weizmann_horses()
         n, n_test = (10, 10) if setup.quick else (80, 160)
         order = np.random.default_rng(self.seed).permutation(len(horses.images))

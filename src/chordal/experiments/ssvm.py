@@ -56,6 +56,7 @@ class Ssvm(Experiment):
     source: ClassVar[str] = "Sontag, lecture 13 (2015); Lacoste-Julien et al. (2013)"
 
     def run(self, setup: Setup) -> Outcome:
+        """Everything, from the data to the figures."""
         words = load_ocr_letters()
         n = 60 if setup.quick else 10_000
         rng = np.random.default_rng(self.seed)

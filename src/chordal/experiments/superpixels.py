@@ -51,6 +51,7 @@ class Superpixels(Experiment):
     )
 
     def run(self, setup: Setup) -> Outcome:
+        """Everything, from the data to the figures."""
         msrc = _Msrc(load_msrc_superpixels(), 8 if setup.quick else 1)
         outcome = Outcome()
         for what, around, l2 in (("own features", False, 10.0), ("surroundings", True, 30.0)):

@@ -44,6 +44,7 @@ class Synthetic(Experiment):
     source: ClassVar[str] = "Diotte, Machine learning with linear chain CRFs (2017), figure 1"
 
     def run(self, setup: Setup) -> Outcome:
+        """Everything, from the data to the figures."""
         repeats, n = (3, 300) if setup.quick else (10, 1000)
         outcome = Outcome()
         drawn, slips, fixed = [], [], []

@@ -29,6 +29,7 @@ class Toussaint(Experiment):
     source: ClassVar[str] = "Toussaint, Classification and structured output (2019)"
 
     def run(self, setup: Setup) -> Outcome:
+        """Everything, from the data to the figures."""
         n = 80 if setup.quick else 200
         outcome = Outcome()
         self._curved(outcome, n, setup)

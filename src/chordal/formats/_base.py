@@ -76,6 +76,7 @@ class Format(ABC):
 
     @property
     def name(self) -> str:
+        """The name of the format: that of its file."""
         return type(self).__module__.rpartition(".")[2]
 
 

@@ -117,6 +117,7 @@ class Conll(Format):
         return found[0] if found else Columns(b"", empty, np.zeros(0, dtype=np.int64))
 
     def read(self, source: Place) -> Iterator[Record]:
+        """Records, one for each block of lines."""
         for columns, notes, _ in self._blocks(source, 1 << 18, True):
             if not len(columns):
                 continue

@@ -60,6 +60,7 @@ class Conllu(Format):
         self._label = None if label is None else COLUMNS.index(label)
 
     def read(self, source: Place) -> Iterator[Record]:
+        """Records, one for each sentence."""
         name = name_of(source)
         for lines in read_paragraphs(source):
             comments: list[str] = []
@@ -82,6 +83,7 @@ class Conllu(Format):
             yield Record(rows, None if self._label is None else labels, comments, extras=extras)
 
     def encode(self, record: Record) -> str:
+        """The lines of a sentence."""
         check_unweighted(record, "CoNLL-U")
         labels = check_labels(record)
         if not record.rows:

@@ -50,6 +50,7 @@ class Crfsuite(Format):
     suffixes: ClassVar[tuple[str, ...]] = (".crfsuite", ".iwa")
 
     def read(self, source: Place) -> Iterator[Record]:
+        """Records, one for each block of items."""
         name = name_of(source)
         for lines in read_paragraphs(source):
             rows: list[Any] = _plain_fields("\n".join([line for _, line in lines]))
@@ -84,6 +85,7 @@ class Crfsuite(Format):
                     yield items
 
     def encode(self, record: Record) -> str:
+        """The lines of a sequence of items."""
         labels = check_labels(record)
         if labels is None:
             raise ValueError(

@@ -51,6 +51,7 @@ class Jsonl(Format):
         self._keys = keys
 
     def read(self, source: Place) -> Iterator[Record]:
+        """Records, one for each line."""
         name = name_of(source)
         for number, line in read_lines(source):
             if not line.strip(" \t"):
@@ -67,6 +68,7 @@ class Jsonl(Format):
                 raise FormatError(name, what, line=number) from None
 
     def encode(self, record: Record) -> str:
+        """The line of a record."""
         labels = check_labels(record)
         value: dict[str, Any] = {}
         if isinstance(self.tokens, str):

@@ -43,10 +43,10 @@ from chordal.metrics._labels import (
     recall_score,
 )
 from chordal.metrics._report import ClassificationReport, classification_report
-from chordal.metrics._scorers import METRICS as _METRICS
-from chordal.metrics._scorers import make_sequence_scorer, sequence_counts
+from chordal.metrics._scorers import METRICS, make_sequence_scorer, sequence_counts
 
 __all__ = [
+    "METRICS",
     "AlignmentScores",
     "BootstrapDifference",
     "BootstrapInterval",
@@ -80,7 +80,7 @@ __all__ = [
     "zero_one_accuracy",
 ]
 
-_SCORERS = {f"{metric}_scorer": metric for metric in _METRICS}
+_SCORERS = {f"{metric}_scorer": metric for metric in METRICS}
 
 
 def __getattr__(name: str) -> Any:

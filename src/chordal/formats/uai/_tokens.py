@@ -38,6 +38,7 @@ class Tokens:
 
     @property
     def left(self) -> int:
+        """How many words are left."""
         return len(self.words) - self.at
 
     def word(self, what: str) -> str:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from chordal.features import AttributeInput, Items
+from chordal.features import Items
 from chordal.formats import Format, Record
 from chordal.formats.conll import append_column
 from chordal.formats.crfsuite import Crfsuite
@@ -22,20 +22,21 @@ if TYPE_CHECKING:
 class Answers(NamedTuple):
     """What is asked of the model."""
 
-    method: str = "map"
+    method: str | None = None
     constrain: str | None = None
     marginals: bool = False
     all_marginals: bool = False
     k_best: int = 1
 
 
-class Tagger:
+class Labeller:
     """A model, and how its answers are written."""
 
     def __init__(self, model: ChainCRF, answers: Answers, separator: str | None) -> None:
         self.model, self.answers, self.separator = model, answers, separator
         self.labels: list[str] = [str(label) for label in model.classes_]
-        self._constraint = {"allowed_transitions": answers.constrain}
+        self._constraint: dict[str, Any] = {"allowed_transitions": answers.constrain}
+        self._method = {} if answers.method is None else {"method": answers.method}
 
     # Columns ---------------------------------------------------------------------------------
 
@@ -58,7 +59,7 @@ class Tagger:
         return append_column(columns, size, np.arange(len(texts), dtype=np.int32), texts)
 
     def _codes(self, X: Any) -> Any:
-        return self.model.predict_codes(X, method=self.answers.method, **self._constraint)
+        return self.model.predict_codes(X, **self._method, **self._constraint)
 
     def _separator_of(self, columns: Any) -> str:
         """What stands before the last cell of the first row; a tab if there is one cell."""
@@ -108,7 +109,8 @@ class Tagger:
     @property
     def reads_items(self) -> bool:
         """Whether the model takes blocks of CRFsuite's items as they are."""
-        return isinstance(self.model._inputs[0], AttributeInput)
+        # Models of arrays have a number of features.
+        return self.model.template is None and not hasattr(self.model, "n_features_in_")
 
     def items(self, items: Items) -> bytes:
         """Labels alone, as CRFsuite's own tagger prints them."""
@@ -146,11 +148,11 @@ def _encoded(texts: Iterable[str]) -> bytes:
     return "".join(texts).encode(errors="backslashreplace")
 
 
-def _plain(tagger: Tagger, writer: Format, record: Record, codes: Any, *_: Any) -> str:
-    return writer.encode(record._replace(labels=tagger.names(codes)))
+def _plain(labeller: Labeller, writer: Format, record: Record, codes: Any, *_: Any) -> str:
+    return writer.encode(record._replace(labels=labeller.names(codes)))
 
 
-def _crfsuite(tagger: Tagger, codes: Any, chances: Any, ranked: Any) -> str:
+def _crfsuite(labeller: Labeller, codes: Any, chances: Any, ranked: Any) -> str:
     """Labels alone, as CRFsuite's own tagger prints them."""
     if ranked is not None:
         blocks = [
@@ -158,23 +160,23 @@ def _crfsuite(tagger: Tagger, codes: Any, chances: Any, ranked: Any) -> str:
             for labels, chance in ranked
         ]
         return "\n".join(blocks) + "\n"
-    lines = tagger.names(codes)
+    lines = labeller.names(codes)
     if chances is not None:
-        lines = [line.replace("\t", ":", 1) for line in tagger.with_chances(codes, chances)]
+        lines = [line.replace("\t", ":", 1) for line in labeller.with_chances(codes, chances)]
     return "".join(f"{line}\n" for line in lines) + "\n"
 
 
 def _jsonl(
-    tagger: Tagger, writer: Format, record: Record, codes: Any, chances: Any, ranked: Any
+    labeller: Labeller, writer: Format, record: Record, codes: Any, chances: Any, ranked: Any
 ) -> str:
     value = json.loads(writer.encode(record._replace(labels=None)))
-    value["labels"] = tagger.names(codes)
+    value["labels"] = labeller.names(codes)
     if chances is not None:
         chosen = chances[np.arange(len(codes)), codes]
         value["marginals"] = chosen.tolist()
-        if tagger.answers.all_marginals:
+        if labeller.answers.all_marginals:
             value["all_marginals"] = [
-                dict(zip(tagger.labels, row, strict=True)) for row in chances.tolist()
+                dict(zip(labeller.labels, row, strict=True)) for row in chances.tolist()
             ]
     if ranked is not None:
         value["k_best"] = [
