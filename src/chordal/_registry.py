@@ -6,7 +6,10 @@ import importlib
 import importlib.util
 import inspect
 import pkgutil
-from collections.abc import Iterator
+import sys
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
 from typing import Any, Generic, TypeVar
 
 T = TypeVar("T")
@@ -45,14 +48,16 @@ class Registry(Generic[T]):
         self.base = base
         self.what = what
         self._found: dict[str, type[T]] = {}
+        self._names: list[str] | None = None
 
     def names(self) -> list[str]:
         """Sorted names of the modules in the package's folder; none of them is imported."""
-        spec = importlib.util.find_spec(self.package)
-        if spec is None or spec.submodule_search_locations is None:
-            raise ModuleNotFoundError(f"no package named {self.package!r}", name=self.package)
-        modules = pkgutil.iter_modules(spec.submodule_search_locations)
-        return sorted({m.name for m in modules if not m.name.startswith("_") and not m.ispkg})
+        if self._names is None:
+            spec = importlib.util.find_spec(self.package)
+            if spec is None or spec.submodule_search_locations is None:
+                raise ModuleNotFoundError(f"no package named {self.package!r}", name=self.package)
+            self._names = _modules(spec.submodule_search_locations)
+        return list(self._names)
 
     def get(self, name: str) -> type[T]:
         """Import the module ``name`` and return its one final class."""
@@ -83,6 +88,38 @@ class Registry(Generic[T]):
         self._found[name] = final[0]
         return final[0]
 
+    def classes(self) -> list[type[T]]:
+        """All classes, in the order of their names; imports every module."""
+        return [self.get(name) for name in self.names()]
+
+    def add_folder(self, folder: str | Path) -> None:
+        """Count the modules of a folder as the package's own: each can be chosen by its name.
+
+        So a project adds its own methods, solvers or objectives to those that are here. Error
+        messages, the command line and `auto` then know them too.
+        """
+        taken = sorted({*_modules([str(folder)])} & {*self.names()})
+        if taken:
+            raise ValueError(f"{folder} holds {_listed(taken)}, and so does {self.package}; rename")
+        importlib.invalidate_caches()
+        importlib.import_module(self.package).__path__.append(str(folder))
+        self._names = None
+
+    @contextmanager
+    def extended(self, folder: str | Path) -> Iterator[None]:
+        """As `add_folder`, inside a `with` block; afterwards the folder's modules are forgotten."""
+        self.add_folder(folder)
+        try:
+            yield
+        finally:
+            package = importlib.import_module(self.package)
+            package.__path__.remove(str(folder))
+            self._names = None
+            for name in _modules([str(folder)]):
+                self._found.pop(name, None)
+                sys.modules.pop(f"{self.package}.{name}", None)
+                vars(package).pop(name, None)
+
     def resolve(self, name_or_object: str | T, **kwargs: Any) -> T:
         """Make an instance from a name and ``kwargs``; pass an instance of the base through."""
         if isinstance(name_or_object, str):
@@ -94,11 +131,19 @@ class Registry(Generic[T]):
             f"{self.base.__name__}, got {name_or_object!r}"
         )
 
+    def __contains__(self, name: object) -> bool:
+        return name in self.names()
+
     def __iter__(self) -> Iterator[str]:
         return iter(self.names())
 
     def __repr__(self) -> str:
         return f"Registry({self.package!r}, {self.base.__name__}, {self.what!r})"
+
+
+def _modules(folders: Iterable[str]) -> list[str]:
+    modules = pkgutil.iter_modules(folders)
+    return sorted({m.name for m in modules if not m.name.startswith("_") and not m.ispkg})
 
 
 def _listed(names: list[str]) -> str:

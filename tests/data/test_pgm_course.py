@@ -99,7 +99,7 @@ def test_the_grid(course):
 def test_pedigrees_are_bayesian_networks(course):
     nine = model(factors(course, "pa4_NinePersonPedigree"))
     six = model(factors(course, "pa4_SixPersonPedigree"))
-    assert JunctionTreeInference().cost(nine.structure).treewidth == 2
+    assert JunctionTreeInference().tree_size(nine.structure).treewidth == 2
     assert_allclose(JunctionTreeInference().log_partition(nine), 0.0, atol=1e-12)
     truth = ExhaustiveInference().marginals(six)
     found = JunctionTreeInference().marginals(six)

@@ -60,7 +60,7 @@ def test_it_reaches_further_than_a_junction_tree(require, name):
         JunctionTreeInference().log_partition(potentials)
     method = exact_for(structure, patient=True)
     assert method.name == "elimination"
-    need = method.cost(structure, "marginals").bytes
+    need = method.tree_size(structure, "marginals").bytes
     found = method.marginals(potentials)
     # The files have six digits.
     given = read_pr(stem.with_name(stem.name + ".PR"))

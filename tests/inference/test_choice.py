@@ -1,15 +1,83 @@
 """The method that is chosen where none is named."""
 
+import subprocess
+import sys
+
 import numpy as np
 import pytest
 
 from chordal._errors import UnsupportedError
 from chordal.features import matching_potentials
-from chordal.inference import choose, exact_for
+from chordal.inference import INFERENCE, Inference, choose, exact_for
 from chordal.potentials import Potentials
-from chordal.structures import Chain, FactorGraph, Graph, Grid, Tree
+from chordal.structures import Chain, FactorGraph, Graph, Grid, Matching, Tree
 
 RING = [(k, (k + 1) % 9) for k in range(9)]
+TRIPLES = [(i, (i + 7) % 60, (3 * i + 1) % 60) for i in range(60) if 2 * i % 60 not in (59, 6)]
+QUESTIONS = ("log_partition", "marginals", "map", "relaxed_map", "k_best", "sample", "entropy")
+NONE = "-"
+#: What is chosen for each question, in the order of QUESTIONS; "=" stands for the column before.
+TABLE = [
+    (Chain([3, 1, 0], 4), "chain = = ad3 chain = ="),
+    (Chain([3], 2), "chain = = qpbo chain = ="),
+    (Tree([[-1, 0, 0]], 3), "tree = = ad3 tree = ="),
+    (Graph([4], [[]], 2), "tree = = qpbo tree = ="),
+    (FactorGraph([4], [[(0, 1, 2), (2, 3)]], 2), "tree = = ad3 tree = ="),
+    (Graph([9], [RING], 2), "junction_tree = = qpbo junction_tree = ="),
+    (Graph([9], [RING], 3), "junction_tree = = ad3 junction_tree = ="),
+    (Grid([(60, 60)], 2), "loopy_bp = qpbo = - gibbs -"),
+    (Grid([(60, 60)], 3), "loopy_bp = trw_s ad3 - gibbs -"),
+    (FactorGraph([60], [TRIPLES], 5), "loopy_bp = ad3 = - gibbs -"),
+    (Matching([2], [3]), "tree = = ad3 tree = ="),
+    (Matching([3], [4]), "junction_tree = = ad3 junction_tree = ="),
+    (Matching([30], [30]), "loopy_bp = trw_s ad3 - gibbs -"),
+]
+
+
+def name_of(model, question):
+    try:
+        return choose(model, question).name
+    except UnsupportedError:
+        return NONE
+
+
+@pytest.mark.parametrize(("structure", "expected"), TABLE)
+def test_the_choice_for_every_question(structure, expected):
+    names = [name_of(structure, question) for question in QUESTIONS]
+    shown = [b if k == 0 or b != names[k - 1] else "=" for k, b in enumerate(names)]
+    assert " ".join(shown) == expected
+    for question, name in zip(QUESTIONS, names, strict=True):
+        exact = exact_for(structure, question)
+        assert exact is None or exact.name == name
+
+
+def test_every_method_can_be_chosen_by_itself_or_says_why_not():
+    # By name alone: a search without a bound of its time, and what the others are tested by.
+    alone = [cls.__module__ for cls in INFERENCE.classes() if not declared(cls)]
+    assert [name.rpartition(".")[2] for name in alone] == ["exhaustive", "milp"]
+
+
+def declared(cls):
+    return bool(cls.quality) or cls.cost is not Inference.cost
+
+
+def test_approximations_of_equal_quality_do_not_depend_on_the_folder():
+    for question in QUESTIONS:
+        ranked = [cls for cls in INFERENCE.classes() if question in cls.quality]
+        first = sorted((-cls.quality[question], cls.__name__) for cls in ranked)[:2]
+        assert len(first) < 2 or first[0][0] < first[1][0]
+
+
+@pytest.mark.parametrize("kind", ["Chain([3], 2)", "Tree([[-1, 0]], 2)"])
+def test_the_methods_of_other_structures_are_not_imported(kind):
+    code = (
+        "import sys; from chordal.inference import choose; from chordal.structures import Chain, "
+        f"Tree; choose({kind}, 'map'); print(*sys.modules)"
+    )
+    loaded = subprocess.check_output([sys.executable, "-c", code], text=True).split()
+    names = {name.rpartition(".")[2] for name in loaded if name.startswith("chordal.inference.")}
+    assert [name for name in sorted(names) if name[0] != "_"] == [kind.partition("(")[0].lower()]
+    assert "scipy" not in loaded
 
 
 @pytest.mark.parametrize(

@@ -117,7 +117,7 @@ def test_every_tree_is_a_junction_tree(rule, seed):
 )
 @pytest.mark.parametrize("rule", ["min_fill", "min_weight", "auto", "search"])
 def test_known_treewidths(structure, treewidth, rule):
-    cost = plan_of(structure, rule).cost(structure)
+    cost = plan_of(structure, rule).size(structure)
     assert cost.treewidth == treewidth
     assert cost.complete
 
@@ -125,21 +125,21 @@ def test_known_treewidths(structure, treewidth, rule):
 @pytest.mark.parametrize("shape", [(8, 60), (60, 8)])
 def test_a_sweep_is_best_on_long_grids(shape):
     grid = Grid([shape], n_labels=2)
-    assert plan_of(grid, "sweep").cost(grid).treewidth == 8
+    assert plan_of(grid, "sweep").size(grid).treewidth == 8
 
 
 def test_ten_thousand_variables_are_planned_or_given_up():
     wide, long = Grid([(100, 100)], n_labels=2), Grid([(4, 30_000)], n_labels=2)
     for rule in ("min_fill", "min_weight", "sweep", "auto"):
-        cost = plan_of(wide, rule, limit=27.0).cost(wide)
+        cost = plan_of(wide, rule, limit=27.0).size(wide)
         assert not cost.complete
         assert cost.largest > 2**27
-    assert plan_of(long, "auto").cost(long).treewidth == 4
+    assert plan_of(long, "auto").size(long).treewidth == 4
 
 
 def test_a_large_graph_is_given_up_by_a_part_of_it():
     wide = Grid([(300, 300)], n_labels=2)  # more than four parts of 10,000
-    cost = plan_of(wide, "min_weight", limit=20.0).cost(wide)
+    cost = plan_of(wide, "min_weight", limit=20.0).size(wide)
     assert not cost.complete
     assert 2**20 < cost.largest < 2**40
 

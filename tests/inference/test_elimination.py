@@ -55,9 +55,9 @@ def test_forbidden_labels():
 
 def test_it_reaches_further_than_a_junction_tree():
     p = grid(8, 200)
-    whole = JunctionTreeInference(order="sweep").cost(p.structure)
+    whole = JunctionTreeInference(order="sweep").tree_size(p.structure)
     needs = {
-        question: EliminationInference(order="sweep").cost(p.structure, question)
+        question: EliminationInference(order="sweep").tree_size(p.structure, question)
         for question in ("log_partition", "map", "marginals")
     }
     assert all(need.largest == whole.largest for need in needs.values())

@@ -97,8 +97,8 @@ def test_variables_with_one_label_cost_nothing():
     counts = np.ones(40, dtype=np.int64)
     counts[[3, 17, 30]] = 4
     graph = Graph([40], [everyone], counts)
-    assert method.cost(graph).treewidth == 2
-    assert method.cost(graph).largest == 64
+    assert method.tree_size(graph).treewidth == 2
+    assert method.tree_size(graph).largest == 64
     rng = np.random.default_rng(0)
     p = Potentials(graph, rng.normal(size=graph.n_states), rng.normal(size=graph.table_sizes.sum()))
     assert_allclose(method.log_partition(p), ExhaustiveInference().log_partition(p), rtol=1e-12)
@@ -107,7 +107,7 @@ def test_variables_with_one_label_cost_nothing():
 
 def test_a_clique_of_twenty_is_refused_with_its_memory():
     structure = FactorGraph([21], [[list(range(20)), [19, 20]]], n_labels=5)
-    cost = method.cost(structure)
+    cost = method.tree_size(structure)
     assert (cost.treewidth, cost.largest) == (19, 5**20)
     assert not method.supports(structure)
     with pytest.raises(UnsupportedError) as refusal:
@@ -122,14 +122,14 @@ def test_a_clique_of_twenty_is_refused_with_its_memory():
 
 def test_numbers_too_large_for_the_machine_are_still_named():
     structure = FactorGraph([20], [[list(range(20))]], n_labels=10)
-    assert method.cost(structure).largest == 10**20
+    assert method.tree_size(structure).largest == 10**20
     with pytest.raises(UnsupportedError, match="at least 800,000,000"):
         method.require("map", structure)
 
 
 def test_the_budget_is_what_is_predicted():
     p = ising(6, 20)
-    need = method.cost(p.structure).bytes
+    need = method.tree_size(p.structure).bytes
     assert JunctionTreeInference(max_bytes=need).log_partition(p) == method.log_partition(p)
     with pytest.raises(UnsupportedError, match="would need"):
         JunctionTreeInference(max_bytes=need - 1).log_partition(p)

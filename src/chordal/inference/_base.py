@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar, NamedTuple
 
@@ -171,21 +173,44 @@ class Spans:
 class Inference(ABC):
     """Answers questions about a batch of potentials; knows no model and no weights.
 
-    A final subclass lists in `answers` the methods it implements, and says by `supports` where
-    it works and by `exact_on` where its answers are exact. All claims are tested.
+    A final subclass declares what it does; `choose` and the documents read these declarations, and
+    the contracts test them. It lists in `answers` the methods it implements, and says by `supports`
+    where it works and by `exact_on` where its answers are exact. For `choose` to take it by itself,
+    it declares the `cost` of exact answers, or the `quality` of approximate ones, or both.
     """
 
     answers: ClassVar[frozenset[str]]
     #: Where it is not exact, log Z is bounded from this side: "upper", "lower" or None.
     bound: ClassVar[str | None] = None
+    #: How good its approximations are, by question: the best one that fits is chosen. Only the
+    #: order counts, among all methods; a question that is not here is answered by name alone.
+    quality: ClassVar[Mapping[str, int]] = {}
+    #: Whether all scores are taken. If not, `refusal_of` says which are, and the method is chosen
+    #: only where the scores are known.
+    any_scores: ClassVar[bool] = True
+    #: Whether an answer may take minutes: then it is chosen only for who is patient.
+    slow: ClassVar[bool] = False
 
     @abstractmethod
     def supports(self, structure: Structure) -> bool:
         """Whether this method works on the structure at all."""
 
+    def fits(self, question: str, structure: Structure) -> bool:
+        """Whether this question is answered on the structure."""
+        return question in self.answers and self.supports(structure)
+
     @abstractmethod
     def exact_on(self, structure: Structure) -> bool:
         """Whether its answers are exact there."""
+
+    def cost(self, structure: Structure, question: str) -> float:
+        """The work of an exact answer, in looks at every cell of every table: 1 is the least.
+
+        An estimate that is quick to make: nothing is planned for it. inf, the default, means that
+        the work has no bound, and the method is chosen by name alone. The first line of a
+        subclass's own docstring is its cost in the documents.
+        """
+        return math.inf
 
     def refusal_of(self, potentials: Potentials) -> str | None:
         """Why these scores are refused, on a structure that is supported; None: they are not.
@@ -267,6 +292,7 @@ class Inference(ABC):
 
     @property
     def name(self) -> str:
+        """The name of its file, by which it is registered."""
         return type(self).__module__.rpartition(".")[2]
 
     def _refusal(self, question: str) -> UnsupportedError:

@@ -1,23 +1,13 @@
-"""Which method to use where none was named: an exact one wherever that is affordable."""
+"""Which method to use where none was named: the best by what the methods declare."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from chordal._errors import UnsupportedError
 from chordal.inference._base import Inference
-from chordal.inference.elimination import EliminationInference
 from chordal.potentials import Potentials
 from chordal.structures import Structure
-
-#: Exact methods, the cheapest first.
-_EXACT = ("chain", "tree", "matching", "max_flow", "junction_tree")
-#: Those that take scores of a kind only.
-_BY_SCORES = ("matching", "max_flow")
-#: What to try elsewhere, by question; "" stands for all others.
-_APPROXIMATE = {
-    "map": ("qpbo", "trw_s", "ad3", "loopy_bp", "icm", "annealing"),
-    "relaxed_map": ("qpbo", "ad3", "linear_program"),
-    "": ("loopy_bp", "mean_field", "gibbs"),
-}
 
 
 def exact_for(
@@ -42,18 +32,33 @@ def exact_for(
     >>> exact_for(Potentials(grid, [0] * 20_000, tables=[1, 0, 0, 1]), "map").name
     'max_flow'
     """
-    found = _first(_EXACT, model, question)
-    if found is None and patient:
-        slow = EliminationInference()
-        if question in slow.answers and slow.fits(question, _structure(model)):
-            return slow
-    return found
+    from chordal.inference import INFERENCE
+
+    structure = _structure(model)
+    # A method named as the structure is was written for it. If it looks at every cell but once,
+    # none is cheaper, and no other has to be imported.
+    own = type(structure).__module__.rpartition(".")[2]
+    if own in INFERENCE:
+        method = INFERENCE.resolve(own)
+        if method.cost(structure, question) <= 1.0 and _exact(method, model, question):
+            return method
+    # Only now, and the cheapest first: to find out what fits may need a plan.
+    costs = [
+        (method.cost(structure, question), method.name, method)
+        for method in _answering(question)
+        if patient or not method.slow
+    ]
+    cheapest_first = (method for cost, _, method in sorted(costs) if cost < float("inf"))
+    return next((m for m in cheapest_first if _exact(m, model, question)), None)
 
 
 def choose(
     model: Structure | Potentials, question: str = "marginals", patient: bool = False
 ) -> Inference:
-    """An exact method where that is affordable, else the approximation to try first.
+    """An exact method where that is affordable, else the approximation that ranks best.
+
+    Methods declare where they are exact, what that costs and how good their approximations are:
+    see `Inference`.
 
     Parameters
     ----------
@@ -78,38 +83,36 @@ def choose(
     'junction_tree'
     """
     found = exact_for(model, question, patient)
-    if found is None:
-        names = _APPROXIMATE.get(question, _APPROXIMATE[""])
-        found = _first(names, model, question)
-    if found is None:
-        raise UnsupportedError(
-            f"no inference method answers {question!r} on {_structure(model)}: an exact one would "
-            "need too much memory, and no approximation is at hand"
-        )
-    return found
+    if found is not None:
+        return found
+    ranked = [m for m in _answering(question) if question in m.quality]
+    for method in sorted(ranked, key=lambda m: (-m.quality[question], m.name)):
+        if _fits(method, model, question):
+            return method
+    raise UnsupportedError(
+        f"no inference method answers {question!r} on {_structure(model)}: an exact one would "
+        "need too much memory, and no approximation is at hand"
+    )
 
 
 def _structure(model: Structure | Potentials) -> Structure:
     return model.structure if isinstance(model, Potentials) else model
 
 
-def _first(
-    names: tuple[str, ...], model: Structure | Potentials, question: str
-) -> Inference | None:
+def _answering(question: str) -> Iterator[Inference]:
     from chordal.inference import INFERENCE
 
-    there = INFERENCE.names()
-    for name in names:
-        if name not in there:
-            continue
-        method = INFERENCE.resolve(name)
-        if question not in method.answers or not method.supports(_structure(model)):
-            continue
-        if name not in _BY_SCORES or _takes(method, model):
-            return method
-    return None
+    return (cls() for cls in INFERENCE.classes() if question in cls.answers)
 
 
-def _takes(method: Inference, model: Structure | Potentials) -> bool:
-    """Whether the scores are at hand and of the kind that the method takes."""
+def _exact(method: Inference, model: Structure | Potentials, question: str) -> bool:
+    return _fits(method, model, question) and method.exact_on(_structure(model))
+
+
+def _fits(method: Inference, model: Structure | Potentials, question: str) -> bool:
+    """Whether the question is answered on the structure, and for these scores or for any."""
+    if not method.fits(question, _structure(model)):
+        return False
+    if method.any_scores:
+        return True
     return isinstance(model, Potentials) and method.refusal_of(model) is None

@@ -24,7 +24,7 @@ ORDERS = ("min_fill", "min_weight", "sweep", "auto", "search")  # as the kernel 
 FARTHEST = 60.0
 
 
-class Cost(NamedTuple):
+class TreeSize(NamedTuple):
     """What a clique tree takes, in the example that needs most.
 
     treewidth : int, variables of the largest clique less one; those with one label do not count
@@ -83,15 +83,16 @@ class Plan:
     def n_clusters(self) -> int:
         return len(self.arrays[3])
 
-    def cost(self, structure: Structure) -> Cost:
+    def size(self, structure: Structure) -> TreeSize:
+        """What it takes, in the example that needs most."""
         if len(self.stuck):
             size = math.prod(structure.label_counts[self.stuck].tolist())
             clique = tuple(sorted(self.stuck.tolist()))
-            return Cost(len(clique) - 1, size, size, 8 * size, clique, False)
+            return TreeSize(len(clique) - 1, size, size, 8 * size, clique, False)
         _, offsets, members, *_ = self.arrays
         cells = int(self.most_cells)
         if len(members) == 0:
-            return Cost(0, 0, cells, 8 * cells, (), True)
+            return TreeSize(0, 0, cells, 8 * cells, (), True)
         counts = structure.label_counts[members]
         log_size = np.add.reduceat(np.log2(counts), offsets[:-1])
         orders = np.add.reduceat(counts > 1, offsets[:-1], dtype=np.int64)
@@ -99,7 +100,7 @@ class Plan:
         in_it = members[offsets[k] : offsets[k + 1]]
         largest = math.prod(structure.label_counts[in_it].tolist())
         width = max(0, int(orders.max()) - 1)
-        return Cost(width, largest, cells, 8 * cells, tuple(sorted(in_it.tolist())), True)
+        return TreeSize(width, largest, cells, 8 * cells, tuple(sorted(in_it.tolist())), True)
 
 
 _plans: WeakKeyDictionary[Structure, dict[tuple[str, float], Plan]] = WeakKeyDictionary()
@@ -148,13 +149,13 @@ def _made(s: Structure, order: str, limit: float) -> Plan:
     return Plan(tuple(arrays), cells, streamed, messages, largest, stuck)
 
 
-def too_large(name: str, cost: Cost, max_bytes: float, hint: str = "") -> UnsupportedError:
+def too_large(name: str, size: TreeSize, max_bytes: float, hint: str = "") -> UnsupportedError:
     """The refusal of a structure that would need more memory than it may have."""
-    named = ", ".join(map(str, cost.clique[:8])) + (", …" if len(cost.clique) > 8 else "")
-    need = "at least " if not cost.complete else ""
+    named = ", ".join(map(str, size.clique[:8])) + (", …" if len(size.clique) > 8 else "")
+    need = "at least " if not size.complete else ""
     return UnsupportedError(
-        f"inference {name!r} would need {need}{size_of(cost.bytes)} ({cost.cells:,} cells of 8 "
-        f"bytes), of which {cost.largest:,} are for the clique of {len(cost.clique)} variables "
+        f"inference {name!r} would need {need}{size_of(size.bytes)} ({size.cells:,} cells of 8 "
+        f"bytes), of which {size.largest:,} are for the clique of {len(size.clique)} variables "
         f"({named}); max_bytes is {size_of(max_bytes)}. Raise it, use smaller cliques or fewer "
         f"labels, order='search', or an approximate method such as 'loopy_bp'{hint}"
     )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import ClassVar
 
 import numpy as np
@@ -87,6 +87,8 @@ class CutMoves(Inference):
     """Rounds of moves of pairwise models, each of them found by a minimum cut."""
 
     answers: ClassVar[frozenset[str]] = frozenset({"map"})
+    # Good where neighbours prefer to be alike, which is not looked at; a rough bound.
+    quality: ClassVar[Mapping[str, int]] = {"map": 50}
 
     def __init__(self, max_iter: int = 100) -> None:
         check_number("max_iter", max_iter, minimum=1, integer=True)

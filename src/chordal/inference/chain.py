@@ -60,6 +60,10 @@ class ChainInference(Inference):
     def exact_on(self, structure: Structure) -> bool:
         return self.supports(structure)
 
+    def cost(self, structure: Structure, question: str) -> float:
+        """One look at every table cell."""
+        return 1.0
+
     def log_partition(self, potentials: Potentials) -> Floats:
         out = np.empty(potentials.structure.n_examples)
         _kernels.chain_log_partition(*self._arrays(potentials, "log_partition"), self.domain, out)

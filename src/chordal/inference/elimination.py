@@ -8,8 +8,8 @@ from chordal._validate import check_choice, check_number
 from chordal.inference._clique_tree import (
     ORDERS,
     CliqueTreeInference,
-    Cost,
     Plan,
+    TreeSize,
     plan_beyond,
     plan_within,
     too_large,
@@ -47,7 +47,7 @@ class EliminationInference(CliqueTreeInference):
     >>> method = EliminationInference(order="sweep")
     >>> method.map(p).score
     array([3990.])
-    >>> [method.cost(grid, question).bytes for question in ("log_partition", "marginals")]
+    >>> [method.tree_size(grid, question).bytes for question in ("log_partition", "marginals")]
     [32768, 16023560]
     """
 
@@ -55,6 +55,7 @@ class EliminationInference(CliqueTreeInference):
         {"log_partition", "marginals", "map", "sample", "entropy"}
     )
     keeps_tables: ClassVar[bool] = False
+    slow: ClassVar[bool] = True  # the search for an order alone takes seconds
 
     def __init__(self, order: str = "search", max_bytes: float = 1e9) -> None:
         check_choice("order", order, ORDERS)
@@ -67,23 +68,29 @@ class EliminationInference(CliqueTreeInference):
         return self.fits("log_partition", structure)
 
     def fits(self, question: str, structure: Structure) -> bool:
-        """Whether a question can be answered within the memory."""
+        """Whether the question is answered within the memory."""
+        if question not in self.answers:
+            return False
         plan = self._plan(structure)
         return len(plan.stuck) == 0 and 8.0 * plan.cells_without_tables(question) <= self.max_bytes
 
+    def cost(self, structure: Structure, question: str) -> float:
+        """As `junction_tree`, and all tables twice."""
+        return self.max_bytes / 4
+
     def require(self, question: str, structure: Structure) -> None:
         if question in self.answers and not self.fits(question, structure):
-            raise too_large(self.name, self.cost(structure, question), self.max_bytes)
+            raise too_large(self.name, self.tree_size(structure, question), self.max_bytes)
         super().require(question, structure)
 
-    def cost(self, structure: Structure, question: str = "log_partition") -> Cost:
+    def tree_size(self, structure: Structure, question: str = "log_partition") -> TreeSize:
         """What an answer takes; `cells` are those needed at one time."""
         plan = plan_beyond(structure, self.order, self.max_bytes)
-        cost = plan.cost(structure)
-        if not cost.complete:
-            return cost
+        size = plan.size(structure)
+        if not size.complete:
+            return size
         cells = int(plan.cells_without_tables(question))
-        return cost._replace(cells=cells, bytes=8 * cells)
+        return size._replace(cells=cells, bytes=8 * cells)
 
     def _plan(self, structure: Structure) -> Plan:
         return plan_within(structure, self.order, self.max_bytes)

@@ -8,7 +8,6 @@ from typing import ClassVar, final
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import logsumexp, softmax
 
 from chordal._validate import check_number
 from chordal.inference._base import ByCost, Decoded, Inference, Labels, Marginals, Ranked, Spans
@@ -72,7 +71,7 @@ class ExhaustiveInference(Inference):
         refuse_infeasible(log_partition)
         parts = potentials.zeros()
         for example, labellings, scores in _listed(potentials):
-            probability = softmax(scores)
+            probability = _shares(scores)
             if weight is not None:
                 probability = probability * weight[example]
             _accumulate(parts, example, labellings, probability)
@@ -92,7 +91,7 @@ class ExhaustiveInference(Inference):
         parts = potentials.zeros()
         both = zip(_listed(potentials), _listed(direction), strict=True)
         for (example, labellings, scores), (_, _, change) in both:
-            probability = softmax(scores)
+            probability = _shares(scores)
             covariance = probability * (change - probability @ change)
             if weight is not None:
                 covariance = covariance * weight[example]
@@ -141,7 +140,7 @@ class ExhaustiveInference(Inference):
         refuse_infeasible(log_partition)
         out = np.zeros((n, potentials.structure.n_variables), dtype=np.int32)
         for example, labellings, scores in _listed(potentials):
-            probability = softmax(scores)
+            probability = _shares(scores)
             chosen = rng.choice(len(scores), size=n, p=probability / probability.sum())
             first, last = potentials.structure.variable_offsets[example : example + 2]
             out[:, first:last] = labellings[chosen]
@@ -202,5 +201,13 @@ def _accumulate(parts: Potentials, example: int, labellings: Labels, probability
         np.add.at(parts.table(clique), tuple(columns.T), probability)
 
 
+def _shares(scores: Floats) -> Floats:
+    from scipy.special import softmax  # later: SciPy takes longer to import than all methods
+
+    return np.asarray(softmax(scores))
+
+
 def _log_sum(scores: Floats) -> float:
+    from scipy.special import logsumexp
+
     return float(logsumexp(scores)) if (scores > -np.inf).any() else -np.inf

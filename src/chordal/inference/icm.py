@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import partial
 from typing import ClassVar, final
 
@@ -46,6 +47,8 @@ class ICMInference(Inference):
     """
 
     answers: ClassVar[frozenset[str]] = frozenset({"map"})
+    # Stops at the first local optimum.
+    quality: ClassVar[Mapping[str, int]] = {"map": 30}
 
     def __init__(self, max_iter: int = 1000, blocks: str = "single") -> None:
         check_number("max_iter", max_iter, minimum=1, integer=True)

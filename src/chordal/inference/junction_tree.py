@@ -8,8 +8,8 @@ from chordal._validate import check_choice, check_number
 from chordal.inference._clique_tree import (
     ORDERS,
     CliqueTreeInference,
-    Cost,
     Plan,
+    TreeSize,
     plan_beyond,
     plan_within,
     too_large,
@@ -54,7 +54,7 @@ class JunctionTreeInference(CliqueTreeInference):
     >>> from chordal.structures import Grid
     >>> grid = Grid([(3, 50)], n_labels=2)
     >>> method = JunctionTreeInference()
-    >>> method.cost(grid).treewidth
+    >>> method.tree_size(grid).treewidth
     3
     >>> p = Potentials(grid, [0.0, 0.1] * 150, tables=[1, 0, 0, 1])
     >>> method.log_partition(p).round(4)
@@ -71,16 +71,20 @@ class JunctionTreeInference(CliqueTreeInference):
         plan = self._plan(structure)
         return len(plan.stuck) == 0 and 8.0 * plan.most_cells <= self.max_bytes
 
+    def cost(self, structure: Structure, question: str) -> float:
+        """Exponential in the treewidth, as far as memory allows."""
+        return self.max_bytes / 8  # a variable may bring a table of this many cells
+
     def require(self, question: str, structure: Structure) -> None:
         if question in self.answers and not self.supports(structure):
             lean = self._fits_without_tables(question, structure)
             hint = ". 'elimination' answers this question within the same memory" if lean else ""
-            raise too_large(self.name, self.cost(structure), self.max_bytes, hint)
+            raise too_large(self.name, self.tree_size(structure), self.max_bytes, hint)
         super().require(question, structure)
 
-    def cost(self, structure: Structure) -> Cost:
+    def tree_size(self, structure: Structure) -> TreeSize:
         """What inference on the structure takes, without doing it."""
-        return plan_beyond(structure, self.order, self.max_bytes).cost(structure)
+        return plan_beyond(structure, self.order, self.max_bytes).size(structure)
 
     def _fits_without_tables(self, question: str, structure: Structure) -> bool:
         if question not in EliminationInference.answers:

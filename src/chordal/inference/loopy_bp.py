@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, ClassVar, final
 
 import numpy as np
@@ -64,6 +65,8 @@ class LoopyBPInference(SumProduct):
     """
 
     answers: ClassVar[frozenset[str]] = frozenset({"log_partition", "marginals", "map"})
+    # The most accurate marginals where messages settle. Its labels have but a rough bound.
+    quality: ClassVar[Mapping[str, int]] = {"log_partition": 90, "marginals": 90, "map": 40}
 
     def __init__(
         self,

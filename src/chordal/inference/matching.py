@@ -38,12 +38,17 @@ class MatchingInference(Inference):
     """
 
     answers: ClassVar[frozenset[str]] = frozenset({"map"})
+    any_scores: ClassVar[bool] = False
 
     def supports(self, structure: Structure) -> bool:
         return isinstance(structure, Matching)
 
     def exact_on(self, structure: Structure) -> bool:
         return self.supports(structure)
+
+    def cost(self, structure: Structure, question: str) -> float:
+        """The cube of the number of items."""
+        return 10.0  # below one look at all pairs of labels, but a call from Python per example
 
     def refusal_of(self, potentials: Potentials) -> str | None:
         s = potentials.structure

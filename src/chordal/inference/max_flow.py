@@ -42,6 +42,7 @@ class MaxFlowInference(Inference):
     """
 
     answers: ClassVar[frozenset[str]] = frozenset({"map"})
+    any_scores: ClassVar[bool] = False
 
     def supports(self, structure: Structure) -> bool:
         few = bool((structure.label_counts <= 2).all())
@@ -49,6 +50,10 @@ class MaxFlowInference(Inference):
 
     def exact_on(self, structure: Structure) -> bool:
         return self.supports(structure)
+
+    def cost(self, structure: Structure, question: str) -> float:
+        """Some 100 looks at every table cell, on images."""
+        return 100.0
 
     def refusal_of(self, potentials: Potentials) -> str | None:
         clique = self._solve(potentials, np.zeros(0, dtype=np.int32), np.zeros(0))

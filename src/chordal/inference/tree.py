@@ -47,6 +47,10 @@ class TreeInference(CliqueTreeInference):
     def supports(self, structure: Structure) -> bool:
         return structure.is_forest
 
+    def cost(self, structure: Structure, question: str) -> float:
+        """One look at every table cell."""
+        return 1.0
+
     def log_partition(self, potentials: Potentials) -> Floats:
         structure = potentials.structure
         if not structure.is_pairwise:

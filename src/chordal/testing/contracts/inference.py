@@ -86,11 +86,21 @@ def check_infeasible(method: Inference, potentials: Potentials, rng: np.random.G
 def _check_refusals(method: Inference, potentials: Potentials, rng: np.random.Generator) -> None:
     unknown = method.answers - set(_CHECKS)
     require(not unknown, f"{method!r} answers {sorted(unknown)}, for which there is no contract")
+    more = set(method.quality) - method.answers
+    require(
+        not more, f"{method!r} declares the quality of {sorted(more)}, which it does not answer"
+    )
+    for question in method.answers:
+        cost = method.cost(potentials.structure, question)
+        require(cost >= 1.0, f"{method!r} costs {cost} for {question}: a look at every cell is 1")
     supported = method.supports(potentials.structure)
     accepted = supported and method.refusal_of(potentials) is None
     require(
         supported or not method.exact_on(potentials.structure),
         f"{method!r} claims to be exact where it does not work",
+    )
+    require(
+        accepted or not supported or not method.any_scores, f"{method!r} claims to take any scores"
     )
     refused = set(_CHECKS) - method.answers if accepted else set(_CHECKS)
     for question in sorted(refused):
