@@ -123,7 +123,7 @@ def _training(run: Run) -> Iterator[Row]:
     run.say("chordal train")
     ours = run_program(
         _chordal(
-            *("train", "-t", template, "--l2", "1", "--weights", "all", "-j", "2", "--json"),
+            *("train", "-t", template, "--l2", "1", "--pairs", "all", "-j", "2", "--json"),
             *(train, model["chordal"]),
         ),
         run.folder,
@@ -248,10 +248,10 @@ def _tagging(run: Run) -> Iterator[Row]:
 
 def _write_items(columns: Path, items: Path) -> None:
     """The attributes of the template in CRFsuite's own format."""
-    from chordal import Template
+    from chordal import FeatureTemplate
     from chordal.formats import FORMATS, Record
 
-    template = Template(TEMPLATE)
+    template = FeatureTemplate(TEMPLATE)
     records = (
         Record(template.attributes(record.rows), record.labels)
         for record in FORMATS.resolve("conll").read(str(columns))

@@ -146,7 +146,7 @@ def _block_frank_wolfe(run: Run) -> Iterator[Row]:
     solver = SOLVERS.resolve("block_frank_wolfe", max_iter=n_passes, tol=0.0)
     minimize = solver.minimize
     solver.minimize = lambda oracle, *rest: minimize(_TimedLearners(oracle, passes), *rest)  # type: ignore[method-assign]
-    crf = ChainCRF(Hinge(Hamming(normalize=True)), solver, l2=1.0, bias=True, ends=True)
+    crf = ChainCRF(Hinge(Hamming(normalize=True)), solver, l2=1.0, fit_intercept=True, ends=True)
     crf.set_params(transitions="all", random_state=0)
     least = viterbi = np.inf
     for i in range(rounds):

@@ -157,7 +157,7 @@ def test_empty_sequences_have_empty_answers(kind, place, transition_features):
         assert ask.predict(given, method="mpm") == labels
         assert ask.predict(given, allowed_transitions=[("A", "B")]) == labels
         assert [len(m) for m in ask.predict_marginals(given)] == [len(t) for t in labels]
-        assert ask.predict_transition_marginals(given)[place].shape == (0, 2, 2)
+        assert ask.predict_marginals(given, "transitions")[place].shape == (0, 2, 2)
         assert ask.k_best(given, 2)[place] == [([], 1.0)]
         assert ask.sample(given, 3)[place] == [[], [], []]
         assert ask.log_likelihood(given, labels)[place] == 0.0

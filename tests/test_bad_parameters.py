@@ -106,7 +106,7 @@ def test_wrong_questions_are_refused(crf, call, message):
 
 
 def test_a_wrong_span_is_named_by_its_place_in_X(crf, monkeypatch):
-    monkeypatch.setattr("chordal.estimators._training.SHARD_CELLS", 1)
+    monkeypatch.setattr("chordal.features.batch.SHARD_CELLS", 1)
     with pytest.raises(ValueError, match=r"of sequence 1 must"):
         crf.span_probabilities(X, [[], [(0, 4, "A")]])
 

@@ -19,7 +19,7 @@ Y = [["A", "B"], ["A", "A", "B"]]
 @pytest.mark.parametrize("transitions", ["seen", "all"])
 def test_one_label_only(solver, transitions):
     labels = [["A", "A"], ["A", "A", "A"]]
-    fitted = ChainCRF(solver=solver, transitions=transitions, bias=True, ends=True).fit(X, labels)
+    fitted = ChainCRF(solver=solver, transitions=transitions, fit_intercept=True, ends=True).fit(X, labels)
     assert fitted.predict(X) == labels
     assert fitted.log_likelihood(X, labels).tolist() == pytest.approx([0.0, 0.0], abs=1e-12)
     assert fitted.objective_ == pytest.approx(0.0, abs=1e-12)
@@ -72,7 +72,7 @@ def test_a_feature_on_another_scale(kind, factor):
     given = list(inputs * scale)
     if kind == "dict":
         given = [[dict(zip("abc", row, strict=True)) for row in x.tolist()] for x in given]
-    fitted = ChainCRF(transitions="all", states="all").fit(given, y)
+    fitted = ChainCRF(transitions="all", pairs="all").fit(given, y)
     assert np.isfinite(fitted.weights_).all()
     assert fitted.fit_report_.status.succeeded
     expected = best_objective(inputs, y, scale)

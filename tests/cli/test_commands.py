@@ -5,7 +5,7 @@ import json
 import numpy as np
 import pytest
 
-from chordal import ChainCRF, Template, load, save
+from chordal import ChainCRF, FeatureTemplate, load, save
 from chordal.formats import FORMATS
 from chordal.metrics import conlleval_report
 
@@ -19,14 +19,14 @@ def test_train_is_fit(chordal, files, tmp_path):
     out = json.loads(
         chordal(
             "train", "-t", files / "template", files / "train.txt", tmp_path / "m", "--l2", "0.5",
-            "--l1", "0.1", "--weights", "all", "--json",
+            "--l1", "0.1", "--pairs", "all", "--json",
         )
     )  # fmt: skip
-    crf = ChainCRF(l1=0.1, l2=0.5, states="all", transitions="all", template=Template(TEMPLATE))
+    crf = ChainCRF(l1=0.1, l2=0.5, pairs="all", transitions="all", feature_template=FeatureTemplate(TEMPLATE))
     crf.fit(ROWS, LABELS)
     assert out["objective"] == pytest.approx(crf.objective_, rel=1e-12)
     assert (out["sequences"], out["tokens"], out["labels"]) == (3, 14, 5)
-    assert out["weights"] == crf.features_.n_weights
+    assert out["weights"] == crf.layout_.n_weights
     assert out["bytes"] == (tmp_path / "m").stat().st_size
     np.testing.assert_array_equal(load(tmp_path / "m").weights_, crf.weights_)
 
@@ -36,7 +36,7 @@ def test_what_is_not_given_is_left_to_the_model(chordal, files, tmp_path):
     words = ["-q", files / "train.txt", "-t", files / "template"]
     for solver in ("lbfgs", "averaged_perceptron", "newton_cg"):
         chordal("train", *words, tmp_path / "m", "--solver", solver, "--seed", "0")
-        expected = ChainCRF(solver=solver, template=Template(TEMPLATE), random_state=0)
+        expected = ChainCRF(solver=solver, feature_template=FeatureTemplate(TEMPLATE), random_state=0)
         assert load(tmp_path / "m").get_params() == expected.get_params()
         assert (load(tmp_path / "m").weights_ == expected.fit(ROWS, LABELS).weights_).all()
     chordal("tune", *words, "--folds", "2", "--l2", "1", "-o", tmp_path / "m")
@@ -51,7 +51,7 @@ def test_each_option_reaches_the_model(chordal, files, tmp_path):
     }  # fmt: skip
     flags = [w for k, v in options.items() for w in (f"--{k.replace('_', '-')}", str(v))]
     words = ["-q", "-t", files / "template", files / "train.txt", tmp_path / "m"]
-    chordal("train", *words, *flags, "--weights", "all", "--seed", "3")
+    chordal("train", *words, *flags, "--pairs", "all", "--seed", "3")
     found = load(tmp_path / "m").get_params()
     assert {k: found[k] for k in options} == options
     assert (found["states"], found["transitions"], found["random_state"]) == ("all", "all", 3)
@@ -107,7 +107,7 @@ def test_a_compact_model_is_smaller(chordal, files, tmp_path):
     )  # fmt: skip
     assert b"weights kept" in out
     small, large = load(tmp_path / "m"), load(files / "model")
-    assert small.features_.n_weights < large.features_.n_weights
+    assert small.layout_.n_weights < large.layout_.n_weights
     assert (small.weights_ == small.weights_.astype(np.float16)).all()
 
 
@@ -192,7 +192,7 @@ def test_inspect(chordal, refused, files):
     assert len(out["transitions"]) == 3
     one = json.loads(chordal("inspect", files / "model", "--attribute", "U0:the", "--json"))
     coef = model.coef_.toarray()
-    column = next(k for k in range(coef.shape[1]) if model._inputs[0].name(k) == "U0:the")
+    column = next(k for k in range(coef.shape[1]) if model.reader_.inputs[0].name(k) == "U0:the")
     for label, weight in one["weights"].items():
         assert weight == coef[model.classes_.tolist().index(label), column]
     text = chordal("inspect", files / "model", "--label", "B-VP").decode()
@@ -226,7 +226,7 @@ def test_tune_by_validation(chordal, files, tmp_path):
     assert out["best"]["l2"] == 0.01
     assert out["best"]["chunk_f1"] == 1.0
     for result in out["results"]:
-        crf = ChainCRF(l2=result["l2"], template=TEMPLATE).fit(ROWS, LABELS)
+        crf = ChainCRF(l2=result["l2"], feature_template=TEMPLATE).fit(ROWS, LABELS)
         assert (crf.predict(ROWS) == LABELS) == (result["chunk_f1"] == 1.0)
     assert load(tmp_path / "m").l2 == 0.01
 

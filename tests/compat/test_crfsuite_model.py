@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from chordal import ChainCRF, Template, UnsupportedError, load, save
+from chordal import ChainCRF, FeatureTemplate, UnsupportedError, load, save
 from chordal.compat._cqdb import hashlittle
 from chordal.compat.crfsuite_model import read_crfsuite, write_crfsuite
 from chordal.estimators.assembly import assembled
@@ -65,11 +65,11 @@ def test_a_model_that_was_read_can_be_saved(small, sentences, tmp_path):
 
 def test_a_model_with_a_template_is_written_under_its_names(tmp_path):
     X, y = [[["Le", "D"], ["chat", "N"]], [["Un", "D"]]], [["B", "I"], ["B"]]
-    model = ChainCRF(template="U0:%x[0,0]\nU1:%x[-1,1]\nB", l2=0.1).fit(X, y)
+    model = ChainCRF(feature_template="U0:%x[0,0]\nU1:%x[-1,1]\nB", l2=0.1).fit(X, y)
     write_crfsuite(model, tmp_path / "model")
     tagger = pycrfsuite.Tagger()
     tagger.open(str(tmp_path / "model"))
-    template = Template(model.template)
+    template = FeatureTemplate(model.feature_template)
     for x, marginals in zip(X, model.predict_marginals(X), strict=True):
         assert tagger.tag(template.attributes(x)) == model.predict([x])[0]
         assert tagger.marginal("B", 0) == pytest.approx(marginals[0, 0], abs=1e-9)
@@ -85,7 +85,7 @@ def test_weights_have_their_names(sentences, tmp_path):
     info = tagger.info()
     model = read_crfsuite(content)
     for (attribute, label), weight in info.state_features.items():
-        column = model._inputs[0].vocabulary.find(attribute)
+        column = model.reader_.inputs[0].vocabulary.find(attribute)
         row = model.classes_.tolist().index(label)
         # dumped with six decimals
         np.testing.assert_allclose(model.coef_.toarray()[row, column], weight, rtol=0, atol=6e-7)
@@ -169,7 +169,7 @@ def test_the_real_crfsuite_agrees(sentences, tmp_path, peer):
 
 
 UNSUPPORTED = [
-    ({"bias": True}, "weights of bias=True"),
+    ({"bias": True}, "weights of fit_intercept=True"),
     ({"ends": True}, "weights of ends=True"),
     ({"transition_features": lambda x: [["any"]] * (len(x) - 1)}, "transition_features"),
     ({"template": "U:%x[0,0]\nB:%x[0,0]"}, "lines B and . of a template"),

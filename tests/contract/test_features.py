@@ -101,7 +101,7 @@ def test_no_weights_at_all():
 @pytest.mark.parametrize("node", ["dense32", "sparse", "attributes"])
 def test_chain_features(node, edge, bias, ends):
     rng, n_labels = np.random.default_rng(0), 3
-    features, shards = chain(node, edge, n_labels, rng, bias=bias, ends=ends)
+    features, shards = chain(node, edge, n_labels, rng, fit_intercept=bias, ends=ends)
     assert len(shards) > 1
     check_shard_features(features, shards, rng)
 
@@ -117,7 +117,7 @@ def test_shards_without_transitions(edge):
 SHARDS = [(0, 2), (2, 4), (4, 5)]
 
 
-def chain(node, edge, n_labels, rng, bias=True, ends=True, limits=SHARDS):
+def chain(node, edge, n_labels, rng, fit_intercept=True, ends=True, limits=SHARDS):
     node_features, rows = row_features(node, n_labels, rng)
     edge_features = edge_rows = None
     if edge is not None:
@@ -147,7 +147,7 @@ def without_last_positions(rows):
     )
 
 
-def template(name, order, kind, rows, rng, bias=True, n_labels=3, whole=False):
+def template(name, order, kind, rows, rng, fit_intercept=True, n_labels=3, whole=False):
     """A template of random cliques, and its weights."""
     sizes, counts = np.array(LENGTHS), np.array(LENGTHS)  # as many cliques as there are rows
     scopes = [
@@ -209,7 +209,7 @@ def test_cliques_are_scored_where_they_are():
     rng = np.random.default_rng(0)
     chosen = [
         template("unary", 1, "full", "dense-narrow", rng),
-        template("pairs", 2, "symmetric", "dense-narrow", rng, bias=False),
+        template("pairs", 2, "symmetric", "dense-narrow", rng, fit_intercept=False),
         template("equal", 3, "potts", None, rng),
     ]
     features, (shard,) = cliques(*chosen, limits=[(0, 5)])

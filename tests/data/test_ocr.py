@@ -27,7 +27,7 @@ def test_the_letters_are_those_of_the_packed_copy(letters, require):
 def test_the_likelihood(letters):
     X = letters.X
     train, test = (np.flatnonzero(chosen) for chosen in (letters.folds > 0, letters.folds == 0))
-    crf = ChainCRF(l2=1.0, bias=True, ends=True, transitions="all", tol=1e-7, n_jobs=2)
+    crf = ChainCRF(l2=1.0, fit_intercept=True, ends=True, transitions="all", tol=1e-7, n_jobs=2)
     crf.fit([X[i] for i in train], [letters.y[i] for i in train])
     assert crf.fit_report_.n_weights == 4082
     assert crf.objective_ == pytest.approx(15_251.908, abs=0.01)

@@ -40,7 +40,7 @@ def crf(solver, l2=1.0, objective=None, **settings):
         objective,
         solver,
         l2=l2,
-        bias=True,
+        fit_intercept=True,
         ends=True,
         transitions="all",
         random_state=0,

@@ -23,7 +23,7 @@ def words(require):
 
 
 def model(solver, l2=1.0):
-    return ChainCRF(solver=solver, l2=l2, transitions="all", bias=True, ends=True)
+    return ChainCRF(solver=solver, l2=l2, transitions="all", fit_intercept=True, ends=True)
 
 
 def test_newton_cg_reaches_the_optimum_of_lbfgs(words):

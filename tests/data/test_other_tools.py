@@ -52,7 +52,7 @@ def test_crfpp_models_give_crfpp_answers(opened, task):
 def assert_weights_equal(model, expected):
     """Names and weights, dumped with six decimals."""
     labels = model.classes_.tolist()
-    coef, find = model.coef_.toarray(), model._inputs[0].vocabulary.find
+    coef, find = model.coef_.toarray(), model.reader_.inputs[0].vocabulary.find
     for attribute, label, weight in expected["state_features"]:
         assert abs(coef[labels.index(label), find(attribute)] - weight) < 6e-7
     for source, target, weight in expected["transitions"]:

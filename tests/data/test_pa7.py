@@ -79,7 +79,7 @@ class Model:
         place = np.empty(self.features.n_weights, dtype=int)
         place[self.features.slices["node"]] = W[keys.output, columns]
         place[self.features.slices["transitions"]] = T
-        place[self.features.slices["bias"]] = b
+        place[self.features.slices["intercept"]] = b
         return place
 
     def _column(self, column):
@@ -213,8 +213,8 @@ def test_training_reads_the_assignments_letters(pa7):
     y = [labels.tolist() for labels in pa7["full_trainData_y"]]
     test_X = [one_hot(x) for x in pa7["full_testData_X"]]
     test_y = [labels.tolist() for labels in pa7["full_testData_y"]]
-    chain = ChainCRF(l2=1.0, transitions="all", bias=True).fit(X, y)
-    single = ChainCRF(l2=1.0, transitions="none", bias=True).fit(X, y)
+    chain = ChainCRF(l2=1.0, transitions="all", fit_intercept=True).fit(X, y)
+    single = ChainCRF(l2=1.0, transitions="none", fit_intercept=True).fit(X, y)
     assert chain.fit_report_.n_weights == N_WEIGHTS
     assert single.score(test_X, test_y) < chain.score(test_X, test_y)
 
@@ -230,7 +230,7 @@ def test_the_assignments_training(require):
         for words in (pa7.images_train, pa7.images_test)
     )
     solver = Sgd(max_iter=5, tol=0.0, schedule="inverse", shuffle=False, keep_best=False)
-    crf = ChainCRF(solver=solver, l2=0.003 * len(X), transitions="all", bias=True)
+    crf = ChainCRF(solver=solver, l2=0.003 * len(X), transitions="all", fit_intercept=True)
     crf.fit(X, pa7.y_train)
     assert crf.fit_report_.n_weights == N_WEIGHTS
     assert crf.score(X, pa7.y_train) >= 0.82  # the assignment: 0.73
@@ -282,6 +282,6 @@ def test_our_own_means(require):
             X.append(views(copy))
             y.append(labels)
             weight.append(1 / 8)
-    crf = ChainCRF(l2=1.0, transitions="all", bias=True, n_jobs=2).fit(X, y, sample_weight=weight)
+    crf = ChainCRF(l2=1.0, transitions="all", fit_intercept=True, n_jobs=2).fit(X, y, sample_weight=weight)
     test_X = [views(images) for images in pa7.images_test]
     assert crf.score(test_X, pa7.y_test) >= 0.73

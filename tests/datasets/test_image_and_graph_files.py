@@ -55,7 +55,7 @@ def test_images_are_cut_to_their_shapes(tmp_path):
     assert found.images[1][0, 3].tolist() == [27, 28, 29]
     assert found.labels[0].tolist() == [[0, 1, 0], [1, 1, 0]]
     assert found.names == ["a", "b"]
-    assert found.class_names[found.void] == "unknown"
+    assert found.class_names[found.ignore_label] == "unknown"
 
 
 def test_masks_of_horses_are_packed(tmp_path):

@@ -81,7 +81,7 @@ def test_grabcut(image, tmp_path):
     assert found.images[0].shape == (33, 66, 3)  # a third: 200 is more than twice 96
     shares = np.bincount(found.labels[0].ravel()) / found.labels[0].size
     assert np.abs(shares - [0.4, 0.4, 0.2]).max() < 0.02
-    assert found.void == 2
+    assert found.ignore_label == 2
 
 
 def test_msrc(image, tmp_path):

@@ -13,7 +13,7 @@ from chordal.estimators.assembly import assembled
 def taken_apart(crf, edge=False):
     """The arguments of `assembled`, from a fitted model's public attributes."""
     state = crf.coef_.tocoo()
-    names = [crf._inputs[0].name(k) for k in range(crf.coef_.shape[1])]
+    names = [crf.reader_.inputs[0].name(k) for k in range(crf.coef_.shape[1])]
     table = crf.transitions_
     source, target = np.nonzero(table)
     parts = {
@@ -25,7 +25,7 @@ def taken_apart(crf, edge=False):
     if edge:
         coef = crf.transition_coef_
         i, j, a = np.nonzero(coef)
-        edge_names = [crf._inputs[1].name(k) for k in range(coef.shape[2])]
+        edge_names = [crf.reader_.inputs[1].name(k) for k in range(coef.shape[2])]
         parts["edge"] = (edge_names, (a, i, j, coef[i, j, a]))
     if crf.ends:
         parts["start"], parts["end"] = crf.start_, crf.end_

@@ -53,7 +53,7 @@ def compare(crf, X, listing, legal, **constraints):
 
 @pytest.fixture(params=[180_000, 1], ids=["one shard", "many shards"])
 def shards(request, monkeypatch):
-    monkeypatch.setattr("chordal.estimators._training.SHARD_CELLS", request.param)
+    monkeypatch.setattr("chordal.features.batch.SHARD_CELLS", request.param)
 
 
 def tagged(labels):

@@ -57,7 +57,7 @@ def test_every_kind_of_input_is_the_same_model(attribute_problem, kind):
     X, y = attribute_problem
     X = [[[a for a in t if "=" in a] for t in x] for x in X]
     given = KINDS[kind](X)
-    parameters = {"l2": 0.5, "states": "all", "transitions": "all", "bias": True, "tol": 1e-9}
+    parameters = {"l2": 0.5, "states": "all", "transitions": "all", "intercept": True, "tol": 1e-9}
     expected = ChainCRF(**parameters).fit(X, y)
     crf = ChainCRF(**parameters).fit(given, y)
     assert crf.objective_ == pytest.approx(expected.objective_, rel=1e-9)
@@ -69,7 +69,7 @@ def test_values_of_attributes_are_those_of_columns(dense_problem):
     X, y = dense_problem
     dicts = [[{f"x{k}": float(v) for k, v in enumerate(row)} for row in x] for x in X]
     dense = ChainCRF(tol=1e-9).fit(X, y)
-    named = ChainCRF(tol=1e-9, states="all").fit(dicts, y)
+    named = ChainCRF(tol=1e-9, pairs="all").fit(dicts, y)
     sparse = ChainCRF(tol=1e-9).fit([sp.csr_array(x) for x in X], y)
     assert named.objective_ == pytest.approx(dense.objective_, rel=1e-9)
     assert sparse.objective_ == pytest.approx(dense.objective_, rel=1e-9)
@@ -106,7 +106,7 @@ def test_float32_is_close_to_float64(dense_problem):
 def test_inputs_are_left_as_they_are(dense_problem):
     X, y = dense_problem
     given, labels = [x.copy() for x in X], [list(t) for t in y]
-    ChainCRF(bias=True, ends=True).fit(given, labels).predict(given)
+    ChainCRF(fit_intercept=True, ends=True).fit(given, labels).predict(given)
     assert all((a == b).all() for a, b in zip(given, X, strict=True))
     assert labels == y
 
@@ -140,15 +140,15 @@ def test_unseen_transitions_stay_possible_at_weight_zero():
     ("parameters", "extra"),
     [
         ({}, 0),
-        ({"bias": True}, 4),
+        ({"intercept": True}, 4),
         ({"ends": True}, 8),
-        ({"bias": True, "ends": True}, 12),
+        ({"intercept": True, "ends": True}, 12),
     ],
 )
 def test_all_pairs_and_transitions_on_request(attribute_problem, parameters, extra):
     X, y = attribute_problem
     n_attributes = len({a for x in X for t in x for a in t})
-    crf = ChainCRF(max_iter=2, states="all", transitions="all", **parameters).fit(X, y)
+    crf = ChainCRF(max_iter=2, pairs="all", transitions="all", **parameters).fit(X, y)
     assert crf.fit_report_.n_weights == 4 * n_attributes + 16 + extra
     assert crf.coef_.shape == (4, n_attributes)
     assert (crf.intercept_ != 0.0).any() == ("bias" in parameters)
@@ -174,7 +174,7 @@ def test_min_freq_with_all_states_counts_attributes(attribute_problem):
     counts = Counter(a for x in X for t in x for a in t)
     threshold = sorted(counts.values())[len(counts) // 2]
     kept = {a for a, count in counts.items() if count >= threshold}
-    crf = ChainCRF(max_iter=2, states="all", min_freq=threshold).fit(X, y)
+    crf = ChainCRF(max_iter=2, pairs="all", min_freq=threshold).fit(X, y)
     assert {a for a, _, _ in crf.top_features(n=10**6)} == kept
     assert len(crf.top_features(n=10**6)) == 4 * len(kept)
 
@@ -182,7 +182,7 @@ def test_min_freq_with_all_states_counts_attributes(attribute_problem):
 # ----------------------------------------------------------------------------------- the optimum
 
 
-@pytest.mark.parametrize("parameters", [{}, {"bias": True, "ends": True}, {"l1": 0.3, "l2": 0.1}])
+@pytest.mark.parametrize("parameters", [{}, {"intercept": True, "ends": True}, {"l1": 0.3, "l2": 0.1}])
 def test_objective_is_what_it_says(dense_problem, listing, parameters):
     X, y = dense_problem
     for max_iter in (2, 1000):
@@ -194,17 +194,17 @@ def test_optimum_has_no_gradient(dense_problem, listing):
     """Gold counts minus expected counts equal l2 times the weights, group by group."""
     X, y = dense_problem
     l2 = 0.3
-    crf = ChainCRF(l2=l2, transitions="all", bias=True, ends=True, tol=1e-12).fit(X, y)
+    crf = ChainCRF(l2=l2, transitions="all", fit_intercept=True, ends=True, tol=1e-12).fit(X, y)
     column = {c: k for k, c in enumerate(crf.classes_.tolist())}
     coef, moves = np.zeros((3, 3)), np.zeros((3, 3))
-    ends = {"start": np.zeros(3), "end": np.zeros(3), "bias": np.zeros(3)}
+    ends = {"start": np.zeros(3), "end": np.zeros(3), "intercept": np.zeros(3)}
     for x, t in zip(X, y, strict=True):
         all_of = listing(crf, x)
         surplus = np.eye(3)[[column[c] for c in t]] - all_of.marginals
         coef += surplus.T @ x
         ends["start"] += surplus[0]
         ends["end"] += surplus[-1]
-        ends["bias"] += surplus.sum(axis=0)
+        ends["intercept"] += surplus.sum(axis=0)
         moves -= all_of.transition_marginals.sum(axis=0)
         for a, b in pairwise(t):
             moves[column[a], column[b]] += 1.0
@@ -212,7 +212,7 @@ def test_optimum_has_no_gradient(dense_problem, listing):
     np.testing.assert_allclose(crf.transitions_, moves / l2, rtol=0, atol=1e-5)
     np.testing.assert_allclose(crf.start_, ends["start"] / l2, rtol=0, atol=1e-5)
     np.testing.assert_allclose(crf.end_, ends["end"] / l2, rtol=0, atol=1e-5)
-    np.testing.assert_allclose(crf.intercept_, ends["bias"] / l2, rtol=0, atol=1e-5)
+    np.testing.assert_allclose(crf.intercept_, ends["intercept"] / l2, rtol=0, atol=1e-5)
     assert crf.fit_report_.gradient_norm < 1e-5
     assert crf.fit_report_.status is Status.CONVERGED
 
@@ -291,7 +291,7 @@ def test_integer_weights_are_repetitions(attribute_problem):
 
 @pytest.mark.parametrize("kind", ["attributes", "values", "dense", "csr", "transition features"])
 def test_any_number_of_threads_gives_the_same_bits(monkeypatch, attribute_problem, kind):
-    monkeypatch.setattr("chordal.estimators._training.SHARD_CELLS", 40)  # many small shards
+    monkeypatch.setattr("chordal.features.batch.SHARD_CELLS", 40)  # many small shards
     X, y = attribute_problem
     function = None
     if kind == "transition features":

@@ -8,13 +8,15 @@ from sklearn.linear_model import LogisticRegression
 
 from chordal import ChainCRF, UnsupportedError, load, save
 from chordal.execution.serial import Serial
-from chordal.features import GROUPS, ChainFeatures, input_for
+from chordal.estimators.assembly import chain_batch, chain_layout
+from chordal.estimators.chain_crf import GROUPS
+from chordal.features import input_for
 from chordal.inference.chain import ChainInference
 from chordal.objectives.likelihood import Likelihood
 from chordal.oracle import PartialOracle, SummedOracle
 from chordal.solvers import SOLVERS
 
-L2 = {"node": 0.3, "edge": 2.0, "transitions": 1.5, "bias": 0.0, "start": 0.7, "end": 4.0}
+L2 = {"node": 0.3, "edge": 2.0, "transitions": 1.5, "intercept": 0.0, "start": 0.7, "end": 4.0}
 EXACT = {"tol": 1e-10, "max_iter": 5000}
 
 
@@ -25,7 +27,7 @@ def steps(x):
 def full(**parameters):
     return ChainCRF(
         **{
-            **{"bias": True, "ends": True, "transitions": "all", "transition_features": steps},
+            **{"fit_intercept": True, "ends": True, "transitions": "all", "transition_features": steps},
             **EXACT,
             **parameters,
         }
@@ -38,7 +40,7 @@ def penalty(crf, l2):
         "node": crf.coef_,
         "edge": crf.transition_coef_,
         "transitions": crf.transitions_,
-        "bias": crf.intercept_,
+        "intercept": crf.intercept_,
         "start": crf.start_,
         "end": crf.end_,
     }
@@ -65,7 +67,7 @@ def test_one_number_for_all_groups_is_the_number(dense_problem):
 def test_logistic_regression_has_an_intercept_without_penalty(dense_problem):
     """Without transitions a chain is as many logistic regressions as positions."""
     X, y = dense_problem
-    crf = ChainCRF(transitions="none", bias=True, l2={"node": 0.5, "bias": 0.0}, **EXACT)
+    crf = ChainCRF(transitions="none", fit_intercept=True, l2={"node": 0.5, "intercept": 0.0}, **EXACT)
     crf.fit(X, y)
     peer = LogisticRegression(C=2.0, tol=1e-10, max_iter=5000)
     peer.fit(np.concatenate(X), np.concatenate(y))
@@ -73,11 +75,11 @@ def test_logistic_regression_has_an_intercept_without_penalty(dense_problem):
                     peer.predict_proba(np.concatenate(X)), atol=1e-6)  # fmt: skip
 
 
-@pytest.mark.parametrize("frozen", [("node",), ("transitions", "end"), ("edge", "start", "bias")])
+@pytest.mark.parametrize("frozen", [("node",), ("transitions", "end"), ("edge", "start", "intercept")])
 def test_frozen_groups_keep_the_weights_of_the_fit_before(dense_problem, frozen):
     X, y = dense_problem
     crf = full(warm_start=True, max_iter=3).fit(X[:5], y[:5])
-    before, slices = crf.weights_.copy(), crf.features_.slices
+    before, slices = crf.weights_.copy(), crf.layout_.slices
     crf.set_params(freeze=frozen, max_iter=5000).fit(X, y)
     for name in GROUPS:
         moved = (crf.weights_[slices[name]] != before[slices[name]]).any()
@@ -118,7 +120,7 @@ def test_callback_and_validation_see_all_weights(dense_problem):
     sizes = []
     crf = ChainCRF(freeze=("transitions",), validation_interval=1, n_iter_no_change=2)
     crf.fit(X, y, validation_data=(X, y), callback=lambda s: sizes.append(len(s.weights)))
-    assert set(sizes) == {crf.features_.n_weights} == {len(crf.weights_)}
+    assert set(sizes) == {crf.layout_.n_weights} == {len(crf.weights_)}
     assert crf.fit_report_.validation
 
 
@@ -136,9 +138,9 @@ def test_weights_of_minus_infinity_stay():
     X = [rng.normal(size=(len(s), 2)) for s in y]
     crf = ChainCRF(transitions="all", warm_start=True).fit(X, y)
     free = crf.transitions_
-    number = {label: k for k, label in enumerate(crf._labels.labels)}
+    number = {label: k for k, label in enumerate(crf.labels_.labels)}
     crf.weights_ = crf.weights_.copy()
-    crf.weights_[crf.features_.slices["transitions"]][number["b"] * 3 + number["a"]] = -np.inf
+    crf.weights_[crf.layout_.slices["transitions"]][number["b"] * 3 + number["a"]] = -np.inf
     with np.errstate(all="raise"):
         crf.set_params(l2=0.5).fit(X, y)
         crf.partial_fit(X, y)
@@ -155,7 +157,7 @@ def test_weights_of_minus_infinity_stay():
 
 def test_a_saved_model_keeps_its_groups(tmp_path, attribute_problem):
     X, y = attribute_problem
-    crf = ChainCRF(l2={"node": 0.5, "bias": 0.0}, freeze=("end",), bias=True, ends=True).fit(X, y)
+    crf = ChainCRF(l2={"node": 0.5, "intercept": 0.0}, freeze=("end",), fit_intercept=True, ends=True).fit(X, y)
     save(crf, tmp_path / "m")
     again = load(tmp_path / "m")
     assert again.l2 == crf.l2
@@ -192,8 +194,8 @@ def test_wrong_groups_are_refused(dense_problem, given, message):
 
 
 def test_clones_and_parameters():
-    crf = ChainCRF(l2={"bias": 0.0}, freeze=("node",))
-    assert clone(crf).get_params()["l2"] == {"bias": 0.0}
+    crf = ChainCRF(l2={"intercept": 0.0}, freeze=("node",))
+    assert clone(crf).get_params()["l2"] == {"intercept": 0.0}
     assert clone(crf).freeze == ("node",)
 
 
@@ -205,8 +207,9 @@ def small_oracle(dense_problem, l2, centre=None):
     source = input_for(X[0])
     rows = source.read(X, grow=True)
     labels = np.concatenate([["abc".index(c) for c in s] for s in y]).astype(np.int32)
-    features = ChainFeatures(3, source.features(rows, labels, 3), None, np.arange(9), True, True)
-    shards = [features.compile(rows, None, a, a + 5, labels) for a in (0, 5)]
+    kept = {"transitions": np.arange(9), **dict.fromkeys(GROUPS[3:], np.arange(3))}
+    features = chain_layout(3, {"node": source.features(rows, labels, 3)}, kept)
+    shards = [features.compile(chain_batch(rows), a, a + 5, labels) for a in (0, 5)]
     args = features, shards, Likelihood(), ChainInference(), Serial()
     return SummedOracle(*args, l2, centre), features
 

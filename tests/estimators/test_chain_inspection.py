@@ -58,7 +58,7 @@ def test_top_features_are_ordered(crf):
 
 
 def test_top_features_of_a_label():
-    crf = ChainCRF(l2=0.1, states="all").fit(X, Y)
+    crf = ChainCRF(l2=0.1, pairs="all").fit(X, Y)
     found = crf.top_features(label="z")
     assert {label for _, label, _ in found} == {"z"}
     weights = [w for _, _, w in found]
@@ -85,7 +85,7 @@ def test_transitions(crf):
 def test_weights_per_label_are_zero_unless_asked_for(crf):
     for values in (crf.start_, crf.end_, crf.intercept_):
         assert values.tolist() == [0.0, 0.0]
-    more = ChainCRF(l2=0.1, bias=True, ends=True).fit(X, [["a", "z", "z"], ["a", "z"]] * 4)
+    more = ChainCRF(l2=0.1, fit_intercept=True, ends=True).fit(X, [["a", "z", "z"], ["a", "z"]] * 4)
     assert more.start_[0] > more.start_[1]
     assert more.end_[1] > more.end_[0]
     assert more.intercept_.shape == (2,)

@@ -10,8 +10,8 @@ from chordal import ChainCRF
 def fitted(request, monkeypatch, dense_problem, attribute_problem):
     X, y = attribute_problem if request.param == "attributes" else dense_problem
     if request.param == "many shards":
-        monkeypatch.setattr("chordal.estimators._training.SHARD_CELLS", 1)
-    return ChainCRF(l2=0.2, bias=True, ends=True, random_state=0).fit(X, y), X, y
+        monkeypatch.setattr("chordal.features.batch.SHARD_CELLS", 1)
+    return ChainCRF(l2=0.2, fit_intercept=True, ends=True, random_state=0).fit(X, y), X, y
 
 
 def test_predict_is_the_best_labelling(fitted, listing):
@@ -30,7 +30,7 @@ def test_mpm_takes_the_best_label_of_each_position(fitted, listing):
 def test_mpm_and_map_may_differ():
     """Three of four labellings start with a, but the best one starts with b."""
     X, y = [[["u"], ["v"]]] * 10, [["b", "c"]] * 4 + [["a", "a"], ["a", "b"], ["a", "c"]] * 2
-    crf = ChainCRF(l2=1e-3, transitions="all", states="all").fit(X, y)
+    crf = ChainCRF(l2=1e-3, transitions="all", pairs="all").fit(X, y)
     assert crf.predict(X[:1]) == [["b", "c"]]
     assert crf.predict(X[:1], method="mpm")[0][0] == "a"
 
@@ -77,7 +77,7 @@ def test_transition_marginals(fitted, listing):
     crf, X, _ = fitted
     n = len(crf.classes_)
     nodes = crf.predict_marginals(X)
-    for x, found, node in zip(X, crf.predict_transition_marginals(X), nodes, strict=True):
+    for x, found, node in zip(X, crf.predict_marginals(X, "transitions"), nodes, strict=True):
         assert found.shape == (len(x) - 1, n, n)
         np.testing.assert_allclose(found.sum(axis=2), node[:-1], rtol=0, atol=1e-10)
         np.testing.assert_allclose(found.sum(axis=1), node[1:], rtol=0, atol=1e-10)
@@ -237,7 +237,7 @@ SCHEMES = {
 @pytest.mark.parametrize("shard_cells", [180_000, 1])
 @pytest.mark.parametrize("scheme", SCHEMES)
 def test_span_probabilities(monkeypatch, listing, scheme, shard_cells):
-    monkeypatch.setattr("chordal.estimators._training.SHARD_CELLS", shard_cells)
+    monkeypatch.setattr("chordal.features.batch.SHARD_CELLS", shard_cells)
     labels, entities, kinds = SCHEMES[scheme]
     rng = np.random.default_rng(5)
     X = [rng.normal(size=(n, 4)) for n in (5, 1, 4, 5, 3)]

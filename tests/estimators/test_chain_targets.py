@@ -64,8 +64,8 @@ def one_hot(labels):
 def test_soft_targets_of_a_repeated_sequence_are_its_label_frequencies():
     # One variable: the weighted mean of log-losses is the loss against the mean of indicators.
     X, many = [[["a"]]] * 4, [["u"], ["u"], ["u"], ["v"]]
-    hard = ChainCRF(l2=0.4, bias=True, tol=1e-12).fit(X, many)
-    soft = ChainCRF(l2=0.1, bias=True, tol=1e-12).fit(X[:1], [[{"u": 0.75, "v": 0.25}]])
+    hard = ChainCRF(l2=0.4, fit_intercept=True, tol=1e-12).fit(X, many)
+    soft = ChainCRF(l2=0.1, fit_intercept=True, tol=1e-12).fit(X[:1], [[{"u": 0.75, "v": 0.25}]])
     assert soft.predict_marginals(X[:1])[0][0] == pytest.approx(hard.predict_marginals(X[:1])[0][0])
 
 
@@ -116,7 +116,7 @@ def test_the_same_weights_for_any_number_of_threads(rng):
 def test_transition_features_meet_every_possible_pair():
     crf = ChainCRF(transition_features=lambda x: [["e"]] * (len(x) - 1), transitions="none", l2=0.1)
     crf.fit([[["a"], ["b"]], [["a"], ["b"]]], [["u", {"v", "w"}], ["u", "w"]])
-    assert crf.features_.edge.n_weights == 2  # u–v and u–w
+    assert crf.layout_.edge.n_weights == 2  # u–v and u–w
 
 
 BAD = [

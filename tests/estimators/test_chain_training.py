@@ -21,7 +21,7 @@ def weights_by_name(crf):
     for i, a in enumerate(labels):
         for j, b in enumerate(labels):
             named["move", a, b] = crf.transitions_[i, j]
-    for group, values in (("start", crf.start_), ("end", crf.end_), ("bias", crf.intercept_)):
+    for group, values in (("start", crf.start_), ("end", crf.end_), ("intercept", crf.intercept_)):
         named |= {(group, label): w for label, w in zip(labels, values, strict=True)}
     return named
 
@@ -45,7 +45,7 @@ def test_warm_start_goes_on_from_the_weights_so_far(attribute_problem):
     assert ChainCRF(max_iter=3).fit(X, y).fit(X, y).objective_ == early  # without warm_start
 
 
-@pytest.mark.parametrize("parameters", [{}, {"bias": True, "ends": True}, {"states": "all"}])
+@pytest.mark.parametrize("parameters", [{}, {"intercept": True, "ends": True}, {"states": "all"}])
 def test_warm_start_meets_new_attributes_and_labels(attribute_problem, parameters):
     X, y = attribute_problem
     crf = ChainCRF(warm_start=True, **parameters).fit(X, y)
@@ -65,8 +65,8 @@ def test_warm_start_meets_new_attributes_and_labels(attribute_problem, parameter
 def test_warm_start_of_arrays_meets_new_labels(dense_problem):
     X, y = dense_problem
     more = [["zz" if label == "c" else label for label in labels] for labels in y]
-    crf = ChainCRF(warm_start=True, bias=True).fit(X, y).fit(X + X, y + more)
-    cold = ChainCRF(bias=True).fit(X + X, y + more)
+    crf = ChainCRF(warm_start=True, fit_intercept=True).fit(X, y).fit(X + X, y + more)
+    cold = ChainCRF(fit_intercept=True).fit(X + X, y + more)
     assert crf.classes_.tolist() == ["a", "b", "c", "zz"]
     assert crf.objective_ == pytest.approx(cold.objective_, rel=1e-4)
 
@@ -80,7 +80,7 @@ def test_partial_fit_on_a_new_model_is_fit(attribute_problem):
 def test_partial_fit_keeps_what_was_learned(attribute_problem, states):
     """New data without any old attribute, label or transition move no old weight."""
     X, y = attribute_problem
-    crf = ChainCRF(states=states).fit(X, y)
+    crf = ChainCRF(pairs=states).fit(X, y)
     before, predicted = weights_by_name(crf), crf.predict(X)
     crf.partial_fit([[["new=1"]], [["new=2"]]] * 3, [["fresh"], ["other"]] * 3)
     after = weights_by_name(crf)
@@ -194,7 +194,7 @@ def test_interrupted_reading_leaves_the_model_as_it_was(attribute_problem, monke
     def interrupted(*_):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("chordal.estimators._fitting.compile_shards", interrupted)
+    monkeypatch.setattr("chordal.estimators._fitting.compiled", interrupted)
     with pytest.raises(KeyboardInterrupt):
         crf.fit(X + NEW_X, y + NEW_Y)
     assert crf.predict(X) == expected

@@ -26,7 +26,7 @@ def test_dense_transition_features(dense_problem, listing, sparse):
     assert crf.fit_report_.n_weights == 3 * 3 + 3 * 9 + 9
     column = {c: k for k, c in enumerate(crf.classes_.tolist())}
     weights = np.zeros((3, 3, 3))  # from, to, feature
-    marginals = crf.predict_transition_marginals(given)
+    marginals = crf.predict_marginals(given, "transitions")
     assert sum(map(len, marginals)) == n_pairs
     for x, t, pairs in zip(X, y, marginals, strict=True):
         surplus = -pairs
@@ -83,7 +83,7 @@ def test_transition_features_of_sequences_of_length_one(dense_problem, attribute
     short = [x[:1] for x in X[:3]]
     mixed = crf.predict([*short, X[0]])
     assert crf.predict(short) == mixed[:3]
-    assert [m.shape for m in crf.predict_transition_marginals(short)] == [
+    assert [m.shape for m in crf.predict_marginals(short, "transitions")] == [
         (0, len(crf.classes_), len(crf.classes_))
     ] * 3
     alone = ChainCRF(transition_features=function).fit(short, [t[:1] for t in y[:3]])
@@ -99,9 +99,9 @@ def test_partial_fit_without_transitions_keeps_their_weights(
     X = [sp.csr_array(x) for x in X] if kind == "csr" else X
     crf = ChainCRF(transition_features=function, l2=0.1).fit(X, y)
     n_weights, moves = crf.fit_report_.n_weights, crf.transitions_
-    pairs = crf.predict_transition_marginals(X)
+    pairs = crf.predict_marginals(X, "transitions")
     crf.set_params(l2=1e9).partial_fit([x[:1] for x in X], [t[:1] for t in y])
     assert crf.fit_report_.n_weights == n_weights
     np.testing.assert_allclose(crf.transitions_, moves, rtol=0, atol=1e-6)
-    for before, after in zip(pairs, crf.predict_transition_marginals(X), strict=True):
+    for before, after in zip(pairs, crf.predict_marginals(X, "transitions"), strict=True):
         np.testing.assert_allclose(after, before, rtol=0, atol=1e-6)

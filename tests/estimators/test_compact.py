@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from chordal import ChainCRF, Template
+from chordal import ChainCRF, FeatureTemplate
 from chordal.model_file import load, save
 
 RNG = np.random.default_rng(5)
@@ -18,11 +18,11 @@ VALUES = [[{"w": w, "at": t / 3} for t, w in enumerate(x)] for x in WORDS]
 COLUMNS = [[[w, str(t)] for t, w in enumerate(x)] for x in WORDS]
 DENSE = [RNG.normal(size=(n, 3)) for n in LENGTHS]
 SPARSE = [sp.csr_array(np.round(x)) for x in DENSE]
-TEMPLATE = Template("U:%x[0,0]\nU1:%x[-1,0]/%x[0,0]\nB\nB1:%x[0,0]")
+TEMPLATE = FeatureTemplate("U:%x[0,0]\nU1:%x[-1,0]/%x[0,0]\nB\nB1:%x[0,0]")
 
 NAMED = {
     "lists": ({"l1": 0.4, "ends": True}, LISTS),
-    "values": ({"l1": 0.4, "bias": True}, VALUES),
+    "values": ({"l1": 0.4, "intercept": True}, VALUES),
     "all states": ({"l1": 0.4, "states": "all", "transitions": "all"}, LISTS),
     "template": ({"l1": 0.2, "template": TEMPLATE}, COLUMNS),
 }
@@ -38,10 +38,10 @@ def weights_by_name(crf):
     """Every weight that is not zero, under a name that does not depend on the layout."""
     found = {}
     for part, source, rows in zip(
-        ("node", "edge"), crf._inputs, (crf.features_.node, crf.features_.edge), strict=True
+        ("node", "edge"), crf.reader_.inputs, (crf.layout_.node, crf.layout_.edge), strict=True
     ):
         if rows is not None:
-            keys, weights = rows.keys(), crf.weights_[crf.features_.slices[part]]
+            keys, weights = rows.keys(), crf.weights_[crf.layout_.slices[part]]
             for column, output, w in zip(keys.column, keys.output, weights, strict=True):
                 found[part, source.name(int(column)), int(output)] = w
     for (i, j), w in np.ndenumerate(crf.transitions_):
@@ -69,7 +69,7 @@ def test_without_a_threshold_only_zeros_go(kind):
     assert (report.n_weights_before, report.n_weights) == (len(crf.weights_), len(small.weights_))
     if kind in NAMED:
         assert len(small.weights_) < len(crf.weights_)
-        node = small.weights_[small.features_.slices["node"]]
+        node = small.weights_[small.layout_.slices["node"]]
         assert (node != 0).all()
 
 
@@ -92,10 +92,10 @@ def test_a_threshold_drops_what_is_small_and_nothing_else(kind):
 def test_attributes_without_weights_are_forgotten(kind):
     crf, X = fitted(kind)
     small = crf.compact(threshold=0.5)
-    keys = small.features_.node.keys()
-    assert small._inputs[0].n_columns == len(np.unique(keys.column)) < crf._inputs[0].n_columns
-    names = small._inputs[0].vocabulary.names()
-    assert [small._inputs[0].vocabulary.find(name) for name in names] == list(range(len(names)))
+    keys = small.layout_["node"].rows.keys()
+    assert small.reader_.inputs[0].n_columns == len(np.unique(keys.column)) < crf.reader_.inputs[0].n_columns
+    names = small.reader_.inputs[0].vocabulary.names()
+    assert [small.reader_.inputs[0].vocabulary.find(name) for name in names] == list(range(len(names)))
     assert small.predict(X) is not None
 
 

@@ -153,7 +153,7 @@ def test_training_goes_on_from_the_hmm(pair):
     assert min(seen) > before
     assert_allclose(crf.objective_, -after, rtol=1e-8)
     assert_array_equal(np.isneginf(crf.transitions_), np.isneginf(transitions))
-    assert crf.features_.n_weights == len(crf.weights_)
+    assert crf.layout_.n_weights == len(crf.weights_)
 
 
 def test_weights_are_what_they_are_called(pair):

@@ -47,7 +47,7 @@ def test_neighbours_help(halves):
     alone = GridCRF(freeze=("edges",)).fit(X, y)
     together = GridCRF().fit(X, y)
     assert together.score(X, y) > alone.score(X, y) + 0.05
-    pair = together.template_weights("edges")["bias"]
+    pair = together.template_weights("edges")["intercept"]
     assert pair[0, 0] + pair[1, 1] > 2 * pair[0, 1]
 
 
@@ -61,9 +61,9 @@ def test_directions_have_weights_of_their_own(neighbours, shape, n):
     y = [rng.integers(0, 2, shape) for _ in range(2)]
     crf = GridCRF("pseudo_likelihood", neighbours=neighbours, directions=True, tables="full")
     crf.fit(X, y)
-    assert len(crf.features_.layouts) == 1 + n
+    assert len(crf.layout_.layouts) == 1 + n
     assert crf.predict(X)[0].shape == shape
-    assert crf.template_weights(f"edges {(0,) * (len(shape) - 1) + (1,)}")["bias"].shape == (2, 2)
+    assert crf.template_weights(f"edges {(0,) * (len(shape) - 1) + (1,)}")["intercept"].shape == (2, 2)
 
 
 def test_contrast(halves):
@@ -75,7 +75,7 @@ def test_contrast(halves):
         squares += [np.diff(colour, axis=axis).ravel() ** 2 for axis in (0, 1)]
     assert crf.contrast_ == pytest.approx(0.5 / np.concatenate(squares).mean())
     weights = crf.template_weights("edges")
-    assert weights["features"][0, 0, 0] > weights["bias"][0, 0]  # equal where the image is
+    assert weights["features"][0, 0, 0] > weights["intercept"][0, 0]  # equal where the image is
     given = GridCRF(contrast=crf.contrast_, contrast_columns=[1], tables="potts", l2=0.01)
     assert_array_equal(given.fit(X, y).weights_, crf.weights_)
 
@@ -91,12 +91,12 @@ def test_void_pixels_are_left_out(halves):
     hidden = [labels.copy() for labels in y]
     for labels in hidden:
         labels[0] = 9
-    crf = GridCRF("pseudo_likelihood", void=9).fit(X, hidden)
+    crf = GridCRF("pseudo_likelihood", ignore_label=9).fit(X, hidden)
     assert list(crf.classes_) == [0, 1]
     smaller = GridCRF("pseudo_likelihood").fit([x[1:] for x in X], [labels[1:] for labels in y])
     assert_allclose(crf.weights_, smaller.weights_, atol=1e-9)
     assert 0.5 < crf.score(X, hidden) <= 1.0
-    assert GridCRF(void=9).fit(X, hidden).score(X, hidden) > 0.8
+    assert GridCRF(ignore_label=9).fit(X, hidden).score(X, hidden) > 0.8
 
 
 def test_bad_images_are_named():

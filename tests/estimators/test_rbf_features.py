@@ -9,7 +9,7 @@ from chordal import CRFClassifier, RBFFeatures
 from chordal.datasets import make_curved_classes
 
 
-@parametrize_with_checks([RBFFeatures(), RBFFeatures(width=2.0, bias=True)])
+@parametrize_with_checks([RBFFeatures(), RBFFeatures(width=2.0, include_bias=True)])
 def test_scikit_learns_contract(estimator, check):
     check(estimator)
 
@@ -24,7 +24,7 @@ def test_formula():
 
 
 def test_bias_comes_first():
-    plain, with_bias = (RBFFeatures(5, bias=b, random_state=0).fit(X) for b in (False, True))
+    plain, with_bias = (RBFFeatures(5, include_bias=b, random_state=0).fit(X) for b in (False, True))
     found = with_bias.transform(X)
     assert (found[:, 0] == 1.0).all()
     assert (found[:, 1:] == plain.transform(X)).all()

@@ -69,13 +69,13 @@ def test_a_chain_of_templates_learns_what_chain_crf_learns(
 ):
     X, y, weight = sequences
     settings = {"l2": 0.5, "random_state": 0} | settings
-    chain = ChainCRF(objective, solver, transitions="all", bias=True, **settings)
+    chain = ChainCRF(objective, solver, transitions="all", fit_intercept=True, **settings)
     chain.fit(X, y, sample_weight=weight)
     crf = TemplateCRF(CHAIN, objective, solver, **settings).fit(X, y, sample_weight=weight)
     assert crf.inference_.name == "tree"
     assert crf.fit_report_.exact
     assert_allclose(crf.template_weights("nodes")["features"].T, chain.coef_, atol=atol, rtol=0)
-    assert_allclose(crf.template_weights("steps")["bias"], chain.transitions_, atol=atol, rtol=0)
+    assert_allclose(crf.template_weights("steps")["intercept"], chain.transitions_, atol=atol, rtol=0)
     # Labellings may tie at the optimum: what is predicted is as good, if not the same.
     best, found = chain.log_likelihood(X, chain.predict(X)), chain.log_likelihood(X, crf.predict(X))
     assert_allclose(found, best, atol=20 * atol, rtol=0)
@@ -83,7 +83,7 @@ def test_a_chain_of_templates_learns_what_chain_crf_learns(
 
 def test_answers_are_those_of_chain_crf(sequences):
     X, y, _ = sequences
-    chain = ChainCRF(transitions="all", bias=True, tol=1e-10).fit(X, y)
+    chain = ChainCRF(transitions="all", fit_intercept=True, tol=1e-10).fit(X, y)
     crf = TemplateCRF(CHAIN, tol=1e-10, random_state=0).fit(X, y)
     assert_allclose(crf.log_likelihood(X, y), chain.log_likelihood(X, y), atol=1e-6)
     for a, b in zip(crf.predict_marginals(X), chain.predict_marginals(X), strict=True):
@@ -168,7 +168,7 @@ def test_triplets_learn_what_pairs_cannot():
     pairs = TemplateCRF(CHAIN, l2=0.1).fit(X, y).score(X, y)
     crf = TemplateCRF([*CHAIN, triples], l2=0.1).fit(X, y)
     assert crf.score(X, y) == 1.0 > pairs
-    bias = crf.template_weights("triples")["bias"]
+    bias = crf.template_weights("triples")["intercept"]
     assert bias[0, 1, 1] > bias[0, 1, 0]
 
 
@@ -203,9 +203,9 @@ def test_warm_start_and_freeze_by_template(graphs):
     assert_allclose(crf.weights_, first, atol=1e-3)
     first = crf.weights_.copy()
     crf.set_params(freeze=("nodes",), l2={"edges": 0.01}).fit(X, y)
-    nodes = crf.features_.slices["nodes"]
+    nodes = crf.layout_.slices["nodes"]
     assert_array_equal(crf.weights_[nodes], first[nodes])
-    assert (crf.weights_[crf.features_.slices["edges"]] != 0).all()
+    assert (crf.weights_[crf.layout_.slices["edges"]] != 0).all()
     with pytest.raises(ValueError, match="'node' of weights; there are: 'nodes', 'edges'"):
         crf.set_params(freeze=("node",)).fit(X, y)
 
@@ -216,7 +216,7 @@ def test_variables_that_are_not_observed(graphs, objective):
     hidden = [labels.copy() for labels in y]
     hidden[1][0] = hidden[2][3] = -1
     solver = "one_slack" if objective == "hinge" else "lbfgs"
-    crf = GraphCRF(objective, solver, void=-1).fit(X, hidden)
+    crf = GraphCRF(objective, solver, ignore_label=-1).fit(X, hidden)
     assert list(crf.classes_) == [0, 1]
     as_none = [[None if v == -1 else int(v) for v in labels] for labels in hidden]
     again = GraphCRF(objective, solver).fit(X, as_none)
@@ -229,7 +229,7 @@ def test_variables_that_are_not_observed(graphs, objective):
         keep = (x[1] > 0).all(axis=1)
         X2 = [X[0], (x[0][1:], x[1][keep] - 1, x[2][keep]), *X[3:]]
         alone = GraphCRF(objective, solver).fit(X2, [y[0], y[1][1:], *y[3:]])
-        dropped = GraphCRF(objective, solver, void=-1).fit(
+        dropped = GraphCRF(objective, solver, ignore_label=-1).fit(
             [X[0], X[1], *X[3:]], [y[0], hidden[1], *y[3:]]
         )
         assert_allclose(alone.weights_, dropped.weights_, atol=1e-9)
@@ -318,4 +318,4 @@ def test_bad_settings_are_named(graphs):
     with pytest.raises(ValueError, match="compares labels"):
         CliqueTemplate("nodes", tables="potts")
     with pytest.raises(ValueError, match="has no weights"):
-        CliqueTemplate("steps", steps, bias=False)
+        CliqueTemplate("steps", steps, fit_intercept=False)

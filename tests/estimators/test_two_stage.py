@@ -151,7 +151,7 @@ def test_links_help_every_classifier(data, unary):
 def test_all_jointly_reaches_the_optimum_of_one_stage(data, unary, form):
     y = data[1]
     X = [form(x) for x in data[0]]
-    crf = ChainCRF(l2=0.7, bias=True, ends=True, **EXACT)
+    crf = ChainCRF(l2=0.7, fit_intercept=True, ends=True, **EXACT)
     model = TwoStageCRF(unary, crf, scale=True, joint=True, random_state=0).fit(X, y)
     whole = clone(crf).fit(X, y)
     assert_allclose(model.crf_.objective_, whole.objective_, rtol=1e-8)
@@ -165,7 +165,7 @@ def test_all_jointly_reaches_the_optimum_of_one_stage(data, unary, form):
 def test_joint_training_of_two_labels(data):
     X = data[0]
     y = [np.where(labels == "u", 1, 0) for labels in data[1]]
-    crf = ChainCRF(l2=0.7, bias=True, **EXACT)
+    crf = ChainCRF(l2=0.7, fit_intercept=True, **EXACT)
     model = TwoStageCRF(LogisticRegression(), crf, joint=True, random_state=0).fit(X, y)
     assert_allclose(model.crf_.objective_, clone(crf).fit(X, y).objective_, rtol=1e-8)
     svc = TwoStageCRF(LinearSVC(), crf, random_state=0).fit(X, y)
@@ -175,7 +175,7 @@ def test_joint_training_of_two_labels(data):
 def test_attributes_and_pipelines(attribute_problem):
     X, y = attribute_problem
     own = TwoStageCRF(joint=True, crf=ChainCRF(l2=0.3, **EXACT), random_state=0).fit(X, y)
-    assert_allclose(own.crf_.objective_, ChainCRF(l2=0.3, bias=True, **EXACT).fit(X, y).objective_,
+    assert_allclose(own.crf_.objective_, ChainCRF(l2=0.3, fit_intercept=True, **EXACT).fit(X, y).objective_,
                     rtol=1e-8)  # fmt: skip
     tokens = [[dict.fromkeys(t, 1.0) for t in x] for x in X]
     piped = TwoStageCRF(make_pipeline(DictVectorizer(), LogisticRegression()), random_state=0)
@@ -232,7 +232,7 @@ def test_it_is_a_scikit_learn_estimator(data):
         ({"unary": 3}, "unary must be a classifier with predict_proba or decision_function, got 3"),
         ({"crf": "crf"}, "crf must be a ChainCRF, got 'crf'"),
         ({"crf": ChainCRF(l2=-1)}, "l2 must be"),
-        ({"crf": ChainCRF(template="U:%x[0,0]")}, "takes no template"),
+        ({"crf": ChainCRF(feature_template="U:%x[0,0]")}, "takes no template"),
         ({"crf": ChainCRF(transition_features=len)}, "takes no transition_features"),
         ({"crf": ChainCRF(freeze=("node",))}, "freeze must not name 'node'"),
         ({"crf": ChainCRF(solver="sgd")}, "solver 'sgd' takes one l2 for all weights"),

@@ -15,7 +15,7 @@ from chordal.plots import class_colours
 def test_agreement_as_counted_by_hand():
     truth = [np.array([[0, 0, 1]]), np.array([1, 2, 9])]
     found = [np.array([[0, 1, 1]]), np.array([1, 0, 0])]
-    got = agreement(truth, found, n_classes=4, weight=[[[3, 1, 1]], [5, 2, 100]], void=9)
+    got = agreement(truth, found, n_classes=4, weight=[[[3, 1, 1]], [5, 2, 100]], ignore_label=9)
     assert got.right == pytest.approx(9 / 12)
     np.testing.assert_allclose(got.iou_of_class, [3 / 6, 6 / 7, 0.0, np.nan])
     assert got.iou == pytest.approx((3 / 6 + 6 / 7) / 3)  # nothing is, or was taken for, class 3

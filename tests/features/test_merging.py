@@ -69,7 +69,7 @@ def test_merged_features_keep_the_contract_and_spread_to_equal_scores(text, pair
 
 @pytest.mark.parametrize("pairs", ["seen", "all"])
 def test_the_path_is_the_same_as_without(text, pairs, monkeypatch):
-    crf = ChainCRF(l2=0.5, states=pairs, transitions=pairs, tol=1e-8)
+    crf = ChainCRF(l2=0.5, pairs=pairs, transitions=pairs, tol=1e-8)
     merged = crf.fit(*text)
     report, weights = merged.fit_report_, merged.weights_
     seen = []

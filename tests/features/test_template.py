@@ -10,14 +10,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from chordal import ChainCRF, Columns, Template
+from chordal import ChainCRF, Columns, FeatureTemplate
 from chordal.features import TemplateInput
 
 ROWS = [["He", "PRP"], ["reckons", "VBZ"], ["the", "DT"], ["deficit", "NN"]]
 
 
 def expanded(template, rows, dialect="crf++"):
-    return Template(template, dialect).attributes(rows)
+    return FeatureTemplate(template, dialect).attributes(rows)
 
 
 def test_cells_around_the_position_and_outside():
@@ -153,16 +153,16 @@ def test_wapitis_patterns_see_bytes():
 )
 def test_bad_templates_name_the_line(text, message):
     with pytest.raises(ValueError, match=re.escape(message)):
-        Template(text)
+        FeatureTemplate(text)
 
 
 def test_a_missing_column_is_named():
     with pytest.raises(ValueError, match="asks for column 2, but the rows have 2"):
-        ChainCRF(template="U:%x[0,2]").fit([ROWS], [list("abcd")])
+        ChainCRF(feature_template="U:%x[0,2]").fit([ROWS], [list("abcd")])
 
 
 def test_unknown_attributes_are_dropped_and_known_ones_found():
-    source = TemplateInput(Template("U:%x[0,0]"), "states")
+    source = TemplateInput(FeatureTemplate("U:%x[0,0]"), "states")
     first = source.read(Columns.from_sequences([[["a"], ["b"]]]), grow=True)
     again = source.read(Columns.from_sequences([[["b"], ["c"], ["a"]]]), grow=False)
     assert first.data.ids.tolist() == [0, 1]
@@ -203,7 +203,7 @@ def test_lines_beside_a_plain_statement(lines, lengths, seed):
     rng = np.random.default_rng(seed)
     macros = [[f"%x[{'@' * a}{o},{c}]" for a, o, c in line] for line in lines]
     text = "\n".join(f"U{k}:" + "|".join(parts) for k, parts in enumerate(macros))
-    source = TemplateInput(Template(text), "states")
+    source = TemplateInput(FeatureTemplate(text), "states")
     sequences = [rng.choice(["a", "b", "_B-1"], size=(n, 3)).tolist() for n in lengths]
     expected = [
         [f"U{k}:{name_of(line, rows, t)}" for k, line in enumerate(lines)]
@@ -226,7 +226,7 @@ def test_lines_beside_a_plain_statement(lines, lengths, seed):
 
 def test_long_sequences_and_more_names_than_are_remembered():
     lines = "\n".join(f"U{k}:%x[{k % 5 - 2},0]" for k in range(64))
-    source = TemplateInput(Template(lines), "states")
+    source = TemplateInput(FeatureTemplate(lines), "states")
     words = [f"w{k}" for k in range(70_000)]
     source.read(Columns.from_sequences([[[w] for w in words[:10]]]), grow=True)
     columns = Columns.from_sequences([[[w] for w in words]])
@@ -239,7 +239,7 @@ def test_long_sequences_and_more_names_than_are_remembered():
 
 
 def test_what_is_learned_later_is_found():
-    source = TemplateInput(Template("U:%x[0,0]"), "states")
+    source = TemplateInput(FeatureTemplate("U:%x[0,0]"), "states")
     columns = Columns.from_sequences([[["a"], ["b"]]])
     assert source.read(columns, grow=False).data.ids.tolist() == []
     assert source.read(columns[:0], grow=True).data.ids.tolist() == []
@@ -248,7 +248,7 @@ def test_what_is_learned_later_is_found():
 
 
 def test_threads_read_alike():
-    source = TemplateInput(Template("U:%x[0,0]\nU:%x[-1,0]/%x[0,0]"), "states")
+    source = TemplateInput(FeatureTemplate("U:%x[0,0]\nU:%x[-1,0]/%x[0,0]"), "states")
     rng = np.random.default_rng(0)
     blocks = [
         Columns.from_sequences([rng.integers(50, size=(300, 1)).astype(str).tolist()])
@@ -262,7 +262,7 @@ def test_threads_read_alike():
 
 
 def attribute_lists(template, sequences):
-    return [Template(template).attributes(rows) for rows in sequences]
+    return [FeatureTemplate(template).attributes(rows) for rows in sequences]
 
 
 @pytest.fixture
@@ -277,7 +277,7 @@ def sequences():
 def test_a_model_of_a_template_is_the_model_of_its_attributes(sequences):
     X, y = sequences
     template = "U0:%x[0,0]\nU1:%x[-1,0]/%s[0,0]\nU2:%x[1,1]\nB"
-    by_template = ChainCRF(template=template).fit(X, y)
+    by_template = ChainCRF(feature_template=template).fit(X, y)
     by_attributes = ChainCRF().fit(attribute_lists(template, X), y)
     assert by_template.objective_ == pytest.approx(by_attributes.objective_, rel=1e-12)
     assert by_template.predict(X) == by_attributes.predict(attribute_lists(template, X))
@@ -286,34 +286,34 @@ def test_a_model_of_a_template_is_the_model_of_its_attributes(sequences):
 
 def test_lines_b_observe_transitions(sequences):
     X, y = sequences
-    by_template = ChainCRF(template="U:%x[0,0]\nB1:%x[0,0]\nB").fit(X, y)
+    by_template = ChainCRF(feature_template="U:%x[0,0]\nB1:%x[0,0]\nB").fit(X, y)
     by_function = ChainCRF(
         transition_features=lambda x: [[f"B1:{row[0].removeprefix('U:')}"] for row in x[1:]]
     ).fit(attribute_lists("U:%x[0,0]", X), y)
     assert by_template.objective_ == pytest.approx(by_function.objective_, rel=1e-9)
-    assert by_template.features_.edge.n_weights == by_function.features_.edge.n_weights > 0
+    assert by_template.layout_.edge.n_weights == by_function.layout_.edge.n_weights > 0
 
 
 def test_without_b_labels_are_not_linked(sequences):
     X, y = sequences
-    assert len(ChainCRF(template="U:%x[0,0]").fit(X, y).features_.transitions) == 0
-    assert len(ChainCRF(template="U:%x[0,0]\nB").fit(X, y).features_.transitions) > 0
-    star = ChainCRF(template="*:%x[0,0]").fit(X, y)
-    assert star.features_.edge.n_weights > 0
+    assert len(ChainCRF(feature_template="U:%x[0,0]").fit(X, y).layout_["transitions"].kept) == 0
+    assert len(ChainCRF(feature_template="U:%x[0,0]\nB").fit(X, y).layout_["transitions"].kept) > 0
+    star = ChainCRF(feature_template="*:%x[0,0]").fit(X, y)
+    assert star.layout_.edge.n_weights > 0
 
 
 def test_columns_and_lists_give_the_same(sequences):
     X, y = sequences
-    model = ChainCRF(template="U:%x[0,0]\nB")
+    model = ChainCRF(feature_template="U:%x[0,0]\nB")
     columns = Columns.from_sequences(X)
     assert (
-        model.fit(columns, y).weights_ == ChainCRF(template=model.template).fit(X, y).weights_
+        model.fit(columns, y).weights_ == ChainCRF(feature_template=model.template).fit(X, y).weights_
     ).all()
     assert model.predict(columns) == model.predict(X)
 
 
 def test_template_and_transition_features_exclude_each_other(sequences):
     with pytest.raises(ValueError, match="not both"):
-        ChainCRF(template="U:%x[0,0]", transition_features=len).fit(*sequences)
+        ChainCRF(feature_template="U:%x[0,0]", transition_features=len).fit(*sequences)
     with pytest.raises(TypeError, match="template must be a str or a Template"):
-        ChainCRF(template=3).fit(*sequences)
+        ChainCRF(feature_template=3).fit(*sequences)

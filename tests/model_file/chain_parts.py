@@ -54,8 +54,8 @@ def state(model, X):
     """All that a model answers from."""
     return (
         model.weights_.tobytes(),
-        model.features_.transitions.tobytes(),
-        [array.tobytes() for array in model.features_.node.arrays().values()],
+        model.layout_["transitions"].kept.tobytes(),
+        [array.tobytes() for array in model.layout_["node"].rows.arrays().values()],
         model.classes_.tolist(),
         [np.asarray(marginals).tobytes() for marginals in model.predict_marginals(X)],
         repr(model.fit_report_),

@@ -80,9 +80,9 @@ def by_number(y):
 
 MODELS = {
     "graph": (GraphCRF(l2=0.3), GRAPHS, LABELS, {}),
-    "graph, observed": (GraphCRF(tables="full", bias=False), OBSERVED, LABELS, {}),
+    "graph, observed": (GraphCRF(tables="full", fit_intercept=False), OBSERVED, LABELS, {}),
     "graph, named": (GraphCRF("pseudo_likelihood", l1=0.1), NAMED, LABELS, {}),
-    "graph, sparse": (GraphCRF(tables="potts", void="c"), SPARSE, by_number(LABELS), {}),
+    "graph, sparse": (GraphCRF(tables="potts", ignore_label="c"), SPARSE, by_number(LABELS), {}),
     "graph, groups": (
         GraphCRF(l2={"edges": 3.0}, class_weight={"a": 2.0, "b": 1.0, "c": 1.0}, freeze=("edges",),
                  objective=Hinge(Hamming(normalize=True)), solver="gradient_descent", max_iter=5),
@@ -98,7 +98,7 @@ MODELS = {
     "grid": (GridCRF(), IMAGES, PIXELS, {}),
     "grid, directions": (GridCRF(directions=True, tables="full", neighbours=8), IMAGES, PIXELS, {}),
     "grid, contrast": (GridCRF(contrast="auto", contrast_columns=[1]), IMAGES, PIXELS, {}),
-    "grid, given contrast": (GridCRF(contrast=0.5, bias=False), IMAGES, PIXELS, {}),
+    "grid, given contrast": (GridCRF(contrast=0.5, fit_intercept=False), IMAGES, PIXELS, {}),
     "grid, function": (
         GridCRF(edge_features=differences, tables="potts"), IMAGES, PIXELS,
         {"edge_features": differences},
@@ -106,7 +106,7 @@ MODELS = {
     "volume": (GridCRF(neighbours=6), VOLUMES, [v[..., 0] > 0 for v in VOLUMES], {}),
     "templates": (TemplateCRF(templates()), WORDS, TAGS, {"templates": templates()}),
     "all states": (
-        TemplateCRF(templates(), states="all", inference="junction_tree"), WORDS, TAGS,
+        TemplateCRF(templates(), pairs="all", inference="junction_tree"), WORDS, TAGS,
         {"templates": templates()},
     ),
     "matching": (MatchingModel(l2=0.1, max_iter=20), PAIRS, TARGETS, {}),
@@ -179,8 +179,8 @@ def chain_files(tmp_path_factory):
     """The bytes of small chain models, by the kind of their features."""
     path = tmp_path_factory.mktemp("models") / "model"
     models = {
-        "attributes": ChainCRF(bias=True, ends=True).fit(X, Y),
-        "template": ChainCRF(template=TEMPLATE).fit(COLUMNS, Y),
+        "attributes": ChainCRF(fit_intercept=True, ends=True).fit(X, Y),
+        "template": ChainCRF(feature_template=TEMPLATE).fit(COLUMNS, Y),
         "dense": ChainCRF().fit(DENSE, [np.array(y) for y in Y]),
     }
     raw = {}

@@ -13,7 +13,7 @@ import scipy.sparse as sp
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 
-from chordal import ChainCRF, NaiveBayes, Template
+from chordal import ChainCRF, NaiveBayes, FeatureTemplate
 from chordal._errors import UnsupportedError
 from chordal._status import Status
 from chordal.costs import Cost
@@ -45,13 +45,13 @@ MODELS = {
     "lists": ({}, LISTS, Y),
     "values": ({"l1": 0.3}, DICTS, Y),
     "all states": ({"states": "all", "transitions": "all"}, LISTS, Y),
-    "bias and ends": ({"bias": True, "ends": True, "transitions": "none"}, LISTS, Y),
-    "numpy's numbers": ({"l2": np.float32(0.5), "bias": np.True_, "tol": np.float64(1)}, LISTS, Y),
+    "bias and ends": ({"intercept": True, "ends": True, "transitions": "none"}, LISTS, Y),
+    "numpy's numbers": ({"l2": np.float32(0.5), "intercept": np.True_, "tol": np.float64(1)}, LISTS, Y),
     "template of str": ({"template": "U:%x[0,0]\nB"}, COLUMNS, Y),
-    "observed pairs": ({"template": Template(PAIRS), "ends": True}, COLUMNS, Y),
-    "wapiti": ({"template": Template(PAIRS, "wapiti"), "states": "all"}, COLUMNS, Y),
+    "observed pairs": ({"template": FeatureTemplate(PAIRS), "ends": True}, COLUMNS, Y),
+    "wapiti": ({"template": FeatureTemplate(PAIRS, "wapiti"), "states": "all"}, COLUMNS, Y),
     "no U": ({"template": "B"}, COLUMNS, Y),
-    "dense": ({"bias": True}, DENSE, Y),
+    "dense": ({"intercept": True}, DENSE, Y),
     "float32": ({}, [x.astype(np.float32) for x in DENSE], Y),
     "sparse": ({"ends": True}, [sp.csr_array(np.round(x)) for x in DENSE], Y),
     "int": ({}, LISTS, [[NUMBERS[v] for v in s] for s in Y]),
@@ -98,7 +98,7 @@ QUESTIONS = {
     "predict": lambda crf, X, y: crf.predict(X),
     "mpm": lambda crf, X, y: crf.predict(X, method="mpm"),
     "marginals": lambda crf, X, y: crf.predict_marginals(X),
-    "pairs": lambda crf, X, y: crf.predict_transition_marginals(X),
+    "pairs": lambda crf, X, y: crf.predict_marginals(X, "transitions"),
     "k best": lambda crf, X, y: crf.k_best(X, 3),
     "sample": lambda crf, X, y: crf.set_params(random_state=5).sample(X, 2),
     "likelihood": lambda crf, X, y: crf.log_likelihood(X, y),
@@ -168,7 +168,7 @@ def test_a_mapped_vocabulary_copies_itself_when_it_grows(there_and_back, tmp_pat
         crf = ChainCRF(**parameters).fit(X, y)
         loaded = there_and_back(crf, kind)
         before = (tmp_path / kind).read_bytes()
-        source = loaded._inputs[0]
+        source = loaded.reader_.inputs[0]
         known = source.vocabulary.names()
         for round_ in range(3):
             more = [[[f"new{round_}.{k}", str(k)] for k in range(400)]]
@@ -204,13 +204,13 @@ def test_the_safetensors_package_reads_the_same_arrays(problem, tmp_path):
     save(crf, path)
     arrays = numpy_files.load_file(path)
     assert np.array_equal(arrays["weights"].astype(np.float64), crf.weights_)
-    assert np.array_equal(arrays["transitions"], crf.features_.transitions)
-    for name, array in crf.features_.node.arrays().items():
+    assert np.array_equal(arrays["transitions"], crf.layout_["transitions"].kept)
+    for name, array in crf.layout_["node"].rows.arrays().items():
         assert np.array_equal(arrays[f"node.{name}"], array)
     with safe_open(path, "numpy") as file:
         metadata = file.metadata()
     assert (metadata["format"], metadata["version"]) == ("chordal", "1")
-    assert json.loads(metadata["model"])["labels"]["labels"] == crf._labels.labels
+    assert json.loads(metadata["model"])["labels"]["labels"] == crf.labels_.labels
 
 
 @pytest.mark.parametrize("dtype", ["float16", "float32", "float64"])
@@ -229,8 +229,8 @@ def test_arrays_stay_in_the_file_and_cannot_be_written(there_and_back):
     loaded = there_and_back(ChainCRF().fit(LISTS, Y))
     mapped = [
         loaded.weights_,
-        loaded.features_.transitions,
-        *loaded.features_.node.arrays().values(),
+        loaded.layout_["transitions"].kept,
+        *loaded.layout_["node"].rows.arrays().values(),
     ]
     for array in mapped:
         assert isinstance(array.base.obj, mmap.mmap)

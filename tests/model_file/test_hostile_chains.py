@@ -126,7 +126,7 @@ FACTS = [
     ("attributes", ("node",), None, "."),
     ("attributes", ("edge",), {"kind": "dense", "n_columns": 2}, "lines B"),
     ("attributes", ("edge",), {"kind": "attributes"}, "lines B"),
-    ("attributes", ("bias",), False, "there must be"),
+    ("attributes", ("intercept",), False, "there must be"),
     ("attributes", ("n_iter",), float("inf"), "."),
     ("attributes", ("n_iter",), [], "."),
     ("attributes", ("objective",), "x", "."),

@@ -67,7 +67,7 @@ def changed_template(k, **changes):
     given = templates()
     values = {
         name: getattr(given[k], name)
-        for name in ("name", "cliques", "features", "order", "tables", "bias")
+        for name in ("name", "cliques", "features", "order", "tables", "intercept")
     }
     given[k] = CliqueTemplate(**{**values, **changes})
     return given
@@ -78,7 +78,7 @@ OTHERS = [
     (templates()[::-1], "in this order; got 'triplets', 'pairs', 'words'"),
     (changed_template(1, name="skip"), "got 'words', 'skip', 'triplets'"),
     (changed_template(1, tables="full"), "template 'pairs' must have tables='symmetric'"),
-    (changed_template(1, bias=False), "template 'pairs' must have bias=True"),
+    (changed_template(1, fit_intercept=False), "template 'pairs' must have fit_intercept=True"),
     (changed_template(2, order=2), "template 'triplets' must have order=3"),
     (changed_template(1, features=None), "template 'pairs' must have a function features"),
     (changed_template(2, features=both_words), "'triplets' must have no function features"),
@@ -163,7 +163,7 @@ FACTS = [
     ("GraphCRF", ("labels", "labels"), [str(k) for k in range(9000)], r"needs 9000\^1 scores"),
     ("GraphCRF", ("parameters", "tables"), "round", "tables must be one of"),
     ("GraphCRF", ("parameters", "tables"), "potts", "'edges' must have tables='symmetric'"),
-    ("GraphCRF", ("parameters", "bias"), False, "must have bias=True"),
+    ("GraphCRF", ("parameters", "intercept"), False, "must have fit_intercept=True"),
     ("GraphCRF", ("parameters", "l2"), {"leaves": 1.0}, "l2 names the group 'leaves'"),
     ("GraphCRF", ("parameters", "freeze"), ["leaves"], "freeze names the group 'leaves'"),
     ("GraphCRF", ("parameters", "n_jobs"), "all", "n_jobs"),

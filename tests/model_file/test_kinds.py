@@ -41,13 +41,13 @@ def answers(model, X, y):
         "mpm": model.predict(X, method="mpm"),
         "marginals": model.predict_marginals(X),
         "classes": model.classes_,
-        "templates": [model.template_weights(k.name) for k in model.features_.layouts],
+        "templates": [model.template_weights(k.name) for k in model.layout_.layouts],
     }
     if "map" in type(model.inference_).answers:
         out["predict"] = model.predict(X)
     if model.inference in ("auto", "junction_tree"):
         out["k best"] = model.k_best(X, 3)
-        out["likelihood"] = model.log_likelihood(X, y) if model.void is None else None
+        out["likelihood"] = model.log_likelihood(X, y) if model.ignore_label is None else None
         out["samples"] = model.set_params(random_state=4).sample(X, 2)
     return out
 

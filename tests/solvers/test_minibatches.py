@@ -35,7 +35,7 @@ def attributes(n=120, seed=0):
 
 
 def crf(solver, **options):
-    return ChainCRF(solver=solver, l2=1.0, bias=True, ends=True, **options)
+    return ChainCRF(solver=solver, l2=1.0, fit_intercept=True, ends=True, **options)
 
 
 @pytest.mark.parametrize("data", [dense, attributes])

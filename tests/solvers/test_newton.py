@@ -26,7 +26,7 @@ def table(name):
 
 
 def logistic(solver, l2=1.0):
-    return ChainCRF(solver=solver, l2=l2, bias=True)
+    return ChainCRF(solver=solver, l2=l2, fit_intercept=True)
 
 
 def chains(n=40, n_labels=4, n_columns=6, seed=0):
@@ -76,7 +76,7 @@ def test_the_optimum_of_scikit_learn(name):
 @pytest.mark.parametrize("solver", [Newton(tol=0.0), NewtonCg(tol=0.0)], ids=lambda s: s.name)
 def test_chains_reach_the_same_optimum(solver, objective):
     X, y = chains()
-    options = {"objective": objective, "l2": 0.3, "bias": True, "ends": True}
+    options = {"objective": objective, "l2": 0.3, "intercept": True, "ends": True}
     crf = ChainCRF(solver=solver, **options).fit(X, y)
     other = ChainCRF(solver=Lbfgs(5000, 1e-14, memory=30), **options).fit(X, y)
     assert_allclose(crf.objective_, other.objective_, rtol=1e-11)

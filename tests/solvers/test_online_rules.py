@@ -85,7 +85,7 @@ def joint_features(features, nodes, edges, y):
     keys = features.node.keys()
     for t in range(T):
         phi[features.slices["node"]] += nodes[t, keys.column] * (keys.output == y[t])
-        for group in ("bias", "start", "end"):
+        for group in ("intercept", "start", "end"):
             here = group == "bias" or t == (0 if group == "start" else T - 1)
             if features.slices[group].stop > features.slices[group].start:
                 phi[features.slices[group]] += here * (np.arange(n) == y[t])
@@ -270,7 +270,7 @@ def test_the_ball_is_reached():
 
 
 def test_many_shards(monkeypatch):
-    monkeypatch.setattr("chordal.estimators._training.SHARD_CELLS", 9)
+    monkeypatch.setattr("chordal.features.batch.SHARD_CELLS", 9)
     assert_same_learning(*problem("attributes", 6, weighted=True), RULES["PA"])
     assert_same_learning(*problem("dense", 6, edges="names"), RULES["gradient"])
 

@@ -33,7 +33,7 @@ def text():
 @ONLINE
 def test_it_learns_and_reports(text, solver):
     X, y = text
-    crf = ChainCRF(solver=solver, l2=0.1, random_state=0, bias=True, ends=True).fit(X, y)
+    crf = ChainCRF(solver=solver, l2=0.1, random_state=0, fit_intercept=True, ends=True).fit(X, y)
     assert crf.predict(X) == y
     report = crf.fit_report_
     assert report.solver == solver

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from chordal._errors import FormatError
 
 if TYPE_CHECKING:
-    from chordal.features import Columns, Template
+    from chordal.features import Columns, FeatureTemplate
     from chordal.formats import Format
 
 
@@ -74,7 +74,7 @@ class Data:
         return Data(self.path, X, [self.y[i] for i in chosen], weight)
 
 
-def load_data(path: str, reading: Reading, template: Template | None) -> Data:
+def load_data(path: str, reading: Reading, template: FeatureTemplate | None) -> Data:
     """The whole file. With a template, tokens must be columns; without, attributes."""
     from chordal.features import Columns
     from chordal.formats.conll import Conll
@@ -115,9 +115,9 @@ def _check_label_column(columns: Columns, label: int | None, name: str) -> None:
 
 def make_template(
     file: str | None, task: str | None, dialect: str, n_columns: int | None
-) -> Template | None:
+) -> FeatureTemplate | None:
     """The template of -t or --task; None without both."""
-    from chordal.features import Template
+    from chordal.features import FeatureTemplate
 
     if file is not None:
         return read_template(file, dialect)
@@ -125,17 +125,17 @@ def make_template(
         return None
     from chordal.features.default_template import default_template
 
-    return Template(default_template(task, n_columns or 1))
+    return FeatureTemplate(default_template(task, n_columns or 1))
 
 
 def read_template(path: str, dialect: str) -> Template:
     """A template file; errors name it."""
-    from chordal.features import Template
+    from chordal.features import FeatureTemplate
 
     with open(path, "rb") as file:
         raw = file.read()
     try:
-        return Template(raw.decode("utf-8-sig"), dialect)
+        return FeatureTemplate(raw.decode("utf-8-sig"), dialect)
     except UnicodeDecodeError as error:
         raise FormatError(path, f"not UTF-8 at byte {error.start + 1}") from None
     except ValueError as error:

@@ -110,7 +110,7 @@ class Labeller:
     def reads_items(self) -> bool:
         """Whether the model takes blocks of CRFsuite's items as they are."""
         # Models of arrays have a number of features.
-        return self.model.template is None and not hasattr(self.model, "n_features_in_")
+        return self.model.feature_template is None and not hasattr(self.model, "n_features_in_")
 
     def items(self, items: Items) -> bytes:
         """Labels alone, as CRFsuite's own tagger prints them."""
@@ -119,7 +119,7 @@ class Labeller:
     def records(self, writer: Format, batch: Sequence[Record]) -> bytes:
         """The text of records with their labels, in the writer's format."""
         X = [list(record.rows) for record in batch]
-        if self.model.template is not None:
+        if self.model.feature_template is not None:
             X = [[list(row) for row in rows] for rows in X]  # columns, never dicts
         found = self._found(X, [len(rows) for rows in X])
         if isinstance(writer, Crfsuite):

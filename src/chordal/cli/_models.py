@@ -8,7 +8,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from chordal import ChainCRF, Template
+    from chordal import ChainCRF, FeatureTemplate
 
 # How the files of other tools begin, and who reads them.
 _OTHERS = {
@@ -50,25 +50,23 @@ def tool(function: str, module: str) -> Any:
         raise ValueError(f"this version of chordal has no {function}") from error
 
 
-def template_of(model: ChainCRF) -> Template | None:
+def template_of(model: ChainCRF) -> FeatureTemplate | None:
     """The feature template of a model, if it has one."""
-    from chordal.features import Template
-
-    return Template(model.template) if isinstance(model.template, str) else model.template
+    return model.columns_template()
 
 
 def sizes(model: ChainCRF) -> dict[str, Any]:
     """What a model consists of."""
     import numpy as np
 
-    node, edge = model._inputs
+    node, edge = model.reader_.inputs[:2]
     return {
         "labels": len(model.classes_),
         "attributes": node.n_columns,
         "transition_attributes": 0 if edge is None else edge.n_columns,
-        "weights": model.features_.n_weights,
+        "weights": model.layout_.n_weights,
         "nonzero_weights": int(np.count_nonzero(model.weights_)),
-        "transitions": len(model.features_.transitions),
+        "transitions": len(model.layout_["transitions"].kept),
     }
 
 

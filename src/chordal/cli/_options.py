@@ -70,7 +70,7 @@ Comment = Annotated[
 LabelColumn = Annotated[int, typer.Option(help="The column of the labels; -1 is the last one.")]
 TemplateFile = Annotated[
     str | None,
-    typer.Option("--template", "-t", metavar="FILE", help="Feature template (CRF++ or Wapiti)."),
+    typer.Option("--feature-template", "-t", metavar="FILE", help="Feature template (CRF++ or Wapiti)."),
 ]
 Task = Annotated[
     str | None,
@@ -92,9 +92,9 @@ Objective = Annotated[
     str | None,
     choice("--objective", names=names_in("chordal.objectives"), help="What is minimised."),
 ]
-Weights = Annotated[
+Pairs = Annotated[
     str | None,
-    choice("--weights", names=["seen", "all"], help="Attribute-label pairs that have a weight."),
+    choice("--pairs", names=["seen", "all"], help="Attribute-label pairs that have a weight."),
 ]
 MinFreq = Annotated[int | None, typer.Option(min=0, help="Leave out what is seen less often.")]
 MaxIter = Annotated[

@@ -46,7 +46,7 @@ def _work(
         return labeller.items, reader.blocks(path, eager=live)
     if not isinstance(reader, Conll):
         return partial(labeller.records, reader), batches(reader.read(path), 1 if live else 256)
-    if labeller.model.template is None:
+    if labeller.model.feature_template is None:
         raise ValueError(
             "the model has no template for files of columns: it was trained on attributes; give "
             "--format crfsuite or jsonl"

@@ -96,7 +96,7 @@ def convert_model(source: str, target: str, kind: str, to: str | None) -> dict[s
         tool("write_crfsuite", "crfsuite_model")(crf, target)
     else:
         save(crf, target)
-    return {"from": kind, "to": wanted, "weights": crf.features_.n_weights}
+    return {"from": kind, "to": wanted, "weights": crf.layout_.n_weights}
 
 
 def in_scheme(

@@ -54,7 +54,7 @@ def of_model(path: str) -> dict[str, Any]:
     crf = open_model(path)
     parameters = crf.get_params(deep=False)
     template = template_of(crf)
-    parameters.pop("template")
+    parameters.pop("feature_template")
     if template is not None:
         parameters["dialect"] = template.dialect
     plain = {

@@ -63,7 +63,7 @@ def by_label(crf: ChainCRF, label: str, top: int) -> list[tuple[str, float]]:
 
 def weights_of(crf: ChainCRF, attribute: str) -> list[tuple[str, float]]:
     """Labels and weights of one attribute, the largest first."""
-    every = crf.top_features(crf.features_.n_weights)
+    every = crf.top_features(crf.layout_.n_weights)
     found = [(str(label), weight) for name, label, weight in every if name == attribute]
     if not found:
         raise ValueError(f"the model has no attribute {attribute!r} with a weight")

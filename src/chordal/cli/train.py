@@ -14,7 +14,7 @@ from chordal.cli._models import file_size, report, sizes
 from chordal.cli._output import note, print_facts, print_json
 
 if TYPE_CHECKING:
-    from chordal import ChainCRF, Template
+    from chordal import ChainCRF, FeatureTemplate
 
 
 def command(
@@ -32,7 +32,7 @@ def command(
     objective: options.Objective = None,
     max_iter: options.MaxIter = None,
     tol: options.Tol = None,
-    weights: options.Weights = None,
+    pairs: options.Pairs = None,
     min_freq: options.MinFreq = None,
     validation: Annotated[
         str | None, typer.Option(metavar="FILE", help="Data to score while training.")
@@ -82,8 +82,8 @@ def command(
         objective=objective,
         max_iter=max_iter,
         tol=tol,
-        states=weights,
-        transitions=weights,
+        pairs=pairs,
+        transitions=pairs,
         min_freq=min_freq,
         n_iter_no_change=n_iter_no_change,
         random_state=seed,
@@ -117,7 +117,7 @@ def command(
 
 def training_data(
     path: str, reading: Reading, template: str | None, task: str | None, dialect: str
-) -> tuple[Data, Template | None]:
+) -> tuple[Data, FeatureTemplate | None]:
     """The data, and the template that they are to be read by."""
     program = None if template is None else read_template(template, dialect)
     if program is None and task is None and reading.name(path) in ("conll", "conllu"):
@@ -130,13 +130,13 @@ def training_data(
         return data, program
     if task is None:
         return load_data(path, reading, None), None
-    from chordal.features import Template
+    from chordal.features import FeatureTemplate
 
-    data = load_data(path, reading, Template("B"))  # any: it asks for columns
+    data = load_data(path, reading, FeatureTemplate("B"))  # any: it asks for columns
     return data, make_template(None, task, dialect, data.X.n_columns)
 
 
-def check_columns(template: Template, data: Data) -> None:
+def check_columns(template: FeatureTemplate, data: Data) -> None:
     """Refuse a template that names a column that the data do not have."""
     n = data.X.n_columns
     if template.n_columns > n:
@@ -157,12 +157,12 @@ def l2_of(l2: float | None, c: float | None) -> float | None:
     return 1.0 / c
 
 
-def estimator(template: Template | None, **parameters: Any) -> ChainCRF:
+def estimator(template: FeatureTemplate | None, **parameters: Any) -> ChainCRF:
     """A model to be fitted; parameters that are None keep the model's own defaults."""
     from chordal import ChainCRF
 
     given = {name: value for name, value in parameters.items() if value is not None}
-    return ChainCRF(template=template, **given)
+    return ChainCRF(feature_template=template, **given)
 
 
 def fit(crf: ChainCRF, data: Data, held_out: Data | None = None) -> None:

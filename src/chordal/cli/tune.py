@@ -14,7 +14,7 @@ from chordal.cli._output import note, print_json, print_table
 from chordal.cli.train import estimator, fit, store, training_data
 
 if TYPE_CHECKING:
-    from chordal import Template
+    from chordal import FeatureTemplate
 
 Point = tuple[float, float]  # l1, l2
 
@@ -53,7 +53,7 @@ def command(
     objective: options.Objective = None,
     max_iter: options.MaxIter = None,
     tol: options.Tol = None,
-    weights: options.Weights = None,
+    pairs: options.Pairs = None,
     min_freq: options.MinFreq = None,
     format: options.Format = None,
     separator: options.Separator = None,
@@ -75,8 +75,8 @@ def command(
         "objective": objective,
         "max_iter": max_iter,
         "tol": tol,
-        "states": weights,
-        "transitions": weights,
+        "pairs": pairs,
+        "transitions": pairs,
         "min_freq": min_freq,
         "n_jobs": jobs,
         "verbose": 0 if quiet else 1,
@@ -160,7 +160,7 @@ def pairs(data: Data, held_out: Data | None, folds: int, seed: int) -> Iterator[
 
 
 def score(
-    program: Template | None,
+    program: FeatureTemplate | None,
     point: Point,
     parameters: dict[str, Any],
     metric: str,

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from chordal._errors import UnsupportedError
 from chordal.estimators import ChainCRF
 from chordal.estimators.assembly import MAX_LABELS, assembled
-from chordal.features import Template
+from chordal.features import FeatureTemplate
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -80,7 +80,7 @@ class Model(NamedTuple):
             (index, *state[1:]),
             (*np.divmod(pairs, n), table),
             edge,
-            template=Template("\n".join(self.lines), dialect),
+            feature_template=FeatureTemplate("\n".join(self.lines), dialect),
             **parameters,
         )
 

@@ -185,17 +185,19 @@ def _unsupported(what: str) -> UnsupportedError:
 
 
 def _content(model: ChainCRF) -> bytes:
-    labels = [_label(label) for label in model._fitted_labels().labels]
+    labels = [_label(label) for label in model.labels_.labels]
     source = _supported(model)
-    layout, weights = model.features_, model.weights_
-    keys, values = layout.node.keys(), weights[layout.slices["node"]]
+    layout, weights = model.layout_, model.weights_
+    rows = layout["node"].rows
+    assert rows is not None
+    keys, values = rows.keys(), weights[layout.slices["node"]]
     kept = np.flatnonzero(values)
     column, output = keys.column[kept], keys.output[kept]
     order = np.lexsort((output, column))
     used, owner = np.unique(column[order], return_inverse=True)
     state = _records(STATE, owner, output[order], values[kept][order])
     values = weights[layout.slices["transitions"]]
-    pairs = layout.transitions[np.flatnonzero(values)]
+    pairs = layout["transitions"].kept[np.flatnonzero(values)]
     tied = _records(TRANSITION, *np.divmod(pairs, layout.n_labels), values[values != 0.0])
     attributes = _attributes(source, used)
     return _joined(labels, attributes, np.concatenate([state, tied]), len(state))
@@ -203,16 +205,16 @@ def _content(model: ChainCRF) -> bytes:
 
 def _supported(model: ChainCRF) -> VocabularyInput:
     """The names of the attributes of a model that CRFsuite can hold."""
-    layout, source = model.features_, model._inputs[0]
+    layout, source = model.layout_, model.reader_.inputs[0]
     if not isinstance(source, VocabularyInput):
         raise _unsupported("features of arrays and sparse matrices: train on named attributes")
-    if layout.edge is not None:
+    if layout["edge"].rows is not None:
         raise _unsupported(
             "transitions that depend on observations (transition_features, or lines B and * of a "
             "template with macros)"
         )
-    for parameter, present in (("bias", layout.bias), ("ends", layout.ends)):
-        if present:
+    for parameter, template in (("fit_intercept", "intercept"), ("ends", "start")):
+        if len(layout[template].kept):
             raise _unsupported(f"the weights of {parameter}=True")
     if not np.isfinite(model.weights_).all():
         raise _unsupported("weights that are not finite")

@@ -24,7 +24,7 @@ def labelled_folder(
     size: Callable[[Size], Size],
     read: Resize,
     class_names: list[str],
-    void: int | None = None,
+    ignore_label: int | None = None,
 ) -> LabelledImages:
     """Photographs of a folder, made smaller by averaging, and the labels of the like-named files.
 
@@ -40,9 +40,9 @@ def labelled_folder(
     read : function
         From an image of labels and a size to a label per pixel.
     class_names : list of str
-    void : int, optional
+    ignore_label : int, optional
     """
-    found = LabelledImages([], [], [], class_names, void)
+    found = LabelledImages([], [], [], class_names, ignore_label)
     files = (root / photographs).iterdir()
     for file in sorted(f for f in files if f.suffix.lower() in SUFFIXES):
         mask = root / labels.replace("*", file.stem)

@@ -25,7 +25,7 @@ class LabelledImages:
         A number per pixel: the place in `class_names`.
     names : list of str
     class_names : list of str
-    void : int or None
+    ignore_label : int or None
         The label of pixels of which nothing is known.
     """
 
@@ -33,11 +33,11 @@ class LabelledImages:
     labels: list[Bytes]
     names: list[str]
     class_names: list[str]
-    void: int | None = None
+    ignore_label: int | None = None
 
 
 def labelled_images(
-    file: Path, mask: str, class_names: list[str], void: int | None = None, packed: bool = False
+    file: Path, mask: str, class_names: list[str], ignore_label: int | None = None, packed: bool = False
 ) -> LabelledImages:
     """Images of a file with flat arrays rgb, shapes, offsets, names and one of labels."""
     found = arrays_of(file, rgb="u2", shapes="iu2", offsets="iu1", names="U1", **{mask: "u1"})
@@ -67,5 +67,5 @@ def labelled_images(
         cut(label.astype(np.uint8), mask),
         [str(name) for name in found["names"]],
         class_names,
-        void,
+        ignore_label,
     )

@@ -90,9 +90,9 @@ def load_msrc_images(path: Any = None) -> LabelledImages:
     if file.name == "Images":
         folders = "Images", "GroundTruth/*_GT.bmp"
         size, read = divided(lambda of: 4), by_colour(list(COLOURS.values()))
-        return labelled_folder(file.parent, *folders, size, read, list(COLOURS), void=0)
+        return labelled_folder(file.parent, *folders, size, read, list(COLOURS), ignore_label=0)
     classes = arrays_of(file, class_names="U1")["class_names"].tolist()
-    return labelled_images(file, "label", classes, void=0)
+    return labelled_images(file, "label", classes, ignore_label=0)
 
 
 def load_msrc_superpixels(path: Any = None) -> MsrcSuperpixels:

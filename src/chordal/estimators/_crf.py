@@ -20,13 +20,12 @@ from chordal._validate import (
 from chordal.estimators import _fitting, _state
 from chordal.estimators._compact import CompactReport, compacted
 from chordal.estimators._constraints import Constraints
-from chordal.estimators._estimator import Estimator, generator_from
+from chordal.estimators._estimator import Estimator, ExampleList, generator_from
 from chordal.estimators._labels import SequenceLabels
 from chordal.estimators._report import FitReport
 from chordal.estimators._targets import class_weights
 from chordal.execution import effective_n_jobs, execution_for
 from chordal.features import Batch, Layout, Reader, Shard, length_of
-from chordal.features.layout import Expanded
 from chordal.inference import INFERENCE, Inference, choose, most_probable_labels
 from chordal.objectives import Objective
 from chordal.potentials import Floats, Potentials
@@ -86,7 +85,6 @@ class BaseCRF(Estimator, ABC):
     compact_report_: CompactReport
     reader_: Reader
     labels_: SequenceLabels
-    _expanded: tuple[Floats, Expanded] | None = None  # weights_, and their form for the kernels
 
     #: What "auto" minimises where the solver has no objective of its own.
     default_objective = "likelihood"
@@ -469,15 +467,6 @@ class BaseCRF(Estimator, ABC):
 
     # How questions are asked.
 
-    def __getstate__(self) -> dict[str, Any]:
-        return {key: value for key, value in self.__dict__.items() if key != "_expanded"}
-
-    def _expanded_weights(self) -> Expanded:
-        """The weights as the kernels take them, made once per `weights_`."""
-        if self._expanded is None or self._expanded[0] is not self.weights_:
-            self._expanded = (self.weights_, self.layout_.expand(self.weights_))
-        return self._expanded[1]
-
     def _constraints(self, allowed_labels: Any, allowed_transitions: Any) -> Constraints | None:
         if allowed_labels is None and allowed_transitions is None:
             return None
@@ -538,7 +527,7 @@ class BaseCRF(Estimator, ABC):
             self._check_lengths(batch.sizes, y)
         if constraints is not None:
             constraints.check(batch.sizes, batch.is_chain)
-        layout, expanded, whole = self.layout_, self._expanded_weights(), batch
+        layout, expanded, whole = self.layout_, self.layout_.expanded(self.weights_), batch
 
         def ask(limits: tuple[int, int]) -> T:
             begin, end = limits
@@ -566,14 +555,13 @@ class BaseCRF(Estimator, ABC):
 
     def _decoded(self, numbers: NDArray[np.int32], batch: Batch, X: Sequence[Any]) -> Any:
         """Numbers of labels as the labels of each example."""
-        return self._shaped(self.labels_.decode(numbers, batch.sizes), X)
+        return ExampleList(self._shaped(self.labels_.decode(numbers, batch.sizes), X))
 
     def _arranged(self, values: Floats, batch: Batch, X: Sequence[Any]) -> Any:
         """A number per label of every variable as an array for each example."""
         rows = values.reshape(-1, self.layout_.n_labels)[:, self.labels_.order]
-        if len(batch.sizes) == 0:
-            return []
-        return self._shaped(np.split(rows, offsets_of(batch.sizes)[1:-1]), X)
+        split = np.split(rows, offsets_of(batch.sizes)[1:-1]) if len(batch.sizes) else []
+        return ExampleList(self._shaped(split, X))
 
     def _observed(self, y: Sequence[Any]) -> NDArray[np.bool_]:
         """Which labels are given: not None, and not the label that stands for none."""

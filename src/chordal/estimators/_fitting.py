@@ -12,7 +12,7 @@ import numpy as np
 from chordal._errors import UnsupportedError
 from chordal._status import Status
 from chordal._validate import check_choice, check_number, check_sample_weight
-from chordal.estimators._estimator import generator_from
+from chordal.estimators._estimator import generator_from, warn_not_converged
 from chordal.estimators._groups import (
     check_freeze,
     check_l2,
@@ -22,7 +22,7 @@ from chordal.estimators._groups import (
     members,
 )
 from chordal.estimators._labels import SequenceLabels
-from chordal.estimators._progress import FitProgress
+from chordal.estimators._progress import FitProgress, fit_callbacks
 from chordal.estimators._report import FitReport, Monitor
 from chordal.estimators._targets import targets_of
 from chordal.execution import effective_n_jobs, execution_for
@@ -73,6 +73,7 @@ def fit(
     objective = objective_for(estimator, solver)
     check_before_reading(estimator, objective, solver)
 
+    given = {"X": X, "y": y, "metadata": {"sample_weight": sample_weight}}
     reader, labels, batch, gold, weight = read(estimator, X, y, sample_weight, objective, keep)
     objective, weight = weighed(estimator, objective, labels, gold, weight)
     known = estimator.layout_ if keep else None
@@ -103,19 +104,25 @@ def fit(
 
     l2 = l2_of(estimator.l2, trained.slices, start, without)
     check_groups(solver, estimator.l2, free is not None or moved is not None)
-    with training(estimator, solver, callback, validate, spread) as (mapper, monitor):
+    fitted: dict[str, Any] = {
+        "reader_": reader, "labels_": labels, "classes_": labels.classes,
+        "layout_": layout, "inference_": inference,
+    }  # fmt: skip
+    with (
+        fit_callbacks(
+            estimator, solver.max_iter, given, lambda state: {**fitted, "weights_": state.weights}
+        ) as watcher,
+        training(estimator, solver, (callback, watcher), validate, spread) as (mapper, monitor),
+    ):
         without_l1 = members(estimator.unpenalised, trained.slices)
         problem = (trained, shards, objective, inference, mapper, l2, start if centre else None)
         oracle = oracle_for(solver, *problem, cuts, without_l1)
         solution = minimized(solver, oracle, start, monitor, free, moved)
-        del oracle, problem
-
-    exact = not objective.needs or all(inference.exact_on(s.frame.structure) for s in shards)
-    weights, report = FitReport.of(solution, monitor, solver.name, inference.name, exact)
-    estimator.reader_, estimator.labels_, estimator.classes_ = reader, labels, labels.classes
-    estimator.layout_, estimator.inference_ = layout, inference
-    estimator.weights_, estimator.fit_report_ = weights, report
-    estimator.objective_, estimator.n_iter_ = report.objective, solution.n_iter
+        exact = not objective.needs or all(inference.exact_on(s.frame.structure) for s in shards)
+        weights, report = FitReport.of(solution, monitor, solver.name, inference.name, exact)
+        fitted |= {"objective_": report.objective, "n_iter_": report.n_iter}
+        vars(estimator).update(fitted, weights_=weights, fit_report_=report)
+    warn_not_converged(report)
     if solution.status is Status.INTERRUPTED:
         raise KeyboardInterrupt  # the model is fitted with the best weights so far
     return estimator
@@ -202,6 +209,8 @@ def read(
     flat = estimator._flat(y, X)
     estimator._check_lengths(batch.sizes, flat)
     weight = check_sample_weight(sample_weight, len(batch.sizes))
+    if weight is not None and not weight.any():
+        raise ValueError("sample_weight is zero for every example: there is nothing to learn")
     gold = targets_of(labels, flat, estimator.ignore_label)
     return Data(reader, labels, *observed(batch, gold, objective), weight)
 
@@ -279,6 +288,8 @@ def validator(
     from chordal.estimators._crf import decoded
 
     X = estimator._examples(X, "validation X")
+    if length_of(X) == 0:
+        raise ValueError("validation X is empty: give at least one example")
     batch = reader.read(X, grow=False)
     flat = estimator._flat(y, X, "validation y")
     estimator._check_lengths(batch.sizes, flat, "validation ")
@@ -301,7 +312,7 @@ def validator(
 def training(
     estimator: BaseCRF,
     solver: Solver,
-    callback: Callback | None,
+    callbacks: Sequence[Callback | None],
     validate: Callable[[Floats], float] | None,
     spread: Callable[[Floats], Floats],
 ) -> Iterator[tuple[Mapper, Monitor]]:
@@ -317,7 +328,7 @@ def training(
         FitProgress(estimator.verbose, solver.max_iter) as progress,
     ):
         every, unchanged = estimator.validation_interval, estimator.n_iter_no_change
-        yield mapper, Monitor(progress.update, callback, validate, every, unchanged, spread)
+        yield mapper, Monitor(progress.update, callbacks, validate, every, unchanged, spread)
 
 
 def check_before_reading(estimator: BaseCRF, objective: Objective, solver: Solver) -> None:

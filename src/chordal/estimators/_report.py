@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from math import isnan, nan
 
@@ -103,13 +103,14 @@ class Monitor:
     def __init__(
         self,
         show: Callable[[Iteration, float | None], None],
-        callback: Callback | None,
+        callbacks: Sequence[Callback | None],
         validate: Callable[[Floats], float] | None,
         interval: int,
         n_iter_no_change: int | None,
         spread: Callable[[Floats], Floats],
     ) -> None:
-        self._show, self._callback, self._validate = show, callback, validate
+        self._show, self._validate = show, validate
+        self._callbacks = [callback for callback in callbacks if callback is not None]
         self._interval, self._limit = interval, n_iter_no_change
         self._spread = spread  # from the solver's weights to a copy that is the model's
         self.scores: list[tuple[int, float]] = []
@@ -129,8 +130,8 @@ class Monitor:
                 self._waited += 1
         self._show(state, score)
         stop = False
-        if self._callback is not None:  # users may keep the weights
-            stop = bool(self._callback(state._replace(weights=self._spread(state.weights))))
+        for callback in self._callbacks:  # users may keep the weights
+            stop |= bool(callback(state._replace(weights=self._spread(state.weights))))
         return stop or (self._limit is not None and self._waited >= self._limit)
 
     def chosen(self, solution: Solution) -> tuple[Floats, float, float, float]:

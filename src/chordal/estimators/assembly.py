@@ -12,10 +12,12 @@ from chordal import _kernels
 from chordal._errors import UnsupportedError
 from chordal.estimators._labels import SequenceLabels
 from chordal.estimators._state import MAX_WEIGHT
-from chordal.estimators.chain_crf import GROUPS, ChainCRF
+from chordal.estimators.chain_crf import CHAIN, GROUPS, ChainCRF
 from chordal.features import (
     AttributeFeatures,
     AttributeInput,
+    Batch,
+    Cliques,
     Input,
     Layout,
     Occurrences,
@@ -25,6 +27,7 @@ from chordal.features import (
     TemplateInput,
     TemplateLayout,
 )
+from chordal.features.clique_template import PATTERNS
 from chordal.inference import INFERENCE
 from chordal.potentials import Floats
 from chordal.structures import offsets_of
@@ -99,22 +102,51 @@ def fitted_chain(
     theirs; what is not named has no weights.
     """
     model._check_parameters()
-    n, none = len(labels), (np.zeros(0, dtype=np.int64), np.zeros(0))
-    templates, weights = [], []
-    for name in GROUPS:
-        tables = TableLayout(n, 2 if name in ("edge", "transitions") else 1, "full")
-        kept, values = intercepts.get(name, none)
-        features, of_rows = rows.get(name, (None, np.zeros(0)))
-        templates.append(TemplateLayout(name, tables, features, kept))
-        weights += [of_rows, values]
+    layout = chain_layout(
+        len(labels),
+        {name: features for name, (features, _) in rows.items()},
+        {name: kept for name, (kept, _) in intercepts.items()},
+    )
+    weights = [part[name][1] for name in GROUPS for part in (rows, intercepts) if name in part]
     reader = model._new_reader([], keep=True)
     reader.inputs = [inputs.get(name) for name in GROUPS]
     model.reader_, model.labels_, model.classes_ = reader, labels, labels.classes
-    model.layout_, model.weights_ = Layout(n, templates), np.concatenate(weights)
+    model.layout_, model.weights_ = layout, np.concatenate(weights)
     chosen = "chain" if model.inference == "auto" else model.inference
     model.inference_ = INFERENCE.resolve(chosen)
     model.objective_, model.n_iter_ = float("nan"), 0  # what was minimised is not known
     return model
+
+
+def chain_layout(
+    n_labels: int, rows: Mapping[str, RowFeatures], kept: Mapping[str, Ints]
+) -> Layout:
+    """The layout of a chain: rows, and outputs with an intercept, by template."""
+    none = np.zeros(0, dtype=np.int64)
+    return Layout(
+        n_labels,
+        [
+            TemplateLayout(
+                name,
+                TableLayout(n_labels, PATTERNS[cliques], "full"),
+                rows.get(name),
+                kept.get(name, none),
+            )
+            for name, cliques in CHAIN.items()
+        ],
+    )
+
+
+def chain_batch(node: Rows, edge: Rows | None = None) -> Batch:
+    """A batch of chains with these rows of positions, and perhaps of transitions."""
+    rows, sizes = {"node": node, "edge": edge}, node.lengths
+    return Batch(
+        sizes,
+        [
+            Cliques.of_pattern(cliques, PATTERNS[cliques], sizes, rows.get(name))
+            for name, cliques in CHAIN.items()
+        ],
+    )
 
 
 def _labels(classes: Sequence[str]) -> SequenceLabels:

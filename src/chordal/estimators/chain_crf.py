@@ -31,8 +31,16 @@ from chordal.potentials import Floats
 from chordal.solvers import Solver
 from chordal.structures import offsets_of
 
-#: The templates of a chain, in the order of the weight vector.
-GROUPS = ("node", "edge", "transitions", "intercept", "start", "end")
+#: The templates of a chain with their cliques, in the order of the weight vector.
+CHAIN = {
+    "node": "each",
+    "edge": "steps",
+    "transitions": "steps",
+    "intercept": "each",
+    "start": "first",
+    "end": "last",
+}
+GROUPS = tuple(CHAIN)
 
 #: Which transitions have a weight, in the words of a template.
 _TRANSITIONS: dict[str, bool | str] = {"seen": "seen", "all": True, "none": False}
@@ -206,14 +214,18 @@ class ChainCRF(BaseCRF):
                 observed, inputs[1] = itself, TemplateInput(columns, "bigrams")
         elif self.transition_features is not None:
             observed = _OfTransitions(self.transition_features)
-        ends = bool(self.ends)
+        features = {"node": itself, "edge": observed}
+        intercepts: dict[str, bool | str] = {
+            "transitions": _TRANSITIONS[choice],
+            "intercept": bool(self.fit_intercept),
+            "start": bool(self.ends),
+            "end": bool(self.ends),
+        }
         templates = [
-            CliqueTemplate("node", features=itself, fit_intercept=False),
-            CliqueTemplate("edge", "steps", observed, fit_intercept=False),
-            CliqueTemplate("transitions", "steps", fit_intercept=_TRANSITIONS[choice]),
-            CliqueTemplate("intercept", fit_intercept=bool(self.fit_intercept)),
-            CliqueTemplate("start", "first", fit_intercept=ends),
-            CliqueTemplate("end", "last", fit_intercept=ends),
+            CliqueTemplate(
+                name, cliques, features.get(name), fit_intercept=intercepts.get(name, False)
+            )
+            for name, cliques in CHAIN.items()
         ]
         if columns is not None or keep:
             return Reader(templates, inputs)
@@ -342,6 +354,7 @@ class _OfTransitions:
     """The user's function of a sequence; one of a single position has no transition to observe."""
 
     function: Callable[[Any], Any]
+    called = "transition_features"
 
     def __call__(self, x: Any) -> Any:
         return self.function(x) if length_of(x) > 1 else []

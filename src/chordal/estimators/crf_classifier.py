@@ -8,10 +8,21 @@ from typing import Any, final
 import numpy as np
 from numpy.typing import NDArray
 
+from chordal._validate import is_sparse
 from chordal.estimators._crf import BaseCRF, Pair
 from chordal.estimators._fitting import objective_for, solver_for
 from chordal.estimators._labels import SequenceLabels
-from chordal.features import Batch, Cliques, CliqueTemplate, Reader, Rows, input_for, itself
+from chordal.features import (
+    Batch,
+    Cliques,
+    CliqueTemplate,
+    DenseInput,
+    Reader,
+    Rows,
+    SparseInput,
+    input_for,
+    itself,
+)
 from chordal.inference import Inference
 from chordal.objectives import Objective
 from chordal.potentials import Floats
@@ -165,15 +176,14 @@ class CRFClassifier(BaseCRF):
     def _groups(self) -> Sequence[str]:
         return ("node", "intercept")
 
-    def _table(self, X: Any, y: Any = None, reset: bool = False) -> Any:
-        """What users gave as a matrix, and labels, as scikit-learn checks them."""
+    def _table(self, X: Any, *y: Any, reset: bool = False) -> Any:
+        """What users gave as a matrix, and labels if there are any, as scikit-learn checks them."""
         from sklearn.utils.multiclass import check_classification_targets
         from sklearn.utils.validation import validate_data
 
-        labels = {} if y is None else {"y": y}
         kinds = [np.float64, np.float32]
-        checked = validate_data(self, X, **labels, accept_sparse="csr", dtype=kinds, reset=reset)
-        if y is not None:
+        checked = validate_data(self, X, *y, accept_sparse="csr", dtype=kinds, reset=reset)
+        if y:
             check_classification_targets(checked[1])
         return checked
 
@@ -300,6 +310,12 @@ class MatrixReader(Reader):
         """An example for every row."""
         source = self.inputs[0]
         assert source is not None
+        if isinstance(source, DenseInput) and is_sparse(X):
+            X = X.toarray()
+        elif isinstance(source, SparseInput) and not is_sparse(X):
+            from scipy.sparse import csr_array
+
+            X = csr_array(X)
         data = source.read([X], grow=False).data
         ones = np.ones(X.shape[0], dtype=np.int64)
         rows = [Rows(ones, data), None]

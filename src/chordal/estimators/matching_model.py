@@ -124,7 +124,7 @@ class MatchingModel(BaseCRF):
         self._check_fitted()
         _, batch = self._batch(X)
         shard = self.layout_.compile(batch, 0, len(batch.sizes), once=True)
-        return self.layout_.potentials(shard, self._expanded_weights())
+        return self.layout_.potentials(shard, self.layout_.expanded(self.weights_))
 
     def _decoded(self, numbers: NDArray[np.int32], batch: Batch, X: Sequence[Any]) -> Any:
         assert batch.label_counts is not None or not len(numbers)

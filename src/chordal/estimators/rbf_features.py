@@ -28,7 +28,7 @@ class RBFFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
         those given.
     width : float
         The distance at which a function has fallen to 0.61.
-    bias : bool
+    include_bias : bool
         Whether a column of ones comes first, which a penalty then concerns like the others.
     choose : {"kmeans", "sample"}
         How a number of centres is chosen: cluster means, or training points at random.
@@ -42,7 +42,7 @@ class RBFFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
 
     Examples
     --------
-    >>> RBFFeatures(width=1.0, bias=True).fit_transform([[0.0], [1.0]]).round(2)
+    >>> RBFFeatures(width=1.0, include_bias=True).fit_transform([[0.0], [1.0]]).round(2)
     array([[1.  , 1.  , 0.61],
            [1.  , 0.61, 1.  ]])
 
@@ -60,13 +60,13 @@ class RBFFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
         centres: Any = None,
         *,
         width: float = 1.0,
-        bias: bool = False,
+        include_bias: bool = False,
         choose: str = "kmeans",
         random_state: Any = None,
     ) -> None:
         self.centres = centres
         self.width = width
-        self.bias = bias
+        self.include_bias = include_bias
         self.choose = choose
         self.random_state = random_state
 
@@ -104,8 +104,8 @@ class RBFFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
         check_is_fitted(self)
         X = validate_data(self, X, dtype=np.float64, reset=False)
         values = rbf_kernel(X, self.centres_, gamma=0.5 / self.width**2)
-        return np.column_stack([np.ones(len(X)), values]) if self.bias else values
+        return np.column_stack([np.ones(len(X)), values]) if self.include_bias else values
 
     @property
     def _n_features_out(self) -> int:
-        return len(self.centres_) + bool(self.bias)
+        return len(self.centres_) + bool(self.include_bias)

@@ -40,19 +40,19 @@ def agreement(
     found: Sequence[Any],
     n_classes: int,
     weight: Sequence[Any] | None = None,
-    void: int | None = None,
+    ignore_label: int | None = None,
 ) -> Agreement:
-    """Of all images together; `weight` has the pixels of each label, `void` is left out.
+    """Of all images together; `weight` has the pixels of each label, `ignore_label` is left out.
 
     Examples
     --------
-    >>> a = agreement([[0, 0, 1, 1, 2]], [[0, 1, 1, 1, 1]], n_classes=2, void=2)
+    >>> a = agreement([[0, 0, 1, 1, 2]], [[0, 1, 1, 1, 1]], n_classes=2, ignore_label=2)
     >>> a.right, a.recall, a.iou_of_class
     (0.75, 0.75, array([0.5       , 0.66666667]))
     """
     t, f = _flat(truth), _flat(found)
     w = np.ones(len(t)) if weight is None else _flat(weight)
-    seen = t != void if void is not None else np.ones(len(t), dtype=bool)
+    seen = t != ignore_label if ignore_label is not None else np.ones(len(t), dtype=bool)
     cells = np.bincount(t[seen] * n_classes + f[seen], w[seen], n_classes**2)
     table = cells.reshape(n_classes, n_classes)
     both, true, either = table.diagonal(), table.sum(axis=1), table.sum(axis=0) + table.sum(axis=1)

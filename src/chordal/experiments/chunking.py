@@ -38,7 +38,7 @@ class Chunking(Experiment):
         n_test = 300 if setup.quick else len(test.X)
         setup.say("training")
         template = default_template("chunking", 2)
-        crf = ChainCRF(template=template, l2=1.0, n_jobs=setup.n_jobs)
+        crf = ChainCRF(feature_template=template, l2=1.0, n_jobs=setup.n_jobs)
         crf.fit(train.X[:n], train.y[:n])
         setup.say("testing")
         truth, found = test.y[:n_test], crf.predict(test.X[:n_test])

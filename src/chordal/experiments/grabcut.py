@@ -62,7 +62,7 @@ class GrabCut(Experiment):
         errors = {s: _errors(truth, found, inside) for s, found in cut.items()}
         chosen = [_best_of_others(errors, k) for k in range(len(images))]
         found = [cut[strength][k] for k, strength in enumerate(chosen)]
-        before, after = (agreement(truth, own, 2, void=UNKNOWN) for own in (alone, found))
+        before, after = (agreement(truth, own, 2, ignore_label=UNKNOWN) for own in (alone, found))
         outcome = Outcome()
         outcome.rows += gains(before, after, ("colours alone", "grid"), "")
         error = float(_errors(truth, alone, inside).mean())
@@ -88,7 +88,7 @@ class GrabCut(Experiment):
             ("colours", "grid"),
             lambda k: [images[k], truth[k] == OBJECT, alone[k], found[k]],
             [
-                (agreement([t], [a], 2, void=UNKNOWN).iou, agreement([t], [f], 2, void=UNKNOWN).iou)
+                (agreement([t], [a], 2, ignore_label=UNKNOWN).iou, agreement([t], [f], 2, ignore_label=UNKNOWN).iou)
                 for t, a, f in zip(truth, alone, found, strict=True)
             ],
             "Figures are mean IoU.",

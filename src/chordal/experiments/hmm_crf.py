@@ -76,7 +76,7 @@ class HmmCrf(Experiment):
                 )
             )
         self._pictures(outcome, sizes, found)
-        crf = ChainCRF(l2=1.0, bias=True, ends=True, n_jobs=setup.n_jobs).fit(X, y)
+        crf = ChainCRF(l2=1.0, fit_intercept=True, ends=True, n_jobs=setup.n_jobs).fit(X, y)
         self._transitions(outcome, chain, hmm, crf)
         return outcome
 
@@ -89,7 +89,7 @@ class HmmCrf(Experiment):
             for s, size in enumerate(sizes):
                 setup.say(f"learning curves, {r + 1} of {repeats}: {size} sequences")
                 hmm = HMM("multinomial").fit(X[:size], y[:size])
-                crf = ChainCRF(l2=1.0, bias=True, ends=True, n_jobs=setup.n_jobs)
+                crf = ChainCRF(l2=1.0, fit_intercept=True, ends=True, n_jobs=setup.n_jobs)
                 crf.fit(X[:size], y[:size])
                 warm = hmm.to_crf(l2=1.0, n_jobs=setup.n_jobs)
                 warm.partial_fit(hmm.statistics(X[:size]), y[:size])

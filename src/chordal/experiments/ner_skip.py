@@ -135,7 +135,7 @@ def speech_tagger(setup: Setup) -> ChainCRF:
     text = load_ud_english("train")
     n, iterations = (200, 10) if setup.quick else (len(text.X), 40)
     template = default_template("pos", 1)
-    tagger = ChainCRF(template=template, l2=1.0, max_iter=iterations, n_jobs=setup.n_jobs)
+    tagger = ChainCRF(feature_template=template, l2=1.0, max_iter=iterations, n_jobs=setup.n_jobs)
     return tagger.fit(text.X[:n], text.y[:n])
 
 
@@ -243,8 +243,8 @@ def _pictures(outcome: Outcome, results: list[Results], skip: TemplateCRF) -> No
     plots.confusion(gold, found, ax=ax)
     outcome.draw("What is taken for what", "The skip-chain; rows are true fields.", figure)
     figure, axes = plots.subplots(1, 2, size=(10.0, 4.4))
-    equal = skip.template_weights("skip")["bias"]
-    bias = skip.template_weights("neighbours")["bias"]
+    equal = skip.template_weights("skip")["intercept"]
+    bias = skip.template_weights("neighbours")["intercept"]
     for ax, name, pairs in zip(axes, ("neighbours", "equal words"), (bias, equal), strict=True):
         plots.label_pairs(pairs, skip.classes_, ax=ax)
         ax.set_title(f"weights of pairs: {name}")

@@ -235,7 +235,7 @@ def _chain(objective: Any, setup: Setup, solver: str = "lbfgs", max_iter: int | 
     return ChainCRF(
         objective,
         solver,
-        bias=True,
+        fit_intercept=True,
         ends=True,
         transitions="all",
         max_iter=30 if setup.quick else max_iter,

@@ -187,7 +187,7 @@ class Pa7Crf(Experiment):
 def _by_sgd(X: Sequence[Any], y: Sequence[Any], lam: float) -> ChainCRF:
     """The assignment's training: five passes in order, steps 1 / (1 + 0.05 k)."""
     solver = Sgd(5, 0.0, schedule="inverse", shuffle=False, keep_best=False)
-    return ChainCRF(solver=solver, l2=lam * len(X), transitions="all", bias=True).fit(X, y)
+    return ChainCRF(solver=solver, l2=lam * len(X), transitions="all", fit_intercept=True).fit(X, y)
 
 
 def _fitted(
@@ -209,7 +209,7 @@ def _fitted(
     if idea.triplets:
         model = _with_triplets(l2, setup)
     else:
-        model = ChainCRF(l2=l2, transitions="all", bias=True, n_jobs=setup.n_jobs)
+        model = ChainCRF(l2=l2, transitions="all", fit_intercept=True, n_jobs=setup.n_jobs)
     return model.fit(X, y, sample_weight=weight)
 
 

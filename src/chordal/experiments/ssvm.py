@@ -94,7 +94,7 @@ class Ssvm(Experiment):
             objective=Hinge(Hamming(normalize=True)),
             solver=solver,
             l2=LAMBDA * n,
-            bias=True,
+            fit_intercept=True,
             ends=True,
             transitions="all",
             max_iter=passes,

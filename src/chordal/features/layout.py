@@ -101,6 +101,10 @@ class Layout:
         limits = offsets_of(sizes)
         self.slices = {k.name: slice(*limits[i : i + 2]) for i, k in enumerate(self.templates)}
         self.n_weights = int(limits[-1])
+        self._latest: tuple[Floats, Expanded] | None = None
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "_latest": None}
 
     def __getitem__(self, name: str) -> TemplateLayout:
         """The template of this name."""
@@ -204,6 +208,12 @@ class Layout:
                 rows = own.rows.expand(mine[:n], memory and memory[k][0], run)
             out.append((rows, own.table(mine[n:])))
         return out
+
+    def expanded(self, weights: Floats) -> Expanded:
+        """What `expand` gives for weights that stay as they are: made once."""
+        if self._latest is None or self._latest[0] is not weights:
+            self._latest = (weights, self.expand(weights))
+        return self._latest[1]
 
     def potentials(self, shard: Shard, w: Expanded, memory: Floats | None = None) -> Potentials:
         """Scores of a shard's labels and cliques; those of labels in `memory` if it is given."""

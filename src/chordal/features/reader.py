@@ -168,8 +168,8 @@ def _cliques(template: CliqueTemplate, rows: Rows | None, X: Sequence[Any], size
     if len(wrong):
         i = int(wrong[0])
         raise ValueError(
-            f"template {template.name!r} must have a row of features for every clique, and has "
-            f"{rows.lengths[i]} rows for {found.counts[i]} cliques of X[{i}]"
+            f"{_called(template)} must have a row for every clique, and have {rows.lengths[i]} "
+            f"rows for {found.counts[i]} cliques of X[{i}]"
         )
     return found
 
@@ -205,4 +205,9 @@ def _named(template: CliqueTemplate, where: Sequence[int]) -> Iterator[None]:
     except (ValueError, TypeError) as error:
         text = re.sub(r"\bX\[(\d+)\]", lambda m: f"X[{where[int(m[1])]}]", str(error))
         text = text.replace("each sequence", "they")
-        raise type(error)(f"features of template {template.name!r}: {text}") from None
+        raise type(error)(f"{_called(template)}: {text}") from None
+
+
+def _called(template: CliqueTemplate) -> str:
+    """What users call the features of a template: `called` of the function, if it says."""
+    return getattr(template.features, "called", f"features of template {template.name!r}")

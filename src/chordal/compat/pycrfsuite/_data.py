@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 
 from chordal import _kernels
 from chordal.compat.pycrfsuite._items import ZERO, read_items
-from chordal.features import AttributeFeatures, AttributeInput, ChainFeatures, Rows
-from chordal.features._occurrences import Occurrences
+from chordal.estimators.assembly import chain_layout
+from chordal.features import AttributeFeatures, AttributeInput, Layout, Occurrences, Rows
 from chordal.potentials import Floats
 from chordal.structures import offsets_of
 
@@ -71,14 +71,14 @@ class TrainingData:
         return _batch(train), _batch(held) if holdout >= 0 else None
 
 
-def chain_features(
+def layout_of(
     batch: Batch,
     n_attributes: int,
     n_labels: int,
     min_freq: float,
     possible_states: bool,
     possible_transitions: bool,
-) -> ChainFeatures:
+) -> Layout:
     """The features of CRFsuite.
 
     The frequency of a state feature is the *sum* of its attribute's values, and a feature is
@@ -120,7 +120,7 @@ def chain_features(
     pairs, count = np.unique(pairs, return_counts=True)
     everything = np.arange(n_labels**2) if possible_transitions else None
     transitions = _frequent(pairs, count.astype(np.float64), everything, min_freq)
-    return ChainFeatures(n_labels, node, None, transitions, False, False)
+    return chain_layout(n_labels, {"node": node}, {"transitions": transitions})
 
 
 def _frequent(seen: Ints, frequency: Floats, everything: Ints | None, min_freq: float) -> Ints:

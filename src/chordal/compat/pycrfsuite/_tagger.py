@@ -50,11 +50,11 @@ class Tagger:
 
     def labels(self) -> list[str]:
         """The labels of the model, in its order."""
-        return list(self._opened()._labels.labels)
+        return list(self._opened().labels_.labels)
 
     def set(self, xseq: Any) -> None:
         """The sequence that the next calls of `tag`, `probability` and `marginal` mean."""
-        source = self._opened()._inputs[0]
+        source = self._opened().reader_.inputs[0]
         self._ask(lambda X: source.read(X, grow=False), xseq)
 
     def tag(self, xseq: Any = None) -> list[str]:
@@ -125,7 +125,7 @@ class Tagger:
     def _marginals_all(self, X: Iterable[Any]) -> list[Floats]:
         """P(y_t | x) of many sequences, in the order of `labels`."""
         model = self._opened()
-        place = np.argsort(model._labels.order)  # of each label among the sorted ones
+        place = np.argsort(model.labels_.order)  # of each label among the sorted ones
         return [table[:, place] for table in _answers(model.predict_marginals, X)]
 
     def _opened(self) -> ChainCRF:
@@ -135,7 +135,7 @@ class Tagger:
 
     def _number(self, label: str) -> int:
         try:
-            return self._opened()._labels.number(label)
+            return self._opened().labels_.number(label)
         except (ValueError, TypeError):
             raise RuntimeError(f"Failed to convert into label identifier: {label}") from None
 

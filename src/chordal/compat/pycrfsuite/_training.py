@@ -11,19 +11,20 @@ from threadpoolctl import threadpool_limits
 
 from chordal._status import Status
 from chordal.compat.pycrfsuite import _messages
-from chordal.compat.pycrfsuite._data import Batch, TrainingData, chain_features
+from chordal.compat.pycrfsuite._data import Batch, TrainingData, layout_of
 from chordal.compat.pycrfsuite._owlqn import OriginalOwlqn
 from chordal.compat.pycrfsuite._parameters import Parameters
 from chordal.estimators import ChainCRF
-from chordal.estimators.assembly import assembled
+from chordal.estimators.assembly import assembled, chain_batch
 from chordal.estimators._examples import ChainExamples
-from chordal.estimators._training import compile_shards, execution_for
-from chordal.features import ChainFeatures
+from chordal.execution import execution_for
+from chordal.features import Layout, Shard
 from chordal.inference import INFERENCE, Inference
 from chordal.objectives import OBJECTIVES
 from chordal.oracle import ExampleOracle, Oracle, SummedOracle
 from chordal.potentials import Floats
 from chordal.solvers import SOLVERS, Iteration, Solution, Solver
+from chordal.targets import Labels
 
 Say = Callable[[str], None]
 
@@ -39,7 +40,7 @@ def trained(
     train, held = data.split(holdout)
     if len(train.gold) == 0:
         raise ValueError("there is no item to train on outside of the holdout group")
-    features = chain_features(
+    features = layout_of(
         train,
         data.source.n_columns,
         len(data.labels),
@@ -106,7 +107,7 @@ class Watch:
 
 def minimised(
     batch: Batch,
-    features: ChainFeatures,
+    features: Layout,
     inference: Inference,
     parameters: Parameters,
     watch: Watch,
@@ -115,7 +116,7 @@ def minimised(
     solver = SOLVERS_OF[parameters.algorithm](parameters)
     l2 = 2.0 * parameters["c2"] if "c2" in parameters else 0.0  # CRFsuite's penalty has no ½
     with threadpool_limits(1, user_api="blas"), execution_for(1) as mapper:
-        shards = compile_shards(features, batch.rows(), None, batch.gold)
+        shards = compiled(features, batch, batch.gold)
         oracle: Oracle | ExampleOracle
         if solver.online:
             oracle = ChainExamples(features, shards, l2)
@@ -123,6 +124,12 @@ def minimised(
             likelihood = OBJECTIVES.resolve("likelihood")
             oracle = SummedOracle(features, shards, likelihood, inference, mapper, l2)
         return solver.minimize(oracle, np.zeros(features.n_weights), watch)
+
+
+def compiled(layout: Layout, batch: Batch, gold: Labels | None = None) -> list[Shard]:
+    """The whole batch as shards."""
+    chains = chain_batch(batch.rows())
+    return [layout.compile(chains, a, b, gold) for a, b in chains.limits(layout.n_labels)]
 
 
 def _lbfgs(p: Parameters) -> Solver:
@@ -184,10 +191,10 @@ SOLVERS_OF: dict[str, Callable[[Parameters], Solver]] = {
 
 
 def evaluator(
-    labels: list[str], held: Batch, features: ChainFeatures, inference: Inference
+    labels: list[str], held: Batch, features: Layout, inference: Inference
 ) -> Callable[[Floats], Iterable[str]]:
     """A function of weights that reports how well they label the holdout group."""
-    shards = compile_shards(features, held.rows(), None) if len(held.gold) else []
+    shards = compiled(features, held) if len(held.gold) else []
 
     def evaluate(weights: Floats) -> Iterable[str]:
         expanded = features.expand(weights)
@@ -198,11 +205,13 @@ def evaluator(
     return evaluate
 
 
-def model_of(data: TrainingData, features: ChainFeatures, weights: Floats) -> ChainCRF:
+def model_of(data: TrainingData, features: Layout, weights: Floats) -> ChainCRF:
     """A fitted model with all attributes; weights of zero are left out, as CRFsuite does."""
-    keys, node = features.node.keys(), weights[features.slices["node"]]
+    rows = features["node"].rows
+    assert rows is not None
+    keys, node = rows.keys(), weights[features.slices["node"]]
     active = np.flatnonzero(node)
-    source, target = np.divmod(features.transitions, features.n_labels)
+    source, target = np.divmod(features["transitions"].kept, features.n_labels)
     tied = weights[features.slices["transitions"]]
     kept = np.flatnonzero(tied)
     return assembled(
