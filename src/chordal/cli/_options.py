@@ -85,7 +85,10 @@ Solver = Annotated[
     str, choice("--solver", names=names_in("chordal.solvers"), help="How weights are found.")
 ]
 Objective = Annotated[
-    str, choice("--objective", names=names_in("chordal.objectives"), help="What is minimised.")
+    str,
+    choice(
+        "--objective", names=["auto", *names_in("chordal.objectives")], help="What is minimised."
+    ),
 ]
 Weights = Annotated[
     str,

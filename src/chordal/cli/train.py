@@ -28,7 +28,7 @@ def command(
     ] = None,
     c: Annotated[float | None, typer.Option("--c", "-c", help="CRF++'s: l2 is 1/c.")] = None,
     solver: options.Solver = "lbfgs",
-    objective: options.Objective = "likelihood",
+    objective: options.Objective = "auto",
     max_iter: options.MaxIter = 1000,
     tol: options.Tol = 1e-5,
     weights: options.Weights = "seen",

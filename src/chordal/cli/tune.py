@@ -50,7 +50,7 @@ def command(
         typer.Option("--output", "-o", metavar="MODEL", help="Fit the best on all, and save it."),
     ] = None,
     solver: options.Solver = "lbfgs",
-    objective: options.Objective = "likelihood",
+    objective: options.Objective = "auto",
     max_iter: options.MaxIter = 1000,
     tol: options.Tol = 1e-5,
     weights: options.Weights = "seen",

@@ -2,7 +2,8 @@
 
 from chordal._registry import Registry
 from chordal.costs._base import Cost
+from chordal.costs._matrix import CostMatrix, cost_matrix
 
 COSTS = Registry("chordal.costs", Cost, "cost")
 
-__all__ = ["COSTS", "Cost"]
+__all__ = ["COSTS", "Cost", "CostMatrix", "cost_matrix"]

@@ -20,10 +20,10 @@ from chordal.estimators._clique_layout import layout_of, transferred_cliques
 from chordal.estimators._clique_model import CliqueModel, decoded
 from chordal.estimators._clique_reading import new_inputs, read_batch
 from chordal.estimators._fitting import (
-    check_compatible,
     check_fit_arguments,
-    check_groups,
+    check_problem,
     check_settings,
+    objective_for,
     report_of,
     solver_for,
     training,
@@ -35,17 +35,11 @@ from chordal.estimators._training import shard_limits
 from chordal.estimators.clique_template import CliqueTemplate
 from chordal.features import CliqueBatch, CliqueFeatures, CliqueShard
 from chordal.inference import INFERENCE, Inference, choose
-from chordal.objectives import OBJECTIVES, Objective
-from chordal.oracle import (
-    DualOracle,
-    ExampleOracle,
-    Oracle,
-    StructuredExamples,
-    SummedOracle,
-)
+from chordal.objectives import Objective
+from chordal.oracle import Problem, asks_examples, oracle_for
 from chordal.potentials import Floats
 from chordal.solvers import Callback, Solver
-from chordal.targets import PartialLabels, Target
+from chordal.targets import PartialLabels, Target, kind_of
 
 E = TypeVar("E", bound="CliqueEstimator")
 
@@ -133,7 +127,7 @@ class CliqueEstimator(CliqueModel, ABC):
         check_same_lengths(batch.sizes, flat)
         weight = check_sample_weight(sample_weight, len(X))
         solver = solver_for(self.solver, self.l1, self.max_iter, self.tol, self.random_state)
-        objective = self._asked_objective(solver)
+        objective = objective_for(self.objective, solver)
         batch, gold = _observed(batch, observed_targets(labels, flat, self.void), objective)
         known = self.features_ if keep else None
         features = layout_of(
@@ -147,7 +141,9 @@ class CliqueEstimator(CliqueModel, ABC):
             weights = class_weights(self.class_weight, labels, gold)
             objective = objective.with_class_weight(weights)
         free = free_weights(self.freeze, features.slices, start)
-        check_groups(solver, self.l2, free is not None)
+        objective.require_targets(gold)
+        problem = Problem(objective, kind_of(gold), self.l2, free is not None, features.n_weights)
+        solver.check(problem)
 
         trained: CliqueFeatures = features
         spread: Callable[[Floats], Floats] = np.copy
@@ -159,21 +155,14 @@ class CliqueEstimator(CliqueModel, ABC):
         shards, cuts = compiled(trained, batch, gold, weight, solver)
         inference = self._inference_for(shards, objective)
         for shard in shards:
-            structure = shard.frame.structure
-            check_compatible(self.objective, objective, inference, solver, structure, gold, self.l2)
-        solver.check_size(trained.n_weights)
+            check_problem(solver, problem, inference, shard.frame.structure)
         validate = None
         if validation_data is not None:
             validate = self._validator(*validation_data, templates, inputs, labels, features)
         with training(self, solver, callback, validate, spread) as (mapper, monitor):
-            problem = (trained, shards, objective, inference, mapper)
+            parts = (trained, shards, objective, inference, mapper)
             penalty = l2_of(self.l2, trained.slices, start)
-            middle = start if centre else None
-            oracle: Oracle | ExampleOracle | DualOracle
-            if solver.online or solver.blocks:
-                oracle = StructuredExamples(*problem, penalty, middle)
-            else:
-                oracle = SummedOracle(*problem, penalty, middle, cuts)
+            oracle = oracle_for(solver.asks, *parts, penalty, start if centre else None, cuts)
             solution = minimized(solver, oracle, start, monitor, free)
         exact = not objective.needs or all(inference.exact_on(s.frame.structure) for s in shards)
         self._templates, self._inputs = templates, inputs
@@ -189,12 +178,6 @@ class CliqueEstimator(CliqueModel, ABC):
         check_settings(self)
         check_number("min_freq", self.min_freq, integer=True)
         check_choice("states", self.states, ["seen", "all"])
-
-    def _asked_objective(self, solver: Solver) -> Objective:
-        """The default stands for what a solver does that has a loss of its own."""
-        if solver.objective is not None and self.objective == "likelihood":
-            return OBJECTIVES.resolve("perceptron")  # they compare the best labelling with gold
-        return OBJECTIVES.resolve(self.objective)
 
     def _inference_for(self, shards: Sequence[CliqueShard], objective: Objective) -> Inference:
         """What training asks: a method that works on all graphs, exact if it can be."""
@@ -250,7 +233,7 @@ def compiled(
 
     Inference on graphs takes long beside Python's part, so that shards may be small.
     """
-    if solver is not None and (solver.online or solver.blocks):
+    if solver is not None and asks_examples(solver.asks):
         each = range(len(batch.sizes))
         return [features.compile(batch, i, i + 1, labels, weight) for i in each], None
     if solver is None or solver.batch_size is None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from copy import copy
 from typing import Any, Protocol
@@ -10,11 +10,8 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from chordal._errors import UnsupportedError
 from chordal._validate import check_number
-from chordal.estimators._dual import ChainDual, check_margin_cost
 from chordal.estimators._estimator import generator_from
-from chordal.estimators._examples import ChainExamples, ExampleLoss
 from chordal.estimators._progress import FitProgress
 from chordal.estimators._training import (
     FitReport,
@@ -26,12 +23,20 @@ from chordal.estimators._training import (
 from chordal.execution import effective_n_jobs
 from chordal.features import ChainFeatures, Rows
 from chordal.inference import Inference
-from chordal.objectives import TARGETS, Objective
-from chordal.oracle import DualOracle, ExampleOracle, Mapper, Oracle, SummedOracle
+from chordal.objectives import OBJECTIVES, Objective
+from chordal.oracle import (
+    DualOracle,
+    ExampleOracle,
+    Mapper,
+    Oracle,
+    Problem,
+    check_questions,
+    oracle_for,
+)
 from chordal.potentials import Floats
 from chordal.solvers import SOLVERS, Callback, Solution, Solver
-from chordal.structures import Chain, Structure
-from chordal.targets import Target, kind_of
+from chordal.structures import Structure
+from chordal.targets import Target
 
 
 class Settings(Protocol):
@@ -116,95 +121,23 @@ def check_fit_arguments(callback: Any, validation_data: Any) -> None:
         raise ValueError("validation_data must be a pair (X, y) of sequences and labels")
 
 
-def check_pairs(
-    asked: str | Objective,
-    objective: Objective,
-    inference: Inference,
-    solver: Solver,
-    features: ChainFeatures,
-    gold: Target,
-    longest: int,
-    l2: float | Mapping[str, float],
+def objective_for(asked: str | Objective, solver: Solver, default: str | None = None) -> Objective:
+    """The objective asked for; "auto" is what the solver minimises, if it minimises but one."""
+    if not isinstance(asked, str) or asked != "auto":
+        return OBJECTIVES.resolve(asked)
+    own = solver.default_objective()
+    return OBJECTIVES.resolve(default if default is not None and own == "likelihood" else own)
+
+
+def check_problem(
+    solver: Solver, problem: Problem, inference: Inference, structure: Structure
 ) -> None:
-    """Refuse what cannot work together on chains, before any work."""
-    if solver.online and solver.objective is None:
-        ExampleLoss.of(objective, features.n_labels)
-    if (solver.online or solver.blocks) and inference.name != "chain":
-        raise UnsupportedError(
-            f"solver {solver.name!r} learns with inference 'chain', not {inference.name!r}; "
-            "leave inference at 'auto', or use another solver"
-        )
-    structure = Chain([min(longest, 2)], features.n_labels)
-    check_compatible(asked, objective, inference, solver, structure, gold, l2)
-    solver.check_size(features.n_weights)
+    """Refuse what cannot work together, before any work."""
+    solver.check(problem)
+    check_questions(solver.name, solver.asks, problem, inference, structure)
 
 
-def check_compatible(
-    asked: str | Objective,
-    objective: Objective,
-    inference: Inference,
-    solver: Solver,
-    structure: Structure,
-    gold: Target,
-    l2: float | Mapping[str, float],
-) -> None:
-    """Refuse what cannot work together, before any work; `asked` is the estimator's parameter."""
-    default = asked == "likelihood"  # the constructor's: also "what the solver does"
-    if solver.objective not in (None, objective.name) and not default:
-        raise UnsupportedError(
-            f"solver {solver.name!r} minimises the {solver.objective} loss, not objective "
-            f"{objective.name!r}; leave objective at its default, or use another solver"
-        )
-    check_dual(objective, solver, l2)
-    objective.require_targets(gold)
-    if (solver.online or solver.blocks) and kind_of(gold) != "hard":
-        raise UnsupportedError(
-            f"solver {solver.name!r} needs one label per position, and y has "
-            f"{TARGETS[kind_of(gold)]}; use a solver such as 'lbfgs'"
-        )
-    solver.require_exact(objective.name if objective.stochastic else None)
-    objective.require(inference, structure)
-    if {"hess_vec", "hessian"} & solver.needs:
-        objective.require_curvature(inference, structure, solver.name)
-
-
-def check_groups(solver: Solver, l2: float | Mapping[str, float], some_stay: bool) -> None:
-    """Refuse groups of weights with a solver that treats all weights alike."""
-    if solver.groupwise and not solver.dual:
-        return
-    if isinstance(l2, Mapping):
-        raise UnsupportedError(
-            f"solver {solver.name!r} takes one l2 for all weights, not a dict by group; "
-            "solvers such as 'lbfgs' take both"
-        )
-    if some_stay:
-        raise UnsupportedError(
-            f"solver {solver.name!r} moves all weights, and cannot freeze some of them (or "
-            "keep weights of -inf); solvers such as 'lbfgs' can"
-        )
-
-
-def check_dual(objective: Objective, solver: Solver, l2: float | Mapping[str, float]) -> None:
-    """Refuse what leaves a solver with a duality gap without one."""
-    if solver.objectives is not None and objective.name not in solver.objectives:
-        names = " or ".join(repr(name) for name in sorted(solver.objectives))
-        raise UnsupportedError(
-            f"solver {solver.name!r} minimises objective {names}, not {objective.name!r}; "
-            "give objective=, or use another solver"
-        )
-    if solver.dual and not objective.convex:
-        raise UnsupportedError(
-            f"solver {solver.name!r} bounds convex objectives, which {objective.name!r} is not"
-        )
-    if solver.dual and not isinstance(l2, Mapping) and not l2 > 0.0:
-        raise ValueError(
-            f"l2 must be above 0 for solver {solver.name!r}, whose duality gap it makes, got {l2!r}"
-        )
-    if solver.blocks:
-        check_margin_cost(objective, solver.name)
-
-
-def oracle_for(
+def chain_oracle(
     solver: Solver,
     features: ChainFeatures,
     data: tuple[Rows, Rows | None, Target, Floats | None],
@@ -226,14 +159,8 @@ def oracle_for(
         random = np.random.default_rng(solver.random_state)
         order = random.permutation(len(data[0].lengths))
         shards, cuts = compile_batches(features, *data, order, solver.batch_size)
-    if solver.online:
-        loss = objective if solver.objective is None else None
-        return ChainExamples(features, shards, l2, centre, loss)
-    if solver.blocks and isinstance(l2, float):
-        return ChainDual(features, shards, objective, mapper, l2, centre)
-    return SummedOracle(
-        features, shards, objective, inference, mapper, l2, centre, cuts, without_l1
-    )
+    problem = (features, shards, objective, inference, mapper, l2, centre, cuts, without_l1)
+    return oracle_for(solver.asks, *problem)
 
 
 def report_of(

@@ -20,11 +20,11 @@ from chordal._validate import (
 from chordal.estimators._chain_inspection import ChainInspection
 from chordal.estimators._compact import Compactable
 from chordal.estimators._fitting import (
+    chain_oracle,
     check_fit_arguments,
-    check_groups,
-    check_pairs,
+    check_problem,
     check_settings,
-    oracle_for,
+    objective_for,
     report_of,
     solver_for,
     training,
@@ -35,9 +35,11 @@ from chordal.estimators._targets import class_weights, learn_targets, seen_pairs
 from chordal.estimators._training import compile_shards, transferred
 from chordal.features import GROUPS, ChainFeatures, Input, Rows, Template, WeightKeys
 from chordal.inference import INFERENCE, Inference
-from chordal.objectives import OBJECTIVES, Objective
+from chordal.objectives import Objective
+from chordal.oracle import Problem
 from chordal.solvers import Callback, Solver
-from chordal.targets import Target
+from chordal.structures import Chain
+from chordal.targets import Target, kind_of
 
 Floats = NDArray[np.float64]
 
@@ -51,8 +53,8 @@ class ChainCRF(Compactable, ChainInspection):
 
     Parameters
     ----------
-    objective : str or Objective, default="likelihood"
-        What training minimises.
+    objective : str or Objective, default="auto"
+        What training minimises; "auto" is the solver's own objective, mostly the likelihood.
     solver : str or Solver, default="lbfgs"
         How. With l1 > 0, "lbfgs" means its orthant-wise form "owlqn". "newton" (few weights) and
         "newton_cg" use second derivatives; "adam", "minibatch_lbfgs" and
@@ -129,7 +131,7 @@ class ChainCRF(Compactable, ChainInspection):
 
     def __init__(
         self,
-        objective: str | Objective = "likelihood",
+        objective: str | Objective = "auto",
         solver: str | Solver = "lbfgs",
         inference: str | Inference = "auto",
         *,
@@ -244,13 +246,15 @@ class ChainCRF(Compactable, ChainInspection):
         if known is not None:
             start = transferred(known, self.weights_, features)
 
-        objective = self._objective_for(labels, gold)
-        inference = self._inference_for(features)
         solver = solver_for(self.solver, self.l1, self.max_iter, self.tol, self.random_state)
-        longest = int(node_rows.lengths.max())
-        check_pairs(self.objective, objective, inference, solver, features, gold, longest, self.l2)
+        objective = self._objective_for(solver, labels, gold)
+        inference = self._inference_for(features)
         free = free_weights(self.freeze, features.slices, start)
-        check_groups(solver, self.l2, free is not None or scaled is not None)
+        partial = free is not None or scaled is not None
+        problem = Problem(objective, kind_of(gold), self.l2, partial, features.n_weights)
+        objective.require_targets(gold)
+        longest = Chain([min(int(node_rows.lengths.max()), 2)], features.n_labels)
+        check_problem(solver, problem, inference, longest)
         validate = None
         if validation_data is not None:
             validate = self._validator(*validation_data, inputs, labels, features, inference)
@@ -263,7 +267,7 @@ class ChainCRF(Compactable, ChainInspection):
                 start = np.zeros(trained.n_weights)
             del merged
         with training(self, solver, callback, validate, spread) as (mapper, monitor):
-            oracle = oracle_for(
+            oracle = chain_oracle(
                 solver,
                 trained,
                 (node_rows, edge_rows, gold, weight),
@@ -306,9 +310,9 @@ class ChainCRF(Compactable, ChainInspection):
                 f"got {self.transition_features!r}"
             )
 
-    def _objective_for(self, labels: SequenceLabels, gold: Target) -> Objective:
+    def _objective_for(self, solver: Solver, labels: SequenceLabels, gold: Target) -> Objective:
         """The objective for these labels' numbers, with the weights of their errors."""
-        objective = OBJECTIVES.resolve(self.objective).for_labels(labels.labels, labels.order)
+        objective = objective_for(self.objective, solver).for_labels(labels.labels, labels.order)
         if self.class_weight is None:
             return objective
         return objective.with_class_weight(class_weights(self.class_weight, labels, gold))

@@ -22,18 +22,21 @@ from sklearn.utils.validation import (
 from chordal._status import Status
 from chordal._validate import check_number, check_sample_weight
 from chordal.estimators._fitting import (
-    check_pairs,
+    chain_oracle,
+    check_problem,
     check_settings,
-    oracle_for,
+    objective_for,
     report_of,
     solver_for,
     training,
 )
 from chordal.estimators._single import SingleVariables
 from chordal.inference import INFERENCE
-from chordal.objectives import OBJECTIVES, Objective
+from chordal.objectives import Objective
+from chordal.oracle import Problem
 from chordal.potentials import Floats
 from chordal.solvers import Callback, Solver
+from chordal.structures import Chain
 
 Pair = tuple[Any, Any]
 
@@ -48,8 +51,8 @@ class CRFClassifier(ClassifierMixin, BaseEstimator):
 
     Parameters
     ----------
-    objective : str or Objective, default="likelihood"
-        What training minimises.
+    objective : str or Objective, default="auto"
+        What training minimises; "auto" is the solver's own objective, mostly the likelihood.
     solver : str or Solver, default="lbfgs"
         How. With l1 > 0, "lbfgs" means its orthant-wise form "owlqn".
     l1, l2 : float
@@ -100,7 +103,7 @@ class CRFClassifier(ClassifierMixin, BaseEstimator):
 
     def __init__(
         self,
-        objective: str | Objective = "likelihood",
+        objective: str | Objective = "auto",
         solver: str | Solver = "lbfgs",
         *,
         l1: float = 0.0,
@@ -197,16 +200,19 @@ class CRFClassifier(ClassifierMixin, BaseEstimator):
     ) -> CRFClassifier:
         check_settings(self)
         check_number("l2", self.l2)
-        objective = OBJECTIVES.resolve(self.objective)
         inference = INFERENCE.resolve("chain")
         solver = solver_for(self.solver, self.l1, self.max_iter, self.tol, self.random_state)
+        objective = objective_for(self.objective, solver)
         codes = _codes(y, classes)
         weight = self._class_weighted(classes, codes, weight)
         if weight is not None and not weight.any():
             raise ValueError("sample_weight is zero for every example: there is nothing to learn")
         model = SingleVariables(X, len(classes), bool(self.fit_intercept), objective.relative)
         gold = model.labels(codes)
-        check_pairs(self.objective, objective, inference, solver, model.features, gold, 1, self.l2)
+        penalties = float(self.l2) if centre else model.penalties(float(self.l2))
+        exempt, n_weights = not isinstance(penalties, float), model.features.n_weights
+        problem = Problem(objective, l2=self.l2, n_weights=n_weights, exempt=exempt)
+        check_problem(solver, problem, inference, Chain([1], len(classes)))
         start = np.zeros(model.features.n_weights)
         if keep:
             start = model.weights(self.coef_, self.intercept_)
@@ -214,14 +220,14 @@ class CRFClassifier(ClassifierMixin, BaseEstimator):
         if validation_data is not None:
             validate = self._validator(validation_data, classes, model)
         with training(self, solver, callback, validate) as (mapper, monitor):
-            oracle = oracle_for(
+            oracle = chain_oracle(
                 solver,
                 model.features,
                 (model.rows, None, gold, weight),
                 objective,
                 inference,
                 mapper,
-                float(self.l2) if centre else model.penalties(float(self.l2)),
+                penalties,
                 start if centre else None,
                 model.intercepts(),
             )

@@ -28,8 +28,9 @@ class GraphCRF(CliqueEstimator):
 
     Parameters
     ----------
-    objective : str or Objective, default="likelihood"
-        What training minimises. "pseudo_likelihood" and "piecewise" need no inference and are
+    objective : str or Objective, default="auto"
+        What training minimises; "auto" is the solver's own objective, mostly the likelihood.
+        "pseudo_likelihood" and "piecewise" need no inference and are
         quick on any graph; "hinge" is the structured support vector machine.
     solver : str or Solver, default="lbfgs"
         How. With l1 > 0, "lbfgs" means its orthant-wise form "owlqn".
@@ -77,7 +78,7 @@ class GraphCRF(CliqueEstimator):
 
     def __init__(
         self,
-        objective: str | Objective = "likelihood",
+        objective: str | Objective = "auto",
         solver: str | Solver = "lbfgs",
         inference: str | Inference = "auto",
         *,

@@ -37,8 +37,9 @@ class GridCRF(CliqueEstimator):
 
     Parameters
     ----------
-    objective : str or Objective, default="likelihood"
-        What training minimises. Large grids are learned quickly by "pseudo_likelihood" and
+    objective : str or Objective, default="auto"
+        What training minimises; "auto" is the solver's own objective, mostly the likelihood.
+        Large grids are learned quickly by "pseudo_likelihood" and
         "piecewise", which need no inference.
     solver : str or Solver, default="lbfgs"
         How. With l1 > 0, "lbfgs" means its orthant-wise form "owlqn".
@@ -102,7 +103,7 @@ class GridCRF(CliqueEstimator):
 
     def __init__(
         self,
-        objective: str | Objective = "likelihood",
+        objective: str | Objective = "auto",
         solver: str | Solver = "lbfgs",
         inference: str | Inference = "auto",
         *,

@@ -7,13 +7,13 @@ from typing import Any, final
 
 import numpy as np
 
-from chordal._errors import UnsupportedError
 from chordal._status import Status
 from chordal._validate import check_number, check_sample_weight, check_sequences
 from chordal.estimators._estimator import Estimator
 from chordal.estimators._fitting import (
-    check_dual,
+    check_problem,
     check_settings,
+    objective_for,
     report_of,
     solver_for,
     training,
@@ -21,8 +21,15 @@ from chordal.estimators._fitting import (
 from chordal.estimators._training import shard_limits
 from chordal.features import MatchingFeatures, MatchingShard
 from chordal.inference import INFERENCE, Inference
-from chordal.objectives import OBJECTIVES, Objective
-from chordal.oracle import Mapper, Oracle, StructuredExamples, SummedOracle
+from chordal.objectives import Objective
+from chordal.oracle import (
+    Mapper,
+    Problem,
+    StructuredExamples,
+    SummedOracle,
+    asks_examples,
+    oracle_for,
+)
 from chordal.potentials import Floats, Potentials
 from chordal.solvers import Callback, Solver
 from chordal.structures import Matching
@@ -39,8 +46,9 @@ class MatchingModel(Estimator):
 
     Parameters
     ----------
-    objective : str or Objective, default="hinge"
-        "hinge" (a max-margin matching) or "perceptron". Objectives that sum over all matchings,
+    objective : str or Objective, default="auto"
+        "hinge" (a max-margin matching) or "perceptron"; "auto" is the one that the solver
+        minimises, else the hinge. Objectives that sum over all matchings,
         such as "likelihood", need an inference that can: "exhaustive", for a handful of items.
     solver : str or Solver, default="frank_wolfe"
         "frank_wolfe" and "one_slack" (which needs the package clarabel) end with a duality
@@ -88,7 +96,7 @@ class MatchingModel(Estimator):
 
     def __init__(
         self,
-        objective: str | Objective = "hinge",
+        objective: str | Objective = "auto",
         solver: str | Solver = "frank_wolfe",
         inference: str | Inference = "matching",
         *,
@@ -134,10 +142,12 @@ class MatchingModel(Estimator):
         gold = [_labels(pairs, y, i) for i in range(len(pairs))]
         weight = check_sample_weight(sample_weight, len(pairs))
         features = MatchingFeatures(pairs[0].shape[2])
-        objective = OBJECTIVES.resolve(self.objective)
         inference = INFERENCE.resolve(self.inference)
         solver = solver_for(self.solver, self.l1, self.max_iter, self.tol, self.random_state)
-        self._check_pairs(objective, inference, solver)
+        objective = objective_for(self.objective, solver, "hinge")
+        problem, two = Problem(objective, l2=self.l2), Matching([2], [2])
+        check_problem(solver, problem, inference, two)
+        inference.require("map", two)
         with training(self, solver, callback, None) as (mapper, monitor):
             oracle = self._oracle(
                 solver, features, (pairs, gold, weight), objective, inference, mapper
@@ -181,21 +191,6 @@ class MatchingModel(Estimator):
                 )
         return self.features_.potentials(self.features_.compile(pairs), self.weights_)
 
-    def _check_pairs(self, objective: Objective, inference: Inference, solver: Solver) -> None:
-        """Refuse what cannot work together, before any work."""
-        if solver.objective not in (None, objective.name) and self.objective != "hinge":
-            raise UnsupportedError(
-                f"solver {solver.name!r} minimises the {solver.objective} loss, not objective "
-                f"{objective.name!r}; leave objective at its default, or use another solver"
-            )
-        if solver.objective is None:
-            check_dual(objective, solver, self.l2)
-            objective.require(inference, Matching([2], [2]))
-        if {"hess_vec", "hessian"} & solver.needs:
-            objective.require_curvature(inference, Matching([2], [2]), solver.name)
-        inference.require("map", Matching([2], [2]))
-        solver.require_exact(objective.name if objective.stochastic else None)
-
     def _oracle(
         self,
         solver: Solver,
@@ -204,12 +199,11 @@ class MatchingModel(Estimator):
         objective: Objective,
         inference: Inference,
         mapper: Mapper,
-    ) -> Oracle | StructuredExamples:
+    ) -> SummedOracle | StructuredExamples:
         """What the solver asks: sums over examples or mini-batches of them, or single ones."""
         pairs, gold, weight = data
         order, size = np.arange(len(pairs)), solver.batch_size or len(pairs)
-        by_example = solver.online or solver.blocks
-        if by_example:
+        if asks_examples(solver.asks):
             size = 1
         elif size < len(pairs):
             order = np.random.default_rng(solver.random_state).permutation(len(pairs))
@@ -218,10 +212,8 @@ class MatchingModel(Estimator):
             chosen = order[first : first + size]
             shards += _shards(features, chosen, pairs, gold, weight)
             cuts.append(len(shards))
-        l2 = float(self.l2)
-        if by_example:
-            return StructuredExamples(features, shards, objective, inference, mapper, l2)
-        return SummedOracle(features, shards, objective, inference, mapper, l2, cuts=cuts)
+        l2, parts = float(self.l2), (features, shards, objective, inference, mapper)
+        return oracle_for(solver.asks, *parts, l2, cuts=cuts)
 
     def _pairs(self, X: Sequence[Any]) -> list[Floats]:
         """Features of the pairs of each example [n_source, n_target, n_features]."""

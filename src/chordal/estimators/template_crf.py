@@ -26,8 +26,9 @@ class TemplateCRF(CliqueEstimator):
     ----------
     templates : list of CliqueTemplate
         One of them must have features and no cliques: it has a row for every variable.
-    objective : str or Objective, default="likelihood"
-        What training minimises. "pseudo_likelihood" and "piecewise" need no inference and are
+    objective : str or Objective, default="auto"
+        What training minimises; "auto" is the solver's own objective, mostly the likelihood.
+        "pseudo_likelihood" and "piecewise" need no inference and are
         quick on any graph; "stochastic_likelihood" samples.
     solver : str or Solver, default="lbfgs"
         How. With l1 > 0, "lbfgs" means its orthant-wise form "owlqn". For the hinge, "one_slack",
@@ -104,7 +105,7 @@ class TemplateCRF(CliqueEstimator):
     def __init__(
         self,
         templates: Sequence[CliqueTemplate],
-        objective: str | Objective = "likelihood",
+        objective: str | Objective = "auto",
         solver: str | Solver = "lbfgs",
         inference: str | Inference = "auto",
         *,

@@ -8,7 +8,7 @@ import numpy as np
 
 from chordal._validate import is_sparse
 from chordal.features._base import Input, RowFeatures, Rows, WeightKeys
-from chordal.features._entries import RowEntries
+from chordal.features._entries import RowEntries, packed_flags, unit_of
 from chordal.features._tables import TABLES, TableLayout
 from chordal.features.alignment import AlignmentFeatures
 from chordal.features.attribute_features import AttributeFeatures
@@ -79,4 +79,6 @@ __all__ = [
     "WeightKeys",
     "input_for",
     "matching_potentials",
+    "packed_flags",
+    "unit_of",
 ]

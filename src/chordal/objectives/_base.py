@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from chordal._errors import UnsupportedError
+from chordal.costs import Cost
 from chordal.inference import Inference
 from chordal.potentials import Floats, Potentials
 from chordal.structures import Structure
@@ -43,6 +44,7 @@ class Objective(ABC):
     """
 
     needs: frozenset[str] = frozenset()
+    cost: Cost | None = None
     targets: ClassVar[frozenset[str]] = frozenset({"hard"})
     convex: ClassVar[bool]
     minus_gold: ClassVar[bool] = False
@@ -130,5 +132,11 @@ class Objective(ABC):
         )
 
     @property
+    def additive(self) -> bool:
+        """Whether its dual variables are those of single labels and transitions."""
+        return True
+
+    @property
     def name(self) -> str:
+        """The name of its file, by which it is chosen."""
         return type(self).__module__.rpartition(".")[2]
