@@ -50,11 +50,11 @@ Outcome best_labellings(const OnlineChains& x, const LabelCosts& costs, bool ful
 namespace chordal {
 namespace {
 
-void run_best(const ChainArrays& chains, Input<double> cost_rows, Input<std::int32_t> cost_of,
-              bool full, std::size_t begin, std::size_t end, Input<double> w, Output<double> lead,
+void run_best(const ChainArrays& chains, const CostArrays& prices, bool full, std::size_t begin,
+              std::size_t end, Input<double> w, Output<double> lead,
               std::optional<Output<std::int32_t>> labels) {
     const ChainView view(chains, w.size());
-    const LabelCosts costs{cost_rows.data(), cost_of.data()};
+    const LabelCosts costs = prices.view();
     Outcome outcome;
     {
         nb::gil_scoped_release release;
@@ -148,9 +148,11 @@ auto gram(const ChainArrays& chains, std::size_t cells) {
 }  // namespace
 
 static const Binding binding([](nb::module_& m) {
-    m.def("chain_best_with_cost", &run_best, nb::arg("chains"), nb::arg("cost_rows"),
-          nb::arg("cost_of"), nb::arg("full"), nb::arg("begin"), nb::arg("end"), nb::arg("w"),
-          nb::arg("lead"), nb::arg("labels").none());
+    nb::class_<CostArrays>(m, "LabelCosts", "Costs of a position's labels: distinct rows of them.")
+        .def(nb::init<Input<double>, Input<std::int32_t>>(), nb::arg("rows"), nb::arg("row_of"));
+    m.def("chain_best_with_cost", &run_best, nb::arg("chains"), nb::arg("costs"), nb::arg("full"),
+          nb::arg("begin"), nb::arg("end"), nb::arg("w"), nb::arg("lead"),
+          nb::arg("labels").none());
     m.def("chain_differences", &differences);
     m.def("chain_is_full", &is_full);
     m.def("chain_gram", &gram);

@@ -270,30 +270,45 @@ void raise_outcome(Outcome outcome) {
     if (outcome == Outcome::range) throw std::overflow_error("the weights or scores overflow");
 }
 
+struct ExponentiatedArrays {
+    Output<double> w, theta;
+    Input<std::int64_t> theta_offsets;
+    Output<double> eta, term;
+};
+
+void run_exponentiated(const ChainArrays& chains, const CostArrays& prices,
+                       Input<std::int64_t> order, double lambda, double sharpness, bool entropies,
+                       const ExponentiatedArrays& arrays) {
+    const ChainView view(chains, arrays.w.size());
+    const LabelCosts costs = prices.view();
+    Exponentiated state{lambda,
+                        sharpness,
+                        arrays.w.data(),
+                        arrays.theta.data(),
+                        arrays.theta_offsets.data(),
+                        arrays.eta.data(),
+                        entropies,
+                        arrays.term.data()};
+    Outcome outcome;
+    {
+        nb::gil_scoped_release release;
+        outcome = CHORDAL_DISPATCH(
+            exponentiated(view.chains, costs, order.data(), order.size(), interrupted, state));
+    }
+    raise_outcome(outcome);
+}
+
 }  // namespace
 
 static const Binding binding([](nb::module_& m) {
-    m.def(
-        "chain_exponentiated",
-        [](const ChainArrays& chains, Input<double> cost_rows, Input<std::int32_t> cost_of,
-           Input<std::int64_t> order, double lambda, double sharpness, bool entropies,
-           Output<double> w, Output<double> theta, Input<std::int64_t> theta_offsets,
-           Output<double> eta, Output<double> term) {
-            const ChainView view(chains, w.size());
-            const LabelCosts costs{cost_rows.data(), cost_of.data()};
-            Exponentiated state{lambda,     sharpness, w.data(),   theta.data(), theta_offsets.data(),
-                                eta.data(), entropies, term.data()};
-            Outcome outcome;
-            {
-                nb::gil_scoped_release release;
-                outcome = CHORDAL_DISPATCH(exponentiated(view.chains, costs, order.data(),
-                                                         order.size(), interrupted, state));
-            }
-            raise_outcome(outcome);
-        },
-        nb::arg("chains"), nb::arg("cost_rows"), nb::arg("cost_of"), nb::arg("order"),
-        nb::arg("l2"), nb::arg("sharpness"), nb::arg("entropies"), nb::arg("w"), nb::arg("theta"), nb::arg("theta_offsets"),
-        nb::arg("eta"), nb::arg("term"));
+    nb::class_<ExponentiatedArrays>(m, "Exponentiated", "Scores as dual variables of chains.")
+        .def(nb::init<Output<double>, Output<double>, Input<std::int64_t>, Output<double>,
+                      Output<double>>(),
+             nb::arg("w"), nb::arg("theta"), nb::arg("theta_offsets"), nb::arg("eta"),
+             nb::arg("term"));
+    m.def("chain_exponentiated", &run_exponentiated, nb::arg("chains"), nb::arg("costs"),
+          nb::arg("order"), nb::arg("l2"), nb::arg("sharpness"), nb::arg("entropies"),
+          nb::arg("arrays"));
     m.def("chain_log_partitions",
           [](const ChainArrays& chains, std::size_t begin, std::size_t end, Input<double> w,
              Output<double> lead) {

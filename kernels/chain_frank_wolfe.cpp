@@ -282,11 +282,11 @@ struct FrankWolfeArrays {
     }
 };
 
-void run_frank_wolfe(const ChainArrays& chains, Input<double> cost_rows,
-                     Input<std::int32_t> cost_of, Input<std::int64_t> order, double lambda,
-                     std::int64_t every, const FrankWolfeArrays& arrays) {
+void run_frank_wolfe(const ChainArrays& chains, const CostArrays& prices,
+                     Input<std::int64_t> order, double lambda, std::int64_t every,
+                     const FrankWolfeArrays& arrays) {
     const ChainView view(chains, arrays.w.size());
-    const LabelCosts costs{cost_rows.data(), cost_of.data()};
+    const LabelCosts costs = prices.view();
     FrankWolfe state = arrays.view(lambda, every);
     Outcome outcome;
     {
@@ -323,8 +323,8 @@ static const Binding binding([](nb::module_& m) {
              nb::arg("w"), nb::arg("mean"), nb::arg("linear"), nb::arg("labels"),
              nb::arg("transitions"), nb::arg("sums"), nb::arg("gram").none(),
              nb::arg("gram_offsets"));
-    m.def("chain_frank_wolfe", &run_frank_wolfe, nb::arg("chains"), nb::arg("cost_rows"),
-          nb::arg("cost_of"), nb::arg("order"), nb::arg("l2"), nb::arg("every"), nb::arg("arrays"));
+    m.def("chain_frank_wolfe", &run_frank_wolfe, nb::arg("chains"), nb::arg("costs"),
+          nb::arg("order"), nb::arg("l2"), nb::arg("every"), nb::arg("arrays"));
 });
 
 }  // namespace chordal

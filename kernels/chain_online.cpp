@@ -20,12 +20,23 @@
 // References: Collins (2002), Discriminative training methods for hidden Markov models; Crammer et al.
 // (2006), Online passive-aggressive algorithms; Mejer and Crammer (2010), Confidence in structured-
 // prediction using confidence-weighted models.
+#include <variant>
+
 #include "chain_augmented.hpp"
 #include "chain_descent.hpp"
 
 namespace chordal {
 
-enum class OnlineRule { perceptron, passive_aggressive, arow };
+struct Perceptron {};
+struct PassiveAggressive {
+    enum class Variant { hard, linear, squared } variant;
+    double aggressiveness;  // C
+    bool error_sensitive;   // √d, or else 1
+};
+struct Arow {
+    double regularization;  // r
+};
+using MistakeRule = std::variant<Perceptron, PassiveAggressive, Arow>;
 
 // w and `second` [cells]: the latter is S (perceptron, passive-aggressive) or the diagonal of Σ
 // (AROW).
@@ -33,12 +44,11 @@ struct OnlineState {
     double* w;
     double* second;
     double steps, loss;
-    double parameter[4];  // passive-aggressive: variant, C, √d; AROW: r
 };
 
 CHORDAL_BOTH_ISAS(
-    Outcome visit(const OnlineChains&, OnlineRule, const std::int64_t* order, std::size_t count,
-                  bool (*interrupted)(), OnlineState& state);
+    Outcome visit(const OnlineChains&, const MistakeRule&, const std::int64_t* order,
+                  std::size_t count, bool (*interrupted)(), OnlineState& state);
     Outcome visit_gradient(const OnlineChains&, const std::int64_t* order, std::size_t count,
                            bool (*interrupted)(), Descent& state);)
 
@@ -50,48 +60,56 @@ struct Mistake {
     double wrong, length, margin, weight;  // d, T, s(ŷ) − s(y*), ω
 };
 
-double aggressive_step(const double* parameter, double loss, double norm2) {
-    if (parameter[0] == 0.0) return loss / norm2;
-    if (parameter[0] == 1.0) return loss / norm2 < parameter[1] ? loss / norm2 : parameter[1];
-    return loss / (norm2 + 0.5 / parameter[1]);
+// w += τ δ, and what the mean over time takes of it.
+void add(const Difference& delta, double tau, OnlineState& state) {
+    for (std::size_t j = 0; j < delta.size; ++j) {
+        state.w[delta.cell[j]] += tau * delta.value[j];
+        state.second[delta.cell[j]] += tau * state.steps * delta.value[j];
+    }
 }
 
-// Changes the weights and returns the loss; infinite where ‖δ‖² overflows.
-double learn(OnlineRule rule, const Mistake& mistake, const Difference& delta, OnlineState& state) {
-    double* w = state.w;
-    double* second = state.second;
-    if (rule == OnlineRule::arow) {
-        const double r = state.parameter[0], omega = mistake.weight;
-        const double loss = mistake.margin + mistake.wrong;
-        double spread = 0.0;
-        for (std::size_t j = 0; j < delta.size; ++j)
-            spread += delta.value[j] * delta.value[j] * second[delta.cell[j]];
-        if (!std::isfinite(spread)) return kInfinity;
-        const double alpha = loss / (r + omega * omega * spread);
-        for (std::size_t j = 0; j < delta.size; ++j) {
-            const double change = omega * delta.value[j];
-            double& variance = second[delta.cell[j]];
-            w[delta.cell[j]] += alpha * variance * change;
-            variance /= 1.0 + variance * change * change / r;
-        }
-        return omega * loss;
-    }
-    double tau = mistake.weight, loss = mistake.wrong / mistake.length;
-    if (rule == OnlineRule::passive_aggressive) {
-        loss = mistake.margin + (state.parameter[2] != 0.0 ? std::sqrt(mistake.wrong) : 1.0);
-        const double norm2 = delta.norm2();
-        if (!std::isfinite(norm2)) return kInfinity;
-        tau *= aggressive_step(state.parameter, loss, norm2);
-    }
-    for (std::size_t j = 0; j < delta.size; ++j) {
-        w[delta.cell[j]] += tau * delta.value[j];
-        second[delta.cell[j]] += tau * state.steps * delta.value[j];
-    }
+// Each changes the weights and returns the loss; infinite where ‖δ‖² overflows.
+
+double learn(const Perceptron&, const Mistake& mistake, const Difference& delta,
+             OnlineState& state) {
+    add(delta, mistake.weight, state);
+    return mistake.weight * (mistake.wrong / mistake.length);
+}
+
+double learn(const PassiveAggressive& rule, const Mistake& mistake, const Difference& delta,
+             OnlineState& state) {
+    const double loss = mistake.margin + (rule.error_sensitive ? std::sqrt(mistake.wrong) : 1.0);
+    const double norm2 = delta.norm2(), C = rule.aggressiveness;
+    if (!std::isfinite(norm2)) return kInfinity;
+    double tau = loss / norm2;
+    if (rule.variant == PassiveAggressive::Variant::linear)
+        tau = tau < C ? tau : C;
+    else if (rule.variant == PassiveAggressive::Variant::squared)
+        tau = loss / (norm2 + 0.5 / C);
+    add(delta, mistake.weight * tau, state);
     return mistake.weight * loss;
 }
 
-Outcome visit(const OnlineChains& x, OnlineRule rule, const std::int64_t* order, std::size_t count,
-              bool (*interrupted)(), OnlineState& state) {
+double learn(const Arow& rule, const Mistake& mistake, const Difference& delta,
+             OnlineState& state) {
+    const double r = rule.regularization, omega = mistake.weight;
+    const double loss = mistake.margin + mistake.wrong;
+    double spread = 0.0;
+    for (std::size_t j = 0; j < delta.size; ++j)
+        spread += delta.value[j] * delta.value[j] * state.second[delta.cell[j]];
+    if (!std::isfinite(spread)) return kInfinity;
+    const double alpha = loss / (r + omega * omega * spread);
+    for (std::size_t j = 0; j < delta.size; ++j) {
+        const double change = omega * delta.value[j];
+        double& variance = state.second[delta.cell[j]];
+        state.w[delta.cell[j]] += alpha * variance * change;
+        variance /= 1.0 + variance * change * change / r;
+    }
+    return omega * loss;
+}
+
+Outcome visit(const OnlineChains& x, const MistakeRule& rule, const std::int64_t* order,
+              std::size_t count, bool (*interrupted)(), OnlineState& state) {
     Patience patience(interrupted);
     Augmented example(x, {nullptr, nullptr}, false);
     Difference delta(x);
@@ -111,7 +129,8 @@ Outcome visit(const OnlineChains& x, OnlineRule rule, const std::int64_t* order,
             const Mistake mistake{static_cast<double>(wrong), static_cast<double>(example.T),
                                   highest - example.score_of(example.gold), example.weight};
             delta.collect(example, y);
-            state.loss += learn(rule, mistake, delta, state);
+            state.loss += std::visit(
+                [&](const auto& own) { return learn(own, mistake, delta, state); }, rule);
             if (!std::isfinite(state.loss)) return Outcome::range;
             for (std::size_t j = 0; j < delta.size; ++j) example.follow(state.w, delta.cell[j]);
         }
@@ -143,11 +162,11 @@ Outcome visit_gradient(const OnlineChains& x, const std::int64_t* order, std::si
 namespace chordal {
 namespace {
 
-OnlineRule rule_of(std::string_view name) {
-    if (name == "perceptron") return OnlineRule::perceptron;
-    if (name == "passive_aggressive") return OnlineRule::passive_aggressive;
-    if (name == "arow") return OnlineRule::arow;
-    throw std::invalid_argument("unknown rule");
+PassiveAggressive::Variant variant_of(std::string_view name) {
+    if (name == "hard") return PassiveAggressive::Variant::hard;
+    if (name == "linear") return PassiveAggressive::Variant::linear;
+    if (name == "squared") return PassiveAggressive::Variant::squared;
+    throw std::invalid_argument("unknown variant");
 }
 
 using MaybeOutput = std::optional<Output<double>>;
@@ -167,36 +186,66 @@ void visited(const ChainArrays& self, std::size_t cells, Run run) {
 }
 
 // counts: steps, and the sum of losses.
-void run_visit(const ChainArrays& self, std::string_view rule, Input<double> parameters,
-               Input<std::int64_t> order, Output<double> w, Output<double> second,
-               Output<double> counts) {
-    OnlineState state{w.data(), second.data(), counts.data()[0], counts.data()[1],
-                      {0.0, 0.0, 0.0, 0.0}};
-    for (std::size_t k = 0; k < parameters.size() && k < 4; ++k)
-        state.parameter[k] = parameters.data()[k];
-    const OnlineRule kind = rule_of(rule);
+template <class Rule>
+void run_visit(const ChainArrays& self, const Rule& rule, Input<std::int64_t> order,
+               Output<double> w, Output<double> memory, Output<double> counts) {
+    OnlineState state{w.data(), memory.data(), counts.data()[0], counts.data()[1]};
+    const MistakeRule any(rule);
     visited(self, w.size(), [&](const OnlineChains& chains) {
         nb::gil_scoped_release release;
-        const Outcome outcome = CHORDAL_DISPATCH(
-            visit(chains, kind, order.data(), order.size(), interrupted, state));
+        const Outcome outcome =
+            CHORDAL_DISPATCH(visit(chains, any, order.data(), order.size(), interrupted, state));
         counts.data()[0] = state.steps;
         counts.data()[1] = state.loss;
         return outcome;
     });
 }
 
-// counts: steps, the sum of losses, and steps averaged. Parameters: as Descent lists them.
-void run_descent(const ChainArrays& self, Input<double> parameters, Input<std::int64_t> order,
-                 Output<double> w, MaybeOutput velocity, MaybeOutput total, Maybe fixed, Maybe cost,
-                 Input<std::int64_t> exempt, Output<double> counts) {
-    const double* p = parameters.data();
-    double* n = counts.data();
-    Descent state{w.data(),      pointer(velocity), pointer(total), pointer(fixed), pointer(cost),
-                  p[0],          p[1],              p[2],           p[3],           p[4],
-                  p[5],          p[6],              p[7],           p[8] != 0.0,    p[9] != 0.0,
-                  p[10] != 0.0,  n[0],              n[1],           n[2],           exempt.data(),
-                  exempt.size()};
-    visited(self, w.size(), [&](const OnlineChains& chains) {
+struct Gradient {
+    double decay, inverse_rate, growth, power, first, momentum, radius, average_after;
+    bool look_ahead;
+};
+
+struct ChainLoss {
+    bool soft;  // log Σ exp, or else max
+    Maybe cost;
+    bool normalised;
+};
+
+// counts: steps, the sum of losses, and steps averaged.
+struct DescentArrays {
+    Output<double> w;
+    MaybeOutput velocity, total;
+    Maybe fixed;
+    Input<std::int64_t> exempt;
+    Output<double> counts;
+};
+
+void run_descent(const ChainArrays& self, const Gradient& rule, const ChainLoss& loss,
+                 Input<std::int64_t> order, const DescentArrays& arrays) {
+    double* n = arrays.counts.data();
+    Descent state{arrays.w.data(),
+                  pointer(arrays.velocity),
+                  pointer(arrays.total),
+                  pointer(arrays.fixed),
+                  pointer(loss.cost),
+                  rule.decay,
+                  rule.inverse_rate,
+                  rule.growth,
+                  rule.power,
+                  rule.first,
+                  rule.momentum,
+                  rule.radius,
+                  rule.average_after,
+                  rule.look_ahead,
+                  loss.soft,
+                  loss.normalised,
+                  n[0],
+                  n[1],
+                  n[2],
+                  arrays.exempt.data(),
+                  arrays.exempt.size()};
+    visited(self, arrays.w.size(), [&](const OnlineChains& chains) {
         nb::gil_scoped_release release;
         const Outcome outcome = CHORDAL_DISPATCH(
             visit_gradient(chains, order.data(), order.size(), interrupted, state));
@@ -207,9 +256,69 @@ void run_descent(const ChainArrays& self, Input<double> parameters, Input<std::i
     });
 }
 
+// The scores of one example.
+void run_scores(const ChainArrays& self, std::size_t n, Input<double> w, Output<double> unary,
+                Output<double> tables) {
+    const ChainView view(self, w.size());
+    isa_baseline::Example example(view.chains);
+    example.open(n);
+    example.score(w.data(), 1.0, nullptr);
+    const ChainBatch batch = example.batch();
+    std::memcpy(unary.data(), batch.unary, unary.size() * sizeof(double));
+    std::memcpy(tables.data(), batch.tables, tables.size() * sizeof(double));
+}
+
+// w += the adjoint of one example's parts.
+void run_adjoint(const ChainArrays& self, std::size_t n, Input<double> unary, Input<double> tables,
+                 Output<double> w) {
+    const ChainView view(self, w.size());
+    const OnlineChains& x = view.chains;
+    isa_baseline::Example example(x);
+    example.open(n);
+    Descent state{};
+    state.z = w.data();
+    state.radius = isa_baseline::kInfinity;
+    isa_baseline::LazyWeights lazy(state, w.size());
+    isa_baseline::Kick kick(x, state, lazy);
+    kick.aim(-1.0);
+    kick.rows(*x.node, example.first_row, example.T, unary.data());
+    if (example.n_tables == 0) return;
+    if (x.edge) {
+        kick.rows(*x.edge, example.first_edge, example.T - 1, tables.data());
+    } else {
+        std::vector<double> whole(isa_baseline::padded(tables.size()) + 4, 0.0);
+        std::memcpy(whole.data(), tables.data(), tables.size() * sizeof(double));
+        kick.cells(x.table, isa_baseline::padded(tables.size()), whole.data(), 1.0);
+    }
+}
+
 }  // namespace
 
 static const Binding binding([](nb::module_& m) {
+    nb::class_<Perceptron>(m, "Perceptron", "w += δ where the best labelling is wrong.")
+        .def(nb::init<>());
+    nb::class_<PassiveAggressive>(m, "PassiveAggressive", "w += τ δ, by a margin.")
+        .def("__init__",
+             [](PassiveAggressive* self, std::string_view variant, double aggressiveness,
+                bool error_sensitive) {
+                 new (self) PassiveAggressive{variant_of(variant), aggressiveness, error_sensitive};
+             },
+             nb::arg("variant"), nb::arg("aggressiveness"), nb::arg("error_sensitive"));
+    nb::class_<Arow>(m, "Arow", "w += α Σ δ, with a variance of each weight.")
+        .def(nb::init<double>(), nb::arg("regularization"));
+    nb::class_<Gradient>(m, "Gradient", "A step down the loss of each example.")
+        .def(nb::init<double, double, double, double, double, double, double, double, bool>(),
+             nb::kw_only(), nb::arg("decay"), nb::arg("inverse_rate"), nb::arg("growth"),
+             nb::arg("power"), nb::arg("first"), nb::arg("momentum"), nb::arg("radius"),
+             nb::arg("average_after"), nb::arg("look_ahead"));
+    nb::class_<ChainLoss>(m, "ChainLoss", "softmax or maximum of score + cost, less the gold score.")
+        .def(nb::init<bool, Maybe, bool>(), nb::arg("soft"), nb::arg("cost").none(),
+             nb::arg("normalised"));
+    nb::class_<DescentArrays>(m, "Descent", "Weights that examples take down their losses.")
+        .def(nb::init<Output<double>, MaybeOutput, MaybeOutput, Maybe, Input<std::int64_t>,
+                      Output<double>>(),
+             nb::arg("w"), nb::arg("velocity").none(), nb::arg("total").none(),
+             nb::arg("fixed").none(), nb::arg("exempt"), nb::arg("counts"));
     nb::class_<RowArrays>(m, "OnlineRows", "Rows of sparse entries that point to cells of weights.")
         .def("__init__",
              [](RowArrays* self, Input<std::uint32_t> wide_offsets, Input<std::uint32_t> wide_codes,
@@ -236,11 +345,18 @@ static const Binding binding([](nb::module_& m) {
              nb::arg("node_offsets"), nb::arg("edge_offsets"), nb::arg("gold"),
              nb::arg("weight").none(), nb::arg("live"), nb::arg("node"), nb::arg("edge").none(),
              nb::arg("table"), nb::arg("labels"))
-        .def("visit", &run_visit, nb::arg("rule"), nb::arg("parameters"), nb::arg("order"),
-             nb::arg("w"), nb::arg("second"), nb::arg("counts"))
-        .def("descend", &run_descent, nb::arg("parameters"), nb::arg("order"), nb::arg("w"),
-             nb::arg("velocity").none(), nb::arg("total").none(), nb::arg("fixed").none(),
-             nb::arg("cost").none(), nb::arg("exempt"), nb::arg("counts"));
+        .def("visit", &run_visit<Perceptron>, nb::arg("rule"), nb::arg("order"), nb::arg("w"),
+             nb::arg("memory"), nb::arg("counts"))
+        .def("visit", &run_visit<PassiveAggressive>, nb::arg("rule"), nb::arg("order"),
+             nb::arg("w"), nb::arg("memory"), nb::arg("counts"))
+        .def("visit", &run_visit<Arow>, nb::arg("rule"), nb::arg("order"), nb::arg("w"),
+             nb::arg("memory"), nb::arg("counts"))
+        .def("descend", &run_descent, nb::arg("rule"), nb::arg("loss"), nb::arg("order"),
+             nb::arg("arrays"))
+        .def("scores", &run_scores, nb::arg("example"), nb::arg("w"), nb::arg("unary"),
+             nb::arg("tables"))
+        .def("adjoint", &run_adjoint, nb::arg("example"), nb::arg("unary"), nb::arg("tables"),
+             nb::arg("w"));
 });
 
 }  // namespace chordal

@@ -6,7 +6,7 @@
 #include <optional>
 
 #include "binding.hpp"
-#include "chain_online.hpp"
+#include "chain_augmented.hpp"
 
 namespace chordal {
 
@@ -36,6 +36,14 @@ struct ChainArrays {
     RowArrays node;
     std::optional<RowArrays> edge;
     std::size_t table, labels;
+};
+
+// The arrays of LabelCosts, kept alive.
+struct CostArrays {
+    Input<double> rows;
+    Input<std::int32_t> row_of;
+
+    LabelCosts view() const { return {rows.data(), row_of.data()}; }
 };
 
 // Pointers to the arrays, for weights in so many cells.

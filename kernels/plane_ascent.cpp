@@ -46,8 +46,8 @@ struct Planes {
 
 class Ascent {
 public:
-    Ascent(const Planes& planes, double lambda, const double* gram,
-           const std::int64_t* gram_offsets, double* alpha, double* v)
+    Ascent(const Planes& planes, const double* gram, const std::int64_t* gram_offsets,
+           double lambda, double* alpha, double* v)
         : p_(planes), lambda_(lambda), gram_(gram), gram_offsets_(gram_offsets), alpha_(alpha), v_(v) {}
 
     // Returns about how many additions it took.
@@ -139,47 +139,64 @@ void products(const Planes& p, std::size_t examples, std::vector<double>& row, d
     }
 }
 
+// The planes of a program, and their products.
+struct PlaneArrays {
+    Input<std::int64_t> example_offsets, row_offsets;
+    Input<std::int32_t> cells;
+    Input<double> values, offsets;
+    std::vector<std::int64_t> gram_offsets;
+    std::vector<double> gram;
+
+    PlaneArrays(Input<std::int64_t> example_offsets, Input<std::int64_t> row_offsets,
+                Input<std::int32_t> cells, Input<double> values, Input<double> offsets,
+                std::size_t weights)
+        : example_offsets(example_offsets), row_offsets(row_offsets), cells(cells), values(values),
+          offsets(offsets), gram_offsets{0} {
+        nb::gil_scoped_release release;
+        const std::size_t examples = example_offsets.size() - 1;
+        for (std::size_t i = 0; i < examples; ++i) {
+            const auto n = example_offsets.data()[i + 1] - example_offsets.data()[i];
+            gram_offsets.push_back(gram_offsets.back() + n * n);
+        }
+        gram.resize(static_cast<std::size_t>(gram_offsets.back()));
+        std::vector<double> row(weights, 0.0);
+        products(view(), examples, row, gram.data());
+    }
+    Planes view() const {
+        return {example_offsets.data(), row_offsets.data(), cells.data(), values.data(),
+                offsets.data()};
+    }
+};
+
+void run_ascent(const PlaneArrays& self, double l2, Input<std::int64_t> order,
+                Output<double> alpha, Output<double> v) {
+    bool stopped = false;
+    {
+        nb::gil_scoped_release release;
+        const Planes planes = self.view();
+        Ascent ascent(planes, self.gram.data(), self.gram_offsets.data(), l2, alpha.data(),
+                      v.data());
+        std::size_t work = 0;
+        for (std::size_t k = 0; k < order.size() && !stopped; ++k) {
+            work += ascent.visit(order.data()[k]);
+            if (work < (std::size_t{1} << 24)) continue;
+            work = 0;
+            stopped = interrupted();
+        }
+    }
+    if (stopped) throw nb::python_error();
+}
+
 }  // namespace
 
 static const Binding binding([](nb::module_& m) {
-    m.def(
-        "plane_products",
-        [](Input<std::int64_t> example_offsets, Input<std::int64_t> row_offsets,
-           Input<std::int32_t> cells, Input<double> values, std::size_t weights,
-           Output<double> gram) {
-            nb::gil_scoped_release release;
-            const Planes planes{example_offsets.data(), row_offsets.data(), cells.data(),
-                                values.data(), nullptr};
-            std::vector<double> row(weights, 0.0);
-            products(planes, example_offsets.size() - 1, row, gram.data());
-        },
-        nb::arg("example_offsets"), nb::arg("row_offsets"), nb::arg("cells"), nb::arg("values"),
-        nb::arg("weights"), nb::arg("gram"));
-    m.def(
-        "plane_ascent",
-        [](Input<std::int64_t> example_offsets, Input<std::int64_t> row_offsets,
-           Input<std::int32_t> cells, Input<double> values, Input<double> offsets,
-           Input<double> gram, Input<std::int64_t> gram_offsets, double l2,
-           Input<std::int64_t> order, Output<double> alpha, Output<double> v) {
-            bool stopped = false;
-            {
-                nb::gil_scoped_release release;
-                const Planes planes{example_offsets.data(), row_offsets.data(), cells.data(),
-                                    values.data(), offsets.data()};
-                Ascent ascent(planes, l2, gram.data(), gram_offsets.data(), alpha.data(), v.data());
-                std::size_t work = 0;
-                for (std::size_t k = 0; k < order.size() && !stopped; ++k) {
-                    work += ascent.visit(order.data()[k]);
-                    if (work < (std::size_t{1} << 24)) continue;
-                    work = 0;
-                    stopped = interrupted();
-                }
-            }
-            if (stopped) throw nb::python_error();
-        },
-        nb::arg("example_offsets"), nb::arg("row_offsets"), nb::arg("cells"), nb::arg("values"),
-        nb::arg("offsets"), nb::arg("gram"), nb::arg("gram_offsets"), nb::arg("l2"),
-        nb::arg("order"), nb::arg("alpha"), nb::arg("v"));
+    nb::class_<PlaneArrays>(m, "Planes", "Planes under the losses of examples, as sparse rows.")
+        .def(nb::init<Input<std::int64_t>, Input<std::int64_t>, Input<std::int32_t>, Input<double>,
+                      Input<double>, std::size_t>(),
+             nb::arg("example_offsets"), nb::arg("row_offsets"), nb::arg("cells"),
+             nb::arg("values"), nb::arg("offsets"), nb::arg("n_weights"))
+        .def("ascend", &run_ascent, nb::arg("l2"), nb::arg("order"), nb::arg("alpha"),
+             nb::arg("v"));
 });
 
 }  // namespace chordal

@@ -7,15 +7,18 @@ import pytest
 
 from chordal._errors import UnsupportedError
 from chordal._status import Status
+from chordal.oracle import ExampleOracle, Oracle
 from chordal.solvers import SOLVERS
 from chordal.solvers._online import OnlineSolver
-from chordal.solvers.arow import Arow
+from chordal.solvers.arow import AROW
 from chordal.solvers.averaged_perceptron import AveragedPerceptron
-from chordal.solvers.sgd import Sgd
+from chordal.solvers.sgd import SGD
 from chordal.testing import check_online_solver
 from chordal.testing.contracts.online import single_examples
 
-ONLINE = pytest.mark.parametrize("name", [s for s in SOLVERS if SOLVERS.get(s).online])
+ONLINE = pytest.mark.parametrize(
+    "name", [s for s in SOLVERS if SOLVERS.get(s).asks is ExampleOracle]
+)
 
 
 @ONLINE
@@ -24,13 +27,11 @@ def test_what_it_learns_and_how_it_stops(name):
 
 
 def test_crfsuites_four_are_there():
-    online = {s for s in SOLVERS if SOLVERS.get(s).online}
+    online = {s for s in SOLVERS if SOLVERS.get(s).asks is ExampleOracle}
     assert {"sgd", "averaged_perceptron", "passive_aggressive", "arow"} <= online
 
 
-@pytest.mark.parametrize(
-    "name", [s for s in SOLVERS if not SOLVERS.get(s).online and not SOLVERS.get(s).dual]
-)
+@pytest.mark.parametrize("name", [s for s in SOLVERS if Oracle in SOLVERS.get(s).asks.__mro__])
 def test_others_refuse_an_oracle_of_examples(name):
     with pytest.raises(UnsupportedError, match=f"{name}.*value_grad.*ListedExamples"):
         SOLVERS.get(name)().minimize(single_examples(), np.zeros(6))
@@ -81,7 +82,7 @@ def test_an_error_of_the_oracle_is_not_swallowed(name):
         ),
         ("passive_aggressive", {"aggressiveness": 0}, "aggressiveness must be a number above 0"),
         ("arow", {"variance": 0.0}, "variance must be a number above 0"),
-        ("arow", {"regularisation": -1}, "regularisation must be a number above 0"),
+        ("arow", {"regularization": -1}, "regularization must be a number above 0"),
         ("sgd", {"learning_rate": 0}, "learning_rate must be a number above 0"),
         ("sgd", {"rate_factor": 1.0}, "rate_factor must be a number above 1"),
         ("sgd", {"period": 0}, "period must be an integer of at least 1"),
@@ -120,7 +121,7 @@ class NeverStops(AveragedPerceptron):
         return super().minimize(oracle, start, callback and (lambda state: callback(state) and 0))
 
 
-class WritesToTheStart(Arow):
+class WritesToTheStart(AROW):
     def minimize(self, oracle, start, callback=None):
         solution = super().minimize(oracle, start, callback)
         start[:] = solution.weights
@@ -148,11 +149,11 @@ class LosesWhatItLearned(AveragedPerceptron):
 
 BROKEN = [
     (changed(AveragedPerceptron, weights=lambda s: -s.weights), "labelled wrong"),
-    (changed(Arow, n_evaluations=lambda s: s.n_iter), "n_evaluations is wrong"),
-    (changed(Arow, n_iter=lambda s: s.n_iter + 1), "n_iter"),
-    (changed(Arow, status=lambda s: Status.STALLED), "status is"),
-    (changed(Sgd, weights=lambda s: 0.5 * s.weights), "not near the minimum"),
-    (changed(Sgd, value=lambda s: s.history[0]), "not the regularised objective"),
+    (changed(AROW, n_evaluations=lambda s: s.n_iter), "n_evaluations is wrong"),
+    (changed(AROW, n_iter=lambda s: s.n_iter + 1), "n_iter"),
+    (changed(AROW, status=lambda s: Status.STALLED), "status is"),
+    (changed(SGD, weights=lambda s: 0.5 * s.weights), "not near the minimum"),
+    (changed(SGD, value=lambda s: s.history[0]), "not the regularised objective"),
     (IgnoresTheSeed, "another seed, the same weights"),
     (AnotherSeedEachTime, "the same seed, other weights"),
     (NeverStops, "stopped by a callback"),

@@ -8,14 +8,15 @@ import pytest
 
 from chordal._errors import UnsupportedError
 from chordal._status import Status
+from chordal.oracle import Oracle
 from chordal.solvers import SOLVERS
-from chordal.solvers.lbfgs import Lbfgs
-from chordal.solvers.owlqn import Owlqn
+from chordal.solvers.lbfgs import LBFGS
+from chordal.solvers.owlqn import OWLQN
 from chordal.testing import check_solver
 from chordal.testing.contracts.solvers import CountingOracle, Problem
 
 SMOOTH = pytest.mark.parametrize(
-    "name", [s for s in SOLVERS if not SOLVERS.get(s).online and not SOLVERS.get(s).dual]
+    "name", [s for s in SOLVERS if Oracle in SOLVERS.get(s).asks.__mro__]
 )
 
 
@@ -92,40 +93,40 @@ def wrapped(base, **changes):
     return Wrong
 
 
-class NeverStops(Lbfgs):
+class NeverStops(LBFGS):
     def minimize(self, oracle, start, callback=None):
         return super().minimize(oracle, start, callback and (lambda state: callback(state) and 0))
 
 
-class LosesWeights(Lbfgs):
+class LosesWeights(LBFGS):
     def minimize(self, oracle, start, callback=None):
         solution = super().minimize(oracle, start, callback)
         return replace(solution, weights=start) if not solution.status.succeeded else solution
 
 
-class WritesToTheStart(Lbfgs):
+class WritesToTheStart(LBFGS):
     def minimize(self, oracle, start, callback=None):
         solution = super().minimize(oracle, start, callback)
         start[:] = solution.weights
         return solution
 
 
-class OneMore(Lbfgs):
+class OneMore(LBFGS):
     def __init__(self, max_iter=1000, tol=1e-5, l1=0.0):
         super().__init__(max_iter + 1, tol, l1)
 
 
-class IgnoresL1(Owlqn):
+class IgnoresL1(OWLQN):
     def __init__(self, max_iter=1000, tol=1e-5, l1=0.0):
         super().__init__(max_iter, tol)
 
 
-class TakesL1(Lbfgs):
+class TakesL1(LBFGS):
     def __init__(self, max_iter=1000, tol=1e-5, l1=0.0):
         super().__init__(max_iter, tol)
 
 
-class NearlyZero(Owlqn):
+class NearlyZero(OWLQN):
     def minimize(self, oracle, start, callback=None):
         solution = super().minimize(oracle, start, callback)
         if self.l1 > 0.0:
@@ -133,7 +134,7 @@ class NearlyZero(Owlqn):
         return solution
 
 
-class Swallows(Lbfgs):
+class Swallows(LBFGS):
     def minimize(self, oracle, start, callback=None):
         solution = super().minimize(oracle, start, callback)
         interrupted = solution.status is Status.INTERRUPTED
@@ -141,12 +142,12 @@ class Swallows(Lbfgs):
 
 
 BROKEN = [
-    (wrapped(Lbfgs, weights=lambda s: s.weights + 1e-2), "weights"),
-    (wrapped(Lbfgs, value=lambda s: s.value - 1e-6), "value of the weights"),
-    (wrapped(Lbfgs, history=lambda s: s.history[::-1]), "the objective went up"),
-    (wrapped(Lbfgs, n_evaluations=lambda s: s.n_iter), "n_evaluations is wrong"),
-    (wrapped(Lbfgs, n_iter=lambda s: s.n_iter + 1), "n_iter"),
-    (wrapped(Lbfgs, status=lambda s: Status.STALLED), "status is"),
+    (wrapped(LBFGS, weights=lambda s: s.weights + 1e-2), "weights"),
+    (wrapped(LBFGS, value=lambda s: s.value - 1e-6), "value of the weights"),
+    (wrapped(LBFGS, history=lambda s: s.history[::-1]), "the objective went up"),
+    (wrapped(LBFGS, n_evaluations=lambda s: s.n_iter), "n_evaluations is wrong"),
+    (wrapped(LBFGS, n_iter=lambda s: s.n_iter + 1), "n_iter"),
+    (wrapped(LBFGS, status=lambda s: Status.STALLED), "status is"),
     (NeverStops, "stopped by a callback"),
     (LosesWeights, "weights of the stopped iterate"),
     (Swallows, "interrupted at evaluation"),

@@ -8,10 +8,10 @@ Over the seeds 0 to 4, test F1 is 93.33 on average (93.21–93.38) for the avera
 import pytest
 
 from chordal import ChainCRF
-from chordal.solvers.arow import Arow
+from chordal.solvers.arow import AROW
 from chordal.solvers.averaged_perceptron import AveragedPerceptron
 from chordal.solvers.passive_aggressive import PassiveAggressive
-from chordal.solvers.sgd import Sgd
+from chordal.solvers.sgd import SGD
 
 pytestmark = [pytest.mark.data, pytest.mark.slow]
 
@@ -21,9 +21,9 @@ pytestmark = [pytest.mark.data, pytest.mark.slow]
     [
         (AveragedPerceptron(max_iter=50, random_state=0), 93.29),
         (PassiveAggressive(max_iter=50, random_state=0), 93.44),
-        (Arow(max_iter=50, random_state=0), 91.71),
-        (Sgd(max_iter=90, tol=0.0, random_state=0), 93.63),
-        (Sgd(max_iter=10, tol=0.0, average_after=5, random_state=0), 93.7),
+        (AROW(max_iter=50, random_state=0), 91.71),
+        (SGD(max_iter=90, tol=0.0, random_state=0), 93.63),
+        (SGD(max_iter=10, tol=0.0, average_after=5, random_state=0), 93.7),
     ],
     ids=["averaged perceptron", "passive-aggressive", "AROW", "SGD", "averaged SGD"],
 )
@@ -34,6 +34,6 @@ def test_f1(conll2000, chunk_f1, solver, crfsuite):
 
 def test_the_subgradient_method(conll2000, chunk_f1):
     """The hinge, ten passes."""
-    solver = Sgd(max_iter=10, tol=0.0, average_after=5, random_state=0)
+    solver = SGD(max_iter=10, tol=0.0, average_after=5, random_state=0)
     crf = ChainCRF("hinge", solver, l2=1.0).fit(conll2000.X, conll2000.y)
     assert chunk_f1(conll2000.test_y, crf.predict(conll2000.test_X)) >= 93.2

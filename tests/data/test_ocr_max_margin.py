@@ -11,7 +11,7 @@ from chordal import ChainCRF
 from chordal.costs.hamming import Hamming
 from chordal.objectives.hinge import Hinge
 from chordal.solvers import SOLVERS
-from chordal.solvers.sgd import Sgd
+from chordal.solvers.sgd import SGD
 
 pytestmark = [pytest.mark.data, pytest.mark.slow]
 
@@ -74,7 +74,7 @@ def test_solvers_agree_to_their_gaps(sample, exact, solver, tol):
 
 def test_the_subgradient_method_comes_near_the_same_optimum(sample):
     exact = crf("cutting_plane", l2=5.0, tol=1e-3).fit(*sample)
-    steps = Sgd(max_iter=3000, tol=0.0, period=3000, random_state=0)
+    steps = SGD(max_iter=3000, tol=0.0, period=3000, random_state=0)
     model = crf(steps, l2=5.0).fit(*sample)
     assert max(exact.fit_report_.details["dual"]) <= model.objective_ < 1.04 * exact.objective_
 
@@ -86,7 +86,7 @@ def test_methods_agree_to_their_gaps_on_a_whole_fold(words):
     assert exact.fit_report_.status.succeeded
     lower = max(exact.fit_report_.details["dual"])
     assert exact.objective_ - lower <= 0.01 * exact.objective_
-    steps = Sgd(max_iter=1500, tol=0.0, period=1500, random_state=0)
+    steps = SGD(max_iter=1500, tol=0.0, period=1500, random_state=0)
     assert lower <= crf(steps).fit(*fold).objective_ < 1.4 * exact.objective_
     blocks = crf("block_frank_wolfe", tol=0.1).fit(*fold)
     assert blocks.fit_report_.gap <= 0.1 * blocks.objective_

@@ -6,9 +6,9 @@ from numpy.testing import assert_allclose
 
 from chordal import ChainCRF
 from chordal.solvers.adam import Adam
-from chordal.solvers.lbfgs import Lbfgs
-from chordal.solvers.minibatch_lbfgs import MinibatchLbfgs
-from chordal.solvers.newton_cg import NewtonCg
+from chordal.solvers.lbfgs import LBFGS
+from chordal.solvers.minibatch_lbfgs import MinibatchLBFGS
+from chordal.solvers.newton_cg import NewtonCG
 
 pytestmark = pytest.mark.data
 
@@ -29,8 +29,8 @@ def model(solver, l2=1.0):
 def test_newton_cg_reaches_the_optimum_of_lbfgs(words):
     X, y, _ = words
     X, y = X[:150], y[:150]
-    found = model(NewtonCg(tol=1e-11), l2=10.0).fit(X, y)
-    other = model(Lbfgs(5000, 1e-13, memory=30), l2=10.0).fit(X, y)
+    found = model(NewtonCG(tol=1e-11), l2=10.0).fit(X, y)
+    other = model(LBFGS(5000, 1e-13, memory=30), l2=10.0).fit(X, y)
     assert_allclose(found.objective_, other.objective_, rtol=1e-10)
     assert_allclose(found.weights_, other.weights_, rtol=0.0, atol=1e-4)
     assert found.fit_report_.n_iter < 0.5 * other.fit_report_.n_iter
@@ -38,7 +38,7 @@ def test_newton_cg_reaches_the_optimum_of_lbfgs(words):
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("solver", "passes", "share"), [(Adam, 30, 0.005), (MinibatchLbfgs, 40, 0.001)]
+    ("solver", "passes", "share"), [(Adam, 30, 0.005), (MinibatchLBFGS, 40, 0.001)]
 )
 def test_mini_batches_come_near_the_optimum(words, solver, passes, share):
     X, y, fold = words

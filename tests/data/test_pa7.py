@@ -18,7 +18,7 @@ from chordal.inference.exhaustive import ExhaustiveInference
 from chordal.objectives.likelihood import Likelihood
 from chordal.oracle import SummedOracle
 from chordal.potentials import Potentials
-from chordal.solvers.sgd import Sgd
+from chordal.solvers.sgd import SGD
 from chordal.structures import Chain
 
 pytestmark = pytest.mark.data
@@ -229,7 +229,7 @@ def test_the_assignments_training(require):
         [np.eye(2)[images.reshape(3, -1)].reshape(3, -1) for images in words]
         for words in (pa7.images_train, pa7.images_test)
     )
-    solver = Sgd(max_iter=5, tol=0.0, schedule="inverse", shuffle=False, keep_best=False)
+    solver = SGD(max_iter=5, tol=0.0, schedule="inverse", shuffle=False, keep_best=False)
     crf = ChainCRF(solver=solver, l2=0.003 * len(X), transitions="all", fit_intercept=True)
     crf.fit(X, pa7.y_train)
     assert crf.fit_report_.n_weights == N_WEIGHTS

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from chordal import CRFClassifier
-from chordal.solvers.sgd import Sgd
+from chordal.solvers.sgd import SGD
 
 pytestmark = pytest.mark.data
 
@@ -38,7 +38,7 @@ def assignment(X, y, lam):
 def classifier(pa7, lam):
     X, y = (np.roll(pa7[name], -1, axis=0) for name in ("Train1X", "Train1Y"))
     passes = N_STEPS // len(y)
-    solver = Sgd(
+    solver = SGD(
         max_iter=passes, period=passes, schedule="inverse_sqrt", shuffle=False, keep_best=False
     )
     return CRFClassifier(solver=solver, l2=lam * len(y)).fit(X[:, 1:], y)

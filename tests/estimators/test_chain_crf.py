@@ -339,11 +339,11 @@ def test_any_process_gives_the_same_bits():
 def test_solver_objective_and_inference_may_be_objects(dense_problem):
     from chordal.inference.chain import ChainInference
     from chordal.objectives.likelihood import Likelihood
-    from chordal.solvers.lbfgs import Lbfgs
+    from chordal.solvers.lbfgs import LBFGS
 
     X, y = dense_problem
     named = ChainCRF(max_iter=7).fit(X, y)
-    objects = ChainCRF(Likelihood(), Lbfgs(max_iter=7), ChainInference()).fit(X, y)
+    objects = ChainCRF(Likelihood(), LBFGS(max_iter=7), ChainInference()).fit(X, y)
     assert (named.weights_ == objects.weights_).all()
     log = ChainCRF(inference=ChainInference(domain="log"), max_iter=7).fit(X, y)
     assert log.objective_ == pytest.approx(named.objective_, rel=1e-9)
@@ -353,7 +353,7 @@ def test_solver_objective_and_inference_may_be_objects(dense_problem):
 
 
 def test_a_solver_object_does_not_drop_l1(dense_problem):
-    from chordal.solvers.lbfgs import Lbfgs
+    from chordal.solvers.lbfgs import LBFGS
 
     with pytest.raises(ValueError, match="l1"):
-        ChainCRF(solver=Lbfgs(), l1=1.0).fit(*dense_problem)
+        ChainCRF(solver=LBFGS(), l1=1.0).fit(*dense_problem)

@@ -13,7 +13,7 @@ from chordal.estimators.chain_crf import GROUPS
 from chordal.features import input_for
 from chordal.inference.chain import ChainInference
 from chordal.objectives.likelihood import Likelihood
-from chordal.oracle import PartialOracle, SummedOracle
+from chordal.oracle import ExampleOracle, PartialOracle, SummedOracle
 from chordal.solvers import SOLVERS
 
 L2 = {"node": 0.3, "edge": 2.0, "transitions": 1.5, "intercept": 0.0, "start": 0.7, "end": 4.0}
@@ -165,7 +165,7 @@ def test_a_saved_model_keeps_its_groups(tmp_path, attribute_problem):
     assert_array_equal(clone(again).fit(X, y).weights_, crf.weights_)
 
 
-@pytest.mark.parametrize("solver", [s for s in SOLVERS if not SOLVERS.get(s).groupwise])
+@pytest.mark.parametrize("solver", [s for s in SOLVERS if SOLVERS.get(s).asks is ExampleOracle])
 @pytest.mark.parametrize("given", [{"l2": {"node": 1.0}}, {"freeze": ("node",)}])
 def test_solvers_that_treat_all_weights_alike_refuse_groups(dense_problem, solver, given):
     crf = ChainCRF(solver=solver, **given)
@@ -289,12 +289,14 @@ def test_a_part_has_the_second_derivatives_and_batches_of_the_whole(scaled):
     assert_allclose(part.hessian(v) @ d, part.hess_vec(v, d), rtol=1e-10)
     batches = part.batches()
     assert_allclose(sum(b.value_grad(v)[1] for b in batches), part.value_grad(v)[1], rtol=1e-10)
-    for name in ("hess_vec", "hessian", "batches"):
-        assert not hasattr(PartialOracle(Plain(), np.zeros(6), free), name)
 
 
-class Plain:
-    n_weights = 6
+def test_a_part_is_as_noisy_as_the_whole_and_names_its_own_weights():
+    class Data(Quadratic):
+        noisy, without_l1, run, recycle = True, np.array([1, 4]), map, id
 
-    def value_grad(self, weights):
-        return 0.0, np.zeros(6)
+    free = np.array([False, True, False, True, True, True])
+    part = PartialOracle(Data(np.eye(6)), np.zeros(6), free)
+    assert part.noisy
+    assert_array_equal(part.without_l1, [0, 2])
+    assert not PartialOracle(Quadratic(np.eye(6)), np.zeros(6), free).noisy

@@ -368,10 +368,9 @@ def test_a_seed_reaches_a_solver_that_has_none(solver):
     rng = np.random.default_rng(0)
     X = [rng.normal(size=(5, 3)) for _ in range(30)]
     y = [rng.integers(0, 3, size=5) for _ in range(30)]
-    objective = "hinge" if solver == "block_frank_wolfe" else "likelihood"
 
     def weights(given, seed):
-        crf = ChainCRF(objective, given, random_state=seed)
+        crf = ChainCRF(solver=given, random_state=seed)
         return crf.set_params(max_iter=3).fit(X, y).weights_
 
     given = SOLVERS.get(solver)(max_iter=3)

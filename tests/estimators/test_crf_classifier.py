@@ -23,7 +23,7 @@ from chordal.execution.serial import Serial
 from chordal.inference.chain import ChainInference
 from chordal.objectives.likelihood import Likelihood
 from chordal.oracle import SummedOracle
-from chordal.solvers.sgd import Sgd
+from chordal.solvers.sgd import SGD
 
 EXACT = {"tol": 1e-13, "max_iter": 5000}
 
@@ -117,7 +117,7 @@ def test_float32_rows_stay_so():
 
 def test_hinge_of_two_classes_is_a_linear_svm():
     X, y = make_curved_classes(80)
-    solver = Sgd(max_iter=3000, period=3000, schedule="pegasos", average_after=500, random_state=0)
+    solver = SGD(max_iter=3000, period=3000, schedule="pegasos", average_after=500, random_state=0)
     ours = CRFClassifier("hinge", solver, l2=1.0, fit_intercept=False)
     theirs = LinearSVC(loss="hinge", fit_intercept=False, tol=1e-9, max_iter=10**6).fit(X, y)
 
@@ -267,7 +267,7 @@ def test_online_solvers(problem, solver):
 def test_sgd_comes_to_the_same_optimum(problem):
     X, y = problem
     exact = CRFClassifier(l2=5.0, **EXACT).fit(X, y)
-    solver = Sgd(max_iter=500, period=500, average_after=100, random_state=0)
+    solver = SGD(max_iter=500, period=500, average_after=100, random_state=0)
     found = CRFClassifier(solver=solver, l2=5.0).fit(X, y)
     np.testing.assert_allclose(found.coef_, exact.coef_, rtol=0, atol=0.02)
     np.testing.assert_allclose(found.predict_proba(X), exact.predict_proba(X), rtol=0, atol=0.02)
@@ -359,7 +359,8 @@ def test_pipeline_and_grid_search():
         ({"class_weight": "fair"}, "class_weight"),
         ({"n_jobs": 0}, "n_jobs"),
         ({"solver": "sgd", "l1": 1.0}, "does not take l1 > 0"),
-        ({"solver": "arow", "objective": "softmax_margin"}, "leave objective at its default"),
+        ({"solver": "one_slack"}, "'one_slack' takes one l2 for all weights, and some have none"),
+        ({"solver": "arow", "objective": "softmax_margin"}, "leave objective at .auto."),
     ],
     ids=str,
 )
@@ -400,7 +401,7 @@ def test_bad_data_later():
     with pytest.raises(ValueError, match="validation_data must be a pair"):
         model.fit(X, y, validation_data=X)
     with pytest.raises(UnsupportedError, match="projection"):
-        CRFClassifier(solver=Sgd(schedule="pegasos", projection=True)).fit(X, y)
+        CRFClassifier(solver=SGD(schedule="pegasos", projection=True)).fit(X, y)
 
 
 def test_a_failed_fit_leaves_the_model_as_it_was():

@@ -17,8 +17,8 @@ from chordal.costs.chunk import ChunkCost
 from chordal.objectives.hinge import Hinge
 from chordal.solvers.adam import Adam
 from chordal.solvers.gradient_descent import GradientDescent
-from chordal.solvers.minibatch_lbfgs import MinibatchLbfgs
-from chordal.solvers.sgd import Sgd
+from chordal.solvers.minibatch_lbfgs import MinibatchLBFGS
+from chordal.solvers.sgd import SGD
 from chordal.solvers.stochastic_meta_descent import StochasticMetaDescent
 
 RNG = np.random.default_rng(0)
@@ -47,7 +47,7 @@ FRONT_ENDS = {
     ),
     "classifier": lambda **k: CRFClassifier(**k).fit(np.concatenate(X), np.concatenate(Y)),
 }
-FIRST_ORDER = [Sgd, Adam, GradientDescent, MinibatchLbfgs]
+FIRST_ORDER = [SGD, Adam, GradientDescent, MinibatchLBFGS]
 PAIRS = [(kind, solver) for kind in FRONT_ENDS for solver in FIRST_ORDER]
 PAIRS += [(kind, StochasticMetaDescent) for kind in FRONT_ENDS if kind != "matching"]
 

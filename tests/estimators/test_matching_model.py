@@ -9,7 +9,7 @@ from chordal.features import AlignmentFeatures, matching_potentials
 from chordal.inference.matching import MatchingInference
 from chordal.metrics import alignment_error_rate
 from chordal.solvers.averaged_perceptron import AveragedPerceptron
-from chordal.solvers.sgd import Sgd
+from chordal.solvers.sgd import SGD
 
 
 def made(n=60, seed=0):
@@ -29,12 +29,12 @@ WAYS = {
     "passive_aggressive": {"solver": "passive_aggressive", "max_iter": 5, "random_state": 0},
     "one_slack": {"solver": "one_slack"},
     "subgradient": {
-        "solver": Sgd(max_iter=40, schedule="pegasos", average_after=1, random_state=0)
+        "solver": SGD(max_iter=40, schedule="pegasos", average_after=1, random_state=0)
     },
     "averaged_perceptron": {"solver": AveragedPerceptron(max_iter=20, random_state=0)},
     "perceptron_sgd": {
         "objective": "perceptron",
-        "solver": Sgd(max_iter=20, schedule="constant", learning_rate=0.1, random_state=0),
+        "solver": SGD(max_iter=20, schedule="constant", learning_rate=0.1, random_state=0),
     },
     "adam": {"solver": "adam", "max_iter": 40, "random_state": 0},
 }

@@ -55,9 +55,9 @@ SOLVERS = [
     ("softmax_margin", "lbfgs", {"tol": 1e-10}, 1e-6),
     ("likelihood", "sgd", {"max_iter": 5}, 1e-10),
     ("hinge", "sgd", {"max_iter": 5}, 1e-10),
-    ("likelihood", "averaged_perceptron", {"max_iter": 3}, 1e-10),
-    ("likelihood", "passive_aggressive", {"max_iter": 3}, 1e-10),
-    ("likelihood", "arow", {"max_iter": 3}, 1e-10),
+    ("auto", "averaged_perceptron", {"max_iter": 3}, 1e-10),
+    ("auto", "passive_aggressive", {"max_iter": 3}, 1e-10),
+    ("auto", "arow", {"max_iter": 3}, 1e-10),
     ("hinge", "one_slack", {}, 1e-6),
     ("hinge", "cutting_plane", {"tol": 1e-8}, 1e-6),
 ]

@@ -8,7 +8,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from chordal import ChainCRF, _kernels
 from chordal.features import AttributeInput, DenseInput
-from chordal.solvers.lbfgs import Lbfgs
+from chordal.solvers.lbfgs import LBFGS
 from chordal.testing import check_features
 
 
@@ -75,7 +75,7 @@ def test_the_path_is_the_same_as_without(text, pairs, monkeypatch):
     seen = []
     merged.fit(*text, callback=lambda state: seen.append(state.weights))
     assert_array_equal(seen[-1], merged.weights_)
-    monkeypatch.setattr(Lbfgs, "rotates", False)
+    monkeypatch.setattr(LBFGS, "rotates", False)
     plain = crf.fit(*text)
     assert_allclose(report.history, plain.fit_report_.history, rtol=1e-7)
     assert_allclose(weights, plain.weights_, atol=1e-5)
@@ -102,7 +102,7 @@ def test_arrays_with_many_zeros_are_trained_as_sparse_ones(values, monkeypatch):
     condensed = features.condensed(rows)
     check_features(condensed.features, condensed.rows, rng)
     crf = ChainCRF(l2=0.1, tol=1e-8).fit(X, y)
-    monkeypatch.setattr(Lbfgs, "rotates", False)
+    monkeypatch.setattr(LBFGS, "rotates", False)
     plain = ChainCRF(l2=0.1, tol=1e-8).fit(X, y)
     assert_allclose(crf.fit_report_.history, plain.fit_report_.history, rtol=1e-7)
     assert_allclose(crf.weights_, plain.weights_, atol=1e-4)

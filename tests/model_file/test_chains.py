@@ -26,7 +26,7 @@ from chordal.objectives.hinge import Hinge
 from chordal.objectives.softmax_margin import SoftmaxMargin
 from chordal.objectives.stochastic_likelihood import StochasticLikelihood
 from chordal.solvers import Solver
-from chordal.solvers.lbfgs import Lbfgs
+from chordal.solvers.lbfgs import LBFGS
 
 RNG = np.random.default_rng(3)
 LENGTHS = (4, 1, 3, 6, 2)
@@ -64,7 +64,7 @@ MODELS = {
     "str arrays": ({}, LISTS, [np.array(s, dtype="U7") for s in Y]),
     "object arrays": ({}, LISTS, [np.array(s, dtype=object) for s in Y]),
     "one label": ({}, LISTS, [["A"] * len(s) for s in Y]),
-    "by objects": ({"solver": Lbfgs(), "random_state": np.random.default_rng(1)}, LISTS, Y),
+    "by objects": ({"solver": LBFGS(), "random_state": np.random.default_rng(1)}, LISTS, Y),
 }  # fmt: skip
 
 

@@ -14,8 +14,8 @@ from chordal import (
     TemplateCRF,
 )
 from chordal.model_file import load, save
-from chordal.solvers._schedule import Schedule
-from chordal.solvers.sgd import Sgd
+from chordal.solvers._schedule import StepSchedule
+from chordal.solvers.sgd import SGD
 
 from .conftest import CLASSIFIERS, MODELS, TABLE, TWO, same
 
@@ -126,7 +126,7 @@ def test_a_classifier_keeps_the_names_of_its_columns(tmp_path):
 
 
 def test_a_solver_keeps_its_settings(tmp_path):
-    solver = Sgd(max_iter=4, schedule=Schedule(rate=0.1, slope=1.0), random_state=2)
+    solver = SGD(max_iter=4, schedule=StepSchedule(rate=0.1, slope=1.0), random_state=2)
     save(CRFClassifier(solver=solver).fit(TABLE, TWO), tmp_path / "model")
     loaded = load(tmp_path / "model").solver
     assert vars(loaded) == vars(solver)

@@ -6,11 +6,15 @@ import numpy as np
 import pytest
 
 from chordal import UnsupportedError
-from chordal.estimators._examples import ChainExamples
+from chordal._blocks import run_in_turn
 from chordal.estimators._single import SingleVariables
 from chordal.estimators._training import compile_shards
-from chordal.oracle import GradientRule
-from chordal.solvers.owlqn import Owlqn
+from chordal.execution.serial import Serial
+from chordal.inference.chain import ChainInference
+from chordal.objectives.likelihood import Likelihood
+from chordal.oracle import ChainExamples
+from chordal.oracle.rules import GradientRule
+from chordal.solvers.owlqn import OWLQN
 
 RULES = {
     "decay": GradientRule(0.05, 1 / 0.3, 0.05, first=0.0),
@@ -23,13 +27,17 @@ RULES = {
 }
 
 
+def examples_of(features, shards, l2):
+    return ChainExamples(features, shards, Likelihood(), ChainInference(), Serial(), l2)
+
+
 def problem(n_classes, l2=1.0):
     """Examples as the compiled loop has them, and their gradient by the formula of softmax."""
     rng = np.random.default_rng(n_classes)
     X, y = rng.normal(size=(12, 3)), rng.integers(n_classes, size=12).astype(np.int32)
     model = SingleVariables(X, n_classes, intercept=True, relative=True)
     shards = compile_shards(model.features, model.rows, None, model.labels(y))
-    examples = ChainExamples(model.features, shards, model.penalties(l2))
+    examples = examples_of(model.features, shards, model.penalties(l2))
     phi = np.column_stack([X, np.ones(len(X))])
 
     def gradient(i, w):
@@ -88,7 +96,7 @@ def test_what_online_learning_refuses():
     model = SingleVariables(np.eye(2), 3, intercept=False, relative=True)
     shards = compile_shards(model.features, model.rows, None, np.zeros(2, dtype=np.int32))
     with pytest.raises(UnsupportedError, match="one l2 for all weights but those that have none"):
-        ChainExamples(model.features, shards, np.arange(6.0))
+        examples_of(model.features, shards, np.arange(6.0))
 
 
 class Quadratic:
@@ -99,7 +107,10 @@ class Quadratic:
     def __init__(self, without_l1):
         self.scale = np.array([1.0, 2.0, 0.5, 4.0, 1.0, 0.2])
         self.centre = np.array([3.0, -2.0, 0.1, 0.1, 0.3, -9.0])
-        self.without_l1 = without_l1
+        self.without_l1, self.noisy, self.run = without_l1, False, run_in_turn
+
+    def recycle(self, vector):
+        pass
 
     def value_grad(self, w):
         offset = w - self.centre
@@ -110,7 +121,7 @@ class Quadratic:
 def test_l1(start):
     """Soft thresholding, but of weights 2 and 5, which may cross zero freely."""
     oracle = Quadratic(np.array([2, 5]))
-    solution = Owlqn(tol=1e-12, l1=0.5).minimize(oracle, start)
+    solution = OWLQN(tol=1e-12, l1=0.5).minimize(oracle, start)
     c = oracle.centre
     expected = np.sign(c) * np.maximum(np.abs(c) - 0.5 / oracle.scale, 0.0)
     expected[[2, 5]] = c[[2, 5]]

@@ -14,18 +14,19 @@ from chordal._errors import UnsupportedError
 from chordal._status import Status
 from chordal.costs import Cost
 from chordal.costs.hamming import Hamming
-from chordal.estimators._dual import ChainDual
 from chordal.estimators._labels import SequenceLabels
 from chordal.estimators._training import compile_shards
 from chordal.execution.serial import Serial
 from chordal.features import ChainFeatures, input_for
 from chordal.inference.chain import ChainInference
 from chordal.objectives.hinge import Hinge
-from chordal.oracle import SummedOracle
+from chordal.oracle import ChainExamples, SummedOracle, asks_examples
+from chordal.oracle.rules import FrankWolfeRule
 from chordal.solvers import SOLVERS
+from chordal.solvers._dual import DualSolver
 
 L = 3
-DUAL = sorted(s for s in SOLVERS if SOLVERS.get(s).dual)
+DUAL = sorted(s for s in SOLVERS if issubclass(SOLVERS.get(s), DualSolver))
 LENGTHS, EDGES = [1, 3, 2, 4, 3], [0, 2, 1, 3, 2]
 HINGE = pytest.mark.parametrize("name", DUAL)
 
@@ -67,15 +68,13 @@ class Problem:
         self.centre = rng.normal(size=self.features.n_weights) * 0.3 if centre else None
         self.shards = compile_shards(self.features, rows, edge_rows, gold, weight)
         settings = (self.l2, self.centre)
-        self.dual = ChainDual(self.features, self.shards, self.objective, Serial(), *settings)
-        self.summed = SummedOracle(
-            self.features, self.shards, self.objective, ChainInference(), Serial(), *settings
-        )
+        parts = (self.features, self.shards, self.objective, ChainInference(), Serial(), *settings)
+        self.dual, self.summed = ChainExamples(*parts), SummedOracle(*parts)
         self.start = np.zeros(self.features.n_weights) if self.centre is None else self.centre
         self._list(rows, edge_rows, gold, lengths)
 
     def oracle(self, name):
-        return self.dual if SOLVERS.get(name).blocks else self.summed
+        return self.dual if asks_examples(SOLVERS.get(name).asks) else self.summed
 
     def _list(self, rows, edge_rows, gold, lengths):
         """Σ_i ω_i max over rows of (cost − ψ w), with one row per labelling."""
@@ -188,7 +187,7 @@ def test_the_dual_value_is_that_of_the_marginals():
     """The learner's own sums agree with the dual of the marginals that it keeps."""
     for kind in KINDS:
         problem = Problem(3, **KINDS[kind])
-        learner = problem.dual.dual_learner("frank_wolfe")
+        learner = problem.dual.dual_learner(FrankWolfeRule())
         for _ in range(25):
             learner.visit(np.arange(5)[::-1])
         for marginals, lengths in ((learner._labels, LENGTHS), (learner._transitions, EDGES)):
@@ -210,7 +209,7 @@ def test_the_first_step_is_the_best_one(kind):
         for i, y in enumerate(problem.y):
             pairs = list(itertools.pairwise(y))
             repeated += len(set(pairs)) < len(pairs)
-            learner = problem.dual.dual_learner("frank_wolfe")
+            learner = problem.dual.dual_learner(FrankWolfeRule())
             learner.visit(np.array([i]))
             slope, cost = planes.slopes[[i]].toarray(), planes.values[i]
             gamma = min(1.0, problem.l2 * cost / (slope**2).sum())
@@ -251,7 +250,7 @@ class PricesTransitions(Cost):
         return potentials.like(potentials.unary, tables)
 
 
-@pytest.mark.parametrize("name", [s for s in DUAL if SOLVERS.get(s).blocks])
+@pytest.mark.parametrize("name", [s for s in DUAL if asks_examples(SOLVERS.get(s).asks)])
 def test_costs_that_do_not_decompose_are_refused(name):
     problem = Problem(1)
     with pytest.raises(UnsupportedError, match=r"cost 'test_max_margin'.*'hinge' does not dec"):

@@ -11,7 +11,7 @@ from chordal.features._occurrences import Occurrences
 from chordal.solvers import SOLVERS
 from chordal.solvers.adam import Adam
 from chordal.solvers.gradient_descent import GradientDescent
-from chordal.solvers.minibatch_lbfgs import MinibatchLbfgs
+from chordal.solvers.minibatch_lbfgs import MinibatchLBFGS
 from chordal.solvers.stochastic_meta_descent import StochasticMetaDescent
 
 STOCHASTIC = ["adam", "minibatch_lbfgs", "stochastic_meta_descent"]
@@ -39,7 +39,7 @@ def crf(solver, **options):
 
 
 @pytest.mark.parametrize("data", [dense, attributes])
-@pytest.mark.parametrize("solver", [Adam, MinibatchLbfgs, StochasticMetaDescent])
+@pytest.mark.parametrize("solver", [Adam, MinibatchLBFGS, StochasticMetaDescent])
 def test_near_the_optimum(solver, data):
     X, y = data()
     best = crf("lbfgs", tol=1e-9).fit(X, y).objective_
@@ -99,7 +99,7 @@ def test_weights_of_sequences_follow_them_into_their_batches(solver):
 def test_one_batch_is_the_whole():
     X, y = dense(50)
     best = crf("lbfgs", tol=1e-10).fit(X, y)
-    for solver in (Adam(batch_size=None, tol=1e-9, max_iter=5000), MinibatchLbfgs(batch_size=99)):
+    for solver in (Adam(batch_size=None, tol=1e-9, max_iter=5000), MinibatchLBFGS(batch_size=99)):
         solver.tol = 1e-9
         model = crf(solver).fit(X, y)
         assert_allclose(model.objective_, best.objective_, rtol=1e-6)
@@ -112,7 +112,7 @@ def test_one_batch_is_the_whole():
         (GradientDescent(learning_rate=10.0), "use a learning_rate below 10, or scale"),
         (GradientDescent(learning_rate=0.05, momentum=0.9), "use a learning_rate below 0.05"),
         (StochasticMetaDescent(learning_rate=50.0, batch_size=20), "use a smaller learning_rate"),
-        (MinibatchLbfgs(learning_rate=1e6, batch_size=20), r"use a learning_rate below 1e\+06"),
+        (MinibatchLBFGS(learning_rate=1e6, batch_size=20), r"use a learning_rate below 1e\+06"),
         (Adam(learning_rate=1e9, batch_size=20), r"use a learning_rate below 1e\+09"),
     ],
     ids=lambda value: getattr(value, "name", ""),
@@ -162,7 +162,7 @@ def test_a_callback_stops_a_run(solver):
         (lambda: Adam(batch_size=0), "batch_size must be an integer of at least 1"),
         (lambda: Adam(beta1=1.0), "beta1 must be below 1"),
         (lambda: Adam(learning_rate=0), "learning_rate must be a number above 0"),
-        (lambda: MinibatchLbfgs(period=0), "period must be"),
+        (lambda: MinibatchLBFGS(period=0), "period must be"),
         (lambda: StochasticMetaDescent(decay=1.5), "decay must be at most 1"),
         (lambda: GradientDescent(momentum=1.0, learning_rate=1.0), "momentum must be below 1"),
         (lambda: GradientDescent(momentum=0.5), "momentum needs a learning_rate"),

@@ -10,24 +10,26 @@ import scipy.sparse as sp
 
 from chordal.costs import Cost
 from chordal.costs.hamming import Hamming
-from chordal.estimators._examples import ChainExamples
 from chordal.estimators._training import compile_shards
+from chordal.execution.serial import Serial
 from chordal.features import ChainFeatures, input_for
+from chordal.inference.chain import ChainInference
 from chordal.objectives.hinge import Hinge
 from chordal.objectives.likelihood import Likelihood
 from chordal.objectives.perceptron import Perceptron
 from chordal.objectives.softmax_margin import SoftmaxMargin
-from chordal.oracle import ExampleOracle, GradientRule, UpdateRule
+from chordal.oracle import ChainExamples, ExampleOracle
+from chordal.oracle.rules import AROWRule, GradientRule, PassiveAggressiveRule, PerceptronRule
 from chordal.potentials import Potentials
 from chordal.structures import Chain
 from chordal.testing import Listed, ListedExamples
 
 RULES = {
-    "perceptron": UpdateRule("perceptron", averaged=True),
-    "PA": UpdateRule("passive_aggressive", (0.0, 1.0, 1.0), averaged=True),
-    "PA-I": UpdateRule("passive_aggressive", (1.0, 0.05, 1.0), averaged=True),
-    "PA-II": UpdateRule("passive_aggressive", (2.0, 0.3, 0.0), averaged=False),
-    "AROW": UpdateRule("arow", (2.0, 0.7)),
+    "perceptron": PerceptronRule(),
+    "PA": PassiveAggressiveRule("hard"),
+    "PA-I": PassiveAggressiveRule("linear", 0.05),
+    "PA-II": PassiveAggressiveRule("squared", 0.3, error_sensitive=False, averaged=False),
+    "AROW": AROWRule(2.0, 0.7),
     "gradient": GradientRule(0.05, 1 / 0.3, 0.05, first=0.0),
     "gradient without decay": GradientRule(0.0, 5.0),
     "gradient of strong decay": GradientRule(3.0, 3.1, 3.0, look_ahead=True),
@@ -154,12 +156,13 @@ def problem(
             e,
             g,
             1.0 if weight is None else weight[i],
-            getattr(objective, "cost", None),
+            None if objective is None else objective.cost,
         )
         for i, (x, e, g) in enumerate(zip(X, edge_tables, by_sequence, strict=True))
     ]
     start = rng.normal(size=features.n_weights)  # from zeros, the first labelling would be a tie
-    compiled = ChainExamples(features, shards, 0.5, towards, objective)
+    loss = Likelihood() if objective is None else objective
+    compiled = ChainExamples(features, shards, loss, ChainInference(), Serial(), 0.5, towards)
     temperature = 1 if objective is None else objective.temperature
     return compiled, ListedExamples(lists, 0.5, towards, temperature=temperature), start
 
@@ -201,7 +204,7 @@ def test_observed_transitions(edges, rule):
 def test_few_and_many_labels(n_labels, lengths, rule, monkeypatch):
     monkeypatch.setattr(f"{__name__}.LENGTHS", lengths)
     compiled, lists, start = problem("attributes", 4, n_labels)
-    moves = n_labels > 1 or (rule.name == "gradient" and rule.decay > 0.0)
+    moves = n_labels > 1 or (isinstance(rule, GradientRule) and rule.decay > 0.0)
     assert_same_learning(compiled, lists, start, rule, passes=3, moves=moves)
 
 

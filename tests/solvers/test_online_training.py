@@ -8,14 +8,18 @@ import time
 import numpy as np
 import pytest
 
-from chordal import ChainCRF, Status
+from chordal import ChainCRF, Status, UnsupportedError
+from chordal.objectives.hinge import Hinge
 from chordal.objectives.likelihood import Likelihood
+from chordal.oracle import ExampleOracle
 from chordal.solvers import SOLVERS
 from chordal.solvers.averaged_perceptron import AveragedPerceptron
 from chordal.solvers.passive_aggressive import PassiveAggressive
-from chordal.solvers.sgd import Sgd
+from chordal.solvers.sgd import SGD
 
-ONLINE = pytest.mark.parametrize("solver", [s for s in SOLVERS if SOLVERS.get(s).online])
+ONLINE = pytest.mark.parametrize(
+    "solver", [s for s in SOLVERS if SOLVERS.get(s).asks is ExampleOracle]
+)
 
 
 @pytest.fixture(scope="module")
@@ -66,23 +70,47 @@ def test_sgd_comes_near_the_minimum(text):
 
 def test_objectives(text):
     """The default means the solver's own; another one is a contradiction."""
-    ChainCRF("likelihood", "averaged_perceptron", max_iter=1).fit(*text)
+    ChainCRF(solver="averaged_perceptron", max_iter=1).fit(*text)
     ChainCRF(Likelihood(), "sgd", max_iter=1).fit(*text)
-    with pytest.raises(ValueError, match=r"'arow' minimises the hinge loss, not .*'likelihood'"):
-        ChainCRF(Likelihood(), "arow").fit(*text)
+    for likelihood in ("likelihood", Likelihood()):
+        with pytest.raises(UnsupportedError, match=r"'arow' minimises .*'hinge', not 'likelihood'"):
+            ChainCRF(likelihood, "arow").fit(*text)
+    for hinge in (Hinge("chunk"), Hinge(scaling="slack")):
+        with pytest.raises(UnsupportedError, match=r"'arow' counts wrong labels in its own way"):
+            ChainCRF(hinge, "arow").fit(*text)
+    with pytest.raises(UnsupportedError, match=r"'arow' .* takes no cost, scaling or class_weight"):
+        ChainCRF(solver="arow", class_weight="balanced").fit(*text)
 
 
 @ONLINE
 def test_pairs_that_cannot_work_are_refused(text, solver):
     with pytest.raises(ValueError, match=f"'{solver}' does not take l1 > 0; 'owlqn' does"):
         ChainCRF(solver=solver, l1=0.1).fit(*text)
-    with pytest.raises(ValueError, match=f"'{solver}' learns with inference 'chain', not 'exhau"):
-        ChainCRF(solver=solver, inference="exhaustive").fit(*text)
+    soft = [[{"a": 0.5, "b": 0.5}]]
+    with pytest.raises(UnsupportedError, match=r"one label per"):
+        ChainCRF(solver=solver).fit([[["x"]]], soft)
+
+
+@ONLINE
+@pytest.mark.parametrize("transitions", [None, lambda x: np.ones((max(len(x) - 1, 0), 1))])
+def test_python_steps_learn_what_the_compiled_ones_do(solver, transitions):
+    """With another exact inference, rules take their steps in Python."""
+    rng = np.random.default_rng(0)
+    X = [rng.normal(size=(n, 3)) for n in (3, 1, 4, 2, 3)]
+    y = [list(rng.choice(list("abc"), size=len(x))) for x in X]
+    settings = {"ends": True, "l2": 0.5, "max_iter": 3, "random_state": 0}
+    found = [
+        ChainCRF(solver=solver, inference=i, transition_features=transitions, **settings)
+        .fit(X, y, sample_weight=[1.0, 2.0, 0.5, 1.0, 1.5])
+        .weights_
+        for i in ("chain", "exhaustive")
+    ]
+    np.testing.assert_allclose(found[0], found[1], rtol=1e-9, atol=1e-12)
 
 
 def test_defaults_are_the_solvers_own():
     assert (AveragedPerceptron().max_iter, AveragedPerceptron().tol) == (100, 1e-5)
-    assert (Sgd().max_iter, Sgd().tol, Sgd().period) == (1000, 1e-6, 10)
+    assert (SGD().max_iter, SGD().tol, SGD().period) == (1000, 1e-6, 10)
     X, y = [[["a"]], [["a"]]], [["A"], ["B"]]  # a contradiction: never converges
     assert ChainCRF(solver="averaged_perceptron").fit(X, y).n_iter_ == 100
     assert ChainCRF(solver=AveragedPerceptron(max_iter=7)).fit(X, y).n_iter_ == 7
@@ -226,9 +254,9 @@ def crfsuite_weights(tmp_path, algorithm, x, y, **params):
         (
             "arow",
             {"epsilon": 0, "variance": 0.5, "gamma": 2.0},
-            lambda n: SOLVERS.get("arow")(n, 0.0, variance=0.5, regularisation=2.0),
+            lambda n: SOLVERS.get("arow")(n, 0.0, variance=0.5, regularization=2.0),
         ),
-        ("l2sgd", {"c2": 0.25, "delta": 0}, lambda n: Sgd(n, -1.0, look_ahead=True)),
+        ("l2sgd", {"c2": 0.25, "delta": 0}, lambda n: SGD(n, -1.0, look_ahead=True)),
     ],
 )
 @pytest.mark.parametrize("passes", [1, 2, 7])

@@ -3,8 +3,8 @@
 import pytest
 
 from chordal.solvers import SOLVERS
-from chordal.solvers.lbfgs import Lbfgs
-from chordal.solvers.owlqn import Owlqn
+from chordal.solvers.lbfgs import LBFGS
+from chordal.solvers.owlqn import OWLQN
 
 SETTINGS = {
     "max_iter": ([0, -1, 2.5, "many", None], "max_iter must be an integer of at least 1"),
@@ -21,7 +21,7 @@ def test_every_solver_refuses_them_by_name(name):
                 SOLVERS.resolve(name, **{setting: value})
 
 
-@pytest.mark.parametrize("solver", [Lbfgs, Owlqn])
+@pytest.mark.parametrize("solver", [LBFGS, OWLQN])
 def test_memory_is_a_number_of_pairs(solver):
     for value in (0, 1.5, "x"):
         with pytest.raises(ValueError, match="memory must be an integer of at least 1"):

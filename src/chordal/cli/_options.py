@@ -90,7 +90,9 @@ Solver = Annotated[
 ]
 Objective = Annotated[
     str | None,
-    choice("--objective", names=names_in("chordal.objectives"), help="What is minimised."),
+    choice(
+        "--objective", names=["auto", *names_in("chordal.objectives")], help="What is minimised."
+    ),
 ]
 Pairs = Annotated[
     str | None,

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from copy import copy
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import numpy as np
 
-from chordal._errors import UnsupportedError
 from chordal._status import Status
 from chordal._validate import check_choice, check_number, check_sample_weight
 from chordal.estimators._estimator import generator_from, warn_not_converged
@@ -29,10 +28,10 @@ from chordal.execution import effective_n_jobs, execution_for
 from chordal.features import Batch, Layout, Reader, Shard, layout_of, length_of, transferred
 from chordal.inference import INFERENCE, Inference, choose
 from chordal.objectives import OBJECTIVES, Objective
-from chordal.oracle import Mapper
+from chordal.oracle import Mapper, Problem, asks_examples, check_questions, oracle_for
 from chordal.potentials import Floats
 from chordal.solvers import SOLVERS, Callback, Solver
-from chordal.targets import PartialLabels, Target
+from chordal.targets import PartialLabels, Target, kind_of
 
 if TYPE_CHECKING:
     from chordal.estimators._crf import BaseCRF
@@ -72,7 +71,6 @@ def fit(
     solver = solver_for(estimator)
     objective = objective_for(estimator, solver)
     check_before_reading(estimator, objective, solver)
-
     given = {"X": X, "y": y, "metadata": {"sample_weight": sample_weight}}
     reader, labels, batch, gold, weight = read(estimator, X, y, sample_weight, objective, keep)
     objective, weight = weighed(estimator, objective, labels, gold, weight)
@@ -86,6 +84,12 @@ def fit(
     free = free_weights(estimator.freeze, layout.slices, start)
     moved = None if scaled is None else layout.slices[scaled]
     without = () if centre else estimator.unpenalised
+    problem = Problem(
+        objective, kind_of(gold), estimator.l2, free is not None or moved is not None,
+        layout.n_weights, exempt=bool(without),
+    )  # fmt: skip
+    objective.require_targets(gold)
+    solver.check(problem)
     validate = None
     if validation_data is not None:
         validate = validator(estimator, *validation_data, reader, labels, layout)
@@ -100,10 +104,9 @@ def fit(
     shards, cuts = compiled(trained, batch, gold, weight, solver)
     del batch  # its rows are compiled
     inference = inference_for(estimator, shards, objective)
-    check_compiled(estimator, objective, inference, solver, shards, gold, trained.n_weights)
-
+    for shard in shards:
+        check_questions(solver.name, solver.asks, problem, inference, shard.frame.structure)
     l2 = l2_of(estimator.l2, trained.slices, start, without)
-    check_groups(solver, estimator.l2, free is not None or moved is not None)
     fitted: dict[str, Any] = {
         "reader_": reader, "labels_": labels, "classes_": labels.classes,
         "layout_": layout, "inference_": inference,
@@ -115,8 +118,8 @@ def fit(
         training(estimator, solver, (callback, watcher), validate, spread) as (mapper, monitor),
     ):
         without_l1 = members(estimator.unpenalised, trained.slices)
-        problem = (trained, shards, objective, inference, mapper, l2, start if centre else None)
-        oracle = oracle_for(solver, *problem, cuts, without_l1)
+        parts = (trained, shards, objective, inference, mapper, l2, start if centre else None)
+        oracle = oracle_for(solver.asks, *parts, cuts, without_l1)
         solution = minimized(solver, oracle, start, monitor, free, moved)
         exact = not objective.needs or all(inference.exact_on(s.frame.structure) for s in shards)
         weights, report = FitReport.of(solution, monitor, solver.name, inference.name, exact)
@@ -181,14 +184,19 @@ def solver_for(estimator: BaseCRF) -> Solver:
 
 
 def objective_for(estimator: BaseCRF, solver: Solver) -> Objective:
-    """The objective asked for; "auto" is what the solver minimises, else the likelihood."""
-    if estimator.objective != "auto":
-        return OBJECTIVES.resolve(estimator.objective)
-    if solver.objective is not None:
-        return OBJECTIVES.resolve(solver.objective)
-    if solver.objectives is not None:
-        return OBJECTIVES.resolve(sorted(solver.objectives)[0])
-    return OBJECTIVES.resolve(estimator.default_objective)
+    """The objective asked for; "auto" is what the solver minimises, else the estimator's."""
+    asked, own = estimator.objective, solver.default_objective()
+    if not isinstance(asked, str) or asked != "auto":
+        return OBJECTIVES.resolve(asked)
+    return OBJECTIVES.resolve(estimator.default_objective if own == "likelihood" else own)
+
+
+def check_before_reading(estimator: BaseCRF, objective: Objective, solver: Solver) -> None:
+    """Refuse what cannot work together, whatever the data."""
+    frozen = len(estimator.freeze) > 0
+    solver.check(Problem(objective, l2=estimator.l2, partial=frozen))
+    if estimator.inference != "auto":
+        objective.require_answers(INFERENCE.resolve(estimator.inference))
 
 
 def read(
@@ -249,7 +257,7 @@ def compiled(
 ) -> tuple[list[Shard], list[int] | None]:
     """The batch as shards, and where each mini-batch of the solver begins, if it has them."""
     cuts = None
-    if (solver.online or solver.blocks) and not batch.is_chain:
+    if asks_examples(solver.asks) and not batch.is_chain:
         limits = [(i, i + 1) for i in range(len(batch.sizes))]
     elif solver.batch_size is None:
         limits = batch.limits(layout.n_labels, training=True)
@@ -329,115 +337,3 @@ def training(
     ):
         every, unchanged = estimator.validation_interval, estimator.n_iter_no_change
         yield mapper, Monitor(progress.update, callbacks, validate, every, unchanged, spread)
-
-
-def check_before_reading(estimator: BaseCRF, objective: Objective, solver: Solver) -> None:
-    """Refuse what cannot work together, whatever the data."""
-    if solver.objective not in (None, objective.name):
-        raise UnsupportedError(
-            f"solver {solver.name!r} minimises the {solver.objective} loss, not objective "
-            f"{objective.name!r}; leave objective at 'auto', or use another solver"
-        )
-    check_dual(objective, solver, estimator.l2)
-    solver.require_exact(objective.name if objective.stochastic else None)
-    if estimator.inference != "auto":
-        inference = INFERENCE.resolve(estimator.inference)
-        missing = objective.needs - inference.answers
-        if missing:
-            raise UnsupportedError(
-                f"objective {objective.name!r} needs {', '.join(sorted(missing))}, which inference "
-                f"{inference.name!r} does not answer"
-            )
-
-
-def check_dual(objective: Objective, solver: Solver, l2: float | Mapping[str, float]) -> None:
-    """Refuse what leaves a solver with a duality gap without one."""
-    from chordal.estimators._dual import check_margin_cost
-
-    if solver.objectives is not None and objective.name not in solver.objectives:
-        names = " or ".join(repr(name) for name in sorted(solver.objectives))
-        raise UnsupportedError(
-            f"solver {solver.name!r} minimises objective {names}, not {objective.name!r}; "
-            "give objective=, or use another solver"
-        )
-    if solver.dual and not objective.convex:
-        raise UnsupportedError(
-            f"solver {solver.name!r} bounds convex objectives, which {objective.name!r} is not"
-        )
-    if solver.dual and not isinstance(l2, Mapping) and not l2 > 0.0:
-        raise ValueError(
-            f"l2 must be above 0 for solver {solver.name!r}, whose duality gap it makes, got {l2!r}"
-        )
-    if solver.blocks:
-        check_margin_cost(objective, solver.name)
-
-
-def check_compiled(
-    estimator: BaseCRF,
-    objective: Objective,
-    inference: Inference,
-    solver: Solver,
-    shards: Sequence[Shard],
-    gold: Target,
-    n_weights: int,
-) -> None:
-    """Refuse what cannot work on these structures and targets, before any work."""
-    from chordal.objectives import TARGETS
-    from chordal.targets import kind_of
-
-    objective.require_targets(gold)
-    if (solver.online or solver.blocks) and kind_of(gold) != "hard":
-        raise UnsupportedError(
-            f"solver {solver.name!r} needs one label per position, and y has "
-            f"{TARGETS[kind_of(gold)]}; use a solver such as 'lbfgs'"
-        )
-    for shard in shards:
-        objective.require(inference, shard.frame.structure)
-        if {"hess_vec", "hessian"} & solver.needs:
-            objective.require_curvature(inference, shard.frame.structure, solver.name)
-    solver.check_size(n_weights)
-
-
-def check_groups(solver: Solver, l2: float | Mapping[str, float], some_stay: bool) -> None:
-    """Refuse groups of weights with a solver that treats all weights alike."""
-    if solver.groupwise and not solver.dual:
-        return
-    if isinstance(l2, Mapping):
-        raise UnsupportedError(
-            f"solver {solver.name!r} takes one l2 for all weights, not a dict by group; "
-            "solvers such as 'lbfgs' take both"
-        )
-    if some_stay:
-        raise UnsupportedError(
-            f"solver {solver.name!r} moves all weights, and cannot freeze some of them (or "
-            "keep weights of -inf); solvers such as 'lbfgs' can"
-        )
-
-
-def oracle_for(
-    solver: Solver,
-    layout: Layout,
-    shards: Sequence[Shard],
-    objective: Objective,
-    inference: Inference,
-    mapper: Mapper,
-    l2: float | Floats,
-    centre: Floats | None,
-    cuts: list[int] | None,
-    without_l1: Any,
-) -> Any:
-    from chordal.estimators._dual import ChainDual
-    from chordal.estimators._examples import ChainExamples
-    from chordal.oracle import StructuredExamples, SummedOracle
-    from chordal.structures import Chain
-
-    chains = all(isinstance(s.frame.structure, Chain) for s in shards)
-    if inference.name == "chain" and chains:
-        if solver.online:
-            loss = objective if solver.objective is None else None
-            return ChainExamples(layout, shards, l2, centre, loss)
-        if solver.blocks and isinstance(l2, float):
-            return ChainDual(layout, shards, objective, mapper, l2, centre)
-    if solver.online or solver.blocks:
-        return StructuredExamples(layout, shards, objective, inference, mapper, l2, centre)
-    return SummedOracle(layout, shards, objective, inference, mapper, l2, centre, cuts, without_l1)

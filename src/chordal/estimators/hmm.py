@@ -18,8 +18,9 @@ from chordal._validate import (
 from chordal.emissions import Emission, Statistics
 from chordal.estimators._estimator import generator_from
 from chordal.estimators.assembly import chain_crf
-from chordal.estimators._generative import Generative, class_codes, input_of
+from chordal.estimators._generative import fit_emission, input_of, new_emission
 from chordal.estimators._labels import SequenceLabels
+from chordal.estimators._wrapped import Wrapped
 from chordal.estimators.chain_crf import ChainCRF
 from chordal.features import Rows
 from chordal.potentials import Floats
@@ -27,7 +28,7 @@ from chordal.structures import offsets_of
 
 
 @final
-class HMM(Generative):
+class HMM(Wrapped):
     """Hidden Markov model of labelled sequences, the generative partner of `ChainCRF`.
 
     p(x, y) = π(y₁) Π A(y_{t−1}, y_t) Π p(x_t | y_t), by counting: no iteration is needed. It learns
@@ -69,6 +70,8 @@ class HMM(Generative):
     True
     """
 
+    labels_: SequenceLabels
+    emission_: Emission
     start_: Floats
     transitions_: Floats
 
@@ -94,16 +97,16 @@ class HMM(Generative):
         sample_weight : array [n_sequences], optional
         """
         check_number("alpha", self.alpha)
-        emission = self._new_emission()
+        emission = new_emission(self.emission)
         X, y = check_sequences(X), check_sequences(y, "y")
         rows = emission.read(X, grow=True)
         check_same_lengths(rows.lengths, y)
         weight = check_sample_weight(sample_weight, len(X))
         labels = SequenceLabels()
         labels.learn(y)
-        codes = class_codes(labels, labels.encode(y))
+        codes = labels.codes(labels.encode(y))
         of_row = None if weight is None else np.repeat(weight, rows.lengths)
-        self._fit_emission(emission, rows.data, labels, codes, of_row)
+        fit_emission(emission, rows.data, labels, codes, of_row)
         start, transitions = self._chances(rows, codes, len(labels), of_row)
         return self._take(labels, start, transitions, emission)
 
@@ -166,7 +169,7 @@ class HMM(Generative):
     ) -> HMM:
         self.labels_, self.classes_ = labels, labels.classes
         self.start_, self.transitions_, self.emission_ = start, transitions, emission
-        self._crf = self.to_crf()
+        self.crf_ = self.to_crf()
         return self
 
     def to_crf(self, **parameters: Any) -> ChainCRF:
@@ -181,7 +184,6 @@ class HMM(Generative):
         **parameters
             Of `ChainCRF`: l2, solver, n_jobs, ….
         """
-        self._check_fitted()
         emission = self.emission_
         with np.errstate(divide="ignore"):
             start, transitions = np.log(self.start_), np.log(self.transitions_)
@@ -198,22 +200,13 @@ class HMM(Generative):
     def statistics(self, X: Sequence[Any]) -> list[Statistics]:
         """The sufficient statistics of every position: what the CRF of `to_crf` reads."""
         self._check_fitted()
-        rows = self.emission_.read(check_sequences(X), grow=False)
+        rows = self.emission_.read(check_sequences(X, empty=True), grow=False)
         limits = offsets_of(rows.lengths).tolist()
         whole = self.emission_.statistics(rows.data)
         return [whole[a:b] for a, b in pairwise(limits)]
 
-    def predict(self, X: Sequence[Any], *, method: str = "map") -> list[Any]:
-        """The labels of each sequence: the best labelling, or with "mpm" that of each position."""
-        return self._asked().predict(self.statistics(X), method=method)
-
-    def predict_marginals(self, X: Sequence[Any]) -> list[Floats]:
-        """P(y_t | x) of each sequence, arrays [length, n_classes]."""
-        return self._asked().predict_marginals(self.statistics(X))
-
-    def score(self, X: Sequence[Any], y: Sequence[Any], sample_weight: Any = None) -> float:
-        """The share of positions that `predict` labels right."""
-        return self._asked().score(self.statistics(X), y, sample_weight)
+    def _observed(self, X: Sequence[Any]) -> list[Statistics]:
+        return self.statistics(X)
 
     def log_likelihood(self, X: Sequence[Any], y: Sequence[Any]) -> Floats:
         """log p(x, y) of each sequence, the joint probability (density) of both."""
@@ -221,7 +214,7 @@ class HMM(Generative):
         rows = self.emission_.read(check_sequences(X), grow=False)
         y = check_sequences(y, "y")
         check_same_lengths(rows.lengths, y)
-        codes = class_codes(self.labels_, self.labels_.encode(y))
+        codes = self.labels_.codes(self.labels_.encode(y))
         offsets = offsets_of(rows.lengths)
         terms = self.emission_.log_density(rows.data)[np.arange(len(codes)), codes]
         with np.errstate(divide="ignore"):
@@ -253,6 +246,3 @@ class HMM(Generative):
         X = np.split(observed, offsets_of(lengths)[1:-1])
         return X, self.labels_.decode(numbers, lengths)
 
-    def _asked(self) -> ChainCRF:
-        self._check_fitted()
-        return self._crf

@@ -11,14 +11,15 @@ from chordal._validate import check_number, check_sample_weight
 from chordal.emissions import Emission, Statistics
 from chordal.estimators._estimator import generator_from
 from chordal.estimators.assembly import chain_crf
-from chordal.estimators._generative import Generative, class_codes, input_of
+from chordal.estimators._generative import fit_emission, input_of, new_emission
 from chordal.estimators._labels import SequenceLabels
+from chordal.estimators._wrapped import Wrapped
 from chordal.estimators.chain_crf import ChainCRF
 from chordal.potentials import Floats
 
 
 @final
-class NaiveBayes(Generative):
+class NaiveBayes(Wrapped):
     """Naive Bayes: p(x, y) = p(y) p(x | y), with columns independent given the label.
 
     Parameters
@@ -48,6 +49,8 @@ class NaiveBayes(Generative):
     array(['a', 'b'], dtype='<U1')
     """
 
+    labels_: SequenceLabels
+    emission_: Emission
     class_prior_: Floats
 
     def __init__(self, emission: str | Emission = "gaussian", *, random_state: Any = None) -> None:
@@ -63,17 +66,17 @@ class NaiveBayes(Generative):
         y : array [n] of labels
         sample_weight : array [n], optional
         """
-        emission = self._new_emission()
+        emission = new_emission(self.emission)
         rows = emission.read([_table(X)], grow=True)
         labels = SequenceLabels()
         numbers = _encoded(labels, y, int(rows.lengths[0]), learn=True)
-        codes = class_codes(labels, numbers)
+        codes = labels.codes(numbers)
         weight = check_sample_weight(sample_weight, len(codes))
-        self._fit_emission(emission, rows.data, labels, codes, weight)
+        fit_emission(emission, rows.data, labels, codes, weight)
         counts = np.bincount(codes, weight, minlength=len(labels))
         self.labels_, self.classes_, self.emission_ = labels, labels.classes, emission
         self.class_prior_ = counts / counts.sum()
-        self._crf = self.to_crf()
+        self.crf_ = self.to_crf()
         return self
 
     def to_crf(self, **parameters: Any) -> ChainCRF:
@@ -87,7 +90,6 @@ class NaiveBayes(Generative):
         **parameters
             Of `ChainCRF`: l2, solver, n_jobs, ….
         """
-        self._check_fitted()
         emission = self.emission_
         return chain_crf(
             self.labels_,
@@ -102,13 +104,19 @@ class NaiveBayes(Generative):
         self._check_fitted()
         return [self.emission_.statistics(self.emission_.read([_table(X)], grow=False).data)]
 
+    def _observed(self, X: Any) -> list[Statistics]:
+        """Every row as a sequence of its own."""
+        (rows,) = self.statistics(X)
+        return [rows[k : k + 1] for k in range(rows.shape[0])]
+
     def predict(self, X: Any) -> NDArray[Any]:
         """The most probable label of each row."""
-        return self.classes_[self._asked().predict_codes(self.statistics(X))]
+        return self.classes_[self.predict_codes(X)]
 
     def predict_proba(self, X: Any) -> Floats:
         """P(y | x), [n, n_classes]."""
-        return self._asked().predict_marginals(self.statistics(X))[0]
+        rows = self.statistics(X)
+        return self.crf_.predict_marginals(rows)[0]
 
     def predict_marginals(self, X: Any) -> Floats:
         """The same as `predict_proba`, by the name that all chordal estimators have."""
@@ -125,7 +133,7 @@ class NaiveBayes(Generative):
         self._check_fitted()
         rows = self.emission_.read([_table(X)], grow=False)
         numbers = _encoded(self.labels_, y, int(rows.lengths[0]), learn=False)
-        codes = class_codes(self.labels_, numbers)
+        codes = self.labels_.codes(numbers)
         density = self.emission_.log_density(rows.data)[np.arange(len(codes)), codes]
         return density + np.log(self.class_prior_)[codes]
 
@@ -144,9 +152,6 @@ class NaiveBayes(Generative):
         tags.estimator_type, tags.classifier_tags = "classifier", ClassifierTags()
         return tags
 
-    def _asked(self) -> ChainCRF:
-        self._check_fitted()
-        return self._crf
 
 
 def _table(X: Any) -> Any:

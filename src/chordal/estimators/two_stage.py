@@ -19,9 +19,10 @@ from chordal._validate import (
 )
 from chordal.estimators import _fitting
 from chordal.estimators.assembly import chain_crf, fitted_chain
-from chordal.estimators._estimator import Estimator, generator_from
+from chordal.estimators._estimator import generator_from
 from chordal.estimators._labels import SequenceLabels
 from chordal.estimators._report import FitReport
+from chordal.estimators._wrapped import Wrapped
 from chordal.estimators.chain_crf import GROUPS, ChainCRF
 from chordal.features import DenseInput, Input, SparseInput, length_of
 from chordal.potentials import Floats
@@ -29,7 +30,7 @@ from chordal.structures import offsets_of
 
 
 @final
-class TwoStageCRF(Estimator):
+class TwoStageCRF(Wrapped):
     """Chain CRF on top of a classifier of single positions.
 
     First the classifier is fitted to the positions, whatever sequence they are in. Then the chain
@@ -79,9 +80,7 @@ class TwoStageCRF(Estimator):
     [['a', 'b']]
     """
 
-    classes_: NDArray[Any]
     unary_: Any
-    crf_: ChainCRF
     scale_: float
     reports_: list[FitReport]
 
@@ -198,33 +197,10 @@ class TwoStageCRF(Estimator):
         return chain.set_params(freeze=(*chain.freeze, "node")).fit(scores, y, sample_weight=weight)
 
     def _observed(self, X: Sequence[Any]) -> Sequence[Any]:
-        """What the chain reads."""
-        if not hasattr(self, "crf_"):
-            from sklearn.exceptions import NotFittedError
-
-            raise NotFittedError("This TwoStageCRF instance is not fitted yet; call 'fit' first")
-        X = check_sequences(X)
-        return self._unary.scores(X) if self._on_scores else X
-
-    def predict(self, X: Sequence[Any], **options: Any) -> list[Any]:
-        """The labels of each sequence; options as for `ChainCRF`."""
-        observed = self._observed(X)
-        return self.crf_.predict(observed, **options)
-
-    def predict_marginals(self, X: Sequence[Any], **options: Any) -> list[Floats]:
-        """P(y_t | x) of each sequence, arrays [length, n_classes]."""
-        observed = self._observed(X)
-        return self.crf_.predict_marginals(observed, **options)
-
-    def log_likelihood(self, X: Sequence[Any], y: Sequence[Any]) -> Floats:
-        """log p(y | x) of each sequence."""
-        observed = self._observed(X)
-        return self.crf_.log_likelihood(observed, y)
-
-    def score(self, X: Sequence[Any], y: Sequence[Any], sample_weight: Any = None) -> float:
-        """The share of positions that `predict` labels right."""
-        observed = self._observed(X)
-        return self.crf_.score(observed, y, sample_weight)
+        """What the chain reads: scores of the classifier, or X itself."""
+        self._check_fitted()
+        X = check_sequences(X, empty=True)
+        return self._unary.scores(X) if self._on_scores and len(X) else X
 
 
 def _joined(

@@ -13,7 +13,7 @@ from chordal import ChainCRF, CliqueTemplate, TemplateCRF, plots
 from chordal.datasets import Pa7, distorted, load_pa7
 from chordal.experiments._base import Experiment, Outcome, Row, Setup
 from chordal.experiments._pictures import WIDTH, confusion, heat_map, training
-from chordal.solvers.sgd import Sgd
+from chordal.solvers.sgd import SGD
 
 #: Of cross-validation: λ of stochastic gradient descent, l2 at the optimum, l2 of triplets.
 LAMBDAS, L2S, TRIPLET_L2S = (0.001, 0.003, 0.01, 0.03), (0.3, 1.0, 3.0), (0.03, 0.1, 0.3)
@@ -186,7 +186,7 @@ class Pa7Crf(Experiment):
 
 def _by_sgd(X: Sequence[Any], y: Sequence[Any], lam: float) -> ChainCRF:
     """The assignment's training: five passes in order, steps 1 / (1 + 0.05 k)."""
-    solver = Sgd(5, 0.0, schedule="inverse", shuffle=False, keep_best=False)
+    solver = SGD(5, 0.0, schedule="inverse", shuffle=False, keep_best=False)
     return ChainCRF(solver=solver, l2=lam * len(X), transitions="all", fit_intercept=True).fit(X, y)
 
 

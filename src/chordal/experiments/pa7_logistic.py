@@ -11,7 +11,7 @@ from chordal import CRFClassifier, CRFClassifierCV, plots
 from chordal.datasets import load_pa7
 from chordal.experiments._base import Experiment, Outcome, Row, Setup, Table
 from chordal.experiments._pictures import bars, confusion, training
-from chordal.solvers.sgd import Sgd
+from chordal.solvers.sgd import SGD
 
 N_STEPS = 5000
 
@@ -127,5 +127,5 @@ def _by_sgd(X: Any, y: Any, lam: float) -> CRFClassifier:
     """The assignment's steps: one example each, in order, beginning with the second."""
     X, y = np.roll(X, -1, axis=0), np.roll(y, -1)
     passes = N_STEPS // len(y)
-    solver = Sgd(passes, period=passes, schedule="inverse_sqrt", shuffle=False, keep_best=False)
+    solver = SGD(passes, period=passes, schedule="inverse_sqrt", shuffle=False, keep_best=False)
     return CRFClassifier(solver=solver, l2=lam * len(y)).fit(X, y)

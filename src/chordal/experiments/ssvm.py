@@ -15,7 +15,7 @@ from chordal.experiments._pictures import curves
 from chordal.objectives.hinge import Hinge
 from chordal.solvers import Callback, Iteration
 from chordal.solvers.one_slack import OneSlack
-from chordal.solvers.sgd import Sgd
+from chordal.solvers.sgd import SGD
 
 LAMBDA = 0.01
 #: Names on the page: the solver, and its most passes over the words.
@@ -113,7 +113,7 @@ class Ssvm(Experiment):
         """
         n, values, letters = len(data[0]), [], []
         for passes in passes_of:
-            solver = Sgd(passes, 0.0, 0.0, self.seed, average_after=0.5 * passes, period=passes)
+            solver = SGD(passes, 0.0, 0.0, self.seed, average_after=0.5 * passes, period=passes)
             crf = self._svm(solver, n, None, setup).set_params(random_state=None).fit(*data)
             letters.append((passes, crf.score(*tests)))
             # The first plane of cutting planes is taken at the weights: its height is the primal.
@@ -124,7 +124,7 @@ class Ssvm(Experiment):
     def _perceptrons(self, setup: Setup) -> dict[str, ChainCRF]:
         passes = PERCEPTRON_PASSES // 3 if setup.quick else PERCEPTRON_PASSES
         shared: dict[str, Any] = {"bias": True, "ends": True, "validation_interval": 1}
-        plain = Sgd(
+        plain = SGD(
             passes, 0.0, 0.0, self.seed, schedule="constant", learning_rate=1.0, keep_best=False
         )
         return {

@@ -16,7 +16,7 @@ from chordal.costs import COSTS, Cost
 from chordal.inference import INFERENCE
 from chordal.objectives import OBJECTIVES
 from chordal.solvers import SOLVERS
-from chordal.solvers._schedule import Schedule
+from chordal.solvers._schedule import StepSchedule
 
 #: The parameters of models that are such items.
 REGISTRIES: dict[str, Registry[Any]] = {
@@ -45,14 +45,14 @@ def item_facts(what: str, item: Any) -> str | dict[str, Any]:
 def item_of(what: str, facts: Any) -> Any:
     """The item of what `item_facts` gave; a name stays a name."""
     if not isinstance(facts, Mapping):
-        more = ["auto"] if what != "solver" else []
+        more = [] if what == "solver" else ["auto"]
         check_choice(what, facts, [*more, *REGISTRIES[what].names()])
         return facts
     settings = dict(facts)
     if isinstance(settings.get("cost"), Mapping):
         settings["cost"] = _made(settings["cost"], COSTS)
     if isinstance(settings.get("schedule"), Mapping):
-        settings["schedule"] = Schedule(**settings["schedule"])
+        settings["schedule"] = StepSchedule(**settings["schedule"])
     return _made(settings, REGISTRIES[what])
 
 
@@ -74,7 +74,7 @@ def _facts(item: Any, registry: Registry[Any]) -> dict[str, Any]:
 def _plain(value: Any) -> Any:
     if isinstance(value, Cost):
         return _facts(value, COSTS)
-    if isinstance(value, Schedule):
+    if isinstance(value, StepSchedule):
         return asdict(value)
     if isinstance(value, (np.random.Generator, np.random.RandomState)):
         return None  # its state is not part of a model

@@ -2,7 +2,8 @@
 
 from chordal._registry import Registry
 from chordal.objectives._base import TARGETS, Evaluation, Objective
+from chordal.objectives._margin import MarginObjective
 
 OBJECTIVES = Registry("chordal.objectives", Objective, "objective")
 
-__all__ = ["OBJECTIVES", "TARGETS", "Evaluation", "Objective"]
+__all__ = ["OBJECTIVES", "TARGETS", "Evaluation", "MarginObjective", "Objective"]

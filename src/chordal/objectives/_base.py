@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from chordal._errors import UnsupportedError
+from chordal.costs import Cost
 from chordal.inference import Inference
 from chordal.potentials import Floats, Potentials
 from chordal.structures import Structure
@@ -43,6 +44,7 @@ class Objective(ABC):
     """
 
     needs: frozenset[str] = frozenset()
+    cost: Cost | None = None
     targets: ClassVar[frozenset[str]] = frozenset({"hard"})
     convex: ClassVar[bool]
     minus_gold: ClassVar[bool] = False
@@ -97,14 +99,18 @@ class Objective(ABC):
         for question in self.curvature_needs:
             inference.require(question, structure)
 
-    def require(self, inference: Inference, structure: Structure) -> None:
-        """Refuse a pair that cannot work, before any work."""
+    def require_answers(self, inference: Inference) -> None:
+        """Refuse a method that does not answer what the objective asks, on any structure."""
         missing = self.needs - inference.answers
         if missing:
             raise UnsupportedError(
                 f"objective {self.name!r} needs {', '.join(sorted(missing))}, which inference "
                 f"{inference.name!r} does not answer"
             )
+
+    def require(self, inference: Inference, structure: Structure) -> None:
+        """Refuse a pair that cannot work, before any work."""
+        self.require_answers(inference)
         for question in self.needs:
             inference.require(question, structure)
 
@@ -130,5 +136,11 @@ class Objective(ABC):
         )
 
     @property
+    def additive(self) -> bool:
+        """Whether its dual variables are those of single labels and transitions."""
+        return True
+
+    @property
     def name(self) -> str:
+        """The name of its file, by which it is chosen."""
         return type(self).__module__.rpartition(".")[2]

@@ -27,7 +27,6 @@ class MarginObjective(Objective):
     temperature: ClassVar[int]
     convex: ClassVar[bool] = True
 
-    cost: Cost | None = None
     relaxed: bool = False  # at temperature 0: the maximum over a relaxation
 
     def evaluate(

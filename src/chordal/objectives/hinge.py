@@ -78,6 +78,11 @@ class Hinge(MarginObjective):
         elif relaxed:
             self.needs = frozenset({"relaxed_map"})
 
+    @property
+    def additive(self) -> bool:
+        """Whether the loss is a maximum of sums over labels and transitions."""
+        return self.scaling == "margin"
+
     def require(self, inference: Inference, structure: Structure) -> None:
         if self.scaling == "slack" and not self.cost.in_units:
             raise UnsupportedError(

@@ -1,44 +1,51 @@
 """The oracle: all that a solver may ask about a problem."""
 
-from chordal.oracle._examples import StructuredExamples
 from chordal.oracle._partial import Flags, PartialOracle
 from chordal.oracle._protocols import (
     BatchOracle,
-    DualLearner,
+    DataOracle,
     DualOracle,
     ExampleOracle,
-    GradientRule,
-    Learner,
     Mapper,
     Oracle,
     PlaneOracle,
     Planes,
     RegularisedOracle,
+    SecondOrderBatchOracle,
     SecondOrderOracle,
     ShardFeatures,
-    UpdateRule,
+    asks_examples,
+    missing,
 )
 from chordal.oracle._summed import SummedOracle
+from chordal.oracle.build import check_questions, oracle_for
+from chordal.oracle.chains import ChainExamples
+from chordal.oracle.examples import StructuredExamples
+from chordal.oracle.problem import Problem
 from chordal.potentials import Floats
 
 __all__ = [
     "BatchOracle",
-    "DualLearner",
+    "ChainExamples",
+    "DataOracle",
     "DualOracle",
     "ExampleOracle",
     "Flags",
     "Floats",
-    "GradientRule",
-    "Learner",
     "Mapper",
     "Oracle",
     "PartialOracle",
     "PlaneOracle",
     "Planes",
+    "Problem",
     "RegularisedOracle",
+    "SecondOrderBatchOracle",
     "SecondOrderOracle",
     "ShardFeatures",
     "StructuredExamples",
     "SummedOracle",
-    "UpdateRule",
+    "asks_examples",
+    "check_questions",
+    "missing",
+    "oracle_for",
 ]

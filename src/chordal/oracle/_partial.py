@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+from typing import cast
 
 import numpy as np
 from numpy.typing import NDArray
 
-from chordal.oracle._protocols import Oracle
+from chordal._blocks import Runner, run_in_turn
+from chordal.oracle._protocols import BatchOracle, DataOracle, Oracle, SecondOrderOracle
 from chordal.potentials import Floats
 
 Flags = NDArray[np.bool_]
@@ -16,6 +16,8 @@ Flags = NDArray[np.bool_]
 
 class PartialOracle:
     """The same function of fewer weights: the others keep their starting values.
+
+    It has the second derivatives and the batches that the whole function has.
 
     Parameters
     ----------
@@ -55,40 +57,41 @@ class PartialOracle:
         if scaled is not None:
             self.start = np.append(self.start, 1.0)
         self.n_weights = len(self.start)
+        self.noisy, self.without_l1 = False, None
+        self._runner: Runner = run_in_turn
+        if isinstance(oracle, DataOracle):
+            self.noisy, self._runner = oracle.noisy, oracle.run
+            if oracle.without_l1 is not None:
+                self.without_l1 = np.flatnonzero(np.isin(self._free, oracle.without_l1))
+
+    @property
+    def run(self) -> Runner:
+        """Runs the solver's own work on blocks of long vectors."""
+        return self._runner
+
+    def recycle(self, vector: Floats) -> None:
+        """Parts of gradients are copies: their memory is of no use."""
 
     def value_grad(self, weights: Floats) -> tuple[float, Floats]:
+        """The objective, and its gradient in the weights that move."""
         value, gradient = self._oracle.value_grad(self.whole(weights))
         return value, self.part(gradient)
 
-    # What only some functions have: where the whole one does not, these raise AttributeError.
-
-    @property
-    def hess_vec(self) -> Callable[[Floats, Floats], Floats]:
+    def hess_vec(self, weights: Floats, direction: Floats) -> Floats:
         """The Hessian times a direction."""
-        product = self._of_whole("hess_vec")
-        return lambda weights, direction: self.part(
-            product(self.whole(weights), self._spread(direction))
-        )
+        oracle = cast(SecondOrderOracle, self._oracle)
+        return self.part(oracle.hess_vec(self.whole(weights), self._spread(direction)))
 
-    @property
-    def hessian(self) -> Callable[[Floats], Floats]:
+    def hessian(self, weights: Floats) -> Floats:
         """The Hessian in the weights that move."""
-        matrix = self._of_whole("hessian")
+        matrix = cast(SecondOrderOracle, self._oracle).hessian(self.whole(weights))
+        rows = np.stack([self.part(row) for row in matrix])
+        return np.stack([self.part(column) for column in rows.T])
 
-        def restricted(weights: Floats) -> Floats:
-            rows = np.stack([self.part(row) for row in matrix(self.whole(weights))])
-            return np.stack([self.part(column) for column in rows.T])
-
-        return restricted
-
-    @property
-    def batches(self) -> Callable[[], list[PartialOracle]]:
+    def batches(self) -> list[PartialOracle]:
         """The same part of each batch's function."""
-        parts = self._of_whole("batches")
-        return lambda: [PartialOracle(p, self._all, self._mask, self._scaled) for p in parts()]
-
-    def _of_whole(self, name: str) -> Any:
-        return getattr(self._oracle, name)
+        parts = cast(BatchOracle, self._oracle).batches()
+        return [PartialOracle(part, self._all, self._mask, self._scaled) for part in parts]
 
     def whole(self, weights: Floats) -> Floats:
         """All weights."""

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import astuple, dataclass
-from math import inf
-from typing import Any, ClassVar, NamedTuple, Protocol, TypeVar, runtime_checkable
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
 
 from chordal._blocks import Runner, run_in_turn
+from chordal.oracle.rules._base import DualLearner, DualRule, Learner, Rule
 from chordal.potentials import Floats, Potentials
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_array
 
 Ints = NDArray[np.int64]
 
@@ -21,16 +23,29 @@ T = TypeVar("T")
 
 @runtime_checkable
 class Oracle(Protocol):
-    """A function of the weights that a solver minimises.
-
-    It may offer `run`, a `Runner` for the solver's own work on long vectors, and `recycle(vector)`,
-    which takes back the memory of a gradient that is no longer needed.
-    """
+    """A function of the weights that a solver minimises."""
 
     n_weights: int
 
     def value_grad(self, weights: Floats) -> tuple[float, Floats]:
         """The objective and its gradient."""
+        ...
+
+
+@runtime_checkable
+class DataOracle(Oracle, Protocol):
+    """A function of data in memory, which also helps with work on long vectors."""
+
+    noisy: bool  # values and gradients are estimates from samples
+    without_l1: Ints | None  # weights that an L1 term leaves alone
+
+    @property
+    def run(self) -> Runner:
+        """Runs the solver's own work on blocks of long vectors."""
+        ...
+
+    def recycle(self, vector: Floats) -> None:
+        """Take back the memory of a gradient that is no longer needed."""
         ...
 
 
@@ -56,98 +71,26 @@ class BatchOracle(Oracle, Protocol):
         ...
 
 
-@dataclass(frozen=True)
-class UpdateRule:
-    """How one example changes the weights w, given its gold labelling.
-
-    Attributes
-    ----------
-    name : str
-        "perceptron", "passive_aggressive" and "arow" compare the best labelling with the gold one
-        and leave the weights alone where both are equal. See `GradientRule` for "gradient".
-    parameters : tuple of float
-        Of "passive_aggressive": variant (0, 1, 2), aggressiveness, and 1 for a margin that
-        grows with the number of errors. Of "arow": regularisation and the initial variance.
-    averaged : bool
-        What is learned is the mean of the weights after every example, not the last ones.
-    """
-
-    name: str
-    parameters: tuple[float, ...] = ()
-    averaged: bool = False
+@runtime_checkable
+class SecondOrderBatchOracle(SecondOrderOracle, BatchOracle, Protocol):
+    """A sum over batches of examples, each with second derivatives."""
 
 
-@dataclass(frozen=True)
-class GradientRule:
-    """One step down the loss ℓ of each example, as the oracle's objective defines it.
+class Penalised(Protocol):
+    """A loss plus (l2/2) ‖w − centre‖²; a centre of None is zero."""
 
-    With v = w − centre, t = 0, 1, … and k = t + first: η = 1 / (inverse_rate + growth · k^power),
-    m ← momentum · m − η ∇ℓ(v), v ← (1 − η · decay) v + m; then v is shortened to `radius`.
-
-    Attributes
-    ----------
-    decay : float
-        λ, the L2 term's share of one example.
-    look_ahead : bool
-        ∇ℓ is taken where decay and momentum carry v, not at v itself.
-    average_after : float
-        What is learned is the mean of the weights after each step t that is not below this.
-    """
-
-    decay: float = 0.0
-    inverse_rate: float = 1.0
-    growth: float = 0.0
-    power: float = 1.0
-    first: float = 1.0
-    momentum: float = 0.0
-    radius: float = inf
-    average_after: float = inf
-    look_ahead: bool = False
-
-    name: ClassVar[str] = "gradient"
-
-    @property
-    def averaged(self) -> bool:
-        return self.average_after < inf
-
-    @property
-    def parameters(self) -> tuple[float, ...]:
-        """All of them, in the order above."""
-        return tuple(float(value) for value in astuple(self))
-
-    def rate(self, step: float) -> float:
-        """η of the step t."""
-        return 1.0 / (self.inverse_rate + self.growth * (step + self.first) ** self.power)
-
-
-class Learner(Protocol):
-    """Weights that examples change, one after another."""
-
-    def visit(self, order: NDArray[np.int64]) -> float:
-        """Learn from these examples in turn; the sum of the losses met on the way.
-
-        Raises
-        ------
-        OverflowError
-            When weights or scores are no longer finite.
-        """
-        ...
-
-    def weights(self) -> Floats:
-        """What has been learned so far, also when a visit was interrupted; a copy."""
-        ...
+    n_weights: int
+    l2: float
+    centre: Floats | None
 
 
 @runtime_checkable
-class ExampleOracle(Protocol):
+class ExampleOracle(Penalised, Protocol):
     """Examples that an online solver learns from one by one; a step costs what one costs."""
 
     n_examples: int
-    n_weights: int
-    l2: float
-    centre: Floats | None  # the L2 term is (l2/2) ‖w − centre‖²; None: zero
 
-    def learner(self, rule: UpdateRule | GradientRule, start: Floats) -> Learner:
+    def learner(self, rule: Rule, start: Floats) -> Learner:
         """A learner by this rule, from these weights on."""
         ...
 
@@ -157,12 +100,8 @@ class ExampleOracle(Protocol):
 
 
 @runtime_checkable
-class RegularisedOracle(Protocol):
-    """A convex loss, never below zero, plus (l2/2) ‖w − centre‖²: what bounds are made of."""
-
-    n_weights: int
-    l2: float
-    centre: Floats | None
+class RegularisedOracle(Penalised, Protocol):
+    """A convex loss, never below zero, with its penalty: what bounds are made of."""
 
     def value_grad(self, weights: Floats) -> tuple[float, Floats]:
         """The objective, with the regularisation, and its gradient or a subgradient."""
@@ -177,56 +116,32 @@ class Planes(NamedTuple):
 
     values: Floats
     offsets: Floats
-    slopes: Any  # sparse [n_examples, n_weights]
+    slopes: csr_array  # [n_examples, n_weights]
 
 
 @runtime_checkable
-class PlaneOracle(Protocol):
+class PlaneOracle(Penalised, Protocol):
     """Examples whose losses have planes under them, by a loss-augmented argmax each."""
 
     n_examples: int
-    n_weights: int
-    l2: float
-    centre: Floats | None
 
     def planes(self, weights: Floats) -> Planes:
         """The planes that touch the losses at these weights."""
         ...
 
 
-class DualLearner(Protocol):
-    """Dual variables of examples, which visits improve one after another."""
-
-    def visit(self, order: NDArray[np.int64]) -> None:
-        """Improve the dual variables of these examples in turn.
-
-        Raises
-        ------
-        OverflowError
-            When weights or scores are no longer finite.
-        """
-        ...
-
-    def state(self) -> tuple[Floats, float]:
-        """Weights that the dual variables give, and the dual value reached; also in between."""
-        ...
-
-
 @runtime_checkable
-class DualOracle(Protocol):
+class DualOracle(Penalised, Protocol):
     """Examples with dual variables of their own; a step costs what one example costs."""
 
     n_examples: int
-    n_weights: int
-    l2: float
-    centre: Floats | None
 
     def value(self, weights: Floats) -> float:
         """The regularised objective."""
         ...
 
-    def dual_learner(self, rule: str) -> DualLearner:
-        """A learner by the rule "frank_wolfe" or "exponentiated_gradient", at w = centre."""
+    def dual_learner(self, rule: DualRule) -> DualLearner:
+        """A learner by this rule, at w = centre."""
         ...
 
 
@@ -253,3 +168,15 @@ class ShardFeatures(Protocol):
     def collect(
         self, sums: Any, out: Floats | None = None, run: Runner = run_in_turn
     ) -> Floats: ...
+
+
+def missing(oracle: object, asked: type) -> list[str]:
+    """Fields and methods of a protocol that an oracle does not have, sorted."""
+    bases = [base for base in asked.__mro__ if getattr(base, "_is_protocol", False)]
+    names = {name for base in bases for name in {**base.__annotations__, **vars(base)}}
+    return sorted(n for n in names if not n.startswith("_") and not hasattr(oracle, n))
+
+
+def asks_examples(asked: type) -> bool:
+    """Whether a protocol is about single examples rather than their sum."""
+    return asked in (ExampleOracle, DualOracle, PlaneOracle)

@@ -54,8 +54,8 @@ class SummedOracle:
         self.objective, self.inference, self.mapper = objective, inference, mapper
         self.l2, self.centre, self.without_l1 = l2, centre, without_l1
         self.n_weights = features.n_weights
-        #: The objective's name where values and gradients are estimates from samples, else None.
-        self.estimated = objective.name if objective.stochastic else None
+        #: Whether values and gradients are estimates from samples.
+        self.noisy = objective.stochastic
         self._cuts = [0, len(shards)] if cuts is None else list(cuts)
         # Memory for the potentials of a wave, kept: fresh pages cost as much as the sums in them.
         # Waves are of equal length, so that threads are.
@@ -98,6 +98,7 @@ class SummedOracle:
         return part
 
     def value_grad(self, weights: Floats) -> tuple[float, Floats]:
+        """The objective and its gradient."""
         features, kept = self.features, self._kept
         expanded = kept["expanded"] = features.expand(weights, kept["expanded"], self.run)
 

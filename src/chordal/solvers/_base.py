@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from math import inf, nan
 from typing import Any, ClassVar, NamedTuple, cast
@@ -15,7 +15,15 @@ from chordal._blocks import run_in_turn
 from chordal._errors import InfeasibleError, UnsupportedError
 from chordal._status import Status
 from chordal._validate import check_number
-from chordal.oracle import Floats, Oracle, SecondOrderOracle
+from chordal.oracle import (
+    DataOracle,
+    Floats,
+    Oracle,
+    Problem,
+    SecondOrderOracle,
+    asks_examples,
+    missing,
+)
 from chordal.solvers._vectors import Vectors
 
 
@@ -63,6 +71,8 @@ class Solution:
 class Solver(ABC):
     """Minimises value(w) + l1 ‖w‖₁; sees nothing but an oracle.
 
+    `asks` is the protocol of that oracle. `check` says which problems the solver takes.
+
     Parameters
     ----------
     max_iter : int
@@ -75,16 +85,9 @@ class Solver(ABC):
         names in `without_l1` have no part in it.
     """
 
+    asks: type = Oracle  # the protocol of its oracle
     handles_l1: ClassVar[bool] = False
-    handles_noise: ClassVar[bool] = False  # values and gradients may be estimates from samples
-    online: ClassVar[bool] = False  # learns from an ExampleOracle
     rotates: ClassVar[bool] = False  # takes the same path whatever the choice of axes
-    groupwise: ClassVar[bool] = True  # some weights may stay, and each have an l2 of its own
-    objective: ClassVar[str | None] = None  # the only one it can minimise; None: any
-    objectives: ClassVar[frozenset[str] | None] = None  # the same, where there are several
-    dual: ClassVar[bool] = False  # has a duality gap: the objective must be convex, and l2 > 0
-    blocks: ClassVar[bool] = False  # asks for every example's own dual variables or planes
-    needs: ClassVar[frozenset[str]] = frozenset({"value_grad"})  # of an oracle
     seeded: ClassVar[bool] = False  # takes random_state
     monotone: ClassVar[bool] = True  # the value never rises
     robust: ClassVar[bool] = True  # copes with weights of very different curvature
@@ -105,17 +108,31 @@ class Solver(ABC):
     def _run(self, run: Any) -> Status:
         """Iterate until a status is reached, keeping `run` up to date."""
 
-    def minimize(self, oracle: Any, start: Floats, callback: Callback | None = None) -> Solution:
-        """Minimise from `start`. Ctrl-C ends the run with the best weights so far."""
-        needs = self.needs if self.batch_size is None else self.needs | {"batches"}
-        missing = [need for need in sorted(needs) if not hasattr(oracle, need)]
-        if missing or not isinstance(oracle, Oracle):
+    def default_objective(self) -> str:
+        """What this solver minimises where no objective is asked for."""
+        return "likelihood"
+
+    def check(self, problem: Problem) -> None:
+        """Refuse a problem that this solver cannot work on, before any work."""
+        if problem.objective.stochastic:
             raise UnsupportedError(
-                f"solver {self.name!r} needs an oracle with {' and '.join(missing)}, which "
+                f"solver {self.name!r} compares values of the objective, and objective "
+                f"{problem.objective.name!r} is estimated from samples; use a solver whose steps "
+                "do not depend on values, such as 'adam'"
+            )
+
+    def require(self, oracle: object) -> None:
+        """Refuse an oracle that does not have what this solver asks for."""
+        names = missing(oracle, self.asks)
+        if names:
+            raise UnsupportedError(
+                f"solver {self.name!r} needs an oracle with {', '.join(names)}, which "
                 f"{type(oracle).__name__} does not have"
             )
-        self.require_exact(getattr(oracle, "estimated", None))
-        self.check_size(oracle.n_weights)
+
+    def minimize(self, oracle: Any, start: Floats, callback: Callback | None = None) -> Solution:
+        """Minimise from `start`. Ctrl-C ends the run with the best weights so far."""
+        self.require(oracle)
         run = Run(oracle, np.asarray(start, dtype=np.float64), callback, self)
         try:
             run.evaluate_start()
@@ -124,21 +141,31 @@ class Solver(ABC):
             status = Status.INTERRUPTED
         return run.solution(status)
 
-    def require_exact(self, estimated: str | None) -> None:
-        """Refuse an objective that is estimated from samples, given by its name, or None."""
-        if estimated is not None and not self.handles_noise:
-            raise UnsupportedError(
-                f"solver {self.name!r} compares values of the objective, and objective "
-                f"{estimated!r} is estimated from samples; use a solver whose steps do not "
-                "depend on values, such as 'adam'"
-            )
-
-    def check_size(self, n_weights: int) -> None:  # noqa: B027 (most take any)
-        """Refuse a number of weights that is too large for this solver, before any work."""
-
     @property
     def name(self) -> str:
+        """The name of its file, by which it is chosen."""
         return type(self).__module__.rpartition(".")[2]
+
+
+def require_alike(solver: Solver, problem: Problem) -> None:
+    """Refuse what a solver of single examples, or of bounds, does not take: groups of weights, and
+    of examples, labels that are not known.
+    """
+    if isinstance(problem.l2, Mapping):
+        raise UnsupportedError(
+            f"solver {solver.name!r} takes one l2 for all weights, not a dict by group; "
+            "solvers such as 'lbfgs' take both"
+        )
+    if problem.partial:
+        raise UnsupportedError(
+            f"solver {solver.name!r} moves all weights, and cannot freeze some of them (or "
+            "keep weights of -inf); solvers such as 'lbfgs' can"
+        )
+    if asks_examples(solver.asks) and problem.targets != "hard":
+        raise UnsupportedError(
+            f"solver {solver.name!r} needs one label per position, and y has "
+            f"{problem.described_targets}; use a solver such as 'lbfgs'"
+        )
 
 
 class Course:
@@ -156,6 +183,7 @@ class Course:
 
     @property
     def elapsed(self) -> float:
+        """Seconds since the run began."""
         return time.perf_counter() - self._started
 
     def record(self, weights: Floats, value: float, gradient_norm: float) -> Status | None:
@@ -164,31 +192,15 @@ class Course:
         self.history.append(value)
         if self.callback is None:
             return None
-        state = Iteration(
-            self.n_iter,
-            value,
-            gradient_norm,
-            self.n_evaluations,
-            self.elapsed,
-            weights,
-            self.gap,
-        )
+        counted = (self.n_evaluations, self.elapsed)
+        state = Iteration(self.n_iter, value, gradient_norm, *counted, weights, self.gap)
         return Status.STOPPED if self.callback(state) else None
 
     def solution(self, status: Status) -> Solution:
-        return Solution(
-            self.weights,
-            self.value,
-            self.gradient_norm,
-            status,
-            self.n_iter,
-            self.n_evaluations,
-            self.elapsed,
-            self.history,
-            self.gap,
-            self.details,
-            self.n_products,
-        )
+        """What the run has found."""
+        found = (self.weights, self.value, self.gradient_norm, status)
+        counted = (self.n_iter, self.n_evaluations, self.elapsed)
+        return Solution(*found, *counted, self.history, self.gap, self.details, self.n_products)
 
 
 class Run(Course):
@@ -199,14 +211,19 @@ class Run(Course):
     ) -> None:
         super().__init__(start, callback, solver)
         self.oracle = oracle
-        self.vectors = Vectors(getattr(oracle, "run", run_in_turn))
+        self._data = oracle if isinstance(oracle, DataOracle) else None
+        self.vectors = Vectors(run_in_turn if self._data is None else self._data.run)
         self.gradient: Floats = np.zeros(0)  # of the smooth part
         self._start = start
         self.l1: float | Floats = solver.l1
-        exempt = getattr(oracle, "without_l1", None)
-        if solver.l1 > 0.0 and exempt is not None:
+        if solver.l1 > 0.0 and self._data is not None and self._data.without_l1 is not None:
             self.l1 = np.full(len(start), solver.l1)
-            self.l1[exempt] = 0.0
+            self.l1[self._data.without_l1] = 0.0
+
+    @property
+    def noisy(self) -> bool:
+        """Whether values and gradients are estimates from samples."""
+        return self._data is not None and self._data.noisy
 
     def evaluate(self, weights: Floats) -> tuple[float, Floats]:
         """Value, with the l1 term, and gradient of the smooth part."""
@@ -231,8 +248,8 @@ class Run(Course):
         """Give back the memory of a former iterate."""
         if weights is not self._start:
             self.vectors.recycle(weights)
-        if hasattr(self.oracle, "recycle"):
-            self.oracle.recycle(gradient)
+        if self._data is not None:
+            self._data.recycle(gradient)
 
     def hess_vec(self, direction: Floats) -> Floats:
         """The Hessian at the present weights times the direction."""
@@ -240,6 +257,7 @@ class Run(Course):
         return cast(SecondOrderOracle, self.oracle).hess_vec(self.weights, direction)
 
     def evaluate_start(self) -> None:
+        """Evaluate the starting weights, and refuse those without a value."""
         self.value, self.gradient = self.evaluate(self.weights)
         with np.errstate(over="ignore"):
             self.gradient_norm = self.vectors.norm(self.gradient)

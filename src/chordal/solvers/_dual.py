@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections.abc import Collection, Mapping
 from typing import Any, ClassVar
 
 import numpy as np
 
 from chordal._errors import UnsupportedError
 from chordal._status import Status
-from chordal.oracle import DualOracle, Floats
-from chordal.solvers._base import Callback, Course, Solution, Solver
+from chordal.oracle import DualOracle, Floats, Problem, RegularisedOracle
+from chordal.oracle.rules import DualRule
+from chordal.solvers._base import Callback, Course, Solution, Solver, require_alike
 
 
 class DualSolver(Solver):
@@ -19,22 +21,32 @@ class DualSolver(Solver):
     The primal value of the weights is an upper bound, the dual value a lower one; their difference,
     the gap, says how far the weights are from the best at most. `details` holds "primal",
     "dual" and "gap", the best so far, after each iteration. No gradient norm is computed.
-
-    Parameters
-    ----------
-    max_iter : int
-        Most iterations.
-    tol : float
-        Converged when gap ≤ tol · |primal|.
-    l1 : float
-        Must be 0.
     """
 
-    dual: ClassVar[bool] = True
-    asks: ClassVar[type]  # the protocol of its oracle
+    asks: type = RegularisedOracle
 
     def __init__(self, max_iter: int = 1000, tol: float = 1e-3, l1: float = 0.0) -> None:
         super().__init__(max_iter, tol, l1)
+
+    def check(self, problem: Problem) -> None:
+        """Refuse what leaves the solver without a duality gap."""
+        super().check(problem)
+        objective, l2 = problem.objective, problem.l2
+        if not objective.convex:
+            raise UnsupportedError(
+                f"solver {self.name!r} bounds convex objectives, which {objective.name!r} is not"
+            )
+        require_alike(self, problem)
+        if problem.exempt:
+            raise UnsupportedError(
+                f"solver {self.name!r} takes one l2 for all weights, and some have none, such as "
+                "intercepts; use a solver such as 'lbfgs', or fit_intercept=False"
+            )
+        if not isinstance(l2, Mapping) and not l2 > 0.0:
+            raise ValueError(
+                f"l2 must be above 0 for solver {self.name!r}, whose duality gap it makes, "
+                f"got {l2!r}"
+            )
 
     @abstractmethod
     def _run(self, run: DualRun) -> Status:
@@ -42,12 +54,7 @@ class DualSolver(Solver):
 
     def minimize(self, oracle: Any, start: Floats, callback: Callback | None = None) -> Solution:
         """Minimise. Ctrl-C ends the run with the best weights so far."""
-        if not _fits(oracle, self.asks):
-            members = [n for n in protocol_members(self.asks) if not hasattr(oracle, n)]
-            raise UnsupportedError(
-                f"solver {self.name!r} needs an oracle with {', '.join(sorted(members))}, which "
-                f"{type(oracle).__name__} does not have"
-            )
+        self.require(oracle)
         if not oracle.l2 > 0.0:
             raise ValueError(
                 f"solver {self.name!r} needs l2 > 0, got {oracle.l2}: without it there is no dual"
@@ -64,15 +71,6 @@ class DualSolver(Solver):
                 "features are too large: scale them"
             ) from None
         return run.solution(status)
-
-
-def _fits(oracle: Any, protocol: type) -> bool:
-    return isinstance(oracle, protocol)
-
-
-def protocol_members(protocol: type) -> list[str]:
-    """Fields and methods that a protocol asks for."""
-    return [n for n in {**protocol.__annotations__, **vars(protocol)} if not n.startswith("_")]
 
 
 class DualRun(Course):
@@ -97,6 +95,19 @@ class DualRun(Course):
         self.lower = max(self.lower, dual)
         self.gap = max(self.value - self.lower, 0.0)  # rounding may leave −1e-16
 
+    def plane(self, weights: Floats) -> tuple[float, float, Floats]:
+        """The objective, and a plane under the loss in terms of v = w − centre: offset and slope,
+        loss(centre + v) ≥ offset + ⟨slope, v⟩.
+        """
+        oracle, v = self.oracle, weights - self.centre
+        self.n_evaluations += 1
+        value, gradient = oracle.value_grad(weights)
+        if not np.isfinite(value) or not np.isfinite(gradient @ gradient):
+            raise OverflowError
+        slope = gradient - oracle.l2 * v
+        loss = value - 0.5 * oracle.l2 * float(v @ v)
+        return value, loss - float(slope @ v), slope
+
     def finish(self) -> Status | None:
         """Count an iteration; returns a status when the run should end."""
         for name, value in (("primal", self.value), ("dual", self.lower), ("gap", self.gap)):
@@ -108,23 +119,20 @@ class DualRun(Course):
         return Status.MAX_ITERATIONS if self.n_iter >= self.solver.max_iter else None
 
 
-class Bundle:
-    """Asks a `RegularisedOracle` for planes under its loss, in terms of v = w − centre."""
-
-    def __init__(self, run: DualRun) -> None:
-        self._run = run
-
-    def plane(self, weights: Floats) -> tuple[float, float, Floats]:
-        """The objective, and offset and slope: loss(centre + v) ≥ offset + ⟨slope, v⟩."""
-        run, oracle = self._run, self._run.oracle
-        run.n_evaluations += 1
-        value, gradient = oracle.value_grad(weights)
-        if not np.isfinite(value) or not np.isfinite(gradient @ gradient):
-            raise OverflowError
-        v = weights - run.centre
-        slope = gradient - oracle.l2 * v
-        loss = value - 0.5 * oracle.l2 * float(v @ v)
-        return value, loss - float(slope @ v), slope
+def check_margin(solver: Solver, problem: Problem, names: Collection[str]) -> None:
+    """Refuse objectives other than these, and losses that do not decompose over the parts."""
+    objective = problem.objective
+    if objective.name not in names:
+        raise UnsupportedError(
+            f"solver {solver.name!r} minimises objective {' or '.join(map(repr, names))}, not "
+            f"{objective.name!r}; leave objective at 'auto', or use another solver"
+        )
+    if not objective.additive:
+        raise UnsupportedError(
+            f"solver {solver.name!r} keeps dual variables of single labels and transitions, into "
+            f"which objective {objective.name!r} ({objective!r}) does not decompose: use "
+            "scaling='margin', or another solver"
+        )
 
 
 class BlockSolver(DualSolver):
@@ -132,23 +140,11 @@ class BlockSolver(DualSolver):
 
     The first weights are the regularisation's centre, where the dual variables are known; other
     starts are refused.
-
-    Parameters
-    ----------
-    max_iter : int
-        Most passes over the examples.
-    tol : float
-        Converged when gap ≤ tol · |primal|.
-    l1 : float
-        Must be 0.
-    random_state : int, Generator or None
-        Seed of the orders of examples; the same seed gives the same weights.
     """
 
-    blocks: ClassVar[bool] = True
     seeded: ClassVar[bool] = True
-    asks: ClassVar[type] = DualOracle
-    rule: ClassVar[str]
+    asks: type = DualOracle
+    rule: ClassVar[DualRule]
 
     def __init__(
         self, max_iter: int = 1000, tol: float = 1e-3, l1: float = 0.0, random_state: Any = None

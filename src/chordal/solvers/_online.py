@@ -10,8 +10,9 @@ from numpy.typing import NDArray
 
 from chordal._errors import UnsupportedError
 from chordal._status import Status
-from chordal.oracle import ExampleOracle, Floats, Learner, UpdateRule
-from chordal.solvers._base import Callback, Course, Solution, Solver
+from chordal.oracle import ExampleOracle, Floats, Problem
+from chordal.oracle.rules import Learner, Rule
+from chordal.solvers._base import Callback, Course, Solution, Solver, require_alike
 
 
 class OnlineSolver(Solver):
@@ -19,23 +20,12 @@ class OnlineSolver(Solver):
 
     The value of an iteration is the sum of the losses met during the pass, each before its example
     changed the weights. No gradient of the whole objective is computed, so that its norm is NaN;
-    `n_evaluations` counts visits to examples.
-
-    Parameters
-    ----------
-    max_iter : int
-        Most passes.
-    tol : float
-        Converged when the mean loss of a pass is below this.
-    l1 : float
-        Must be 0.
-    random_state : int, Generator or None
-        Seed of the orders of examples; the same seed gives the same weights.
+    `n_evaluations` counts visits to examples. It has converged when the mean loss of a pass is
+    below `tol`; `random_state` is the seed of the orders of examples.
     """
 
-    online: ClassVar[bool] = True
+    asks: type = ExampleOracle
     seeded: ClassVar[bool] = True
-    groupwise: ClassVar[bool] = False
     remedy: ClassVar[str] = ""  # what else to try when it diverges
 
     def __init__(
@@ -44,17 +34,18 @@ class OnlineSolver(Solver):
         super().__init__(max_iter, tol, l1)
         self.random_state = random_state
 
+    def check(self, problem: Problem) -> None:
+        """Refuse soft and partial labels, and groups of weights."""
+        super().check(problem)
+        require_alike(self, problem)
+
     @abstractmethod
     def _run(self, run: OnlineRun) -> Status:
         """Pass over the examples until a status is reached, keeping `run` up to date."""
 
     def minimize(self, oracle: Any, start: Floats, callback: Callback | None = None) -> Solution:
         """Learn from `start` on. Ctrl-C ends the run with the weights so far."""
-        if not isinstance(oracle, ExampleOracle):
-            raise UnsupportedError(
-                f"solver {self.name!r} needs an oracle of single examples, with learner and "
-                f"penalty, which {type(oracle).__name__} does not have"
-            )
+        self.require(oracle)
         run = OnlineRun(oracle, np.array(start, dtype=np.float64), callback, self)
         try:
             status = self._run(run)
@@ -85,20 +76,46 @@ class OnlineRun(Course):
         return self.random.permutation(self.oracle.n_examples)
 
     def visit(self, learner: Learner, order: NDArray[np.int64]) -> float:
+        """Learn from these examples in turn; the sum of the losses met on the way."""
         self.n_evaluations += len(order)
         return learner.visit(order)
 
     def finite(self, weights: Floats) -> Floats:
+        """The weights, if they are finite."""
         if not np.isfinite(weights).all():
             raise OverflowError
         return weights
 
 
 class MistakeDriven(OnlineSolver):
-    """Online solvers that change the weights where the best labelling is wrong."""
+    """Online solvers that change the weights where the best labelling is wrong.
+
+    Each minimises a loss of its own, `loss`, with costs that its rule defines.
+    """
+
+    loss: ClassVar[str]
+
+    def default_objective(self) -> str:
+        """The loss that the rule goes down."""
+        return self.loss
+
+    def check(self, problem: Problem) -> None:
+        """Refuse another objective than the rule's own, and costs."""
+        super().check(problem)
+        objective = problem.objective
+        if objective.name != self.loss:
+            raise UnsupportedError(
+                f"solver {self.name!r} minimises objective {self.loss!r}, not "
+                f"{objective.name!r}; leave objective at 'auto', or use another solver"
+            )
+        if not objective.additive or (objective.cost and objective.cost.name != "hamming"):
+            raise UnsupportedError(
+                f"solver {self.name!r} counts wrong labels in its own way, and takes no cost, "
+                "scaling or class_weight; use another solver, such as 'block_frank_wolfe'"
+            )
 
     @abstractmethod
-    def _rule(self) -> UpdateRule:
+    def _rule(self) -> Rule:
         """How a mistake changes the weights."""
 
     def _run(self, run: OnlineRun) -> Status:

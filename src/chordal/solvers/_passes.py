@@ -26,9 +26,11 @@ class Batch:
         self._oracle, self._run = oracle, run
 
     def value_grad(self, weights: Floats) -> Evaluated:
+        """The batch's objective and gradient."""
         return self._run.ask(self._oracle, weights)
 
     def hess_vec(self, weights: Floats, direction: Floats) -> Floats:
+        """The batch's Hessian times the direction."""
         self._run.n_products += 1
         return cast(SecondOrderOracle, self._oracle).hess_vec(weights, direction)
 
@@ -55,37 +57,25 @@ class PassSolver(Solver):
     objective and gradient are evaluated at the end. With one batch, the objective of every
     iteration is that of its weights.
 
-    Parameters
-    ----------
-    max_iter : int
-        Most passes.
-    tol : float
-        Steps are halved when the lowest value fell by less than this, relatively, in two passes
-        (with one batch: in ten iterations); converged after ten times. With one batch, also when
-        ‖gradient‖ < tol · max(1, ‖w‖).
-    l1 : float
-        Must be 0.
-    random_state : int, Generator or None
-        Seed: which examples are in a mini-batch, and the orders of mini-batches.
-    batch_size : int or None
-        Examples in a mini-batch; None: all.
+    Steps are halved when the lowest value fell by less than `tol`, relatively, in two passes (with
+    one batch: in ten iterations). With one batch, it has also converged when
+    ‖gradient‖ < tol · max(1, ‖w‖).
     """
 
+    asks: type = BatchOracle
+    asks_whole: ClassVar[type] = Oracle  # without mini-batches
     monotone: ClassVar[bool] = False
     robust: ClassVar[bool] = False
     seeded: ClassVar[bool] = True
 
     def __init__(
-        self,
-        max_iter: int,
-        tol: float,
-        l1: float,
-        random_state: Any,
-        batch_size: int | None,
+        self, max_iter: int, tol: float, l1: float, random_state: Any, batch_size: int | None
     ) -> None:
         super().__init__(max_iter, tol, l1)
         if batch_size is not None:
             check_number("batch_size", batch_size, minimum=1, integer=True)
+        else:
+            self.asks = self.asks_whole
         self.random_state, self.batch_size = random_state, batch_size
 
     @abstractmethod
@@ -106,7 +96,7 @@ class PassSolver(Solver):
         stepper, watch = self._stepper(run, batches), Watch(run, self._advice())
         start, first = run.weights, run.value
         with np.errstate(over="ignore", invalid="ignore"):  # divergence is said in our own words
-            if getattr(run.oracle, "estimated", None) is not None:
+            if run.noisy:
                 return self._noisy(run, batches, stepper, watch)
             if len(batches) == 1:
                 return self._whole(run, batches[0], stepper, watch)

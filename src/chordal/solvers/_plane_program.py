@@ -38,16 +38,16 @@ class PlaneProgram:
 
     def __init__(self, l2: float, slopes: Any, offsets: Floats, owner: Ints) -> None:
         self._l2, self._slopes, self._offsets = l2, slopes, offsets
-        _, first, counts = np.unique(owner, return_index=True, return_counts=True)
+        _, first = np.unique(owner, return_index=True)
         self._first, self._examples = first, np.append(first, len(owner))
-        self._gram_offsets = np.append(0, np.cumsum(counts * counts))
-        self._gram = np.empty(int(self._gram_offsets[-1]))
-        self._rows = (
+        self._planes = _kernels.Planes(
+            self._examples,
             slopes.indptr.astype(np.int64),
             slopes.indices.astype(np.int32),
             slopes.data,
+            offsets,
+            slopes.shape[1],
         )
-        _kernels.plane_products(self._examples, *self._rows, slopes.shape[1], self._gram)
         curvature = float(slopes.data @ slopes.data) / len(offsets)
         self._kappa = HASTE * curvature if HASTE * curvature > l2 else 0.0
 
@@ -80,10 +80,7 @@ class PlaneProgram:
         v = (self._kappa * z - self._slopes.T @ alpha) / l2
         for _ in range(MAX_INNER):
             order = np.concatenate([random.permutation(n) for _ in range(INNER)])
-            _kernels.plane_ascent(
-                *(self._examples, *self._rows, self._offsets, self._gram, self._gram_offsets),
-                *(l2, order, alpha, v),
-            )
+            self._planes.ascend(l2, order, alpha, v)
             value, dual = self._bounds(alpha, v, self._kappa, z)
             if value - dual <= target:
                 break

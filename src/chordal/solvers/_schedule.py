@@ -6,11 +6,11 @@ from dataclasses import dataclass, replace
 from math import inf
 
 from chordal._validate import check_choice, check_number
-from chordal.oracle import GradientRule
+from chordal.oracle.rules import GradientRule
 
 
 @dataclass(frozen=True)
-class Schedule:
+class StepSchedule:
     """Step k has the size rate / (1 + slope · k^power).
 
     Attributes
@@ -26,7 +26,7 @@ class Schedule:
 
     Examples
     --------
-    >>> [float(Schedule(rate=0.1, power=0.5, slope=1.0).size(k)) for k in (1, 4)]
+    >>> [float(StepSchedule(rate=0.1, power=0.5, slope=1.0).size(k)) for k in (1, 4)]
     [0.05, 0.03333333333333333]
     """
 
@@ -61,20 +61,20 @@ class Schedule:
 
 
 #: Schedules by name.
-SCHEDULES = {
-    "bottou": Schedule(first=0),
-    "pegasos": Schedule(rate=inf),
-    "constant": Schedule(slope=0.0),
-    "inverse": Schedule(rate=1.0, slope=0.05),
-    "inverse_sqrt": Schedule(rate=0.1, slope=1.0, power=0.5),
+STEP_SCHEDULES = {
+    "bottou": StepSchedule(first=0),
+    "pegasos": StepSchedule(rate=inf),
+    "constant": StepSchedule(slope=0.0),
+    "inverse": StepSchedule(rate=1.0, slope=0.05),
+    "inverse_sqrt": StepSchedule(rate=0.1, slope=1.0, power=0.5),
 }
 
 
-def schedule_for(schedule: str | Schedule, learning_rate: float | None) -> Schedule:
+def schedule_for(schedule: str | StepSchedule, learning_rate: float | None) -> StepSchedule:
     """The schedule of this name, or the one given, with this rate unless it is None."""
-    if not isinstance(schedule, Schedule):
-        check_choice("schedule", schedule, SCHEDULES)
-        schedule = SCHEDULES[schedule]
+    if not isinstance(schedule, StepSchedule):
+        check_choice("schedule", schedule, STEP_SCHEDULES)
+        schedule = STEP_SCHEDULES[schedule]
     if learning_rate is None:
         return schedule
     check_number("learning_rate", learning_rate, strict=True)

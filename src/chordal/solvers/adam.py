@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, final
+from typing import Any, final
 
 import numpy as np
 
 from chordal._validate import check_number
-from chordal.oracle import Floats
+from chordal.oracle import Floats, Problem
 from chordal.solvers._base import Run
 from chordal.solvers._passes import Batch, Evaluated, PassSolver, Stepper
 
@@ -51,8 +51,6 @@ class Adam(PassSolver):
     [['D', 'N', 'V'], ['D', 'N']]
     """
 
-    handles_noise: ClassVar[bool] = True
-
     def __init__(
         self,
         max_iter: int = 200,
@@ -74,6 +72,9 @@ class Adam(PassSolver):
                 raise ValueError(f"{name} must be below 1, got {value!r}")
         self.learning_rate, self.epsilon = learning_rate, epsilon
         self.beta1, self.beta2 = beta1, beta2
+
+    def check(self, problem: Problem) -> None:
+        """Values that are estimated from samples will do."""
 
     def _stepper(self, run: Run, batches: list[Batch]) -> Stepper:
         return _Moments(self, len(run.weights))

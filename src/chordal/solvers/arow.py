@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import Any, ClassVar, final
 
 from chordal._validate import check_number
-from chordal.oracle import UpdateRule
+from chordal.oracle.rules import AROWRule
 from chordal.solvers._online import MistakeDriven
 
 
 @final
-class Arow(MistakeDriven):
+class AROW(MistakeDriven):
     """Adaptive regularisation of weights, with one variance for each weight.
 
     Where the best labelling ŷ is not the gold one, with δ = φ(y) − φ(ŷ) and
@@ -23,7 +23,7 @@ class Arow(MistakeDriven):
         As in `PassiveAggressive`.
     variance : float
         Of every weight at the beginning.
-    regularisation : float
+    regularization : float
         r: the larger, the smaller are steps and the more slowly variances fall. CRFsuite's gamma,
         there 1 by default: on a held-out part of CoNLL-2000's training data, 10 has fewer errors.
 
@@ -35,11 +35,11 @@ class Arow(MistakeDriven):
     --------
     >>> from chordal import ChainCRF
     >>> X, y = [[["the"], ["cat"], ["sleeps"]], [["a"], ["dog"]]], [["D", "N", "V"], ["D", "N"]]
-    >>> ChainCRF(solver=Arow(max_iter=20, random_state=0)).fit(X, y).predict(X)
+    >>> ChainCRF(solver=AROW(max_iter=20, random_state=0)).fit(X, y).predict(X)
     [['D', 'N', 'V'], ['D', 'N']]
     """
 
-    objective: ClassVar[str | None] = "hinge"
+    loss: ClassVar[str] = "hinge"
 
     def __init__(
         self,
@@ -48,12 +48,12 @@ class Arow(MistakeDriven):
         l1: float = 0.0,
         random_state: Any = None,
         variance: float = 1.0,
-        regularisation: float = 10.0,
+        regularization: float = 10.0,
     ) -> None:
         super().__init__(max_iter, tol, l1, random_state)
         check_number("variance", variance, strict=True)
-        check_number("regularisation", regularisation, strict=True)
-        self.variance, self.regularisation = variance, regularisation
+        check_number("regularization", regularization, strict=True)
+        self.variance, self.regularization = variance, regularization
 
-    def _rule(self) -> UpdateRule:
-        return UpdateRule("arow", (float(self.regularisation), float(self.variance)))
+    def _rule(self) -> AROWRule:
+        return AROWRule(float(self.regularization), float(self.variance))

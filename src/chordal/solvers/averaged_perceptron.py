@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import ClassVar, final
 
-from chordal.oracle import UpdateRule
+from chordal.oracle.rules import PerceptronRule
 from chordal.solvers._online import MistakeDriven
 
 
@@ -39,7 +39,7 @@ class AveragedPerceptron(MistakeDriven):
     [['D', 'N', 'V'], ['D', 'N']]
     """
 
-    objective: ClassVar[str | None] = "perceptron"
+    loss: ClassVar[str] = "perceptron"
 
-    def _rule(self) -> UpdateRule:
-        return UpdateRule("perceptron", averaged=True)
+    def _rule(self) -> PerceptronRule:
+        return PerceptronRule()

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from typing import ClassVar, final
 
-from chordal.solvers._dual import BlockSolver
+from chordal.oracle import Problem
+from chordal.oracle.rules import DualRule, FrankWolfeRule
+from chordal.solvers._dual import BlockSolver, check_margin
 
 
 @final
@@ -44,5 +46,13 @@ class BlockFrankWolfe(BlockSolver):
     ([['D', 'N', 'V'], ['D', 'N']], True)
     """
 
-    rule: ClassVar[str] = "frank_wolfe"
-    objectives: ClassVar[frozenset[str]] = frozenset({"hinge"})
+    rule: ClassVar[DualRule] = FrankWolfeRule()
+
+    def default_objective(self) -> str:
+        """The hinge."""
+        return "hinge"
+
+    def check(self, problem: Problem) -> None:
+        """Refuse other objectives than the hinge."""
+        check_margin(self, problem, ["hinge"])
+        super().check(problem)

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, final
+from typing import Any, final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from chordal._status import Status
 from chordal._validate import check_number
-from chordal.oracle import Floats, PlaneOracle, Planes
-from chordal.solvers._dual import DualRun, DualSolver
+from chordal.oracle import Floats, PlaneOracle, Planes, Problem
+from chordal.solvers._dual import DualRun, DualSolver, check_margin
 from chordal.solvers._plane_program import PlaneProgram
 
 EXACTNESS = 0.2  # the gap of a program as a share of the gap so far
@@ -23,7 +23,7 @@ class CuttingPlane(DualSolver):
 
     Each iteration asks for the best labelling with its cost of every example. Where that shows the
     loss above all planes of an example so far, one is added, and a quadratic program over all
-    gives the next weights and the lower bound. Planes that were not used for `patience` programs
+    gives the next weights and the lower bound. Planes that were not used for `max_idle` programs
     leave the program; they stay in a cache and come back, before the examples are asked again,
     where they lie above those in use. The program is solved from its last solution on, and only as
     exactly as the gap asks for.
@@ -36,7 +36,7 @@ class CuttingPlane(DualSolver):
         Converged when the duality gap is at most this share of the primal value.
     l1 : float
         Must be 0.
-    patience : int
+    max_idle : int
         Programs after which an inactive plane leaves.
 
     Notes
@@ -59,20 +59,27 @@ class CuttingPlane(DualSolver):
     ([['D', 'N', 'V'], ['D', 'N']], True)
     """
 
-    asks: ClassVar[type] = PlaneOracle
-    blocks: ClassVar[bool] = True
-    objectives: ClassVar[frozenset[str] | None] = frozenset({"hinge"})
+    asks: type = PlaneOracle
 
     def __init__(
-        self, max_iter: int = 200, tol: float = 1e-3, l1: float = 0.0, patience: int = 5
+        self, max_iter: int = 200, tol: float = 1e-3, l1: float = 0.0, max_idle: int = 5
     ) -> None:
         super().__init__(max_iter, tol, l1)
-        check_number("patience", patience, minimum=1, integer=True)
-        self.patience = patience
+        check_number("max_idle", max_idle, minimum=1, integer=True)
+        self.max_idle = max_idle
+
+    def default_objective(self) -> str:
+        """The hinge."""
+        return "hinge"
+
+    def check(self, problem: Problem) -> None:
+        """Refuse other objectives than the hinge."""
+        check_margin(self, problem, ["hinge"])
+        super().check(problem)
 
     def _run(self, run: DualRun) -> Status:
         oracle, weights = run.oracle, run.weights
-        model = _Model(run, self.patience)
+        model = _Model(run, self.max_idle)
         status, dual, before = None, 0.0, np.inf  # no loss is below zero
         while status is None:
             planes = oracle.planes(weights)
@@ -101,10 +108,10 @@ class CuttingPlane(DualSolver):
 class _Model:
     """Planes of all examples: in the program, or idle in the cache."""
 
-    def __init__(self, run: DualRun, patience: int) -> None:
+    def __init__(self, run: DualRun, max_idle: int) -> None:
         import scipy.sparse as sp
 
-        self._run, self._patience = run, patience
+        self._run, self._max_idle = run, max_idle
         self._random = np.random.default_rng(0)
         self._v = np.zeros(len(run.centre))  # the last minimum, of weights less the centre
         self._owner = np.zeros(0, dtype=np.int64)
@@ -119,7 +126,7 @@ class _Model:
         import scipy.sparse as sp
 
         v = weights - self._run.centre
-        heights, used = self._offsets + self._slopes @ v, self._idle < self._patience
+        heights, used = self._offsets + self._slopes @ v, self._idle < self._max_idle
         best = self._highest(heights, used)
         back = ~used & (heights > best[self._owner] + slack)
         self._idle[back] = 0
@@ -140,7 +147,7 @@ class _Model:
 
     def minimum(self, target: float) -> tuple[Floats, float]:
         """Weights at the model's minimum, nearly, and a lower bound of it."""
-        used = np.flatnonzero(self._idle < self._patience)
+        used = np.flatnonzero(self._idle < self._max_idle)
         if len(used) == 0:
             return self._run.centre.copy(), 0.0
         program = PlaneProgram(

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from typing import ClassVar, final
 
-from chordal.solvers._dual import BlockSolver
+from chordal.oracle import Problem
+from chordal.oracle.rules import DualRule, ExponentiatedRule
+from chordal.solvers._dual import BlockSolver, check_margin
 
 
 @final
@@ -38,5 +40,9 @@ class ExponentiatedGradient(BlockSolver):
     ([['D', 'N', 'V'], ['D', 'N']], True)
     """
 
-    rule: ClassVar[str] = "exponentiated_gradient"
-    objectives: ClassVar[frozenset[str] | None] = frozenset({"hinge", "likelihood"})
+    rule: ClassVar[DualRule] = ExponentiatedRule()
+
+    def check(self, problem: Problem) -> None:
+        """Refuse other objectives than the likelihood and the hinge."""
+        check_margin(self, problem, ["hinge", "likelihood"])
+        super().check(problem)

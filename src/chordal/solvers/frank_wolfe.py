@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from typing import ClassVar, final
+from typing import final
 
 import numpy as np
 
 from chordal._status import Status
-from chordal.oracle import RegularisedOracle
-from chordal.solvers._dual import Bundle, DualRun, DualSolver
+from chordal.solvers._dual import DualRun, DualSolver
 
 
 @final
@@ -43,19 +42,17 @@ class FrankWolfe(DualSolver):
     ([['D', 'N', 'V'], ['D', 'N']], True)
     """
 
-    asks: ClassVar[type] = RegularisedOracle
-
     def _run(self, run: DualRun) -> Status:
-        bundle, l2 = Bundle(run), run.oracle.l2
+        l2 = run.oracle.l2
         v, linear = 0.0 * run.centre, 0.0  # the plane 0: no loss is below it
         if not np.array_equal(run.weights, run.centre):
-            value, linear, slope = bundle.plane(run.weights)
+            value, linear, slope = run.plane(run.weights)
             v = -slope / l2
             run.improve(run.weights, value, 0.0)
         status = None
         while status is None:
             weights = run.centre + v
-            value, offset, slope = bundle.plane(weights)
+            value, offset, slope = run.plane(weights)
             dual = linear - 0.5 * l2 * float(v @ v)
             run.improve(weights, value, dual)
             status = run.finish()

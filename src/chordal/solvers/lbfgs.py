@@ -14,7 +14,7 @@ from chordal.solvers._line_search import Point, strong_wolfe
 
 
 @final
-class Lbfgs(Solver):
+class LBFGS(Solver):
     """Limited-memory BFGS with a line search for the strong Wolfe conditions.
 
     Parameters

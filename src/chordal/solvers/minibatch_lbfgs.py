@@ -14,11 +14,11 @@ from chordal.solvers._base import Run
 from chordal.solvers._divergence import Watch
 from chordal.solvers._history import Pair, curvature_of, two_loop
 from chordal.solvers._passes import Batch, Evaluated, PassSolver, Stepper
-from chordal.solvers.lbfgs import Lbfgs
+from chordal.solvers.lbfgs import LBFGS
 
 
 @final
-class MinibatchLbfgs(PassSolver):
+class MinibatchLBFGS(PassSolver):
     """A quasi-Newton step for every mini-batch.
 
     Curvature comes from farther apart than one noisy step: each `period` steps, the mean of their
@@ -77,20 +77,19 @@ class MinibatchLbfgs(PassSolver):
         self.period, self.joined = period, joined
 
     def _stepper(self, run: Run, batches: list[Batch]) -> Stepper:
-        exact = getattr(run.oracle, "estimated", None) is None
-        return _Curvature(self, len(run.weights), batches if exact else [])
+        return _Curvature(self, len(run.weights), batches)
 
     def _whole(self, run: Run, batch: Batch, stepper: Stepper, watch: Watch) -> Status:
-        return Lbfgs(self.max_iter, self.tol, memory=self.memory)._run(run)
+        return LBFGS(self.max_iter, self.tol, memory=self.memory)._run(run)
 
     def _advice(self) -> str:
         return f"use a learning_rate below {self.learning_rate:g}, a larger batch_size"
 
 
 class _Curvature(Stepper):
-    """Pairs of steps and gradient changes; `batches` are all, or none where values are samples."""
+    """Pairs of steps and gradient changes; `batches` are all."""
 
-    def __init__(self, solver: MinibatchLbfgs, n_weights: int, batches: list[Batch]) -> None:
+    def __init__(self, solver: MinibatchLBFGS, n_weights: int, batches: list[Batch]) -> None:
         self._solver, self._all = solver, batches
         self._since, self._anchor, self._mean_gradient = 0, np.zeros(0), np.zeros(0)
         self._pairs: deque[Pair] = deque(maxlen=solver.memory)
@@ -102,7 +101,7 @@ class _Curvature(Stepper):
         self, batch: Batch, weights: Floats, here: Evaluated, rate: float
     ) -> tuple[Floats, Evaluated | None]:
         gradient, size = here[1], rate * self._solver.learning_rate
-        if rate < 1.0 and self._all:
+        if rate < 1.0:
             gradient = gradient + self._correction(batch, weights)
             size *= 2.0  # instead of the first time that steps are halved
         self._batches.append(batch)

@@ -9,7 +9,7 @@ import numpy as np
 from chordal._errors import UnsupportedError
 from chordal._status import Status
 from chordal._validate import check_number
-from chordal.oracle import Floats, SecondOrderOracle
+from chordal.oracle import Floats, Problem, SecondOrderOracle
 from chordal.solvers._base import Run, Solver
 from chordal.solvers._line_search import Point, strong_wolfe
 
@@ -47,7 +47,7 @@ class Newton(Solver):
     True
     """
 
-    needs: ClassVar[frozenset[str]] = frozenset({"value_grad", "hessian"})
+    asks: type = SecondOrderOracle
     window: ClassVar[int] = 1
 
     def __init__(
@@ -57,8 +57,10 @@ class Newton(Solver):
         check_number("max_weights", max_weights, minimum=1, integer=True)
         self.max_weights = max_weights
 
-    def check_size(self, n_weights: int) -> None:
+    def check(self, problem: Problem) -> None:
         """Refuse a Hessian that is too large."""
+        super().check(problem)
+        n_weights = problem.n_weights
         if n_weights > self.max_weights:
             raise UnsupportedError(
                 f"solver 'newton' takes at most {self.max_weights} weights, and there are "

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from typing import ClassVar, NamedTuple, final
+from typing import NamedTuple, final
 
 import numpy as np
 
 from chordal._status import Status
 from chordal._validate import check_number
-from chordal.oracle import Floats
+from chordal.oracle import Floats, SecondOrderOracle
 from chordal.solvers._base import Run, Solver
 
 ACCEPT = 1e-4  # the share of the predicted fall that a step has to bring
@@ -21,7 +21,7 @@ class _Step(NamedTuple):
 
 
 @final
-class NewtonCg(Solver):
+class NewtonCG(Solver):
     """Newton steps that conjugate gradients find as well as they are needed.
 
     The Hessian is never formed: each iteration of conjugate gradients asks for its product with
@@ -53,7 +53,7 @@ class NewtonCg(Solver):
     [['D', 'N', 'V'], ['D', 'N']]
     """
 
-    needs: ClassVar[frozenset[str]] = frozenset({"value_grad", "hess_vec"})
+    asks: type = SecondOrderOracle
 
     def __init__(
         self, max_iter: int = 200, tol: float = 1e-5, l1: float = 0.0, max_products: int = 200

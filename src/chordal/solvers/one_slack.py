@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from typing import ClassVar, final
+from typing import final
 
 import numpy as np
 
 from chordal._status import Status
 from chordal._validate import check_number
-from chordal.oracle import Floats, RegularisedOracle
-from chordal.solvers._dual import Bundle, DualRun, DualSolver
+from chordal.oracle import Floats
+from chordal.solvers._dual import DualRun, DualSolver
 from chordal.solvers._qp import simplex_program
 
 SHARE = 0.3  # of the way from the best weights to the model's minimum
@@ -21,7 +21,7 @@ class OneSlack(DualSolver):
 
     Each evaluation gives a plane under the loss. The weights are those that minimise the highest of
     all planes plus the regularisation, a quadratic program with a variable per plane, whose
-    value is the lower bound. Planes that were not used for `patience` programs are removed. The
+    value is the lower bound. Planes that were not used for `max_idle` programs are removed. The
     first plane is taken at the starting weights, so that a good start helps.
 
     Parameters
@@ -32,7 +32,7 @@ class OneSlack(DualSolver):
         Converged when the duality gap is at most this share of the primal value.
     l1 : float
         Must be 0.
-    patience : int
+    max_idle : int
         Programs after which an inactive plane is removed.
 
     Notes
@@ -54,25 +54,23 @@ class OneSlack(DualSolver):
     ([['D', 'N', 'V'], ['D', 'N']], True)
     """
 
-    asks: ClassVar[type] = RegularisedOracle
-
     def __init__(
-        self, max_iter: int = 1000, tol: float = 1e-3, l1: float = 0.0, patience: int = 20
+        self, max_iter: int = 1000, tol: float = 1e-3, l1: float = 0.0, max_idle: int = 20
     ) -> None:
         super().__init__(max_iter, tol, l1)
-        check_number("patience", patience, minimum=1, integer=True)
-        self.patience = patience
+        check_number("max_idle", max_idle, minimum=1, integer=True)
+        self.max_idle = max_idle
 
     def _run(self, run: DualRun) -> Status:
-        bundle, model, weights = Bundle(run), _Model(run), run.weights
+        model, weights = _Model(run), run.weights
         status, share, dual = None, 1.0, 0.0
         while status is None:
-            value, offset, slope = bundle.plane(weights)
+            value, offset, slope = run.plane(weights)
             run.improve(weights, value, dual)
             status = run.finish()
             cut = model.cuts(offset, slope)
             model.add(offset, slope)
-            lowest, dual = model.minimum(self.patience)
+            lowest, dual = model.minimum(self.max_idle)
             # Between the best weights and the model's minimum, where the plane says more; at the
             # minimum itself where a plane from in between did not cut it off.
             share = SHARE if cut else 1.0
@@ -101,13 +99,13 @@ class _Model:
         self._slopes = np.vstack([self._slopes, slope])
         self._idle = np.append(self._idle, 0)
 
-    def minimum(self, patience: int) -> tuple[Floats, float]:
+    def minimum(self, max_idle: int) -> tuple[Floats, float]:
         """Weights at the model's minimum, and a lower bound of it; idle planes are removed."""
         alpha = simplex_program(self._gram / self._l2, self._offsets)
         self._v = -(alpha @ self._slopes) / self._l2
         dual = float(alpha @ self._offsets) - 0.5 * self._l2 * float(self._v @ self._v)
         self._idle = np.where(alpha > 1e-8, 0, self._idle + 1)
-        kept = self._idle < patience
+        kept = self._idle < max_idle
         self._offsets, self._slopes = self._offsets[kept], self._slopes[kept]
         self._gram, self._idle = self._gram[np.ix_(kept, kept)], self._idle[kept]
         return self._centre + self._v, dual

@@ -12,11 +12,11 @@ from chordal._validate import check_number
 from chordal.oracle import Floats
 from chordal.solvers._base import Run, Solver
 from chordal.solvers._history import SubspaceHistory
-from chordal.solvers.lbfgs import Lbfgs
+from chordal.solvers.lbfgs import LBFGS
 
 
 @final
-class Owlqn(Solver):
+class OWLQN(Solver):
     """Orthant-wise limited-memory quasi-Newton.
 
     Each step stays in the orthant that the pseudo-gradient chooses: there ‖w‖₁ is linear, and
@@ -56,7 +56,7 @@ class Owlqn(Solver):
 
     def _run(self, run: Run) -> Status:
         if self.l1 == 0.0:  # no orthants to keep to
-            return Lbfgs(self.max_iter, self.tol)._run(run)
+            return LBFGS(self.max_iter, self.tol)._run(run)
         history = SubspaceHistory(self.memory)
         pseudo = _pseudo_gradient(run.weights, run.gradient, run.l1)
         run.gradient_norm = float(np.linalg.norm(pseudo))

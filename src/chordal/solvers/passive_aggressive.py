@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, final
+from typing import Any, ClassVar, final, get_args
 
 from chordal._validate import check_choice, check_number
-from chordal.oracle import UpdateRule
+from chordal.oracle.rules import PassiveAggressiveRule
+from chordal.oracle.rules.passive_aggressive import Variant
 from chordal.solvers._online import MistakeDriven
-
-VARIANTS = ["hard", "linear", "squared"]
 
 
 @final
@@ -50,7 +49,7 @@ class PassiveAggressive(MistakeDriven):
     [['D', 'N', 'V'], ['D', 'N']]
     """
 
-    objective: ClassVar[str | None] = "hinge"
+    loss: ClassVar[str] = "hinge"
 
     def __init__(
         self,
@@ -58,21 +57,21 @@ class PassiveAggressive(MistakeDriven):
         tol: float = 1e-5,
         l1: float = 0.0,
         random_state: Any = None,
-        variant: str = "linear",
+        variant: Variant = "linear",
         aggressiveness: float = 1.0,
         error_sensitive: bool = True,
         averaged: bool = True,
     ) -> None:
         super().__init__(max_iter, tol, l1, random_state)
-        check_choice("variant", variant, VARIANTS)
+        check_choice("variant", variant, get_args(Variant))
         check_number("aggressiveness", aggressiveness, strict=True)
         self.variant, self.aggressiveness = variant, aggressiveness
         self.error_sensitive, self.averaged = error_sensitive, averaged
 
-    def _rule(self) -> UpdateRule:
-        parameters = (
-            float(VARIANTS.index(self.variant)),
+    def _rule(self) -> PassiveAggressiveRule:
+        return PassiveAggressiveRule(
+            self.variant,
             float(self.aggressiveness),
-            float(bool(self.error_sensitive)),
+            bool(self.error_sensitive),
+            bool(self.averaged),
         )
-        return UpdateRule("passive_aggressive", parameters, averaged=bool(self.averaged))

@@ -13,16 +13,16 @@ from numpy.typing import NDArray
 from chordal._errors import UnsupportedError
 from chordal._status import Status
 from chordal._validate import check_number
-from chordal.oracle import GradientRule
+from chordal.oracle.rules import GradientRule
 from chordal.solvers._divergence import GROWTH
 from chordal.solvers._online import OnlineRun, OnlineSolver
-from chordal.solvers._schedule import SCHEDULES as SCHEDULES
-from chordal.solvers._schedule import Schedule as Schedule
+from chordal.solvers._schedule import STEP_SCHEDULES as STEP_SCHEDULES
+from chordal.solvers._schedule import StepSchedule as StepSchedule
 from chordal.solvers._schedule import schedule_for
 
 
 @final
-class Sgd(OnlineSolver):
+class SGD(OnlineSolver):
     """Stochastic gradient descent; with objective "hinge", the stochastic subgradient method.
 
     Step k takes an example's loss ℓ and its share of the L2 term, λ = l2 / number of examples:
@@ -50,7 +50,7 @@ class Sgd(OnlineSolver):
     sample_size, n_rates, max_trials : int
         Examples in the sample, rates that have to work in each direction, and most trials
         (CRFsuite's calibration.max_trials is one more than the trials it makes).
-    schedule : str or Schedule
+    schedule : str or StepSchedule
         "bottou": η₀ / (1 + λ η₀ (k − 1)). "constant": η₀. "pegasos": 1 / (λ k).
         "inverse": η₀ / (1 + 0.05 k), with η₀ = 1. "inverse_sqrt": η₀ / (1 + √k), with η₀ = 0.1.
     momentum : float
@@ -81,9 +81,9 @@ class Sgd(OnlineSolver):
     --------
     >>> from chordal import ChainCRF
     >>> X, y = [[["the"], ["cat"], ["sleeps"]], [["a"], ["dog"]]], [["D", "N", "V"], ["D", "N"]]
-    >>> ChainCRF(solver=Sgd(max_iter=20, random_state=0), l2=0.1).fit(X, y).predict(X)
+    >>> ChainCRF(solver=SGD(max_iter=20, random_state=0), l2=0.1).fit(X, y).predict(X)
     [['D', 'N', 'V'], ['D', 'N']]
-    >>> subgradient = Sgd(max_iter=20, schedule="pegasos", average_after=1, random_state=0)
+    >>> subgradient = SGD(max_iter=20, schedule="pegasos", average_after=1, random_state=0)
     >>> ChainCRF("hinge", subgradient, l2=0.1).fit(X, y).predict(X)
     [['D', 'N', 'V'], ['D', 'N']]
     """
@@ -103,7 +103,7 @@ class Sgd(OnlineSolver):
         sample_size: int = 1000,
         n_rates: int = 10,
         max_trials: int = 19,
-        schedule: str | Schedule = "bottou",
+        schedule: str | StepSchedule = "bottou",
         momentum: float = 0.0,
         average_after: float | None = None,
         shuffle: bool = True,

@@ -7,7 +7,7 @@ from typing import Any, ClassVar, final
 import numpy as np
 
 from chordal._validate import check_number
-from chordal.oracle import Floats
+from chordal.oracle import Floats, SecondOrderBatchOracle, SecondOrderOracle
 from chordal.solvers._base import Run
 from chordal.solvers._passes import Batch, Evaluated, PassSolver, Stepper
 
@@ -49,7 +49,8 @@ class StochasticMetaDescent(PassSolver):
     [['D', 'N', 'V'], ['D', 'N']]
     """
 
-    needs: ClassVar[frozenset[str]] = frozenset({"value_grad", "hess_vec"})
+    asks: type = SecondOrderBatchOracle
+    asks_whole: ClassVar[type] = SecondOrderOracle
 
     def __init__(
         self,

@@ -1,10 +1,10 @@
-"""The definition of every online update rule, in plain NumPy on lists of all labellings."""
+"""Examples for online learning as lists of all labellings: the definition of their losses."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,6 +26,16 @@ class Listed:
     def gold(self) -> Floats:
         """The features of the gold labelling."""
         return np.asarray(self.features[int(np.argmin(self.wrong))])
+
+
+class Mistake(NamedTuple):
+    """What the best labelling of an example has wrong, as rules ask for it."""
+
+    n_wrong: int
+    n_labels: int
+    lead: float  # score(best) − score(gold)
+    difference: Floats  # φ(gold) − φ(best)
+    weight: float
 
 
 class ListedExamples:
@@ -56,11 +66,37 @@ class ListedExamples:
         self.temperature = temperature
         self.n_examples, self.n_weights = len(examples), examples[0].features.shape[1]
         self.centre = np.zeros(self.n_weights) if centre is None else centre
+        self.exempt = np.zeros(0, dtype=np.int64)
         self.n_visits = 0
 
-    def learner(self, rule: Any, start: Floats) -> ListedLearner:
-        """A learner by this rule, from these weights on."""
-        return ListedLearner(self, rule, start)
+    def learner(self, rule: Any, start: Floats) -> Any:
+        """A learner by this rule, in Python, from these weights on."""
+        return rule.learner(self, start)
+
+    def checked(self, order: NDArray[np.int64]) -> NDArray[np.int64]:
+        """The order as it is."""
+        return np.asarray(order)
+
+    def mistake(self, i: int, weights: Floats) -> Mistake | None:
+        """What the best labelling of one example has wrong; None if nothing."""
+        example = self._visited(i)
+        best = int(np.argmax(example.features @ weights))
+        if example.wrong[best] == 0:
+            return None
+        difference = example.gold - example.features[best]
+        lead = -float(difference @ weights)
+        wrong = int(example.wrong[best])
+        return Mistake(wrong, example.length, lead, difference, example.weight)
+
+    def loss_gradient(self, i: int, weights: Floats) -> tuple[float, Floats]:
+        """The weighted loss of one example, and its gradient."""
+        return _loss(self._visited(i), weights, self.temperature)
+
+    def _visited(self, i: int) -> Listed:
+        self.n_visits += 1
+        if self.n_visits == self.interrupt_at:
+            raise KeyboardInterrupt
+        return self.examples[i]
 
     def penalty(self, weights: Floats) -> float:
         """(l2/2) ‖w − centre‖²."""
@@ -73,87 +109,6 @@ class ListedExamples:
             loss, slope = _loss(example, weights, self.temperature)
             value, gradient = value + loss, gradient + slope
         return value, gradient
-
-
-class ListedLearner:
-    """Follows an update rule to the letter."""
-
-    def __init__(self, oracle: ListedExamples, rule: Any, start: Floats) -> None:
-        self._oracle, self._rule = oracle, rule
-        self._w = np.array(start, dtype=np.float64)
-        self._sum = self._w.copy()  # of the weights after every example, and the first ones
-        self._variance = np.full(len(start), rule.parameters[1] if rule.name == "arow" else 0.0)
-        self._velocity = np.zeros_like(self._w)
-        self._step = self._averaged = 0
-
-    def visit(self, order: NDArray[np.int64]) -> float:
-        """Learn from these examples in turn; the sum of the losses met on the way."""
-        total = 0.0
-        for n in order:
-            self._oracle.n_visits += 1
-            if self._oracle.n_visits == self._oracle.interrupt_at:
-                raise KeyboardInterrupt
-            example = self._oracle.examples[n]
-            total += getattr(self, "_" + self._rule.name)(example)
-            if self._rule.name != "gradient":
-                self._sum += self._w
-            elif self._step >= self._rule.average_after:
-                self._sum = self._sum * bool(self._averaged) + self._w
-                self._averaged += 1
-            self._step += 1
-        return total
-
-    def weights(self) -> Floats:
-        """What has been learned so far."""
-        if self._rule.name == "gradient":
-            return self._sum / self._averaged if self._averaged else self._w.copy()
-        mean = self._sum / (self._step + 1)
-        return mean if self._rule.averaged else self._w.copy()
-
-    def _best(self, example: Listed) -> tuple[int, float, Floats]:
-        """Wrong labels of the best labelling, its lead over gold, and gold − best features."""
-        best = int(np.argmax(example.features @ self._w))
-        difference = example.gold - example.features[best]
-        return int(example.wrong[best]), -float(difference @ self._w), difference
-
-    def _perceptron(self, example: Listed) -> float:
-        wrong, _, difference = self._best(example)
-        self._w += example.weight * difference
-        return example.weight * wrong / max(example.length, 1)
-
-    def _passive_aggressive(self, example: Listed) -> float:
-        wrong, lead, difference = self._best(example)
-        norm = float(difference @ difference)
-        if wrong == 0 or norm == 0.0:
-            return 0.0
-        variant, most, sensitive = self._rule.parameters
-        loss = lead + (np.sqrt(wrong) if sensitive else 1.0)
-        step = {0: loss / norm, 1: min(most, loss / norm), 2: loss / (norm + 0.5 / most)}[variant]
-        self._w += example.weight * step * difference
-        return float(example.weight * loss)
-
-    def _arow(self, example: Listed) -> float:
-        wrong, lead, difference = self._best(example)
-        if wrong == 0:
-            return 0.0
-        r, x, loss = self._rule.parameters[0], example.weight * difference, lead + wrong
-        self._w += loss / (r + x @ (self._variance * x)) * self._variance * x
-        self._variance = 1.0 / (1.0 / self._variance + x * x / r)
-        return example.weight * loss
-
-    def _gradient(self, example: Listed) -> float:
-        rule, centre = self._rule, self._oracle.centre
-        rate = rule.rate(self._step)
-        offset = self._w - centre
-        shrunk = (1.0 - rate * rule.decay) * offset
-        carried = rule.momentum * self._velocity
-        at = centre + (shrunk + carried if rule.look_ahead else offset)
-        loss, slope = _loss(example, at, self._oracle.temperature)
-        self._velocity = carried - rate * slope
-        moved = shrunk + self._velocity
-        length = float(np.linalg.norm(moved))
-        self._w = centre + moved * (rule.radius / length if length > rule.radius else 1.0)
-        return loss
 
 
 def _loss(example: Listed, weights: Floats, temperature: int) -> tuple[float, Floats]:

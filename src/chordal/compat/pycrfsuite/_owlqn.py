@@ -21,7 +21,7 @@ SUFFICIENT = 1e-4  # share of the expected decrease that a step must reach
 
 
 @final
-class OriginalOwlqn(Solver):
+class OriginalOWLQN(Solver):
     """Orthant-wise limited-memory quasi-Newton, with curvature pairs of all weights.
 
     Parameters

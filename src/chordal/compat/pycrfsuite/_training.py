@@ -12,16 +12,15 @@ from threadpoolctl import threadpool_limits
 from chordal._status import Status
 from chordal.compat.pycrfsuite import _messages
 from chordal.compat.pycrfsuite._data import Batch, TrainingData, layout_of
-from chordal.compat.pycrfsuite._owlqn import OriginalOwlqn
+from chordal.compat.pycrfsuite._owlqn import OriginalOWLQN
 from chordal.compat.pycrfsuite._parameters import Parameters
 from chordal.estimators import ChainCRF
 from chordal.estimators.assembly import assembled, chain_batch
-from chordal.estimators._examples import ChainExamples
 from chordal.execution import execution_for
 from chordal.features import Layout, Shard
 from chordal.inference import INFERENCE, Inference
 from chordal.objectives import OBJECTIVES
-from chordal.oracle import ExampleOracle, Oracle, SummedOracle
+from chordal.oracle import oracle_for
 from chordal.potentials import Floats
 from chordal.solvers import SOLVERS, Iteration, Solution, Solver
 from chordal.targets import Labels
@@ -117,12 +116,8 @@ def minimised(
     l2 = 2.0 * parameters["c2"] if "c2" in parameters else 0.0  # CRFsuite's penalty has no ½
     with threadpool_limits(1, user_api="blas"), execution_for(1) as mapper:
         shards = compiled(features, batch, batch.gold)
-        oracle: Oracle | ExampleOracle
-        if solver.online:
-            oracle = ChainExamples(features, shards, l2)
-        else:
-            likelihood = OBJECTIVES.resolve("likelihood")
-            oracle = SummedOracle(features, shards, likelihood, inference, mapper, l2)
+        likelihood = OBJECTIVES.resolve("likelihood")
+        oracle = oracle_for(solver.asks, features, shards, likelihood, inference, mapper, l2)
         return solver.minimize(oracle, np.zeros(features.n_weights), watch)
 
 
@@ -137,7 +132,7 @@ def _lbfgs(p: Parameters) -> Solver:
     limit, memory = p["max_iterations"] or 2**31 - 1, p["num_memories"]
     if p["c1"] > 0.0:
         trials = p["max_linesearch"]
-        return OriginalOwlqn(limit, l1=p["c1"], memory=memory, max_trials=trials)
+        return OriginalOWLQN(limit, l1=p["c1"], memory=memory, max_trials=trials)
     return SOLVERS.resolve("lbfgs", max_iter=limit, tol=0.0, memory=memory)
 
 
@@ -178,7 +173,7 @@ def _passive_aggressive(p: Parameters) -> Solver:
 
 
 def _arow(p: Parameters) -> Solver:
-    return _mistake_driven("arow", p, variance=p["variance"], regularisation=p["gamma"])
+    return _mistake_driven("arow", p, variance=p["variance"], regularization=p["gamma"])
 
 
 SOLVERS_OF: dict[str, Callable[[Parameters], Solver]] = {

@@ -65,7 +65,7 @@ class Margins:
         slopes = sp.csr_array(-wrong[:, None] * self.psi)
         return _Planes(wrong + slopes @ weights, wrong, slopes)
 
-    def dual_learner(self, rule: str) -> _Learner:
+    def dual_learner(self, rule: object) -> _Learner:
         """The best step for one α_i after another."""
         return _Learner(self)
 

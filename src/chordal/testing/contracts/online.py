@@ -90,7 +90,7 @@ def _check_learning(make_solver: OnlineFactory) -> None:
     require(solution.value in solution.history, "value is not of a pass")
     require(solution.elapsed >= 0.0, "elapsed is below zero")
     _require_right_labels(oracle, solution.weights)
-    if make_solver().objective is None:
+    if make_solver().default_objective() == "likelihood":
         before = np.linalg.norm(oracle.value_and_gradient(start)[1])
         value, gradient = oracle.value_and_gradient(solution.weights)
         require(np.linalg.norm(gradient) < 0.05 * before, "not near the minimum")
@@ -105,7 +105,7 @@ def _require_right_labels(oracle: ListedExamples, weights: Any) -> None:
 
 def _check_objectives(make_solver: OnlineFactory) -> None:
     """A solver of any objective learns by softmax and by maximum, with costs and without."""
-    if make_solver().objective is not None:
+    if make_solver().default_objective() != "likelihood":
         return
     for temperature, cost in ((1, 1.0), (0, 1.0), (0, 0.0)):
         oracle = single_examples(temperature=temperature, cost=cost)
@@ -155,7 +155,9 @@ def _check_interruption(make_solver: OnlineFactory) -> None:
         require(solution.status is Status.INTERRUPTED, f"{where}: {solution.status}")
         require(solution.n_iter == len(solution.history), f"{where}: n_iter is {solution.n_iter}")
         require(np.isfinite(solution.weights).all(), f"{where}: weights")
-        if solution.n_iter or make_solver().objective is not None:  # else: still calibrating
+        if (
+            solution.n_iter or make_solver().default_objective() != "likelihood"
+        ):  # else: still calibrating
             require((solution.weights != start).any(), f"{where}: what was learned is lost")
 
 

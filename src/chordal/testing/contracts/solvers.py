@@ -79,8 +79,8 @@ def check_solver(make_solver: SolverFactory) -> None:
 
     Examples
     --------
-    >>> from chordal.solvers.lbfgs import Lbfgs
-    >>> check_solver(Lbfgs)
+    >>> from chordal.solvers.lbfgs import LBFGS
+    >>> check_solver(LBFGS)
     """
     claims = make_solver()
     for problem in smooth_problems():

@@ -11,18 +11,10 @@ from numpy.typing import NDArray
 from chordal._errors import UnsupportedError
 from chordal.inference import Inference
 from chordal.objectives import Objective
-from chordal.oracle._learners import Descent, MistakeLearner
-from chordal.oracle._planes import PlaneLearner
-from chordal.oracle._protocols import (
-    DualLearner,
-    GradientRule,
-    Learner,
-    Mapper,
-    Planes,
-    ShardFeatures,
-    UpdateRule,
-)
+from chordal.oracle._protocols import Mapper, Planes, ShardFeatures
+from chordal.oracle.rules._base import DualLearner, DualRule, Learner, Mistake, Rule
 from chordal.potentials import Floats, Potentials
+from chordal.targets import Labels
 
 Ints = NDArray[np.int64]
 
@@ -60,11 +52,11 @@ class StructuredExamples:
         l2: float | Floats = 0.0,
         centre: Floats | None = None,
     ) -> None:
-        self.features, self.shards = features, shards
+        self.features, self.n_weights = features, features.n_weights
         self.objective, self.inference, self._mapper = objective, inference, mapper
-        self.n_examples, self.n_weights = len(shards), features.n_weights
         self.l2, self.centre = float(np.max(l2, initial=0.0)), centre
         penalties = np.broadcast_to(l2, self.n_weights)
+        #: Which weights have no regularisation though others have.
         self.exempt = np.flatnonzero(penalties == 0.0) if self.l2 > 0.0 else np.zeros(0, np.int64)
         if not ((penalties == 0.0) | (penalties == self.l2)).all():
             raise UnsupportedError(
@@ -72,28 +64,34 @@ class StructuredExamples:
                 "that have none; use a solver such as 'lbfgs'"
             )
         self._sums: Any = None
+        self._take(shards)
 
-    def learner(self, rule: UpdateRule | GradientRule, start: Floats) -> Learner:
+    def _take(self, shards: Sequence[Any]) -> None:
+        self.shards, self.n_examples = shards, len(shards)
+
+    def learner(self, rule: Rule, start: Floats) -> Learner:
         """A learner by this rule, from these weights on."""
-        if isinstance(rule, GradientRule):
-            return Descent(self, rule, start)
-        return MistakeLearner(self, rule, start)
+        return rule.learner(self, start)
 
-    def dual_learner(self, rule: str) -> DualLearner:
-        """A learner of dual variables; "frank_wolfe" is the rule that any structure has."""
-        if rule != "frank_wolfe":
+    def dual_learner(self, rule: DualRule) -> DualLearner:
+        """A learner of dual variables by this rule, at w = centre."""
+        self.require_one_l2()
+        return rule.learner(self)
+
+    def require_one_l2(self) -> None:
+        """Refuse weights without regularisation, for which there is no dual."""
+        if len(self.exempt):
             raise UnsupportedError(
-                f"dual variables by the rule {rule!r} are kept for chains alone; use solver "
-                "'block_frank_wolfe' or 'one_slack', or for the likelihood 'lbfgs'"
+                "dual variables and planes of examples take one l2 for all weights, and some "
+                "have none; use a solver such as 'lbfgs'"
             )
-        return PlaneLearner(self)
 
-    def checked(self, order: Ints) -> list[int]:
+    def checked(self, order: Ints) -> Ints:
         """An order of examples, each of which is there."""
-        order = np.asarray(order, dtype=np.int64)
+        order = np.ascontiguousarray(order, dtype=np.int64)
         if len(order) and not 0 <= order.min() <= order.max() < self.n_examples:
             raise IndexError(f"order must name examples 0 to {self.n_examples - 1}")
-        return [int(i) for i in order]
+        return order
 
     def penalty(self, weights: Floats) -> float:
         """(l2/2) ‖w − centre‖²."""
@@ -107,22 +105,27 @@ class StructuredExamples:
         """The regularised objective."""
         expanded = self.features.expand(weights)
 
-        def loss(shard: Any) -> float:
-            potentials = self.features.potentials(shard, expanded)
-            return float(self.evaluate(shard, potentials, overwrite=True)[0])
+        def loss(i: int) -> float:
+            potentials = self.features.potentials(self.shards[i], expanded)
+            return self.evaluate(i, potentials, overwrite=True)[0]
 
-        return sum(self._mapper.map(loss, self.shards)) + self.penalty(weights)
+        return sum(self._mapper.map(loss, range(self.n_examples))) + self.penalty(weights)
 
     def planes(self, weights: Floats) -> Planes:
         """The planes that touch the losses at these weights."""
         from scipy.sparse import csr_array, vstack
 
+        self.require_one_l2()
         values, offsets, slopes = np.empty(self.n_examples), np.empty(self.n_examples), []
         for i in range(self.n_examples):
             values[i], slope = self.loss_gradient(i, weights)
             offsets[i] = values[i] - float(slope @ weights)
             slopes.append(csr_array(slope[None]))
         return Planes(values, offsets, vstack(slopes, format="csr"))
+
+    def gold(self, i: int) -> tuple[Labels, Floats | None]:
+        """The gold labels of one example, and its weight, if it has one."""
+        return self.shards[i].labels, self.shards[i].weight
 
     def potentials(self, i: int, weights: Floats) -> Potentials:
         """The scores of one example."""
@@ -134,19 +137,33 @@ class StructuredExamples:
         return found
 
     def evaluate(
-        self, shard: Any, potentials: Potentials, overwrite: bool = False
+        self, i: int, potentials: Potentials, overwrite: bool = False
     ) -> tuple[float, Potentials]:
-        """The weighted loss of one example, and its parts."""
+        """The weighted loss of one example with these scores, and its parts."""
+        labels, weight = self.gold(i)
         values, parts = self.objective.evaluate(
-            potentials, shard.labels, self.inference, shard.weight, overwrite
+            potentials, labels, self.inference, weight, overwrite
         )
         return float(values[0]), parts
 
     def loss_gradient(self, i: int, weights: Floats) -> tuple[float, Floats]:
         """The weighted loss of one example, and its gradient."""
-        potentials = self.potentials(i, weights)
-        value, parts = self.evaluate(self.shards[i], potentials, overwrite=True)
+        value, parts = self.evaluate(i, self.potentials(i, weights), overwrite=True)
         return value, self.adjoint(i, parts)
+
+    def mistake(self, i: int, weights: Floats) -> Mistake | None:
+        """What the best labelling of one example has wrong; None if nothing."""
+        potentials, (gold, weight) = self.potentials(i, weights), self.gold(i)
+        best = self.inference.map(potentials).labels
+        n_wrong = int((best != gold).sum())
+        if n_wrong == 0:
+            return None
+        parts = potentials.zeros()
+        parts.add_indicators(gold)
+        parts.add_indicators(best, -1.0)
+        lead = float((potentials.score(best) - potentials.score(gold))[0])
+        own = 1.0 if weight is None else float(weight[0])
+        return Mistake(n_wrong, len(best), lead, self.adjoint(i, parts), own)
 
     def adjoint(self, i: int, parts: Potentials) -> Floats:
         """The gradient of parts of one example."""

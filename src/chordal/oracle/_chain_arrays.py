@@ -1,0 +1,236 @@
+"""Labelled sequences for the compiled loops: the one place that reads a chain's layout."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from chordal import _kernels
+from chordal._blocks import aligned_zeros
+from chordal._errors import UnsupportedError
+from chordal.features import Layout, RowEntries, Shard, packed_flags, unit_of
+from chordal.objectives import MarginObjective, Objective
+from chordal.potentials import Potentials
+from chordal.structures import Chain, offsets_of
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+GRAM_ROWS = 100  # products of positions that may be kept for each position
+PIECE = 1024  # sequences whose costs are found at a time
+
+
+@dataclass(frozen=True)
+class Chains:
+    """Sequences whose weights all lie in one array of cells.
+
+    First come the cells of the rows of nodes, with intercepts, start and end as rows of weights that
+    every, the first and the last position hold; then those of the rows of transitions, or one
+    table for all of them.
+    """
+
+    arrays: _kernels.OnlineChains
+    n_labels: int
+    n_cells: int
+    cell_of_weight: Ints
+    lengths: Ints  # [n_examples]
+    gold: NDArray[np.int32]  # labels of all sequences
+    weight: Floats | None  # [n_examples]
+    tied: bool  # one table for all transitions
+
+    def spread(self, weights: Floats) -> Floats:
+        """Weights in their cells; padding is zero."""
+        cells = aligned_zeros(self.n_cells)
+        cells[self.cell_of_weight] = weights
+        return cells
+
+    def gather(self, cells: Floats) -> Floats:
+        """The weights in these cells."""
+        return cells[self.cell_of_weight]
+
+    def weight_of(self, cells: NDArray[np.uint32]) -> Ints:
+        """Which weight lies in each of these cells."""
+        weights = np.zeros(self.n_cells, dtype=np.int64)
+        weights[self.cell_of_weight] = np.arange(len(self.cell_of_weight))
+        return weights[cells]
+
+
+class ChainDuals:
+    """What compiled rules of dual variables take besides the chains.
+
+    Parameters
+    ----------
+    chains : Chains
+    objective : Objective
+        Whose cost is a sum over the labels of single positions.
+    """
+
+    def __init__(self, chains: Chains, objective: Objective) -> None:
+        self.chains = chains
+        #: Whether the loss is log Σ exp in place of the maximum.
+        self.soft = isinstance(objective, MarginObjective) and bool(objective.temperature)
+        self.highest_cost, self.costs = _label_costs(chains, objective)
+        n = len(chains.lengths)
+        self.sample_weight = np.ones(n) if chains.weight is None else chains.weight
+        sizes = chains.lengths * (chains.lengths + 1) // 2
+        self.gram_offsets, self.gram = offsets_of(sizes), None
+        #: Whether every attribute has a weight for every label.
+        self.full = bool(_kernels.chain_is_full(chains.arrays))
+        if self.full and sizes.sum() <= GRAM_ROWS * len(chains.gold):
+            self.gram = _kernels.chain_gram(chains.arrays, chains.n_cells)
+
+    def gold_keys(self) -> tuple[Ints, Ints]:
+        """Where the gold labels lie in padded rows of an example's labels, and the gold
+        transitions in padded rows of its tables; example after example.
+        """
+        n, lengths = self.chains.n_labels, self.chains.lengths
+        stride = -(-n // unit_of(n)) * unit_of(n)
+        gold = self.chains.gold.astype(np.int64)
+        position = np.arange(len(gold)) - np.repeat(offsets_of(lengths)[:-1], lengths)
+        right = np.flatnonzero(position > 0)
+        transitions = gold[right - 1] * stride + gold[right]
+        if not self.chains.tied:
+            transitions += (position[right] - 1) * n * stride
+        return position * stride + gold, transitions
+
+
+def _label_costs(chains: Chains, objective: Objective) -> tuple[float, _kernels.LabelCosts]:
+    """The highest cost of a label; the distinct rows of costs of a position's labels, and which
+    of them each position has.
+    """
+    n, cost, offsets = chains.n_labels, objective.cost, offsets_of(chains.lengths)
+    if cost is None:
+        return 0.0, _kernels.LabelCosts(np.zeros(n), np.zeros(len(chains.gold), dtype=np.int32))
+    rows, where, known = [np.zeros((1, n))], [np.zeros(0, dtype=np.int32)], 1
+    for begin in range(0, len(chains.lengths), PIECE):
+        lengths = chains.lengths[begin : begin + PIECE]
+        gold = chains.gold[offsets[begin] : offsets[begin + len(lengths)]]
+        structure = Chain(lengths, n)
+        tables = np.zeros(n * n if structure.n_cliques else 0)
+        priced = cost.add(Potentials(structure, np.zeros(structure.n_states), tables), gold)
+        if priced.tables.any():
+            raise UnsupportedError(
+                f"cost {cost.name!r} of objective {objective.name!r} does not decompose into "
+                "prices of single labels, which solvers with dual variables of examples need: use "
+                "cost 'hamming', or solver 'one_slack'"
+            )
+        distinct, index = np.unique(priced.unary.reshape(-1, n), axis=0, return_inverse=True)
+        rows.append(distinct)
+        where.append((known + index.ravel()).astype(np.int32))
+        known += len(distinct)
+    prices = np.concatenate(rows).ravel()
+    return float(prices.max()), _kernels.LabelCosts(prices, np.concatenate(where))
+
+
+def chains_of(layout: Layout, shards: Sequence[Shard]) -> Chains:
+    """The sequences of shards with gold labels."""
+    lengths = np.concatenate([np.diff(s.frame.structure.variable_offsets) for s in shards])
+    node, of_node = _node_entries(layout, shards)
+    edge, edge_cells, of_edge = _edge_entries(layout, shards)
+    base, n = -(-node.n_cells // 4) * 4, layout.n_labels  # flags are kept for four cells at a time
+    n_cells = base + -(-(n * n if edge is None else edge.n_cells) // 4) * 4
+    if n_cells >= 2**32:
+        raise ValueError("too many weights for online learning: raise min_freq")
+    cells = np.empty(layout.n_weights, dtype=np.int64)
+    cells[of_node], cells[of_edge] = node.cells, base + edge_cells
+    gold = np.concatenate([s.labels for s in shards if isinstance(s.labels, np.ndarray)])
+    weights = [s.weight for s in shards if s.weight is not None]
+    weight = np.concatenate(weights) if weights else None
+    gold = gold.astype(np.int32)
+    arrays = _kernels.OnlineChains(
+        offsets_of(lengths),
+        offsets_of(np.maximum(lengths - 1, 0)),
+        gold,
+        weight,
+        packed_flags(cells, n_cells),
+        _kernel_rows(node, 0),
+        None if edge is None else _kernel_rows(edge, base),
+        base,
+        n,
+    )
+    return Chains(arrays, n, n_cells, cells, lengths, gold, weight, edge is None)
+
+
+def _node_entries(layout: Layout, shards: Sequence[Shard]) -> tuple[RowEntries, Ints]:
+    """The rows of all templates of single variables as one list of entries, and which weights
+    these have.
+    """
+    found: RowEntries | None = None
+    places = [np.zeros(0, dtype=np.int64)]
+    for k, own in enumerate(layout.templates):
+        if own.order > 1 or (own.rows is None and len(own.kept) == 0):
+            continue
+        first, outputs = layout.slices[own.name].start, own.tables.cell_of_output
+        if own.rows is not None:
+            if found is not None or any(s.variables[k] is not None for s in shards):
+                raise UnsupportedError(
+                    "learning from one chain after another takes the features of one template of "
+                    "variables; use a solver such as 'lbfgs'"
+                )
+            found = own.rows.entries([s.rows[k] for s in shards])
+            if not own.tables.is_full:
+                found = found.of_output(int(outputs[0]), layout.n_labels)
+            places.append(first + np.arange(own.n_row_weights))
+        if found is not None and len(own.kept):
+            rows = _rows_of([s.variables[k] for s in shards], shards)
+            found = found.with_wide_row(rows, outputs[own.kept])
+            places.append(first + own.n_row_weights + np.arange(len(own.kept)))
+    assert found is not None
+    return found, np.concatenate(places)
+
+
+def _rows_of(variables: Sequence[Ints | None], shards: Sequence[Shard]) -> Ints:
+    """The variables of a template, counted through all shards."""
+    sizes = [shard.frame.structure.n_variables for shard in shards]
+    first = offsets_of(sizes)[:-1]
+    parts = [
+        at + (np.arange(n) if own is None else own)
+        for at, n, own in zip(first, sizes, variables, strict=True)
+    ]
+    return np.concatenate([np.zeros(0, dtype=np.int64), *parts])
+
+
+def _edge_entries(
+    layout: Layout, shards: Sequence[Shard]
+) -> tuple[RowEntries | None, Ints, Ints]:
+    """Entries of the rows of transitions, or None for one table; cells of the weights, and which
+    weights these are.
+    """
+    found: RowEntries | None = None
+    cells, places = [np.zeros(0, dtype=np.int64)], [np.zeros(0, dtype=np.int64)]
+    for k, own in enumerate(layout.templates):
+        if own.order == 1:
+            continue
+        first = layout.slices[own.name].start
+        if own.rows is not None:
+            found = own.rows.entries([s.rows[k] for s in shards])
+            cells.append(found.cells)
+            places.append(first + np.arange(own.n_row_weights))
+        kept = own.tables.cell_of_output[own.kept]
+        if found is not None:
+            n = len(found.cells)
+            found = found.with_wide_row(np.arange(found.n_rows), kept)
+            kept = found.cells[n:]
+        cells.append(kept)
+        places.append(first + own.n_row_weights + np.arange(len(own.kept)))
+    return found, np.concatenate(cells), np.concatenate(places)
+
+
+def _kernel_rows(entries: RowEntries, base: int) -> _kernels.OnlineRows:
+    """Entries for the kernel, their cells counted from `base` on."""
+    moved = replace(entries, narrow_cells=entries.narrow_cells + np.uint32(base))
+    return _kernels.OnlineRows(
+        moved.wide_offsets,
+        moved.wide_codes,
+        moved.wide_values,
+        moved.narrow_offsets,
+        moved.narrow_outputs,
+        moved.narrow_cells,
+        moved.narrow_values,
+        moved.n_outputs,
+        unit_of(moved.n_outputs),
+        base,
+    )

@@ -1,0 +1,53 @@
+"""Which oracle a solver gets: by what it asks for, and by the structure."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from chordal.inference import Inference
+from chordal.objectives import Objective
+from chordal.oracle._protocols import Mapper, SecondOrderOracle, ShardFeatures, asks_examples
+from chordal.oracle._summed import SummedOracle
+from chordal.oracle.chains import ChainExamples
+from chordal.oracle.examples import StructuredExamples
+from chordal.oracle.problem import Problem
+from chordal.potentials import Floats
+from chordal.structures import Chain, Structure
+
+
+def oracle_for(
+    asks: type,
+    features: ShardFeatures,
+    shards: Sequence[Any],
+    objective: Objective,
+    inference: Inference,
+    mapper: Mapper,
+    l2: float | Floats = 0.0,
+    centre: Floats | None = None,
+    cuts: Sequence[int] | None = None,
+    without_l1: NDArray[np.int64] | None = None,
+) -> SummedOracle | StructuredExamples:
+    """The oracle for a solver that asks for this protocol.
+
+    Where it asks for single examples, shards must hold one each, those of chains any number.
+    """
+    if not asks_examples(asks):
+        return SummedOracle(
+            features, shards, objective, inference, mapper, l2, centre, cuts, without_l1
+        )
+    if all(isinstance(shard.frame.structure, Chain) for shard in shards):
+        return ChainExamples(features, shards, objective, inference, mapper, l2, centre)
+    return StructuredExamples(features, shards, objective, inference, mapper, l2, centre)
+
+
+def check_questions(
+    solver: str, asks: type, problem: Problem, inference: Inference, structure: Structure
+) -> None:
+    """Refuse an objective whose questions inference cannot answer, before any work."""
+    problem.objective.require(inference, structure)
+    if SecondOrderOracle in asks.__mro__:
+        problem.objective.require_curvature(inference, structure, solver)

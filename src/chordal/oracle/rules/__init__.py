@@ -1,0 +1,26 @@
+"""Rules by which single examples change the weights: in Python, and compiled for chains."""
+
+from chordal.oracle.rules._base import DualLearner, DualRule, Examples, Learner, Mistake, Rule
+from chordal.oracle.rules._mistakes import MistakeRule
+from chordal.oracle.rules.arow import AROWRule
+from chordal.oracle.rules.exponentiated_gradient import ExponentiatedRule
+from chordal.oracle.rules.frank_wolfe import FrankWolfeRule
+from chordal.oracle.rules.gradient import GradientRule
+from chordal.oracle.rules.passive_aggressive import PassiveAggressiveRule
+from chordal.oracle.rules.perceptron import PerceptronRule
+
+__all__ = [
+    "AROWRule",
+    "DualLearner",
+    "DualRule",
+    "Examples",
+    "ExponentiatedRule",
+    "FrankWolfeRule",
+    "GradientRule",
+    "Learner",
+    "Mistake",
+    "MistakeRule",
+    "PassiveAggressiveRule",
+    "PerceptronRule",
+    "Rule",
+]

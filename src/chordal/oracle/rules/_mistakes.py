@@ -1,0 +1,102 @@
+"""What rules share that change the weights where the best labelling is wrong."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from typing import TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from chordal import _kernels
+from chordal.oracle._chain_arrays import Chains
+from chordal.oracle.rules._base import Examples, Learner, Mistake, Rule
+from chordal.potentials import Floats
+
+Ints = NDArray[np.int64]
+
+#: A compiled rule.
+Kernel: TypeAlias = "_kernels.Perceptron | _kernels.PassiveAggressive | _kernels.Arow"
+
+
+class MistakeRule(Rule):
+    """Compares the best labelling with the gold one; weights stay where both are equal.
+
+    A rule keeps one number for each weight, if it needs one: `memory` is the first.
+    """
+
+    memory: float = 0.0
+
+    @abstractmethod
+    def step(self, mistake: Mistake, w: Floats, memory: Floats) -> float:
+        """Change the weights and what is kept of them in place; the loss, infinite if it overflows.
+
+        Called where floating-point overflow is silent.
+        """
+
+    def kernel(self) -> Kernel | None:
+        """The same step compiled, if there is one."""
+        return None
+
+    def learner(self, examples: Examples, start: Floats) -> Learner:
+        return MistakeLearner(self, examples, start)
+
+    def chain_learner(self, examples: Examples, chains: Chains, start: Floats) -> Learner:
+        kernel = self.kernel()
+        if kernel is None:
+            return self.learner(examples, start)
+        return ChainMistakeLearner(self, kernel, examples, chains, start)
+
+
+class MistakeLearner:
+    """Examples of any structure, one after another."""
+
+    def __init__(self, rule: MistakeRule, examples: Examples, start: Floats) -> None:
+        self._rule, self._examples = rule, examples
+        self._w, self._total, self._steps = start.copy(), start.copy(), 1
+        self._memory = np.full(len(start), rule.memory)
+
+    def visit(self, order: Ints) -> float:
+        """Learn from these examples in turn; the sum of the losses met on the way."""
+        total = 0.0
+        for i in self._examples.checked(order).tolist():
+            mistake = self._examples.mistake(i, self._w)
+            if mistake is not None:
+                with np.errstate(over="ignore"):
+                    total += self._rule.step(mistake, self._w, self._memory)
+            if not np.isfinite(total):
+                raise OverflowError
+            self._total += self._w
+            self._steps += 1
+        return total
+
+    def weights(self) -> Floats:
+        """What has been learned so far."""
+        return self._total / self._steps if self._rule.averaged else self._w.copy()
+
+
+class ChainMistakeLearner:
+    """Chains, in a compiled loop. Its memory holds what the mean over time differs by, too."""
+
+    def __init__(
+        self, rule: MistakeRule, kernel: Kernel, examples: Examples, chains: Chains, start: Floats
+    ) -> None:
+        self._rule, self._kernel = rule, kernel
+        self._examples, self._chains = examples, chains
+        self._cells = chains.spread(start)
+        self._memory = chains.spread(np.full(len(start), rule.memory))
+        self._counts = np.array([1.0, 0.0])  # steps, from 1, and losses
+
+    def visit(self, order: Ints) -> float:
+        """Learn from these sequences in turn; the sum of the losses met on the way."""
+        order = self._examples.checked(order)
+        self._counts[1] = 0.0
+        self._chains.arrays.visit(self._kernel, order, self._cells, self._memory, self._counts)
+        return float(self._counts[1])
+
+    def weights(self) -> Floats:
+        """What has been learned so far."""
+        weights = self._chains.gather(self._cells)
+        if self._rule.averaged:
+            weights -= self._chains.gather(self._memory) / self._counts[0]
+        return weights

@@ -1,0 +1,178 @@
+"""The gradient rule: every example takes the weights one step down its loss."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from math import inf
+
+import numpy as np
+from numpy.typing import NDArray
+
+from chordal import _kernels
+from chordal._errors import UnsupportedError
+from chordal.costs import cost_matrix
+from chordal.objectives import MarginObjective, Objective
+from chordal.oracle._chain_arrays import Chains
+from chordal.oracle.rules._base import Examples, Learner, Rule
+from chordal.potentials import Floats
+
+Ints = NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class GradientRule(Rule):
+    """One step down the loss ℓ of each example, as the oracle's objective defines it.
+
+    With v = w − centre, t = 0, 1, … and k = t + first: η = 1 / (inverse_rate + growth · k^power),
+    m ← momentum · m − η ∇ℓ(v), v ← (1 − η · decay) v + m; then v is shortened to `radius`.
+
+    Attributes
+    ----------
+    decay : float
+        λ, the L2 term's share of one example.
+    look_ahead : bool
+        ∇ℓ is taken where decay and momentum carry v, not at v itself.
+    average_after : float
+        What is learned is the mean of the weights after each step t that is not below this.
+    """
+
+    decay: float = 0.0
+    inverse_rate: float = 1.0
+    growth: float = 0.0
+    power: float = 1.0
+    first: float = 1.0
+    momentum: float = 0.0
+    radius: float = inf
+    average_after: float = inf
+    look_ahead: bool = False
+
+    @property
+    def averaged(self) -> bool:  # type: ignore[override]
+        """Whether what is learned is a mean."""
+        return self.average_after < inf
+
+    def rate(self, step: float) -> float:
+        """η of the step t."""
+        return 1.0 / (self.inverse_rate + self.growth * (step + self.first) ** self.power)
+
+    def learner(self, examples: Examples, start: Floats) -> Learner:
+        self._check(examples)
+        return Descent(self, examples, start)
+
+    def chain_learner(self, examples: Examples, chains: Chains, start: Floats) -> Learner:
+        self._check(examples)
+        loss = _chain_loss(examples.objective, chains.n_labels)
+        if loss is None:
+            return self.learner(examples, start)
+        return ChainDescent(self, loss, examples, chains, start)
+
+    def _check(self, examples: Examples) -> None:
+        if len(examples.exempt) and self.radius < inf:
+            raise UnsupportedError(
+                "projection shortens all weights, and cannot go with weights that have no l2; "
+                "leave projection out, or regularise all weights"
+            )
+
+
+class Descent:
+    """Examples of any structure, one after another."""
+
+    def __init__(self, rule: GradientRule, examples: Examples, start: Floats) -> None:
+        self._rule, self._examples = rule, examples
+        self._centre = np.zeros(len(start)) if examples.centre is None else examples.centre
+        self._v, self._velocity = start - self._centre, np.zeros(len(start))
+        self._total, self._averaged, self._step = np.zeros(len(start)), 0, 0
+
+    def visit(self, order: Ints) -> float:
+        """Learn from these examples in turn; the sum of the losses met on the way."""
+        total = 0.0
+        for i in self._examples.checked(order).tolist():
+            total += self._learn(i)
+            if not np.isfinite(total):
+                raise OverflowError
+        return total
+
+    def _learn(self, i: int) -> float:
+        rule, v = self._rule, self._v
+        rate = rule.rate(self._step)
+        shrunk = (1.0 - rate * rule.decay) * v
+        shrunk[self._examples.exempt] = v[self._examples.exempt]
+        carried = rule.momentum * self._velocity
+        at = shrunk + carried if rule.look_ahead else v
+        loss, slope = self._examples.loss_gradient(i, self._centre + at)
+        self._velocity = carried - rate * slope
+        self._v = shrunk + self._velocity
+        if rule.radius < inf:
+            length = float(np.linalg.norm(self._v))
+            self._v *= rule.radius / max(length, rule.radius)
+        if self._step >= rule.average_after:
+            self._total += self._v
+            self._averaged += 1
+        self._step += 1
+        return loss
+
+    def weights(self) -> Floats:
+        """What has been learned so far."""
+        v = self._total / self._averaged if self._averaged else self._v
+        return np.asarray(v + self._centre)
+
+
+class ChainDescent:
+    """Chains, in a compiled loop."""
+
+    def __init__(
+        self,
+        rule: GradientRule,
+        loss: _kernels.ChainLoss,
+        examples: Examples,
+        chains: Chains,
+        start: Floats,
+    ) -> None:
+        self._examples, self._chains, centre = examples, chains, examples.centre
+        self._centre, self._loss = centre, loss
+        self._rule = _kernels.Gradient(**asdict(rule))
+        self._cells = chains.spread(start if centre is None else start - centre)
+        self._total = np.zeros_like(self._cells) if rule.averaged else None
+        self._counts = np.zeros(3)  # steps, losses, steps averaged
+        self._arrays = _kernels.Descent(
+            self._cells,
+            np.zeros_like(self._cells) if rule.momentum else None,
+            self._total,
+            None if centre is None else chains.spread(centre),
+            chains.cell_of_weight[examples.exempt],
+            self._counts,
+        )
+
+    def visit(self, order: Ints) -> float:
+        """Learn from these sequences in turn; the sum of the losses met on the way."""
+        order = self._examples.checked(order)
+        self._counts[1] = 0.0
+        self._chains.arrays.descend(self._rule, self._loss, order, self._arrays)
+        return float(self._counts[1])
+
+    def weights(self) -> Floats:
+        """What has been learned so far."""
+        if self._total is not None and self._counts[2] > 0.0:
+            weights = self._chains.gather(self._total) / self._counts[2]
+        else:
+            weights = self._chains.gather(self._cells)
+        if self._centre is not None:
+            weights += self._centre
+        return weights
+
+
+def _chain_loss(objective: Objective, n_labels: int) -> _kernels.ChainLoss | None:
+    """softmax over y of [score(y) + cost(y)] − score(gold), as the compiled loop knows it.
+
+    None for losses of another form, and costs that are not of single positions.
+    """
+    if not isinstance(objective, MarginObjective) or not objective.additive or objective.relaxed:
+        return None
+    soft = bool(objective.temperature)
+    if objective.cost is None:
+        return _kernels.ChainLoss(soft, None, False)
+    try:
+        values, normalised = cost_matrix(objective.cost, n_labels)
+    except UnsupportedError:
+        return None
+    return _kernels.ChainLoss(soft, values.ravel(), normalised)
