@@ -17,11 +17,11 @@ if TYPE_CHECKING:
         GridCRF,
         MatchingModel,
         NaiveBayes,
-        RBFFeatures,
         TemplateCRF,
         TwoStageCRF,
     )
     from chordal.features import Columns, Template
+    from chordal.features.rbf_features import RBFFeatures
     from chordal.model_file import ModelFileError, load, save
     from chordal.model_selection import ChainCRFCV, CRFClassifierCV, regularization_path
 
@@ -44,7 +44,7 @@ _HOMES = {
     "MatchingModel": "chordal.estimators",
     "ModelFileError": "chordal.model_file",
     "NaiveBayes": "chordal.estimators",
-    "RBFFeatures": "chordal.estimators",
+    "RBFFeatures": "chordal.features.rbf_features",
     "Status": "chordal._status",
     "Template": "chordal.features",
     "TemplateCRF": "chordal.estimators",

@@ -103,7 +103,8 @@ class NaiveBayes(Generative):
 
     def predict(self, X: Any) -> NDArray[Any]:
         """The most probable label of each row."""
-        return self.classes_[self._asked().predict_codes(self.statistics(X))]
+        codes = self._asked().predict_codes(self.statistics(X))
+        return self.classes_[codes]
 
     def predict_proba(self, X: Any) -> Floats:
         """P(y | x), [n, n_classes]."""

@@ -25,9 +25,9 @@ def kind_of(model: Any) -> Kind:
 
 def kind_named(name: Any) -> Kind:
     """What knows the models of a class of this name, as files give it."""
-    files = {file.replace("_", ""): file for file in KINDS}
-    if isinstance(name, str) and name.lower() in files:
-        kind = KINDS.resolve(files[name.lower()])
+    file = KINDS.module_of(name) if isinstance(name, str) else None
+    if file is not None:
+        kind = KINDS.resolve(file)
         if kind.estimator.__name__ == name:
             return kind
     raise ValueError(f"its class must be one of {', '.join(_classes())}; got {name!r}")
