@@ -1,6 +1,7 @@
 """The documents' examples run, each document's in order as one program, and their links lead on."""
 
 import re
+import runpy
 from pathlib import Path
 
 import pytest
@@ -61,6 +62,15 @@ def test_every_experiment_is_listed():
     text = (ROOT / "docs/gallery/README.md").read_text(encoding="utf-8")
     names = [name.replace("_", "-") for name in EXPERIMENTS]
     assert not {name for name in names if f"]({name}.md)" not in text}
+
+
+def test_tables_and_counts_are_those_of_the_registries():
+    script = runpy.run_path(str(ROOT / "docs/make_tables.py"))
+    for name in DOCUMENTS:
+        text = (ROOT / name).read_text(encoding="utf-8")
+        assert text == script["remade"](text), f"{name}: run `make tables`"
+    marked = "".join((ROOT / name).read_text(encoding="utf-8") for name in DOCUMENTS)
+    assert set(re.findall(r"<!-- made:(\w+) -->", marked)) == set(script["MADE"])
 
 
 @pytest.mark.parametrize("name", DOCUMENTS)
