@@ -33,27 +33,8 @@ def test_the_examples_of_learning_run():
     assert run("docs/learning.md")["crf"].classes_.tolist() == [0, 1]
 
 
-def test_learning_names_every_objective_cost_and_solver():
-    from chordal.costs import COSTS
-    from chordal.objectives import OBJECTIVES
-    from chordal.solvers import SOLVERS
-
-    text = (ROOT / "docs/learning.md").read_text(encoding="utf-8")
-    missing = {name for kind in (OBJECTIVES, COSTS, SOLVERS) for name in kind if name not in text}
-    assert not missing
-
-
 def test_the_examples_of_graphs_run():
     assert run("docs/graphs.md")["skip"].inference_.name == "junction_tree"
-
-
-def test_graphs_names_every_structure_and_inference_method():
-    from chordal.inference import INFERENCE
-    from chordal.structures import STRUCTURES
-
-    text = (ROOT / "docs/graphs.md").read_text(encoding="utf-8")
-    names = [*INFERENCE, *(STRUCTURES.get(name).__name__ for name in STRUCTURES)]
-    assert not {name for name in names if f"`{name}`" not in text}
 
 
 def test_every_experiment_is_listed():
