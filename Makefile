@@ -28,7 +28,7 @@ HOLDS_test  := plots
 HOLDS_bench := plots
 HOLDS_experiments := plots
 
-.PHONY: help demo test lint types layers bench gallery sanitize dev clean
+.PHONY: help demo test lint types layers bench gallery tables sanitize dev clean
 .DELETE_ON_ERROR:
 .SECONDARY:
 
@@ -56,6 +56,9 @@ bench: $(VENV)/.installed-bench  ## speed beside other libraries
 
 gallery: report/results.json  ## docs/gallery, from a run of all experiments (which is made if there is none)
 	$(BIN)/python docs/make_gallery.py report
+
+tables: $(VENV)/.installed-test  ## tables and counts in the documents, from the registries
+	$(BIN)/python docs/make_tables.py
 
 report/results.json: | $(VENV)/.installed-experiments
 	$(BIN)/chordal reproduce all --out report

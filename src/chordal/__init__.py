@@ -16,38 +16,29 @@ if TYPE_CHECKING:
         GridCRF,
         MatchingModel,
         NaiveBayes,
-        RBFFeatures,
         TemplateCRF,
         TwoStageCRF,
     )
     from chordal.features import CliqueTemplate, Columns, FeatureTemplate
+    from chordal.features.rbf_features import RBFFeatures
     from chordal.model_file import ModelFileError, load, save
     from chordal.model_selection import ChainCRFCV, CRFClassifierCV, regularization_path
 
     __version__: str
 
-# Where each public name lives. It is imported when it is first asked for: the command line starts
-# without what it does not use.
+# Where public names live; any other class is an estimator, found by its file's name. Each is
+# imported when it is first asked for: the command line starts without what it does not use.
 _HOMES = {
-    "CRFClassifier": "chordal.estimators",
     "CRFClassifierCV": "chordal.model_selection",
-    "HMM": "chordal.estimators",
-    "ChainCRF": "chordal.estimators",
     "ChainCRFCV": "chordal.model_selection",
     "CliqueTemplate": "chordal.features",
     "Columns": "chordal.features",
     "FitReport": "chordal.estimators",
-    "GraphCRF": "chordal.estimators",
-    "GridCRF": "chordal.estimators",
     "InfeasibleError": "chordal._errors",
-    "MatchingModel": "chordal.estimators",
     "ModelFileError": "chordal.model_file",
-    "NaiveBayes": "chordal.estimators",
-    "RBFFeatures": "chordal.estimators",
+    "RBFFeatures": "chordal.features.rbf_features",
     "Status": "chordal._status",
     "FeatureTemplate": "chordal.features",
-    "TemplateCRF": "chordal.estimators",
-    "TwoStageCRF": "chordal.estimators",
     "UnsupportedError": "chordal._errors",
     "load": "chordal.model_file",
     "regularization_path": "chordal.model_selection",
@@ -60,11 +51,12 @@ def __getattr__(name: str) -> Any:
         from importlib.metadata import version
 
         return version("chordal")
-    if name not in _HOMES:
-        raise AttributeError(f"module 'chordal' has no attribute {name!r}")
     from importlib import import_module
 
-    value = getattr(import_module(_HOMES[name]), name)
+    home = _HOMES.get(name, "chordal.estimators" if name[:1].isupper() else None)
+    value = getattr(import_module(home), name, None) if home else None
+    if value is None:
+        raise AttributeError(f"module 'chordal' has no attribute {name!r}")
     globals()[name] = value
     return value
 

@@ -88,6 +88,14 @@ class Registry(Generic[T]):
         self._found[name] = final[0]
         return final[0]
 
+    def module_of(self, class_name: str) -> str | None:
+        """The module that is named as a class is, as graph_crf for GraphCRF; None if there is none.
+
+        Nothing is imported.
+        """
+        wanted = class_name.lower()
+        return next((name for name in self.names() if name.replace("_", "") == wanted), None)
+
     def classes(self) -> list[type[T]]:
         """All classes, in the order of their names; imports every module."""
         return [self.get(name) for name in self.names()]

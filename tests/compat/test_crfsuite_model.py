@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from chordal import ChainCRF, FeatureTemplate, UnsupportedError, load, save
 from chordal.compat._cqdb import hashlittle
 from chordal.compat.crfsuite_model import read_crfsuite, write_crfsuite
-from chordal.estimators.assembly import assembled
+from chordal.estimators import assembled
 
 
 def trained(X, y, path, **parameters):

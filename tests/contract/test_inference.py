@@ -1,5 +1,7 @@
 """Every registered inference method × every model generator × every claim."""
 
+from typing import ClassVar
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -264,6 +266,20 @@ class AnswersWhatItDoesNotClaim(Wrong):
         return ExhaustiveInference().entropy(potentials)
 
 
+class RanksWhatItDoesNotAnswer(Wrong):
+    quality: ClassVar = {"relaxed_map": 10}
+
+
+class CostsLessThanALook(Wrong):
+    def cost(self, structure, question):
+        return 0.5
+
+
+class RefusesScoresUnannounced(Wrong):
+    def refusal_of(self, potentials):
+        return "not these"
+
+
 BROKEN = [
     (LogPartitionOff, "log_partition"),
     (BiasedMarginals, "marginals.unary"),
@@ -284,6 +300,9 @@ BROKEN = [
     (WrongWhenOverwriting, "with overwrite"),
     (NoUpperBound, "no upper bound"),
     (AnswersWhatItDoesNotClaim, "must raise UnsupportedError"),
+    (RanksWhatItDoesNotAnswer, "quality of .'relaxed_map'., which it does not answer"),
+    (CostsLessThanALook, "costs 0.5"),
+    (RefusesScoresUnannounced, "claims to take any scores"),
 ]
 
 

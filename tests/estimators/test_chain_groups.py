@@ -8,7 +8,7 @@ from sklearn.linear_model import LogisticRegression
 
 from chordal import ChainCRF, UnsupportedError, load, save
 from chordal.execution.serial import Serial
-from chordal.estimators.assembly import chain_batch, chain_layout
+from chordal.estimators import chain_batch, chain_layout
 from chordal.estimators.chain_crf import GROUPS
 from chordal.features import input_for
 from chordal.inference.chain import ChainInference

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from chordal._errors import UnsupportedError
 from chordal.estimators import ChainCRF
-from chordal.estimators.assembly import MAX_LABELS, assembled
+from chordal.estimators import MAX_LABELS, assembled
 from chordal.features import FeatureTemplate
 
 Ints = NDArray[np.int64]

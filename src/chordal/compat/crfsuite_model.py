@@ -23,7 +23,7 @@ from chordal._atomic import atomic_write
 from chordal._errors import UnsupportedError
 from chordal.compat._cqdb import cqdb_bytes, read_cqdb
 from chordal.estimators import ChainCRF
-from chordal.estimators.assembly import assembled
+from chordal.estimators import assembled
 from chordal.features import VocabularyInput
 from chordal.structures import offsets_of
 

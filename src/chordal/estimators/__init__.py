@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from chordal._registry import Registry
+from chordal.estimators._assembly import MAX_LABELS, assembled, chain_batch, chain_layout
 from chordal.estimators._crf import BaseCRF
+from chordal.estimators._estimator import Estimator
 from chordal.estimators._report import FitReport
 from chordal.estimators.chain_crf import ChainCRF
 
@@ -15,44 +19,34 @@ if TYPE_CHECKING:
     from chordal.estimators.hmm import HMM
     from chordal.estimators.matching_model import MatchingModel
     from chordal.estimators.naive_bayes import NaiveBayes
-    from chordal.estimators.rbf_features import RBFFeatures
     from chordal.estimators.template_crf import TemplateCRF
-    from chordal.estimators.two_stage import TwoStageCRF
+    from chordal.estimators.two_stage_crf import TwoStageCRF
 
-# Imported when they are asked for: the command line needs none of them, and some import
-# scikit-learn, which takes a second.
-_LATER = {
-    "HMM": "hmm",
-    "CRFClassifier": "crf_classifier",
-    "GraphCRF": "graph_crf",
-    "GridCRF": "grid_crf",
-    "MatchingModel": "matching_model",
-    "NaiveBayes": "naive_bayes",
-    "RBFFeatures": "rbf_features",
-    "TemplateCRF": "template_crf",
-    "TwoStageCRF": "two_stage",
-}
+ESTIMATORS = Registry("chordal.estimators", Estimator, "estimator")
 
 
 def __getattr__(name: str) -> Any:
-    if name not in _LATER:
+    # Imported when they are asked for: the command line needs none of them, and some import
+    # scikit-learn, which takes a second.
+    module = ESTIMATORS.module_of(name)
+    found = vars(import_module(f"{__name__}.{module}")) if module else {}
+    if name not in found:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from importlib import import_module
-
-    return getattr(import_module(f"{__name__}.{_LATER[name]}"), name)
+    return found[name]
 
 
 __all__ = [
+    "ESTIMATORS",
     "HMM",
     "BaseCRF",
     "CRFClassifier",
     "ChainCRF",
+    "Estimator",
     "FitReport",
     "GraphCRF",
     "GridCRF",
     "MatchingModel",
     "NaiveBayes",
-    "RBFFeatures",
     "TemplateCRF",
     "TwoStageCRF",
 ]

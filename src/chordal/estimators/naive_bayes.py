@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from chordal._validate import check_number, check_sample_weight
 from chordal.emissions import Emission, Statistics
 from chordal.estimators._estimator import generator_from
-from chordal.estimators.assembly import chain_crf
+from chordal.estimators._assembly import chain_crf
 from chordal.estimators._generative import fit_emission, input_of, new_emission
 from chordal.estimators._labels import SequenceLabels
 from chordal.estimators._wrapped import Wrapped
@@ -111,7 +111,8 @@ class NaiveBayes(Wrapped):
 
     def predict(self, X: Any) -> NDArray[Any]:
         """The most probable label of each row."""
-        return self.classes_[self.predict_codes(X)]
+        codes = self.predict_codes(X)
+        return self.classes_[codes]
 
     def predict_proba(self, X: Any) -> Floats:
         """P(y | x), [n, n_classes]."""

@@ -176,7 +176,8 @@ class Inference(ABC):
     A final subclass declares what it does; `choose` and the documents read these declarations, and
     the contracts test them. It lists in `answers` the methods it implements, and says by `supports`
     where it works and by `exact_on` where its answers are exact. For `choose` to take it by itself,
-    it declares the `cost` of exact answers, or the `quality` of approximate ones, or both.
+    it declares the `cost` of exact answers, or the `quality` of approximate ones, or both. A
+    method whose file is named as a structure's is written for it, and `choose` asks it first.
     """
 
     answers: ClassVar[frozenset[str]]
@@ -188,7 +189,7 @@ class Inference(ABC):
     #: Whether all scores are taken. If not, `refusal_of` says which are, and the method is chosen
     #: only where the scores are known.
     any_scores: ClassVar[bool] = True
-    #: Whether an answer may take minutes: then it is chosen only for who is patient.
+    #: Whether an answer may take minutes: then it is chosen only with `patient`.
     slow: ClassVar[bool] = False
 
     @abstractmethod

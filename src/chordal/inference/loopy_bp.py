@@ -65,7 +65,7 @@ class LoopyBPInference(SumProduct):
     """
 
     answers: ClassVar[frozenset[str]] = frozenset({"log_partition", "marginals", "map"})
-    # The most accurate marginals where messages settle. Its labels have but a rough bound.
+    # Usually the most accurate marginals where messages settle. Its labels have a rough bound only.
     quality: ClassVar[Mapping[str, int]] = {"log_partition": 90, "marginals": 90, "map": 40}
 
     def __init__(

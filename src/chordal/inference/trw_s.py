@@ -52,7 +52,7 @@ class TrwSInference(Inference):
     """
 
     answers: ClassVar[frozenset[str]] = frozenset({"map"})
-    # Pairs: the tightest bound and the best labels in the least time.
+    # Pairs: a good bound and good labels in little time.
     quality: ClassVar[Mapping[str, int]] = {"map": 80}
 
     def __init__(self, tol: float = 1e-7, max_iter: int = 1000) -> None:

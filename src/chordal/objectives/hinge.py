@@ -20,7 +20,7 @@ from chordal.targets import Target
 
 @final
 class Hinge(MarginObjective):
-    """The loss of structured support vector machines.
+    """max over y of [score(y) + cost(y, gold)] − score(gold): structured support vector machines.
 
     Parameters
     ----------

@@ -3,6 +3,7 @@
 from chordal.testing.contracts import (
     check_cost,
     check_dual_solver,
+    check_estimator,
     check_features,
     check_infeasible,
     check_inference,
@@ -22,6 +23,7 @@ __all__ = [
     "ListedExamples",
     "check_cost",
     "check_dual_solver",
+    "check_estimator",
     "check_features",
     "check_infeasible",
     "check_inference",

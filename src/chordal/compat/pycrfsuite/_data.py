@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from chordal import _kernels
 from chordal.compat.pycrfsuite._items import ZERO, read_items
-from chordal.estimators.assembly import chain_layout
+from chordal.estimators import chain_layout
 from chordal.features import AttributeFeatures, AttributeInput, Layout, Occurrences, Rows
 from chordal.potentials import Floats
 from chordal.structures import offsets_of

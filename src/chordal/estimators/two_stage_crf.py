@@ -18,7 +18,7 @@ from chordal._validate import (
     check_sequences,
 )
 from chordal.estimators import _fitting
-from chordal.estimators.assembly import chain_crf, fitted_chain
+from chordal.estimators._assembly import chain_crf, fitted_chain
 from chordal.estimators._estimator import generator_from
 from chordal.estimators._labels import SequenceLabels
 from chordal.estimators._report import FitReport

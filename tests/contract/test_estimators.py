@@ -1,0 +1,50 @@
+"""Every estimator on a few examples of its own kind."""
+
+import numpy as np
+import pytest
+from sklearn.linear_model import LogisticRegression
+
+from chordal import CliqueTemplate, estimators
+from chordal.estimators import ESTIMATORS
+from chordal.testing import check_estimator
+
+rng = np.random.default_rng(0)
+TAGS = [rng.integers(0, 2, size=6) for _ in range(8)]
+ROWS = [tags[:, None] + rng.normal(0.0, 0.3, size=(6, 1)) for tags in TAGS]
+RING = [(0, 1), (1, 2), (2, 3), (3, 4), (4, 5), (5, 0)]
+IMAGES = [rows.reshape(2, 3, 1) for rows in ROWS]
+LINKS = [rng.normal(size=(2, 3, 2)) for _ in range(4)]
+
+
+def ring(x):
+    return RING
+
+
+def itself(x):
+    return x
+
+
+TEMPLATES = [CliqueTemplate("nodes", features=itself), CliqueTemplate("ring", ring)]
+#: For each estimator: its parameters, examples and labels.
+DATA = {
+    "ChainCRF": ({}, ROWS, TAGS),
+    "CRFClassifier": ({}, np.concatenate(ROWS), np.concatenate(TAGS)),
+    "GraphCRF": ({"l2": 0.1}, [(rows, RING) for rows in ROWS], TAGS),
+    "GridCRF": ({}, IMAGES, [tags.reshape(2, 3) for tags in TAGS]),
+    "HMM": ({"emission": "gaussian"}, ROWS, TAGS),
+    "MatchingModel": ({}, LINKS, [np.array([0, 1]), np.array([2, 0])] * 2),
+    "NaiveBayes": ({}, np.concatenate(ROWS), np.concatenate(TAGS)),
+    "TemplateCRF": ({"templates": TEMPLATES}, ROWS, TAGS),
+    "TwoStageCRF": ({"unary": LogisticRegression()}, ROWS, TAGS),
+}
+
+
+@pytest.mark.parametrize("name", DATA)
+def test_what_tools_rely_on(name):
+    params, X, y = DATA[name]
+    check_estimator(getattr(estimators, name)(**params), X, y)
+
+
+def test_every_estimator_is_checked():
+    checked = {ESTIMATORS.module_of(name) for name in DATA}
+    assert checked == set(ESTIMATORS) - {"clique_template"}
