@@ -33,7 +33,7 @@ PARAMETERS = [
     ({"min_freq": 1.5}, r"min_freq must be an integer .*got 1.5"),
     ({"validation_interval": 0}, r"validation_interval must be .*at least 1, got 0"),
     ({"n_iter_no_change": 0}, r"n_iter_no_change must be .*at least 1, got 0"),
-    ({"states": "some"}, r"states must be one of 'seen', 'all'; got 'some'"),
+    ({"pairs": "some"}, r"pairs must be one of 'seen', 'all'; got 'some'"),
     ({"transitions": "al"}, r"transitions must be one of 'seen', 'all', 'none'; got 'al'"),
     ({"n_jobs": 0}, r"n_jobs must not be 0; use None or 1 for one thread, -1 for all cores"),
     ({"n_jobs": "2"}, r"n_jobs must .*got '2'"),

@@ -19,7 +19,9 @@ Y = [["A", "B"], ["A", "A", "B"]]
 @pytest.mark.parametrize("transitions", ["seen", "all"])
 def test_one_label_only(solver, transitions):
     labels = [["A", "A"], ["A", "A", "A"]]
-    fitted = ChainCRF(solver=solver, transitions=transitions, fit_intercept=True, ends=True).fit(X, labels)
+    fitted = ChainCRF(solver=solver, transitions=transitions, fit_intercept=True, ends=True).fit(
+        X, labels
+    )
     assert fitted.predict(X) == labels
     assert fitted.log_likelihood(X, labels).tolist() == pytest.approx([0.0, 0.0], abs=1e-12)
     assert fitted.objective_ == pytest.approx(0.0, abs=1e-12)

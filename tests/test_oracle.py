@@ -63,7 +63,12 @@ def problem(kind, weighted=True, shard=3):
             edge(rng, np.maximum(lengths - 1, 0)), edges, N_LABELS**2
         )
     features = ChainFeatures(
-        N_LABELS, node_features, edge_features, np.arange(0, N_LABELS**2, 2), fit_intercept=True, ends=True
+        N_LABELS,
+        node_features,
+        edge_features,
+        np.arange(0, N_LABELS**2, 2),
+        fit_intercept=True,
+        ends=True,
     )
     weight = rng.uniform(0.0, 2.0, len(lengths)) if weighted else None
     limits = range(0, len(lengths) + shard, shard)

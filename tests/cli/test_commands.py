@@ -22,7 +22,9 @@ def test_train_is_fit(chordal, files, tmp_path):
             "--l1", "0.1", "--pairs", "all", "--json",
         )
     )  # fmt: skip
-    crf = ChainCRF(l1=0.1, l2=0.5, pairs="all", transitions="all", feature_template=FeatureTemplate(TEMPLATE))
+    crf = ChainCRF(
+        l1=0.1, l2=0.5, pairs="all", transitions="all", feature_template=FeatureTemplate(TEMPLATE)
+    )
     crf.fit(ROWS, LABELS)
     assert out["objective"] == pytest.approx(crf.objective_, rel=1e-12)
     assert (out["sequences"], out["tokens"], out["labels"]) == (3, 14, 5)
@@ -36,7 +38,9 @@ def test_what_is_not_given_is_left_to_the_model(chordal, files, tmp_path):
     words = ["-q", files / "train.txt", "-t", files / "template"]
     for solver in ("lbfgs", "averaged_perceptron", "newton_cg"):
         chordal("train", *words, tmp_path / "m", "--solver", solver, "--seed", "0")
-        expected = ChainCRF(solver=solver, feature_template=FeatureTemplate(TEMPLATE), random_state=0)
+        expected = ChainCRF(
+            solver=solver, feature_template=FeatureTemplate(TEMPLATE), random_state=0
+        )
         assert load(tmp_path / "m").get_params() == expected.get_params()
         assert (load(tmp_path / "m").weights_ == expected.fit(ROWS, LABELS).weights_).all()
     chordal("tune", *words, "--folds", "2", "--l2", "1", "-o", tmp_path / "m")
@@ -54,7 +58,7 @@ def test_each_option_reaches_the_model(chordal, files, tmp_path):
     chordal("train", *words, *flags, "--pairs", "all", "--seed", "3")
     found = load(tmp_path / "m").get_params()
     assert {k: found[k] for k in options} == options
-    assert (found["states"], found["transitions"], found["random_state"]) == ("all", "all", 3)
+    assert (found["pairs"], found["transitions"], found["random_state"]) == ("all", "all", 3)
 
 
 def test_c_is_one_over_l2(chordal, files, tmp_path):
@@ -208,7 +212,7 @@ def test_info(chordal, files):
     assert {"lbfgs", "owlqn"} <= set(out["solvers"])
     assert out["instruction set"] in ("baseline", "x86-64-v3")
     of_model = json.loads(chordal("info", files / "model", "--json"))
-    assert of_model["template"] == TEMPLATE
+    assert of_model["feature_template"] == TEMPLATE
     assert of_model["parameters"]["l2"] == 1.0
     assert of_model["fit"]["status"] == "converged"
     assert of_model["sizes"]["labels"] == 5

@@ -95,7 +95,7 @@ def test_weights_have_their_names(sentences, tmp_path):
 
 CHORDAL = [
     {},
-    {"states": "all", "transitions": "all"},
+    {"pairs": "all", "transitions": "all"},
     {"transitions": "none", "min_freq": 2},
     {"l1": 2.0, "l2": 0.0},  # attributes without weights
 ]
@@ -169,10 +169,10 @@ def test_the_real_crfsuite_agrees(sentences, tmp_path, peer):
 
 
 UNSUPPORTED = [
-    ({"bias": True}, "weights of fit_intercept=True"),
+    ({"fit_intercept": True}, "weights of fit_intercept=True"),
     ({"ends": True}, "weights of ends=True"),
     ({"transition_features": lambda x: [["any"]] * (len(x) - 1)}, "transition_features"),
-    ({"template": "U:%x[0,0]\nB:%x[0,0]"}, "lines B and . of a template"),
+    ({"feature_template": "U:%x[0,0]\nB:%x[0,0]"}, "lines B and . of a template"),
 ]
 
 

@@ -38,7 +38,9 @@ def test_distorted_copies_raise_accuracy(words):
     X, y = words(1)
     X, y = X[::5], y[::5]  # 141 words
     test = words(0)
-    plain = max(ChainCRF(l2=l2, fit_intercept=True, ends=True).fit(X, y).score(*test) for l2 in (1.0, 3.0))
+    plain = max(
+        ChainCRF(l2=l2, fit_intercept=True, ends=True).fit(X, y).score(*test) for l2 in (1.0, 3.0)
+    )
     more = X + copies(X, 4, shift=1.0, rotate=8.0, stretch=0.1)
     crf = ChainCRF(l2=5.0, fit_intercept=True, ends=True, max_iter=150).fit(more, y * 5)
     assert crf.score(*test) > plain + 0.02
@@ -48,7 +50,9 @@ def test_two_stages_come_near_to_one(words):
     X, y = words(1)
     X_test, y_test = words(0)
     crf = ChainCRF(l2=1.0, fit_intercept=True, ends=True, max_iter=150)
-    unary = ChainCRF(transitions="none", l2=10.0, fit_intercept=True, max_iter=150)  # logistic regression
+    unary = ChainCRF(
+        transitions="none", l2=10.0, fit_intercept=True, max_iter=150
+    )  # logistic regression
     model = TwoStageCRF(unary, crf, cv=3, scale=True, random_state=0).fit(X, y)
     alone = model.unary_.score(X_test, y_test)
     two, one = model.score(X_test, y_test), crf.fit(X, y).score(X_test, y_test)

@@ -282,6 +282,8 @@ def test_our_own_means(require):
             X.append(views(copy))
             y.append(labels)
             weight.append(1 / 8)
-    crf = ChainCRF(l2=1.0, transitions="all", fit_intercept=True, n_jobs=2).fit(X, y, sample_weight=weight)
+    crf = ChainCRF(l2=1.0, transitions="all", fit_intercept=True, n_jobs=2).fit(
+        X, y, sample_weight=weight
+    )
     test_X = [views(images) for images in pa7.images_test]
     assert crf.score(test_X, pa7.y_test) >= 0.73

@@ -34,7 +34,9 @@ def test_the_recall_of_misc_rises_with_the_price_of_missing_it(sentences, object
     template = default_template("ner", n_columns=len(X[0][0]))
     found = []
     for cost in ("hamming", WeightedHamming(MISSED)):
-        crf = ChainCRF(objective(cost), feature_template=template, min_freq=2, max_iter=80).fit(X, y)
+        crf = ChainCRF(objective(cost), feature_template=template, min_freq=2, max_iter=80).fit(
+            X, y
+        )
         found.append(chunk_scores(test_y, crf.predict(test_X)).types["MISC"])
     plain, weighted = found
     assert weighted.recall > plain.recall + 0.03

@@ -50,7 +50,7 @@ def pairs_of_words(x):
     "parameters",
     [
         {},
-        {"states": "all", "transitions": "all"},
+        {"pairs": "all", "transitions": "all"},
         {"ends": True, "transitions": "none"},
         {"transition_features": pairs_of_words},
     ],

@@ -46,7 +46,7 @@ def compare(crf, X, listing, legal, **constraints):
         assert decoded[i] == [names[k] for k in all_of.marginals.argmax(axis=1)]
         assert [y for y, _ in ranked[i]] == [y for y, _ in all_of.ranked[:5]]
         chances = [p for _, p in ranked[i]]
-        np.testing.assert_allclose(chances, [p for _, p in all_of.ranked[:5]], rtol=1e-9)
+        np.testing.assert_allclose(np.exp(chances), [p for _, p in all_of.ranked[:5]], rtol=1e-9)
         assert all(legal(i, tuple(y)) for y in samples[i])
     return listings
 
@@ -212,7 +212,7 @@ def test_one_label_may_be_given_by_name():
     [
         (
             {"allowed_labels": [None]},
-            r"allowed_labels must have one entry per sequence \(5\), got 1",
+            r"allowed_labels must have one entry per example \(5\), got 1",
         ),
         (
             {"allowed_labels": [None, None, [None], None, None]},

@@ -57,7 +57,13 @@ def test_every_kind_of_input_is_the_same_model(attribute_problem, kind):
     X, y = attribute_problem
     X = [[[a for a in t if "=" in a] for t in x] for x in X]
     given = KINDS[kind](X)
-    parameters = {"l2": 0.5, "states": "all", "transitions": "all", "intercept": True, "tol": 1e-9}
+    parameters = {
+        "l2": 0.5,
+        "pairs": "all",
+        "transitions": "all",
+        "fit_intercept": True,
+        "tol": 1e-9,
+    }
     expected = ChainCRF(**parameters).fit(X, y)
     crf = ChainCRF(**parameters).fit(given, y)
     assert crf.objective_ == pytest.approx(expected.objective_, rel=1e-9)
@@ -140,9 +146,9 @@ def test_unseen_transitions_stay_possible_at_weight_zero():
     ("parameters", "extra"),
     [
         ({}, 0),
-        ({"intercept": True}, 4),
+        ({"fit_intercept": True}, 4),
         ({"ends": True}, 8),
-        ({"intercept": True, "ends": True}, 12),
+        ({"fit_intercept": True, "ends": True}, 12),
     ],
 )
 def test_all_pairs_and_transitions_on_request(attribute_problem, parameters, extra):
@@ -151,7 +157,7 @@ def test_all_pairs_and_transitions_on_request(attribute_problem, parameters, ext
     crf = ChainCRF(max_iter=2, pairs="all", transitions="all", **parameters).fit(X, y)
     assert crf.fit_report_.n_weights == 4 * n_attributes + 16 + extra
     assert crf.coef_.shape == (4, n_attributes)
-    assert (crf.intercept_ != 0.0).any() == ("bias" in parameters)
+    assert (crf.intercept_ != 0.0).any() == ("fit_intercept" in parameters)
     assert (crf.start_ != 0.0).any() == (crf.end_ != 0.0).any() == ("ends" in parameters)
 
 
@@ -182,7 +188,9 @@ def test_min_freq_with_all_states_counts_attributes(attribute_problem):
 # ----------------------------------------------------------------------------------- the optimum
 
 
-@pytest.mark.parametrize("parameters", [{}, {"intercept": True, "ends": True}, {"l1": 0.3, "l2": 0.1}])
+@pytest.mark.parametrize(
+    "parameters", [{}, {"fit_intercept": True, "ends": True}, {"l1": 0.3, "l2": 0.1}]
+)
 def test_objective_is_what_it_says(dense_problem, listing, parameters):
     X, y = dense_problem
     for max_iter in (2, 1000):
@@ -275,7 +283,7 @@ def test_integer_weights_are_repetitions(attribute_problem):
     X, y = attribute_problem
     weight = np.arange(len(X)) % 4
     repeated = [i for i, w in enumerate(weight) for _ in range(w)]
-    parameters = {"states": "all", "transitions": "all", "ends": True, "tol": 1e-13}
+    parameters = {"pairs": "all", "transitions": "all", "ends": True, "tol": 1e-13}
     weighted = ChainCRF(**parameters).fit(X, y, sample_weight=weight)
     listed = ChainCRF(**parameters).fit([X[i] for i in repeated], [y[i] for i in repeated])
     assert weighted.objective_ == pytest.approx(listed.objective_, rel=1e-9)

@@ -7,9 +7,9 @@ from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression
 
 from chordal import ChainCRF, UnsupportedError, load, save
-from chordal.execution.serial import Serial
 from chordal.estimators import chain_batch, chain_layout
 from chordal.estimators.chain_crf import GROUPS
+from chordal.execution.serial import Serial
 from chordal.features import input_for
 from chordal.inference.chain import ChainInference
 from chordal.objectives.likelihood import Likelihood
@@ -27,7 +27,12 @@ def steps(x):
 def full(**parameters):
     return ChainCRF(
         **{
-            **{"fit_intercept": True, "ends": True, "transitions": "all", "transition_features": steps},
+            **{
+                "fit_intercept": True,
+                "ends": True,
+                "transitions": "all",
+                "transition_features": steps,
+            },
             **EXACT,
             **parameters,
         }
@@ -67,7 +72,9 @@ def test_one_number_for_all_groups_is_the_number(dense_problem):
 def test_logistic_regression_has_an_intercept_without_penalty(dense_problem):
     """Without transitions a chain is as many logistic regressions as positions."""
     X, y = dense_problem
-    crf = ChainCRF(transitions="none", fit_intercept=True, l2={"node": 0.5, "intercept": 0.0}, **EXACT)
+    crf = ChainCRF(
+        transitions="none", fit_intercept=True, l2={"node": 0.5, "intercept": 0.0}, **EXACT
+    )
     crf.fit(X, y)
     peer = LogisticRegression(C=2.0, tol=1e-10, max_iter=5000)
     peer.fit(np.concatenate(X), np.concatenate(y))
@@ -75,7 +82,9 @@ def test_logistic_regression_has_an_intercept_without_penalty(dense_problem):
                     peer.predict_proba(np.concatenate(X)), atol=1e-6)  # fmt: skip
 
 
-@pytest.mark.parametrize("frozen", [("node",), ("transitions", "end"), ("edge", "start", "intercept")])
+@pytest.mark.parametrize(
+    "frozen", [("node",), ("transitions", "end"), ("edge", "start", "intercept")]
+)
 def test_frozen_groups_keep_the_weights_of_the_fit_before(dense_problem, frozen):
     X, y = dense_problem
     crf = full(warm_start=True, max_iter=3).fit(X[:5], y[:5])
@@ -157,7 +166,9 @@ def test_weights_of_minus_infinity_stay():
 
 def test_a_saved_model_keeps_its_groups(tmp_path, attribute_problem):
     X, y = attribute_problem
-    crf = ChainCRF(l2={"node": 0.5, "intercept": 0.0}, freeze=("end",), fit_intercept=True, ends=True).fit(X, y)
+    crf = ChainCRF(
+        l2={"node": 0.5, "intercept": 0.0}, freeze=("end",), fit_intercept=True, ends=True
+    ).fit(X, y)
     save(crf, tmp_path / "m")
     again = load(tmp_path / "m")
     assert again.l2 == crf.l2

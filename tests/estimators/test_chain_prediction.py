@@ -68,7 +68,7 @@ def test_columns_of_marginals_follow_classes():
     marginals = crf.predict_marginals(X[:1])[0]
     assert marginals[0, 0] > 0.9
     assert (marginals[1:, 1] > 0.9).all()
-    pairs = crf.predict_transition_marginals(X[:1])[0]
+    pairs = crf.predict_marginals(X[:1], "transitions")[0]
     assert pairs[0, 0, 1] > 0.9
     assert pairs[1, 1, 1] > 0.9
 
@@ -92,7 +92,7 @@ def test_k_best(fitted, listing):
         assert len(ranked) == min(6, len(crf.classes_) ** len(x))
         assert [labels for labels, _ in ranked] == [labels for labels, _ in expected]
         chances = [p for _, p in ranked]
-        np.testing.assert_allclose(chances, [p for _, p in expected], rtol=1e-9)
+        np.testing.assert_allclose(np.exp(chances), [p for _, p in expected], rtol=1e-9)
         assert chances == sorted(chances, reverse=True)
         assert ranked[0][0] == best
 
@@ -102,7 +102,7 @@ def test_k_best_of_everything_sums_to_one(fitted):
     x = next(x for x in X if len(x) == 3)
     (ranked,) = crf.k_best([x], 1000)
     assert len(ranked) == len(crf.classes_) ** 3
-    assert sum(p for _, p in ranked) == pytest.approx(1.0, abs=1e-12)
+    assert sum(np.exp(p) for _, p in ranked) == pytest.approx(1.0, abs=1e-12)
 
 
 def test_log_likelihood(fitted, listing):

@@ -22,9 +22,9 @@ TEMPLATE = FeatureTemplate("U:%x[0,0]\nU1:%x[-1,0]/%x[0,0]\nB\nB1:%x[0,0]")
 
 NAMED = {
     "lists": ({"l1": 0.4, "ends": True}, LISTS),
-    "values": ({"l1": 0.4, "intercept": True}, VALUES),
-    "all states": ({"l1": 0.4, "states": "all", "transitions": "all"}, LISTS),
-    "template": ({"l1": 0.2, "template": TEMPLATE}, COLUMNS),
+    "values": ({"l1": 0.4, "fit_intercept": True}, VALUES),
+    "all states": ({"l1": 0.4, "pairs": "all", "transitions": "all"}, LISTS),
+    "template": ({"l1": 0.2, "feature_template": TEMPLATE}, COLUMNS),
 }
 UNNAMED = {"dense": ({"l1": 0.5}, DENSE), "sparse": ({"l1": 0.5, "ends": True}, SPARSE)}
 
@@ -93,9 +93,15 @@ def test_attributes_without_weights_are_forgotten(kind):
     crf, X = fitted(kind)
     small = crf.compact(threshold=0.5)
     keys = small.layout_["node"].rows.keys()
-    assert small.reader_.inputs[0].n_columns == len(np.unique(keys.column)) < crf.reader_.inputs[0].n_columns
+    assert (
+        small.reader_.inputs[0].n_columns
+        == len(np.unique(keys.column))
+        < crf.reader_.inputs[0].n_columns
+    )
     names = small.reader_.inputs[0].vocabulary.names()
-    assert [small.reader_.inputs[0].vocabulary.find(name) for name in names] == list(range(len(names)))
+    assert [small.reader_.inputs[0].vocabulary.find(name) for name in names] == list(
+        range(len(names))
+    )
     assert small.predict(X) is not None
 
 

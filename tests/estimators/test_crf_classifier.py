@@ -1,9 +1,9 @@
 """CRFClassifier: scikit-learn's contract, and its equals among scikit-learn's models."""
 
 import copy
-import warnings
 import subprocess
 import sys
+import warnings
 
 import numpy as np
 import pytest

@@ -63,7 +63,10 @@ def test_directions_have_weights_of_their_own(neighbours, shape, n):
     crf.fit(X, y)
     assert len(crf.layout_.layouts) == 1 + n
     assert crf.predict(X)[0].shape == shape
-    assert crf.template_weights(f"edges {(0,) * (len(shape) - 1) + (1,)}")["intercept"].shape == (2, 2)
+    assert crf.template_weights(f"edges {(0,) * (len(shape) - 1) + (1,)}")["intercept"].shape == (
+        2,
+        2,
+    )
 
 
 def test_contrast(halves):

@@ -21,7 +21,7 @@ from chordal.estimators._estimator import (
     set_features_in,
     warn_not_converged,
 )
-from chordal.estimators._progress import fit_callbacks
+from chordal.estimators._monitor import fit_callbacks
 from chordal.solvers import Iteration
 
 
@@ -51,11 +51,11 @@ PARAMETERS = {
     "l1": 0.5,
     "l2": 0.25,
     "freeze": ("intercept",),
-    "states": "all",
+    "pairs": "all",
     "transitions": "none",
-    "template": "U:%x[0,0]",
+    "feature_template": "U:%x[0,0]",
     "transition_features": len,
-    "intercept": True,
+    "fit_intercept": True,
     "ends": True,
     "min_freq": 3,
     "max_iter": 17,

@@ -75,7 +75,9 @@ def test_a_chain_of_templates_learns_what_chain_crf_learns(
     assert crf.inference_.name == "tree"
     assert crf.fit_report_.exact
     assert_allclose(crf.template_weights("nodes")["features"].T, chain.coef_, atol=atol, rtol=0)
-    assert_allclose(crf.template_weights("steps")["intercept"], chain.transitions_, atol=atol, rtol=0)
+    assert_allclose(
+        crf.template_weights("steps")["intercept"], chain.transitions_, atol=atol, rtol=0
+    )
     # Labellings may tie at the optimum: what is predicted is as good, if not the same.
     best, found = chain.log_likelihood(X, chain.predict(X)), chain.log_likelihood(X, crf.predict(X))
     assert_allclose(found, best, atol=20 * atol, rtol=0)

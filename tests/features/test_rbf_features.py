@@ -24,7 +24,9 @@ def test_formula():
 
 
 def test_bias_comes_first():
-    plain, with_bias = (RBFFeatures(5, include_bias=b, random_state=0).fit(X) for b in (False, True))
+    plain, with_bias = (
+        RBFFeatures(5, include_bias=b, random_state=0).fit(X) for b in (False, True)
+    )
     found = with_bias.transform(X)
     assert (found[:, 0] == 1.0).all()
     assert (found[:, 1:] == plain.transform(X)).all()

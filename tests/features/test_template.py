@@ -162,7 +162,7 @@ def test_a_missing_column_is_named():
 
 
 def test_unknown_attributes_are_dropped_and_known_ones_found():
-    source = TemplateInput(FeatureTemplate("U:%x[0,0]"), "states")
+    source = TemplateInput(FeatureTemplate("U:%x[0,0]"), "unigrams")
     first = source.read(Columns.from_sequences([[["a"], ["b"]]]), grow=True)
     again = source.read(Columns.from_sequences([[["b"], ["c"], ["a"]]]), grow=False)
     assert first.data.ids.tolist() == [0, 1]
@@ -203,7 +203,7 @@ def test_lines_beside_a_plain_statement(lines, lengths, seed):
     rng = np.random.default_rng(seed)
     macros = [[f"%x[{'@' * a}{o},{c}]" for a, o, c in line] for line in lines]
     text = "\n".join(f"U{k}:" + "|".join(parts) for k, parts in enumerate(macros))
-    source = TemplateInput(FeatureTemplate(text), "states")
+    source = TemplateInput(FeatureTemplate(text), "unigrams")
     sequences = [rng.choice(["a", "b", "_B-1"], size=(n, 3)).tolist() for n in lengths]
     expected = [
         [f"U{k}:{name_of(line, rows, t)}" for k, line in enumerate(lines)]
@@ -226,7 +226,7 @@ def test_lines_beside_a_plain_statement(lines, lengths, seed):
 
 def test_long_sequences_and_more_names_than_are_remembered():
     lines = "\n".join(f"U{k}:%x[{k % 5 - 2},0]" for k in range(64))
-    source = TemplateInput(FeatureTemplate(lines), "states")
+    source = TemplateInput(FeatureTemplate(lines), "unigrams")
     words = [f"w{k}" for k in range(70_000)]
     source.read(Columns.from_sequences([[[w] for w in words[:10]]]), grow=True)
     columns = Columns.from_sequences([[[w] for w in words]])
@@ -239,7 +239,7 @@ def test_long_sequences_and_more_names_than_are_remembered():
 
 
 def test_what_is_learned_later_is_found():
-    source = TemplateInput(FeatureTemplate("U:%x[0,0]"), "states")
+    source = TemplateInput(FeatureTemplate("U:%x[0,0]"), "unigrams")
     columns = Columns.from_sequences([[["a"], ["b"]]])
     assert source.read(columns, grow=False).data.ids.tolist() == []
     assert source.read(columns[:0], grow=True).data.ids.tolist() == []
@@ -248,7 +248,7 @@ def test_what_is_learned_later_is_found():
 
 
 def test_threads_read_alike():
-    source = TemplateInput(FeatureTemplate("U:%x[0,0]\nU:%x[-1,0]/%x[0,0]"), "states")
+    source = TemplateInput(FeatureTemplate("U:%x[0,0]\nU:%x[-1,0]/%x[0,0]"), "unigrams")
     rng = np.random.default_rng(0)
     blocks = [
         Columns.from_sequences([rng.integers(50, size=(300, 1)).astype(str).tolist()])
@@ -307,7 +307,8 @@ def test_columns_and_lists_give_the_same(sequences):
     model = ChainCRF(feature_template="U:%x[0,0]\nB")
     columns = Columns.from_sequences(X)
     assert (
-        model.fit(columns, y).weights_ == ChainCRF(feature_template=model.template).fit(X, y).weights_
+        model.fit(columns, y).weights_
+        == ChainCRF(feature_template=model.template).fit(X, y).weights_
     ).all()
     assert model.predict(columns) == model.predict(X)
 

@@ -13,7 +13,7 @@ import scipy.sparse as sp
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 
-from chordal import ChainCRF, NaiveBayes, FeatureTemplate
+from chordal import ChainCRF, FeatureTemplate, NaiveBayes
 from chordal._errors import UnsupportedError
 from chordal._status import Status
 from chordal.costs import Cost
@@ -44,14 +44,14 @@ NUMBERS = {"A": 3, "B": -1, "C": 20}
 MODELS = {
     "lists": ({}, LISTS, Y),
     "values": ({"l1": 0.3}, DICTS, Y),
-    "all states": ({"states": "all", "transitions": "all"}, LISTS, Y),
-    "bias and ends": ({"intercept": True, "ends": True, "transitions": "none"}, LISTS, Y),
-    "numpy's numbers": ({"l2": np.float32(0.5), "intercept": np.True_, "tol": np.float64(1)}, LISTS, Y),
-    "template of str": ({"template": "U:%x[0,0]\nB"}, COLUMNS, Y),
-    "observed pairs": ({"template": FeatureTemplate(PAIRS), "ends": True}, COLUMNS, Y),
-    "wapiti": ({"template": FeatureTemplate(PAIRS, "wapiti"), "states": "all"}, COLUMNS, Y),
-    "no U": ({"template": "B"}, COLUMNS, Y),
-    "dense": ({"intercept": True}, DENSE, Y),
+    "all states": ({"pairs": "all", "transitions": "all"}, LISTS, Y),
+    "bias and ends": ({"fit_intercept": True, "ends": True, "transitions": "none"}, LISTS, Y),
+    "numpy's numbers": ({"l2": np.float32(0.5), "fit_intercept": np.True_, "tol": np.float64(1)}, LISTS, Y),
+    "template of str": ({"feature_template": "U:%x[0,0]\nB"}, COLUMNS, Y),
+    "observed pairs": ({"feature_template": FeatureTemplate(PAIRS), "ends": True}, COLUMNS, Y),
+    "wapiti": ({"feature_template": FeatureTemplate(PAIRS, "wapiti"), "pairs": "all"}, COLUMNS, Y),
+    "no U": ({"feature_template": "B"}, COLUMNS, Y),
+    "dense": ({"fit_intercept": True}, DENSE, Y),
     "float32": ({}, [x.astype(np.float32) for x in DENSE], Y),
     "sparse": ({"ends": True}, [sp.csr_array(np.round(x)) for x in DENSE], Y),
     "int": ({}, LISTS, [[NUMBERS[v] for v in s] for s in Y]),

@@ -5,6 +5,7 @@ import struct
 
 import numpy as np
 import pytest
+from chordal.model_file.kinds import KINDS
 from sklearn.base import clone
 
 import chordal
@@ -16,7 +17,6 @@ from chordal import (
 )
 from chordal.model_file import load, save
 from chordal.model_file._container import _checksum
-from chordal.model_file.kinds import KINDS
 
 from .conftest import LABELS, MODELS, NODES, both_words, differences, same, templates
 

@@ -4,11 +4,11 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from chordal.estimators._single import SingleVariables
+from chordal.estimators._training import compile_shards
 
 from chordal import UnsupportedError
 from chordal._blocks import run_in_turn
-from chordal.estimators._single import SingleVariables
-from chordal.estimators._training import compile_shards
 from chordal.execution.serial import Serial
 from chordal.inference.chain import ChainInference
 from chordal.objectives.likelihood import Likelihood

@@ -8,6 +8,7 @@ import clarabel
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from chordal.estimators._training import compile_shards
 
 from chordal import ChainCRF
 from chordal._errors import UnsupportedError
@@ -15,7 +16,6 @@ from chordal._status import Status
 from chordal.costs import Cost
 from chordal.costs.hamming import Hamming
 from chordal.estimators._labels import SequenceLabels
-from chordal.estimators._training import compile_shards
 from chordal.execution.serial import Serial
 from chordal.features import ChainFeatures, input_for
 from chordal.inference.chain import ChainInference

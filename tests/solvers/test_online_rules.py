@@ -7,10 +7,10 @@ from typing import final
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from chordal.estimators._training import compile_shards
 
 from chordal.costs import Cost
 from chordal.costs.hamming import Hamming
-from chordal.estimators._training import compile_shards
 from chordal.execution.serial import Serial
 from chordal.features import ChainFeatures, input_for
 from chordal.inference.chain import ChainInference

@@ -70,7 +70,9 @@ Comment = Annotated[
 LabelColumn = Annotated[int, typer.Option(help="The column of the labels; -1 is the last one.")]
 TemplateFile = Annotated[
     str | None,
-    typer.Option("--feature-template", "-t", metavar="FILE", help="Feature template (CRF++ or Wapiti)."),
+    typer.Option(
+        "--feature-template", "-t", metavar="FILE", help="Feature template (CRF++ or Wapiti)."
+    ),
 ]
 Task = Annotated[
     str | None,

@@ -22,8 +22,7 @@ from numpy.typing import NDArray
 from chordal._atomic import atomic_write
 from chordal._errors import UnsupportedError
 from chordal.compat._cqdb import cqdb_bytes, read_cqdb
-from chordal.estimators import ChainCRF
-from chordal.estimators import assembled
+from chordal.estimators import ChainCRF, assembled
 from chordal.features import VocabularyInput
 from chordal.structures import offsets_of
 

@@ -37,7 +37,11 @@ class LabelledImages:
 
 
 def labelled_images(
-    file: Path, mask: str, class_names: list[str], ignore_label: int | None = None, packed: bool = False
+    file: Path,
+    mask: str,
+    class_names: list[str],
+    ignore_label: int | None = None,
+    packed: bool = False,
 ) -> LabelledImages:
     """Images of a file with flat arrays rgb, shapes, offsets, names and one of labels."""
     found = arrays_of(file, rgb="u2", shapes="iu2", offsets="iu1", names="U1", **{mask: "u1"})

@@ -36,5 +36,7 @@ def load_grabcut(path: Any = None) -> LabelledImages:
     if file.name == "data_GT":
         folders = "data_GT", "boundary_GT/*.bmp"
         size = divided(lambda of: -(-max(of) // 96))
-        return labelled_folder(file.parent, *folders, size, by_colour(GREYS), CLASSES, ignore_label=2)
+        return labelled_folder(
+            file.parent, *folders, size, by_colour(GREYS), CLASSES, ignore_label=2
+        )
     return labelled_images(file, "label", CLASSES, ignore_label=2)

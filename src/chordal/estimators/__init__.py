@@ -9,7 +9,7 @@ from chordal._registry import Registry
 from chordal.estimators._assembly import MAX_LABELS, assembled, chain_batch, chain_layout
 from chordal.estimators._crf import BaseCRF
 from chordal.estimators._estimator import Estimator
-from chordal.estimators._report import FitReport
+from chordal.estimators._monitor import FitReport
 from chordal.estimators.chain_crf import ChainCRF
 
 if TYPE_CHECKING:

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from chordal._validate import check_choice, check_number, check_same_lengths
+from chordal._validate import check_choice, check_number
 from chordal.features import (
     AttributeFeatures,
     Input,

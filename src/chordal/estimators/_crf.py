@@ -21,9 +21,8 @@ from chordal.estimators import _fitting, _state
 from chordal.estimators._compact import CompactReport, compacted
 from chordal.estimators._constraints import Constraints
 from chordal.estimators._estimator import Estimator, ExampleList, generator_from
-from chordal.estimators._labels import SequenceLabels
-from chordal.estimators._report import FitReport
-from chordal.estimators._targets import class_weights
+from chordal.estimators._labels import SequenceLabels, class_weights
+from chordal.estimators._monitor import FitReport
 from chordal.execution import effective_n_jobs, execution_for
 from chordal.features import Batch, Layout, Reader, Shard, length_of
 from chordal.inference import INFERENCE, Inference, choose, most_probable_labels
@@ -416,9 +415,7 @@ class BaseCRF(Estimator, ABC):
 
     def entropy(self, X: Any) -> Floats:
         """The entropy of p(y | x) of each example, in nats: how unsure the model is."""
-        _, _, found = self._ask(
-            X, "entropy", lambda part: part.inference.entropy(part.potentials)
-        )
+        _, _, found = self._ask(X, "entropy", lambda part: part.inference.entropy(part.potentials))
         return _joined(found)
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:

@@ -17,13 +17,11 @@ from chordal.estimators._groups import (
     check_l2,
     free_weights,
     l2_of,
-    minimized,
     members,
+    minimized,
 )
-from chordal.estimators._labels import SequenceLabels
-from chordal.estimators._progress import FitProgress, fit_callbacks
-from chordal.estimators._report import FitReport, Monitor
-from chordal.estimators._targets import targets_of
+from chordal.estimators._labels import SequenceLabels, targets_of
+from chordal.estimators._monitor import FitProgress, FitReport, Monitor, fit_callbacks
 from chordal.execution import effective_n_jobs, execution_for
 from chordal.features import Batch, Layout, Reader, Shard, layout_of, length_of, transferred
 from chordal.inference import INFERENCE, Inference, choose
@@ -75,9 +73,7 @@ def fit(
     reader, labels, batch, gold, weight = read(estimator, X, y, sample_weight, objective, keep)
     objective, weight = weighed(estimator, objective, labels, gold, weight)
     known = estimator.layout_ if keep else None
-    layout = layout_of(
-        reader, batch, gold, len(labels), estimator.pairs, estimator.min_freq, known
-    )
+    layout = layout_of(reader, batch, gold, len(labels), estimator.pairs, estimator.min_freq, known)
     start = np.zeros(layout.n_weights)
     if known is not None:
         start = transferred(known, estimator.weights_, layout)
@@ -269,9 +265,7 @@ def compiled(
     return [layout.compile(batch, a, b, gold, weight) for a, b in limits], cuts
 
 
-def inference_for(
-    estimator: BaseCRF, shards: Sequence[Shard], objective: Objective
-) -> Inference:
+def inference_for(estimator: BaseCRF, shards: Sequence[Shard], objective: Objective) -> Inference:
     """What training asks: a method that works on all structures, exact if it can be."""
     if estimator.inference != "auto":
         return INFERENCE.resolve(estimator.inference)

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from chordal._errors import UnsupportedError
 from chordal._status import Status
 from chordal.estimators._groups import check_freeze, check_l2
-from chordal.estimators._report import FitReport
+from chordal.estimators._monitor import FitReport
 from chordal.features import (
     AttributeFeatures,
     AttributeInput,
@@ -22,7 +22,6 @@ from chordal.features import (
     DenseInput,
     Input,
     Layout,
-    Reader,
     RowFeatures,
     SparseInput,
     TableLayout,

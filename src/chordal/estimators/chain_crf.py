@@ -175,7 +175,9 @@ class ChainCRF(BaseCRF):
         check_choice("transitions", self.transitions, _TRANSITIONS)
         template = self.columns_template()
         if template is not None and not isinstance(template, FeatureTemplate):
-            raise TypeError(f"feature_template must be a str or a FeatureTemplate, got {template!r}")
+            raise TypeError(
+                f"feature_template must be a str or a FeatureTemplate, got {template!r}"
+            )
         if template is not None and self.transition_features is not None:
             raise ValueError(
                 "give feature_template or transition_features, not both: a template's lines B "

@@ -144,9 +144,7 @@ class CRFClassifier(BaseCRF):
                 f"got {classes}"
             )
         self._all_classes = _enough(classes)
-        return super().fit(
-            X, y, sample_weight, validation_data=validation_data, callback=callback
-        )
+        return super().fit(X, y, sample_weight, validation_data=validation_data, callback=callback)
 
     def partial_fit(
         self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None
@@ -169,7 +167,9 @@ class CRFClassifier(BaseCRF):
         strange = np.flatnonzero(~np.isin(y, known))
         if len(strange):
             k = int(strange[0])
-            raise ValueError(f"y[{k}] is {y.tolist()[k]!r}, which is not one of the classes {known}")
+            raise ValueError(
+                f"y[{k}] is {y.tolist()[k]!r}, which is not one of the classes {known}"
+            )
         self._all_classes = known
         return super().partial_fit(X, y, sample_weight)
 

@@ -16,8 +16,8 @@ from chordal._validate import (
     check_sequences,
 )
 from chordal.emissions import Emission, Statistics
-from chordal.estimators._estimator import generator_from
 from chordal.estimators._assembly import chain_crf
+from chordal.estimators._estimator import generator_from
 from chordal.estimators._generative import fit_emission, input_of, new_emission
 from chordal.estimators._labels import SequenceLabels
 from chordal.estimators._wrapped import Wrapped
@@ -245,4 +245,3 @@ class HMM(Wrapped):
         lengths = np.full(n_sequences, length, dtype=np.int64)
         X = np.split(observed, offsets_of(lengths)[1:-1])
         return X, self.labels_.decode(numbers, lengths)
-

@@ -9,8 +9,8 @@ from numpy.typing import NDArray
 
 from chordal._validate import check_number, check_sample_weight
 from chordal.emissions import Emission, Statistics
-from chordal.estimators._estimator import generator_from
 from chordal.estimators._assembly import chain_crf
+from chordal.estimators._estimator import generator_from
 from chordal.estimators._generative import fit_emission, input_of, new_emission
 from chordal.estimators._labels import SequenceLabels
 from chordal.estimators._wrapped import Wrapped
@@ -152,7 +152,6 @@ class NaiveBayes(Wrapped):
         tags = super().__sklearn_tags__()
         tags.estimator_type, tags.classifier_tags = "classifier", ClassifierTags()
         return tags
-
 
 
 def _table(X: Any) -> Any:

@@ -12,16 +12,16 @@ from numpy.typing import NDArray
 from chordal._errors import UnsupportedError
 from chordal._validate import (
     check_number,
-    is_sparse,
     check_same_lengths,
     check_sample_weight,
     check_sequences,
+    is_sparse,
 )
 from chordal.estimators import _fitting
 from chordal.estimators._assembly import chain_crf, fitted_chain
 from chordal.estimators._estimator import generator_from
 from chordal.estimators._labels import SequenceLabels
-from chordal.estimators._report import FitReport
+from chordal.estimators._monitor import FitReport
 from chordal.estimators._wrapped import Wrapped
 from chordal.estimators.chain_crf import GROUPS, ChainCRF
 from chordal.features import DenseInput, Input, SparseInput, length_of
@@ -157,7 +157,9 @@ class TwoStageCRF(Wrapped):
         """The classifier, and scores of the training data that it has not learned by heart."""
         from sklearn.base import clone
 
-        given = ChainCRF(transitions="none", fit_intercept=True) if self.unary is None else self.unary
+        given = (
+            ChainCRF(transitions="none", fit_intercept=True) if self.unary is None else self.unary
+        )
         unary = UnaryPart(given, classes)
         if self.cv == "prefit":
             return unary, unary.scores(X)

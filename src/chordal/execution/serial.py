@@ -25,5 +25,8 @@ class Serial(Execution):
     def map(self, task: Callable[[S], T], items: Iterable[S]) -> list[T]:
         return [task(item) for item in items]
 
+    def __enter__(self) -> Serial:
+        return self
+
     def __exit__(self, *error: object) -> None:
         pass

@@ -35,5 +35,8 @@ class Threads(Execution):
             wait(futures)
             raise
 
+    def __enter__(self) -> Threads:
+        return self
+
     def __exit__(self, *error: object) -> None:
         self._pool.shutdown()

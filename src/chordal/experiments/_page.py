@@ -6,7 +6,6 @@ import base64
 from collections.abc import Sequence
 from html import escape
 from importlib.resources import files
-from string import Template
 from struct import unpack
 from typing import Any
 

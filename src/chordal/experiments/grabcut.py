@@ -88,7 +88,10 @@ class GrabCut(Experiment):
             ("colours", "grid"),
             lambda k: [images[k], truth[k] == OBJECT, alone[k], found[k]],
             [
-                (agreement([t], [a], 2, ignore_label=UNKNOWN).iou, agreement([t], [f], 2, ignore_label=UNKNOWN).iou)
+                (
+                    agreement([t], [a], 2, ignore_label=UNKNOWN).iou,
+                    agreement([t], [f], 2, ignore_label=UNKNOWN).iou,
+                )
                 for t, a, f in zip(truth, alone, found, strict=True)
             ],
             "Figures are mean IoU.",

@@ -42,7 +42,9 @@ class Pos(Experiment):
         found: dict[str, Any] = {"HMM": hmm.predict(_words(test.X, known))}
         template = default_template("pos", 1)
         models = {
-            "unary model": ChainCRF(feature_template=_without_links(template), l2=1.0, n_jobs=setup.n_jobs),
+            "unary model": ChainCRF(
+                feature_template=_without_links(template), l2=1.0, n_jobs=setup.n_jobs
+            ),
             "chain CRF": ChainCRF(feature_template=template, l2=1.0, n_jobs=setup.n_jobs),
         }
         for name, model in models.items():

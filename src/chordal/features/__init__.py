@@ -8,14 +8,18 @@ from chordal.features.alignment import AlignmentFeatures
 from chordal.features.attribute_features import AttributeFeatures
 from chordal.features.attributes import AttributeInput, VocabularyInput
 from chordal.features.batch import Batch, Cliques
-from chordal.features.clique_template import CliqueTemplate, check_described, check_templates, itself
+from chordal.features.clique_template import (
+    CliqueTemplate,
+    check_described,
+    check_templates,
+    itself,
+)
 from chordal.features.columns import Columns
 from chordal.features.dense import DenseFeatures, DenseInput
-from chordal.features.inputs import input_for
 from chordal.features.items import Items
 from chordal.features.layout import Layout, Shard, TemplateLayout
 from chordal.features.matching import matching_potentials
-from chordal.features.reader import Reader, length_of
+from chordal.features.reader import Reader, input_for, length_of
 from chordal.features.sparse import SparseInput
 from chordal.features.template import FeatureTemplate, TemplateInput
 from chordal.features.weights import layout_of, transferred

@@ -297,9 +297,7 @@ class Layout:
         """Tasks of the adjoint: those of the rows, and one for all intercepts."""
         return 1 + sum(self._row_blocks(n_jobs))
 
-    def adjoint(
-        self, shard: Shard, parts: Potentials, sums: Sums, block: int, n_jobs: int
-    ) -> None:
+    def adjoint(self, shard: Shard, parts: Potentials, sums: Sums, block: int, n_jobs: int) -> None:
         """Add one block of the gradient."""
         if block == 0:
             for k, own in enumerate(self.templates):
@@ -333,9 +331,7 @@ class Layout:
         rows, variables = parts.unary.reshape(-1, own.tables.n_cells), shard.variables[k]
         return rows if variables is None else rows[variables]
 
-    def collect(
-        self, sums: Sums, out: Floats | None = None, run: Runner = run_in_turn
-    ) -> Floats:
+    def collect(self, sums: Sums, out: Floats | None = None, run: Runner = run_in_turn) -> Floats:
         """The finished gradient, in `out` if that is given."""
         out = np.empty(self.n_weights) if out is None else out
         for own, (rows, outputs) in zip(self.templates, sums, strict=True):

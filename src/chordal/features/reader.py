@@ -10,11 +10,13 @@ from typing import Any
 
 import numpy as np
 
+from chordal._validate import is_sparse
 from chordal.features._base import Input, Ints, Rows
+from chordal.features.attributes import AttributeInput
 from chordal.features.batch import Batch, Cliques
 from chordal.features.clique_template import CliqueTemplate, itself
 from chordal.features.dense import DenseInput
-from chordal.features.inputs import input_for
+from chordal.features.sparse import SparseInput
 from chordal.structures import check_scopes, offsets_of
 
 
@@ -87,6 +89,23 @@ class Reader:
             for template, own in zip(self.templates, rows, strict=True)
         ]
         return Batch(sizes, cliques, counts, self.exclusive)
+
+
+def input_for(x: Any) -> Input:
+    """The input that reads sequences like x.
+
+    >>> type(input_for([{"word": "Paris"}])).__name__
+    'AttributeInput'
+    """
+    if is_sparse(x):
+        return SparseInput(x.shape[1])
+    if isinstance(x, np.ndarray) and x.dtype != object:
+        if x.ndim != 2:
+            raise ValueError(
+                f"each sequence must be an array [length, n_features], got {x.ndim} dimensions"
+            )
+        return DenseInput(x.shape[1])
+    return AttributeInput()
 
 
 def length_of(x: Any) -> int:

@@ -122,7 +122,9 @@ class FeatureTemplate:
 
     def __repr__(self) -> str:
         lines = len(self.unigrams) + len(self.bigrams)
-        return f"<FeatureTemplate: {lines} lines, {self.n_columns} columns, dialect {self.dialect!r}>"
+        return (
+            f"<FeatureTemplate: {lines} lines, {self.n_columns} columns, dialect {self.dialect!r}>"
+        )
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, FeatureTemplate):

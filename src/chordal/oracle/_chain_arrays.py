@@ -193,9 +193,7 @@ def _rows_of(variables: Sequence[Ints | None], shards: Sequence[Shard]) -> Ints:
     return np.concatenate([np.zeros(0, dtype=np.int64), *parts])
 
 
-def _edge_entries(
-    layout: Layout, shards: Sequence[Shard]
-) -> tuple[RowEntries | None, Ints, Ints]:
+def _edge_entries(layout: Layout, shards: Sequence[Shard]) -> tuple[RowEntries | None, Ints, Ints]:
     """Entries of the rows of transitions, or None for one table; cells of the weights, and which
     weights these are.
     """

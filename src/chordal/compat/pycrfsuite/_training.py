@@ -14,8 +14,7 @@ from chordal.compat.pycrfsuite import _messages
 from chordal.compat.pycrfsuite._data import Batch, TrainingData, layout_of
 from chordal.compat.pycrfsuite._owlqn import OriginalOWLQN
 from chordal.compat.pycrfsuite._parameters import Parameters
-from chordal.estimators import ChainCRF
-from chordal.estimators import assembled, chain_batch
+from chordal.estimators import ChainCRF, assembled, chain_batch
 from chordal.execution import execution_for
 from chordal.features import Layout, Shard
 from chordal.inference import INFERENCE, Inference

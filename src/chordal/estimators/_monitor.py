@@ -1,16 +1,24 @@
-"""How a fit goes and went: what watches it, and the report of it."""
+"""How a fit goes and went: what watches it, a line in a terminal, and the report of it."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from math import isnan, nan
+from types import TracebackType
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from chordal._status import Status
+from chordal.estimators._estimator import Estimator
 from chordal.potentials import Floats
 from chordal.solvers import Callback, Iteration, Solution
+
+if TYPE_CHECKING:
+    from rich.console import Console
+    from rich.progress import Progress
 
 
 @dataclass(frozen=True)
@@ -141,3 +149,130 @@ class Monitor:
             return best.weights, best.value, best.gradient_norm, best.gap
         weights = self._spread(solution.weights)
         return weights, solution.value, solution.gradient_norm, solution.gap
+
+
+@contextmanager
+def fit_callbacks(
+    estimator: Estimator,
+    max_iter: int | None,
+    data: Mapping[str, object],
+    attributes: Callable[[Iteration], Mapping[str, object]] | None = None,
+) -> Iterator[Callback | None]:
+    """What `Estimator.set_callbacks` set, as one callback for the time of a fit; None if none is.
+
+    Set the estimator's fitted attributes before this ends: callbacks then see the fitted model.
+
+    Parameters
+    ----------
+    max_iter : int or None
+        The most iterations there can be: one more is an error. None if that is not known.
+    data : dict
+        `X`, `y` and `metadata`, which callbacks may ask for.
+    attributes : callable, optional
+        Makes the fitted attributes after an iteration, for callbacks that ask for a fitted model.
+    """
+    if not getattr(estimator, "_skl_callbacks", None):
+        yield None
+        return
+    from sklearn.callback import CallbackSupportMixin
+
+    known: dict[str, object] = {"estimator": estimator, **data}
+
+    def after_iteration(state: Iteration) -> bool:
+        task = root.subcontext(task_name="iteration")
+        task.call_on_fit_task_begin(**known)
+        made = None if attributes is None else lambda: attributes(state)
+        return task.call_on_fit_task_end(**known, reconstruction_attributes=made)
+
+    try:
+        root = CallbackSupportMixin._init_callback_context(estimator, max_subtasks=max_iter)
+        root.call_on_fit_task_begin(**known)
+        yield after_iteration
+        root.call_on_fit_task_end(**known, reconstruction_attributes={})
+    finally:
+        _tear_down(estimator)
+
+
+def _tear_down(estimator: Estimator) -> None:
+    """End the callbacks whose setup began, and drop what scikit-learn keeps for the fit."""
+    kept = vars(estimator)
+    context, begun = kept.pop("_callback_fit_ctx"), kept.pop("_skl_callbacks_to_teardown", ())
+    for callback in begun:
+        callback.teardown(estimator=estimator, context=context)
+
+
+class FitProgress:
+    """Shows iteration, objective, gradient norm, elapsed and remaining time.
+
+    `verbose` 0 shows nothing, 1 a live line when standard error is a terminal, 2 a line of text
+    per iteration wherever it goes.
+    """
+
+    def __init__(self, verbose: int, max_iter: int) -> None:
+        self._lines = verbose >= 2
+        self._bar: Progress | None = None
+        if verbose <= 0:
+            return
+        from rich.console import Console
+
+        self._console = Console(stderr=True)
+        if verbose == 1 and self._console.is_terminal:
+            self._bar = _live_line(self._console)
+            self._task = self._bar.add_task("fit", total=max_iter, value=0.0, norm="", score="")
+
+    def __enter__(self) -> FitProgress:
+        if self._bar is not None:
+            self._bar.start()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        if self._bar is not None:
+            self._bar.stop()
+
+    def update(self, state: Iteration, score: float | None) -> None:
+        """Show one iteration, and the validation score if there is one."""
+        text = "" if score is None else f"validation {score:.4f}"
+        norm = "" if isnan(state.gradient_norm) else f"‖g‖ {state.gradient_norm:.3g}"
+        if not isnan(state.gap):
+            norm = f"dual {state.value - state.gap:.6f}  gap {state.gap:.3g}"
+        if self._bar is not None:
+            self._bar.update(self._task, advance=1, value=state.value, norm=norm)
+            if text:
+                self._bar.update(self._task, score=text)
+        elif self._lines:
+            self._console.print(
+                f"iteration {state.iteration:4d}  objective {state.value:.6f}  "
+                f"{norm + '  ' if norm else ''}{state.elapsed:.2f} s  {text}".rstrip(),
+                highlight=False,
+                soft_wrap=True,
+            )
+
+
+def _live_line(console: Console) -> Progress:
+    from rich.progress import (
+        BarColumn,
+        MofNCompleteColumn,
+        Progress,
+        TextColumn,
+        TimeElapsedColumn,
+        TimeRemainingColumn,
+    )
+
+    return Progress(
+        TextColumn("[bold]fit"),
+        BarColumn(bar_width=24),
+        MofNCompleteColumn(),
+        TextColumn("objective {task.fields[value]:.6g}"),
+        TextColumn("{task.fields[norm]}"),
+        TextColumn("{task.fields[score]}"),
+        TimeElapsedColumn(),
+        TextColumn("left ≤"),
+        TimeRemainingColumn(),
+        console=console,
+        transient=True,
+    )
