@@ -37,9 +37,8 @@ def fitted(kind):
 def weights_by_name(crf):
     """Every weight that is not zero, under a name that does not depend on the layout."""
     found = {}
-    for part, source, rows in zip(
-        ("node", "edge"), crf.reader_.inputs, (crf.layout_.node, crf.layout_.edge), strict=True
-    ):
+    for part in ("node", "edge"):
+        source, rows = crf.reader_.input(part), crf.layout_[part].rows
         if rows is not None:
             keys, weights = rows.keys(), crf.weights_[crf.layout_.slices[part]]
             for column, output, w in zip(keys.column, keys.output, weights, strict=True):
@@ -153,6 +152,7 @@ def test_the_report_tells_what_changed():
     without_y = crf.compact(threshold=1.2, X=LISTS).compact_report_
     assert (without_y.labels_changed, without_y.accuracy) == (report.labels_changed, None)
     assert crf.compact().compact_report_.labels_changed is None
+    assert crf.compact(X=[]).compact_report_.labels_changed == 0.0
     assert "labels changed" not in str(crf.compact().compact_report_)
 
 
@@ -198,7 +198,7 @@ def test_a_compact_model_is_saved_and_trained_like_any_other(kind, tmp_path):
         ({"X": LISTS, "y": Y[:-1]}, "same number of sequences, got 6 and 5"),
         ({"X": LISTS, "y": [*Y[1:], Y[0]]}, r"X\[0\] and y\[0\] must have the same length"),
         ({"X": LISTS, "y": ["AAAAA", *Y[1:]]}, r"y\[0\] must be a list of labels, got str"),
-        ({"X": []}, "X is empty"),
+        ({"X": [], "y": []}, "nothing to score"),
     ],
 )  # fmt: skip
 def test_wrong_arguments_are_refused(arguments, message):

@@ -72,7 +72,7 @@ def test_a_chain_of_templates_learns_what_chain_crf_learns(
     chain = ChainCRF(objective, solver, transitions="all", fit_intercept=True, **settings)
     chain.fit(X, y, sample_weight=weight)
     crf = TemplateCRF(CHAIN, objective, solver, **settings).fit(X, y, sample_weight=weight)
-    assert crf.inference_.name == "tree"
+    assert crf.inference_.name == "chain"
     assert crf.fit_report_.exact
     assert_allclose(crf.template_weights("nodes")["features"].T, chain.coef_, atol=atol, rtol=0)
     assert_allclose(
@@ -271,7 +271,7 @@ BAD = [
     ({"edges": [(0.5, 1)]}, r"'edges' for X\[0\] must be whole numbers of shape \[n, 2\]"),
     ({"edges": [(0, 1), (1, 2), (0, 1)]}, r"edges 0 and 2 of X\[0\] both join nodes 0 and 1; keep"),
     ({"edges": [(0, 1), (1, 2), (1, 0)]}, r"edges 0 and 2 of X\[0\] both join nodes 1 and 0; keep"),
-    ({"seen": np.zeros((2, 1))}, r"has 2 rows for 3 cliques of X\[0\]"),
+    ({"seen": np.zeros((2, 1))}, r"have 2 rows for 3 cliques of X\[0\]"),
     ({"seen": np.full((3, 1), np.nan)}, r"template 'edges': X\[0\]\[0\] holds NaN"),
     ({"y": [0, 1]}, "must have the same length, got 3 and 2"),
 ]

@@ -232,7 +232,7 @@ def test_it_is_a_scikit_learn_estimator(data):
         ({"unary": 3}, "unary must be a classifier with predict_proba or decision_function, got 3"),
         ({"crf": "crf"}, "crf must be a ChainCRF, got 'crf'"),
         ({"crf": ChainCRF(l2=-1)}, "l2 must be"),
-        ({"crf": ChainCRF(feature_template="U:%x[0,0]")}, "takes no template"),
+        ({"crf": ChainCRF(feature_template="U:%x[0,0]")}, "takes no feature_template"),
         ({"crf": ChainCRF(transition_features=len)}, "takes no transition_features"),
         ({"crf": ChainCRF(freeze=("node",))}, "freeze must not name 'node'"),
         ({"crf": ChainCRF(solver="sgd")}, "solver 'sgd' takes one l2 for all weights"),

@@ -128,7 +128,7 @@ def make_template(
     return FeatureTemplate(default_template(task, n_columns or 1))
 
 
-def read_template(path: str, dialect: str) -> Template:
+def read_template(path: str, dialect: str) -> FeatureTemplate:
     """A template file; errors name it."""
     from chordal.features import FeatureTemplate
 

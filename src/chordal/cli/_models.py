@@ -59,7 +59,7 @@ def sizes(model: ChainCRF) -> dict[str, Any]:
     """What a model consists of."""
     import numpy as np
 
-    node, edge = model.reader_.inputs[:2]
+    node, edge = model.input_, model.reader_.inputs[1]
     return {
         "labels": len(model.classes_),
         "attributes": node.n_columns,

@@ -69,7 +69,7 @@ def command(
     reading = Reading(format, separator, comment, label_column)
     data, program = training_data(train, reading, template, task, dialect)
     held_out = None if validation is None else load_data(validation, reading, program)
-    splits = list(pairs(data, held_out, folds, seed))
+    parts = list(splits(data, held_out, folds, seed))
     parameters: dict[str, Any] = {
         "solver": solver,
         "objective": objective,
@@ -83,7 +83,7 @@ def command(
     }
     results: list[dict[str, Any]] = []
     for k, point in enumerate(points, 1):
-        scores = [score(program, point, parameters, metric, *split) for split in splits]
+        scores = [score(program, point, parameters, metric, *split) for split in parts]
         mean = math.fsum(scores) / len(scores)
         results.append({"l1": point[0], "l2": point[1], metric: mean, "scores": scores})
         if not quiet:
@@ -141,7 +141,7 @@ def _numbers(name: str, text: str) -> list[float]:
     return values
 
 
-def pairs(data: Data, held_out: Data | None, folds: int, seed: int) -> Iterator[tuple[Data, Data]]:
+def splits(data: Data, held_out: Data | None, folds: int, seed: int) -> Iterator[tuple[Data, Data]]:
     """Data to fit on and data to score on."""
     if held_out is not None:
         yield data, held_out

@@ -187,9 +187,7 @@ def _content(model: ChainCRF) -> bytes:
     labels = [_label(label) for label in model.labels_.labels]
     source = _supported(model)
     layout, weights = model.layout_, model.weights_
-    rows = layout["node"].rows
-    assert rows is not None
-    keys, values = rows.keys(), weights[layout.slices["node"]]
+    keys, values = model.node_weights()
     kept = np.flatnonzero(values)
     column, output = keys.column[kept], keys.output[kept]
     order = np.lexsort((output, column))
@@ -204,7 +202,7 @@ def _content(model: ChainCRF) -> bytes:
 
 def _supported(model: ChainCRF) -> VocabularyInput:
     """The names of the attributes of a model that CRFsuite can hold."""
-    layout, source = model.layout_, model.reader_.inputs[0]
+    layout, source = model.layout_, model.input_
     if not isinstance(source, VocabularyInput):
         raise _unsupported("features of arrays and sparse matrices: train on named attributes")
     if layout["edge"].rows is not None:

@@ -37,6 +37,7 @@ def __getattr__(name: str) -> Any:
 
 __all__ = [
     "ESTIMATORS",
+    "MAX_LABELS",
     "HMM",
     "BaseCRF",
     "CRFClassifier",
@@ -49,4 +50,7 @@ __all__ = [
     "NaiveBayes",
     "TemplateCRF",
     "TwoStageCRF",
+    "assembled",
+    "chain_batch",
+    "chain_layout",
 ]

@@ -131,4 +131,5 @@ def _effect(
     changed = float((old != new).mean()) if len(old) else 0.0
     if y is None:
         return changed, None, None
+    y = y if hasattr(y, "__len__") else list(y)
     return changed, before.score(X, y), after.score(X, y)

@@ -448,15 +448,16 @@ class BaseCRF(Estimator, ABC):
         check_choice("name", name, self.layout_.slices)
         own, weights = self.layout_[name], self.weights_[self.layout_.slices[name]]
         n, tables, out = own.n_row_weights, own.tables, {}
-        axes = np.ix_(*[self.labels_.order] * tables.order)
-        shape = (tables.n_labels,) * tables.order
+        every = np.arange(tables.n_labels)  # rows of labels have one
+        order = self.labels_.order if tables.n_labels == self.layout_.n_labels else every
+        axes, shape = np.ix_(*[order] * tables.order), (tables.n_labels,) * tables.order
         source = self.reader_.input(name)
         if own.rows is not None and source is not None:
             keys = own.rows.keys()
             table = np.zeros((source.n_columns, tables.n_outputs))
             table[keys.column, keys.output] = weights[:n]
             cells = tables.filled(table).reshape(-1, *shape)
-            out["features"] = cells[(slice(None), *axes)]
+            out["features"] = np.stack([cell[axes] for cell in cells]) if len(cells) else cells
         filled = own.table(weights[n:])
         if filled is not None:
             out["intercept"] = filled.reshape(shape)[axes]

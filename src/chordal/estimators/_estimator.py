@@ -13,7 +13,7 @@ from contextlib import suppress
 from copy import deepcopy
 from html import escape
 from itertools import chain
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -286,17 +286,9 @@ class ConvergenceWarning(UserWarning):
     """Stands in for scikit-learn's where scikit-learn is not installed."""
 
 
-class Ended(Protocol):
-    """How a fit ended."""
-
-    status: Status
-    solver: str
-    n_iter: int
-
-
-def warn_not_converged(report: Ended) -> None:
+def warn_not_converged(status: Status, solver: str, n_iter: int) -> None:
     """Warn of a fit that stopped at `max_iter` before it converged."""
-    if report.status is not Status.MAX_ITERATIONS:
+    if status is not Status.MAX_ITERATIONS:
         return
     kind: type[Warning] = ConvergenceWarning
     with suppress(ImportError):
@@ -304,7 +296,7 @@ def warn_not_converged(report: Ended) -> None:
 
         kind = exceptions.ConvergenceWarning
     warnings.warn(
-        f"solver {report.solver!r} did not converge in {report.n_iter} iterations; "
+        f"solver {solver!r} did not converge in {n_iter} iterations; "
         "increase max_iter, increase tol, or scale the data",
         kind,
         stacklevel=3,

@@ -90,7 +90,8 @@ def fit(
     if validation_data is not None:
         validate = validator(estimator, *validation_data, reader, labels, layout)
 
-    trained, spread = layout, np.copy
+    trained: Layout = layout
+    spread: Callable[[Floats], Floats] = np.copy
     if solver.rotates and free is None and moved is None and not start.any():
         condensed = layout.condensed(batch)
         if condensed is not None:
@@ -121,7 +122,7 @@ def fit(
         weights, report = FitReport.of(solution, monitor, solver.name, inference.name, exact)
         fitted |= {"objective_": report.objective, "n_iter_": report.n_iter}
         vars(estimator).update(fitted, weights_=weights, fit_report_=report)
-    warn_not_converged(report)
+    warn_not_converged(report.status, report.solver, report.n_iter)
     if solution.status is Status.INTERRUPTED:
         raise KeyboardInterrupt  # the model is fitted with the best weights so far
     return estimator

@@ -12,8 +12,6 @@ from chordal.emissions import EMISSIONS, Emission
 from chordal.estimators._labels import SequenceLabels
 from chordal.features import DenseInput, Input, SparseInput
 
-Ints = NDArray[np.int64]
-
 
 def new_emission(given: str | Emission) -> Emission:
     """The family of this name, or a copy of the one given."""
@@ -21,7 +19,7 @@ def new_emission(given: str | Emission) -> Emission:
 
 
 def fit_emission(
-    emission: Emission, data: Any, labels: SequenceLabels, codes: Ints, weight: Any
+    emission: Emission, data: Any, labels: SequenceLabels, codes: NDArray[Any], weight: Any
 ) -> None:
     """Learn the distribution of observations of every label, by their order in the classes."""
     n = len(labels)

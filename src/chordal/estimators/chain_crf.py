@@ -21,6 +21,7 @@ from chordal.features import (
     Reader,
     SparseInput,
     TemplateInput,
+    WeightKeys,
     input_for,
     itself,
     length_of,
@@ -280,8 +281,8 @@ class ChainCRF(BaseCRF):
         import scipy.sparse as sp
 
         self._check_fitted()
-        number, source = np.argsort(self.labels_.order), self._node_input()
-        keys, weights = self._node_weights()
+        number, source = np.argsort(self.labels_.order), self.input_
+        keys, weights = self.node_weights()
         shape = (self.layout_.n_labels, source.n_columns)
         matrix = sp.csr_array((weights, (number[keys.output], keys.column)), shape=shape)
         return matrix.toarray() if isinstance(source, (DenseInput, SparseInput)) else matrix
@@ -312,13 +313,15 @@ class ChainCRF(BaseCRF):
         found = self.template_weights(name).get("intercept")
         return np.zeros(self.layout_.n_labels) if found is None else found
 
-    def _node_input(self) -> Input:
+    @property
+    def input_(self) -> Input:
+        """What reads the rows of positions, and knows the names of their columns."""
         source = self.reader_.inputs[0]
         assert source is not None
         return source
 
-    def _node_weights(self) -> tuple[Any, Floats]:
-        """Keys of the node weights, and these."""
+    def node_weights(self) -> tuple[WeightKeys, Floats]:
+        """The column and the label number of every weight of positions, and the weights."""
         rows = self.layout_["node"].rows
         assert rows is not None
         return rows.keys(), self.weights_[self.layout_.slices["node"]]
@@ -329,13 +332,13 @@ class ChainCRF(BaseCRF):
         With `label`, those that speak most for it come first and most against it last.
         """
         self._check_fitted()
-        (keys, weights), labels = self._node_weights(), self.labels_
+        (keys, weights), labels = self.node_weights(), self.labels_
         if label is None:
             chosen = np.argsort(-np.abs(weights), kind="stable")[:n]
         else:
             mine = np.flatnonzero(keys.output == labels.number(label))
             chosen = mine[np.argsort(-weights[mine], kind="stable")][:n]
-        name = self._node_input().name
+        name = self.input_.name
         return [
             (name(int(keys.column[k])), labels.labels[keys.output[k]], float(weights[k]))
             for k in chosen

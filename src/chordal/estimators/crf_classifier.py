@@ -147,7 +147,7 @@ class CRFClassifier(BaseCRF):
         return super().fit(X, y, sample_weight, validation_data=validation_data, callback=callback)
 
     def partial_fit(
-        self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None
+        self, X: Any, y: Any, sample_weight: Any = None, *, classes: Any = None
     ) -> CRFClassifier:
         """Go on learning from more data.
 
@@ -250,10 +250,10 @@ class CRFClassifier(BaseCRF):
         """`class_weight` as factors of the examples of each class."""
         from sklearn.utils.class_weight import compute_class_weight
 
-        classes = labels.classes
+        classes, numbers = labels.classes, np.asarray(gold)
         factors = compute_class_weight(
-            self.class_weight, classes=classes, y=classes[gold], sample_weight=weight
-        )[gold]
+            self.class_weight, classes=classes, y=classes[numbers], sample_weight=weight
+        )[numbers]
         return objective, factors if weight is None else weight * factors
 
     def _decoded(self, numbers: NDArray[np.int32], batch: Batch, X: Any) -> Any:

@@ -224,7 +224,7 @@ def _joined(
     joint = ChainCRF(**{**settings, "fit_intercept": True, "pairs": unary.pairs})
     weights = scale * unary.weights_[unary.layout_.slices["node"]]
     kept["intercept"] = (np.arange(n), intercept)
-    inputs = {"node": unary._node_input()}
+    inputs = {"node": unary.input_}
     return fitted_chain(joint, links.labels_, inputs, {"node": (node, weights)}, kept)
 
 

@@ -6,6 +6,7 @@ import base64
 from collections.abc import Sequence
 from html import escape
 from importlib.resources import files
+from string import Template
 from struct import unpack
 from typing import Any
 
@@ -16,7 +17,7 @@ WIDEST = 720  # pixels of a picture that is legible on a phone as it is
 
 def page(done: Sequence[Finished], setup: Setup) -> str:
     """The whole page."""
-    frame = FeatureTemplate(files("chordal.experiments").joinpath("page.html").read_text("utf-8"))
+    frame = Template(files("chordal.experiments").joinpath("page.html").read_text("utf-8"))
     quick = (
         '<p class="note">A quick run: less data and fewer steps on the same path. Its figures '
         "show that everything works, not how well.</p>"

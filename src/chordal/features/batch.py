@@ -117,7 +117,7 @@ class Batch:
 
     @cached_property
     def is_chain(self) -> bool:
-        """Whether the examples are chains: every variable is linked to the next, and to no other."""
+        """Whether the examples are chains: every variable linked to the next alone."""
         if self.exclusive or self.label_counts is not None:
             return False
         if not self.groups:
@@ -191,7 +191,7 @@ class Batch:
         return replace(self, cliques=cliques)
 
     def work(self, n_labels: int) -> tuple[Ints, int]:
-        """How much there is to do in each example, and how many scores one unit of it stands for."""
+        """The work in each example, in units, and how many scores one unit stands for."""
         if self.is_chain:
             untied = any(self.cliques[k].rows is not None for g in self.groups for k in g)
             return self.sizes, n_labels ** (2 if untied else 1)

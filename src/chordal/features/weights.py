@@ -89,11 +89,13 @@ def seen_pairs(target: Target, n: int) -> tuple[Ints, Ints]:
     have none. With one label per variable, every variable has one pair.
     """
     if isinstance(target, SoftLabels):
-        return np.nonzero(target.probability.reshape(-1, n))
+        variables, labels = np.nonzero(target.probability.reshape(-1, n))
+        return variables, labels
     if isinstance(target, PartialLabels):
         allowed = target.allowed.reshape(-1, n)
         observed = np.asarray((~allowed).any(axis=1, keepdims=True) | (n == 1))
-        return np.nonzero(allowed & observed)
+        variables, labels = np.nonzero(allowed & observed)
+        return variables, labels
     return np.arange(len(target)), target.astype(np.int64)
 
 

@@ -27,9 +27,9 @@ PIECE = 1024  # sequences whose costs are found at a time
 class Chains:
     """Sequences whose weights all lie in one array of cells.
 
-    First come the cells of the rows of nodes, with intercepts, start and end as rows of weights that
-    every, the first and the last position hold; then those of the rows of transitions, or one
-    table for all of them.
+    First come the cells of the rows of nodes, with intercepts, start and end as rows of weights
+    that every, the first and the last position hold; then those of the rows of transitions, or
+    one table for all of them.
     """
 
     arrays: _kernels.OnlineChains

@@ -47,16 +47,14 @@ def parsed(model: ChainCRF, content: bytes) -> ParsedDump:
         else:
             out.header[name] = f"0x{value:X}" if name in _OFFSETS else str(value)
     labels = model.labels_.labels
-    names = model.reader_.inputs[0].vocabulary.names()  # type: ignore[attr-defined]
+    names = [model.input_.name(k) for k in range(model.input_.n_columns)]
     out.labels = {label: str(k) for k, label in enumerate(labels)}
     out.attributes = {name: str(k) for k, name in enumerate(names)}
     source, target = np.divmod(model.layout_["transitions"].kept, len(labels))
     tied = model.weights_[model.layout_.slices["transitions"]]
     for i, j, w in zip(source.tolist(), target.tolist(), tied.tolist(), strict=True):
         out.transitions[labels[i], labels[j]] = w
-    rows, node = model.layout_["node"].rows, model.weights_[model.layout_.slices["node"]]
-    assert rows is not None
-    keys = rows.keys()
+    keys, node = model.node_weights()
     order = np.lexsort((keys.output, keys.column))
     columns, outputs = keys.column[order].tolist(), keys.output[order].tolist()
     for a, k, w in zip(columns, outputs, node[order].tolist(), strict=True):

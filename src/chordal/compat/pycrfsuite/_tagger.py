@@ -54,7 +54,7 @@ class Tagger:
 
     def set(self, xseq: Any) -> None:
         """The sequence that the next calls of `tag`, `probability` and `marginal` mean."""
-        source = self._opened().reader_.inputs[0]
+        source = self._opened().input_
         self._ask(lambda X: source.read(X, grow=False), xseq)
 
     def tag(self, xseq: Any = None) -> list[str]:

@@ -99,7 +99,7 @@ class BaseTrainer:
 
     def _write(self, crf: ChainCRF, n_features: int, path: str | os.PathLike[str]) -> None:
         began = time.perf_counter()
-        active = len(np.unique(crf.layout_["node"].rows.keys().column))
+        active = len(np.unique(crf.node_weights()[0].column))
         lines = _messages.stored(
             (len(crf.weights_), n_features),
             (active, self._data.source.n_columns),
