@@ -7,12 +7,9 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import isinf
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 from numpy.typing import NDArray
-
-if TYPE_CHECKING:
-    from chordal.plots import Figure
 
 Array = NDArray[Any]  # of numbers or labels
 
@@ -132,7 +129,7 @@ class Picture:
     alt: str = ""
 
     @classmethod
-    def of(cls, title: str, caption: str, figure: Figure, alt: str = "") -> Picture:
+    def of(cls, title: str, caption: str, figure: Any, alt: str = "") -> Picture:
         """A figure of matplotlib's, which is closed."""
         from chordal.plots import as_png
 
@@ -172,7 +169,7 @@ class Outcome:
         counts = Counter(row.verdict for row in self.rows)
         return {v: counts[v] for v in ("beaten", "met", "not met") if counts[v]}
 
-    def draw(self, title: str, caption: str, figure: Figure, alt: str = "") -> None:
+    def draw(self, title: str, caption: str, figure: Any, alt: str = "") -> None:
         """Add a figure of matplotlib's, and close it."""
         self.pictures.append(Picture.of(title, caption, figure, alt))
 
