@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, TypeVar, final
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar, final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,10 +13,27 @@ from numpy.typing import NDArray
 from chordal._validate import check_number
 from chordal.estimators import ChainCRF
 from chordal.estimators._estimator import Estimator
-from chordal.metrics import METRICS, make_sequence_scorer
+from chordal.metrics import METRICS, Scorer, make_sequence_scorer
 from chordal.potentials import Floats
 
+if TYPE_CHECKING:
+    from sklearn.model_selection import BaseCrossValidator
+
 C = TypeVar("C", bound="CrossValidated")
+Examples = Sequence[Any] | NDArray[Any]  # one entry, or one row, per example
+
+
+class Regularized(Protocol):
+    """An estimator with a strength of regularization and warm starts."""
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """The parameters by name."""
+
+    def set_params(self, **params: Any) -> Regularized:
+        """Set parameters."""
+
+    def fit(self, X: Any, y: Any) -> Regularized:
+        """Learn from examples."""
 
 
 @dataclass(frozen=True)
@@ -56,15 +73,15 @@ class RegularizationPath:
 
 
 def regularization_path(
-    estimator: Any,
-    X: Any,
-    y: Any,
+    estimator: Regularized,
+    X: Examples,
+    y: Examples,
     *,
     l2s: Sequence[float] | None = None,
     l1s: Sequence[float] | None = None,
     validation_data: tuple[Any, Any] | None = None,
-    cv: Any = None,
-    scoring: Any = None,
+    cv: int | BaseCrossValidator | None = None,
+    scoring: str | Scorer | None = None,
 ) -> RegularizationPath:
     """Fit an estimator with one strength of regularization after another.
 
@@ -127,12 +144,12 @@ class CrossValidated(Estimator):
 
     def __init__(
         self,
-        estimator: Any = None,
+        estimator: Regularized | None = None,
         *,
         l2s: Sequence[float] = (0.01, 0.1, 1.0, 10.0, 100.0),
         l1s: Sequence[float] | None = None,
-        cv: Any = 5,
-        scoring: Any = None,
+        cv: int | BaseCrossValidator | None = 5,
+        scoring: str | Scorer | None = None,
     ) -> None:
         self.estimator = estimator
         self.l2s = l2s
@@ -145,7 +162,7 @@ class CrossValidated(Estimator):
     def _make() -> Any:
         """The estimator where none is given."""
 
-    def fit(self: C, X: Any, y: Any) -> C:
+    def fit(self: C, X: Examples, y: Examples) -> C:
         """Score each strength on each fold, then fit the best to all data."""
         from sklearn.base import clone
 
@@ -171,15 +188,15 @@ class CrossValidated(Estimator):
             )
         return self.estimator_
 
-    def predict(self, X: Any, **options: Any) -> Any:
+    def predict(self, X: Examples, **options: object) -> Sequence[Any] | NDArray[Any]:
         """As the best model does."""
         return self._fitted().predict(X, **options)
 
-    def log_likelihood(self, X: Any, y: Any) -> Floats:
+    def log_likelihood(self, X: Examples, y: Examples) -> Floats:
         """log p(y | x), as the best model has it."""
         return self._fitted().log_likelihood(X, y)
 
-    def score(self, X: Any, y: Any) -> float:
+    def score(self, X: Examples, y: Examples) -> float:
         """By the metric that the choice was made by."""
         return float(_scorer(self._fitted(), self.scoring)(self.estimator_, X, y))
 
@@ -223,7 +240,7 @@ class ChainCRFCV(CrossValidated):
     def _make() -> Any:
         return ChainCRF()
 
-    def predict_marginals(self, X: Any, **options: Any) -> Any:
+    def predict_marginals(self, X: Examples, **options: object) -> Sequence[Floats]:
         """As the best model does."""
         return self._fitted().predict_marginals(X, **options)
 
@@ -249,24 +266,24 @@ class CRFClassifierCV(CrossValidated):
 
         return CRFClassifier()
 
-    def predict_proba(self, X: Any) -> Floats:
+    def predict_proba(self, X: Examples) -> Floats:
         """As the best model does."""
         return self._fitted().predict_proba(X)
 
-    def decision_function(self, X: Any) -> Floats:
+    def decision_function(self, X: Examples) -> Floats:
         """As the best model does."""
         return self._fitted().decision_function(X)
 
 
-def _grid(l2s: Any, l1s: Any) -> tuple[str, Floats]:
+def _grid(l2s: Sequence[float] | None, l1s: Sequence[float] | None) -> tuple[str, Floats]:
     """Which parameter, and its values."""
     if (l2s is None) == (l1s is None):
         raise ValueError("give l2s or l1s, one of the two")
-    name, values = ("l2", l2s) if l1s is None else ("l1", l1s)
-    try:
-        given = list(values)
-    except TypeError:
-        raise TypeError(f"{name}s must be a list of numbers, got {values!r}") from None
+    name = "l2" if l1s is None else "l1"
+    values: object = l2s if l1s is None else l1s
+    if not isinstance(values, Iterable):
+        raise TypeError(f"{name}s must be a list of numbers, got {values!r}")
+    given = list(values)
     if not given:
         raise ValueError(f"{name}s is empty: give at least one value")
     for value in given:
@@ -274,14 +291,14 @@ def _grid(l2s: Any, l1s: Any) -> tuple[str, Floats]:
     return name, np.array(given, dtype=np.float64)
 
 
-def _check_estimator(estimator: Any, parameter: str) -> None:
+def _check_estimator(estimator: Regularized, parameter: str) -> None:
     known = estimator.get_params(deep=False) if hasattr(estimator, "get_params") else {}
     for name in (parameter, "warm_start"):
         if name not in known:
             raise TypeError(f"estimator must have the parameter {name}, got {estimator!r}")
 
 
-def _scorer(estimator: Any, scoring: Any) -> Any:
+def _scorer(estimator: Regularized, scoring: str | Scorer | None) -> Scorer:
     from sklearn.metrics import check_scoring
 
     if isinstance(scoring, str) and scoring in METRICS and isinstance(estimator, ChainCRF):
@@ -290,7 +307,7 @@ def _scorer(estimator: Any, scoring: Any) -> Any:
 
 
 def _walk(
-    estimator: Any, parameter: str, values: Floats, X: Any, y: Any
+    estimator: Regularized, parameter: str, values: Floats, X: Examples, y: Examples
 ) -> Iterator[tuple[int, Any]]:
     """The index of each value and its fitted model, the strongest first."""
     from sklearn.base import clone
@@ -301,7 +318,13 @@ def _walk(
 
 
 def _fold_scores(
-    estimator: Any, parameter: str, values: Floats, X: Any, y: Any, cv: Any, scorer: Any
+    estimator: Regularized,
+    parameter: str,
+    values: Floats,
+    X: Examples,
+    y: Examples,
+    cv: int | BaseCrossValidator | None,
+    scorer: Scorer,
 ) -> list[Floats]:
     """For each fold the scores of all values."""
     from sklearn.base import is_classifier

@@ -8,8 +8,9 @@ from itertools import repeat
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
-from chordal.features import Items
+from chordal.features import Columns, Items
 from chordal.formats import Format, Record
 from chordal.formats.conll import append_column
 from chordal.formats.crfsuite import Crfsuite
@@ -17,6 +18,11 @@ from chordal.formats.jsonl import Jsonl
 
 if TYPE_CHECKING:
     from chordal import ChainCRF
+
+
+Ints = NDArray[np.int32]
+Floats = NDArray[np.float64]
+Ranked = Sequence[tuple[Sequence[Any], float]]  # labellings and their probabilities
 
 
 class Answers(NamedTuple):
@@ -58,17 +64,17 @@ class Labeller:
         ]
         return append_column(columns, size, np.arange(len(texts), dtype=np.int32), texts)
 
-    def _codes(self, X: Any) -> Any:
+    def _codes(self, X: Any) -> Ints:
         return self.model.predict_codes(X, **self._method, **self._constraint)
 
-    def _separator_of(self, columns: Any) -> str:
+    def _separator_of(self, columns: Columns) -> str:
         """What stands before the last cell of the first row; a tab if there is one cell."""
         if self.separator is not None or columns.n_columns < 2:
             return self.separator or "\t"
         (_, end), (begin, _) = columns.cells[0, -2:].tolist()
         return columns.text[end:begin].decode()
 
-    def with_chances(self, codes: Any, chances: Any) -> list[str]:
+    def with_chances(self, codes: Ints, chances: Floats) -> list[str]:
         """Label and probability of each token, or those of all labels after it."""
         chosen = chances[np.arange(len(codes)), codes]
         lines = [f"{self.labels[k]}\t{p:.6f}" for k, p in zip(codes.tolist(), chosen, strict=True)]
@@ -128,18 +134,20 @@ class Labeller:
         both = zip(batch, found, strict=True)
         return _encoded(write(self, writer, record, *parts) for record, parts in both)
 
-    def _found(self, X: Any, lengths: Any) -> Iterator[tuple[Any, Any, Any]]:
+    def _found(
+        self, X: Any, lengths: Sequence[int] | NDArray[np.int64]
+    ) -> Iterator[tuple[Ints, Floats | None, Ranked | None]]:
         """Codes of each sequence, and the probabilities or best labellings that are asked for."""
         codes = np.split(self._codes(X), np.cumsum(lengths)[:-1])
-        chances: Iterable[Any] = repeat(None, len(codes))
-        ranked: Iterable[Any] = repeat(None, len(codes))
+        chances: Iterable[Floats | None] = repeat(None, len(codes))
+        ranked: Iterable[Ranked | None] = repeat(None, len(codes))
         if self.answers.marginals:
             chances = self.model.predict_marginals(X, **self._constraint)
         if self.answers.k_best > 1:
             ranked = self.model.k_best(X, self.answers.k_best, **self._constraint)
         return zip(codes, chances, ranked, strict=True)
 
-    def names(self, codes: Any) -> list[str]:
+    def names(self, codes: Ints) -> list[str]:
         """Labels by their numbers."""
         return [self.labels[k] for k in codes.tolist()]
 
@@ -148,11 +156,13 @@ def _encoded(texts: Iterable[str]) -> bytes:
     return "".join(texts).encode(errors="backslashreplace")
 
 
-def _plain(labeller: Labeller, writer: Format, record: Record, codes: Any, *_: Any) -> str:
+def _plain(labeller: Labeller, writer: Format, record: Record, codes: Ints, *_: object) -> str:
     return writer.encode(record._replace(labels=labeller.names(codes)))
 
 
-def _crfsuite(labeller: Labeller, codes: Any, chances: Any, ranked: Any) -> str:
+def _crfsuite(
+    labeller: Labeller, codes: Ints, chances: Floats | None, ranked: Ranked | None
+) -> str:
     """Labels alone, as CRFsuite's own tagger prints them."""
     if ranked is not None:
         blocks = [
@@ -167,7 +177,12 @@ def _crfsuite(labeller: Labeller, codes: Any, chances: Any, ranked: Any) -> str:
 
 
 def _jsonl(
-    labeller: Labeller, writer: Format, record: Record, codes: Any, chances: Any, ranked: Any
+    labeller: Labeller,
+    writer: Format,
+    record: Record,
+    codes: Ints,
+    chances: Floats | None,
+    ranked: Ranked | None,
 ) -> str:
     value = json.loads(writer.encode(record._replace(labels=None)))
     value["labels"] = labeller.names(codes)

@@ -6,7 +6,6 @@ import contextlib
 import os
 import signal
 import sys
-from typing import Any
 
 from chordal.cli._quick import quick_tag
 
@@ -69,7 +68,7 @@ def _command(words: list[str]) -> int:
     from chordal.cli._app import app
 
     try:
-        code: Any = app(words, prog_name="chordal", standalone_mode=False)
+        code: object = app(words, prog_name="chordal", standalone_mode=False)
     except typer.Abort:
         return STOPPED
     return code if isinstance(code, int) else 0  # STOPPED is Typer's own answer to Ctrl-C

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Callable
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
@@ -42,7 +43,7 @@ def open_model(path: str) -> ChainCRF:
     return chordal.load(path, chordal.ChainCRF)
 
 
-def tool(function: str, module: str) -> Any:
+def tool(function: str, module: str) -> Callable[..., Any]:
     """A function of chordal.compat; another tool's reader is imported only if it is needed."""
     try:
         return getattr(import_module(f"chordal.compat.{module}"), function)

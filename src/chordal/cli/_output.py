@@ -8,12 +8,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 
-def print_json(value: Any) -> None:
+def print_json(value: object) -> None:
     """One JSON value on standard output."""
     print(json.dumps(value, indent=2, default=_plain))
 
 
-def _plain(value: Any) -> Any:
+def _plain(value: object) -> object:
     if hasattr(value, "tolist"):  # NumPy's
         return value.tolist()
     raise TypeError(f"{type(value).__name__} is not JSON")
@@ -50,7 +50,7 @@ def note(text: str) -> None:
     print(text, file=sys.stderr, flush=True)
 
 
-def _cell(value: Any) -> str:
+def _cell(value: object) -> str:
     if isinstance(value, bool) or value is None:
         return {True: "yes", False: "no"}.get(value, "-") if value is not None else "-"
     if isinstance(value, int):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -11,6 +11,9 @@ from chordal.cli import _options as options
 from chordal.cli._data import Reading, load_data
 from chordal.cli._models import open_model, template_of
 from chordal.cli._output import print_json, print_table
+
+if TYPE_CHECKING:
+    from chordal.metrics import BootstrapInterval, ChunkScores
 
 METRICS = ("token_accuracy", "chunk_precision", "chunk_recall", "chunk_f1")
 Labels = list[list[str]]
@@ -124,7 +127,9 @@ def predicted(
     return data.y, [list(map(str, labels)) for labels in crf.predict(data.X)]
 
 
-def bootstrapped(true: Labels, found: Labels, scheme: str, n: int, seed: int) -> dict[str, Any]:
+def bootstrapped(
+    true: Labels, found: Labels, scheme: str, n: int, seed: int
+) -> dict[str, BootstrapInterval]:
     """Value, limits and standard error of each metric."""
     from chordal import metrics
 
@@ -137,7 +142,12 @@ def bootstrapped(true: Labels, found: Labels, scheme: str, n: int, seed: int) ->
 
 
 def as_json(
-    scores: Any, true: Labels, found: Labels, labels: bool, confusion: bool, intervals: Any
+    scores: ChunkScores,
+    true: Labels,
+    found: Labels,
+    labels: bool,
+    confusion: bool,
+    intervals: dict[str, BootstrapInterval],
 ) -> dict[str, Any]:
     """Everything that was asked for."""
     from chordal import metrics
@@ -153,7 +163,7 @@ def as_json(
     return out
 
 
-def print_types(scores: Any) -> None:
+def print_types(scores: ChunkScores) -> None:
     """Chunks per type, and of all types."""
     rows = [
         [name, *map(_percent, (s.precision, s.recall, s.f1)), s.true, s.found, s.correct]

@@ -11,7 +11,7 @@ from chordal.cli import _options as options
 from chordal.cli._output import note, print_json, print_table
 
 if TYPE_CHECKING:
-    from chordal.experiments import Finished
+    from chordal.experiments import Experiment, Finished
 
 
 def _names() -> list[str]:
@@ -106,7 +106,7 @@ class _Progress:
         if self.status:
             self.status.stop()
 
-    def started(self, name: str, experiment: Any) -> None:
+    def started(self, name: str, experiment: Experiment) -> None:
         self.name = name
         self.say("")
 

@@ -9,8 +9,8 @@ import urllib.request
 import zlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from os import PathLike
 from pathlib import Path
-from typing import Any
 
 from chordal._atomic import atomic_write
 
@@ -37,7 +37,7 @@ class Official:
 
 
 def found(
-    path: Any,
+    path: str | PathLike[str] | None,
     folder: str,
     names: Sequence[str],
     source: str,

@@ -4,17 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from chordal.datasets._images import Bytes, LabelledImages
 
+if TYPE_CHECKING:
+    from PIL import Image
+
 FORMATS, SUFFIXES = ("JPEG", "PNG", "BMP"), (".jpg", ".jpeg", ".png", ".bmp")
 MOST_PIXELS = 1 << 26
 
 Size = tuple[int, int]  # width, height
-Resize = Callable[[Any, Size], Bytes]
+Resize = Callable[["Image.Image", Size], Bytes]
 
 
 def labelled_folder(
@@ -81,7 +84,7 @@ def divided(by: Callable[[Size], int]) -> Callable[[Size], Size]:
     return size
 
 
-def two_classes(mask: Any, size: Size) -> Bytes:
+def two_classes(mask: Image.Image, size: Size) -> Bytes:
     """1 where a mask, made smaller by averaging, is bright."""
     return (np.asarray(mask.convert("L").resize(size, _box())) > 127).astype(np.uint8)
 
@@ -90,7 +93,7 @@ def by_colour(colours: list[tuple[int, int, int]]) -> Resize:
     """The place of a pixel's colour in this list; the nearest pixel stands for those around it."""
     places: dict[tuple[int, ...], int] = {c: place for place, c in enumerate(colours)}
 
-    def read(mask: Any, size: Size) -> Bytes:
+    def read(mask: Image.Image, size: Size) -> Bytes:
         pixels = np.asarray(mask.convert("RGB").resize(size, _nearest()))
         kinds, which = np.unique(pixels.reshape(-1, 3), axis=0, return_inverse=True)
         labels = [places.get(tuple(int(c) for c in kind), -1) for kind in kinds]
@@ -101,7 +104,7 @@ def by_colour(colours: list[tuple[int, int, int]]) -> Resize:
     return read
 
 
-def _opened(file: Path) -> Any:
+def _opened(file: Path) -> Image.Image:
     """An image, decoded; of the formats that sets come in, and of no more pixels than they have."""
     try:
         from PIL import Image
@@ -120,13 +123,13 @@ def _opened(file: Path) -> Any:
         raise ValueError(f"{file} is no image, or damaged: {error}") from None
 
 
-def _box() -> Any:
+def _box() -> Image.Resampling:
     from PIL import Image
 
     return Image.Resampling.BOX
 
 
-def _nearest() -> Any:
+def _nearest() -> Image.Resampling:
     from PIL import Image
 
     return Image.Resampling.NEAREST

@@ -43,7 +43,7 @@ def arrays_of(file: Path, **kinds: str) -> dict[str, Array]:
     return arrays
 
 
-def require(condition: Any, file: Path, what: str) -> None:
+def require(condition: object, file: Path, what: str) -> None:
     """Refuse a file whose arrays do not fit each other."""
     if not condition:
         raise ValueError(f"{file}: {what}")

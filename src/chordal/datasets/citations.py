@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from os import PathLike
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,6 +15,10 @@ from chordal.datasets._files import found, text_of
 from chordal.datasets._npz import arrays_of, require
 
 SOURCE = "the citation graphs of Sen et al."
+
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_array
 
 
 @dataclass(frozen=True)
@@ -32,13 +37,13 @@ class Citations:
         As the file has them: who is cited, by whom.
     """
 
-    X: Any
+    X: csr_array
     y: NDArray[np.uint8]
     edges: NDArray[np.int64]
     cites: NDArray[np.int64]
 
 
-def load_citations(name: str = "cora", path: Any = None) -> Citations:
+def load_citations(name: str = "cora", path: str | PathLike[str] | None = None) -> Citations:
     """The papers of Sen et al. (2008), Collective classification in network data.
 
     Parameters

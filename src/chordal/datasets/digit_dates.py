@@ -48,7 +48,11 @@ class DigitDates:
 
 
 def load_digit_dates(
-    n_train: int = 400, n_test: int = 1000, *, blots: float = 0.35, random_state: Any = 0
+    n_train: int = 400,
+    n_test: int = 1000,
+    *,
+    blots: float = 0.35,
+    random_state: int | np.random.RandomState | None = 0,
 ) -> DigitDates:
     """Dates DDMMYYYY from 1995 to 2004, written in scikit-learn's 1,797 handwritten digits.
 

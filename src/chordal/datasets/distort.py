@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.ndimage import affine_transform
@@ -15,7 +13,7 @@ Floats = NDArray[np.float64]
 
 def distorted(
     images: ArrayLike,
-    random_state: Any = None,
+    random_state: int | np.random.Generator | None = None,
     *,
     shift: float = 1.0,
     rotate: float = 10.0,

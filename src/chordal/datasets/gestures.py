@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from os import PathLike
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -37,7 +37,7 @@ class Gestures:
     y_test: list[Ints]
 
 
-def load_gestures(number: int, path: Any = None) -> Gestures:
+def load_gestures(number: int, path: str | PathLike[str] | None = None) -> Gestures:
     """One of twenty sets of ChaLearn's gesture challenge.
 
     Parameters

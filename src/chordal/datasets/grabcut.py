@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from os import PathLike
 
 from chordal.datasets._files import found
 from chordal.datasets._image_folders import by_colour, divided, labelled_folder
@@ -14,7 +14,7 @@ CLASSES = ["background", "object", "unknown"]
 GREYS = [(0, 0, 0), (255, 255, 255), (128, 128, 128)]
 
 
-def load_grabcut(path: Any = None) -> LabelledImages:
+def load_grabcut(path: str | PathLike[str] | None = None) -> LabelledImages:
     """The images of Rother, Kolmogorov and Blake (2004): background 0, object 1, unknown 2.
 
     Images are made smaller by a whole factor, so that they have at most 96 pixels to a side.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from os import PathLike
 
 import numpy as np
 from numpy.typing import NDArray
@@ -69,7 +69,7 @@ class MsrcSuperpixels:
     class_names: list[str]
 
 
-def load_msrc_images(path: Any = None) -> LabelledImages:
+def load_msrc_images(path: str | PathLike[str] | None = None) -> LabelledImages:
     """The images of Shotton et al. (2006) at a quarter of their size, with a label per pixel.
 
     Parameters
@@ -95,7 +95,7 @@ def load_msrc_images(path: Any = None) -> LabelledImages:
     return labelled_images(file, "label", classes, ignore_label=0)
 
 
-def load_msrc_superpixels(path: Any = None) -> MsrcSuperpixels:
+def load_msrc_superpixels(path: str | PathLike[str] | None = None) -> MsrcSuperpixels:
     """The same images as graphs of superpixels, with 51 features each.
 
     Parameters

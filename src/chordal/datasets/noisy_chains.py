@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from os import PathLike
 
 import numpy as np
 from numpy.typing import NDArray
@@ -70,7 +70,7 @@ def make_noisy_chains(
     return NoisyChains(list(X), list(y))
 
 
-def load_noisy_chains(path: Any = None, size: str = "small") -> NoisyChains:
+def load_noisy_chains(path: str | PathLike[str] | None = None, size: str = "small") -> NoisyChains:
     """One of two fixed draws: "small" has 160 chains of 10 and 3 labels, "big" of 100 and 8.
 
     Parameters

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import zlib
 from dataclasses import dataclass
+from os import PathLike
 from pathlib import Path
 from typing import Any
 
@@ -55,7 +56,7 @@ class OcrLetters:
         return [images.reshape(-1, N_PIXELS).astype(np.float64) for images in self.images]
 
 
-def load_ocr_letters(path: Any = None) -> OcrLetters:
+def load_ocr_letters(path: str | PathLike[str] | None = None) -> OcrLetters:
     """The handwritten words of Kassel (1995), as Taskar, Guestrin and Koller (2003) prepared them.
 
     Parameters
@@ -157,5 +158,5 @@ def _words(file: Path, next_id: Ints, word: Ints, position: Ints, fold: Ints) ->
     return np.concatenate([[0], np.flatnonzero(~goes_on) + 1, [len(next_id)]])
 
 
-def _wrong(file: Path, row: Any, what: str) -> ValueError:
+def _wrong(file: Path, row: int | np.integer[Any], what: str) -> ValueError:
     return ValueError(f"{file}, line {int(row) + 1}: {what}")

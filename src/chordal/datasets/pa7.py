@@ -5,6 +5,7 @@ from __future__ import annotations
 import zipfile
 import zlib
 from dataclasses import dataclass
+from os import PathLike
 from pathlib import Path
 from typing import Any
 
@@ -51,7 +52,7 @@ class Pa7:
     part_one: dict[str, Array]
 
 
-def load_pa7(path: Any = None) -> Pa7:
+def load_pa7(path: str | PathLike[str] | None = None) -> Pa7:
     """The words (part two) and the letters p and q (part one) of assignment 7.
 
     Parameters
@@ -104,7 +105,7 @@ def _matlab(folder: Path) -> dict[str, Array]:
     return arrays
 
 
-def _cells(folder: Path, words: Any, part: str, field: str) -> Array:
+def _cells(folder: Path, words: object, part: str, field: str) -> Array:
     """One field of a struct array, whose cells have equal shapes."""
     if not isinstance(words, np.ndarray) or field not in (words.dtype.names or ()):
         raise ValueError(f"{folder}: Part2FullDataset.mat must have words {part} with {field}")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -65,7 +65,9 @@ class ParallelSample:
         return out
 
 
-def make_parallel_sample(n_sentences: int = 1000, random_state: Any = 0) -> ParallelSample:
+def make_parallel_sample(
+    n_sentences: int = 1000, random_state: int | np.random.Generator | None = 0
+) -> ParallelSample:
     """Random sentences in an invented language and their translation into another.
 
     The second language puts the verb last, adjectives behind nouns and prepositions behind their

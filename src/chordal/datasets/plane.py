@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils import check_random_state
@@ -17,7 +15,11 @@ RADIUS = 2.5  # points lie in the square [−RADIUS, RADIUS]²
 
 
 def make_curved_classes(
-    n_samples: int = 200, n_classes: int = 2, *, sharpness: float = 4.0, random_state: Any = 0
+    n_samples: int = 200,
+    n_classes: int = 2,
+    *,
+    sharpness: float = 4.0,
+    random_state: int | np.random.RandomState | None = 0,
 ) -> tuple[Floats, Ints]:
     """Two classes on the sides of a wave, or three: a disc and what is left and right of it.
 
@@ -60,7 +62,10 @@ def make_curved_classes(
 
 
 def make_masked_classes(
-    n_samples: int = 200, *, spread: float = 0.35, random_state: Any = 0
+    n_samples: int = 200,
+    *,
+    spread: float = 0.35,
+    random_state: int | np.random.RandomState | None = 0,
 ) -> tuple[Floats, Ints]:
     """Three round classes in a row: linear borders separate them, squared error does not see it.
 

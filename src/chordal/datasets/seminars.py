@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from os import PathLike
 
 from chordal._validate import check_choice
 from chordal.datasets._files import found, text_of
@@ -31,7 +31,7 @@ class Seminars:
     y: list[list[str]]
 
 
-def load_seminars(part: str = "train", path: Any = None) -> Seminars:
+def load_seminars(part: str = "train", path: str | PathLike[str] | None = None) -> Seminars:
     """The announcements of Freitag (1998): 301 to train, 185 to test.
 
     Parameters

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import zipfile
 from dataclasses import dataclass
+from os import PathLike
 from pathlib import Path
-from typing import Any
 
 import numpy as np
+from numpy.lib.npyio import NpzFile
 from numpy.typing import NDArray
 
 from chordal.datasets._files import found
@@ -51,7 +52,7 @@ class Snakes:
         return [neighbourhood(image) for image in self.test_images]
 
 
-def load_snakes(path: Any = None) -> Snakes:
+def load_snakes(path: str | PathLike[str] | None = None) -> Snakes:
     """The snakes of Nowozin et al. (2011), Decision tree fields: 200 to learn from, 100 to test.
 
     A snake of ten cells crosses itself never, and one cell alone does not tell how far it is from
@@ -98,7 +99,7 @@ def neighbourhood(image: Bytes) -> Floats:
     return np.concatenate(around, axis=-1)
 
 
-def _part(file: Path, data: Any, part: str) -> tuple[list[Bytes], list[Bytes]]:
+def _part(file: Path, data: NpzFile, part: str) -> tuple[list[Bytes], list[Bytes]]:
     """Images and labels of one part."""
     arrays = {}
     for name in ("shapes", "offsets", "X", "y"):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from os import PathLike
 
 from chordal._validate import check_choice
 from chordal.datasets._files import Official, found, sentences_of
@@ -36,7 +36,7 @@ class TaggedText:
     y: list[list[str]]
 
 
-def load_conll2000(part: str = "train", path: Any = None) -> TaggedText:
+def load_conll2000(part: str = "train", path: str | PathLike[str] | None = None) -> TaggedText:
     """Chunks of the CoNLL-2000 shared task: words and parts of speech, and BIO tags of chunks.
 
     Parameters
@@ -60,7 +60,7 @@ def load_conll2000(part: str = "train", path: Any = None) -> TaggedText:
     )
 
 
-def load_ud_english(part: str = "train", path: Any = None) -> TaggedText:
+def load_ud_english(part: str = "train", path: str | PathLike[str] | None = None) -> TaggedText:
     """Universal parts of speech of the English Web Treebank, as of UD 2.16.
 
     Parameters

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from os import PathLike
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,7 +14,7 @@ NAMES = ("ugm_X.npz",)
 SOURCE = "the picture of the demonstrations in Schmidt's UGM"
 
 
-def load_ugm_x(path: Any = None) -> NDArray[np.uint8]:
+def load_ugm_x(path: str | PathLike[str] | None = None) -> NDArray[np.uint8]:
     """The picture [32, 32] of zeros and ones.
 
     Parameters

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from os import PathLike
 
 from chordal.datasets._files import found
 from chordal.datasets._image_folders import at_most, labelled_folder, two_classes
@@ -13,7 +13,7 @@ SOURCE = "the horses of Borenstein and Ullman"
 CLASSES = ["background", "horse"]
 
 
-def load_weizmann_horses(path: Any = None) -> LabelledImages:
+def load_weizmann_horses(path: str | PathLike[str] | None = None) -> LabelledImages:
     """The Weizmann horses of Borenstein and Ullman (2002): background 0, horse 1.
 
     Images have 64 pixels along their longer side.

@@ -9,6 +9,10 @@ from dataclasses import dataclass, field
 from math import isinf
 from typing import Any, ClassVar
 
+from numpy.typing import NDArray
+
+Array = NDArray[Any]  # of numbers or labels
+
 COLOURS = 256  # of a picture's palette
 
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from chordal import plots
-from chordal.experiments._base import Outcome, Row
+from chordal.experiments._base import Array, Outcome, Row
 from chordal.structures import Grid
 
 
@@ -32,7 +32,7 @@ class Agreement:
     right: float
     recall: float
     iou: float
-    iou_of_class: Any
+    iou_of_class: Array
 
 
 def agreement(
@@ -63,11 +63,11 @@ def agreement(
     )
 
 
-def _flat(images: Sequence[Any]) -> Any:
+def _flat(images: Sequence[Any]) -> Array:
     return np.concatenate([np.asarray(image, dtype=np.int64).ravel() for image in images])
 
 
-def contrast_grid(image: Any, contrast: float = 0.5) -> tuple[Grid, Any]:
+def contrast_grid(image: Array, contrast: float = 0.5) -> tuple[Grid, Any]:
     """A grid of two labels and 8 neighbours, and how much the colours at both ends of its edges
     are alike: exp(−contrast · ‖difference‖² / its mean) by the length of the edge.
 

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
+from types import ModuleType
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
+
+if TYPE_CHECKING:
+    import torch
 
 Floats = NDArray[np.float64]
 
@@ -61,7 +65,7 @@ class DropoutNetwork(ClassifierMixin, BaseEstimator):
         self.members = members
         self.random_state = random_state
 
-    def fit(self, X: Any, y: Any) -> DropoutNetwork:
+    def fit(self, X: ArrayLike, y: ArrayLike) -> DropoutNetwork:
         """Learn from rows and their labels."""
         torch = _torch()
         self.classes_, codes = np.unique(y, return_inverse=True)
@@ -74,7 +78,9 @@ class DropoutNetwork(ClassifierMixin, BaseEstimator):
             self._networks = [self._one(torch, rows, codes, random) for _ in range(self.members)]
         return self
 
-    def _one(self, torch: Any, rows: Any, codes: Any, random: Any) -> list[Floats]:
+    def _one(
+        self, torch: ModuleType, rows: torch.Tensor, codes: torch.Tensor, random: torch.Generator
+    ) -> list[Floats]:
         """The weights of one network."""
         weights = [
             _uniform(torch, rows.shape[1], self.hidden, random),
@@ -84,7 +90,14 @@ class DropoutNetwork(ClassifierMixin, BaseEstimator):
         self._train(torch, weights, rows, codes, random)
         return [w.detach().numpy().astype(np.float64) for w in weights]
 
-    def _train(self, torch: Any, weights: Any, rows: Any, codes: Any, random: Any) -> None:
+    def _train(
+        self,
+        torch: ModuleType,
+        weights: list[torch.Tensor],
+        rows: torch.Tensor,
+        codes: torch.Tensor,
+        random: torch.Generator,
+    ) -> None:
         adam = torch.optim.Adam(weights, lr=self.learning_rate, eps=self.epsilon)
         into, bias, out = weights
         kept = 1.0 - self.dropout
@@ -101,26 +114,27 @@ class DropoutNetwork(ClassifierMixin, BaseEstimator):
                 total += loss.item() * len(batch)
             self.losses_.append(total / len(rows))
 
-    def decision_function(self, X: Any) -> Floats:
+    def decision_function(self, X: ArrayLike) -> Floats:
         """Scores before the softmax [n_rows, n_classes], with all hidden units."""
-        rows, total = np.asarray(X), np.zeros((len(X), len(self.classes_)))
+        rows = np.asarray(X)
+        total = np.zeros((len(rows), len(self.classes_)))
         for into, bias, out in self._networks:
             total += np.maximum(rows @ into + bias, 0.0) @ out
         return total / len(self._networks)
 
-    def predict(self, X: Any) -> NDArray[Any]:
+    def predict(self, X: ArrayLike) -> NDArray[Any]:
         """The label of each row."""
         return self.classes_[self.decision_function(X).argmax(axis=1)]
 
 
-def _uniform(torch: Any, n_in: int, n_out: int, random: Any) -> Any:
+def _uniform(torch: ModuleType, n_in: int, n_out: int, random: torch.Generator) -> torch.Tensor:
     """Weights to begin with, by the rule of Glorot and Bengio (2010)."""
     limit = (6.0 / (n_in + n_out)) ** 0.5
     weights = (2.0 * torch.rand((n_in, n_out), generator=random) - 1.0) * limit
     return weights.requires_grad_()
 
 
-def _torch() -> Any:
+def _torch() -> ModuleType:
     try:
         import torch
     except ImportError as error:
@@ -130,7 +144,7 @@ def _torch() -> Any:
 
 
 @contextmanager
-def _one_thread(torch: Any) -> Iterator[None]:
+def _one_thread(torch: ModuleType) -> Iterator[None]:
     """Sums are taken in one order. Networks as small as these gain nothing from more threads."""
     before = torch.get_num_threads()
     torch.set_num_threads(1)

@@ -8,7 +8,6 @@ from html import escape
 from importlib.resources import files
 from string import Template
 from struct import unpack
-from typing import Any
 
 from chordal.experiments._base import Finished, Picture, Row, Samples, Setup, Table, Token
 
@@ -139,6 +138,6 @@ def _table(table: Table) -> str:
     )
 
 
-def _cell(value: Any, first: bool) -> str:
+def _cell(value: object, first: bool) -> str:
     text = f"{value:.3f}" if isinstance(value, float) else str(value)
     return f"<th>{escape(text)}</th>" if first else f"<td>{escape(text)}</td>"

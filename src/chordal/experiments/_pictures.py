@@ -10,12 +10,16 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from chordal import FitReport, plots
-from chordal.experiments._base import Picture, Samples, Token
+from chordal.experiments._base import Array, Picture, Samples, Token
+
+if TYPE_CHECKING:
+    from chordal.plots import Axes
 
 WIDTH = 4.8  # inches
 MOST_LABELS = 20  # in a confusion matrix
@@ -26,7 +30,7 @@ def curves(
     title: str,
     caption: str,
     series: Mapping[str, Any],
-    x: Any = None,
+    x: Mapping[str, Sequence[float]] | Sequence[float] | Array | None = None,
     *,
     xlabel: str,
     ylabel: str,
@@ -91,7 +95,7 @@ def confusion(
     caption: str,
     y_true: Sequence[Any],
     y_pred: Sequence[Any],
-    labels: Any = None,
+    labels: Sequence[object] | None = None,
 ) -> Picture:
     """What is taken for what, in percent of each true label; the most frequent labels."""
     pairs = Counter(zip(_flat(y_true), _flat(y_pred), strict=True))
@@ -112,9 +116,9 @@ def confusion(
 def heat_map(
     title: str,
     caption: str,
-    matrix: Any,
-    rows: Any,
-    columns: Any = None,
+    matrix: ArrayLike,
+    rows: Sequence[object] | Array,
+    columns: Sequence[object] | Array | None = None,
     *,
     xlabel: str = "to",
     ylabel: str = "from",
@@ -230,17 +234,17 @@ def _square(n: int) -> tuple[float, float]:
     return side, side
 
 
-def _small_names(ax: Any, n: int) -> None:
+def _small_names(ax: Axes, n: int) -> None:
     if n > 8:
         ax.tick_params(labelsize=8 if n <= MOST_LABELS else 7)
 
 
-def _flat(y: Any) -> list[Any]:
+def _flat(y: Sequence[Any]) -> list[Any]:
     if len(y) and (isinstance(y[0], str) or not hasattr(y[0], "__len__")):
         return [_plain(label) for label in y]
     return [_plain(label) for sequence in y for label in np.ravel(sequence)]
 
 
-def _plain(label: Any) -> Any:
+def _plain(label: object) -> object:
     """A label without NumPy's type, so that equal ones are one."""
     return label.item() if hasattr(label, "item") else label

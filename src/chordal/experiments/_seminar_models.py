@@ -10,7 +10,7 @@ equal words of it would have nothing to tell each other.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -66,7 +66,7 @@ def labelled(
 def first_stage(X: list[Tokens], y: Labels, setup: Setup) -> tuple[ChainCRF, list[Floats]]:
     """A chain of all texts; and scores of each text by a chain of texts in other folds."""
 
-    def fitted(which: Any) -> ChainCRF:
+    def fitted(which: NDArray[np.int64]) -> ChainCRF:
         iterations = 10 if setup.quick else 300
         chain = ChainCRF(l2=L2_ATTRIBUTES, max_iter=iterations, tol=1e-4, n_jobs=setup.n_jobs)
         return chain.fit([X[i] for i in which], [y[i] for i in which])

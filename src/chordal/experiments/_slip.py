@@ -8,19 +8,19 @@ pass ends when 30 test chains are 96% right.
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 Floats = NDArray[np.float64]
 N_LABELS, BATCH, PASSES, RATE, ENOUGH, WATCHED = 3, 16, 3, 0.03, 0.96, 30
 
 
-def trained_with_slip(X: Any, y: Any, X_test: Any, y_test: Any, seed: int) -> Any:
+def trained_with_slip(
+    X: ArrayLike, y: ArrayLike, X_test: ArrayLike, y_test: ArrayLike, seed: int
+) -> NDArray[np.int64]:
     """Labels of the test chains [n, length], by weights that were trained as published."""
     X, X_test = np.asarray(X, dtype=np.float64), np.asarray(X_test, dtype=np.float64)
-    y, watched = np.asarray(y), np.asarray(y_test[:WATCHED])
+    y, watched = np.asarray(y), np.asarray(y_test)[:WATCHED]
     random = np.random.default_rng(seed)
     weights = random.uniform(-0.5, 0.5, N_LABELS**2 + N_LABELS**3)
     mean, square, right = np.zeros_like(weights), np.zeros_like(weights), 0.0
@@ -55,7 +55,7 @@ def _scores(weights: Floats, X: Floats) -> Floats:
     return own[:, :, :, None] + linked
 
 
-def _gradient(weights: Floats, X: Floats, y: Any) -> Floats:
+def _gradient(weights: Floats, X: Floats, y: NDArray[np.int64]) -> Floats:
     """Expected minus counted features, the slip included."""
     scores = _scores(weights, X)
     n, length = y.shape
@@ -85,7 +85,7 @@ def _log_sum(scores: Floats, axis: int) -> Floats:
     return total
 
 
-def _best(scores: Floats) -> Any:
+def _best(scores: Floats) -> NDArray[np.int64]:
     """The labellings of highest score."""
     best, back = scores[:, 0, :, 0], []
     for t in range(1, scores.shape[1]):

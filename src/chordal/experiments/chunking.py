@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, final
+from collections.abc import Sequence
+from typing import ClassVar, final
 
 import numpy as np
 
@@ -74,7 +75,13 @@ class Chunking(Experiment):
         self._samples(outcome, texts, truth, found)
         return outcome
 
-    def _pictures(self, outcome: Outcome, crf: ChainCRF, truth: Any, found: Any) -> None:
+    def _pictures(
+        self,
+        outcome: Outcome,
+        crf: ChainCRF,
+        truth: Sequence[Sequence[str]],
+        found: Sequence[Sequence[str]],
+    ) -> None:
         common = ["B-NP", "I-NP", "B-VP", "I-VP", "B-PP", "B-ADVP", "B-SBAR", "B-ADJP", "I-ADJP"]
         common = [label for label in [*common, "O"] if label in set(crf.classes_)]
         order = [list(crf.classes_).index(label) for label in common]
@@ -95,7 +102,13 @@ class Chunking(Experiment):
             training("Training", "L-BFGS on the likelihood.", crf.fit_report_),
         ]
 
-    def _samples(self, outcome: Outcome, texts: Any, truth: Any, found: Any) -> None:
+    def _samples(
+        self,
+        outcome: Outcome,
+        texts: Sequence[Sequence[str]],
+        truth: Sequence[Sequence[str]],
+        found: Sequence[Sequence[str]],
+    ) -> None:
         """Sentences with a mistake and without one, as often as they are drawn."""
         short = [k for k, words in enumerate(texts) if 6 <= len(words) <= LONGEST]
         chosen = np.random.default_rng(self.seed).permutation(short)[:6]

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, final
+from collections.abc import Sequence
+from typing import ClassVar, final
 
 import numpy as np
 
 from chordal.datasets import StereoScene, make_stereo_scene
-from chordal.experiments._base import Experiment, Outcome, Row, Setup, Table
+from chordal.experiments._base import Array, Experiment, Outcome, Row, Setup, Table
 from chordal.experiments._pictures import confusion, image_rows
 from chordal.inference import INFERENCE
 from chordal.potentials import Potentials
@@ -77,7 +78,13 @@ class Depth(Experiment):
         self._prices(outcome, tried)
         return outcome
 
-    def _pictures(self, outcome: Outcome, scenes: Any, alone: Any, found: Any) -> None:
+    def _pictures(
+        self,
+        outcome: Outcome,
+        scenes: Sequence[StereoScene],
+        alone: Sequence[Array],
+        found: Sequence[Array],
+    ) -> None:
         rows = [
             [scene.left, scene.disparity, unary, grid]
             for scene, unary, grid in zip(scenes, alone, found, strict=True)
@@ -111,7 +118,7 @@ class Depth(Experiment):
         outcome.tables.append(Table("Mean absolute error on the two training scenes", head, rows))
 
 
-def _costs(scene: StereoScene) -> Any:
+def _costs(scene: StereoScene) -> Array:
     """How badly each disparity fits each pixel; at most 0.5, also where the other view ends."""
     height, width = scene.left.shape
     cost = np.full((height, width, N_DISPARITIES), 0.5)
@@ -127,12 +134,12 @@ def _potentials(scene: StereoScene, price: float, jump: int) -> Potentials:
     return Potentials(grid, -_costs(scene), -price * np.minimum(steps, jump))
 
 
-def _labelled(scene: StereoScene, price: float, jump: int) -> Any:
+def _labelled(scene: StereoScene, price: float, jump: int) -> Array:
     found = INFERENCE.resolve("alpha_expansion").map(_potentials(scene, price, jump))
     return found.labels.reshape(scene.left.shape)
 
 
-def _gap(scene: StereoScene, labels: Any, price: float, jump: int) -> float:
+def _gap(scene: StereoScene, labels: Array, price: float, jump: int) -> float:
     """How far the score of a labelling is below what none exceeds, as a share of the latter."""
     potentials = _potentials(scene, price, jump)
     bound = INFERENCE.resolve("trw_s").map(potentials).bound
@@ -140,5 +147,5 @@ def _gap(scene: StereoScene, labels: Any, price: float, jump: int) -> float:
     return float((bound - potentials.score(labels.ravel()))[0] / abs(bound[0]))
 
 
-def _error(scene: StereoScene, labels: Any) -> float:
+def _error(scene: StereoScene, labels: Array) -> float:
     return float(np.abs(labels - scene.disparity).mean())

@@ -153,7 +153,7 @@ class Gesture(Experiment):
         found.models["honest"] = honest
         return found
 
-    def _published(self, number: int, network: Any, found: Found, setup: Setup) -> None:
+    def _published(self, number: int, network: DropoutNetwork, found: Found, setup: Setup) -> None:
         """Transitions by Adam; of all checkpoints the best by test accuracy, as it was done."""
         given, best = SETTINGS[number - 1], (-1.0, -1.0)
         last = 20 if number <= RESTARTED else given.crf_epochs
@@ -253,7 +253,14 @@ class Gesture(Experiment):
         _strips(outcome, first)
 
 
-def _add(outcome: Outcome, name: str, scores: Any, published: Any, must: Any, why: str) -> None:
+def _add(
+    outcome: Outcome,
+    name: str,
+    scores: Sequence[Sequence[float]],
+    published: Sequence[float | None],
+    must: Sequence[float | None],
+    why: str,
+) -> None:
     """Two rows: windows and whole videos, means over sets."""
     means, errors = np.mean(scores, axis=0), np.std(scores, axis=0, ddof=1) / len(scores) ** 0.5
     for k, what in enumerate(("windows", "videos")):

@@ -8,7 +8,7 @@ from typing import Any, ClassVar, final
 import numpy as np
 
 from chordal.datasets import load_grabcut
-from chordal.experiments._base import Experiment, Outcome, Row, Setup, Table
+from chordal.experiments._base import Array, Experiment, Outcome, Row, Setup, Table
 from chordal.experiments._images import agreement, contrast_grid, gains, gallery
 from chordal.inference import INFERENCE
 from chordal.potentials import Potentials
@@ -99,7 +99,7 @@ class GrabCut(Experiment):
         return outcome
 
 
-def grab(image: Any, inside: Any, strength: float) -> Any:
+def grab(image: Array, inside: Array, strength: float) -> Array:
     """Which pixels show the object: those outside of the rectangle do not.
 
     Strength 0 labels every pixel by itself.
@@ -130,21 +130,21 @@ class _Mixture:
         share = np.array([len(own) for own in groups]) / sum(len(own) for own in groups)
         self.weight = np.log(share) - 0.5 * np.linalg.slogdet(spread)[1]
 
-    def by_component(self, rgb: Any) -> Any:
+    def by_component(self, rgb: Array) -> Array:
         """log of weight times density, up to a number that all mixtures share."""
         away = [(rgb - m) @ root for m, root in zip(self.mean, self.root, strict=True)]
         return self.weight - 0.5 * np.stack([(z**2).sum(axis=1) for z in away], axis=1)
 
-    def log_density(self, rgb: Any) -> Any:
+    def log_density(self, rgb: Array) -> Array:
         return np.logaddexp.reduce(self.by_component(rgb), axis=1)
 
-    def refitted(self, rgb: Any) -> _Mixture:
+    def refitted(self, rgb: Array) -> _Mixture:
         """Every colour goes to the component that has most of it."""
         nearest = self.by_component(rgb).argmax(axis=1)
         return _Mixture([rgb[nearest == k] for k in np.unique(nearest)])
 
 
-def _groups(rgb: Any) -> list[Any]:
+def _groups(rgb: Array) -> list[Any]:
     """Colours in groups: the widest is cut across its longest axis, again and again."""
     groups = [rgb]
     while len(groups) < COMPONENTS:
@@ -158,7 +158,7 @@ def _groups(rgb: Any) -> list[Any]:
     return groups
 
 
-def _rectangle(labels: Any) -> Any:
+def _rectangle(labels: Array) -> Array:
     """A little larger than the object."""
     rows, columns = np.nonzero(labels == OBJECT)
     inside = np.zeros(labels.shape, dtype=bool)
@@ -167,7 +167,7 @@ def _rectangle(labels: Any) -> Any:
     return inside
 
 
-def _errors(truth: Any, found: Any, inside: Any) -> Any:
+def _errors(truth: Sequence[Array], found: Sequence[Array], inside: Sequence[Array]) -> Array:
     """Of each image, the share of pixels in the rectangle with the wrong label."""
     return np.array(
         [

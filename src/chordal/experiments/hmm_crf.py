@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, ClassVar, final
 
 import numpy as np
@@ -81,7 +82,12 @@ class HmmCrf(Experiment):
         return outcome
 
     def _learned(
-        self, sizes: list[int], repeats: int, chain: _Source, test: Any, setup: Setup
+        self,
+        sizes: list[int],
+        repeats: int,
+        chain: _Source,
+        test: tuple[Sequence[Any], Sequence[Any]],
+        setup: Setup,
     ) -> dict[str, Any]:
         scores = {name: np.zeros((repeats, len(sizes))) for name in ("HMM", "CRF", "CRF from HMM")}
         for r in range(repeats):

@@ -6,7 +6,7 @@ from typing import Any, ClassVar, final
 
 import numpy as np
 
-from chordal.experiments._base import Experiment, Outcome, Row, Setup, Table
+from chordal.experiments._base import Array, Experiment, Outcome, Row, Setup, Table
 from chordal.experiments._pictures import curves, image_rows
 from chordal.inference import INFERENCE
 from chordal.potentials import Potentials
@@ -142,7 +142,7 @@ class InferenceMethods(Experiment):
             outcome.rows.append(Row(what, worst, must=0.0, digits=5, why=why))
 
 
-def _fails(values: Any, couplings: list[float]) -> list[Any]:
+def _fails(values: Array, couplings: list[float]) -> list[Any]:
     """The coupling from which on marginals are wrong, the largest error, and where."""
     mean = np.abs(values[..., 0]).mean(axis=1)
     wrong = np.flatnonzero(mean > WRONG)

@@ -264,6 +264,6 @@ def _columns(data: Seminars) -> list[list[Any]]:
     return [data.words, data.line_start, data.y]
 
 
-def taken(data: Seminars, which: Any) -> Seminars:
+def taken(data: Seminars, which: Sequence[int] | Ints) -> Seminars:
     """Some of the announcements."""
     return Seminars(*[[column[i] for i in which] for column in _columns(data)])

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import combinations
-from typing import Any, ClassVar, final
+from typing import Any, ClassVar, Protocol, final
 
 import numpy as np
 
 from chordal import ChainCRF, TwoStageCRF, plots
 from chordal.costs.hamming import Hamming
 from chordal.datasets import OcrLetters, distorted, load_ocr_letters
-from chordal.experiments._base import Experiment, Outcome, Row, Setup, Table
+from chordal.experiments._base import Array, Experiment, Outcome, Row, Setup, Table
 from chordal.experiments._pictures import WIDTH, confusion, heat_map, training
 from chordal.metrics import hamming_accuracy, token_accuracy, zero_one_accuracy
+from chordal.objectives import Objective
 from chordal.objectives.hinge import Hinge
 from chordal.solvers.adam import Adam
 
@@ -168,7 +169,13 @@ class Ocr(Experiment):
             ),
         ]
 
-    def _best(self, words: OcrLetters, train: Any, data: Any, setup: Setup) -> tuple[Any, Any]:
+    def _best(
+        self,
+        words: OcrLetters,
+        train: Array,
+        data: tuple[Sequence[Array], Sequence[Array]],
+        setup: Setup,
+    ) -> tuple[Any, Any]:
         """A classifier of letters and of distorted copies; then links, by scores of new letters."""
         X, y = data
         images = np.concatenate([words.images[i] for i in train])
@@ -183,7 +190,13 @@ class Ocr(Experiment):
         crf = ChainCRF(l2=1.0, transitions="all", ends=True, n_jobs=setup.n_jobs)
         return mlp, TwoStageCRF(mlp, crf, cv="prefit", scale=True).fit(X, y)
 
-    def _words(self, outcome: Outcome, words: OcrLetters, order: Any, found: Any) -> None:
+    def _words(
+        self,
+        outcome: Outcome,
+        words: OcrLetters,
+        order: Sequence[int] | Array,
+        found: dict[str, Sequence[Any]],
+    ) -> None:
         """Words that only the chain reads right: the published example if there, then long ones."""
         picked = []
         for k, i in enumerate(order):
@@ -208,19 +221,29 @@ class Ocr(Experiment):
         )
 
 
+class Classifier(Protocol):
+    """What scikit-learn's classifiers have in common."""
+
+    def fit(self, X: Array, y: Array) -> Classifier:
+        """Learn from rows and their labels."""
+
+    def predict(self, X: Array) -> Array:
+        """The label of each row."""
+
+
 class _Pairs:
     """SVC as it is, a machine per pair of letters and a vote; but Ctrl-C is heard between pairs."""
 
-    def __init__(self, svc: Any) -> None:
+    def __init__(self, svc: Classifier) -> None:
         from sklearn.multiclass import OneVsOneClassifier
 
         self._pairs = OneVsOneClassifier(svc)
 
-    def fit(self, X: Any, y: Any) -> _Pairs:
+    def fit(self, X: Array, y: Array) -> _Pairs:
         self._pairs.fit(X, y)
         return self
 
-    def predict(self, X: Any) -> Any:
+    def predict(self, X: Array) -> Array:
         n = len(self._pairs.classes_)
         votes = np.zeros((len(X), n))
         machines = self._pairs.estimators_
@@ -231,7 +254,9 @@ class _Pairs:
         return self._pairs.classes_[votes.argmax(axis=1)]
 
 
-def _chain(objective: Any, setup: Setup, solver: str = "lbfgs", max_iter: int | None = None) -> Any:
+def _chain(
+    objective: str | Objective, setup: Setup, solver: str = "lbfgs", max_iter: int | None = None
+) -> ChainCRF:
     return ChainCRF(
         objective,
         solver,
@@ -244,13 +269,13 @@ def _chain(objective: Any, setup: Setup, solver: str = "lbfgs", max_iter: int | 
     )
 
 
-def _mlp(seed: int, epochs: int) -> Any:
+def _mlp(seed: int, epochs: int) -> Classifier:
     from sklearn.neural_network import MLPClassifier
 
     return MLPClassifier((256,), batch_size=128, max_iter=epochs, random_state=seed, alpha=1e-4)
 
 
-def _quietly(classifier: Any, X: Any, y: Any) -> Any:
+def _quietly(classifier: Classifier, X: Array, y: Array) -> Classifier:
     """Fit for a given number of passes: that it is not the optimum is known."""
     import warnings
 
@@ -261,7 +286,7 @@ def _quietly(classifier: Any, X: Any, y: Any) -> Any:
         return classifier.fit(X, y)
 
 
-def _by_letter(classifier: Any, X: Sequence[Any]) -> list[Any]:
+def _by_letter(classifier: Classifier, X: Sequence[Any]) -> list[Any]:
     lengths = np.cumsum([len(x) for x in X])[:-1]
     return list(np.split(classifier.predict(np.concatenate(X)), lengths))
 

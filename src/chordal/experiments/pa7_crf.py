@@ -11,7 +11,7 @@ from scipy.ndimage import gaussian_filter
 
 from chordal import ChainCRF, CliqueTemplate, TemplateCRF, plots
 from chordal.datasets import Pa7, distorted, load_pa7
-from chordal.experiments._base import Experiment, Outcome, Row, Setup
+from chordal.experiments._base import Array, Experiment, Outcome, Row, Setup
 from chordal.experiments._pictures import WIDTH, confusion, heat_map, training
 from chordal.solvers.sgd import SGD
 
@@ -128,7 +128,11 @@ class Pa7Crf(Experiment):
         return score, model
 
     def _validated(
-        self, data: Pa7, grid: Sequence[float], fitted: Callable[..., Any], features: Any
+        self,
+        data: Pa7,
+        grid: Sequence[float],
+        fitted: Callable[..., Any],
+        features: Callable[[Array], Array],
     ) -> dict[float, float]:
         """Letters right at each value, over folds of words; copies stay with their word."""
         groups = _groups(data.images_train)
@@ -144,7 +148,9 @@ class Pa7Crf(Experiment):
             scores[value] = right / len(folds)
         return scores
 
-    def _pictures(self, outcome: Outcome, data: Pa7, plain: ChainCRF, best: Any) -> None:
+    def _pictures(
+        self, outcome: Outcome, data: Pa7, plain: ChainCRF, best: ChainCRF | TemplateCRF
+    ) -> None:
         found = best.predict([_views(images) for images in data.images_test])
         figure, axes = plots.subplots(4, 4, size=(WIDTH, 4.2))
         for ax, images, truth, read in zip(
@@ -192,7 +198,7 @@ def _by_sgd(X: Sequence[Any], y: Sequence[Any], lam: float) -> ChainCRF:
 
 def _fitted(
     data: Pa7, idea: Idea, l2: float, seed: int, words: Sequence[int] | Any, setup: Setup
-) -> Any:
+) -> ChainCRF | TemplateCRF:
     """The model of these training words and distorted copies of them, which count an eighth."""
     rng = np.random.default_rng(seed)
     images = [data.images_train[i] for i in words]
@@ -206,6 +212,7 @@ def _fitted(
             X.append(idea.features(distorted(word, rng, order=1) > 0.5))
             y.append(labels)
             weight.append(1.0 / 8.0)
+    model: ChainCRF | TemplateCRF
     if idea.triplets:
         model = _with_triplets(l2, setup)
     else:
@@ -213,10 +220,10 @@ def _fitted(
     return model.fit(X, y, sample_weight=weight)
 
 
-def _with_triplets(l2: float, setup: Setup) -> Any:
+def _with_triplets(l2: float, setup: Setup) -> TemplateCRF:
     """The same chain, and a weight for every three letters in a row."""
 
-    def runs(x: Any, n: int) -> Any:
+    def runs(x: Array, n: int) -> Array:
         return np.arange(len(x) - n + 1)[:, None] + np.arange(n)
 
     templates = [
@@ -232,7 +239,7 @@ def _with_triplets(l2: float, setup: Setup) -> Any:
     )
 
 
-def _groups(images: Sequence[Any]) -> Any:
+def _groups(images: Sequence[Any]) -> Array:
     """Words that share an image of a letter are in one group."""
     seen: dict[bytes, int] = {}
     group = list(range(len(images)))
@@ -248,12 +255,12 @@ def _groups(images: Sequence[Any]) -> Any:
     return np.unique([root(i) for i in range(len(images))], return_inverse=True)[1]
 
 
-def _pixels(images: Any) -> Any:
+def _pixels(images: Array) -> Array:
     """A column for each pixel and value [3, 64]."""
     return np.eye(2)[np.asarray(images, dtype=int).reshape(len(images), -1)].reshape(3, -1)
 
 
-def _views(images: Any) -> Any:
+def _views(images: Array) -> Array:
     """Pixels, pairs of neighbours, 2 × 2 blocks, and the image blurred."""
     p, n = np.asarray(images, dtype=int), len(images)
     pairs = [

@@ -9,7 +9,7 @@ from sklearn.model_selection import StratifiedKFold
 
 from chordal import CRFClassifier, CRFClassifierCV, plots
 from chordal.datasets import load_pa7
-from chordal.experiments._base import Experiment, Outcome, Row, Setup, Table
+from chordal.experiments._base import Array, Experiment, Outcome, Row, Setup, Table
 from chordal.experiments._pictures import bars, confusion, training
 from chordal.solvers.sgd import SGD
 
@@ -85,7 +85,12 @@ class Pa7Logistic(Experiment):
         return outcome
 
     def _pictures(
-        self, outcome: Outcome, accuracies: dict[str, Any], lambdas: Any, model: Any, test: Any
+        self,
+        outcome: Outcome,
+        accuracies: dict[str, Any],
+        lambdas: Array,
+        model: CRFClassifierCV,
+        test: tuple[Array, Array],
     ) -> None:
         outcome.pictures.append(
             bars(
@@ -123,7 +128,7 @@ class Pa7Logistic(Experiment):
         ]
 
 
-def _by_sgd(X: Any, y: Any, lam: float) -> CRFClassifier:
+def _by_sgd(X: Array, y: Array, lam: float) -> CRFClassifier:
     """The assignment's steps: one example each, in order, beginning with the second."""
     X, y = np.roll(X, -1, axis=0), np.roll(y, -1)
     passes = N_STEPS // len(y)

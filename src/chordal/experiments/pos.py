@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, ClassVar, final
 
 import numpy as np
 
 from chordal import HMM, ChainCRF
-from chordal.datasets import load_ud_english
+from chordal.datasets import TaggedText, load_ud_english
 from chordal.experiments._base import Experiment, Outcome, Row, Setup
 from chordal.experiments._pictures import confusion, heat_map, samples, training
 from chordal.features.default_template import default_template
@@ -55,7 +56,9 @@ class Pos(Experiment):
         self._pictures(outcome, test, models["chain CRF"], found)
         return outcome
 
-    def _rows(self, outcome: Outcome, truth: Any, found: dict[str, Any]) -> None:
+    def _rows(
+        self, outcome: Outcome, truth: Sequence[Sequence[str]], found: dict[str, Any]
+    ) -> None:
         scores = {name: token_accuracy(truth, labels) for name, labels in found.items()}
         for name, labels in found.items():
             must, why = None, ""
@@ -75,7 +78,9 @@ class Pos(Experiment):
                 Row(f"sentences right, {name}", zero_one_accuracy(truth, labels)),
             ]
 
-    def _pictures(self, outcome: Outcome, test: Any, crf: ChainCRF, found: dict[str, Any]) -> None:
+    def _pictures(
+        self, outcome: Outcome, test: TaggedText, crf: ChainCRF, found: dict[str, Any]
+    ) -> None:
         outcome.pictures += [
             confusion(
                 "What is taken for what", "Percent of each true tag.", test.y, found["chain CRF"]
@@ -105,7 +110,7 @@ class Pos(Experiment):
             )
 
 
-def _frequent(X: Any) -> set[str]:
+def _frequent(X: Sequence[Sequence[Sequence[str]]]) -> set[str]:
     """Words that were seen twice."""
     once: set[str] = set()
     twice: set[str] = set()
@@ -115,7 +120,7 @@ def _frequent(X: Any) -> set[str]:
     return twice
 
 
-def _words(X: Any, known: set[str]) -> list[list[str]]:
+def _words(X: Sequence[Sequence[Sequence[str]]], known: set[str]) -> list[list[str]]:
     """Words, with a shape for those that are rare."""
     return [[word if word in known else _shape(word) for (word,) in sentence] for sentence in X]
 

@@ -11,7 +11,7 @@ from scipy.ndimage import gaussian_filter
 
 from chordal import CRFClassifier
 from chordal.datasets import load_weizmann_horses
-from chordal.experiments._base import Experiment, Outcome, Setup
+from chordal.experiments._base import Array, Experiment, Outcome, Setup
 from chordal.experiments._images import agreement, contrast_grid, gains, gallery
 from chordal.inference import INFERENCE
 from chordal.potentials import Potentials
@@ -86,7 +86,7 @@ class Segmentation(Experiment):
         return outcome
 
 
-def _cut(image: Any, odds: Any, strength: float, contrast: float) -> Any:
+def _cut(image: Array, odds: Array, strength: float, contrast: float) -> Array:
     """The best labelling of a grid."""
     grid, pairs = contrast_grid(image, contrast)
     scores = np.stack([np.zeros(odds.size), odds.ravel()], axis=1)
@@ -94,7 +94,7 @@ def _cut(image: Any, odds: Any, strength: float, contrast: float) -> Any:
     return INFERENCE.resolve("max_flow").map(potentials).labels.reshape(odds.shape)
 
 
-def _features(image: Any) -> Any:
+def _features(image: Array) -> Array:
     """Colours, smoothed ones, contrast around, colours of border and middle, and the place."""
     rgb = image / 255.0
     height, width = rgb.shape[:2]
@@ -118,29 +118,29 @@ def _features(image: Any) -> Any:
     return np.stack(columns, axis=2)
 
 
-def _distance(rgb: Any, sample: Any) -> Any:
+def _distance(rgb: Array, sample: Array) -> Array:
     """How far colours are from those of a sample, in its standard deviations."""
     away = rgb - sample.mean(axis=0)
     inverse = np.linalg.inv(np.cov(sample.T) + 1e-3 * np.eye(3))
     return np.minimum(np.sqrt(np.einsum("hwi,ij,hwj->hw", away, inverse, away)), MOST) / 3.0
 
 
-def _scaled(features: dict[int, Any], train: Any) -> dict[int, Any]:
+def _scaled(features: dict[int, Any], train: Array) -> dict[int, Any]:
     rows = _flat([features[i] for i in train])
     mean, spread = rows.mean(axis=0), rows.std(axis=0)
     return {i: (x - mean) / spread for i, x in features.items()}
 
 
-def _fitted(features: dict[int, Any], labels: Sequence[Any], images: Any) -> CRFClassifier:
+def _fitted(features: dict[int, Any], labels: Sequence[Any], images: Array) -> CRFClassifier:
     rows = _flat([features[i] for i in images])
     truth = np.concatenate([labels[i].ravel() for i in images])
     return CRFClassifier(l2=10.0, max_iter=60, tol=1e-3).fit(rows, truth)
 
 
-def _odds(model: CRFClassifier, x: Any) -> Any:
+def _odds(model: CRFClassifier, x: Array) -> Array:
     """Log-odds of every pixel [height, width]."""
     return model.decision_function(x.reshape(-1, x.shape[2])).reshape(x.shape[:2])
 
 
-def _flat(images: Sequence[Any]) -> Any:
+def _flat(images: Sequence[Any]) -> Array:
     return np.concatenate([x.reshape(-1, x.shape[2]) for x in images])

@@ -10,10 +10,10 @@ import numpy as np
 from chordal import ChainCRF, FitReport
 from chordal.costs.hamming import Hamming
 from chordal.datasets import load_ocr_letters
-from chordal.experiments._base import Experiment, Outcome, Row, Setup, Table
+from chordal.experiments._base import Array, Experiment, Outcome, Row, Setup, Table
 from chordal.experiments._pictures import curves
 from chordal.objectives.hinge import Hinge
-from chordal.solvers import Callback, Iteration
+from chordal.solvers import Callback, Iteration, Solver
 from chordal.solvers.one_slack import OneSlack
 from chordal.solvers.sgd import SGD
 
@@ -89,7 +89,7 @@ class Ssvm(Experiment):
         self._pictures(outcome, paths, reports, letters, times)
         return outcome
 
-    def _svm(self, solver: Any, n: int, passes: int | None, setup: Setup) -> ChainCRF:
+    def _svm(self, solver: str | Solver, n: int, passes: int | None, setup: Setup) -> ChainCRF:
         return ChainCRF(
             objective=Hinge(Hamming(normalize=True)),
             solver=solver,
@@ -105,7 +105,11 @@ class Ssvm(Experiment):
         )
 
     def _subgradient(
-        self, data: Any, tests: Any, passes_of: Sequence[int], setup: Setup
+        self,
+        data: tuple[Sequence[Any], Sequence[Any]],
+        tests: tuple[Sequence[Any], Sequence[Any]],
+        passes_of: Sequence[int],
+        setup: Setup,
     ) -> tuple[Any, list[tuple[int, float]]]:
         """The primal value and the letters right after so many passes, each run from the start.
 
@@ -177,7 +181,7 @@ class Ssvm(Experiment):
         paths: dict[str, Any],
         reports: dict[str, FitReport],
         letters: dict[str, list[tuple[int, float]]],
-        X: Any,
+        X: Sequence[Array],
     ) -> None:
         best = _best(paths)
         rows: list[list[Any]] = []
@@ -301,7 +305,7 @@ def _said(passes: float) -> str:
     return f"{passes:.0f}" if np.isfinite(passes) else "more than it had"
 
 
-def _bound(X: Any, error: float) -> float:
+def _bound(X: Sequence[Array], error: float) -> float:
     """R² / λε: R is the length of the longest feature vector, all letters of a word the same."""
     squares = [float((x.sum(axis=0) ** 2).sum()) + len(x) ** 2 + (len(x) - 1) ** 2 + 2 for x in X]
     return max(squares) / (LAMBDA * error)

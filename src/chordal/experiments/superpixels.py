@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import product
 from typing import Any, ClassVar, final
 
@@ -10,7 +10,7 @@ import numpy as np
 
 from chordal import CRFClassifier, plots
 from chordal.datasets import MsrcSuperpixels, load_msrc_images, load_msrc_superpixels
-from chordal.experiments._base import Experiment, Outcome, Row, Setup, Table
+from chordal.experiments._base import Array, Experiment, Outcome, Row, Setup, Table
 from chordal.experiments._images import Agreement, agreement, gains, gallery
 from chordal.inference import INFERENCE
 from chordal.potentials import Potentials
@@ -83,7 +83,9 @@ class Superpixels(Experiment):
         self._class_tables(outcome, msrc, pairs, found)
         return outcome
 
-    def _pictures(self, outcome: Outcome, msrc: _Msrc, alone: Any, found: Any) -> None:
+    def _pictures(
+        self, outcome: Outcome, msrc: _Msrc, alone: Sequence[Array], found: Sequence[Array]
+    ) -> None:
         photographs = load_msrc_images().images
         hues = plots.class_colours(VOID)[8 * np.arange(VOID) % VOID]  # neighbours differ
         colours = np.concatenate([hues, np.ones((1, 3))])
@@ -112,7 +114,9 @@ class Superpixels(Experiment):
             told,
         )
 
-    def _class_tables(self, outcome: Outcome, msrc: _Msrc, pairs: Any, found: Any) -> None:
+    def _class_tables(
+        self, outcome: Outcome, msrc: _Msrc, pairs: Array, found: Sequence[Array]
+    ) -> None:
         ax = plots.label_pairs(pairs, msrc.names)
         outcome.draw(
             "Who lives beside whom",
@@ -140,7 +144,7 @@ class _Msrc:
         apart = np.concatenate([self._apart(i) for i in self.train])
         self.beta = 0.5 / apart.mean()  # as GrabCut does
 
-    def _apart(self, i: int) -> Any:
+    def _apart(self, i: int) -> Array:
         """How far the colours of neighbours are from each other, squared."""
         a, b = self.data.X[i][self.data.edges[i].T][:, :, COLOUR]
         return ((a - b) ** 2).sum(axis=1)
@@ -155,7 +159,7 @@ class _Msrc:
             scaled = [self._around(i, x) for i, x in enumerate(scaled)]
         return [np.concatenate([x, x**2 / 4.0], axis=1) for x in scaled]
 
-    def _around(self, i: int, x: Any) -> Any:
+    def _around(self, i: int, x: Array) -> Array:
         beside = np.zeros((len(x), len(x)))
         a, b = self.data.edges[i].T
         beside[a, b] = beside[b, a] = self.data.boundary[i]
@@ -163,7 +167,9 @@ class _Msrc:
         whole = np.average(x, axis=0, weights=self.data.area[i])
         return np.concatenate([x, beside @ x, np.broadcast_to(whole, x.shape)], axis=1)
 
-    def odds(self, X: Any, seen: Sequence[int], asked: Sequence[int], l2: float) -> dict[int, Any]:
+    def odds(
+        self, X: Sequence[Array], seen: Sequence[int], asked: Sequence[int], l2: float
+    ) -> dict[int, Any]:
         """Log-probabilities of classes, by a classifier that saw some images."""
         truth = np.concatenate([self.labels[i] for i in seen])
         known = truth != VOID
@@ -175,7 +181,7 @@ class _Msrc:
             out[i][:, model.classes_] = np.maximum(model.predict_log_proba(X[i]), LEAST)
         return out
 
-    def class_pairs(self, seen: Sequence[int]) -> Any:
+    def class_pairs(self, seen: Sequence[int]) -> Array:
         """log p(a, b) / p(a) p(b) of different classes at the ends of edges."""
         n = len(self.names)
         counts = np.ones((n + 1, n + 1))
@@ -189,7 +195,7 @@ class _Msrc:
         np.fill_diagonal(ratio, 1.0)
         return np.clip(np.log(ratio), -3.0, 1.0)
 
-    def labelled(self, i: int, odds: Any, pairs: Any, strengths: Sequence[float]) -> Any:
+    def labelled(self, i: int, odds: Array, pairs: Array, strengths: Sequence[float]) -> Array:
         """The best labelling of an image."""
         alike, contrast, habit = strengths
         fade = 1.0 - contrast + contrast * np.exp(-self.beta * self._apart(i))
@@ -202,7 +208,13 @@ class _Msrc:
         truth, area = [self.labels[i] for i in images], [self.data.area[i] for i in images]
         return agreement(truth, found, len(self.names), area, VOID)
 
-    def score(self, images: Sequence[int], odds: Any, pairs: Any, strengths: Any) -> Agreement:
+    def score(
+        self,
+        images: Sequence[int],
+        odds: Mapping[int, Array],
+        pairs: Array,
+        strengths: Sequence[float],
+    ) -> Agreement:
         return self.agreement(images, [self.labelled(i, odds[i], pairs, strengths) for i in images])
 
 
@@ -219,7 +231,7 @@ def _parts(names: Sequence[str]) -> tuple[list[int], list[int], list[int]]:
     return parts
 
 
-def _regions(image: Any, centres: Any) -> Any:
+def _regions(image: Array, centres: Array) -> Array:
     """The superpixel of each pixel, by place and colour, as they were made."""
     height, width = image.shape[:2]
     y, x = np.mgrid[0:height, 0:width] + 0.5

@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from typing import Any, ClassVar, NamedTuple, final
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from chordal import ChainCRF, plots
 from chordal.datasets import NoisyChains, load_noisy_chains, make_noisy_chains
-from chordal.experiments._base import Experiment, Outcome, Row, Setup, Table
+from chordal.experiments._base import Array, Experiment, Outcome, Row, Setup, Table
 from chordal.experiments._pictures import WIDTH, confusion, samples, training
 from chordal.experiments._slip import trained_with_slip
 from chordal.metrics import hamming_accuracy, zero_one_accuracy
@@ -94,7 +94,7 @@ class Synthetic(Experiment):
                 )
             )
 
-    def _slip(self, outcome: Outcome, slips: Any, ours: Any) -> None:
+    def _slip(self, outcome: Outcome, slips: Array, ours: Array) -> None:
         """Why the published CRF is lower: its code on the same draws."""
         rows: list[list[Any]] = [["published, one draw", *_cells([PUBLISHED["CRF"]])]]
         rows += [["as the published code trains", *_cells(slips)], ["as we train", *_cells(ours)]]
@@ -212,7 +212,7 @@ def _trial(split: Split, seed: int) -> Trial:
     return Trial(np.array([_scores(split.y_test, labels) for labels in found]), found, crf)
 
 
-def _sums(x: Any) -> Any:
+def _sums(x: Array) -> Array:
     return x[1:] + x[:-1]
 
 
@@ -220,7 +220,7 @@ def _scores(truth: Sequence[Any], found: Sequence[Any]) -> list[float]:
     return [hamming_accuracy(truth, found), zero_one_accuracy(truth, found)]
 
 
-def _cells(scores: Any) -> list[float]:
+def _cells(scores: ArrayLike) -> list[float]:
     """Mean, lowest and highest of both measures."""
     by_measure = np.asarray(scores, dtype=np.float64).T
     return [float(v) for values in by_measure for v in (values.mean(), values.min(), values.max())]

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, final
+from typing import ClassVar, final
 
 import numpy as np
-from sklearn.pipeline import make_pipeline
+from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import PolynomialFeatures
 
 from chordal import CRFClassifier, RBFFeatures, plots
@@ -140,7 +140,7 @@ class Toussaint(Experiment):
         )
 
 
-def _model(name: str) -> Any:
+def _model(name: str) -> Pipeline:
     if name.startswith("radial"):
         return make_pipeline(RBFFeatures(width=0.5), CRFClassifier(solver="newton", l2=0.2))
     degree = 2 if name.startswith("quadratic") else 3

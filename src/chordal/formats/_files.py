@@ -7,7 +7,7 @@ import os
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import IO, Any, TypeAlias
+from typing import IO, Any, Protocol, TypeAlias
 
 from chordal._atomic import atomic_write
 from chordal._errors import FormatError
@@ -19,10 +19,17 @@ BOM = b"\xef\xbb\xbf"
 WIDE_BOMS = (b"\xff\xfe", b"\xfe\xff")  # UTF-16, and the beginning of UTF-32
 
 
+class Readable(Protocol):
+    """Bytes to be read."""
+
+    def read(self, size: int = -1, /) -> bytes:
+        """The next bytes, at most so many; all without a size."""
+
+
 class Source:
     """Bytes of a file, decompressed, without a byte order mark; errors name the file."""
 
-    def __init__(self, stream: Any, name: str) -> None:
+    def __init__(self, stream: IO[bytes], name: str) -> None:
         self.name = name
         self._damage: tuple[str, tuple[type[Exception], ...]] = ("", ())
         head = stream.read(6)
@@ -30,7 +37,7 @@ class Source:
             raise TypeError(f"{name} must be a binary stream (open it with mode 'rb'), got text")
         while 0 < len(head) < 6 and (more := stream.read(6 - len(head))):
             head += more
-        self._stream: Any = _Rewound(head, stream)
+        self._stream: Readable = _Rewound(head, stream)
         for kind, magic, opener in _COMPRESSIONS:
             if head.startswith(magic):
                 self._stream, errors = opener(self._stream, name)
@@ -76,7 +83,7 @@ class Source:
 class _Rewound:
     """A stream whose first bytes were read already."""
 
-    def __init__(self, head: bytes, stream: Any) -> None:
+    def __init__(self, head: bytes, stream: IO[bytes]) -> None:
         self._head = head
         self._stream = stream
         self._read1 = getattr(stream, "read1", stream.read)
@@ -102,7 +109,7 @@ class _ZstdReader(io.RawIOBase):
     Input is handed over by the kilobyte: a hostile one grows to some 32 MB at most.
     """
 
-    def __init__(self, stream: Any, name: str) -> None:
+    def __init__(self, stream: _Rewound, name: str) -> None:
         try:
             import zstandard
         except ImportError as error:
@@ -142,26 +149,26 @@ class _ZstdReader(io.RawIOBase):
 # when it is needed.
 
 
-def _gzip(stream: Any, _: str) -> tuple[Any, tuple[type[Exception], ...]]:
+def _gzip(stream: Any, _: str) -> tuple[Readable, tuple[type[Exception], ...]]:
     import gzip
     import zlib
 
     return gzip.GzipFile(fileobj=stream, mode="rb"), (OSError, zlib.error)
 
 
-def _bzip2(stream: Any, _: str) -> tuple[Any, tuple[type[Exception], ...]]:
+def _bzip2(stream: Any, _: str) -> tuple[Readable, tuple[type[Exception], ...]]:
     import bz2
 
     return bz2.BZ2File(stream), (OSError,)
 
 
-def _xz(stream: Any, _: str) -> tuple[Any, tuple[type[Exception], ...]]:
+def _xz(stream: Any, _: str) -> tuple[Readable, tuple[type[Exception], ...]]:
     import lzma
 
     return lzma.LZMAFile(stream), (lzma.LZMAError,)
 
 
-def _zstd(stream: Any, name: str) -> tuple[Any, tuple[type[Exception], ...]]:
+def _zstd(stream: _Rewound, name: str) -> tuple[Readable, tuple[type[Exception], ...]]:
     reader = _ZstdReader(stream, name)
     return io.BufferedReader(reader), (reader.damage,)
 
@@ -202,7 +209,7 @@ def open_source(place: Place) -> Iterator[Source]:
             yield Source(file, name_of(place))
     elif place == "-":
         yield Source(sys.stdin.buffer, name_of(place))
-    elif hasattr(place, "read"):
+    elif not isinstance(place, str) and hasattr(place, "read"):
         yield Source(place, name_of(place))
     else:
         raise TypeError(
@@ -231,7 +238,7 @@ def open_target(place: Place) -> Iterator[Any]:
 
 
 @contextmanager
-def _compressed(file: Any, name: str) -> Iterator[Any]:
+def _compressed(file: IO[bytes], name: str) -> Iterator[Any]:
     """The file, or what compresses into it; the file itself stays open."""
     suffix = os.path.splitext(name)[1].lower()
     if suffix == ".gz":

@@ -221,7 +221,7 @@ def _field(key: str, value: float) -> str:
     return text or ":" if value == 1.0 else f"{text}:{value!r}"
 
 
-def _flattened(row: Any, prefix: str, place: str, depth: int) -> Iterator[tuple[str, float]]:
+def _flattened(row: object, prefix: str, place: str, depth: int) -> Iterator[tuple[str, float]]:
     """Attributes and values of a token, as features.AttributeInput reads them."""
     if depth > _DEEPEST:
         raise ValueError(f"{place} is nested too deeply")

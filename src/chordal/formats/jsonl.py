@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Sequence
-from typing import Any, ClassVar, final
+from typing import Any, ClassVar, NoReturn, final
 
 from chordal._errors import FormatError
 from chordal.formats._base import Format, Record, check_labels
@@ -92,7 +92,7 @@ class Jsonl(Format):
             text = json.dumps(value, allow_nan=False)
         return text + "\n"
 
-    def _record(self, value: Any) -> Record:
+    def _record(self, value: object) -> Record:
         if not isinstance(value, dict):
             raise ValueError(f"a line must be a JSON object, got {_kind(value)}")
         for key in self._keys:
@@ -123,7 +123,7 @@ class Jsonl(Format):
             raise ValueError(f"weight must be a finite number of at least 0, got {weight!r:.60}")
         return Record(rows, labels, comments, float(weight))
 
-    def _cell(self, row: Any, t: int, k: int) -> str:
+    def _cell(self, row: object, t: int, k: int) -> str:
         if not isinstance(row, (list, tuple)) or len(row) != len(self._keys):
             raise ValueError(
                 f"token {t} must be a list of {len(self._keys)} strings, got {row!r:.60}"
@@ -131,14 +131,14 @@ class Jsonl(Format):
         return str(row[k])
 
 
-def _parsed(line: str) -> Any:
-    def refuse(constant: str) -> Any:
+def _parsed(line: str) -> object:
+    def refuse(constant: str) -> NoReturn:
         raise ValueError(f"numbers must be finite, got {constant}")
 
     return json.loads(line, parse_constant=refuse)
 
 
-def _row(token: Any, t: int) -> list[str] | dict[str, Any]:
+def _row(token: object, t: int) -> list[str] | dict[str, Any]:
     if isinstance(token, str):
         return [token]
     if isinstance(token, dict):
@@ -151,7 +151,7 @@ def _row(token: Any, t: int) -> list[str] | dict[str, Any]:
     )
 
 
-def _written(row: Any, t: int) -> Any:
+def _written(row: object, t: int) -> object:
     if isinstance(row, (list, tuple)):
         if not all(isinstance(cell, str) for cell in row):
             raise ValueError(f"token {t} must be a list of strings, got {row!r:.60}")
@@ -178,7 +178,7 @@ def _strings(value: dict[str, Any], key: str) -> list[str]:
     return found
 
 
-def _kind(value: Any) -> str:
+def _kind(value: object) -> str:
     """JSON's word for a type."""
     words = {dict: "an object", list: "a list", str: "a string", bool: "a boolean"}
     return "null" if value is None else words.get(type(value), "a number")

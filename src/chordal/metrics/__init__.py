@@ -43,7 +43,7 @@ from chordal.metrics._labels import (
     recall_score,
 )
 from chordal.metrics._report import ClassificationReport, classification_report
-from chordal.metrics._scorers import METRICS, make_sequence_scorer, sequence_counts
+from chordal.metrics._scorers import METRICS, Scorer, make_sequence_scorer, sequence_counts
 
 __all__ = [
     "METRICS",
@@ -56,6 +56,7 @@ __all__ = [
     "ClassificationReport",
     "Confusion",
     "LabelScores",
+    "Scorer",
     "SequenceCounts",
     "alignment_error_rate",
     "alignment_scores",

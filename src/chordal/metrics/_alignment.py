@@ -100,7 +100,7 @@ def alignment_error_rate(
     return alignment_scores(sure, predicted, possible).error_rate
 
 
-def _links(found: Any) -> set[Link]:
+def _links(found: Iterable[Any]) -> set[Link]:
     if isinstance(found, (set, frozenset)):
         return set(found)
     targets = np.asarray(found)

@@ -98,7 +98,7 @@ def _encode(flat: list[Any], number: dict[Any, int]) -> Ints:
 _NOT_LISTS = (str, bytes, dict, set, frozenset, np.ndarray)
 
 
-def _listed(y: Any, name: str) -> list[Any]:
+def _listed(y: Sequence[Any], name: str) -> list[Any]:
     lists = []
     for i, labels in enumerate(check_sequences(y, name)):
         if isinstance(labels, np.ndarray) and labels.ndim > 0:
@@ -109,7 +109,7 @@ def _listed(y: Any, name: str) -> list[Any]:
     return lists
 
 
-def _not_hashable(label: Any) -> str:
+def _not_hashable(label: object) -> str:
     try:
         hash(label)
     except TypeError:
@@ -117,7 +117,7 @@ def _not_hashable(label: Any) -> str:
     return ""
 
 
-def _missing(label: Any) -> str:
+def _missing(label: object) -> str:
     try:
         given = label is not None and bool(label == label)
     except (TypeError, ValueError):  # pandas' NA is neither true nor false
@@ -125,7 +125,7 @@ def _missing(label: Any) -> str:
     return "" if given else "give every position a label"
 
 
-def _not_string(label: Any) -> str:
+def _not_string(label: object) -> str:
     return "" if isinstance(label, str) else "labels must be strings such as 'B-NP' and 'O'"
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -173,7 +173,7 @@ def _chosen(pair: Pair, labels: Sequence[Any] | None) -> tuple[list[Any], Ints]:
     return chosen, index
 
 
-def _check_labels(labels: Any) -> list[Any]:
+def _check_labels(labels: Iterable[Any]) -> list[Any]:
     if isinstance(labels, (str, bytes)) or not hasattr(labels, "__iter__"):
         raise TypeError(f"labels must be a list of labels, got {labels!r}")
     chosen = labels.tolist() if isinstance(labels, np.ndarray) else list(labels)

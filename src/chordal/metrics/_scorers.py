@@ -10,6 +10,9 @@ from chordal._validate import check_choice
 from chordal.metrics import _accuracy, _chunks, _labels
 from chordal.metrics._accuracy import SequenceCounts
 
+#: A fitted estimator, X and y in; a score out.
+Scorer = Callable[[Any, Any, Any], float]
+
 METRICS: dict[str, Callable[..., float]] = {
     "token_accuracy": _accuracy.token_accuracy,
     "hamming_accuracy": _accuracy.hamming_accuracy,
@@ -33,7 +36,7 @@ COUNTS: dict[str, Callable[..., SequenceCounts]] = {
 
 
 def sequence_counts(
-    metric: str, y_true: Sequence[Any], y_pred: Sequence[Any], **options: Any
+    metric: str, y_true: Sequence[Any], y_pred: Sequence[Any], **options: object
 ) -> SequenceCounts:
     """Counts per sequence that give a metric, for `bootstrap`.
 
@@ -56,7 +59,7 @@ def sequence_counts(
     return COUNTS[metric](y_true, y_pred, **options)
 
 
-def make_sequence_scorer(metric: str, **options: Any) -> Any:
+def make_sequence_scorer(metric: str, **options: object) -> Scorer:
     """A scikit-learn scorer of a metric on lists of sequences.
 
     Parameters

@@ -3,6 +3,12 @@
 Every function draws into the axes given as `ax`, or into new ones, and returns them.
 """
 
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes as Axes
+    from matplotlib.figure import Figure as Figure
+
 try:
     import matplotlib as _matplotlib  # noqa: F401
 except ImportError as error:

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from chordal.estimators import FitReport
 from chordal.plots._style import COLOURS, FAINT, axes_or_new, bare
 
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
 
 def convergence(
-    reports: FitReport | Mapping[str, FitReport], *, what: str = "objective", ax: Any = None
-) -> Any:
+    reports: FitReport | Mapping[str, FitReport], *, what: str = "objective", ax: Axes | None = None
+) -> Axes:
     """How far each iteration was from the best objective, on a logarithmic scale.
 
     Parameters

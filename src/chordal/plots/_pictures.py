@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from io import BytesIO
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from chordal.plots._style import COLOURS, bare
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 
 def subplots(
     n_rows: int = 1, n_columns: int = 1, size: tuple[float, float] = (5.2, 3.4)
-) -> tuple[Any, Any]:
+) -> tuple[Figure, Any]:
     """A figure with rows and columns of axes, in the library's style; `size` in inches.
 
     Examples
@@ -30,7 +33,7 @@ def subplots(
     return figure, axes
 
 
-def as_png(figure: Any, dpi: int = 130, colours: int | None = None) -> bytes:
+def as_png(figure: Figure, dpi: int = 130, colours: int | None = None) -> bytes:
     """The figure as a PNG file; it is closed. A palette of few `colours` makes it a small one."""
     from matplotlib import pyplot as plt
 

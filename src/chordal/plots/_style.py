@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 INK, FAINT = "#1f2328", "#8b929c"
 # Told apart also by those who do not see red and green as two colours (Okabe and Ito, 2008).
 COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#8c6d31")
 
 
-def axes_or_new(ax: Any, size: tuple[float, float]) -> Any:
+def axes_or_new(ax: Axes | None, size: tuple[float, float]) -> Axes:
     """The axes given, or those of a new figure."""
     if ax is not None:
         return ax
@@ -37,7 +40,7 @@ def class_colours(n: int) -> NDArray[np.float64]:
     return colormaps["turbo"](np.linspace(0.05, 0.95, n))[:, :3]
 
 
-def bare(ax: Any) -> None:
+def bare(ax: Axes) -> None:
     """No frame but the two axes, in a quiet colour."""
     ax.spines[["top", "right"]].set_visible(False)
     ax.spines[["left", "bottom"]].set_color(FAINT)

@@ -2,29 +2,47 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from chordal._validate import check_number
 from chordal.plots._style import FAINT, INK, axes_or_new, class_colours
 
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
 Floats = NDArray[np.float64]
+
+
+class Classifier(Protocol):
+    """What a picture asks of a classifier; `predict_proba` may be missing."""
+
+    @property
+    def classes_(self) -> NDArray[Any]:
+        """The labels."""
+
+    def predict(self, X: Floats) -> NDArray[Any]:
+        """The label of each row."""
+
+    def predict_proba(self, X: Floats) -> Floats:
+        """The probabilities of the labels, for each row."""
+
 
 LEVELS = (0.1, 0.3, 0.5, 0.7, 0.9)
 
 
 def decision_surface(
-    classifier: Any,
-    X: Any,
-    y: Any,
+    classifier: Classifier,
+    X: ArrayLike,
+    y: ArrayLike,
     *,
-    label: Any = None,
+    label: object = None,
     probabilities: bool = True,
-    ax: Any = None,
+    ax: Axes | None = None,
     resolution: int = 200,
-) -> Any:
+) -> Axes:
     """The classes that a fitted classifier sees in the plane, and the points of the data.
 
     Colours mix by p(y | x); solid lines are the borders between classes, thin ones levels of
@@ -77,8 +95,9 @@ def decision_surface(
     for k, name in enumerate(classes):
         own = y == name
         edges = [INK if w else "white" for w in wrong[own]]
+        across, up = X[own].T
         ax.scatter(
-            *X[own].T, s=22, color=[colours[k]], edgecolors=edges, linewidths=0.8, label=str(name)
+            across, up, s=22, color=[colours[k]], edgecolors=edges, linewidths=0.8, label=str(name)
         )
     ax.set(xlim=grid[0][0, [0, -1]], ylim=grid[1][[0, -1], 0])
     ax.tick_params(color=FAINT)
@@ -95,14 +114,14 @@ def _grid(X: Floats, resolution: int) -> tuple[Floats, Floats]:
     return a, b
 
 
-def _probabilities(classifier: Any, points: Floats, smooth: bool) -> Floats:
+def _probabilities(classifier: Classifier, points: Floats, smooth: bool) -> Floats:
     if smooth:
         return np.asarray(classifier.predict_proba(points))
     found = np.asarray(classifier.predict(points))
     return (found[:, None] == np.asarray(classifier.classes_)).astype(np.float64)
 
 
-def _mixed(ax: Any, grid: Any, p: Floats, colours: Floats, smooth: bool) -> None:
+def _mixed(ax: Axes, grid: tuple[Floats, Floats], p: Floats, colours: Floats, smooth: bool) -> None:
     """All classes: their colours in the measure of their probabilities."""
     light = 0.45 * colours + 0.55
     _image(ax, grid, np.clip(p @ light, 0.0, 1.0))
@@ -116,7 +135,7 @@ def _mixed(ax: Any, grid: Any, p: Floats, colours: Floats, smooth: bool) -> None
             ax.contour(*grid, lead, [0.0], colors=INK, linewidths=1.2)
 
 
-def _alone(ax: Any, grid: Any, p: Floats, colour: Floats) -> None:
+def _alone(ax: Axes, grid: tuple[Floats, Floats], p: Floats, colour: Floats) -> None:
     """One class: white where it is impossible, its colour where it is certain."""
     strength = 0.75 * p[..., None]
     _image(ax, grid, 1.0 - strength + strength * colour)
@@ -127,7 +146,7 @@ def _alone(ax: Any, grid: Any, p: Floats, colour: Floats) -> None:
         ax.clabel(lines, fontsize=7, fmt="%g")
 
 
-def _image(ax: Any, grid: Any, image: Floats) -> None:
+def _image(ax: Axes, grid: tuple[Floats, Floats], image: Floats) -> None:
     a, b = grid
     extent = (a[0, 0], a[0, -1], b[0, 0], b[-1, 0])
     ax.imshow(image, extent=extent, origin="lower", aspect="auto", interpolation="bilinear")

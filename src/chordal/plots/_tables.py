@@ -3,19 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from matplotlib.colors import PowerNorm
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from chordal.metrics import confusion_matrix
 from chordal.plots._style import FAINT, INK, axes_or_new
 
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+    from chordal.estimators import ChainCRF
+
+Names = Sequence[object] | NDArray[Any]
+
 MOST_NUMBERS = 14  # labels up to which cells carry numbers
 
 
-def transitions(crf: Any, *, ax: Any = None) -> Any:
+def transitions(crf: ChainCRF, *, ax: Axes | None = None) -> Axes:
     """The weights of a fitted chain's transitions, from row to column.
 
     Parameters
@@ -39,7 +46,9 @@ def transitions(crf: Any, *, ax: Any = None) -> Any:
     return ax
 
 
-def label_pairs(weights: Any, labels: Any, columns: Any = None, *, ax: Any = None) -> Any:
+def label_pairs(
+    weights: ArrayLike, labels: Names, columns: Names | None = None, *, ax: Axes | None = None
+) -> Axes:
     """A weight for each pair of labels: a table of colours, red below and blue above zero.
 
     Parameters
@@ -73,8 +82,8 @@ def confusion(
     *,
     labels: Sequence[Any] | None = None,
     percent: bool = False,
-    ax: Any = None,
-) -> Any:
+    ax: Axes | None = None,
+) -> Axes:
     """How often each label was predicted where each was true; colours are shares of a row.
 
     They deepen with the square root of the share, so that rare mistakes are seen.
@@ -121,7 +130,7 @@ def _percent(share: float) -> str:
     return f"{100.0 * share:.0f}" if share > 0.0 else ""
 
 
-def _sequences(y: Any) -> Any:
+def _sequences(y: Sequence[Any]) -> Sequence[Any]:
     """Labels as sequences of them: a flat list is one sequence."""
     if len(y) and (isinstance(y[0], str) or not hasattr(y[0], "__len__")):
         return [y]
@@ -129,13 +138,13 @@ def _sequences(y: Any) -> Any:
 
 
 def _table(
-    ax: Any,
+    ax: Axes | None,
     values: NDArray[Any],
-    rows: Any,
-    columns: Any,
+    rows: Names,
+    columns: Names,
     numbers: list[list[str]],
     **options: Any,
-) -> Any:
+) -> Axes:
     height, width = len(rows), len(columns)
     side = min(12.0, max(3.2, 1.6 + 0.36 * max(height, width)))
     ax = axes_or_new(ax, (side + 0.6, side))
