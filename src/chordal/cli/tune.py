@@ -98,8 +98,8 @@ def command(
         return
     ranked = sorted(results, key=lambda result: -result[metric])
     rows = [[f"{r['l1']:g}", f"{r['l2']:g}", r[metric], *r["scores"]] for r in ranked]
-    parts = ["validation"] if held_out is not None else [f"fold {k}" for k in range(1, folds + 1)]
-    print_table(metric, ["l1", "l2", "mean", *parts], rows)
+    titles = ["validation"] if held_out is not None else [f"fold {k}" for k in range(1, folds + 1)]
+    print_table(metric, ["l1", "l2", "mean", *titles], rows)
     print(f"best: --l1 {best['l1']:g} --l2 {best['l2']:g}")
 
 
