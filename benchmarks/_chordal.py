@@ -7,7 +7,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from chordal import ChainCRF
-from chordal.oracle import Floats, Oracle
+from chordal._blocks import run_in_turn
+from chordal.oracle import DataOracle, Floats
 from chordal.solvers import SOLVERS, Callback, Iteration, Solution, Solver
 
 
@@ -21,9 +22,10 @@ class Times:
 
 
 class _TimedOracle:
-    def __init__(self, oracle: Oracle, seconds: list[float]) -> None:
+    def __init__(self, oracle: DataOracle, seconds: list[float]) -> None:
         self._oracle, self._seconds = oracle, seconds
-        self.n_weights = oracle.n_weights
+        self.n_weights, self.run = oracle.n_weights, run_in_turn
+        self.noisy, self.without_l1 = oracle.noisy, oracle.without_l1
 
     def value_grad(self, weights: Floats) -> tuple[float, Floats]:
         start = time.perf_counter()
@@ -32,9 +34,7 @@ class _TimedOracle:
         return answer
 
     def recycle(self, vector: Floats) -> None:
-        recycle = getattr(self._oracle, "recycle", None)
-        if recycle is not None:
-            recycle(vector)
+        self._oracle.recycle(vector)
 
 
 class _TimedSolver(Solver):
@@ -44,7 +44,7 @@ class _TimedSolver(Solver):
         super().__init__(inner.max_iter, inner.tol)
         self._inner, self._seconds = inner, seconds
 
-    def minimize(self, oracle: Oracle, start: Floats, callback: Callback | None = None) -> Solution:
+    def minimize(self, oracle: Any, start: Floats, callback: Callback | None = None) -> Solution:
         return self._inner.minimize(_TimedOracle(oracle, self._seconds), start, callback)
 
     def _run(self, run: Any) -> Any:

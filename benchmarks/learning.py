@@ -106,7 +106,7 @@ class _TimedLearners:
     def __getattr__(self, name: str) -> Any:
         return getattr(self._oracle, name)
 
-    def dual_learner(self, rule: str) -> Any:
+    def dual_learner(self, rule: Any) -> Any:
         learner = self._oracle.dual_learner(rule)
         visit: Callable[[Any], None] = learner.visit
 

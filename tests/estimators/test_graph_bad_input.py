@@ -112,7 +112,7 @@ def test_tables_of_20_variables_are_refused_with_their_memory(tables, n_labels):
 
 def test_potts_tables_of_many_variables_compare_all():
     crf = large_clique(12, "potts").fit([RNG.normal(size=(12, 1))], [[0, 1] * 6])
-    tables = crf.layout_.layouts[1].tables
+    tables = crf.layout_.templates[1].tables
     assert np.flatnonzero(tables.output_of_cell == 0).tolist() == [0, 2**12 - 1]
 
 

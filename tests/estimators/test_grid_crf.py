@@ -61,7 +61,7 @@ def test_directions_have_weights_of_their_own(neighbours, shape, n):
     y = [rng.integers(0, 2, shape) for _ in range(2)]
     crf = GridCRF("pseudo_likelihood", neighbours=neighbours, directions=True, tables="full")
     crf.fit(X, y)
-    assert len(crf.layout_.layouts) == 1 + n
+    assert len(crf.layout_.templates) == 1 + n
     assert crf.predict(X)[0].shape == shape
     assert crf.template_weights(f"edges {(0,) * (len(shape) - 1) + (1,)}")["intercept"].shape == (
         2,

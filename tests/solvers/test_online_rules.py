@@ -19,8 +19,11 @@ from chordal.objectives.likelihood import Likelihood
 from chordal.objectives.perceptron import Perceptron
 from chordal.objectives.softmax_margin import SoftmaxMargin
 from chordal.oracle import ChainExamples, ExampleOracle
-from chordal.oracle.rules import AROWRule, GradientRule, PassiveAggressiveRule, PerceptronRule
+from chordal.oracle.rules import GradientRule
 from chordal.potentials import Potentials
+from chordal.solvers.arow import AROWRule
+from chordal.solvers.averaged_perceptron import PerceptronRule
+from chordal.solvers.passive_aggressive import PassiveAggressiveRule
 from chordal.structures import Chain
 from chordal.testing import Listed, ListedExamples
 

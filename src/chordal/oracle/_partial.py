@@ -42,11 +42,7 @@ class PartialOracle:
     """
 
     def __init__(
-        self,
-        oracle: Oracle,
-        start: Floats,
-        free: Flags | None = None,
-        scaled: slice | None = None,
+        self, oracle: Oracle, start: Floats, free: Flags | None = None, scaled: slice | None = None
     ) -> None:
         self._oracle, self._all = oracle, start.copy()
         free = np.ones(len(start), dtype=bool) if free is None else free.copy()

@@ -88,6 +88,7 @@ class Solver(ABC):
     asks: type = Oracle  # the protocol of its oracle
     handles_l1: ClassVar[bool] = False
     rotates: ClassVar[bool] = False  # takes the same path whatever the choice of axes
+    remedy: ClassVar[str] = ""  # what else to try when it diverges
     seeded: ClassVar[bool] = False  # takes random_state
     monotone: ClassVar[bool] = True  # the value never rises
     robust: ClassVar[bool] = True  # copes with weights of very different curvature
@@ -133,13 +134,23 @@ class Solver(ABC):
     def minimize(self, oracle: Any, start: Floats, callback: Callback | None = None) -> Solution:
         """Minimise from `start`. Ctrl-C ends the run with the best weights so far."""
         self.require(oracle)
-        run = Run(oracle, np.asarray(start, dtype=np.float64), callback, self)
+        run = self.course()(oracle, np.asarray(start, dtype=np.float64), callback, self)
         try:
-            run.evaluate_start()
+            run.begin()
             status = self._run(run)
         except KeyboardInterrupt:
             status = Status.INTERRUPTED
+        except OverflowError:
+            remedy = f"; or {self.remedy}" if self.remedy else ""
+            raise ValueError(
+                f"solver {self.name!r} diverges: weights or scores are no longer finite; the "
+                f"features are too large: scale them{remedy}"
+            ) from None
         return run.solution(status)
+
+    def course(self) -> type[Course]:
+        """What one run keeps."""
+        return Run
 
     @property
     def name(self) -> str:
@@ -171,8 +182,10 @@ def require_alike(solver: Solver, problem: Problem) -> None:
 class Course:
     """How a run goes: the current iterate, the counters, and who is told of them."""
 
-    def __init__(self, start: Floats, callback: Callback | None, solver: Solver) -> None:
-        self.callback, self.solver = callback, solver
+    def __init__(
+        self, oracle: Any, start: Floats, callback: Callback | None, solver: Solver
+    ) -> None:
+        self.oracle, self.callback, self.solver = oracle, callback, solver
         self.weights = start
         self.value = self.gradient_norm = float("inf")
         self.n_iter = self.n_evaluations = self.n_products = 0
@@ -180,6 +193,9 @@ class Course:
         self.gap = nan
         self.details: dict[str, list[float]] = {}
         self._started = time.perf_counter()
+
+    def begin(self) -> None:
+        """Before the first iteration."""
 
     @property
     def elapsed(self) -> float:
@@ -209,8 +225,7 @@ class Run(Course):
     def __init__(
         self, oracle: Oracle, start: Floats, callback: Callback | None, solver: Solver
     ) -> None:
-        super().__init__(start, callback, solver)
-        self.oracle = oracle
+        super().__init__(oracle, start, callback, solver)
         self._data = oracle if isinstance(oracle, DataOracle) else None
         self.vectors = Vectors(run_in_turn if self._data is None else self._data.run)
         self.gradient: Floats = np.zeros(0)  # of the smooth part
@@ -256,7 +271,7 @@ class Run(Course):
         self.n_products += 1
         return cast(SecondOrderOracle, self.oracle).hess_vec(self.weights, direction)
 
-    def evaluate_start(self) -> None:
+    def begin(self) -> None:
         """Evaluate the starting weights, and refuse those without a value."""
         self.value, self.gradient = self.evaluate(self.weights)
         with np.errstate(over="ignore"):

@@ -52,25 +52,22 @@ class DualSolver(Solver):
     def _run(self, run: DualRun) -> Status:
         """Iterate until a status is reached, keeping `run` up to date."""
 
-    def minimize(self, oracle: Any, start: Floats, callback: Callback | None = None) -> Solution:
-        """Minimise. Ctrl-C ends the run with the best weights so far."""
-        self.require(oracle)
+    def require(self, oracle: Any) -> None:
+        """Refuse an oracle without a dual."""
+        super().require(oracle)
         if not oracle.l2 > 0.0:
             raise ValueError(
                 f"solver {self.name!r} needs l2 > 0, got {oracle.l2}: without it there is no dual"
             )
-        run = DualRun(oracle, np.array(start, dtype=np.float64), callback, self)
-        try:
-            with np.errstate(over="ignore", invalid="ignore"):  # what is not finite is refused
-                status = self._run(run)
-        except KeyboardInterrupt:
-            status = Status.INTERRUPTED
-        except OverflowError:
-            raise ValueError(
-                f"solver {self.name!r} diverges: weights or scores are no longer finite; the "
-                "features are too large: scale them"
-            ) from None
-        return run.solution(status)
+
+    def minimize(self, oracle: Any, start: Floats, callback: Callback | None = None) -> Solution:
+        """Minimise. Ctrl-C ends the run with the best weights so far."""
+        with np.errstate(over="ignore", invalid="ignore"):  # what is not finite is refused
+            return super().minimize(oracle, start, callback)
+
+    def course(self) -> type[Course]:
+        """Bounds from both sides."""
+        return DualRun
 
 
 class DualRun(Course):
@@ -79,8 +76,7 @@ class DualRun(Course):
     def __init__(
         self, oracle: Any, start: Floats, callback: Callback | None, solver: DualSolver
     ) -> None:
-        super().__init__(start, callback, solver)
-        self.oracle = oracle
+        super().__init__(oracle, start, callback, solver)
         self.centre = np.zeros(len(start)) if oracle.centre is None else oracle.centre
         self.gradient_norm = float("nan")
         self.lower = -float("inf")

@@ -62,16 +62,12 @@ def strong_wolfe(
                 high = low
             low = point
         if high is None:
-            step = _extrapolated(low)
+            step = 4.0 * low.step
             continue
         if abs(high.step - low.step) < 1e-12 * max(abs(low.step), abs(high.step)):
             break
         step = _interpolated(low, high)
     return low if low is not start and low.value < start.value else None
-
-
-def _extrapolated(point: Point) -> float:
-    return 4.0 * point.step
 
 
 def _interpolated(low: Point, high: Point) -> float:

@@ -12,7 +12,7 @@ from chordal._errors import UnsupportedError
 from chordal._status import Status
 from chordal.oracle import ExampleOracle, Floats, Problem
 from chordal.oracle.rules import Learner, Rule
-from chordal.solvers._base import Callback, Course, Solution, Solver, require_alike
+from chordal.solvers._base import Callback, Course, Solver, require_alike
 
 
 class OnlineSolver(Solver):
@@ -26,7 +26,6 @@ class OnlineSolver(Solver):
 
     asks: type = ExampleOracle
     seeded: ClassVar[bool] = True
-    remedy: ClassVar[str] = ""  # what else to try when it diverges
 
     def __init__(
         self, max_iter: int = 100, tol: float = 1e-5, l1: float = 0.0, random_state: Any = None
@@ -43,21 +42,9 @@ class OnlineSolver(Solver):
     def _run(self, run: OnlineRun) -> Status:
         """Pass over the examples until a status is reached, keeping `run` up to date."""
 
-    def minimize(self, oracle: Any, start: Floats, callback: Callback | None = None) -> Solution:
-        """Learn from `start` on. Ctrl-C ends the run with the weights so far."""
-        self.require(oracle)
-        run = OnlineRun(oracle, np.array(start, dtype=np.float64), callback, self)
-        try:
-            status = self._run(run)
-        except KeyboardInterrupt:
-            status = Status.INTERRUPTED
-        except OverflowError:
-            remedy = f"; or {self.remedy}" if self.remedy else ""
-            raise ValueError(
-                f"solver {self.name!r} diverges: weights or scores are no longer finite; the "
-                f"features are too large: scale them{remedy}"
-            ) from None
-        return run.solution(status)
+    def course(self) -> type[Course]:
+        """Passes over the examples."""
+        return OnlineRun
 
 
 class OnlineRun(Course):
@@ -66,8 +53,7 @@ class OnlineRun(Course):
     def __init__(
         self, oracle: ExampleOracle, start: Floats, callback: Callback | None, solver: OnlineSolver
     ) -> None:
-        super().__init__(start, callback, solver)
-        self.oracle = oracle
+        super().__init__(oracle, start, callback, solver)
         self.gradient_norm = float("nan")
         self.random = np.random.default_rng(solver.random_state)
 

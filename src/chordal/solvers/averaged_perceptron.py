@@ -2,10 +2,27 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import ClassVar, final
 
-from chordal.oracle.rules import PerceptronRule
+from chordal import _kernels
+from chordal.oracle import Floats
+from chordal.oracle.rules import Mistake, MistakeRule
 from chordal.solvers._online import MistakeDriven
+
+
+@dataclass(frozen=True)
+class PerceptronRule(MistakeRule):
+    """w += φ(gold) − φ(best); the loss is the share of wrong labels."""
+
+    averaged: bool = True
+
+    def step(self, mistake: Mistake, w: Floats, memory: Floats) -> float:
+        w += mistake.weight * mistake.difference
+        return mistake.weight * mistake.n_wrong / mistake.n_labels
+
+    def kernel(self) -> _kernels.Perceptron:
+        return _kernels.Perceptron()
 
 
 @final

@@ -86,12 +86,7 @@ class OWLQN(Solver):
         return status
 
     def _search(
-        self,
-        run: Run,
-        pseudo: Floats,
-        direction: Floats,
-        free: NDArray[np.int64],
-        first: bool,
+        self, run: Run, pseudo: Floats, direction: Floats, free: NDArray[np.int64], first: bool
     ) -> tuple[Floats, float, Floats] | None:
         """Backtrack along the direction, projected onto the orthant, until the value falls."""
         old, slope = run.weights[free], pseudo[free]

@@ -2,12 +2,46 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, final, get_args
+from dataclasses import dataclass
+from math import inf, isfinite, sqrt
+from typing import Any, ClassVar, Literal, final, get_args
 
+from chordal import _kernels
 from chordal._validate import check_choice, check_number
-from chordal.oracle.rules import PassiveAggressiveRule
-from chordal.oracle.rules.passive_aggressive import Variant
+from chordal.oracle import Floats
+from chordal.oracle.rules import Mistake, MistakeRule
 from chordal.solvers._online import MistakeDriven
+
+Variant = Literal["hard", "linear", "squared"]
+
+
+@dataclass(frozen=True)
+class PassiveAggressiveRule(MistakeRule):
+    """w += τ (φ(gold) − φ(best)), with the τ that makes up for the loss.
+
+    See `PassiveAggressive` for the settings.
+    """
+
+    variant: Variant = "linear"
+    aggressiveness: float = 1.0
+    error_sensitive: bool = True
+    averaged: bool = True
+
+    def step(self, mistake: Mistake, w: Floats, memory: Floats) -> float:
+        loss = mistake.lead + (sqrt(mistake.n_wrong) if self.error_sensitive else 1.0)
+        norm = float(mistake.difference @ mistake.difference)
+        if norm == 0.0 or not isfinite(norm):
+            return 0.0 if norm == 0.0 else inf
+        tau = loss / norm
+        if self.variant == "linear":
+            tau = min(self.aggressiveness, tau)
+        elif self.variant == "squared":
+            tau = loss / (norm + 0.5 / self.aggressiveness)
+        w += mistake.weight * tau * mistake.difference
+        return mistake.weight * loss
+
+    def kernel(self) -> _kernels.PassiveAggressive:
+        return _kernels.PassiveAggressive(self.variant, self.aggressiveness, self.error_sensitive)
 
 
 @final

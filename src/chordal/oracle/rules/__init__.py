@@ -2,15 +2,11 @@
 
 from chordal.oracle.rules._base import DualLearner, DualRule, Examples, Learner, Mistake, Rule
 from chordal.oracle.rules._mistakes import MistakeRule
-from chordal.oracle.rules.arow import AROWRule
 from chordal.oracle.rules.exponentiated_gradient import ExponentiatedRule
 from chordal.oracle.rules.frank_wolfe import FrankWolfeRule
 from chordal.oracle.rules.gradient import GradientRule
-from chordal.oracle.rules.passive_aggressive import PassiveAggressiveRule
-from chordal.oracle.rules.perceptron import PerceptronRule
 
 __all__ = [
-    "AROWRule",
     "DualLearner",
     "DualRule",
     "Examples",
@@ -20,7 +16,5 @@ __all__ = [
     "Learner",
     "Mistake",
     "MistakeRule",
-    "PassiveAggressiveRule",
-    "PerceptronRule",
     "Rule",
 ]
