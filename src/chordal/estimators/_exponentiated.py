@@ -42,7 +42,8 @@ class ExponentiatedLearner:
         self._visits += 1
         _kernels.chain_exponentiated(
             oracle.examples.chains,
-            *oracle.costs,
+            oracle.costs[0],
+            oracle.costs[1],
             order,
             oracle.l2,
             1.0 if oracle.soft else self._sharpness * self._visits * (1.0 + self._visits / RISE),

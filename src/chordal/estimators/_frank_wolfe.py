@@ -107,7 +107,9 @@ class FrankWolfeLearner:
         every = max(1, min(len(self._w) // SNAPSHOT_CELLS, len(order) // 4))
         self._sums[1] = 0.0  # snapshots: the mean begins anew
         l2 = oracle.l2 + self._kappa
-        _kernels.chain_frank_wolfe(oracle.examples.chains, *oracle.costs, order, l2, every, arrays)
+        _kernels.chain_frank_wolfe(
+            oracle.examples.chains, oracle.costs[0], oracle.costs[1], order, l2, every, arrays
+        )
         self._sums[2] = float(oracle.sample_weight @ self._linear)  # without the rounding of steps
         if self._sums[1] > 0.0:
             self._take_mean()
