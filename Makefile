@@ -76,7 +76,7 @@ sanitize:  ## under AddressSanitizer and UBSan, in a venv of its own: the test s
 	$(VENV)-sanitize/bin/pytest -m "not slow" $(TESTS)
 
 clean:  ## remove everything made by the other targets
-	rm -rf $(VENV) $(VENV)-sanitize build dist report .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) $(VENV)-sanitize build dist report src/chordal/_kernels.pyi .pytest_cache .mypy_cache .ruff_cache .hypothesis
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 $(VENV)/.tools:

@@ -16,12 +16,12 @@ import numpy as np
 
 from chordal import GridCRF
 from chordal.datasets import load_snakes
-from chordal.inference.ad3 import Ad3Inference
+from chordal.inference.ad3 import AD3Inference
 from chordal.inference.loopy_bp import LoopyBPInference
 
 #: In training, messages that are nearly settled will do; labels are found with a certificate.
 MESSAGES = LoopyBPInference(tol=1e-3, max_iter=50)
-LABELS = Ad3Inference(max_iter=500, tol=1e-4)
+LABELS = AD3Inference(max_iter=500, tol=1e-4)
 
 LEARNERS: dict[str, dict[str, Any]] = {
     "hinge": {"solver": "block_frank_wolfe", "max_iter": 12, "random_state": 0},

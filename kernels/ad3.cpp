@@ -50,7 +50,7 @@ struct Factor {
 // One example.
 class Splitting {
 public:
-    Splitting(const Cliques& g, std::int64_t first_variable, std::int64_t last_variable,
+    Splitting(const Frame& g, std::int64_t first_variable, std::int64_t last_variable,
               std::int64_t first_clique, std::int64_t last_clique, const double* unary,
               const double* tables)
         : g_(g), unary_(unary), tables_(tables), v0_(first_variable), v1_(last_variable),
@@ -379,7 +379,7 @@ private:
         }
     }
 
-    const Cliques& g_;
+    const Frame& g_;
     const double* unary_;
     const double* tables_;
     std::int64_t v0_, v1_, s0_, s1_;
@@ -400,6 +400,21 @@ struct Result {
     std::int64_t n_iter = 0;
     Outcome outcome = kStopped;
     bool proved = false, interrupted = false;
+};
+
+// All examples.
+struct Solved : Iterations {
+    std::vector<double> score, bound;
+    Indices outcome;
+
+    explicit Solved(std::size_t n) : Iterations(n), score(n), bound(n), outcome(n) {}
+    void set(std::size_t e, const Result& r) {
+        score[e] = r.score;
+        bound[e] = r.bound;
+        change[e] = r.change;
+        outcome[e] = r.outcome;
+        n_iter[e] = r.n_iter;
+    }
 };
 
 // Iterates on one example; y [variables] is the best labelling found, beliefs [states] is room.
@@ -439,42 +454,45 @@ Result run(Splitting& split, Rounding& rounding, std::int64_t first, std::int64_
 }  // namespace
 
 static const Binding binding([](nb::module_& m) {
-    // weight [examples]. Written: labels [variables]; score, bound, change, outcome and n_iter
-    // [examples]; part_unary [states] and part_tables [cells], which begin with zeros.
-    m.def("ad3", [](CHORDAL_CLIQUE_ARGUMENTS, Input<std::int64_t> clique_offsets,
-                    Input<double> unary, Input<double> tables, std::int64_t max_iter, double tol,
-                    Input<double> weight, Output<std::int32_t> labels, Output<double> score,
-                    Output<double> bound, Output<double> change, Output<std::int64_t> outcome,
-                    Output<std::int64_t> n_iter, Output<double> part_unary,
-                    Output<double> part_tables) {
-        bool stopped = false;
-        {
-            nb::gil_scoped_release release;
-            const Cliques g = CHORDAL_CLIQUES;
-            const Members members(g);
-            Rounding rounding(g, members, unary.data(), tables.data());
-            std::vector<std::int32_t> trial(g.variables);
-            for (std::size_t e = 0; e < g.examples && !stopped; ++e) {
-                const auto first = g.variable_offsets[e], last = g.variable_offsets[e + 1];
-                Splitting split(g, first, last, clique_offsets.data()[e],
-                                clique_offsets.data()[e + 1], unary.data(), tables.data());
-                const Result r = run(split, rounding, first, last, max_iter, tol,
-                                     part_unary.data(), trial, labels.data());
-                score.data()[e] = r.score;
-                bound.data()[e] = r.bound;
-                change.data()[e] = r.change;
-                outcome.data()[e] = r.outcome;
-                n_iter.data()[e] = r.n_iter;
-                stopped = r.interrupted;
-                if (r.proved)
-                    split.add_labelling(labels.data(), weight.data()[e], part_unary.data(),
-                                        part_tables.data());
-                else
-                    split.add_parts(weight.data()[e], part_unary.data(), part_tables.data());
+    nb::class_<Solved, Iterations>(m, "AD3Result", "How AD3 ended in each example.")
+        .def_prop_ro("score", [](const Solved& self) { return inside(self.score); },
+                     "Of the best labelling found.")
+        .def_prop_ro("bound", [](const Solved& self) { return inside(self.bound); },
+                     "What no score exceeds.")
+        .def_prop_ro("outcome", [](const Solved& self) { return inside(self.outcome); },
+                     "0: converged, 1: max_iter was reached, 2: there is no labelling.");
+    // weight [examples]. labels [variables] is written; the parts hold zeros.
+    m.def(
+        "ad3",
+        [](const BoundScores& g, const BoundParts& parts, std::int64_t max_iter, double tol,
+           Weight weight, Output<std::int32_t> labels) {
+            Solved solved(g.examples);
+            bool stopped = false;
+            {
+                nb::gil_scoped_release release;
+                const Members members(g);
+                Rounding rounding(g, members, g.unary, g.tables);
+                std::vector<std::int32_t> trial(g.variables);
+                for (std::size_t e = 0; e < g.examples && !stopped; ++e) {
+                    const auto first = g.variable_offsets[e], last = g.variable_offsets[e + 1];
+                    Splitting split(g, first, last, g.clique_offsets[e], g.clique_offsets[e + 1],
+                                    g.unary, g.tables);
+                    const Result r = run(split, rounding, first, last, max_iter, tol, parts.unary,
+                                         trial, labels.data());
+                    solved.set(e, r);
+                    stopped = r.interrupted;
+                    const double w = weight ? weight->data()[e] : 1.0;
+                    if (r.proved)
+                        split.add_labelling(labels.data(), w, parts.unary, parts.tables);
+                    else
+                        split.add_parts(w, parts.unary, parts.tables);
+                }
             }
-        }
-        if (stopped) throw nb::python_error();
-    });
+            if (stopped) throw nb::python_error();
+            return solved;
+        },
+        nb::arg("scores"), nb::arg("parts"), nb::arg("max_iter"), nb::arg("tol"),
+        nb::arg("weight").none(), nb::arg("labels"));
 });
 
 }  // namespace chordal

@@ -23,7 +23,7 @@ constexpr std::int64_t kAhead = 64;  // undecided variables to choose among
 
 class Search {
 public:
-    Search(const Cliques& g, const CliquesOf& of, const double* unary, const double* tables)
+    Search(const Frame& g, const CliquesOf& of, const double* unary, const double* tables)
         : g_(g), of_(of), unary_(unary), tables_(tables), left_(g.variables),
           open_(g.state_offsets[g.variables]), hard_(g.cliques), queued_(g.cliques, 0) {
         for (std::size_t c = 0; c < g.cliques; ++c) {
@@ -157,7 +157,7 @@ private:
         return choice;
     }
 
-    const Cliques& g_;
+    const Frame& g_;
     const CliquesOf of_;
     const double* unary_;
     const double* tables_;
@@ -175,28 +175,28 @@ private:
 }  // namespace
 
 static const Binding binding([](nb::module_& m) {
-    // wanted [examples]: 1 where a labelling is looked for; becomes 1 found, 0 none exists, -1 open.
-    m.def("allowed_labels", [](Input<std::int64_t> cliques_offsets, Input<std::int64_t> cliques_of,
-                               CHORDAL_CLIQUE_ARGUMENTS, Input<std::int64_t> clique_offsets,
-                               Input<double> unary, Input<double> tables, std::int64_t max_failures,
-                               Output<std::int32_t> wanted, Output<std::int32_t> labels) {
-        bool stopped = false;
-        {
-            nb::gil_scoped_release release;
-            const Cliques g = CHORDAL_CLIQUES;
-            const CliquesOf of{cliques_offsets.data(), cliques_of.data()};
-            Search search(g, of, unary.data(), tables.data());
-            for (std::size_t e = 0; e < g.examples && !stopped; ++e) {
-                if (!wanted.data()[e]) continue;
-                const int found =
-                    search.run(g.variable_offsets[e], g.variable_offsets[e + 1],
-                               clique_offsets.data() + e, max_failures, labels.data());
-                stopped = found == -2;
-                wanted.data()[e] = found;
+    // outcome [examples]: 1 where a labelling is looked for; becomes 1 found, 0 none exists, -1 open.
+    m.def(
+        "allowed_labels",
+        [](const BoundScores& g, const Incidence& incidence, std::int64_t max_failures,
+           Output<std::int32_t> outcome, Output<std::int32_t> labels) {
+            bool stopped = false;
+            {
+                nb::gil_scoped_release release;
+                Search search(g, incidence, g.unary, g.tables);
+                for (std::size_t e = 0; e < g.examples && !stopped; ++e) {
+                    if (!outcome.data()[e]) continue;
+                    const int found =
+                        search.run(g.variable_offsets[e], g.variable_offsets[e + 1],
+                                   g.clique_offsets + e, max_failures, labels.data());
+                    stopped = found == -2;
+                    outcome.data()[e] = found;
+                }
             }
-        }
-        if (stopped) throw nb::python_error();
-    });
+            if (stopped) throw nb::python_error();
+        },
+        nb::arg("scores"), nb::arg("incidence"), nb::arg("max_failures"), nb::kw_only(),
+        nb::arg("outcome"), nb::arg("labels"));
 });
 
 }  // namespace chordal

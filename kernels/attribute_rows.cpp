@@ -9,9 +9,8 @@
 #include <utility>
 #include <vector>
 
-#include "binding.hpp"
+#include "attribute_layout.hpp"
 #include "simd.hpp"
-#include "wide_entries.hpp"
 
 namespace chordal {
 namespace {
@@ -222,35 +221,49 @@ Compiled compile_rows(const std::int64_t* offsets, const std::int32_t* ids, cons
 }  // namespace
 
 static const Binding binding([](nb::module_& m) {
-    m.def("attribute_pairs", [](Input<std::int64_t> offsets, Input<std::int32_t> ids,
-                                Input<std::int32_t> outputs, std::size_t attributes,
-                                std::size_t n_outputs) {
-        auto [pair_offsets, pair_outputs, counts] = [&] {
-            nb::gil_scoped_release release;
-            return count_pairs(offsets.data(), ids.data(), outputs.data(), outputs.size(),
-                               attributes, n_outputs);
-        }();
-        return std::make_tuple(array_of(std::move(pair_offsets)),
-                               array_of(std::move(pair_outputs)), array_of(std::move(counts)));
-    });
-    m.def("attribute_groups", [](Input<std::int64_t> offsets, Input<std::int32_t> ids,
-                                 std::size_t attributes) {
-        std::vector<std::int32_t> first;
-        {
-            nb::gil_scoped_release release;
-            first = groups(offsets.data(), ids.data(), offsets.size() - 1, attributes);
-        }
-        return array_of(std::move(first));
-    });
+    nb::class_<AttributeLayout>(m, "AttributeLayout", "Where the weights of attributes are.")
+        .def("__init__",
+             [](AttributeLayout* self, Input<std::uint32_t> places, Input<std::int32_t> pair_outputs,
+                Input<std::int64_t> segment_limits, std::size_t outputs, std::size_t wide,
+                std::size_t unit) {
+                 new (self)
+                     AttributeLayout{places, pair_outputs, segment_limits, outputs, wide, unit};
+             },
+             nb::arg("places"), nb::arg("pair_outputs"), nb::arg("segment_limits"), nb::kw_only(),
+             nb::arg("outputs"), nb::arg("wide"), nb::arg("unit"));
+    m.def(
+        "attribute_pairs",
+        [](Input<std::int64_t> offsets, Input<std::int32_t> ids, Input<std::int32_t> outputs,
+           std::size_t n_attributes, std::size_t n_outputs) {
+            auto [pair_offsets, pair_outputs, counts] = [&] {
+                nb::gil_scoped_release release;
+                return count_pairs(offsets.data(), ids.data(), outputs.data(), outputs.size(),
+                                   n_attributes, n_outputs);
+            }();
+            return std::make_tuple(array_of(std::move(pair_offsets)),
+                                   array_of(std::move(pair_outputs)), array_of(std::move(counts)));
+        },
+        nb::kw_only(), nb::arg("offsets"), nb::arg("ids"), nb::arg("outputs"),
+        nb::arg("n_attributes"), nb::arg("n_outputs"),
+        "Pairs (attribute, output) that occur: offsets by attribute, outputs, and how often.");
+    m.def(
+        "attribute_groups",
+        [](Input<std::int64_t> offsets, Input<std::int32_t> ids, std::size_t n_attributes) {
+            std::vector<std::int32_t> first;
+            {
+                nb::gil_scoped_release release;
+                first = groups(offsets.data(), ids.data(), offsets.size() - 1, n_attributes);
+            }
+            return array_of(std::move(first));
+        },
+        nb::arg("offsets"), nb::arg("ids"), nb::arg("n_attributes"),
+        "Of each attribute, the first that occurs in the same rows.");
     m.def(
         "attribute_rows",
-        [](Input<std::int64_t> offsets, Input<std::int32_t> ids,
-           std::optional<Input<double>> values, Input<std::uint32_t> places,
-           Input<std::int32_t> pair_outputs, Input<std::int64_t> segment_limits,
-           std::size_t outputs, std::size_t wide) {
-            const Layout layout{reinterpret_cast<const Place*>(places.data()),
-                                pair_outputs.data(), segment_limits.data(),
-                                segment_limits.size() - 1, outputs, wide};
+        [](const AttributeLayout& x, Input<std::int64_t> offsets, Input<std::int32_t> ids,
+           std::optional<Input<double>> values) {
+            const Layout layout{x.place(), x.pair_outputs.data(), x.segment_limits.data(),
+                                x.segment_limits.size() - 1, x.outputs, x.wide};
             Compiled rows;
             {
                 nb::gil_scoped_release release;
@@ -266,9 +279,8 @@ static const Binding binding([](nb::module_& m) {
                 array_of(std::move(rows.narrow.values)),
                 array_of(std::move(rows.segment_offsets)));
         },
-        nb::arg("offsets"), nb::arg("ids"), nb::arg("values").none(), nb::arg("places"),
-        nb::arg("pair_outputs"), nb::arg("segment_limits"), nb::arg("outputs"),
-        nb::arg("wide"));
+        nb::arg("layout"), nb::arg("offsets"), nb::arg("ids"), nb::arg("values").none(),
+        "Rows and columns of wide entries, narrow entries, and where their segments begin.");
 });
 
 }  // namespace chordal

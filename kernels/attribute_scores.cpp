@@ -113,35 +113,25 @@ void attribute_scores(const AttributeEntries& x, const ExpandedWeights& w, doubl
 }  // namespace chordal::CHORDAL_ISA
 
 #ifndef CHORDAL_ISA_V3
-#include <nanobind/stl/optional.h>
-
-#include <optional>
-
-#include "binding.hpp"
+#include "attribute_layout.hpp"
 
 namespace chordal {
 
 static const Binding binding([](nb::module_& m) {
     m.def(
         "attribute_scores",
-        [](Input<std::int64_t> offsets, Input<std::int32_t> ids,
-           std::optional<Input<double>> values, Input<std::uint32_t> places,
-           Input<std::int32_t> pair_outputs, Input<double> wide, Input<double> narrow,
-           std::size_t outputs, std::size_t unit, Output<double> out) {
+        [](const AttributeLayout& layout, Input<std::int64_t> offsets, Input<std::int32_t> ids,
+           std::optional<Input<double>> values, Input<double> wide, Input<double> narrow,
+           Output<double> out) {
             nb::gil_scoped_release release;
             const AttributeEntries x{offsets.data(), ids.data(), values ? values->data() : nullptr,
                                      offsets.size() - 1};
-            const ExpandedWeights w{reinterpret_cast<const Place*>(places.data()),
-                                    pair_outputs.data(),
-                                    wide.data(),
-                                    narrow.data(),
-                                    outputs,
-                                    unit};
+            const ExpandedWeights w{layout.place(), layout.pair_outputs.data(), wide.data(),
+                                    narrow.data(), layout.outputs, layout.unit};
             CHORDAL_DISPATCH(attribute_scores(x, w, out.data()));
         },
-        nb::arg("offsets"), nb::arg("ids"), nb::arg("values").none(), nb::arg("places"),
-        nb::arg("pair_outputs"), nb::arg("wide"), nb::arg("narrow"), nb::arg("outputs"),
-        nb::arg("unit"), nb::arg("out"));
+        nb::arg("layout"), nb::arg("offsets"), nb::arg("ids"), nb::kw_only(),
+        nb::arg("values").none(), nb::arg("wide"), nb::arg("narrow"), nb::arg("out"));
 });
 
 }  // namespace chordal

@@ -200,7 +200,8 @@ void bind_narrow(nb::module_& m, const char* name, const char* from, Visit visit
                        visit(cell, index, x, f, o);
                    });
         },
-        nb::arg("cells"), nb::arg("index"), nb::arg("value").none(), nb::arg(from), nb::arg("out"));
+        nb::kw_only(), nb::arg("cells"), nb::arg("index"), nb::arg("value").none(), nb::arg(from),
+        nb::arg("out"));
 }
 
 }  // namespace
@@ -215,8 +216,8 @@ static const Binding binding([](nb::module_& m) {
                                 begin.size() - 1, outputs, unit};
             CHORDAL_DISPATCH(wide_map(x, weights.data(), out.data()));
         },
-        nb::arg("begin"), nb::arg("code"), nb::arg("value").none(), nb::arg("outputs"),
-        nb::arg("unit"), nb::arg("weights"), nb::arg("out"));
+        nb::kw_only(), nb::arg("begin"), nb::arg("code"), nb::arg("value").none(),
+        nb::arg("outputs"), nb::arg("unit"), nb::arg("weights"), nb::arg("out"));
     m.def(
         "wide_adjoint",
         [](Input<std::uint32_t> begin, Input<std::uint32_t> code, Input<std::uint32_t> row,
@@ -227,7 +228,7 @@ static const Binding binding([](nb::module_& m) {
                                 code.size(),  outputs,     unit};
             CHORDAL_DISPATCH(wide_adjoint(x, parts.data(), parts.size() / outputs, out.data()));
         },
-        nb::arg("begin"), nb::arg("code"), nb::arg("row"), nb::arg("value").none(),
+        nb::kw_only(), nb::arg("begin"), nb::arg("code"), nb::arg("row"), nb::arg("value").none(),
         nb::arg("outputs"), nb::arg("unit"), nb::arg("parts"), nb::arg("out"));
     bind_narrow(m, "narrow_map", "weights",
                 [](auto cell, auto weight, double x, const double* w, double* s) {

@@ -1,30 +1,11 @@
-// How Python hands a batch of chains to a kernel: seven flat arrays, checked beforehand.
+// How a batch of chains comes from Python, and how a kernel runs on it.
 #pragma once
 
-#include <nanobind/stl/optional.h>
-
-#include <optional>
 #include <stdexcept>
 #include <string_view>
 
-#include "binding.hpp"
 #include "chain_batch.hpp"
-
-#define CHORDAL_CHAIN_ARGUMENTS                                                             \
-    Input<double> unary, Input<std::int64_t> state_offsets,                                 \
-        Input<std::int64_t> variable_offsets, Input<double> tables,                         \
-        Input<std::int64_t> table_offsets, Input<std::int32_t> table_of_clique,             \
-        Input<std::int64_t> clique_offsets
-#define CHORDAL_CHAIN_VALUES                                                                \
-    ChainBatch {                                                                            \
-        unary.data(), state_offsets.data(), variable_offsets.data(), tables.data(),         \
-            table_offsets.data(), table_of_clique.data(), clique_offsets.data(),            \
-            variable_offsets.size() - 1                                                     \
-    }
-#define CHORDAL_CHAIN_NAMES                                                                 \
-    nb::arg("unary"), nb::arg("state_offsets"), nb::arg("variable_offsets"),                \
-        nb::arg("tables"), nb::arg("table_offsets"), nb::arg("table_of_clique"),            \
-        nb::arg("clique_offsets")
+#include "frame_binding.hpp"
 
 namespace chordal {
 
@@ -35,9 +16,15 @@ inline Domain domain_of(std::string_view name) {
     throw std::invalid_argument("domain must be 'auto', 'scaled' or 'log'");
 }
 
+inline ChainBatch chains_of(const Scores& x) {
+    return {x.unary,         x.state_offsets,   x.variable_offsets, x.tables,
+            x.table_offsets, x.table_of_clique, x.clique_offsets,   x.examples};
+}
+
 // Runs a kernel without the GIL and turns its outcome into Python's errors.
 template <class Kernel>
-void run_chain(Kernel kernel, const ChainBatch& batch) {
+void run_chain(const Scores& scores, Kernel kernel) {
+    const ChainBatch batch = chains_of(scores);
     Outcome outcome;
     {
         nb::gil_scoped_release release;

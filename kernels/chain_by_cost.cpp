@@ -124,24 +124,27 @@ private:
 
 static const Binding binding([](nb::module_& m) {
     // score [level_offsets[examples]]; labels: for each level of each example, its variables'.
-    m.def("chain_best_by_cost", [](CHORDAL_CHAIN_ARGUMENTS, Input<std::int64_t> price,
-                                   Input<std::int64_t> level_offsets, Output<double> score,
-                                   Output<std::int32_t> labels) {
-        run_chain([&](const ChainBatch& batch) {
-            ByCost by_cost(batch, price.data());
-            std::int32_t* y = labels.data();
-            for (std::size_t example = 0; example < batch.examples; ++example) {
-                if (!by_cost.forward(example)) return Outcome::stopped;
-                const auto first = level_offsets.data()[example];
-                const auto levels = level_offsets.data()[example + 1] - first;
-                const auto length =
-                    variable_offsets.data()[example + 1] - variable_offsets.data()[example];
-                for (std::int64_t k = 0; k < levels; ++k, y += length)
-                    score.data()[first + k] = by_cost.best(static_cast<std::size_t>(k), y);
-            }
-            return Outcome::done;
-        }, CHORDAL_CHAIN_VALUES);
-    });
+    m.def(
+        "chain_best_by_cost",
+        [](const BoundScores& scores, Input<std::int64_t> price, Input<std::int64_t> level_offsets,
+           Output<double> score, Output<std::int32_t> labels) {
+            run_chain(scores, [&](const ChainBatch& batch) {
+                ByCost by_cost(batch, price.data());
+                std::int32_t* y = labels.data();
+                for (std::size_t example = 0; example < batch.examples; ++example) {
+                    if (!by_cost.forward(example)) return Outcome::stopped;
+                    const auto first = level_offsets.data()[example];
+                    const auto levels = level_offsets.data()[example + 1] - first;
+                    const auto length =
+                        batch.variable_offsets[example + 1] - batch.variable_offsets[example];
+                    for (std::int64_t k = 0; k < levels; ++k, y += length)
+                        score.data()[first + k] = by_cost.best(static_cast<std::size_t>(k), y);
+                }
+                return Outcome::done;
+            });
+        },
+        nb::arg("scores"), nb::kw_only(), nb::arg("price"), nb::arg("level_offsets"),
+        nb::arg("score"), nb::arg("labels"));
 });
 
 }  // namespace chordal

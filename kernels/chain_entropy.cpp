@@ -57,12 +57,13 @@ namespace chordal {
 static const Binding binding([](nb::module_& m) {
     m.def(
         "chain_entropy",
-        [](CHORDAL_CHAIN_ARGUMENTS, const char* domain, Output<double> out) {
-            run_chain([&](const ChainBatch& batch) {
+        [](const BoundScores& scores, const char* domain, Output<double> out) {
+            run_chain(scores, [&](const ChainBatch& batch) {
                 return CHORDAL_DISPATCH(
                     entropy(batch, domain_of(domain), interrupted, out.data()));
-            }, CHORDAL_CHAIN_VALUES);
-        });
+            });
+        },
+        nb::arg("scores"), nb::arg("domain"), nb::arg("out"));
 });
 
 }  // namespace chordal

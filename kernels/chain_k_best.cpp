@@ -101,13 +101,15 @@ Outcome k_best(const ChainBatch& batch, std::size_t k, std::size_t variables, do
 }  // namespace
 
 static const Binding binding([](nb::module_& m) {
-    m.def("chain_k_best", [](CHORDAL_CHAIN_ARGUMENTS, std::size_t k, Output<double> score,
-                             Output<std::int32_t> labels) {
-        const std::size_t variables = state_offsets.size() - 1;
-        run_chain([&](const ChainBatch& batch) {
-            return k_best(batch, k, variables, score.data(), labels.data());
-        }, CHORDAL_CHAIN_VALUES);
-    });
+    m.def(
+        "chain_k_best",
+        [](const BoundScores& scores, std::size_t k, Output<double> score,
+           Output<std::int32_t> labels) {
+            run_chain(scores, [&](const ChainBatch& batch) {
+                return k_best(batch, k, scores.variables, score.data(), labels.data());
+            });
+        },
+        nb::arg("scores"), nb::arg("k"), nb::arg("score"), nb::arg("labels"));
 });
 
 }  // namespace chordal

@@ -53,13 +53,15 @@ Outcome best_labelling(const ChainBatch& batch, bool (*interrupted)(), double* s
 namespace chordal {
 
 static const Binding binding([](nb::module_& m) {
-    m.def("chain_best_labelling",
-          [](CHORDAL_CHAIN_ARGUMENTS, Output<double> score, Output<std::int32_t> labels) {
-              run_chain([&](const ChainBatch& batch) {
-                  return CHORDAL_DISPATCH(
-                      best_labelling(batch, interrupted, score.data(), labels.data()));
-              }, CHORDAL_CHAIN_VALUES);
-          });
+    m.def(
+        "chain_best_labelling",
+        [](const BoundScores& scores, Output<double> score, Output<std::int32_t> labels) {
+            run_chain(scores, [&](const ChainBatch& batch) {
+                return CHORDAL_DISPATCH(
+                    best_labelling(batch, interrupted, score.data(), labels.data()));
+            });
+        },
+        nb::arg("scores"), nb::arg("score"), nb::arg("labels"));
 });
 
 }  // namespace chordal

@@ -66,15 +66,15 @@ namespace chordal {
 static const Binding binding([](nb::module_& m) {
     m.def(
         "chain_sample",
-        [](CHORDAL_CHAIN_ARGUMENTS, const char* domain, Input<double> uniform,
+        [](const BoundScores& scores, const char* domain, Input<double> uniform,
            Output<std::int32_t> out) {
-            const std::size_t variables = state_offsets.size() - 1;
-            const std::size_t samples = variables ? uniform.size() / variables : 0;
-            run_chain([&](const ChainBatch& batch) {
-                return CHORDAL_DISPATCH(sample(batch, domain_of(domain), interrupted,
-                                               uniform.data(), samples, variables, out.data()));
-            }, CHORDAL_CHAIN_VALUES);
-        });
+            const std::size_t samples = scores.variables ? uniform.size() / scores.variables : 0;
+            run_chain(scores, [&](const ChainBatch& batch) {
+                return CHORDAL_DISPATCH(sample(batch, domain_of(domain), interrupted, uniform.data(),
+                                               samples, scores.variables, out.data()));
+            });
+        },
+        nb::arg("scores"), nb::arg("domain"), nb::arg("uniform"), nb::arg("out"));
 });
 
 }  // namespace chordal

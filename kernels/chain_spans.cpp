@@ -95,16 +95,18 @@ namespace chordal {
 static const Binding binding([](nb::module_& m) {
     m.def(
         "chain_span_log_probability",
-        [](CHORDAL_CHAIN_ARGUMENTS, const char* domain, Input<std::int64_t> example,
+        [](const BoundScores& scores, const char* domain, Input<std::int64_t> example,
            Input<std::int64_t> start, Input<std::int64_t> length, Input<std::uint8_t> allowed,
            Output<double> out) {
             const Spans spans{example.data(), start.data(), length.data(), allowed.data(),
                               example.size()};
-            run_chain([&](const ChainBatch& batch) {
+            run_chain(scores, [&](const ChainBatch& batch) {
                 return CHORDAL_DISPATCH(span_log_probability(batch, domain_of(domain), interrupted,
                                                              spans, out.data()));
-            }, CHORDAL_CHAIN_VALUES);
-        });
+            });
+        },
+        nb::arg("scores"), nb::arg("domain"), nb::kw_only(), nb::arg("example"), nb::arg("start"),
+        nb::arg("length"), nb::arg("allowed"), nb::arg("out"));
 });
 
 }  // namespace chordal

@@ -203,25 +203,26 @@ namespace chordal {
 static const Binding binding([](nb::module_& m) {
     m.def(
         "chain_log_partition",
-        [](CHORDAL_CHAIN_ARGUMENTS, const char* domain, Output<double> out) {
-            run_chain([&](const ChainBatch& batch) {
+        [](const BoundScores& scores, const char* domain, Output<double> out) {
+            run_chain(scores, [&](const ChainBatch& batch) {
                 return CHORDAL_DISPATCH(
                     log_partition(batch, domain_of(domain), interrupted, out.data()));
-            }, CHORDAL_CHAIN_VALUES);
-        });
+            });
+        },
+        nb::arg("scores"), nb::arg("domain"), nb::arg("out"));
+    // The parts' unary may be the memory of the scores'; their tables hold zeros.
     m.def(
         "chain_marginals",
-        [](CHORDAL_CHAIN_ARGUMENTS, const char* domain, std::optional<Input<double>> weight,
-           Output<double> log_partition, Output<double> out_unary, Output<double> out_tables) {
-            const double* w = weight ? weight->data() : nullptr;
-            run_chain([&](const ChainBatch& batch) {
-                return CHORDAL_DISPATCH(marginals(batch, domain_of(domain), interrupted, w,
-                                                  log_partition.data(), out_unary.data(),
-                                                  out_tables.data()));
-            }, CHORDAL_CHAIN_VALUES);
+        [](const BoundScores& scores, const BoundParts& parts, const char* domain, Weight weight,
+           Output<double> log_partition) {
+            run_chain(scores, [&](const ChainBatch& batch) {
+                return CHORDAL_DISPATCH(marginals(batch, domain_of(domain), interrupted,
+                                                  data_of(weight), log_partition.data(),
+                                                  parts.unary, parts.tables));
+            });
         },
-        CHORDAL_CHAIN_NAMES, nb::arg("domain"), nb::arg("weight").none(),
-        nb::arg("log_partition"), nb::arg("out_unary"), nb::arg("out_tables"));
+        nb::arg("scores"), nb::arg("parts"), nb::arg("domain"), nb::kw_only(),
+        nb::arg("weight").none(), nb::arg("log_partition"));
 });
 
 }  // namespace chordal

@@ -212,21 +212,19 @@ Outcome marginals_derivative(const ChainBatch& batch, Domain domain, bool (*inte
 namespace chordal {
 
 static const Binding binding([](nb::module_& m) {
+    // The parts' unary may be the memory of the direction's; their tables hold zeros.
     m.def(
         "chain_marginals_derivative",
-        [](CHORDAL_CHAIN_ARGUMENTS, const char* domain, Input<double> d_unary,
-           Input<double> d_tables, std::optional<Input<double>> weight,
-           Output<double> log_partition, Output<double> out_unary, Output<double> out_tables) {
-            const double* w = weight ? weight->data() : nullptr;
-            run_chain([&](const ChainBatch& batch) {
+        [](const BoundScores& scores, const BoundParts& parts, const char* domain,
+           const BoundScores& direction, Weight weight, Output<double> log_partition) {
+            run_chain(scores, [&](const ChainBatch& batch) {
                 return CHORDAL_DISPATCH(marginals_derivative(
-                    batch, domain_of(domain), interrupted, d_unary.data(), d_tables.data(), w,
-                    log_partition.data(), out_unary.data(), out_tables.data()));
-            }, CHORDAL_CHAIN_VALUES);
+                    batch, domain_of(domain), interrupted, direction.unary, direction.tables,
+                    data_of(weight), log_partition.data(), parts.unary, parts.tables));
+            });
         },
-        CHORDAL_CHAIN_NAMES, nb::arg("domain"), nb::arg("d_unary"), nb::arg("d_tables"),
-        nb::arg("weight").none(), nb::arg("log_partition"), nb::arg("out_unary"),
-        nb::arg("out_tables"));
+        nb::arg("scores"), nb::arg("parts"), nb::arg("domain"), nb::kw_only(), nb::arg("direction"),
+        nb::arg("weight").none(), nb::arg("log_partition"));
 });
 
 }  // namespace chordal

@@ -16,56 +16,65 @@
 #include <limits>
 #include <vector>
 
-#include "binding.hpp"
+#include "frame_binding.hpp"
 
 namespace chordal {
 
-struct CliqueTree {
-    const std::int64_t* state_offsets;     // [variables + 1]
-    const std::int64_t* variable_offsets;  // [examples + 1] into variables
-    const std::int64_t* scope_offsets;     // [cliques + 1] into scopes
-    const std::int64_t* scopes;            // variables of each clique
-    const std::int64_t* table_offsets;     // [tables + 1]
-    const std::int32_t* table_of_clique;   // [cliques]
-    const std::int64_t* cluster_offsets;   // [examples + 1] into clusters
-    const std::int64_t* member_offsets;    // [clusters + 1] into members
-    const std::int64_t* members;           // variables of each cluster, residual first
-    const std::int64_t* residual;          // [clusters] how many of them
-    const std::int64_t* parent;            // [clusters], −1 for a root
-    const std::int64_t* child_offsets;     // [clusters + 1] into children
+struct CliqueTree : Frame {
+    const std::int64_t* cluster_offsets;  // [examples + 1] into clusters
+    const std::int64_t* member_offsets;   // [clusters + 1] into members
+    const std::int64_t* members;          // variables of each cluster, residual first
+    const std::int64_t* residual;         // [clusters] how many of them
+    const std::int64_t* parent;           // [clusters], −1 for a root
+    const std::int64_t* child_offsets;    // [clusters + 1] into children
     const std::int64_t* children;
-    const std::int64_t* factor_offsets;    // [clusters + 1] into factors
-    const std::int64_t* factors;           // cliques of each cluster
-    std::size_t examples, variables;
+    const std::int64_t* factor_offsets;   // [clusters + 1] into factors
+    const std::int64_t* factors;          // cliques of each cluster
 
-    std::int64_t labels(std::int64_t v) const { return state_offsets[v + 1] - state_offsets[v]; }
-    std::int64_t table(std::int64_t clique) const { return table_offsets[table_of_clique[clique]]; }
     std::int64_t residual_end(std::int64_t i) const { return member_offsets[i] + residual[i]; }
 };
 
-#define CHORDAL_CLIQUE_TREE_ARGUMENTS                                                           \
-    Input<std::int64_t> state_offsets, Input<std::int64_t> variable_offsets,                    \
-        Input<std::int64_t> scope_offsets, Input<std::int64_t> scopes,                          \
-        Input<std::int64_t> table_offsets, Input<std::int32_t> table_of_clique,                 \
-        Input<std::int64_t> cluster_offsets, Input<std::int64_t> member_offsets,                \
-        Input<std::int64_t> members, Input<std::int64_t> residual, Input<std::int64_t> parent,  \
-        Input<std::int64_t> child_offsets, Input<std::int64_t> children,                        \
-        Input<std::int64_t> factor_offsets, Input<std::int64_t> factors, Input<double> unary,   \
-        Input<double> tables
-#define CHORDAL_CLIQUE_TREE_NAMES                                                               \
-    nb::arg("state_offsets"), nb::arg("variable_offsets"), nb::arg("scope_offsets"),            \
-        nb::arg("scopes"), nb::arg("table_offsets"), nb::arg("table_of_clique"),                \
-        nb::arg("cluster_offsets"), nb::arg("member_offsets"), nb::arg("members"),              \
-        nb::arg("residual"), nb::arg("parent"), nb::arg("child_offsets"), nb::arg("children"),  \
-        nb::arg("factor_offsets"), nb::arg("factors"), nb::arg("unary"), nb::arg("tables")
-#define CHORDAL_CLIQUE_TREE                                                                     \
-    CliqueTree {                                                                                \
-        state_offsets.data(), variable_offsets.data(), scope_offsets.data(), scopes.data(),     \
-            table_offsets.data(), table_of_clique.data(), cluster_offsets.data(),               \
-            member_offsets.data(), members.data(), residual.data(), parent.data(),              \
-            child_offsets.data(), children.data(), factor_offsets.data(), factors.data(),       \
-            variable_offsets.size() - 1, state_offsets.size() - 1                               \
+// The clusters of a structure, made once.
+struct Clusters {
+    Indices cluster_offsets{0}, member_offsets{0}, members, residual, parent, child_offsets, children,
+        factor_offsets{0}, factors;
+
+    std::size_t size() const { return residual.size(); }
+    CliqueTree on(const Frame& frame) const {
+        return {frame,
+                cluster_offsets.data(),
+                member_offsets.data(),
+                members.data(),
+                residual.data(),
+                parent.data(),
+                child_offsets.data(),
+                children.data(),
+                factor_offsets.data(),
+                factors.data()};
     }
+    // Fills the children of each cluster, in order, and gives spare memory back: trees are kept.
+    void finish() {
+        child_offsets.assign(parent.size() + 1, 0);
+        for (const auto p : parent)
+            if (p >= 0) ++child_offsets[p + 1];
+        for (std::size_t i = 0; i < parent.size(); ++i) child_offsets[i + 1] += child_offsets[i];
+        children.resize(static_cast<std::size_t>(child_offsets.back()));
+        Indices next(child_offsets.begin(), child_offsets.end() - 1);
+        for (std::size_t i = 0; i < parent.size(); ++i)
+            if (parent[i] >= 0) children[next[parent[i]]++] = static_cast<std::int64_t>(i);
+        for (Indices* made : {&cluster_offsets, &member_offsets, &members, &residual, &parent,
+                              &factor_offsets, &factors})
+            made->shrink_to_fit();
+    }
+};
+
+// The clusters of a structure, and what they take. In Python: CliqueTree.
+struct PlannedTree : Clusters {
+    // Per example: all tables and messages; the most alive at once if both are given up early; all
+    // messages; the largest table and the largest message.
+    std::vector<double> cells, streamed, messages, largest;
+    Indices stuck;  // the variables of the table that was too large: then no array describes a tree
+};
 
 // Asks about Ctrl-C after every so many cells.
 class CellPatience {

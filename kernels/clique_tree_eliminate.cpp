@@ -94,11 +94,12 @@ private:
 };
 
 template <class Each>
-void over_examples(const CliqueTree& t, const double* unary, const double* tables, double* out, Each each) {
+void over_examples(const Clusters& tree, const Scores& scores, double* out, Each each) {
+    const CliqueTree t = tree.on(scores);
     bool going = true;
     {
         nb::gil_scoped_release release;
-        Eliminator eliminator(t, unary, tables);
+        Eliminator eliminator(t, scores.unary, scores.tables);
         for (std::size_t e = 0; e < t.examples && going; ++e) {
             const std::optional<double> found = each(eliminator, e);
             going = found.has_value();
@@ -114,20 +115,23 @@ static const Binding binding([](nb::module_& m) {
     // Nothing happens to examples that are to be skipped.
     m.def(
         "clique_tree_log_partition",
-        [](CHORDAL_CLIQUE_TREE_ARGUMENTS, std::optional<Input<std::uint8_t>> skip, Output<double> out) {
-            over_examples(CHORDAL_CLIQUE_TREE, unary.data(), tables.data(), out.data(),
-                          [&](Eliminator& eliminator, std::size_t e) {
-                              const bool done = skip && skip->data()[e];
-                              return done ? out.data()[e] : eliminator.log_partition(e);
-                          });
+        [](const BoundScores& scores, const PlannedTree& tree,
+           std::optional<Input<std::uint8_t>> skip, Output<double> out) {
+            over_examples(tree, scores, out.data(), [&](Eliminator& eliminator, std::size_t e) {
+                const bool done = skip && skip->data()[e];
+                return done ? out.data()[e] : eliminator.log_partition(e);
+            });
         },
-        CHORDAL_CLIQUE_TREE_NAMES, nb::arg("skip").none(), nb::arg("out"));
-    m.def("clique_tree_best_labelling", [](CHORDAL_CLIQUE_TREE_ARGUMENTS, Output<double> score,
-                                           Output<std::int32_t> labels) {
-        over_examples(
-            CHORDAL_CLIQUE_TREE, unary.data(), tables.data(), score.data(),
-            [&](Eliminator& eliminator, std::size_t e) { return eliminator.best(e, labels.data()); });
-    });
+        nb::arg("scores"), nb::arg("tree"), nb::arg("skip").none(), nb::arg("out"));
+    m.def(
+        "clique_tree_best_labelling",
+        [](const BoundScores& scores, const PlannedTree& tree, Output<double> score,
+           Output<std::int32_t> labels) {
+            over_examples(tree, scores, score.data(), [&](Eliminator& eliminator, std::size_t e) {
+                return eliminator.best(e, labels.data());
+            });
+        },
+        nb::arg("scores"), nb::arg("tree"), nb::arg("score"), nb::arg("labels"));
 });
 
 }  // namespace chordal

@@ -176,21 +176,24 @@ private:
 
 static const Binding binding([](nb::module_& m) {
     // score [examples, k], labels [k, variables]
-    m.def("clique_tree_k_best", [](CHORDAL_CLIQUE_TREE_ARGUMENTS, std::size_t k, Output<double> score,
-                                   Output<std::int32_t> labels) {
-        bool going = true;
-        {
-            nb::gil_scoped_release release;
-            const CliqueTree t = CHORDAL_CLIQUE_TREE;
-            Ranking ranking(t, unary.data(), tables.data());
-            for (std::size_t e = 0; e < t.examples && going; ++e) {
-                double best;
-                going = ranking.prepare(e, best) &&
-                        ranking.list(best, k, t.variables, score.data() + e * k, labels.data());
+    m.def(
+        "clique_tree_k_best",
+        [](const BoundScores& scores, const PlannedTree& tree, std::size_t k, Output<double> score,
+           Output<std::int32_t> labels) {
+            bool going = true;
+            {
+                nb::gil_scoped_release release;
+                const CliqueTree t = tree.on(scores);
+                Ranking ranking(t, scores.unary, scores.tables);
+                for (std::size_t e = 0; e < t.examples && going; ++e) {
+                    double best;
+                    going = ranking.prepare(e, best) &&
+                            ranking.list(best, k, t.variables, score.data() + e * k, labels.data());
+                }
             }
-        }
-        if (!going) throw nb::python_error();
-    });
+            if (!going) throw nb::python_error();
+        },
+        nb::arg("scores"), nb::arg("tree"), nb::arg("k"), nb::arg("score"), nb::arg("labels"));
 });
 
 }  // namespace chordal

@@ -27,9 +27,7 @@
 #include <utility>
 #include <vector>
 
-#include <nanobind/stl/tuple.h>
-
-#include "binding.hpp"
+#include "clique_tree.hpp"
 #include "elimination_order.hpp"
 
 namespace chordal {
@@ -38,13 +36,8 @@ namespace {
 constexpr double kSteps = 1 << 28;
 
 // The clusters of all examples; places are counted over the batch.
-struct Tree {
-    Indices cluster_offsets{0}, scope_offsets{0}, scopes, residual, parent, factor_offsets{0}, factors;
-    // Per example: all tables and messages; the most alive at once if both are given up early; all
-    // messages; the largest table and the largest message.
-    std::vector<double> cells, streamed, messages, largest;
-
-    void add(const Graph& g, std::size_t example, const Elimination& done) {
+struct Tree : PlannedTree {
+    void add(const Topology& g, std::size_t example, const Elimination& done) {
         const std::size_t n = done.size();
         const std::int64_t first = g.variable_offsets[example];
         const auto begin = static_cast<std::int64_t>(residual.size());
@@ -91,13 +84,13 @@ private:
         Neighbours scope = done.neighbours(head);
         scope.push_back(head);
         std::sort(scope.begin(), scope.end(), [&](auto a, auto b) { return position[a] < position[b]; });
-        for (const auto v : scope) scopes.push_back(first + v);
-        scope_offsets.push_back(static_cast<std::int64_t>(scopes.size()));
+        for (const auto v : scope) members.push_back(first + v);
+        member_offsets.push_back(static_cast<std::int64_t>(members.size()));
         residual.push_back(run);
     }
 
     // Every clique belongs to the cluster where the first of its variables is eliminated.
-    void assign(const Graph& g, std::size_t example, const std::vector<std::int32_t>& position,
+    void assign(const Topology& g, std::size_t example, const std::vector<std::int32_t>& position,
                 const std::vector<std::int32_t>& cluster, const Indices& number, std::int64_t begin) {
         const std::int64_t from = g.clique_offsets[example], to = g.clique_offsets[example + 1];
         Indices owner(to - from), count(residual.size() - begin + 1);
@@ -122,15 +115,15 @@ private:
         for (auto c = from; c < to; ++c) factors[base + count[owner[c - from]]++] = c;
     }
 
-    void measure(const Graph& g, std::int64_t begin) {
+    void measure(const Topology& g, std::int64_t begin) {
         double sum = 0.0, most = 0.0, alive = 0.0, sent = 0.0, widest = 0.0, longest = 0.0;
         std::vector<double> waiting(residual.size() - begin);  // messages to each cluster
         for (auto i = begin; i < static_cast<std::int64_t>(residual.size()); ++i) {
             double table = 1.0, message = 1.0;
-            for (auto s = scope_offsets[i]; s < scope_offsets[i + 1]; ++s) {
-                const auto labels = static_cast<double>(g.labels(scopes[s]));
+            for (auto s = member_offsets[i]; s < member_offsets[i + 1]; ++s) {
+                const auto labels = static_cast<double>(g.labels(members[s]));
                 table *= labels;
-                if (s >= scope_offsets[i] + residual[i]) message *= labels;
+                if (s >= member_offsets[i] + residual[i]) message *= labels;
             }
             sum += table + message;
             sent += message;
@@ -148,23 +141,10 @@ private:
     }
 };
 
-// Which clusters hang from each.
-std::pair<Indices, Indices> children_of(const Indices& parent) {
-    Indices offsets(parent.size() + 1), children;
-    for (const auto p : parent)
-        if (p >= 0) ++offsets[p + 1];
-    for (std::size_t i = 0; i < parent.size(); ++i) offsets[i + 1] += offsets[i];
-    children.resize(offsets.back());
-    Indices next(offsets.begin(), offsets.end() - 1);
-    for (std::size_t i = 0; i < parent.size(); ++i)
-        if (parent[i] >= 0) children[next[parent[i]]++] = static_cast<std::int64_t>(i);
-    return {std::move(offsets), std::move(children)};
-}
-
 // Orders of one example; those of a large one are first tried on a part.
 class Search {
 public:
-    Search(const Graph& g, std::size_t example, double limit)
+    Search(const Topology& g, std::size_t example, double limit)
         : g_(g), example_(example), limit_(limit), adjacent_(neighbours_of(g, example)),
           part_(part_of(adjacent_)) {}
 
@@ -214,14 +194,14 @@ private:
         });
     }
 
-    const Graph& g_;
+    const Topology& g_;
     std::size_t example_;
     double limit_;
     std::vector<Neighbours> adjacent_, part_;
 };
 
 // Adds the tree of an example, or says where it got stuck; false after Ctrl-C.
-bool plan_example(const Graph& g, std::size_t example, Rule rule, double limit, Tree& tree, Indices& stuck) {
+bool plan_example(const Topology& g, std::size_t example, Rule rule, double limit, Tree& tree) {
     const Search search(g, example, limit);
     const std::optional<Elimination> found =
         rule < Rule::automatic ? search.by(rule) : search.best(rule == Rule::search);
@@ -231,41 +211,74 @@ bool plan_example(const Graph& g, std::size_t example, Rule rule, double limit, 
         return true;
     }
     const std::int32_t v = found->order.back();
-    stuck.push_back(g.variable_offsets[example] + v);
-    for (const auto a : found->neighbours(v)) stuck.push_back(g.variable_offsets[example] + a);
+    tree.stuck.push_back(g.variable_offsets[example] + v);
+    for (const auto a : found->neighbours(v))
+        tree.stuck.push_back(g.variable_offsets[example] + a);
     return true;
 }
 
 }  // namespace
 
 static const Binding binding([](nb::module_& m) {
-    // rule: the place in Rule. The clique tree, or as far as the first table of more than 2^limit cells: then `stuck` holds
-    // that table's variables, and no array describes a tree.
-    m.def("clique_tree_plan", [](Input<std::int64_t> state_offsets, Input<std::int64_t> variable_offsets,
-                                 Input<std::int64_t> clique_offsets, Input<std::int64_t> scope_offsets,
-                                 Input<std::int64_t> scopes, int rule, double limit) {
-        const Graph g{state_offsets.data(), variable_offsets.data(), clique_offsets.data(),
-                      scope_offsets.data(), scopes.data(), variable_offsets.size() - 1};
-        Tree tree;
-        Indices stuck;
-        std::pair<Indices, Indices> down;
-        bool going = true;
-        {
-            nb::gil_scoped_release release;
-            for (std::size_t e = 0; e < g.examples && going && stuck.empty(); ++e)
-                going = plan_example(g, e, static_cast<Rule>(rule), limit, tree, stuck);
-            if (going && stuck.empty()) down = children_of(tree.parent);
-        }
-        if (!going) throw nb::python_error();
-        return nb::make_tuple(
-            array_of(std::move(tree.cluster_offsets)), array_of(std::move(tree.scope_offsets)),
-            array_of(std::move(tree.scopes)), array_of(std::move(tree.residual)),
-            array_of(std::move(tree.parent)), array_of(std::move(down.first)),
-            array_of(std::move(down.second)), array_of(std::move(tree.factor_offsets)),
-            array_of(std::move(tree.factors)), array_of(std::move(tree.cells)),
-            array_of(std::move(tree.streamed)), array_of(std::move(tree.messages)),
-            array_of(std::move(tree.largest)), array_of(std::move(stuck)));
-    });
+    using Array = Input<std::int64_t>;
+    const auto copied = [](const Array& x) { return Indices(x.data(), x.data() + x.size()); };
+    nb::class_<PlannedTree>(m, "CliqueTree", "Clusters of a structure's variables, children first.")
+        .def("__init__",
+             [copied](PlannedTree* self, const Array& cluster_offsets, const Array& member_offsets,
+                      const Array& members, const Array& residual, const Array& parent,
+                      const Array& factor_offsets, const Array& factors) {
+                 new (self) PlannedTree();
+                 self->cluster_offsets = copied(cluster_offsets);
+                 self->member_offsets = copied(member_offsets);
+                 self->members = copied(members);
+                 self->residual = copied(residual);
+                 self->parent = copied(parent);
+                 self->factor_offsets = copied(factor_offsets);
+                 self->factors = copied(factors);
+                 self->finish();
+             },
+             nb::kw_only(), nb::arg("cluster_offsets"), nb::arg("member_offsets"),
+             nb::arg("members"), nb::arg("residual"), nb::arg("parent"), nb::arg("factor_offsets"),
+             nb::arg("factors"))
+        .def("__len__", &PlannedTree::size)
+        .def_prop_ro("member_offsets",
+                     [](const PlannedTree& self) { return inside(self.member_offsets); })
+        .def_prop_ro("members", [](const PlannedTree& self) { return inside(self.members); },
+                     "The variables of each cluster.")
+        .def_prop_ro("residual", [](const PlannedTree& self) { return inside(self.residual); },
+                     "How many of them, the first ones, are in no cluster nearer to the root.")
+        .def_prop_ro("parent", [](const PlannedTree& self) { return inside(self.parent); },
+                     "The parent of each cluster, -1 for a root.")
+        .def_prop_ro("factor_offsets",
+                     [](const PlannedTree& self) { return inside(self.factor_offsets); })
+        .def_prop_ro("factors", [](const PlannedTree& self) { return inside(self.factors); },
+                     "The cliques of each cluster.")
+        .def_prop_ro("cells", [](const PlannedTree& self) { return inside(self.cells); },
+                     "Cells of all tables and messages of each example.")
+        .def_prop_ro("streamed", [](const PlannedTree& self) { return inside(self.streamed); },
+                     "The most cells at once of each example, if none is kept.")
+        .def_prop_ro("messages", [](const PlannedTree& self) { return inside(self.messages); },
+                     "Cells of all messages of each example.")
+        .def_prop_ro("largest", [](const PlannedTree& self) { return inside(self.largest); },
+                     "Cells of the largest table and the largest message of each example.")
+        .def_prop_ro("stuck", [](const PlannedTree& self) { return inside(self.stuck); },
+                     "The variables of the table that was too large; else empty.");
+    // rule: the place in Rule. The tree, or as far as the first table of more than 2^limit cells.
+    m.def(
+        "clique_tree_plan",
+        [](const BoundTopology& g, int rule, double limit) {
+            Tree tree;
+            bool going = true;
+            {
+                nb::gil_scoped_release release;
+                for (std::size_t e = 0; e < g.examples && going && tree.stuck.empty(); ++e)
+                    going = plan_example(g, e, static_cast<Rule>(rule), limit, tree);
+                if (going && tree.stuck.empty()) tree.finish();
+            }
+            if (!going) throw nb::python_error();
+            return PlannedTree(std::move(tree));
+        },
+        nb::arg("topology"), nb::arg("rule"), nb::arg("limit"));
 });
 
 }  // namespace chordal

@@ -223,17 +223,17 @@ private:
 
 // Runs an example after the other without the GIL; `each` returns false after Ctrl-C.
 template <class Each>
-void over_examples(const CliqueTree& t, const double* unary, const double* tables, bool keep, Each each) {
+void over_examples(const Clusters& tree, const Scores& scores, bool keep, Each each) {
+    const CliqueTree t = tree.on(scores);
     bool going = true;
     {
         nb::gil_scoped_release release;
-        Sums sums(t, unary, tables, keep);
+        Sums sums(t, scores.unary, scores.tables, keep);
         for (std::size_t e = 0; e < t.examples && going; ++e) going = each(sums, e);
     }
     if (!going) throw nb::python_error();
 }
 
-using Weight = std::optional<Input<double>>;
 using Skip = std::optional<Input<std::uint8_t>>;  // [examples]
 double weight_of(const Weight& weight, std::size_t e) { return weight ? weight->data()[e] : 1.0; }
 
@@ -243,62 +243,65 @@ static const Binding binding([](nb::module_& m) {
     // Adds to the parts; nothing happens to examples that are to be skipped.
     m.def(
         "clique_tree_marginals",
-        [](CHORDAL_CLIQUE_TREE_ARGUMENTS, bool keep, Skip skip, Weight weight, Output<double> log_partition,
-           Output<double> part_unary, Output<double> part_tables) {
-            const auto each = [&](Sums& sums, std::size_t e) {
+        [](const BoundScores& scores, const PlannedTree& tree, const BoundParts& parts, bool keep,
+           Skip skip, Weight weight, Output<double> log_partition) {
+            over_examples(tree, scores, keep, [&](Sums& sums, std::size_t e) {
                 if (skip && skip->data()[e]) return true;
                 const auto log_z = sums.up(e);
                 if (!log_z) return false;
                 log_partition.data()[e] = *log_z;
                 const double w = weight_of(weight, e);
                 if (*log_z == kNone || w == 0.0) return true;
-                return sums.down(w, part_unary.data(), part_tables.data());
-            };
-            over_examples(CHORDAL_CLIQUE_TREE, unary.data(), tables.data(), keep, each);
+                return sums.down(w, parts.unary, parts.tables);
+            });
         },
-        CHORDAL_CLIQUE_TREE_NAMES, nb::arg("keep"), nb::arg("skip").none(), nb::arg("weight").none(),
-        nb::arg("log_partition"), nb::arg("part_unary"), nb::arg("part_tables"));
+        nb::arg("scores"), nb::arg("tree"), nb::arg("parts"), nb::arg("keep"),
+        nb::arg("skip").none(), nb::kw_only(), nb::arg("weight").none(), nb::arg("log_partition"));
     m.def(
         "clique_tree_marginals_derivative",
-        [](CHORDAL_CLIQUE_TREE_ARGUMENTS, Input<double> d_unary, Input<double> d_tables, Weight weight,
-           Output<double> log_partition, Output<double> part_unary, Output<double> part_tables) {
-            const auto each = [&](Sums& sums, std::size_t e) {
+        [](const BoundScores& scores, const PlannedTree& tree, const BoundParts& parts,
+           const BoundScores& direction, Weight weight, Output<double> log_partition) {
+            over_examples(tree, scores, true, [&](Sums& sums, std::size_t e) {
                 const auto log_z = sums.up(e);
                 if (!log_z) return false;
                 log_partition.data()[e] = *log_z;
                 if (*log_z == kNone) return true;
-                return sums.derivative(d_unary.data(), d_tables.data(), weight_of(weight, e),
-                                       part_unary.data(), part_tables.data());
-            };
-            over_examples(CHORDAL_CLIQUE_TREE, unary.data(), tables.data(), true, each);
+                return sums.derivative(direction.unary, direction.tables, weight_of(weight, e),
+                                       parts.unary, parts.tables);
+            });
         },
-        CHORDAL_CLIQUE_TREE_NAMES, nb::arg("d_unary"), nb::arg("d_tables"), nb::arg("weight").none(),
-        nb::arg("log_partition"), nb::arg("part_unary"), nb::arg("part_tables"));
+        nb::arg("scores"), nb::arg("tree"), nb::arg("parts"), nb::kw_only(), nb::arg("direction"),
+        nb::arg("weight").none(), nb::arg("log_partition"));
     // log Z too: an example without a labelling has −inf there.
-    m.def("clique_tree_entropy", [](CHORDAL_CLIQUE_TREE_ARGUMENTS, bool keep, Output<double> log_partition,
-                                    Output<double> out) {
-        const auto each = [&](Sums& sums, std::size_t e) {
-            const auto log_z = sums.up(e);
-            if (!log_z) return false;
-            log_partition.data()[e] = *log_z;
-            out.data()[e] = 0.0;
-            return *log_z == kNone || sums.down(0.0, nullptr, nullptr, out.data() + e);
-        };
-        over_examples(CHORDAL_CLIQUE_TREE, unary.data(), tables.data(), keep, each);
-    });
+    m.def(
+        "clique_tree_entropy",
+        [](const BoundScores& scores, const PlannedTree& tree, bool keep,
+           Output<double> log_partition, Output<double> out) {
+            over_examples(tree, scores, keep, [&](Sums& sums, std::size_t e) {
+                const auto log_z = sums.up(e);
+                if (!log_z) return false;
+                log_partition.data()[e] = *log_z;
+                out.data()[e] = 0.0;
+                return *log_z == kNone || sums.down(0.0, nullptr, nullptr, out.data() + e);
+            });
+        },
+        nb::arg("scores"), nb::arg("tree"), nb::arg("keep"), nb::kw_only(),
+        nb::arg("log_partition"), nb::arg("out"));
     // uniform [n, clusters], labels [n, variables]
-    m.def("clique_tree_sample", [](CHORDAL_CLIQUE_TREE_ARGUMENTS, bool keep, Input<double> uniform,
-                                   Output<double> log_partition, Output<std::int32_t> labels) {
-        const std::size_t variables = state_offsets.size() - 1;
-        const std::size_t n = variables ? labels.size() / variables : 0;
-        const auto each = [&](Sums& sums, std::size_t e) {
-            const auto log_z = sums.up(e);
-            if (!log_z) return false;
-            log_partition.data()[e] = *log_z;
-            return *log_z == kNone || sums.draw(n, uniform.data(), residual.size(), labels.data());
-        };
-        over_examples(CHORDAL_CLIQUE_TREE, unary.data(), tables.data(), keep, each);
-    });
+    m.def(
+        "clique_tree_sample",
+        [](const BoundScores& scores, const PlannedTree& tree, bool keep, Input<double> uniform,
+           Output<double> log_partition, Output<std::int32_t> labels) {
+            const std::size_t n = scores.variables ? labels.size() / scores.variables : 0;
+            over_examples(tree, scores, keep, [&](Sums& sums, std::size_t e) {
+                const auto log_z = sums.up(e);
+                if (!log_z) return false;
+                log_partition.data()[e] = *log_z;
+                return *log_z == kNone || sums.draw(n, uniform.data(), tree.size(), labels.data());
+            });
+        },
+        nb::arg("scores"), nb::arg("tree"), nb::arg("keep"), nb::kw_only(), nb::arg("uniform"),
+        nb::arg("log_partition"), nb::arg("labels"));
 });
 
 }  // namespace chordal

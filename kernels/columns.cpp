@@ -270,7 +270,7 @@ static const Binding binding([](nb::module_& m) {
             }
             return nb::bytes(out.data(), out.size());
         },
-        nb::arg("text"), nb::arg("cells"), nb::arg("n_columns"), nb::arg("lengths"),
+        nb::arg("text"), nb::arg("cells"), nb::arg("n_columns"), nb::kw_only(), nb::arg("lengths"),
         nb::arg("separator"), nb::arg("names"), nb::arg("name_offsets"), nb::arg("codes"),
         "The inverse of columns_read, with one of the names, by its code, at the end of each row "
         "unless there are no codes.");

@@ -9,32 +9,9 @@
 #include <cstdint>
 #include <vector>
 
-#include "binding.hpp"
+#include "frame_binding.hpp"
 
 namespace chordal {
-
-struct Cliques {
-    const std::int64_t* state_offsets;     // [variables + 1]
-    const std::int64_t* variable_offsets;  // [examples + 1] into variables
-    const std::int64_t* scope_offsets;     // [cliques + 1] into scopes
-    const std::int64_t* scopes;            // variables of each clique
-    const std::int64_t* table_offsets;     // [tables + 1]
-    const std::int32_t* table_of_clique;   // [cliques]
-    std::size_t variables, cliques, examples;
-
-    std::int64_t labels(std::int64_t v) const { return state_offsets[v + 1] - state_offsets[v]; }
-};
-
-#define CHORDAL_CLIQUE_ARGUMENTS                                                                \
-    Input<std::int64_t> state_offsets, Input<std::int64_t> variable_offsets,                    \
-        Input<std::int64_t> scope_offsets, Input<std::int64_t> scopes,                          \
-        Input<std::int64_t> table_offsets, Input<std::int32_t> table_of_clique
-#define CHORDAL_CLIQUES                                                                         \
-    Cliques {                                                                                   \
-        state_offsets.data(), variable_offsets.data(), scope_offsets.data(), scopes.data(),     \
-            table_offsets.data(), table_of_clique.data(), state_offsets.size() - 1,             \
-            scope_offsets.size() - 1, variable_offsets.size() - 1                               \
-    }
 
 // Which cliques each variable is in: a counting sort of all scopes.
 class Members {
@@ -44,7 +21,7 @@ public:
         std::int64_t place;  // into scopes
     };
 
-    explicit Members(const Cliques& g) : begin_(g.variables + 1), member_(g.scope_offsets[g.cliques]) {
+    explicit Members(const Frame& g) : begin_(g.variables + 1), member_(g.scope_offsets[g.cliques]) {
         for (std::int64_t s = 0; s < g.scope_offsets[g.cliques]; ++s) ++begin_[g.scopes[s] + 1];
         for (std::size_t v = 0; v < g.variables; ++v) begin_[v + 1] += begin_[v];
         std::vector<std::int64_t> next(begin_.begin(), begin_.end() - 1);
@@ -66,7 +43,7 @@ struct Axis {
 };
 
 // Where a member's table is read, given the labels y of the other variables.
-inline Axis axis_of(const Cliques& g, const Members::Member& member, const std::int32_t* y) {
+inline Axis axis_of(const Frame& g, const Members::Member& member, const std::int32_t* y) {
     std::int64_t base = 0, stride = 0;
     for (auto s = g.scope_offsets[member.clique]; s < g.scope_offsets[member.clique + 1]; ++s) {
         const std::int64_t v = g.scopes[s], n = g.labels(v);

@@ -124,24 +124,48 @@ double curvature_direction(const double* coefficients, double scale, const PairR
 
 namespace chordal {
 
+namespace {
+
+// In Python: CurvatureStep.
+struct CurvatureStep {
+    Input<double> weights, old_weights, gradient, old_gradient;
+};
+
+}  // namespace
+
 static const Binding binding([](nb::module_& m) {
-    m.def("curvature_pair", [](Input<double> weights, Input<double> old_weights,
-                               Input<double> gradient, Input<double> old_gradient,
-                               Output<float> pairs, std::size_t row, std::size_t begin,
-                               std::size_t end, Output<double> out) {
-        nb::gil_scoped_release release;
-        const PairRows rows{pairs.data(), pairs.size() / weights.size(), weights.size()};
-        CHORDAL_DISPATCH(curvature_pair(weights.data(), old_weights.data(), gradient.data(),
-                                        old_gradient.data(), rows, row, begin, end, out.data()));
-    });
-    m.def("curvature_direction", [](Input<double> coefficients, double scale, Output<float> pairs,
-                                    Input<double> gradient, std::size_t begin, std::size_t end,
-                                    Output<double> out) {
-        nb::gil_scoped_release release;
-        const PairRows rows{pairs.data(), coefficients.size(), gradient.size()};
-        return CHORDAL_DISPATCH(curvature_direction(coefficients.data(), scale, rows,
-                                                    gradient.data(), begin, end, out.data()));
-    });
+    nb::class_<CurvatureStep>(m, "CurvatureStep", "Where a step began and ended, and its gradients.")
+        .def("__init__",
+             [](CurvatureStep* self, Input<double> weights, Input<double> old_weights,
+                Input<double> gradient, Input<double> old_gradient) {
+                 new (self) CurvatureStep{weights, old_weights, gradient, old_gradient};
+             },
+             nb::kw_only(), nb::arg("weights"), nb::arg("old_weights"), nb::arg("gradient"),
+             nb::arg("old_gradient"));
+    m.def(
+        "curvature_pair",
+        [](const CurvatureStep& step, Output<float> pairs, std::size_t row, std::size_t begin,
+           std::size_t end, Output<double> out) {
+            nb::gil_scoped_release release;
+            const std::size_t n = step.weights.size();
+            const PairRows rows{pairs.data(), pairs.size() / n, n};
+            CHORDAL_DISPATCH(curvature_pair(step.weights.data(), step.old_weights.data(),
+                                            step.gradient.data(), step.old_gradient.data(), rows,
+                                            row, begin, end, out.data()));
+        },
+        nb::arg("step"), nb::arg("pairs"), nb::arg("row"), nb::arg("begin"), nb::arg("end"),
+        nb::arg("out"));
+    m.def(
+        "curvature_direction",
+        [](Output<float> pairs, double scale, std::size_t begin, std::size_t end,
+           Input<double> coefficients, Input<double> gradient, Output<double> out) {
+            nb::gil_scoped_release release;
+            const PairRows rows{pairs.data(), coefficients.size(), gradient.size()};
+            return CHORDAL_DISPATCH(curvature_direction(coefficients.data(), scale, rows,
+                                                        gradient.data(), begin, end, out.data()));
+        },
+        nb::arg("pairs"), nb::arg("scale"), nb::arg("begin"), nb::arg("end"), nb::kw_only(),
+        nb::arg("coefficients"), nb::arg("gradient"), nb::arg("out"));
 });
 
 }  // namespace chordal

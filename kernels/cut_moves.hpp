@@ -25,7 +25,7 @@ namespace chordal {
 
 class CutMoves {
 public:
-    CutMoves(const Cliques& g, const std::int64_t* clique_offsets, std::size_t example,
+    CutMoves(const Frame& g, const std::int64_t* clique_offsets, std::size_t example,
              const double* unary, const double* tables, std::int32_t* labels)
         : g_(g), first_(g.variable_offsets[example]), clique_(clique_offsets[example]),
           tables_(tables), y_(labels + first_),
@@ -198,7 +198,7 @@ private:
         return true;
     }
 
-    const Cliques& g_;
+    const Frame& g_;
     const std::int64_t first_, clique_;  // variable and clique of the batch
     const double* tables_;
     std::int32_t* y_;
@@ -215,30 +215,26 @@ private:
 };
 
 // Rounds of moves from the given labels until none of a whole round raises an example's score. `try_all(moves, run)`
-// offers one move after another and calls run() for each. iterations and change are [examples]:
-// how many rounds there were, and the gain of the last one.
+// offers one move after another and calls run() for each. `done.change` is the gain of the last round.
 template <class TryAll>
-bool rounds_of_moves(const Cliques& g, const std::int64_t* clique_offsets, const double* unary,
-                     const double* tables, std::int64_t max_iter, std::int32_t* labels,
-                     std::int64_t* iterations, double* change, TryAll try_all) {
+bool rounds_of_moves(const Scores& g, std::int64_t max_iter, std::int32_t* labels, Iterations& done,
+                     TryAll try_all) {
     for (std::size_t e = 0; e < g.examples; ++e) {
-        CutMoves moves(g, clique_offsets, e, unary, tables, labels);
+        CutMoves moves(g, g.clique_offsets, e, g.unary, g.tables, labels);
         bool stopped = false;
-        iterations[e] = 0;
-        change[e] = 0.0;
         do {
-            ++iterations[e];
-            change[e] = 0.0;
+            ++done.n_iter[e];
+            done.change[e] = 0.0;
             bool better = false;
             try_all(moves, [&] {
                 if (stopped) return;
-                const auto outcome = moves.move(&change[e]);
+                const auto outcome = moves.move(&done.change[e]);
                 stopped = outcome == CutMoves::Outcome::kInterrupted;
                 better |= outcome == CutMoves::Outcome::kBetter;
             });
             if (stopped) return false;
             if (!better) break;
-        } while (iterations[e] < max_iter);
+        } while (done.n_iter[e] < max_iter);
     }
     return true;
 }
@@ -246,18 +242,19 @@ bool rounds_of_moves(const Cliques& g, const std::int64_t* clique_offsets, const
 // Adds a function of this name to the module, whose moves are those of `try_all`.
 template <class TryAll>
 void bind_moves(nb::module_& m, const char* name, TryAll try_all) {
-    m.def(name, [try_all](CHORDAL_CLIQUE_ARGUMENTS, Input<std::int64_t> clique_offsets, Input<double> unary,
-                          Input<double> tables, std::int64_t max_iter, Output<std::int32_t> labels,
-                          Output<std::int64_t> iterations, Output<double> change) {
-        bool finished = true;
-        {
-            nb::gil_scoped_release release;
-            const Cliques g = CHORDAL_CLIQUES;
-            finished = rounds_of_moves(g, clique_offsets.data(), unary.data(), tables.data(), max_iter,
-                                       labels.data(), iterations.data(), change.data(), try_all);
-        }
-        if (!finished) throw nb::python_error();
-    });
+    m.def(
+        name,
+        [try_all](const BoundScores& scores, std::int64_t max_iter, Output<std::int32_t> labels) {
+            Iterations done(scores.examples);
+            bool finished = true;
+            {
+                nb::gil_scoped_release release;
+                finished = rounds_of_moves(scores, max_iter, labels.data(), done, try_all);
+            }
+            if (!finished) throw nb::python_error();
+            return done;
+        },
+        nb::arg("scores"), nb::arg("max_iter"), nb::arg("labels"));
 }
 
 }  // namespace chordal

@@ -144,7 +144,8 @@ void bind(nb::module_& m) {
             const Factor<X> a{x.data(), columns, 1, out.size() / outputs, columns};
             CHORDAL_DISPATCH(product(a, weights.data(), outputs, false, out.data()));
         },
-        nb::arg("x"), nb::arg("columns"), nb::arg("outputs"), nb::arg("weights"), nb::arg("out"));
+        nb::arg("x"), nb::kw_only(), nb::arg("columns"), nb::arg("outputs"), nb::arg("weights"),
+        nb::arg("out"));
     // Columns begin .. begin + out.size() / outputs of the gradient.
     m.def(
         "dense_adjoint",
@@ -155,8 +156,8 @@ void bind(nb::module_& m) {
                               parts.size() / outputs};
             CHORDAL_DISPATCH(product(a, parts.data(), outputs, true, out.data()));
         },
-        nb::arg("x"), nb::arg("columns"), nb::arg("outputs"), nb::arg("begin"), nb::arg("parts"),
-        nb::arg("out"));
+        nb::arg("x"), nb::kw_only(), nb::arg("columns"), nb::arg("outputs"), nb::arg("begin"),
+        nb::arg("parts"), nb::arg("out"));
 }
 
 }  // namespace

@@ -19,7 +19,7 @@ class EdgeBlocks {
 public:
     Int blocks = 0;
 
-    void open(const FactorBatch& g, const FactorExample& ex, RingTables<Ring>& tables) {
+    void open(const Scores& g, const FactorExample& ex, RingTables<Ring>& tables) {
         ex_ = &ex;
         g_ = &g;
         tables_ = &tables;
@@ -370,7 +370,7 @@ private:
         }
     }
 
-    const FactorBatch* g_ = nullptr;
+    const Scores* g_ = nullptr;
     const FactorExample* ex_ = nullptr;
     RingTables<Ring>* tables_ = nullptr;
     Lanes lanes_;

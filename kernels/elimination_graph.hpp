@@ -7,27 +7,15 @@
 #include <iterator>
 #include <vector>
 
+#include "frame_binding.hpp"
 #include "neighbourhood.hpp"
 
 namespace chordal {
 
-using Indices = std::vector<std::int64_t>;
-
 constexpr std::size_t kPart = 10'000;  // variables of the part that is tried first
 
-struct Graph {
-    const std::int64_t* state_offsets;
-    const std::int64_t* variable_offsets;
-    const std::int64_t* clique_offsets;
-    const std::int64_t* scope_offsets;
-    const std::int64_t* scopes;
-    std::size_t examples;
-
-    std::int64_t labels(std::int64_t v) const { return state_offsets[v + 1] - state_offsets[v]; }
-};
-
 // The neighbours of each variable of an example, numbered from 0; those with one label have none.
-inline std::vector<Neighbours> neighbours_of(const Graph& g, std::size_t example) {
+inline std::vector<Neighbours> neighbours_of(const Topology& g, std::size_t example) {
     const std::int64_t first = g.variable_offsets[example];
     std::vector<Neighbours> adjacent(g.variable_offsets[example + 1] - first);
     Neighbours scope;

@@ -40,7 +40,7 @@ enum class Rule { fill, weight, sweep, automatic, search };  // the last two: th
 // Eliminates the variables of one example, numbered from 0. A seed of zero adds no noise.
 class Elimination {
 public:
-    Elimination(const Graph& g, std::size_t example, Rule rule, const std::vector<Neighbours>& adjacent,
+    Elimination(const Topology& g, std::size_t example, Rule rule, const std::vector<Neighbours>& adjacent,
                 std::uint64_t seed)
         : rule_(rule), noisy_(seed != 0), random_(seed), adjacent_(adjacent.begin(), adjacent.end()),
           fill_(adjacent_.size()), weight_(adjacent_.size()), log_labels_(adjacent_.size()),

@@ -1,4 +1,4 @@
-// A batch of factor graphs as flat arrays, and the neighbourhoods of one example's variables.
+// The neighbourhoods of one example's variables.
 //
 // A *place* is one variable of one clique's scope, a *slot* the same thing counted from the variable:
 // the slots of a variable follow each other, so do the places of a clique. Rows of labels are padded
@@ -7,41 +7,8 @@
 
 #include <cstdint>
 
+#include "frame.hpp"
 #include "simd.hpp"
-
-namespace chordal {
-
-struct FactorBatch {
-    const std::int64_t* state_offsets;     // [variables + 1]
-    const std::int64_t* variable_offsets;  // [examples + 1] into variables
-    const std::int64_t* clique_offsets;    // [examples + 1] into cliques
-    const std::int64_t* scope_offsets;     // [cliques + 1] into scopes
-    const std::int64_t* scopes;            // variables of each clique
-    const std::int64_t* table_offsets;     // [tables + 1]
-    const std::int32_t* table_of_clique;   // [cliques]
-    const double* unary;
-    const double* tables;
-    std::size_t examples, cliques, n_tables;
-
-    std::size_t labels(std::int64_t v) const {
-        return static_cast<std::size_t>(state_offsets[v + 1] - state_offsets[v]);
-    }
-};
-
-#define CHORDAL_FACTOR_ARGUMENTS                                                                \
-    Input<std::int64_t> state_offsets, Input<std::int64_t> variable_offsets,                    \
-        Input<std::int64_t> clique_offsets, Input<std::int64_t> scope_offsets,                  \
-        Input<std::int64_t> scopes, Input<std::int64_t> table_offsets,                          \
-        Input<std::int32_t> table_of_clique, Input<double> unary, Input<double> tables
-#define CHORDAL_FACTORS                                                                         \
-    FactorBatch {                                                                               \
-        state_offsets.data(), variable_offsets.data(), clique_offsets.data(),                   \
-            scope_offsets.data(), scopes.data(), table_offsets.data(), table_of_clique.data(),  \
-            unary.data(), tables.data(), variable_offsets.size() - 1, scope_offsets.size() - 1, \
-            table_offsets.size() - 1                                                            \
-    }
-
-}  // namespace chordal
 
 namespace chordal::CHORDAL_ISA {
 
@@ -76,7 +43,7 @@ public:
     bool forest = false;
     ScratchOf<Int> order;  // [variables] breadth first; set by `search`
 
-    void open(const FactorBatch& g, std::size_t example) {
+    void open(const Scores& g, std::size_t example) {
         g_ = &g;
         first_variable_ = g.variable_offsets[example];
         first_clique_ = g.clique_offsets[example];
@@ -90,7 +57,9 @@ public:
     }
 
     // Of variables.
-    std::size_t labels(Int v) const { return g_->labels(first_variable_ + v); }
+    std::size_t labels(Int v) const {
+        return static_cast<std::size_t>(g_->labels(first_variable_ + v));
+    }
     std::size_t width(Int v) const { return padded(labels(v)); }
     std::size_t state_at(Int v) const { return static_cast<std::size_t>(state_at_[v]); }
     Int first_state(Int v) const { return g_->state_offsets[first_variable_ + v]; }
@@ -183,7 +152,7 @@ private:
         forest = places == variables + cliques - components;
     }
 
-    const FactorBatch* g_ = nullptr;
+    const Scores* g_ = nullptr;
     Int first_variable_ = 0, first_clique_ = 0, first_place_ = 0;
     ScratchOf<Int> state_at_, slot_begin_, clique_of_place_, place_of_slot_, in_, out_, next_;
 };

@@ -18,7 +18,7 @@ namespace chordal {
 
 class ForestBlock {
 public:
-    ForestBlock(const Cliques& g, const CliquesOf& of, const double* unary, const double* tables)
+    ForestBlock(const Frame& g, const CliquesOf& of, const double* unary, const double* tables)
         : g_(g), of_(of), unary_(unary), tables_(tables), inside_(g.variables, 0),
           phi_(g.state_offsets[g.variables]) {
         std::int64_t most = 1;
@@ -138,7 +138,7 @@ private:
         return highest;
     }
 
-    const Cliques& g_;
+    const Frame& g_;
     const CliquesOf of_;
     const double* unary_;
     const double* tables_;

@@ -17,35 +17,35 @@ namespace chordal {
 static const Binding binding([](nb::module_& m) {
     // order: variables; beta [sweeps]; uniform [sweeps * chains * order]; labels [chains * variables]:
     // where the chains are.
-    m.def("gibbs_sweeps", [](CHORDAL_CLIQUE_ARGUMENTS, Input<std::int64_t> cliques_offsets,
-                             Input<std::int64_t> cliques_of, Input<std::int64_t> order,
-                             Input<double> unary, Input<double> tables, Input<double> beta,
-                             Input<double> uniform, Output<std::int32_t> labels) {
-        bool stopped = false;
-        {
-            nb::gil_scoped_release release;
-            const Cliques g = CHORDAL_CLIQUES;
-            LabelScores scores(g, {cliques_offsets.data(), cliques_of.data()}, unary.data(),
-                               tables.data());
-            const std::size_t chains = g.variables ? labels.size() / g.variables : 0;
-            const double* u = uniform.data();
-            std::size_t work = 0;
-            for (std::size_t sweep = 0; sweep < beta.size() && !stopped; ++sweep)
-                for (std::size_t chain = 0; chain < chains && !stopped; ++chain) {
-                    std::int32_t* y = labels.data() + chain * g.variables;
-                    for (std::size_t k = 0; k < order.size() && !stopped; ++k) {
-                        const std::int64_t v = order.data()[k];
-                        scores.draw(v, *u++, beta.data()[sweep], y);
-                        work += scores.work(v);
-                        if (work > (std::size_t{1} << 22)) {
-                            work = 0;
-                            stopped = interrupted();
+    m.def(
+        "gibbs_sweeps",
+        [](const BoundScores& g, const Incidence& incidence, Input<std::int64_t> order,
+           Output<std::int32_t> labels, Input<double> beta, Input<double> uniform) {
+            bool stopped = false;
+            {
+                nb::gil_scoped_release release;
+                LabelScores scores(g, incidence, g.unary, g.tables);
+                const std::size_t chains = g.variables ? labels.size() / g.variables : 0;
+                const double* u = uniform.data();
+                std::size_t work = 0;
+                for (std::size_t sweep = 0; sweep < beta.size() && !stopped; ++sweep)
+                    for (std::size_t chain = 0; chain < chains && !stopped; ++chain) {
+                        std::int32_t* y = labels.data() + chain * g.variables;
+                        for (std::size_t k = 0; k < order.size() && !stopped; ++k) {
+                            const std::int64_t v = order.data()[k];
+                            scores.draw(v, *u++, beta.data()[sweep], y);
+                            work += scores.work(v);
+                            if (work > (std::size_t{1} << 22)) {
+                                work = 0;
+                                stopped = interrupted();
+                            }
                         }
                     }
-                }
-        }
-        if (stopped) throw nb::python_error();
-    });
+            }
+            if (stopped) throw nb::python_error();
+        },
+        nb::arg("scores"), nb::arg("incidence"), nb::arg("order"), nb::arg("labels"), nb::kw_only(),
+        nb::arg("beta"), nb::arg("uniform"));
 });
 
 }  // namespace chordal

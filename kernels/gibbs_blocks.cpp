@@ -13,13 +13,14 @@
 #include <numeric>
 
 #include "forest_block.hpp"
+#include "forest_blocks.hpp"
 
 namespace chordal {
 namespace {
 
 // Calls f(u) for each other variable of each clique of v.
 template <class F>
-void each_neighbour(const Cliques& g, const CliquesOf& of, std::int64_t v, F f) {
+void each_neighbour(const Topology& g, const CliquesOf& of, std::int64_t v, F f) {
     for (auto c = of.begin(v); c != of.end(v); ++c)
         for (auto s = g.scope_offsets[*c]; s < g.scope_offsets[*c + 1]; ++s)
             if (g.scopes[s] != v) f(g.scopes[s]);
@@ -40,14 +41,9 @@ private:
 
 constexpr std::size_t kFewBlocks = 4;
 
-// Blocks of variables that form forests, each variable in at least one.
-class Forests {
+class Forests : public ForestBlocks {
 public:
-    std::vector<std::int64_t> order;   // block by block, parents before children
-    std::vector<std::int64_t> parent;  // [order] a variable, -1 for a root
-    std::vector<std::int64_t> offsets{0};
-
-    Forests(const Cliques& g, const CliquesOf& of)
+    Forests(const Topology& g, const CliquesOf& of)
         : g_(g), of_(of), trees_(g.variables), seen_(g.variables, -1) {
         const auto variables = static_cast<std::int64_t>(g.variables);
         std::vector<std::int64_t> block(g.variables), closes;  // [blocks]: the last one refused
@@ -124,7 +120,7 @@ private:
         offsets.push_back(static_cast<std::int64_t>(order.size()));
     }
 
-    const Cliques& g_;
+    const Topology& g_;
     const CliquesOf of_;
     DisjointSets trees_;
     std::vector<std::int64_t> seen_;  // [roots] the visit in which a tree was last met
@@ -135,57 +131,65 @@ private:
 }  // namespace
 
 static const Binding binding([](nb::module_& m) {
-    // colour [variables].
-    m.def("greedy_colours", [](CHORDAL_CLIQUE_ARGUMENTS, Input<std::int64_t> cliques_offsets,
-                               Input<std::int64_t> cliques_of, Output<std::int32_t> colour) {
-        nb::gil_scoped_release release;
-        const Cliques g = CHORDAL_CLIQUES;
-        const CliquesOf of{cliques_offsets.data(), cliques_of.data()};
-        std::vector<std::int64_t> taken;  // by which variable's neighbours a colour was last seen
-        for (std::int64_t v = 0; v < static_cast<std::int64_t>(g.variables); ++v) {
-            each_neighbour(g, of, v, [&](std::int64_t u) {
-                if (u < v) taken[colour.data()[u]] = v;
-            });
-            std::size_t first = 0;
-            while (first < taken.size() && taken[first] == v) ++first;
-            if (first == taken.size()) taken.push_back(-1);
-            colour.data()[v] = static_cast<std::int32_t>(first);
-        }
-    });
-    // (order, parent, offsets) of the blocks.
-    m.def("greedy_forests", [](CHORDAL_CLIQUE_ARGUMENTS, Input<std::int64_t> cliques_offsets,
-                               Input<std::int64_t> cliques_of) {
-        const Cliques g = CHORDAL_CLIQUES;
-        Forests forests = [&] {
+    m.def(
+        "greedy_colours",
+        [](const BoundTopology& g, const Incidence& incidence) {
+            std::vector<std::int32_t> colour(g.variables);
+            {
+                nb::gil_scoped_release release;
+                Indices taken;  // by which variable's neighbours a colour was last seen
+                for (std::int64_t v = 0; v < static_cast<std::int64_t>(g.variables); ++v) {
+                    each_neighbour(g, incidence, v, [&](std::int64_t u) {
+                        if (u < v) taken[colour[u]] = v;
+                    });
+                    std::size_t first = 0;
+                    while (first < taken.size() && taken[first] == v) ++first;
+                    if (first == taken.size()) taken.push_back(-1);
+                    colour[v] = static_cast<std::int32_t>(first);
+                }
+            }
+            return array_of(std::move(colour));
+        },
+        nb::arg("topology"), nb::arg("incidence"),
+        "A colour for each variable; those of a colour share no clique.");
+    nb::class_<ForestBlocks>(m, "ForestBlocks", "Blocks of variables that form forests.")
+        .def("__len__", [](const ForestBlocks& self) { return self.order.size(); })
+        .def_prop_ro("order", [](const ForestBlocks& self) { return inside(self.order); },
+                     "Variables block by block, parents before children.")
+        .def_prop_ro("parent", [](const ForestBlocks& self) { return inside(self.parent); },
+                     "The parent of each of them, -1 for a root.")
+        .def_prop_ro("offsets", [](const ForestBlocks& self) { return inside(self.offsets); },
+                     "Where each block begins.");
+    m.def(
+        "greedy_forests",
+        [](const BoundTopology& g, const Incidence& incidence) {
             nb::gil_scoped_release release;
-            return Forests(g, {cliques_offsets.data(), cliques_of.data()});
-        }();
-        return nb::make_tuple(array_of(std::move(forests.order)), array_of(std::move(forests.parent)),
-                              array_of(std::move(forests.offsets)));
-    });
+            return ForestBlocks(Forests(g, incidence));
+        },
+        nb::arg("topology"), nb::arg("incidence"));
     // uniform [sweeps * order]; labels [variables] is where the chain is.
-    m.def("gibbs_forests", [](CHORDAL_CLIQUE_ARGUMENTS, Input<std::int64_t> cliques_offsets,
-                              Input<std::int64_t> cliques_of, Input<std::int64_t> order,
-                              Input<std::int64_t> parent, Input<std::int64_t> offsets,
-                              Input<double> unary, Input<double> tables, Input<double> uniform,
-                              Output<std::int32_t> labels) {
-        bool stopped = false;
-        {
-            nb::gil_scoped_release release;
-            const Cliques g = CHORDAL_CLIQUES;
-            ForestBlock forest(g, {cliques_offsets.data(), cliques_of.data()}, unary.data(),
-                               tables.data());
-            const double *next = uniform.data(), *end = next + uniform.size();
-            while (next < end && !stopped)
-                stopped = !for_blocks(offsets.data(), offsets.size() - 1, interrupted,
-                                      [&](std::int64_t at, std::size_t n) {
-                                          forest.draw(order.data() + at, parent.data() + at, n, next,
-                                                      labels.data());
-                                          next += n;
-                                      });
-        }
-        if (stopped) throw nb::python_error();
-    });
+    m.def(
+        "gibbs_forests",
+        [](const BoundScores& scores, const Incidence& incidence, const ForestBlocks& blocks,
+           Input<double> uniform, Output<std::int32_t> labels) {
+            bool stopped = false;
+            {
+                nb::gil_scoped_release release;
+                ForestBlock forest(scores, incidence, scores.unary, scores.tables);
+                const double *next = uniform.data(), *end = next + uniform.size();
+                while (next < end && !stopped)
+                    stopped = !for_blocks(blocks.offsets.data(), blocks.blocks(), interrupted,
+                                          [&](std::int64_t at, std::size_t n) {
+                                              forest.draw(blocks.order.data() + at,
+                                                          blocks.parent.data() + at, n, next,
+                                                          labels.data());
+                                              next += n;
+                                          });
+            }
+            if (stopped) throw nb::python_error();
+        },
+        nb::arg("scores"), nb::arg("incidence"), nb::arg("blocks"), nb::arg("uniform"),
+        nb::arg("labels"));
 });
 
 }  // namespace chordal

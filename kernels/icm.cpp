@@ -7,71 +7,70 @@
 //
 // Reference: Besag (1986), On the statistical analysis of dirty pictures.
 #include "forest_block.hpp"
+#include "forest_blocks.hpp"
 
 namespace chordal {
 
 static const Binding binding([](nb::module_& m) {
-    // labels [variables] is the start, and becomes the result; iterations and change are [examples]:
-    // how many sweeps there were, and what the last one gained.
-    m.def("icm_labels", [](Input<std::int64_t> cliques_offsets, Input<std::int64_t> cliques_of,
-                           CHORDAL_CLIQUE_ARGUMENTS, Input<std::int64_t> clique_offsets,
-                           Input<double> unary, Input<double> tables, std::int64_t max_iter,
-                           Output<std::int32_t> labels, Output<std::int64_t> iterations,
-                           Output<double> change) {
-        (void)clique_offsets;
-        bool stopped = false;
-        {
-            nb::gil_scoped_release release;
-            const Cliques g = CHORDAL_CLIQUES;
-            const CliquesOf of{cliques_offsets.data(), cliques_of.data()};
-            LabelScores scores(g, of, unary.data(), tables.data());
-            std::vector<std::uint8_t> unsettled(g.variables, 1);
-            std::size_t work = 0;
-            for (std::size_t e = 0; e < g.examples && !stopped; ++e) {
-                std::int64_t& sweeps = iterations.data()[e] = 0;
-                double& gain = change.data()[e] = 0.0;
-                do {
-                    gain = 0.0;
-                    ++sweeps;
-                    for (auto v = g.variable_offsets[e]; v < g.variable_offsets[e + 1]; ++v) {
-                        if (!unsettled[v]) continue;
-                        unsettled[v] = 0;
-                        work += scores.work(v);
-                        const double more = scores.improve(v, labels.data());
-                        if (more == 0.0) continue;
-                        gain += more;
-                        for (auto c = of.begin(v); c != of.end(v); ++c)
-                            for (auto s = g.scope_offsets[*c]; s < g.scope_offsets[*c + 1]; ++s)
-                                unsettled[g.scopes[s]] |= g.scopes[s] != v;
-                    }
-                    if (work > (std::size_t{1} << 22)) {
-                        work = 0;
-                        stopped = interrupted();
-                    }
-                } while (gain > 0.0 && sweeps < max_iter && !stopped);
+    // labels [variables] is the start, and becomes the result; `change` is what the last sweep gained.
+    m.def(
+        "icm_labels",
+        [](const BoundScores& g, const Incidence& incidence, std::int64_t max_iter,
+           Output<std::int32_t> labels) {
+            bool stopped = false;
+            Iterations done(g.examples);
+            {
+                nb::gil_scoped_release release;
+                const CliquesOf of = incidence;
+                LabelScores scores(g, of, g.unary, g.tables);
+                std::vector<std::uint8_t> unsettled(g.variables, 1);
+                std::size_t work = 0;
+                for (std::size_t e = 0; e < g.examples && !stopped; ++e) {
+                    std::int64_t& sweeps = done.n_iter[e];
+                    double& gain = done.change[e];
+                    do {
+                        gain = 0.0;
+                        ++sweeps;
+                        for (auto v = g.variable_offsets[e]; v < g.variable_offsets[e + 1]; ++v) {
+                            if (!unsettled[v]) continue;
+                            unsettled[v] = 0;
+                            work += scores.work(v);
+                            const double more = scores.improve(v, labels.data());
+                            if (more == 0.0) continue;
+                            gain += more;
+                            for (auto c = of.begin(v); c != of.end(v); ++c)
+                                for (auto s = g.scope_offsets[*c]; s < g.scope_offsets[*c + 1]; ++s)
+                                    unsettled[g.scopes[s]] |= g.scopes[s] != v;
+                        }
+                        if (work > (std::size_t{1} << 22)) {
+                            work = 0;
+                            stopped = interrupted();
+                        }
+                    } while (gain > 0.0 && sweeps < max_iter && !stopped);
+                }
             }
-        }
-        if (stopped) throw nb::python_error();
-    });
+            if (stopped) throw nb::python_error();
+            return done;
+        },
+        nb::arg("scores"), nb::arg("incidence"), nb::arg("max_iter"), nb::arg("labels"));
     // One round of the blocks (gibbs_blocks.cpp): all labels of a block at once.
-    m.def("icm_forests", [](CHORDAL_CLIQUE_ARGUMENTS, Input<std::int64_t> cliques_offsets,
-                            Input<std::int64_t> cliques_of, Input<std::int64_t> order,
-                            Input<std::int64_t> parent, Input<std::int64_t> offsets,
-                            Input<double> unary, Input<double> tables, Output<std::int32_t> labels) {
-        bool done;
-        {
-            nb::gil_scoped_release release;
-            const Cliques g = CHORDAL_CLIQUES;
-            ForestBlock forest(g, {cliques_offsets.data(), cliques_of.data()}, unary.data(),
-                               tables.data());
-            done = for_blocks(offsets.data(), offsets.size() - 1, interrupted,
-                              [&](std::int64_t at, std::size_t n) {
-                                  forest.maximise(order.data() + at, parent.data() + at, n,
-                                                  labels.data());
-                              });
-        }
-        if (!done) throw nb::python_error();
-    });
+    m.def(
+        "icm_forests",
+        [](const BoundScores& scores, const Incidence& incidence, const ForestBlocks& blocks,
+           Output<std::int32_t> labels) {
+            bool done;
+            {
+                nb::gil_scoped_release release;
+                ForestBlock forest(scores, incidence, scores.unary, scores.tables);
+                done = for_blocks(blocks.offsets.data(), blocks.blocks(), interrupted,
+                                  [&](std::int64_t at, std::size_t n) {
+                                      forest.maximise(blocks.order.data() + at,
+                                                      blocks.parent.data() + at, n, labels.data());
+                                  });
+            }
+            if (!done) throw nb::python_error();
+        },
+        nb::arg("scores"), nb::arg("incidence"), nb::arg("blocks"), nb::arg("labels"));
 });
 
 }  // namespace chordal

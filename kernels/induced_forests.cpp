@@ -49,21 +49,24 @@ private:
 }  // namespace
 
 static const Binding binding([](nb::module_& m) {
-    // begin [variables + 1] into other: both ends of every edge. blocks is -1 everywhere; returns
-    // their number.
-    m.def("induced_forests", [](Input<std::int64_t> begin, Input<std::int64_t> other,
-                                Output<std::int64_t> blocks) {
-        std::int64_t n = 0;
-        bool stopped = false;
-        {
-            nb::gil_scoped_release release;
-            Blocks made(blocks.size(), begin.data(), other.data());
-            for (bool rest = blocks.size() > 0; rest && !stopped; stopped = interrupted())
-                rest = made.take(n++, blocks.data());
-        }
-        if (stopped) throw nb::python_error();
-        return n;
-    });
+    // offsets [variables + 1] into neighbours: both ends of every edge.
+    m.def(
+        "induced_forests",
+        [](Input<std::int64_t> offsets, Input<std::int64_t> neighbours) {
+            std::vector<std::int64_t> blocks(offsets.size() - 1, -1);
+            bool stopped = false;
+            {
+                nb::gil_scoped_release release;
+                Blocks made(blocks.size(), offsets.data(), neighbours.data());
+                std::int64_t n = 0;
+                for (bool rest = !blocks.empty(); rest && !stopped; stopped = interrupted())
+                    rest = made.take(n++, blocks.data());
+            }
+            if (stopped) throw nb::python_error();
+            return array_of(std::move(blocks));
+        },
+        nb::kw_only(), nb::arg("offsets"), nb::arg("neighbours"),
+        "The block of each variable; those of a block form a forest.");
 });
 
 }  // namespace chordal

@@ -13,17 +13,8 @@
 
 namespace chordal {
 
-// The cliques of each variable: a structure's own `cliques_of_variable`.
-struct CliquesOf {
-    const std::int64_t* offsets;  // [variables + 1]
-    const std::int64_t* cliques;
-
-    const std::int64_t* begin(std::int64_t v) const { return cliques + offsets[v]; }
-    const std::int64_t* end(std::int64_t v) const { return cliques + offsets[v + 1]; }
-};
-
 // Where a clique's table is read along the axis of v, given the labels y of the others.
-inline Axis axis_of_variable(const Cliques& g, std::int64_t clique, std::int64_t v,
+inline Axis axis_of_variable(const Frame& g, std::int64_t clique, std::int64_t v,
                              const std::int32_t* y) {
     std::int64_t base = 0, stride = 0;
     for (auto s = g.scope_offsets[clique]; s < g.scope_offsets[clique + 1]; ++s) {
@@ -49,7 +40,7 @@ inline std::int64_t place_of(const double* weight, std::int64_t n, double total,
 
 class LabelScores {
 public:
-    LabelScores(const Cliques& g, const CliquesOf& of, const double* unary, const double* tables)
+    LabelScores(const Frame& g, const CliquesOf& of, const double* unary, const double* tables)
         : g_(g), of_(of), unary_(unary), tables_(tables) {
         std::int64_t most = 1;
         for (std::size_t v = 0; v < g.variables; ++v)
@@ -116,7 +107,7 @@ private:
         }
     }
 
-    const Cliques& g_;
+    const Frame& g_;
     const CliquesOf of_;
     const double* unary_;
     const double* tables_;

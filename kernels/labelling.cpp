@@ -9,12 +9,12 @@
 #include <limits>
 #include <vector>
 
-#include "labelling.hpp"
+#include "frame_binding.hpp"
 
 namespace chordal {
 namespace {
 
-struct Labelled : ExampleCliques {
+struct Labelled : Frame {
     const std::int32_t* labels;  // [variables]
 
     std::int64_t state(std::int64_t variable) const {
@@ -22,31 +22,28 @@ struct Labelled : ExampleCliques {
     }
     std::int64_t cell(std::int64_t clique) const {
         std::int64_t index = 0;
-        for (auto s = clique_scope_offsets[clique]; s < clique_scope_offsets[clique + 1]; ++s) {
+        for (auto s = scope_offsets[clique]; s < scope_offsets[clique + 1]; ++s) {
             const std::int64_t v = scopes[s];
-            index = index * (state_offsets[v + 1] - state_offsets[v]) + labels[v];
+            index = index * Topology::labels(v) + labels[v];
         }
-        return table_offsets[table_of_clique[clique]] + index;
+        return table(clique) + index;
     }
 };
 
-struct Shares : ExampleCliques {
-    const double *unary, *tables;
+struct Shares : Scores {
     std::vector<double> share;  // [variables] 1 / n_v; 0: in no clique
 
-    Shares(const ExampleCliques& g, std::size_t variables, std::size_t places, const double* unary,
-           const double* tables)
-        : ExampleCliques(g), unary(unary), tables(tables), share(variables, 0.0) {
-        for (std::size_t s = 0; s < places; ++s) share[scopes[s]] += 1.0;
+    explicit Shares(const Scores& g) : Scores(g), share(g.variables, 0.0) {
+        for (std::int64_t s = 0; s < places(); ++s) share[scopes[s]] += 1.0;
         for (double& x : share) x = x > 0.0 ? 1.0 / x : 0.0;
     }
     double best_label(std::int64_t v) const {
         return *std::max_element(unary + state_offsets[v], unary + state_offsets[v + 1]);
     }
     double best_labels(std::int64_t clique) const {
-        const double* cell = tables + table_offsets[table_of_clique[clique]];
+        const double* cell = tables + table(clique);
         double best = -std::numeric_limits<double>::infinity();
-        from_place(clique_scope_offsets[clique], clique_scope_offsets[clique + 1], 0.0, cell, best);
+        from_place(scope_offsets[clique], scope_offsets[clique + 1], 0.0, cell, best);
         return best;
     }
 
@@ -65,52 +62,50 @@ private:
 }  // namespace
 
 static const Binding binding([](nb::module_& m) {
-    m.def("labelling_score", [](CHORDAL_EXAMPLE_ARGUMENTS, Input<std::int32_t> labels,
-                                Input<double> unary, Input<double> tables, Output<double> out) {
-        nb::gil_scoped_release release;
-        const Labelled y{CHORDAL_EXAMPLES, labels.data()};
-        for (std::size_t e = 0; e < out.size(); ++e) {
-            double score = 0.0;
-            for (auto v = y.variable_offsets[e]; v < y.variable_offsets[e + 1]; ++v)
-                score += unary.data()[y.state(v)];
-            for (auto c = y.clique_offsets[e]; c < y.clique_offsets[e + 1]; ++c)
-                score += tables.data()[y.cell(c)];
-            out.data()[e] = score;
-        }
-    });
-    m.def("labelling_bound", [](CHORDAL_EXAMPLE_ARGUMENTS, Input<double> unary, Input<double> tables,
-                                Output<double> out) {
-        nb::gil_scoped_release release;
-        const Shares g(CHORDAL_EXAMPLES, state_offsets.size() - 1, scopes.size(), unary.data(),
-                       tables.data());
-        for (std::size_t e = 0; e < out.size(); ++e) {
-            double bound = 0.0;
-            for (auto v = g.variable_offsets[e]; v < g.variable_offsets[e + 1]; ++v)
-                if (g.share[v] == 0.0) bound += g.best_label(v);
-            for (auto c = g.clique_offsets[e]; c < g.clique_offsets[e + 1]; ++c)
-                bound += g.best_labels(c);
-            out.data()[e] = bound;
-        }
-    });
     m.def(
-        "labelling_add_indicators",
-        [](CHORDAL_EXAMPLE_ARGUMENTS, Input<std::int32_t> labels,
-           std::optional<Input<double>> weight, double scale, Output<double> unary,
-           Output<double> tables) {
+        "labelling_score",
+        [](const BoundScores& scores, Input<std::int32_t> labels, Output<double> out) {
             nb::gil_scoped_release release;
-            const Labelled y{CHORDAL_EXAMPLES, labels.data()};
-            for (std::size_t e = 0; e + 1 < variable_offsets.size(); ++e) {
-                const double w = weight ? scale * weight->data()[e] : scale;
+            const Labelled y{scores, labels.data()};
+            for (std::size_t e = 0; e < y.examples; ++e) {
+                double score = 0.0;
                 for (auto v = y.variable_offsets[e]; v < y.variable_offsets[e + 1]; ++v)
-                    unary.data()[y.state(v)] += w;
+                    score += scores.unary[y.state(v)];
                 for (auto c = y.clique_offsets[e]; c < y.clique_offsets[e + 1]; ++c)
-                    tables.data()[y.cell(c)] += w;
+                    score += scores.tables[y.cell(c)];
+                out.data()[e] = score;
             }
         },
-        nb::arg("state_offsets"), nb::arg("variable_offsets"), nb::arg("clique_offsets"),
-        nb::arg("clique_scope_offsets"), nb::arg("scopes"), nb::arg("table_offsets"),
-        nb::arg("table_of_clique"), nb::arg("labels"), nb::arg("weight").none(), nb::arg("scale"),
-        nb::arg("unary"), nb::arg("tables"));
+        nb::arg("scores"), nb::arg("labels"), nb::arg("out"));
+    m.def(
+        "labelling_bound",
+        [](const BoundScores& scores, Output<double> out) {
+            nb::gil_scoped_release release;
+            const Shares g(scores);
+            for (std::size_t e = 0; e < g.examples; ++e) {
+                double bound = 0.0;
+                for (auto v = g.variable_offsets[e]; v < g.variable_offsets[e + 1]; ++v)
+                    if (g.share[v] == 0.0) bound += g.best_label(v);
+                for (auto c = g.clique_offsets[e]; c < g.clique_offsets[e + 1]; ++c)
+                    bound += g.best_labels(c);
+                out.data()[e] = bound;
+            }
+        },
+        nb::arg("scores"), nb::arg("out"));
+    m.def(
+        "labelling_add_indicators",
+        [](const BoundParts& parts, Input<std::int32_t> labels, Weight weight, double scale) {
+            nb::gil_scoped_release release;
+            const Labelled y{parts, labels.data()};
+            for (std::size_t e = 0; e < y.examples; ++e) {
+                const double w = weight ? scale * weight->data()[e] : scale;
+                for (auto v = y.variable_offsets[e]; v < y.variable_offsets[e + 1]; ++v)
+                    parts.unary[y.state(v)] += w;
+                for (auto c = y.clique_offsets[e]; c < y.clique_offsets[e + 1]; ++c)
+                    parts.tables[y.cell(c)] += w;
+            }
+        },
+        nb::arg("parts"), nb::arg("labels"), nb::arg("weight").none(), nb::arg("scale"));
 });
 
 }  // namespace chordal

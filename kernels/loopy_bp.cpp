@@ -28,9 +28,9 @@ struct BeliefResults {
     std::int32_t* labels;       // of the best labelling, or null
 };
 
-CHORDAL_BOTH_ISAS(bool propagate_beliefs(const FactorBatch&, const MessageSettings&,
+CHORDAL_BOTH_ISAS(bool propagate_beliefs(const Scores&, const MessageSettings&,
                                          bool (*interrupted)(), const BeliefResults&);)
-CHORDAL_BOTH_ISAS(bool propagate_best(const FactorBatch&, const MessageSettings&,
+CHORDAL_BOTH_ISAS(bool propagate_best(const Scores&, const MessageSettings&,
                                       bool (*interrupted)(), const BeliefResults&);)
 
 }  // namespace chordal
@@ -46,7 +46,7 @@ struct Propagation {
     bool abreast = false;  // in blocks
     Scratch row, totals;
 
-    Ending run(const FactorBatch& g, const FactorExample& ex, const MessageSettings& settings,
+    Ending run(const Scores& g, const FactorExample& ex, const MessageSettings& settings,
                Interruption& patience) {
         tables.open(g);
         row.resize(padded_of(ex.most_labels));
@@ -56,7 +56,7 @@ struct Propagation {
         messages.open(g, ex, tables);
         return scheduler.run(messages, settings, patience);
     }
-    Ending run_abreast(const FactorBatch& g, const FactorExample& ex, const MessageSettings& settings,
+    Ending run_abreast(const Scores& g, const FactorExample& ex, const MessageSettings& settings,
                        Interruption& patience) {
         if constexpr (Ring::kSideBySide) {
             blocks.open(g, ex, tables);
@@ -100,7 +100,7 @@ struct Propagation {
         return value > -kInfinity ? value : -kInfinity;  // NaN: a total of nothing
     }
 
-    void write(const FactorBatch& g, const FactorExample& ex, double weight, double* unary,
+    void write(const Scores& g, const FactorExample& ex, double weight, double* unary,
                double* cells) {
         for (Int v = 0; v < ex.variables; ++v) {
             belief(ex, v);
@@ -138,7 +138,7 @@ struct Propagation {
     }
 };
 
-bool propagate_beliefs(const FactorBatch& g, const MessageSettings& settings,
+bool propagate_beliefs(const Scores& g, const MessageSettings& settings,
                        bool (*interrupted)(), const BeliefResults& results) {
     Interruption patience(interrupted);
     FactorExample ex;
@@ -169,7 +169,7 @@ bool propagate_beliefs(const FactorBatch& g, const MessageSettings& settings,
     return !patience.stopped;
 }
 
-bool propagate_best(const FactorBatch& g, const MessageSettings& settings, bool (*interrupted)(),
+bool propagate_best(const Scores& g, const MessageSettings& settings, bool (*interrupted)(),
                     const BeliefResults& results) {
     Interruption patience(interrupted);
     FactorExample ex;
@@ -190,14 +190,12 @@ bool propagate_best(const FactorBatch& g, const MessageSettings& settings, bool 
 }  // namespace chordal::CHORDAL_ISA
 
 #ifndef CHORDAL_ISA_V3
-#include <nanobind/stl/optional.h>
 #include <nanobind/stl/string_view.h>
 
-#include <optional>
 #include <stdexcept>
 #include <string_view>
 
-#include "binding.hpp"
+#include "frame_binding.hpp"
 
 namespace chordal {
 
@@ -209,53 +207,56 @@ static Schedule schedule_of(std::string_view name) {
 }
 
 static const Binding binding([](nb::module_& m) {
-    m.def("loopy_bp_marginals",
-          [](CHORDAL_FACTOR_ARGUMENTS, std::string_view schedule, double damping, double tolerance,
-             std::int64_t most_iterations, bool logarithms, std::optional<Input<double>> weight,
-             std::optional<Output<double>> out_unary, std::optional<Output<double>> out_tables,
-             Output<double> log_partition, Output<std::int64_t> iterations,
-             Output<double> change) {
-              const MessageSettings settings{schedule_of(schedule), damping, tolerance,
-                                             most_iterations, logarithms};
-              const BeliefResults results{iterations.data(),
-                                          change.data(),
-                                          log_partition.data(),
-                                          weight ? weight->data() : nullptr,
-                                          out_unary ? out_unary->data() : nullptr,
-                                          out_tables ? out_tables->data() : nullptr,
-                                          nullptr};
-              bool done;
-              {
-                  nb::gil_scoped_release release;
-                  done = CHORDAL_DISPATCH(
-                      propagate_beliefs(CHORDAL_FACTORS, settings, interrupted, results));
-              }
-              if (!done) throw nb::python_error();
-          },
-          nb::arg("state_offsets"), nb::arg("variable_offsets"), nb::arg("clique_offsets"),
-          nb::arg("scope_offsets"), nb::arg("scopes"), nb::arg("table_offsets"),
-          nb::arg("table_of_clique"), nb::arg("unary"), nb::arg("tables"), nb::arg("schedule"),
-          nb::arg("damping"), nb::arg("tolerance"), nb::arg("most_iterations"),
-          nb::arg("logarithms"), nb::arg("weight").none(), nb::arg("out_unary").none(),
-          nb::arg("out_tables").none(), nb::arg("log_partition"), nb::arg("iterations"),
-          nb::arg("change"));
-    m.def("loopy_bp_labels",
-          [](CHORDAL_FACTOR_ARGUMENTS, std::string_view schedule, double damping, double tolerance,
-             std::int64_t most_iterations, Output<std::int32_t> labels, Output<double> possible,
-             Output<std::int64_t> iterations, Output<double> change) {
-              const MessageSettings settings{schedule_of(schedule), damping, tolerance,
-                                             most_iterations, true};
-              const BeliefResults results{iterations.data(), change.data(), possible.data(),
-                                          nullptr,           nullptr,       nullptr,
-                                          labels.data()};
-              bool done;
-              {
-                  nb::gil_scoped_release release;
-                  done = CHORDAL_DISPATCH(
-                      propagate_best(CHORDAL_FACTORS, settings, interrupted, results));
-              }
-              if (!done) throw nb::python_error();
-          });
+    nb::class_<MessageSettings>(m, "MessageSettings", "How messages are passed, and how long.")
+        .def("__init__",
+             [](MessageSettings* self, std::string_view schedule, double damping, double tolerance,
+                std::int64_t max_iter, bool logarithms) {
+                 new (self) MessageSettings{schedule_of(schedule), damping, tolerance, max_iter,
+                                            logarithms};
+             },
+             nb::kw_only(), nb::arg("schedule"), nb::arg("damping"), nb::arg("tolerance"),
+             nb::arg("max_iter"), nb::arg("logarithms"));
+    // Adds to the parts, if there are any.
+    m.def(
+        "loopy_bp_marginals",
+        [](const BoundScores& scores, const MessageSettings& settings, const BoundParts* parts,
+           Weight weight, Output<double> log_partition) {
+            Iterations ended(scores.examples);
+            const BeliefResults results{ended.n_iter.data(),
+                                        ended.change.data(),
+                                        log_partition.data(),
+                                        data_of(weight),
+                                        parts ? parts->unary : nullptr,
+                                        parts ? parts->tables : nullptr,
+                                        nullptr};
+            bool done;
+            {
+                nb::gil_scoped_release release;
+                done = CHORDAL_DISPATCH(propagate_beliefs(scores, settings, interrupted, results));
+            }
+            if (!done) throw nb::python_error();
+            return ended;
+        },
+        nb::arg("scores"), nb::arg("settings"), nb::arg("parts").none(), nb::kw_only(),
+        nb::arg("weight").none(), nb::arg("log_partition"));
+    // possible [examples] becomes -inf where nothing is allowed.
+    m.def(
+        "loopy_bp_labels",
+        [](const BoundScores& scores, const MessageSettings& settings, Output<std::int32_t> labels,
+           Output<double> possible) {
+            Iterations ended(scores.examples);
+            const BeliefResults results{ended.n_iter.data(), ended.change.data(), possible.data(),
+                                        nullptr,             nullptr,             nullptr,
+                                        labels.data()};
+            bool done;
+            {
+                nb::gil_scoped_release release;
+                done = CHORDAL_DISPATCH(propagate_best(scores, settings, interrupted, results));
+            }
+            if (!done) throw nb::python_error();
+            return ended;
+        },
+        nb::arg("scores"), nb::arg("settings"), nb::arg("labels"), nb::arg("possible"));
 });
 
 }  // namespace chordal

@@ -25,7 +25,7 @@ constexpr double kRounding = 1e-14;
 
 class BinaryModel {
 public:
-    BinaryModel(const Cliques& g, const std::int64_t* clique_offsets, const double* unary,
+    BinaryModel(const Frame& g, const std::int64_t* clique_offsets, const double* unary,
                 const double* tables, std::size_t cells)
         : g_(g), clique_offsets_(clique_offsets), unary_(unary), tables_(tables), cells_(cells),
           allowed_(g.variables) {}
@@ -169,7 +169,7 @@ private:
         network.set_capacity(a, half, half);
     }
 
-    const Cliques& g_;
+    const Frame& g_;
     const std::int64_t* clique_offsets_;
     const double* unary_;
     const double* tables_;
@@ -182,24 +182,24 @@ private:
 static const Binding binding([](nb::module_& m) {
     // labels [variables] (none: only look at the scores); feasible [examples] becomes -inf where no
     // labelling is allowed. Returns the first clique that is not submodular, or -1.
-    m.def("max_flow_labels",
-          [](CHORDAL_CLIQUE_ARGUMENTS, Input<std::int64_t> clique_offsets, Input<double> unary,
-             Input<double> tables, Output<std::int32_t> labels, Output<double> feasible) {
-              bool finished = true;
-              std::int64_t refused = -1;
-              {
-                  nb::gil_scoped_release release;
-                  const Cliques g = CHORDAL_CLIQUES;
-                  BinaryModel model(g, clique_offsets.data(), unary.data(), tables.data(),
-                                    tables.size());
-                  model.strike_out();
-                  refused = model.refused();
-                  for (std::size_t e = 0; e < g.examples && finished && refused < 0 && labels.size(); ++e)
-                      finished = model.solve(e, labels.data(), feasible.data() + e);
-              }
-              if (!finished) throw nb::python_error();
-              return refused;
-          });
+    m.def(
+        "max_flow_labels",
+        [](const BoundScores& g, Output<std::int32_t> labels, Output<double> feasible) {
+            bool finished = true;
+            std::int64_t refused = -1;
+            {
+                nb::gil_scoped_release release;
+                BinaryModel model(g, g.clique_offsets, g.unary, g.tables,
+                                  static_cast<std::size_t>(g.cells()));
+                model.strike_out();
+                refused = model.refused();
+                for (std::size_t e = 0; e < g.examples && finished && refused < 0 && labels.size(); ++e)
+                    finished = model.solve(e, labels.data(), feasible.data() + e);
+            }
+            if (!finished) throw nb::python_error();
+            return refused;
+        },
+        nb::arg("scores"), nb::arg("labels"), nb::arg("feasible"));
 });
 
 }  // namespace chordal

@@ -46,7 +46,7 @@ inline double capacity_scale(double total) {
 // The nodes are the variables of one example, the arcs both directions of its cliques of two.
 class FlowNetwork {
 public:
-    FlowNetwork(const Cliques& g, std::int64_t first_variable, std::int64_t last_variable,
+    FlowNetwork(const Frame& g, std::int64_t first_variable, std::int64_t last_variable,
                 std::int64_t first_clique, std::int64_t last_clique)
         : nodes_(last_variable - first_variable + 1) {
         const auto ends = [&](std::int64_t c) { return g.scopes + g.scope_offsets[c]; };

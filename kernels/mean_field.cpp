@@ -16,8 +16,8 @@
 
 #include <optional>
 
-#include "binding.hpp"
 #include "factors.hpp"
+#include "frame_binding.hpp"
 
 namespace chordal::CHORDAL_ISA {
 namespace {
@@ -26,7 +26,7 @@ constexpr double kTiny = 1e-60;
 
 class MeanField {
 public:
-    MeanField(const FactorBatch& g, double* q) : g_(g), q_(q) {}
+    MeanField(const Scores& g, double* q) : g_(g), q_(q) {}
     FactorExample ex;
 
     void open(std::size_t example) {
@@ -138,7 +138,7 @@ private:
         for (std::size_t x = 0; x < ex.labels(u); ++x) multiply(r + 1, end, share * q(u)[x], to);
     }
 
-    const FactorBatch& g_;
+    const Scores& g_;
     double* q_;
     Scratch score_;
 };
@@ -175,7 +175,7 @@ static void ascend(MeanField& field, double tolerance, std::int64_t most, Interr
     bound = field.bound();
 }
 
-static void expect_all(const FactorBatch& g, double* q, const std::uint8_t* flags, double* out) {
+static void expect_all(const Scores& g, double* q, const std::uint8_t* flags, double* out) {
     const nb::gil_scoped_release release;
     MeanField field(g, q);
     for (std::size_t e = 0; e < g.examples; ++e) {
@@ -188,7 +188,7 @@ static void expect_all(const FactorBatch& g, double* q, const std::uint8_t* flag
     }
 }
 
-static void multiply_all(const FactorBatch& g, double* q, const std::uint8_t* flags,
+static void multiply_all(const Scores& g, double* q, const std::uint8_t* flags,
                          const double* weight, double* tables) {
     const nb::gil_scoped_release release;
     MeanField field(g, q);
@@ -203,43 +203,45 @@ static void multiply_all(const FactorBatch& g, double* q, const std::uint8_t* fl
 
 static const Binding binding([](nb::module_& m) {
     // q [states] is the start and becomes the answer.
-    m.def("mean_field_ascend",
-          [](CHORDAL_FACTOR_ARGUMENTS, double tolerance, std::int64_t most_iterations,
-             Output<double> q, Output<double> bound, Output<std::int64_t> iterations,
-             Output<double> change) {
-              bool stopped;
-              {
-                  nb::gil_scoped_release release;
-                  const FactorBatch g = CHORDAL_FACTORS;
-                  Interruption patience(interrupted);
-                  MeanField field(g, q.data());
-                  for (std::size_t e = 0; e < g.examples && !patience.stopped; ++e) {
-                      field.open(e);
-                      ascend(field, tolerance, most_iterations, patience, iterations.data()[e],
-                             change.data()[e], bound.data()[e]);
-                  }
-                  stopped = patience.stopped;
-              }
-              if (stopped) throw nb::python_error();
-          });
+    m.def(
+        "mean_field_ascend",
+        [](const BoundScores& g, double tolerance, std::int64_t max_iter, Output<double> q,
+           Output<double> bound) {
+            Iterations ended(g.examples);
+            bool stopped;
+            {
+                nb::gil_scoped_release release;
+                Interruption patience(interrupted);
+                MeanField field(g, q.data());
+                for (std::size_t e = 0; e < g.examples && !patience.stopped; ++e) {
+                    field.open(e);
+                    ascend(field, tolerance, max_iter, patience, ended.n_iter[e], ended.change[e],
+                           bound.data()[e]);
+                }
+                stopped = patience.stopped;
+            }
+            if (stopped) throw nb::python_error();
+            return ended;
+        },
+        nb::arg("scores"), nb::arg("tolerance"), nb::arg("max_iter"), nb::kw_only(), nb::arg("q"),
+        nb::arg("bound"));
     // The expected score of every label, over the cliques with a flag.
-    m.def("mean_field_expect", [](CHORDAL_FACTOR_ARGUMENTS, Output<double> q,
-                                  Input<std::uint8_t> flags, Output<double> out) {
-        const FactorBatch g = CHORDAL_FACTORS;
-        expect_all(g, q.data(), flags.data(), out.data());
-    });
+    m.def(
+        "mean_field_expect",
+        [](const BoundScores& g, Input<std::uint8_t> flags, Output<double> q, Output<double> out) {
+            expect_all(g, q.data(), flags.data(), out.data());
+        },
+        nb::arg("scores"), nb::arg("flags"), nb::kw_only(), nb::arg("q"), nb::arg("out"));
     // Adds Π q of the cliques with a flag (all without), times the example's weight.
-    m.def("mean_field_products",
-          [](CHORDAL_FACTOR_ARGUMENTS, Output<double> q, std::optional<Input<std::uint8_t>> flags,
-             std::optional<Input<double>> weight, Output<double> out_tables) {
-              const FactorBatch g = CHORDAL_FACTORS;
-              multiply_all(g, q.data(), flags ? flags->data() : nullptr,
-                           weight ? weight->data() : nullptr, out_tables.data());
-          },
-          nb::arg("state_offsets"), nb::arg("variable_offsets"), nb::arg("clique_offsets"),
-          nb::arg("scope_offsets"), nb::arg("scopes"), nb::arg("table_offsets"),
-          nb::arg("table_of_clique"), nb::arg("unary"), nb::arg("tables"), nb::arg("q"),
-          nb::arg("flags").none(), nb::arg("weight").none(), nb::arg("out_tables"));
+    m.def(
+        "mean_field_products",
+        [](const BoundScores& g, std::optional<Input<std::uint8_t>> flags, Output<double> q,
+           Weight weight, Output<double> out_tables) {
+            multiply_all(g, q.data(), flags ? flags->data() : nullptr, data_of(weight),
+                         out_tables.data());
+        },
+        nb::arg("scores"), nb::arg("flags").none(), nb::kw_only(), nb::arg("q"),
+        nb::arg("weight").none(), nb::arg("out_tables"));
 });
 
 }  // namespace chordal

@@ -22,7 +22,7 @@ namespace chordal::CHORDAL_ISA {
 template <class Ring>
 class RingTables {
 public:
-    void open(const FactorBatch& g) {
+    void open(const Scores& g) {
         if (g_) return;
         g_ = &g;
         at_.resize(g.n_tables + 1);
@@ -44,7 +44,7 @@ public:
         }
         cells_.resize(cells);
     }
-    void fill(const FactorBatch& g) {
+    void fill(const Scores& g) {
         open(g);
         for (std::size_t t = 0; t < g.n_tables; ++t)
             if (last_[t] > 0) need(static_cast<Int>(t));
@@ -99,7 +99,7 @@ private:
         return true;
     }
 
-    const FactorBatch* g_ = nullptr;
+    const Scores* g_ = nullptr;
     std::size_t largest_ = 4;
     ScratchOf<Int> at_, last_;
     Scratch cells_, shift_;
@@ -114,7 +114,7 @@ public:
     double damping = 0.0;
     const double* rho = nullptr;  // [cliques] for reweighted messages; logarithms only
 
-    void open(const FactorBatch& g, const FactorExample& example, const RingTables<Ring>& tables) {
+    void open(const Scores& g, const FactorExample& example, const RingTables<Ring>& tables) {
         ex_ = &example;
         tables_ = &tables;
         wide = !Ring::kLogarithms && example.largest_order > 4;
@@ -332,7 +332,7 @@ private:
         }
     }
 
-    void fill_phi(const FactorBatch& g, Int v) {
+    void fill_phi(const Scores& g, Int v) {
         const std::size_t labels = ex_->labels(v), width = ex_->width(v);
         const double* score = g.unary + ex_->first_state(v);
         double* phi = phi_.data() + ex_->state_at(v);

@@ -40,7 +40,9 @@ std::vector<void (*)(nb::module_&)>& bindings() {
 
 }  // namespace
 
-Binding::Binding(void (*bind)(nb::module_&)) { bindings().push_back(bind); }
+Binding::Binding(void (*bind)(nb::module_&), bool first) {
+    bindings().insert(first ? bindings().begin() : bindings().end(), bind);
+}
 
 bool use_v3() {
     static const bool use = processor_has_v3() && std::getenv("CHORDAL_BASELINE") == nullptr;
@@ -51,6 +53,7 @@ bool use_v3() {
 
 NB_MODULE(_kernels, m) {
     m.doc() = "Compiled loops of chordal: arrays in, arrays out.";
+    nanobind::set_leak_warnings(false);  // what a session still holds at its end is no leak
     m.def("instruction_set", [] { return chordal::use_v3() ? "x86-64-v3" : "baseline"; },
           "The instruction set that the kernels run with on this machine.");
     for (const auto bind : chordal::bindings()) bind(m);

@@ -172,8 +172,8 @@ struct Copies {
     std::vector<Place> place;  // [tables]
     isa_baseline::Scratch scores, sums;
 
-    Copies(const Cliques& g, std::size_t tables, const double* of) : place(tables) {
-        std::vector<std::int64_t> uses(tables, 0);
+    explicit Copies(const Scores& g) : place(g.n_tables) {
+        std::vector<std::int64_t> uses(g.n_tables, 0);
         std::int64_t size = 0;
         for (std::size_t c = 0; c < g.cliques; ++c) {
             const std::int32_t k = g.table_of_clique[c];
@@ -189,12 +189,12 @@ struct Copies {
         scores.resize(count);
         sums.resize(count);
         std::fill_n(sums.data(), count, 0.0);
-        for (std::size_t k = 0; k < tables; ++k)
+        for (std::size_t k = 0; k < g.n_tables; ++k)
             if (place[k].straight >= 0)
-                CHORDAL_DISPATCH(copy_table(of + g.table_offsets[k], ways(place[k], scores)));
+                CHORDAL_DISPATCH(copy_table(g.tables + g.table_offsets[k], ways(place[k], scores)));
     }
 
-    void add_to(const Cliques& g, double* out) const {
+    void add_to(const Frame& g, double* out) const {
         for (std::size_t k = 0; k < place.size(); ++k)
             if (place[k].straight >= 0)
                 CHORDAL_DISPATCH(add_table(ways(place[k], sums), out + g.table_offsets[k]));
@@ -218,11 +218,9 @@ struct Row {
 
 class PseudoLikelihood {
 public:
-    PseudoLikelihood(const Cliques& g, std::size_t tables, const double* unary,
-                     const double* scores, const std::int32_t* y, double* out_unary,
-                     double* out_tables)
-        : g_(g), copies_(g, tables, scores), unary_(unary), scores_(scores), y_(y),
-          out_unary_(out_unary), out_tables_(out_tables) {
+    PseudoLikelihood(const Scores& g, const std::int32_t* y, const Parts& out)
+        : g_(g), copies_(g), unary_(g.unary), scores_(g.tables), y_(y), out_unary_(out.unary),
+          out_tables_(out.tables) {
         std::int64_t most = 1;
         for (std::size_t v = 0; v < g.variables; ++v)
             most = std::max(most, g.labels(static_cast<std::int64_t>(v)));
@@ -325,7 +323,7 @@ private:
         return {copies_.scores.data() + begin, copies_.sums.data() + begin, 1};
     }
 
-    const Cliques& g_;
+    const Frame& g_;
     Copies copies_;
     const double* unary_;
     const double* scores_;
@@ -342,18 +340,15 @@ private:
 }  // namespace
 
 static const Binding binding([](nb::module_& m) {
-    // out_unary may be the memory of unary; out_tables holds zeros.
+    // The parts' unary may be the memory of the scores'; their tables hold zeros.
     m.def(
         "pseudo_likelihood",
-        [](CHORDAL_CLIQUE_ARGUMENTS, Input<double> unary, Input<double> tables,
-           Input<std::int32_t> labels, std::optional<Input<double>> weight, Output<double> values,
-           Output<double> out_unary, Output<double> out_tables) {
+        [](const BoundScores& g, const BoundParts& parts, Input<std::int32_t> labels, Weight weight,
+           Output<double> values) {
             bool stopped = false;
             {
                 nb::gil_scoped_release release;
-                const Cliques g = CHORDAL_CLIQUES;
-                PseudoLikelihood loss(g, table_offsets.size() - 1, unary.data(), tables.data(),
-                                      labels.data(), out_unary.data(), out_tables.data());
+                PseudoLikelihood loss(g, labels.data(), parts);
                 std::int64_t work = 0;
                 for (std::size_t e = 0; e < g.examples && !stopped; ++e) {
                     const double w = weight ? weight->data()[e] : 1.0;
@@ -369,10 +364,8 @@ static const Binding binding([](nb::module_& m) {
             }
             if (stopped) throw nb::python_error();
         },
-        nb::arg("state_offsets"), nb::arg("variable_offsets"), nb::arg("scope_offsets"),
-        nb::arg("scopes"), nb::arg("table_offsets"), nb::arg("table_of_clique"), nb::arg("unary"),
-        nb::arg("tables"), nb::arg("labels"), nb::arg("weight").none(), nb::arg("values"),
-        nb::arg("out_unary"), nb::arg("out_tables"));
+        nb::arg("scores"), nb::arg("parts"), nb::arg("labels"), nb::kw_only(),
+        nb::arg("weight").none(), nb::arg("values"));
 });
 
 }  // namespace chordal

@@ -19,7 +19,7 @@ namespace chordal {
 
 class Rounding {
 public:
-    Rounding(const Cliques& g, const Members& members, const double* unary, const double* tables)
+    Rounding(const Frame& g, const Members& members, const double* unary, const double* tables)
         : g_(g), members_(members), unary_(unary), tables_(tables), labelled_(g.variables) {
         std::int64_t most = 1;
         for (std::size_t v = 0; v < g.variables; ++v)
@@ -112,7 +112,7 @@ private:
         }
     }
 
-    const Cliques& g_;
+    const Frame& g_;
     const Members& members_;
     const double* unary_;
     const double* tables_;

@@ -4,12 +4,12 @@
 //   derivative: q_v(l) at every (v, l), and Π q_v(y_v) at every cell, times the example's weight
 //
 // Cells of probability 0 are skipped: there, a score of -inf counts nothing.
-#include "labelling.hpp"
+#include "frame_binding.hpp"
 
 namespace chordal {
 namespace {
 
-struct Soft : ExampleCliques {
+struct Soft : Frame {
     const double* q;  // [states]
 
     // visit(k, q) for every state and then every cell with q > 0 of an example.
@@ -20,8 +20,8 @@ struct Soft : ExampleCliques {
         for (auto s = first; s < last; ++s)
             if (q[s] > 0.0) state(s, q[s]);
         for (auto c = clique_offsets[example]; c < clique_offsets[example + 1]; ++c)
-            cells(clique_scope_offsets[c], clique_scope_offsets[c + 1], 0, 1.0,
-                  table_offsets[table_of_clique[c]], cell);
+            cells(scope_offsets[c], scope_offsets[c + 1], 0, 1.0,
+                  table(c), cell);
     }
 
     // The labels of one variable of a clique after another, as digits of the cell.
@@ -43,37 +43,34 @@ struct Soft : ExampleCliques {
 }  // namespace
 
 static const Binding binding([](nb::module_& m) {
-    m.def("soft_score", [](CHORDAL_EXAMPLE_ARGUMENTS, Input<double> probability,
-                           Input<double> unary, Input<double> tables,
-                           Output<double> out) {
-        nb::gil_scoped_release release;
-        const Soft soft{CHORDAL_EXAMPLES, probability.data()};
-        for (std::size_t e = 0; e < out.size(); ++e) {
-            double score = 0.0;
-            auto state = [&](std::int64_t k, double q) { score += q * unary.data()[k]; };
-            auto cell = [&](std::int64_t k, double q) { score += q * tables.data()[k]; };
-            soft.each(e, state, cell);
-            out.data()[e] = score;
-        }
-    });
+    m.def(
+        "soft_score",
+        [](const BoundScores& scores, Input<double> probability, Output<double> out) {
+            nb::gil_scoped_release release;
+            const Soft soft{scores, probability.data()};
+            for (std::size_t e = 0; e < soft.examples; ++e) {
+                double score = 0.0;
+                auto state = [&](std::int64_t k, double q) { score += q * scores.unary[k]; };
+                auto cell = [&](std::int64_t k, double q) { score += q * scores.tables[k]; };
+                soft.each(e, state, cell);
+                out.data()[e] = score;
+            }
+        },
+        nb::arg("scores"), nb::kw_only(), nb::arg("probability"), nb::arg("out"));
     m.def(
         "soft_add_indicators",
-        [](CHORDAL_EXAMPLE_ARGUMENTS, Input<double> probability,
-           std::optional<Input<double>> weight, double scale,
-           Output<double> unary, Output<double> tables) {
+        [](const BoundParts& parts, Input<double> probability, Weight weight, double scale) {
             nb::gil_scoped_release release;
-            const Soft soft{CHORDAL_EXAMPLES, probability.data()};
-            for (std::size_t e = 0; e + 1 < variable_offsets.size(); ++e) {
+            const Soft soft{parts, probability.data()};
+            for (std::size_t e = 0; e < soft.examples; ++e) {
                 const double w = weight ? scale * weight->data()[e] : scale;
-                auto state = [&](std::int64_t k, double q) { unary.data()[k] += w * q; };
-                auto cell = [&](std::int64_t k, double q) { tables.data()[k] += w * q; };
+                auto state = [&](std::int64_t k, double q) { parts.unary[k] += w * q; };
+                auto cell = [&](std::int64_t k, double q) { parts.tables[k] += w * q; };
                 soft.each(e, state, cell);
             }
         },
-        nb::arg("state_offsets"), nb::arg("variable_offsets"), nb::arg("clique_offsets"),
-        nb::arg("clique_scope_offsets"), nb::arg("scopes"), nb::arg("table_offsets"),
-        nb::arg("table_of_clique"), nb::arg("probability"), nb::arg("weight").none(),
-        nb::arg("scale"), nb::arg("unary"), nb::arg("tables"));
+        nb::arg("parts"), nb::kw_only(), nb::arg("probability"), nb::arg("weight").none(),
+        nb::arg("scale"));
 });
 
 }  // namespace chordal

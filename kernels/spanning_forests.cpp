@@ -11,7 +11,7 @@
 #include <algorithm>
 #include <numeric>
 
-#include "binding.hpp"
+#include "spanning_forests.hpp"
 
 namespace chordal {
 namespace {
@@ -92,35 +92,41 @@ private:
 }  // namespace
 
 static const Binding binding([](nb::module_& m) {
-    // Writes the number of forests of each example and ρ of each clique; returns a flag for each
-    // forest and clique of each example.
-    m.def("spanning_forests", [](Input<std::int64_t> variable_offsets,
-                                 Input<std::int64_t> clique_offsets,
-                                 Input<std::int64_t> scope_offsets, Input<std::int64_t> scopes,
-                                 std::int64_t at_least, std::uint64_t seed,
-                                 Output<std::int64_t> forests, Output<double> rho) {
-        std::vector<std::uint8_t> flags;
-        bool stopped = false;
-        {
-            nb::gil_scoped_release release;
-            Random random(seed);
-            for (std::size_t e = 0; e < forests.size() && !stopped; ++e) {
-                const auto v0 = variable_offsets.data()[e], v1 = variable_offsets.data()[e + 1];
-                const auto c0 = clique_offsets.data()[e], c1 = clique_offsets.data()[e + 1];
-                Kruskal kruskal(scope_offsets.data(), scopes.data(), c0, c1 - c0, v0, v1 - v0);
-                do {
-                    kruskal.add_forest(random, flags);
-                    stopped = interrupted();
-                } while (!stopped && !kruskal.one_is_enough() &&
-                         !(kruskal.covered() && kruskal.forests() >= at_least));
-                forests.data()[e] = kruskal.forests();
-                for (auto c = c0; c < c1; ++c)
-                    rho.data()[c] = kruskal.share(static_cast<std::size_t>(c - c0));
+    nb::class_<SpanningForests>(m, "SpanningForests",
+                                "Forests that together contain every clique.")
+        .def_prop_ro("n_forests", [](const SpanningForests& self) { return inside(self.n_forests); },
+                     "Of each example.")
+        .def_prop_ro("appearance",
+                     [](const SpanningForests& self) { return inside(self.appearance); },
+                     "In which share of its example's forests each clique is.")
+        .def_prop_ro("flags", [](const SpanningForests& self) { return inside(self.flags); },
+                     "For each example and forest, whether each clique is in it.");
+    m.def(
+        "spanning_forests",
+        [](const BoundTopology& t, std::int64_t at_least, std::uint64_t seed) {
+            SpanningForests found{Indices(t.examples), std::vector<double>(t.cliques), {}};
+            bool stopped = false;
+            {
+                nb::gil_scoped_release release;
+                Random random(seed);
+                for (std::size_t e = 0; e < t.examples && !stopped; ++e) {
+                    const auto v0 = t.variable_offsets[e], v1 = t.variable_offsets[e + 1];
+                    const auto c0 = t.clique_offsets[e], c1 = t.clique_offsets[e + 1];
+                    Kruskal kruskal(t.scope_offsets, t.scopes, c0, c1 - c0, v0, v1 - v0);
+                    do {
+                        kruskal.add_forest(random, found.flags);
+                        stopped = interrupted();
+                    } while (!stopped && !kruskal.one_is_enough() &&
+                             !(kruskal.covered() && kruskal.forests() >= at_least));
+                    found.n_forests[e] = kruskal.forests();
+                    for (auto c = c0; c < c1; ++c)
+                        found.appearance[c] = kruskal.share(static_cast<std::size_t>(c - c0));
+                }
             }
-        }
-        if (stopped) throw nb::python_error();
-        return array_of(std::move(flags));
-    });
+            if (stopped) throw nb::python_error();
+            return found;
+        },
+        nb::arg("topology"), nb::arg("at_least"), nb::arg("seed"));
 });
 
 }  // namespace chordal

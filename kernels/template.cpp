@@ -270,7 +270,8 @@ static const Binding binding([](nb::module_& m) {
                     lines = std::make_unique<LinesOf<Unicode>>(items, line_ends, pool.c_str());
                 new (self) TemplateReader(std::move(lines), wapiti, begin, vocabulary);
             },
-            nb::keep_alive<1, 7>())
+            nb::kw_only(), nb::arg("items"), nb::arg("line_ends"), nb::arg("pool"),
+            nb::arg("wapiti"), nb::arg("begin"), nb::arg("vocabulary"), nb::keep_alive<1, 7>())
         .def(
             "read",
             [](TemplateReader& self, nb::bytes text, Input<std::uint32_t> cells,
@@ -287,6 +288,8 @@ static const Binding binding([](nb::module_& m) {
                 return std::make_tuple(array_of(std::move(self.ids)),
                                        array_of(std::move(self.row_offsets)));
             },
+            nb::arg("text"), nb::arg("cells"), nb::arg("n_columns"), nb::arg("lengths"),
+            nb::arg("grow"),
             "Ids and offsets of the attributes of every position from `begin` on. After an error "
             "the reader must not be used again.");
 });

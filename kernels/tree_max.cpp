@@ -48,7 +48,7 @@ void max_message(const double* M, bool child_last, const double* b, std::size_t 
 #include <algorithm>
 #include <vector>
 
-#include "binding.hpp"
+#include "tree_plan.hpp"
 
 namespace chordal {
 namespace {
@@ -129,25 +129,28 @@ private:
 }  // namespace
 
 static const Binding binding([](nb::module_& m) {
-    m.def("tree_best_labelling", [](CHORDAL_TREE_ARGUMENTS, Output<double> score,
-                                    Output<std::int32_t> labels) {
-        bool going = true;
-        {
-            nb::gil_scoped_release release;
-            const TreeBatch t = CHORDAL_TREE;
-            TreeMax tree(t);
-            std::int64_t work = 0;
-            for (std::size_t e = 0; e < t.examples && going; ++e) {
-                score.data()[e] = tree.up(e);
-                if (score.data()[e] > kNone) tree.down(e, labels.data());
-                work += t.variable_offsets[e + 1] - t.variable_offsets[e];
-                if (work < (std::int64_t{1} << 20)) continue;
-                work = 0;
-                going = !interrupted();
+    m.def(
+        "tree_best_labelling",
+        [](const BoundScores& scores, const TreePlan& plan, Output<double> score,
+           Output<std::int32_t> labels) {
+            bool going = true;
+            {
+                nb::gil_scoped_release release;
+                const TreeBatch t = plan.on(scores);
+                TreeMax tree(t);
+                std::int64_t work = 0;
+                for (std::size_t e = 0; e < t.examples && going; ++e) {
+                    score.data()[e] = tree.up(e);
+                    if (score.data()[e] > kNone) tree.down(e, labels.data());
+                    work += t.variable_offsets[e + 1] - t.variable_offsets[e];
+                    if (work < (std::int64_t{1} << 20)) continue;
+                    work = 0;
+                    going = !interrupted();
+                }
             }
-        }
-        if (!going) throw nb::python_error();
-    });
+            if (!going) throw nb::python_error();
+        },
+        nb::arg("scores"), nb::arg("plan"), nb::arg("score"), nb::arg("labels"));
 });
 
 }  // namespace chordal

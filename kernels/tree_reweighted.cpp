@@ -35,7 +35,7 @@ struct TreeReweightedResults {
     double* change;
 };
 
-CHORDAL_BOTH_ISAS(bool reweight_trees(const FactorBatch&, const MessageSettings&,
+CHORDAL_BOTH_ISAS(bool reweight_trees(const Scores&, const MessageSettings&,
                                       const TreeReweightedInput&, bool (*interrupted)(),
                                       const TreeReweightedResults&);)
 
@@ -116,7 +116,7 @@ private:
 };
 
 // Marginals of variables and cliques, times the weight.
-static void add_beliefs(const FactorBatch& g, Messages<LogSum>& messages, double weight, double* row,
+static void add_beliefs(const Scores& g, Messages<LogSum>& messages, double weight, double* row,
                         const TreeReweightedResults& results) {
     const FactorExample& ex = messages.example();
     for (Int v = 0; v < ex.variables; ++v) {
@@ -130,7 +130,7 @@ static void add_beliefs(const FactorBatch& g, Messages<LogSum>& messages, double
                             results.tables + g.table_offsets[ex.table(c)]);
 }
 
-bool reweight_trees(const FactorBatch& g, const MessageSettings& settings,
+bool reweight_trees(const Scores& g, const MessageSettings& settings,
                     const TreeReweightedInput& input, bool (*interrupted)(),
                     const TreeReweightedResults& results) {
     Interruption patience(interrupted);
@@ -170,42 +170,37 @@ bool reweight_trees(const FactorBatch& g, const MessageSettings& settings,
 
 #include <optional>
 
-#include "binding.hpp"
+#include "spanning_forests.hpp"
 
 namespace chordal {
 
 static const Binding binding([](nb::module_& m) {
-    m.def("tree_reweighted_marginals",
-          [](CHORDAL_FACTOR_ARGUMENTS, Input<double> rho, Input<std::int64_t> forests,
-             Input<std::uint8_t> flags, double damping, double tolerance,
-             std::int64_t most_iterations, std::optional<Input<double>> weight,
-             std::optional<Output<double>> out_unary, std::optional<Output<double>> out_tables,
-             Output<double> log_partition, Output<std::int64_t> iterations,
-             Output<double> change) {
-              const MessageSettings settings{Schedule::sequential, damping, tolerance,
-                                             most_iterations, true};
-              const TreeReweightedInput input{rho.data(), forests.data(), flags.data()};
-              const TreeReweightedResults results{log_partition.data(),
-                                                  weight ? weight->data() : nullptr,
-                                                  out_unary ? out_unary->data() : nullptr,
-                                                  out_tables ? out_tables->data() : nullptr,
-                                                  iterations.data(),
-                                                  change.data()};
-              bool done;
-              {
-                  nb::gil_scoped_release release;
-                  done = CHORDAL_DISPATCH(
-                      reweight_trees(CHORDAL_FACTORS, settings, input, interrupted, results));
-              }
-              if (!done) throw nb::python_error();
-          },
-          nb::arg("state_offsets"), nb::arg("variable_offsets"), nb::arg("clique_offsets"),
-          nb::arg("scope_offsets"), nb::arg("scopes"), nb::arg("table_offsets"),
-          nb::arg("table_of_clique"), nb::arg("unary"), nb::arg("tables"), nb::arg("rho"),
-          nb::arg("forests"), nb::arg("flags"), nb::arg("damping"), nb::arg("tolerance"),
-          nb::arg("most_iterations"), nb::arg("weight").none(), nb::arg("out_unary").none(),
-          nb::arg("out_tables").none(), nb::arg("log_partition"), nb::arg("iterations"),
-          nb::arg("change"));
+    // Adds to the parts, if there are any. The schedule is sequential, in logarithms.
+    m.def(
+        "tree_reweighted_marginals",
+        [](const BoundScores& scores, const SpanningForests& forests,
+           const MessageSettings& settings, const BoundParts* parts, Weight weight,
+           Output<double> log_partition) {
+            Iterations ended(scores.examples);
+            const TreeReweightedInput input{forests.appearance.data(), forests.n_forests.data(),
+                                            forests.flags.data()};
+            const TreeReweightedResults results{log_partition.data(),
+                                                data_of(weight),
+                                                parts ? parts->unary : nullptr,
+                                                parts ? parts->tables : nullptr,
+                                                ended.n_iter.data(),
+                                                ended.change.data()};
+            bool done;
+            {
+                nb::gil_scoped_release release;
+                done = CHORDAL_DISPATCH(
+                    reweight_trees(scores, settings, input, interrupted, results));
+            }
+            if (!done) throw nb::python_error();
+            return ended;
+        },
+        nb::arg("scores"), nb::arg("forests"), nb::arg("settings"), nb::arg("parts").none(),
+        nb::kw_only(), nb::arg("weight").none(), nb::arg("log_partition"));
 });
 
 }  // namespace chordal

@@ -260,38 +260,40 @@ bool tree_sums(const TreeBatch& t, bool (*interrupted)(), const double* weight, 
 
 #include <optional>
 
-#include "binding.hpp"
+#include "tree_plan.hpp"
 
 namespace chordal {
 
 static const Binding binding([](nb::module_& m) {
-    m.def("tree_log_partition", [](CHORDAL_TREE_ARGUMENTS, Output<double> log_partition,
-                                   Output<std::uint8_t> done) {
-        bool going;
-        {
-            nb::gil_scoped_release release;
-            const TreeBatch t = CHORDAL_TREE;
-            going = CHORDAL_DISPATCH(
-                tree_sums(t, interrupted, nullptr, log_partition.data(), done.data(), nullptr, nullptr));
-        }
-        if (!going) throw nb::python_error();
-    });
     m.def(
-        "tree_marginals",
-        [](CHORDAL_TREE_ARGUMENTS, std::optional<Input<double>> weight, Output<double> log_partition,
-           Output<std::uint8_t> done, Output<double> part_unary, Output<double> part_tables) {
+        "tree_log_partition",
+        [](const BoundScores& scores, const TreePlan& plan, Output<double> log_partition,
+           Output<std::uint8_t> done) {
             bool going;
             {
                 nb::gil_scoped_release release;
-                const TreeBatch t = CHORDAL_TREE;
-                going = CHORDAL_DISPATCH(tree_sums(t, interrupted, weight ? weight->data() : nullptr,
-                                                   log_partition.data(), done.data(),
-                                                   part_unary.data(), part_tables.data()));
+                going = CHORDAL_DISPATCH(tree_sums(plan.on(scores), interrupted, nullptr,
+                                                   log_partition.data(), done.data(), nullptr,
+                                                   nullptr));
             }
             if (!going) throw nb::python_error();
         },
-        CHORDAL_TREE_NAMES, nb::arg("weight").none(), nb::arg("log_partition"), nb::arg("done"),
-        nb::arg("part_unary"), nb::arg("part_tables"));
+        nb::arg("scores"), nb::arg("plan"), nb::arg("log_partition"), nb::arg("done"));
+    m.def(
+        "tree_marginals",
+        [](const BoundScores& scores, const TreePlan& plan, const BoundParts& parts,
+           Output<std::uint8_t> done, Weight weight, Output<double> log_partition) {
+            bool going;
+            {
+                nb::gil_scoped_release release;
+                going = CHORDAL_DISPATCH(tree_sums(plan.on(scores), interrupted, data_of(weight),
+                                                   log_partition.data(), done.data(), parts.unary,
+                                                   parts.tables));
+            }
+            if (!going) throw nb::python_error();
+        },
+        nb::arg("scores"), nb::arg("plan"), nb::arg("parts"), nb::arg("done"), nb::kw_only(),
+        nb::arg("weight").none(), nb::arg("log_partition"));
 });
 
 }  // namespace chordal

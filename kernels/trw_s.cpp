@@ -30,12 +30,12 @@ namespace chordal {
 
 struct ReweightedResults {
     std::int32_t* labels;      // [variables]
-    double *score, *bound;     // [examples]
+    double* bound;             // [examples]
     std::int64_t* iterations;  // [examples]
     double* change;            // [examples] of the bound, relative; 0 if it is reached
 };
 
-CHORDAL_BOTH_ISAS(bool reweighted_labels(const FactorBatch&, double tolerance,
+CHORDAL_BOTH_ISAS(bool reweighted_labels(const Scores&, double tolerance,
                                          std::int64_t most_iterations, bool (*interrupted)(),
                                          const ReweightedResults&);)
 
@@ -48,7 +48,7 @@ public:
     bool impossible = false;
     double bound = 0.0, best = -kInfinity;
 
-    void open(const FactorBatch& g, const FactorExample& ex, const RingTables<MaxSum>& tables,
+    void open(const Scores& g, const FactorExample& ex, const RingTables<MaxSum>& tables,
               std::int32_t* labels) {
         ex_ = &ex;
         tables_ = &tables;
@@ -245,7 +245,7 @@ private:
     ScratchOf<std::int32_t> y_;
 };
 
-bool reweighted_labels(const FactorBatch& g, double tolerance, std::int64_t most_iterations,
+bool reweighted_labels(const Scores& g, double tolerance, std::int64_t most_iterations,
                        bool (*interrupted)(), const ReweightedResults& results) {
     Interruption patience(interrupted);
     FactorExample ex;
@@ -269,7 +269,6 @@ bool reweighted_labels(const FactorBatch& g, double tolerance, std::int64_t most
             if (change <= tolerance) break;
         }
         if (!method.impossible) method.improve(patience);
-        results.score[e] = method.impossible ? -kInfinity : method.best;
         results.bound[e] = method.impossible ? -kInfinity : method.bound;
         results.iterations[e] = iterations;
         results.change[e] = change;
@@ -280,25 +279,29 @@ bool reweighted_labels(const FactorBatch& g, double tolerance, std::int64_t most
 }  // namespace chordal::CHORDAL_ISA
 
 #ifndef CHORDAL_ISA_V3
-#include "binding.hpp"
+#include "frame_binding.hpp"
 
 namespace chordal {
 
 static const Binding binding([](nb::module_& m) {
-    m.def("trw_s_labels", [](CHORDAL_FACTOR_ARGUMENTS, double tolerance,
-                             std::int64_t most_iterations, Output<std::int32_t> labels,
-                             Output<double> score, Output<double> bound,
-                             Output<std::int64_t> iterations, Output<double> change) {
-        const ReweightedResults results{labels.data(), score.data(), bound.data(),
-                                        iterations.data(), change.data()};
-        bool done;
-        {
-            nb::gil_scoped_release release;
-            done = CHORDAL_DISPATCH(reweighted_labels(CHORDAL_FACTORS, tolerance, most_iterations,
-                                                      interrupted, results));
-        }
-        if (!done) throw nb::python_error();
-    });
+    m.def(
+        "trw_s_labels",
+        [](const BoundScores& scores, double tolerance, std::int64_t max_iter,
+           Output<std::int32_t> labels, Output<double> bound) {
+            Iterations ended(scores.examples);
+            const ReweightedResults results{labels.data(), bound.data(), ended.n_iter.data(),
+                                            ended.change.data()};
+            bool done;
+            {
+                nb::gil_scoped_release release;
+                done = CHORDAL_DISPATCH(
+                    reweighted_labels(scores, tolerance, max_iter, interrupted, results));
+            }
+            if (!done) throw nb::python_error();
+            return ended;
+        },
+        nb::arg("scores"), nb::arg("tolerance"), nb::arg("max_iter"), nb::arg("labels"),
+        nb::arg("bound"));
 });
 
 }  // namespace chordal

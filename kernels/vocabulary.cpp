@@ -221,7 +221,7 @@ auto values_of(Names& names) {
     return values;
 }
 
-nb::object decoded(const Vocabulary& vocabulary, std::size_t id) {
+nb::str decoded(const Vocabulary& vocabulary, std::size_t id) {
     const auto length = static_cast<Py_ssize_t>(vocabulary.length(id));
     PyObject* text = PyUnicode_DecodeUTF8(vocabulary.text(id), length, "surrogatepass");
     if (!text) {  // a pattern that works on bytes may cut a character
@@ -229,7 +229,7 @@ nb::object decoded(const Vocabulary& vocabulary, std::size_t id) {
         text = PyUnicode_DecodeUTF8(vocabulary.text(id), length, "backslashreplace");
     }
     if (!text) throw nb::python_error();
-    return nb::steal(text);
+    return nb::steal<nb::str>(text);
 }
 
 }  // namespace
@@ -274,15 +274,16 @@ static const Binding binding([](nb::module_& m) {
                  const auto id = self.find(text.data(), text.size(), hash_bytes(text.data(), text.size()));
                  return id == Vocabulary::kAbsent ? std::int64_t{-1} : std::int64_t{id};
              },
-             "The id of a name, or -1.")
+             nb::arg("name"), "The id of a name, or -1.")
         .def("name",
              [](const Vocabulary& self, std::size_t id) {
                  if (id >= self.size()) throw nb::index_error("no such attribute");
                  return decoded(self, id);
-             })
+             },
+             nb::arg("id"))
         .def("names",
              [](const Vocabulary& self) {
-                 nb::list names;
+                 nb::typed<nb::list, nb::str> names;
                  for (std::size_t id = 0; id < self.size(); ++id) names.append(decoded(self, id));
                  return names;
              })
@@ -298,6 +299,7 @@ static const Binding binding([](nb::module_& m) {
             [](Input<std::uint8_t> bytes, Input<std::int64_t> offsets, Input<std::uint32_t> slots) {
                 return std::make_unique<Vocabulary>(bytes, offsets, slots);
             },
+            nb::arg("bytes"), nb::arg("offsets"), nb::arg("slots"),
             "A vocabulary that reads these arrays where they are.")
         .def_static(
             "from_arrays",
@@ -313,7 +315,7 @@ static const Binding binding([](nb::module_& m) {
                 }
                 return vocabulary;
             },
-            "The inverse of arrays().");
+            nb::arg("bytes"), nb::arg("offsets"), "The inverse of arrays().");
 });
 
 }  // namespace chordal

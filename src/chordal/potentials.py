@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -79,9 +80,11 @@ class Potentials:
 
     def like(self, unary: Floats, tables: Floats) -> Potentials:
         """The same structure and tying with other numbers; shapes are trusted."""
-        return Potentials.trusted(
+        made = Potentials.trusted(
             self.structure, unary, tables, self.table_of_clique, self.table_offsets
         )
+        made.frame = self.frame
+        return made
 
     @staticmethod
     def trusted(
@@ -96,6 +99,25 @@ class Potentials:
         made.structure, made.unary, made.tables = structure, unary, tables
         made.table_of_clique, made.table_offsets = table_of_clique, table_offsets
         return made
+
+    @cached_property
+    def frame(self) -> _kernels.Frame:
+        """Structure and tying as compiled code takes them; shared by all that `like` makes."""
+        return _kernels.Frame(self.structure.topology, self.table_offsets, self.table_of_clique)
+
+    @property
+    def scores(self) -> _kernels.Scores:
+        """All scores, for compiled code to read."""
+        return _kernels.Scores(self.frame, unary=self.unary, tables=self.tables)
+
+    @property
+    def writable(self) -> _kernels.Parts:
+        """The same numbers as parts, for compiled code to write."""
+        return _kernels.Parts(self.frame, unary=self.unary, tables=self.tables)
+
+    def __getstate__(self) -> dict[str, Any]:
+        # The frame is made again where it is needed.
+        return {name: value for name, value in vars(self).items() if name != "frame"}
 
     def zeros(self) -> Potentials:
         """The same container, filled with zeros."""
@@ -182,8 +204,7 @@ class Potentials:
     def score(self, labels: ArrayLike) -> Floats:
         """The score of one labelling of each example (float64 [n_examples])."""
         out = np.empty(self.structure.n_examples)
-        arrays = (*self._arrays(), self.checked_labels(labels))
-        _kernels.labelling_score(*arrays, self.unary, self.tables, out)
+        _kernels.labelling_score(self.scores, self.checked_labels(labels), out)
         return out
 
     def bound(self) -> Floats:
@@ -193,15 +214,15 @@ class Potentials:
         by itself; −inf proves that nothing is allowed. `trw_s` and others have tighter bounds.
         """
         out = np.empty(self.structure.n_examples)
-        _kernels.labelling_bound(*self._arrays(), self.unary, self.tables, out)
+        _kernels.labelling_bound(self.scores, out)
         return out
 
     def add_indicators(
         self, labels: ArrayLike, scale: float = 1.0, weight: Floats | None = None
     ) -> None:
         """Add `scale` times each example's weight where the labelling is, in place."""
-        arrays = (*self._arrays(), self.checked_labels(labels))
-        _kernels.labelling_add_indicators(*arrays, weight, float(scale), self.unary, self.tables)
+        labels = self.checked_labels(labels)
+        _kernels.labelling_add_indicators(self.writable, labels, weight, float(scale))
 
     def check(self) -> Potentials:
         """Refuse NaN and +inf; returns self."""
@@ -224,18 +245,6 @@ class Potentials:
         if len(labels) and (labels.min() < 0 or (labels >= s.label_counts).any()):
             raise ValueError("labels must be between 0 and the variable's label count - 1")
         return labels
-
-    def _arrays(self) -> tuple[NDArray[Any], ...]:
-        s = self.structure
-        return (
-            s.state_offsets,
-            s.variable_offsets,
-            s.clique_offsets,
-            s.scope_offsets,
-            s.scopes,
-            self.table_offsets,
-            self.table_of_clique,
-        )
 
 
 def refuse_infeasible(log_partition: Floats) -> None:

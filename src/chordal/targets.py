@@ -128,8 +128,8 @@ def score_of(potentials: Potentials, target: Labels | SoftLabels) -> Floats:
     if not isinstance(target, SoftLabels):
         return potentials.score(target)
     out = np.empty(potentials.structure.n_examples)
-    arrays = _arrays(potentials, target)
-    _kernels.soft_score(*arrays, potentials.unary, potentials.tables, out)
+    probability = _fitting(potentials, target)
+    _kernels.soft_score(potentials.scores, probability=probability, out=out)
     return out
 
 
@@ -144,26 +144,20 @@ def add_target(
     It is the derivative of `score_of` in the potentials.
     """
     if isinstance(target, SoftLabels):
-        arrays = _arrays(parts, target)
-        _kernels.soft_add_indicators(*arrays, weight, float(scale), parts.unary, parts.tables)
+        probability = _fitting(parts, target)
+        _kernels.soft_add_indicators(
+            parts.writable, probability=probability, weight=weight, scale=float(scale)
+        )
     else:
         parts.add_indicators(target, scale, weight)
 
 
-def _arrays(potentials: Potentials, target: SoftLabels) -> tuple[NDArray[np.generic], ...]:
+def _fitting(potentials: Potentials, target: SoftLabels) -> Floats:
+    """The probabilities, if they are of these variables."""
     s = potentials.structure
     if not np.array_equal(target.state_offsets, s.state_offsets):
         raise ValueError(f"soft targets of {len(target)} variables do not fit {s!r}")
-    return (
-        s.state_offsets,
-        s.variable_offsets,
-        s.clique_offsets,
-        s.scope_offsets,
-        s.scopes,
-        potentials.table_offsets,
-        potentials.table_of_clique,
-        target.probability,
-    )
+    return target.probability
 
 
 def _sums(values: Floats, offsets: NDArray[np.int64]) -> Floats:

@@ -46,7 +46,7 @@ def grid(course):
 def test_the_marginals_of_the_course(course, grid):
     given = np.concatenate([table.ravel() for _, table in factors(course, "pa5_lbp_marginals")])
     found = LoopyBPInference().marginals(grid)
-    assert found.run.status is Status.CONVERGED
+    assert found.convergence.status is Status.CONVERGED
     assert_allclose(found.parts.unary, given, atol=1e-4)
 
 

@@ -11,7 +11,7 @@ import pytest
 
 from chordal import GridCRF
 from chordal.datasets import load_snakes
-from chordal.inference.ad3 import Ad3Inference
+from chordal.inference.ad3 import AD3Inference
 from chordal.inference.loopy_bp import LoopyBPInference
 
 pytestmark = [pytest.mark.data, pytest.mark.slow]
@@ -55,6 +55,6 @@ def test_test_images(snakes, settings, observed, at_least):
         inference=MESSAGES, directions=True, tables="full", edge_features=observed, **settings
     )
     crf.fit(snakes.X, snakes.y)
-    crf.set_params(inference=Ad3Inference(max_iter=500, tol=1e-4))
+    crf.set_params(inference=AD3Inference(max_iter=500, tol=1e-4))
     assert crf.score(snakes.test_X, snakes.test_y) >= at_least
     assert time.process_time() - began < 60.0

@@ -23,8 +23,8 @@ from chordal.formats.uai import (
     read_uai,
 )
 from chordal.inference import INFERENCE, exact_for
-from chordal.inference.ad3 import Ad3Inference
-from chordal.inference.milp import MilpInference
+from chordal.inference.ad3 import AD3Inference
+from chordal.inference.milp import MILPInference
 
 pytestmark = pytest.mark.data
 
@@ -125,7 +125,7 @@ def test_small_models(folder, verified, name):
     assert evidence == {int(v): label for v, label in known["evidence"].items()}
     conditioned = apply_evidence(potentials, evidence)
     method = exact_for(conditioned.structure)
-    found, best = method.marginals(conditioned), MilpInference().map(conditioned)
+    found, best = method.marginals(conditioned), MILPInference().map(conditioned)
     assert found.log_partition[0] / LOG_10 == pytest.approx(known["log10Z"], abs=1e-9)
     assert best.score[0] / LOG_10 == pytest.approx(known["map_log10"], abs=1e-9)
     assert method.map(conditioned).score[0] == pytest.approx(best.score[0], abs=1e-9)
@@ -159,7 +159,7 @@ def test_pedigree(folder):
 
 
 @pytest.mark.parametrize("number", [12, 14, 19])
-@pytest.mark.parametrize("method", [MilpInference(), Ad3Inference()], ids=lambda m: m.name)
+@pytest.mark.parametrize("method", [MILPInference(), AD3Inference()], ids=lambda m: m.name)
 def test_segmentations(folder, verified, number, method):
     """The labelling that comes with them is not the best; the difference is 0.597."""
     potentials, _ = problem(folder / "uai2014_map", f"Segmentation_{number}")
@@ -177,9 +177,9 @@ def test_segmentations(folder, verified, number, method):
 def test_promedas(folder, number):
     potentials, evidence = problem(folder / "uai2014_map", f"Promedas_{number}")
     given = read_map(folder / "uai2014_map" / f"Promedas_{number}.uai.MAP")
-    best = MilpInference().map(condition_on(potentials, evidence))
+    best = MILPInference().map(condition_on(potentials, evidence))
     assert best.score[0] == pytest.approx(potentials.score(given)[0], abs=1e-6)
-    bound = Ad3Inference().map(condition_on(potentials, evidence)).bound
+    bound = AD3Inference().map(condition_on(potentials, evidence)).bound
     assert bound[0] >= best.score[0] - 1e-9
 
 
@@ -187,7 +187,7 @@ def test_promedas(folder, number):
 def test_the_bound_of_hard_problems(folder, name):
     potentials, _ = problem(folder / "uai2014_map", name)
     given = potentials.score(read_map(folder / "uai2014_map" / f"{name}.uai.MAP"))[0]
-    found = Ad3Inference(max_iter=300).map(potentials)
+    found = AD3Inference(max_iter=300).map(potentials)
     print(f"{name}: given {given:.2f}, found {found.score[0]:.2f}, bound {found.bound[0]:.2f}")
     assert found.score[0] > -np.inf
     assert found.bound[0] >= given
@@ -236,7 +236,7 @@ def test_libdai_models(folder, name):
     """Two exact methods that have nothing in common agree on the best score."""
     potentials = read_fg(folder / "libdai" / f"{name}.fg")
     method = exact_for(potentials.structure)
-    best = MilpInference().map(potentials)
+    best = MILPInference().map(potentials)
     assert_allclose(method.map(potentials).score, best.score, rtol=1e-9)
     if name == "alarm":  # a Bayesian network, with rows that sum to 0.9999 among others
         assert_allclose(method.log_partition(potentials), 0.0, atol=1e-3)
@@ -259,7 +259,7 @@ def test_errors_of_loopy_bp(folder, verified):
         log_error = found.log_partition[0] / LOG_10 - read_pr(folder / "uai2014" / f"{name}.uai.PR")
         worst[name] = max(errors)
         print(
-            f"{name:20} {found.run.status.name:15} log10 Z {log_error:+8.3f}   marginals: "
+            f"{name:20} {found.convergence.status.name:15} log10 Z {log_error:+8.3f}   marginals: "
             f"mean {np.mean(errors):.4f}, largest {max(errors):.4f}"
         )
     assert np.median(list(worst.values())) < 0.5

@@ -10,7 +10,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from chordal._errors import InfeasibleError
 from chordal._status import Status
-from chordal.inference.ad3 import Ad3Inference
+from chordal.inference.ad3 import AD3Inference
 from chordal.inference.exhaustive import ExhaustiveInference
 from chordal.inference.linear_program import LinearProgramInference
 from chordal.potentials import Potentials
@@ -19,14 +19,14 @@ from chordal.testing.generators import INFEASIBLE
 
 from .test_milp import spin_glass
 
-AD3, LP = Ad3Inference(), LinearProgramInference()
+AD3, LP = AD3Inference(), LinearProgramInference()
 
 
 @pytest.mark.parametrize("seed", range(3))
 def test_fractional_models_have_the_value_of_the_linear_program(seed):
     p = spin_glass((8, 8), seed)
     found, expected = AD3.relaxed_map(p), LP.relaxed_map(p)
-    assert found.run.status is Status.CONVERGED
+    assert found.convergence.status is Status.CONVERGED
     assert_allclose(found.value, expected.value, rtol=1e-6)
     assert found.value >= expected.value - 1e-9
     assert_allclose(found.parts.unary, expected.parts.unary, atol=1e-3)
@@ -49,7 +49,7 @@ def test_a_certificate():
     p = Potentials(Grid([(30, 30)], 2), rng.normal(size=1800), [0.5, 0.0, 0.0, 0.5])
     best = AD3.map(p)
     assert_allclose(best.gap, 0.0, atol=1e-6)
-    assert (best.run.status, best.run.change) == (Status.CONVERGED, 0.0)
+    assert (best.convergence.status, best.convergence.change) == (Status.CONVERGED, 0.0)
     assert_allclose(best.score, p.score(best.labels), rtol=1e-12)
     relaxed = AD3.relaxed_map(p)
     assert_array_equal(relaxed.parts.unary.reshape(-1, 2).argmax(axis=1), best.labels)
@@ -72,9 +72,9 @@ def test_out_of_iterations_the_bound_still_holds():
     p = spin_glass((4, 4), seed=0)
     best = ExhaustiveInference().map(p).score
     for max_iter in (1, 3, 10):
-        found = Ad3Inference(max_iter=max_iter).map(p)
-        assert found.run.n_iter <= max_iter
-        assert found.run.status is Status.MAX_ITERATIONS
+        found = AD3Inference(max_iter=max_iter).map(p)
+        assert found.convergence.n_iter <= max_iter
+        assert found.convergence.status is Status.MAX_ITERATIONS
         assert found.bound >= best
         assert found.score <= best + 1e-12
 
@@ -105,7 +105,7 @@ def test_interrupted():
     timer = threading.Timer(0.5, _thread.interrupt_main)
     timer.start()
     with pytest.raises(KeyboardInterrupt):
-        Ad3Inference(max_iter=100_000, tol=1e-15).map(p)
+        AD3Inference(max_iter=100_000, tol=1e-15).map(p)
     timer.join()
 
 
@@ -118,4 +118,4 @@ def test_interrupted():
 )
 def test_bad_parameters(parameters, message):
     with pytest.raises(ValueError, match=message):
-        Ad3Inference(**parameters)
+        AD3Inference(**parameters)

@@ -58,12 +58,12 @@ def test_within_a_percent_of_the_relaxations_bound_on_potts_models(method, stren
     for seed in range(2):
         p = potts(np.random.default_rng(seed), (12, 12), 4, strength)
         found, bound = method().map(p), lp_bound(p)
-        assert found.run.status is Status.CONVERGED
+        assert found.convergence.status is Status.CONVERGED
         assert bound * 0.99 <= found.score[0] <= bound + 1e-6
 
 
 def test_within_a_percent_of_trw_s_bound_on_larger_ones():
-    trw_s = pytest.importorskip("chordal.inference.trw_s").TrwSInference()
+    trw_s = pytest.importorskip("chordal.inference.trw_s").TRWSInference()
     rng, grid = np.random.default_rng(0), Grid([(40, 40)], 5)
     for strength in (0.5, 1.0, 2.0):
         p = Potentials(grid, rng.normal(size=grid.n_states), strength * np.eye(5))
@@ -84,7 +84,7 @@ def test_a_swap_of_two_labels_is_exact_if_submodular():
     p = potts(np.random.default_rng(0), (20, 30), 2, 2.0)
     found = AlphaBetaSwapInference().map(p)
     assert_allclose(found.score, MaxFlowInference().map(p).score)
-    assert found.run.n_iter == 2  # the second round finds nothing
+    assert found.convergence.n_iter == 2  # the second round finds nothing
 
 
 def one_move_best(p, labels, alpha):
@@ -160,7 +160,7 @@ def test_each_example_is_decided_by_itself(method):
 @moves
 def test_too_few_rounds_are_said(method):
     p = potts(np.random.default_rng(0), (10, 10), 4, 1.0)
-    run = method(max_iter=1).map(p).run
+    run = method(max_iter=1).map(p).convergence
     assert (run.status, run.n_iter) == (Status.MAX_ITERATIONS, 1)
     assert run.change > 0.0
 

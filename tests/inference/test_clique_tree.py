@@ -25,7 +25,13 @@ def random_graph(seed):
 
 
 def clusters(plan):
-    _, offsets, members, residual, parents, *_ = plan.arrays
+    tree = plan.tree
+    offsets, members, residual, parents = (
+        tree.member_offsets,
+        tree.members,
+        tree.residual,
+        tree.parent,
+    )
     scopes = [members[a:b].tolist() for a, b in itertools.pairwise(offsets)]
     return scopes, residual.tolist(), parents.tolist()
 
@@ -85,7 +91,7 @@ def test_every_tree_is_a_junction_tree(rule, seed):
         assert separator == set(scope) & set(scopes[parent])
         assert not set(scopes[parent]) <= set(scope)
     # Every clique is in the cluster it was given to, variables with one label aside.
-    offsets, factors = plan.arrays[7], plan.arrays[8]
+    offsets, factors = plan.tree.factor_offsets, plan.tree.factors
     assert_array_equal(np.sort(factors), np.arange(structure.n_cliques))
     for i, scope in enumerate(scopes):
         for clique in factors[offsets[i] : offsets[i + 1]]:
@@ -95,12 +101,13 @@ def test_every_tree_is_a_junction_tree(rule, seed):
     counts = structure.label_counts
     tables = sum(np.prod(counts[scope]) for scope in scopes)
     messages = sum(np.prod(counts[s[r:]]) for s, r in zip(scopes, residual, strict=True))
-    assert plan.cells[0] == tables + messages
-    assert plan.messages[0] == messages
+    tree = plan.tree
+    assert tree.cells[0] == tables + messages
+    assert tree.messages[0] == messages
     largest = max(np.prod(counts[scope]) for scope in scopes)
     longest = max(np.prod(counts[s[r:]]) for s, r in zip(scopes, residual, strict=True))
-    assert plan.largest[0] == largest + longest
-    assert plan.streamed[0] <= plan.messages[0] + plan.largest[0] <= plan.cells[0] + longest
+    assert tree.largest[0] == largest + longest
+    assert tree.streamed[0] <= tree.messages[0] + tree.largest[0] <= tree.cells[0] + longest
 
 
 @pytest.mark.parametrize(
@@ -146,8 +153,8 @@ def test_a_large_graph_is_given_up_by_a_part_of_it():
 
 def cells_of_tables(structure, order):
     """What orders are compared by."""
-    plan = plan_of(structure, order)
-    return plan.cells[0] - plan.messages[0]
+    tree = plan_of(structure, order).tree
+    return tree.cells[0] - tree.messages[0]
 
 
 @pytest.mark.parametrize("structure", [Grid([(5, 40)], 3), Grid([(12, 12)], 2), random_graph(3)])
@@ -164,14 +171,14 @@ def test_noise_finds_a_smaller_tree():
 def test_each_example_has_its_own_best_rule():
     long, square = (4, 60), (8, 8)
     both = Grid([long, square], n_labels=3)
-    alone = [plan_of(Grid([shape], n_labels=3), "auto").cells[0] for shape in (long, square)]
-    assert_array_equal(plan_of(both, "auto").cells, alone)
+    alone = [plan_of(Grid([shape], n_labels=3), "auto").tree.cells[0] for shape in (long, square)]
+    assert_array_equal(plan_of(both, "auto").tree.cells, alone)
 
 
 def test_the_same_graph_the_same_tree():
     edges = [(a, b) for a in range(30) for b in range(a) if (7 * a + 5 * b) % 11 < 3]
-    a, b = (plan_of(Graph([30], [edges], 2), "search") for _ in range(2))
-    for one, other in zip(a.arrays, b.arrays, strict=True):
+    a, b = (plan_of(Graph([30], [edges], 2), "search").tree for _ in range(2))
+    for one, other in ((a.members, b.members), (a.parent, b.parent), (a.factors, b.factors)):
         assert_array_equal(one, other)
 
 

@@ -11,7 +11,6 @@ from chordal._errors import InfeasibleError, UnsupportedError
 from chordal._status import Status
 from chordal.inference import effective_sample_size, r_hat
 from chordal.inference._schedules import in_threads
-from chordal.inference._sweeps import topology
 from chordal.inference.exhaustive import ExhaustiveInference
 from chordal.inference.gibbs import BLOCKS, GibbsInference
 from chordal.potentials import Potentials
@@ -137,18 +136,19 @@ def test_threads_change_nothing(blocks, monkeypatch):
         many = GibbsInference(**settings, n_jobs=n_jobs).marginals(p)
         assert_array_equal(one.parts.unary, many.parts.unary)
         assert_array_equal(one.parts.tables, many.parts.tables)
-        assert one.run == many.run
+        assert one.convergence == many.convergence
 
 
 def test_colours_and_forests():
     p = MODELS["cliques_of_every_size"](np.random.default_rng(0))
-    colour = np.zeros(7, dtype=np.int32)
-    _kernels.greedy_colours(*topology(p), colour)
+    colour = _kernels.greedy_colours(p.structure.topology, p.structure.incidence)
     for clique in range(p.structure.n_cliques):
         scope = p.structure.scope(clique)
         assert len(set(colour[scope])) == len(scope)
     for graph in (p, Potentials(Grid([(50, 50)], 2), np.zeros(5000), np.zeros(4))):
-        check_forests(graph.structure, *_kernels.greedy_forests(*topology(graph)))
+        s = graph.structure
+        blocks = _kernels.greedy_forests(s.topology, s.incidence)
+        check_forests(s, blocks.order, blocks.parent, blocks.offsets)
 
 
 def check_forests(structure, order, parent, offsets):
@@ -173,12 +173,12 @@ def check_forests(structure, order, parent, offsets):
 
 def test_the_status_is_by_r_hat():
     easy = Potentials(Chain([6], 2), np.zeros(12), np.zeros(4))
-    run = GibbsInference().marginals(easy).run
+    run = GibbsInference().marginals(easy).convergence
     assert (run.status, run.n_iter, run.change) == (Status.CONVERGED, 350, 0.0)
     stuck = Potentials(Chain([2], 2), [0.5, 0.0, 0.5, 0.0], 40.0 * np.eye(2).ravel())
-    run = GibbsInference(n_chains=8).marginals(stuck).run
+    run = GibbsInference(n_chains=8).marginals(stuck).convergence
     assert (run.status, run.change) == (Status.MAX_ITERATIONS, np.inf)
-    assert GibbsInference(n_draws=3).marginals(easy).run.change == np.inf  # too few to tell
+    assert GibbsInference(n_draws=3).marginals(easy).convergence.change == np.inf  # too few to tell
 
 
 def test_an_error_in_one_chain_ends_all():

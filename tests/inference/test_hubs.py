@@ -81,7 +81,8 @@ def test_orders_with_long_lists(rule):
     others = rng.choice(np.arange(1, n + 1), size=(12, 2), replace=False)
     edges = np.unique(np.sort(np.r_[path, np.c_[0 * beside, beside], others], axis=1), axis=0)
     structure = Graph([n + 1], [edges], rng.integers(2, 5, size=n + 1))
-    _, offsets, members, *_ = plan_of(structure, rule).arrays
+    tree = plan_of(structure, rule).tree
+    offsets, members = tree.member_offsets, tree.members
     scopes = {frozenset(s.tolist()) for s in np.split(members, offsets[1:-1])}
     assert scopes == dense_orders(structure, rule)
 

@@ -13,7 +13,6 @@ from chordal._status import Status
 from chordal.inference import INFERENCE
 from chordal.inference._cliques import allowed_labels
 from chordal.inference._moves import improved_by_trees
-from chordal.inference._sweeps import topology
 from chordal.inference.annealing import AnnealingInference
 from chordal.inference.exhaustive import ExhaustiveInference
 from chordal.inference.icm import ICMInference
@@ -30,7 +29,7 @@ def test_no_single_label_is_better_at_the_end(name):
     p = MODELS[name](np.random.default_rng(0))
     for method in (ICMInference(), AnnealingInference(n_sweeps=5, n_restarts=1)):
         found = method.map(p)
-        assert found.run.status is Status.CONVERGED
+        assert found.convergence.status is Status.CONVERGED
         assert np.isfinite(found.score).all()
         for v, count in enumerate(p.structure.label_counts):
             for label in range(count):
@@ -47,9 +46,9 @@ def test_sweeps_visit_what_a_change_has_unsettled():
     table = [0.0, 0.0, 0.0, 0.3]  # two labels 1 in a row
     found = ICMInference().map(Potentials(Chain([n], 2), unary, table))
     assert_array_equal(found.labels, np.ones(n))
-    assert found.run.n_iter == n
+    assert found.convergence.n_iter == n
     few = ICMInference(max_iter=3).map(Potentials(Chain([n], 2), unary, table))
-    assert (few.run.status, few.run.n_iter) == (Status.MAX_ITERATIONS, 3)
+    assert (few.convergence.status, few.convergence.n_iter) == (Status.MAX_ITERATIONS, 3)
 
 
 @pytest.mark.parametrize("name", MODELS)
@@ -57,7 +56,8 @@ def test_no_tree_is_better_at_the_end(name):
     p = MODELS[name](np.random.default_rng(0))
     found = ICMInference(blocks="tree").map(p)
     assert (found.score >= ICMInference().map(p).score - 1e-9).all()
-    order, _, offsets = _kernels.greedy_forests(*topology(p))
+    blocks = _kernels.greedy_forests(p.structure.topology, p.structure.incidence)
+    order, offsets = blocks.order, blocks.offsets
     for first, last in pairwise(offsets):
         fixed = np.ones(p.structure.n_variables, dtype=bool)
         fixed[order[first:last]] = False
@@ -209,5 +209,5 @@ def test_a_million_pixels():
     noisy = np.random.default_rng(0).normal(size=(10**6, 2))
     p = Potentials(grid, noisy, [1.0, 0.0, 0.0, 1.0])
     found = ICMInference().map(p)
-    assert found.run.status is Status.CONVERGED
+    assert found.convergence.status is Status.CONVERGED
     assert found.score > p.score(noisy.argmax(axis=1))

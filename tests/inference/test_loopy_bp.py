@@ -61,7 +61,7 @@ def test_schedules_and_domains_settle_at_the_same_point():
         for domain in ("auto", "log")
     ]
     for found in results:
-        assert found.run.status is Status.CONVERGED
+        assert found.convergence.status is Status.CONVERGED
         assert_allclose(found.log_partition, results[0].log_partition, rtol=1e-10)
         assert_allclose(found.parts.unary, results[0].parts.unary, atol=1e-6)
         assert_allclose(found.parts.tables, results[0].parts.tables, atol=1e-5)
@@ -140,7 +140,7 @@ def test_best_labels_do_not_depend_on_the_schedule():
         p = Potentials(grid, 2.0 * rng.normal(size=grid.n_states), tables)
         results = [LoopyBPInference(schedule=schedule).map(p) for schedule in SCHEDULES]
         for found in results:
-            assert found.run.status is Status.CONVERGED
+            assert found.convergence.status is Status.CONVERGED
             assert_array_equal(found.labels, results[0].labels)
 
 
@@ -222,9 +222,9 @@ def test_impossible_examples_are_named():
 def test_not_settled_is_said():
     p = ising(Grid([(6, 6)], n_labels=2), 0.5, 0.1)
     found = LoopyBPInference(max_iter=2).marginals(p)
-    assert found.run.status is Status.MAX_ITERATIONS
-    assert found.run.n_iter == 2
-    assert found.run.change > 0.0
+    assert found.convergence.status is Status.MAX_ITERATIONS
+    assert found.convergence.n_iter == 2
+    assert found.convergence.change > 0.0
     assert_allclose(found.parts.unary.reshape(-1, 2).sum(axis=1), 1.0, rtol=1e-12)
 
 
@@ -232,7 +232,7 @@ def test_converged_examples_stop_by_themselves():
     quick, slow = ising(Grid([(2, 2)], 2), 0.1), ising(Grid([(9, 9)], 2), 0.4, 0.05)
     both = ising(Grid([(2, 2), (9, 9)], 2), 0.4)
     both.unary[8:] = slow.unary
-    assert LoopyBPInference().marginals(quick).run.n_iter < 20
+    assert LoopyBPInference().marginals(quick).convergence.n_iter < 20
     alone = LoopyBPInference().marginals(slow)
     together = LoopyBPInference().marginals(both)
     assert_array_equal(together.parts.unary[8:], alone.parts.unary)
@@ -253,7 +253,7 @@ def test_a_long_chain_takes_two_passes():
     from chordal.inference.chain import ChainInference
 
     found, truth = LoopyBPInference(schedule="parallel").marginals(p), ChainInference().marginals(p)
-    assert found.run.n_iter == 1
+    assert found.convergence.n_iter == 1
     assert_allclose(found.log_partition, truth.log_partition, rtol=1e-12)
     assert_allclose(found.parts.unary, truth.parts.unary, atol=1e-10)
     assert_allclose(LoopyBPInference().map(p).score, ChainInference().map(p).score, rtol=1e-12)
@@ -266,7 +266,7 @@ def test_a_million_nodes():
     p = Potentials(grid, rng.normal(size=grid.n_states), [0.3, 0.0, 0.0, 0.3])
     start = time.perf_counter()
     found = LoopyBPInference(tol=1e-3).marginals(p)
-    assert found.run.status is Status.CONVERGED
+    assert found.convergence.status is Status.CONVERGED
     assert time.perf_counter() - start < 60.0
 
 

@@ -73,7 +73,7 @@ def test_a_variable_without_labels_is_named():
 def test_strong_interactions_end_in_one_of_two_modes():
     p = Potentials(Grid([(4, 4)], 2), np.tile([0.01, 0.0], 16), [3.0, 0.0, 0.0, 3.0])
     found = MeanFieldInference().marginals(p)
-    assert found.run.status is Status.CONVERGED
+    assert found.convergence.status is Status.CONVERGED
     assert found.parts.unary[0] > 0.99  # the exact marginal is near one half
     assert found.log_partition[0] > exact.log_partition(p)[0] - 1.0
 

@@ -9,7 +9,7 @@ from numpy.testing import assert_allclose
 from chordal._errors import InfeasibleError, UnsupportedError
 from chordal._status import Status
 from chordal.inference.exhaustive import ExhaustiveInference
-from chordal.inference.milp import MilpInference
+from chordal.inference.milp import MILPInference
 from chordal.potentials import Potentials
 from chordal.structures import FactorGraph, Graph, Grid
 
@@ -31,10 +31,10 @@ def spin_glass(shape, seed, neighbours=4):
 @pytest.mark.parametrize("seed", range(4))
 def test_spin_glasses_are_solved_exactly(seed):
     p = spin_glass((3, 4), seed, neighbours=8)
-    best = MilpInference().map(p)
+    best = MILPInference().map(p)
     assert_allclose(best.score, ExhaustiveInference().map(p).score, rtol=1e-12)
     assert_allclose(best.gap, 0.0)
-    assert best.run.status is Status.CONVERGED
+    assert best.convergence.status is Status.CONVERGED
 
 
 def test_colourings():
@@ -43,13 +43,13 @@ def test_colourings():
     differ = np.where(np.eye(3) == 1, -np.inf, 0.0)
     favour = np.zeros((10, 3))
     favour[:, 0] = 1.0
-    best = MilpInference().map(Potentials(graph, favour, differ))
+    best = MILPInference().map(Potentials(graph, favour, differ))
     colours = best.labels
     assert all(colours[a] != colours[b] for a, b in PETERSEN)
     assert_allclose(best.score, 4.0)  # its largest independent set
     two = Potentials(Graph([10], [PETERSEN], 2), np.zeros(20), [-np.inf, 0.0, 0.0, -np.inf])
     with pytest.raises(InfeasibleError, match="no labelling of example 0"):
-        MilpInference().map(two)
+        MILPInference().map(two)
 
 
 def test_large_cliques():
@@ -59,13 +59,13 @@ def test_large_cliques():
     rng = np.random.default_rng(0)
     graph = FactorGraph([10], [ring], n_labels=2)
     p = Potentials(graph, rng.normal(size=20) + [0, 1] * 10, np.where(allowed, 0.0, -np.inf))
-    assert_allclose(MilpInference().map(p).score, ExhaustiveInference().map(p).score, rtol=1e-12)
+    assert_allclose(MILPInference().map(p).score, ExhaustiveInference().map(p).score, rtol=1e-12)
 
 
 def test_out_of_time():
     p = spin_glass((30, 30), seed=0)
-    found = MilpInference(time_limit=0.3).map(p)
-    assert found.run.status is Status.MAX_TIME
+    found = MILPInference(time_limit=0.3).map(p)
+    assert found.convergence.status is Status.MAX_TIME
     assert found.bound[0] > found.score[0]
     if np.isfinite(found.score[0]):
         assert_allclose(found.score, p.score(found.labels), rtol=1e-12)
@@ -76,7 +76,7 @@ def test_out_of_time():
 
 def test_too_large_is_refused_before_any_work():
     p = Potentials(Grid([(10, 10)], 5), np.zeros(500), np.zeros(25))
-    method = MilpInference(max_columns=1000)
+    method = MILPInference(max_columns=1000)
     assert not method.supports(p.structure)
     assert not method.exact_on(p.structure)
     with pytest.raises(UnsupportedError, match=r"'milp' would need a program of 5,000 columns"):
@@ -92,4 +92,4 @@ def test_too_large_is_refused_before_any_work():
 )
 def test_bad_parameters(parameters, message):
     with pytest.raises(ValueError, match=message):
-        MilpInference(**parameters)
+        MILPInference(**parameters)

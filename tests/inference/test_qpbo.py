@@ -10,13 +10,13 @@ from chordal._errors import InfeasibleError, UnsupportedError
 from chordal.inference.exhaustive import ExhaustiveInference
 from chordal.inference.linear_program import LinearProgramInference
 from chordal.inference.max_flow import MaxFlowInference
-from chordal.inference.qpbo import QpboInference
-from chordal.inference.trw_s import TrwSInference
+from chordal.inference.qpbo import QPBOInference
+from chordal.inference.trw_s import TRWSInference
 from chordal.potentials import Potentials
 from chordal.structures import FactorGraph, Graph, Grid
 from chordal.testing import check_inference
 
-TRUTH, QPBO = ExhaustiveInference(), QpboInference()
+TRUTH, QPBO = ExhaustiveInference(), QPBOInference()
 SCORES = st.one_of(st.floats(-3, 3), st.sampled_from([0.0, 1e4, -1e4, -np.inf]))
 
 
@@ -82,7 +82,7 @@ def test_without_edges_that_prefer_difference_it_is_a_cut():
 
 def test_large_graphs_are_proved_where_little_is_undecided():
     p = signs((200, 200), 0.4, 0.3)
-    found, other = QPBO.map(p), TrwSInference().map(p)
+    found, other = QPBO.map(p), TRWSInference().map(p)
     assert 0 < (QPBO.relaxed_map(p).parts.unary == 0.5).sum() < 0.05 * p.structure.n_states
     assert_allclose(found.gap, 0.0, atol=1e-6)
     assert found.score >= other.score - 1e-6
@@ -91,8 +91,8 @@ def test_large_graphs_are_proved_where_little_is_undecided():
 
 def test_where_all_is_undecided_the_rest_is_not_worse():
     p = signs((40, 40), 3.0, 0.5)
-    found, other = QPBO.map(p), TrwSInference().map(p)
-    assert found.run is not None  # trw_s did the rest
+    found, other = QPBO.map(p), TRWSInference().map(p)
+    assert found.convergence is not None  # trw_s did the rest
     assert_allclose(found.score, other.score, rtol=0.01)
     assert found.gap > 0.0
     assert found.bound <= other.bound + 1e-6

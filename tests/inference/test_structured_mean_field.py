@@ -56,8 +56,11 @@ def test_the_bound_rises_and_is_tighter_than_naive():
 def test_not_settled_is_said():
     rng = np.random.default_rng(0)
     p = Potentials(Grid([(4, 4)], 2), rng.normal(size=32), rng.normal(size=4))
-    assert StructuredMeanFieldInference(max_iter=1).marginals(p).run.status is Status.MAX_ITERATIONS
-    assert method.marginals(p).run.status is Status.CONVERGED
+    assert (
+        StructuredMeanFieldInference(max_iter=1).marginals(p).convergence.status
+        is Status.MAX_ITERATIONS
+    )
+    assert method.marginals(p).convergence.status is Status.CONVERGED
 
 
 def test_a_batch_is_its_examples():

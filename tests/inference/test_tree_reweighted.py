@@ -85,7 +85,7 @@ def test_marginals_are_less_sure_than_loopy_ones():
     rng = np.random.default_rng(1)
     p = Potentials(Grid([(5, 5)], 2), 0.3 * rng.normal(size=50), [0.8, 0.0, 0.0, 0.8])
     mine, loopy = TreeReweightedInference().marginals(p), LoopyBPInference().marginals(p)
-    assert mine.run.status is Status.CONVERGED
+    assert mine.convergence.status is Status.CONVERGED
     assert np.abs(mine.parts.unary - 0.5).mean() < np.abs(loopy.parts.unary - 0.5).mean()
 
 

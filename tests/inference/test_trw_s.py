@@ -8,7 +8,7 @@ from chordal._errors import InfeasibleError, UnsupportedError
 from chordal._status import Status
 from chordal.inference.exhaustive import ExhaustiveInference
 from chordal.inference.loopy_bp import LoopyBPInference
-from chordal.inference.trw_s import TrwSInference
+from chordal.inference.trw_s import TRWSInference
 from chordal.potentials import Potentials
 from chordal.structures import Chain, FactorGraph, Graph, Grid
 from chordal.testing import MODELS
@@ -25,7 +25,7 @@ def test_the_bound_falls_and_stays_above_the_best_score():
     rng = np.random.default_rng(1)
     p = random_grid(rng, (3, 3), 3, 1.5)
     best = ExhaustiveInference().map(p).score
-    bounds = [TrwSInference(tol=0.0, max_iter=k).map(p).bound[0] for k in (1, 2, 3, 5, 10, 50)]
+    bounds = [TRWSInference(tol=0.0, max_iter=k).map(p).bound[0] for k in (1, 2, 3, 5, 10, 50)]
     assert (np.diff(bounds) <= 1e-12).all()
     assert bounds[-1] >= best - 1e-9
     assert bounds[0] > bounds[-1]  # and it does something
@@ -35,7 +35,7 @@ def test_attractive_grids_are_solved_and_proved():
     # The relaxation of attractive two-label models is tight.
     rng = np.random.default_rng(0)
     p = random_grid(rng, (4, 4), 2, 1.0, tables=[0.8, 0.0, 0.0, 0.8])
-    found = TrwSInference(tol=0.0, max_iter=5000).map(p)
+    found = TRWSInference(tol=0.0, max_iter=5000).map(p)
     assert_allclose(found.score, ExhaustiveInference().map(p).score, rtol=1e-12)
     assert found.gap[0] < 1e-6
 
@@ -48,7 +48,7 @@ def test_potts_tables_take_the_fast_path_to_the_same_bound(n_labels):
     nearly = 0.7 * np.eye(n_labels) - 0.2
     nearly[0, 1] += 1e-13  # no longer one
     general = p.like(p.unary, nearly.ravel())
-    a, b = (TrwSInference(max_iter=50, tol=0.0).map(q) for q in (p, general))
+    a, b = (TRWSInference(max_iter=50, tol=0.0).map(q) for q in (p, general))
     assert_allclose(a.bound, b.bound, rtol=1e-9)
     assert_allclose(a.score, b.score, rtol=1e-9)
 
@@ -56,7 +56,7 @@ def test_potts_tables_take_the_fast_path_to_the_same_bound(n_labels):
 def test_a_potts_model_is_solved_almost():
     rng = np.random.default_rng(0)
     p = random_grid(rng, (20, 20), 4, 0.0, tables=0.6 * np.eye(4))
-    found = TrwSInference().map(p)
+    found = TRWSInference().map(p)
     assert found.gap[0] < 0.01 * abs(found.score[0])
     assert found.score[0] >= LoopyBPInference(damping=0.5).map(p).score[0] - 1e-9
 
@@ -64,17 +64,17 @@ def test_a_potts_model_is_solved_almost():
 def test_chains_are_exact():
     rng = np.random.default_rng(0)
     p = Potentials(Chain([7, 1, 0], 3), rng.normal(size=24), rng.normal(size=9))
-    found = TrwSInference().map(p)
+    found = TRWSInference().map(p)
     assert_allclose(found.score, ExhaustiveInference().map(p).score, rtol=1e-12)
     assert_allclose(found.gap, 0.0, atol=1e-9)
-    assert found.run.status is Status.CONVERGED
+    assert found.convergence.status is Status.CONVERGED
 
 
 def test_cliques_of_one_and_edges_twice():
     rng = np.random.default_rng(0)
     graph = FactorGraph([3], [[(0,), (1, 0), (0, 1), (1, 2), (2, 0)]], n_labels=[2, 3, 2])
     p = Potentials(graph, rng.normal(size=7), rng.normal(size=2 + 6 + 6 + 6 + 4))
-    found = TrwSInference().map(p)
+    found = TRWSInference().map(p)
     assert found.bound[0] >= ExhaustiveInference().map(p).score[0] - 1e-12
     assert_allclose(p.score(found.labels), found.score)
 
@@ -82,7 +82,7 @@ def test_cliques_of_one_and_edges_twice():
 def test_constraints_are_kept_or_the_score_says_so():
     rng = np.random.default_rng(0)
     p = MODELS["graph_forbidden"](rng)
-    found = TrwSInference().map(p)
+    found = TRWSInference().map(p)
     assert found.score[0] > -np.inf
     assert np.isfinite(found.bound[0])
 
@@ -92,19 +92,19 @@ def test_impossible_examples_are_named():
     graph = Graph([2, 2], [[(0, 1)], [(1, 0)]], n_labels=2)
     p = Potentials(graph, [0, 0, 0, 0, 0, -np.inf, -np.inf, 0], same)
     with pytest.raises(InfeasibleError, match="example 1"):
-        TrwSInference().map(p)
+        TRWSInference().map(p)
 
 
 def test_larger_cliques_are_refused():
     p = MODELS["triplets"](np.random.default_rng(0))
     with pytest.raises(UnsupportedError, match="trw_s"):
-        TrwSInference().map(p)
+        TRWSInference().map(p)
 
 
 def test_the_same_each_time():
     rng = np.random.default_rng(0)
     p = random_grid(rng, (8, 8), 3, 1.0)
-    first, second = TrwSInference().map(p), TrwSInference().map(p)
+    first, second = TRWSInference().map(p), TRWSInference().map(p)
     assert_array_equal(first.labels, second.labels)
     assert_array_equal(first.bound, second.bound)
 
@@ -112,4 +112,4 @@ def test_the_same_each_time():
 @pytest.mark.parametrize("parameters", [{"tol": -1.0}, {"max_iter": 0}])
 def test_parameters_are_checked(parameters):
     with pytest.raises(ValueError, match=next(iter(parameters))):
-        TrwSInference(**parameters)
+        TRWSInference(**parameters)

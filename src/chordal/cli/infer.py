@@ -11,7 +11,7 @@ from chordal.cli import _options as options
 from chordal.cli._output import note, print_json
 
 if TYPE_CHECKING:
-    from chordal.inference import Inference, Run
+    from chordal.inference import Convergence, Inference
     from chordal.potentials import Potentials
 
 #: What each task asks of an inference method.
@@ -105,13 +105,13 @@ def _method(name: str | None, asked: Potentials, question: str) -> Inference:
 def _partition(
     inference: Inference, asked: Potentials, whole: Potentials, observed: dict[int, int]
 ) -> dict[str, Any]:
-    run = None
+    ended = None
     if inference.exact_on(asked.structure) or "marginals" not in inference.answers:
         log_partition = float(inference.log_partition(asked)[0])
     else:  # which also tell how it ended
         found = inference.marginals(asked)
-        log_partition, run = float(found.log_partition[0]), found.run
-    facts = _facts(inference, asked, run)
+        log_partition, ended = float(found.log_partition[0]), found.convergence
+    facts = _facts(inference, asked, ended)
     if log_partition == -float("inf"):
         return {**facts, "status": "infeasible"}
     return {"log10_partition": _log10(log_partition), **facts}
@@ -131,7 +131,7 @@ def _marginals(
     return {
         "log10_partition": None if np.isnan(log_partition) else _log10(log_partition),
         "marginals": [row.tolist() for row in rows],
-        **_facts(inference, asked, found.run),
+        **_facts(inference, asked, found.convergence),
     }
 
 
@@ -149,7 +149,7 @@ def _best(
     for variable, label in observed.items():
         labels[variable] = label
     bound = score if found.bound is None else float(found.bound[0])
-    facts = _facts(inference, asked, found.run)
+    facts = _facts(inference, asked, found.convergence)
     # What a bound proves is exact, whatever the method promises.
     facts["exact"] |= bound - score <= 1e-9 * max(1.0, abs(score))
     facts["log10_score"] = _log10(score)
@@ -160,13 +160,13 @@ def _best(
 ANSWERS = {"PR": _partition, "MAR": _marginals, "MAP": _best}
 
 
-def _facts(inference: Inference, asked: Potentials, run: Run | None) -> dict[str, Any]:
+def _facts(inference: Inference, asked: Potentials, ended: Convergence | None) -> dict[str, Any]:
     """How the answer was found."""
     return {
         "method": inference.name,
         "exact": inference.exact_on(asked.structure),
-        "status": "converged" if run is None else run.status.name.lower(),
-        "iterations": None if run is None else run.n_iter,
+        "status": "converged" if ended is None else ended.status.name.lower(),
+        "iterations": None if ended is None else ended.n_iter,
     }
 
 

@@ -118,7 +118,11 @@ class AttributeFeatures(RowFeatures):
     ) -> AttributeFeatures:
         """Choose the pairs: seen at least `min_freq` times, or all of attributes that frequent."""
         offsets, seen, counts = _kernels.attribute_pairs(
-            rows.offsets, rows.ids, outputs, n_attributes, n_outputs
+            offsets=rows.offsets,
+            ids=rows.ids,
+            outputs=outputs,
+            n_attributes=n_attributes,
+            n_outputs=n_outputs,
         )
         frequency = np.bincount(rows.ids, minlength=n_attributes)
         if pairs == "all":
@@ -151,19 +155,25 @@ class AttributeFeatures(RowFeatures):
         begin, end = data.offsets[first], data.offsets[last]
         values = data.values
         rows_and_columns = _kernels.attribute_rows(
+            self._layout(),
             data.offsets[first : last + 1] - begin,
             data.ids[begin:end],
             None if values is None else values[begin:end],
-            self._places,
-            self._pair_outputs,
-            self._segment_limits,
-            self.n_outputs,
-            len(self._wide),
         )
         compiled = AttributeRows(last - first, *rows_and_columns)
         if values is not None:
             return compiled
         return replace(compiled, wide_values=None, column_values=None, narrow_values=None)
+
+    def _layout(self) -> _kernels.AttributeLayout:
+        return _kernels.AttributeLayout(
+            self._places,
+            self._pair_outputs,
+            self._segment_limits,
+            outputs=self.n_outputs,
+            wide=len(self._wide),
+            unit=self._unit,
+        )
 
     def glimpse(self, rows: Rows, first: int, last: int) -> Occurrences:
         data: Occurrences = rows.data
@@ -187,28 +197,27 @@ class AttributeFeatures(RowFeatures):
         wide, narrow = expanded
         if isinstance(rows, Occurrences):
             _kernels.attribute_scores(
+                self._layout(),
                 rows.offsets,
                 rows.ids,
-                rows.values,
-                self._places,
-                self._pair_outputs,
-                wide,
-                narrow,
-                self.n_outputs,
-                self._unit,
-                out,
+                values=rows.values,
+                wide=wide,
+                narrow=narrow,
+                out=out,
             )
             return
         _kernels.wide_map(
-            rows.wide_offsets,
-            rows.wide_codes,
-            rows.wide_values,
-            self.n_outputs,
-            self._unit,
-            wide,
-            out,
+            begin=rows.wide_offsets,
+            code=rows.wide_codes,
+            value=rows.wide_values,
+            outputs=self.n_outputs,
+            unit=self._unit,
+            weights=wide,
+            out=out,
         )
-        _kernels.narrow_map(rows.cells, rows.weights, rows.narrow_values, narrow, out)
+        _kernels.narrow_map(
+            cells=rows.cells, index=rows.weights, value=rows.narrow_values, weights=narrow, out=out
+        )
 
     def zeros(self, memory: Any = None, run: Runner = run_in_turn) -> tuple[Floats, Floats]:
         narrow = np.zeros(self.n_weights - self._n_wide_weights)
@@ -234,24 +243,24 @@ class AttributeFeatures(RowFeatures):
             limits = self._wide_limits(n_jobs)[block : block + 2]
             first, last = np.searchsorted(rows.column_codes, limits)
             _kernels.wide_adjoint(
-                rows.column_offsets[first : last + 1],
-                rows.column_codes[first:last],
-                rows.column_rows,
-                rows.column_values,
-                self.n_outputs,
-                self._unit,
-                parts,
-                wide,
+                begin=rows.column_offsets[first : last + 1],
+                code=rows.column_codes[first:last],
+                row=rows.column_rows,
+                value=rows.column_values,
+                outputs=self.n_outputs,
+                unit=self._unit,
+                parts=parts,
+                out=wide,
             )
             return
         begin, end = rows.segments[block - n_jobs : block - n_jobs + 2]
         values = rows.narrow_values
         _kernels.narrow_adjoint(
-            rows.cells[begin:end],
-            rows.weights[begin:end],
-            None if values is None else values[begin:end],
-            parts,
-            narrow,
+            cells=rows.cells[begin:end],
+            index=rows.weights[begin:end],
+            value=None if values is None else values[begin:end],
+            parts=parts,
+            out=narrow,
         )
 
     def collect(self, sums: tuple[Floats, Floats], out: Floats, run: Runner = run_in_turn) -> None:
@@ -401,7 +410,7 @@ class AttributeFeatures(RowFeatures):
         inner = np.searchsorted(self._wide_work, total * np.arange(1, n_jobs) / n_jobs)
         return self._wide_starts[np.concatenate([[0], inner, [len(self._wide)]])] << 5
 
-    def _pairs_of(self, attributes: Ints) -> Ints:
+    def _pairs_of(self, attributes: NDArray[np.integer]) -> Ints:
         """Indices of the pairs of these attributes, one after another."""
         sizes = np.diff(self._pair_offsets)[attributes]
         within = np.arange(sizes.sum()) - np.repeat(offsets_of(sizes)[:-1], sizes)

@@ -84,7 +84,9 @@ class DenseFeatures(RowFeatures):
     def map(self, rows: NDArray[Any], expanded: Floats, out: Floats) -> None:
         if self.n_columns <= FEW:
             x, weights = rows.ravel(), expanded.ravel()
-            _kernels.dense_map(x, self.n_columns, self.n_outputs, weights, out)
+            _kernels.dense_map(
+                x, columns=self.n_columns, outputs=self.n_outputs, weights=weights, out=out
+            )
             return
         wide = rows.astype(np.float64, copy=False)
         np.matmul(wide, expanded, out=out.reshape(len(rows), self.n_outputs))
@@ -102,8 +104,14 @@ class DenseFeatures(RowFeatures):
         edges = np.linspace(0, self.n_columns, self.n_blocks(n_jobs) + 1).astype(int)
         columns = slice(edges[block], edges[block + 1])
         if self.n_columns <= FEW:
-            x, begin, out = rows.ravel(), columns.start, sums[columns].ravel()
-            _kernels.dense_adjoint(x, self.n_columns, self.n_outputs, begin, parts, out)
+            _kernels.dense_adjoint(
+                rows.ravel(),
+                columns=self.n_columns,
+                outputs=self.n_outputs,
+                begin=columns.start,
+                parts=parts,
+                out=sums[columns].ravel(),
+            )
             return
         wide = rows[:, columns].astype(np.float64, copy=False)
         sums[columns] += wide.T @ parts.reshape(len(rows), self.n_outputs)

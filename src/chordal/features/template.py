@@ -217,12 +217,12 @@ class TemplateInput(VocabularyInput):
         except IndexError:
             program = self.program
             return _kernels.TemplateReader(
-                program.items,
-                program.line_ends,
-                program.pool,
-                program.wapiti,
-                program.begin,
-                self.vocabulary,
+                items=program.items,
+                line_ends=program.line_ends,
+                pool=program.pool,
+                wapiti=program.wapiti,
+                begin=program.begin,
+                vocabulary=self.vocabulary,
             )
 
     def with_vocabulary(self, vocabulary: Any) -> TemplateInput:

@@ -180,11 +180,11 @@ class Conll(Format):
             columns.text,
             np.ascontiguousarray(columns.cells).reshape(-1),
             columns.n_columns,
-            np.ascontiguousarray(columns.lengths),
-            self.separator or " ",
-            b"".join(encoded),
-            offsets,
-            codes,
+            lengths=np.ascontiguousarray(columns.lengths),
+            separator=self.separator or " ",
+            names=b"".join(encoded),
+            name_offsets=offsets,
+            codes=codes,
         )
 
     def _cells(self, record: Record, t: int) -> list[str]:
@@ -281,8 +281,8 @@ class Conll(Format):
         cells, n_columns, lengths, lines, notes, consumed, n_lines, problem = _kernels.columns_read(
             text,
             -1 if self.separator is None else ord(self.separator),
-            self.comment and self.comment.encode(),
-            self.document and self.document.encode(),
+            self.comment.encode() if self.comment else None,
+            self.document.encode() if self.document else None,
             n_columns,
             at_end,
         )

@@ -3,12 +3,12 @@
 from chordal._registry import Registry
 from chordal.inference._base import (
     ByCost,
+    Convergence,
     Decoded,
     Inference,
     Marginals,
     Ranked,
     Relaxed,
-    Run,
     Spans,
     most_probable_labels,
 )
@@ -20,12 +20,12 @@ INFERENCE = Registry("chordal.inference", Inference, "inference")
 __all__ = [
     "INFERENCE",
     "ByCost",
+    "Convergence",
     "Decoded",
     "Inference",
     "Marginals",
     "Ranked",
     "Relaxed",
-    "Run",
     "Spans",
     "choose",
     "effective_sample_size",

@@ -19,7 +19,7 @@ from chordal.structures import Structure, offsets_of
 Labels = NDArray[np.int32]
 
 
-class Run(NamedTuple):
+class Convergence(NamedTuple):
     """How an iterative method ended.
 
     status : Status, of the example that went worst
@@ -36,12 +36,12 @@ class Marginals(NamedTuple):
     """log Z of each example, and marginals in the shape of the potentials.
 
     Marginals of a tied table are summed over its cliques; `Potentials.untied` keeps them apart.
-    `run` tells how an iterative method ended; None: nothing was iterated.
+    `convergence` tells how an iterative method ended; None: nothing was iterated.
     """
 
     log_partition: Floats
     parts: Potentials
-    run: Run | None = None
+    convergence: Convergence | None = None
 
 
 class Decoded(NamedTuple):
@@ -49,13 +49,13 @@ class Decoded(NamedTuple):
 
     The score is −inf where an approximate method has found no allowed labelling. `bound` is what
     no labelling exceeds (float64 [n_examples], +inf where nothing is known); None: the score
-    itself, which is exact. `run` tells how an iterative method ended.
+    itself, which is exact. `convergence` tells how an iterative method ended.
     """
 
     labels: Labels
     score: Floats
     bound: Floats | None = None
-    run: Run | None = None
+    convergence: Convergence | None = None
 
     @property
     def gap(self) -> Floats:
@@ -72,12 +72,12 @@ class Relaxed(NamedTuple):
     parts : fractional indicators of labels and of clique labellings, in the shape of the
         potentials: distributions that fit each other. Their product with the potentials is the
         value, up to the method's tolerance; those of a tied table are summed over its cliques.
-    run : how an iterative method ended
+    convergence : how an iterative method ended
     """
 
     value: Floats
     parts: Potentials
-    run: Run | None = None
+    convergence: Convergence | None = None
 
 
 class Ranked(NamedTuple):

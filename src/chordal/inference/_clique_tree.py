@@ -5,11 +5,10 @@ from __future__ import annotations
 import math
 from abc import abstractmethod
 from dataclasses import dataclass
-from typing import Any, ClassVar, NamedTuple
+from typing import ClassVar, NamedTuple
 from weakref import WeakKeyDictionary
 
 import numpy as np
-from numpy.typing import NDArray
 
 from chordal import _kernels
 from chordal._errors import UnsupportedError
@@ -46,42 +45,35 @@ class TreeSize(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Plan:
-    """A clique tree of every example, as the kernels take it, or the clique that was too large.
+    """A clique tree of every example, or the clique that was too large (`stuck`)."""
 
-    arrays : cluster, member and residual arrays; see `kernels/clique_tree.hpp`
-    cells : float64 [n_examples], of all tables and messages
-    streamed : float64 [n_examples], the most that is needed at once if tables and messages are
-        given up as soon as possible
-    messages : float64 [n_examples], of all messages
-    largest : float64 [n_examples], of the largest table and the largest message
-    stuck : int64, the variables of the clique that was too large; empty if all went well
-    """
+    tree: _kernels.CliqueTree
 
-    arrays: tuple[NDArray[Any], ...]
-    cells: Floats
-    streamed: Floats
-    messages: Floats
-    largest: Floats
-    stuck: Ints
+    @property
+    def stuck(self) -> Ints:
+        """The variables of the clique that was too large; empty if all went well."""
+        return self.tree.stuck
 
     @property
     def most_cells(self) -> float:
         """In the example that needs most."""
-        return float(self.cells.max(initial=0.0))
+        return float(self.tree.cells.max(initial=0.0))
 
     def cells_without_tables(self, question: str) -> float:
         """What an answer needs that makes tables one at a time; in the example that needs most."""
+        tree = self.tree
         if question == "log_partition":
-            needed = self.streamed
+            needed = tree.streamed
         elif question == "map":  # the best rows take four bytes a column
-            needed = self.streamed + np.ceil(self.messages / 2.0)
+            needed = tree.streamed + np.ceil(tree.messages / 2.0)
         else:
-            needed = self.messages + self.largest
+            needed = tree.messages + tree.largest
         return float(needed.max(initial=0.0))
 
     @property
     def n_clusters(self) -> int:
-        return len(self.arrays[3])
+        """Clusters of all examples."""
+        return len(self.tree)
 
     def size(self, structure: Structure) -> TreeSize:
         """What it takes, in the example that needs most."""
@@ -89,7 +81,7 @@ class Plan:
             size = math.prod(structure.label_counts[self.stuck].tolist())
             clique = tuple(sorted(self.stuck.tolist()))
             return TreeSize(len(clique) - 1, size, size, 8 * size, clique, False)
-        _, offsets, members, *_ = self.arrays
+        offsets, members = self.tree.member_offsets, self.tree.members
         cells = int(self.most_cells)
         if len(members) == 0:
             return TreeSize(0, 0, cells, 8 * cells, (), True)
@@ -114,7 +106,8 @@ def plan_of(structure: Structure, order: str, limit: float = FARTHEST) -> Plan:
     """
     kept = _plans.setdefault(structure, {})
     if (order, limit) not in kept:
-        kept[order, limit] = _made(structure, order, limit)
+        tree = _kernels.clique_tree_plan(structure.topology, ORDERS.index(order), limit)
+        kept[order, limit] = Plan(tree)
     return kept[order, limit]
 
 
@@ -134,19 +127,6 @@ def plan_beyond(structure: Structure, order: str, max_bytes: float) -> Plan:
 def limit_of(max_bytes: float) -> float:
     """log2 of the cells that a table may have; a row's number has to fit into 31 bits."""
     return min(math.log2(max(max_bytes, 8.0) / 8.0), 31.0)
-
-
-def _made(s: Structure, order: str, limit: float) -> Plan:
-    *arrays, cells, streamed, messages, largest, stuck = _kernels.clique_tree_plan(
-        s.state_offsets,
-        s.variable_offsets,
-        s.clique_offsets,
-        s.scope_offsets,
-        s.scopes,
-        ORDERS.index(order),
-        limit,
-    )
-    return Plan(tuple(arrays), cells, streamed, messages, largest, stuck)
 
 
 def too_large(name: str, size: TreeSize, max_bytes: float, hint: str = "") -> UnsupportedError:
@@ -173,25 +153,9 @@ def size_of(n_bytes: float) -> str:
     return f"{int(n_bytes)} B"
 
 
-def arrays_of(plan: Plan, potentials: Potentials) -> tuple[NDArray[Any], ...]:
-    """The arguments that all kernels on clique trees begin with."""
-    s = potentials.structure
-    return (
-        s.state_offsets,
-        s.variable_offsets,
-        s.scope_offsets,
-        s.scopes,
-        potentials.table_offsets,
-        potentials.table_of_clique,
-        *plan.arrays,
-        potentials.unary,
-        potentials.tables,
-    )
-
-
 def log_partition(plan: Plan, potentials: Potentials) -> Floats:
     out = np.empty(potentials.structure.n_examples)
-    _kernels.clique_tree_log_partition(*arrays_of(plan, potentials), None, out)
+    _kernels.clique_tree_log_partition(potentials.scores, plan.tree, None, out)
     return out
 
 
@@ -199,7 +163,7 @@ def best_labelling(plan: Plan, potentials: Potentials) -> Decoded:
     structure = potentials.structure
     labels = np.zeros(structure.n_variables, dtype=np.int32)
     score = np.empty(structure.n_examples)
-    _kernels.clique_tree_best_labelling(*arrays_of(plan, potentials), score, labels)
+    _kernels.clique_tree_best_labelling(potentials.scores, plan.tree, score, labels)
     refuse_infeasible(score)
     return Decoded(labels, score)
 
@@ -237,9 +201,14 @@ class CliqueTreeInference(Inference):
     ) -> Marginals:
         plan = self._plan_for("marginals", potentials)
         parts, log_z = potentials.zeros(), np.empty(potentials.structure.n_examples)
-        of_parts = (weight, log_z, parts.unary, parts.tables)
         _kernels.clique_tree_marginals(
-            *arrays_of(plan, potentials), self.keeps_tables, None, *of_parts
+            potentials.scores,
+            plan.tree,
+            parts.writable,
+            self.keeps_tables,
+            None,
+            weight=weight,
+            log_partition=log_z,
         )
         refuse_infeasible(log_z)
         return Marginals(log_z, parts)
@@ -255,13 +224,12 @@ class CliqueTreeInference(Inference):
         refuse_other_shape(potentials, direction)
         parts, log_z = potentials.zeros(), np.empty(potentials.structure.n_examples)
         _kernels.clique_tree_marginals_derivative(
-            *arrays_of(plan, potentials),
-            direction.unary,
-            direction.tables,
-            weight,
-            log_z,
-            parts.unary,
-            parts.tables,
+            potentials.scores,
+            plan.tree,
+            parts.writable,
+            direction=direction.scores,
+            weight=weight,
+            log_partition=log_z,
         )
         refuse_infeasible(log_z)
         return parts
@@ -273,7 +241,7 @@ class CliqueTreeInference(Inference):
         plan, structure = self._plan_for("k_best", potentials), potentials.structure
         labels = np.zeros(k * structure.n_variables, dtype=np.int32)
         score = np.empty(k * structure.n_examples)
-        _kernels.clique_tree_k_best(*arrays_of(plan, potentials), k, score, labels)
+        _kernels.clique_tree_k_best(potentials.scores, plan.tree, k, score, labels)
         ranked = Ranked(labels.reshape(k, -1), score.reshape(-1, k))
         refuse_infeasible(ranked.score[:, 0])
         return ranked
@@ -287,7 +255,12 @@ class CliqueTreeInference(Inference):
             rows = out[first : first + at_once]
             uniform = rng.random(len(rows) * plan.n_clusters)
             _kernels.clique_tree_sample(
-                *arrays_of(plan, potentials), self.keeps_tables, uniform, log_z, rows.reshape(-1)
+                potentials.scores,
+                plan.tree,
+                self.keeps_tables,
+                uniform=uniform,
+                log_partition=log_z,
+                labels=rows.reshape(-1),
             )
             refuse_infeasible(log_z)
         return out
@@ -295,7 +268,9 @@ class CliqueTreeInference(Inference):
     def entropy(self, potentials: Potentials) -> Floats:
         plan = self._plan_for("entropy", potentials)
         log_z, out = np.empty((2, potentials.structure.n_examples))
-        _kernels.clique_tree_entropy(*arrays_of(plan, potentials), self.keeps_tables, log_z, out)
+        _kernels.clique_tree_entropy(
+            potentials.scores, plan.tree, self.keeps_tables, log_partition=log_z, out=out
+        )
         refuse_infeasible(log_z)
         return out
 

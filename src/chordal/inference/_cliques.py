@@ -1,14 +1,12 @@
-"""What methods that walk over cliques share: the arrays they take, and what they refuse."""
+"""What methods that walk over cliques share: what they refuse, and where they may start."""
 
 from __future__ import annotations
-
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from chordal import _kernels
-from chordal.inference._base import Decoded, Labels, Run
+from chordal.inference._base import Convergence, Decoded, Labels
 from chordal.potentials import Potentials
 from chordal.structures import Structure
 
@@ -16,22 +14,6 @@ from chordal.structures import Structure
 LARGEST = 1e290
 #: Contradictions after which the search for an allowed labelling is given up.
 MAX_FAILURES = 20_000
-
-
-def clique_arrays(potentials: Potentials) -> tuple[NDArray[Any], ...]:
-    """The structure and the scores in the order in which kernels take them."""
-    s = potentials.structure
-    return (
-        s.state_offsets,
-        s.variable_offsets,
-        s.scope_offsets,
-        s.scopes,
-        potentials.table_offsets,
-        potentials.table_of_clique,
-        s.clique_offsets,
-        potentials.unary,
-        potentials.tables,
-    )
 
 
 def at_most_pairs(structure: Structure) -> bool:
@@ -52,10 +34,10 @@ def require_finite_size(potentials: Potentials) -> None:
             )
 
 
-def with_rough_bound(potentials: Potentials, labels: Labels, run: Run) -> Decoded:
+def with_rough_bound(potentials: Potentials, labels: Labels, ended: Convergence) -> Decoded:
     """A labelling of a method that has no bound of its own, with `Potentials.bound`."""
     score = potentials.score(labels)
-    return Decoded(labels, score, np.maximum(potentials.bound(), score), run)
+    return Decoded(labels, score, np.maximum(potentials.bound(), score), ended)
 
 
 def allowed_labels(potentials: Potentials, wanted: NDArray[np.bool_]) -> tuple[Labels, Labels]:
@@ -68,6 +50,6 @@ def allowed_labels(potentials: Potentials, wanted: NDArray[np.bool_]) -> tuple[L
     labels = np.zeros(s.n_variables, dtype=np.int32)
     outcome = wanted.astype(np.int32)
     _kernels.allowed_labels(
-        *s.cliques_of_variable, *clique_arrays(potentials), MAX_FAILURES, outcome, labels
+        potentials.scores, s.incidence, MAX_FAILURES, outcome=outcome, labels=labels
     )
     return labels, outcome

@@ -1,41 +1,24 @@
-"""What methods that iterate over cliques share: the arrays they take, and how their run ended."""
+"""What methods that iterate over cliques share: settings of messages, and how they ended."""
 
 from __future__ import annotations
 
 from abc import abstractmethod
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from chordal import _kernels
 from chordal._status import Status
 from chordal._validate import check_number
-from chordal.inference._base import Inference, Marginals, Run
+from chordal.inference._base import Convergence, Inference, Marginals
 from chordal.potentials import Floats, Potentials, refuse_infeasible
 from chordal.structures import Structure
 
 
-def factor_arrays(potentials: Potentials) -> tuple[NDArray[Any], ...]:
-    """The structure and the scores in the order in which kernels take them."""
-    s = potentials.structure
-    return (
-        s.state_offsets,
-        s.variable_offsets,
-        s.clique_offsets,
-        s.scope_offsets,
-        s.scopes,
-        potentials.table_offsets,
-        potentials.table_of_clique,
-        potentials.unary,
-        potentials.tables,
-    )
-
-
-def run_of(n_iter: NDArray[np.int64], change: Floats, tol: float) -> Run:
+def ending(done: _kernels.Iterations, tol: float) -> Convergence:
     """How the examples ended together; no NaN counts as small."""
-    worst = float(change.max(initial=0.0))
-    status = Status.CONVERGED if (change <= tol).all() else Status.MAX_ITERATIONS
-    return Run(status, int(n_iter.max(initial=0)), worst)
+    status = Status.CONVERGED if (done.change <= tol).all() else Status.MAX_ITERATIONS
+    n_iter, change = int(done.n_iter.max(initial=0)), float(done.change.max(initial=0.0))
+    return Convergence(status, n_iter, change)
 
 
 class SumProduct(Inference):
@@ -66,16 +49,28 @@ class SumProduct(Inference):
         return found
 
     @abstractmethod
-    def _propagate(self, potentials: Potentials, *results: NDArray[Any] | None) -> None:
-        """Call the kernel with weight, unary and table marginals, log Z, iterations, change."""
+    def _propagate(
+        self,
+        potentials: Potentials,
+        parts: Potentials | None,
+        weight: Floats | None,
+        log_partition: Floats,
+    ) -> _kernels.Iterations:
+        """Call the kernel, which writes log Z and, if there are parts, marginals."""
+
+    def _settings(self, schedule: str, logarithms: bool) -> _kernels.MessageSettings:
+        return _kernels.MessageSettings(
+            schedule=schedule,
+            damping=self.damping,
+            tolerance=self.tol,
+            max_iter=self.max_iter,
+            logarithms=logarithms,
+        )
 
     def _answer(
         self, potentials: Potentials, weight: Floats | None, parts: Potentials | None
     ) -> Marginals:
-        n = potentials.structure.n_examples
-        log_partition, change = np.zeros(n), np.zeros(n)
-        n_iter = np.zeros(n, dtype=np.int64)
-        cells = (None, None) if parts is None else (parts.unary, parts.tables)
-        self._propagate(potentials, weight, *cells, log_partition, n_iter, change)
-        run = run_of(n_iter, change, self.tol)
-        return Marginals(log_partition, potentials if parts is None else parts, run)
+        log_partition = np.zeros(potentials.structure.n_examples)
+        done = self._propagate(potentials, parts, weight, log_partition)
+        ended = ending(done, self.tol)
+        return Marginals(log_partition, potentials if parts is None else parts, ended)

@@ -3,30 +3,34 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable, Mapping
-from typing import ClassVar
+from collections.abc import Mapping
+from typing import ClassVar, Protocol
 
 import numpy as np
 
 from chordal import _kernels
 from chordal._status import Status
 from chordal._validate import check_number
-from chordal.inference._base import Decoded, Inference, Labels, Run, most_probable_labels
+from chordal.inference._base import Convergence, Decoded, Inference, Labels, most_probable_labels
 from chordal.inference._cliques import (
     allowed_labels,
     at_most_pairs,
-    clique_arrays,
     require_finite_size,
     with_rough_bound,
 )
-from chordal.inference._sweeps import topology
 from chordal.potentials import Potentials
 from chordal.structures import Structure
 
-Kernel = Callable[..., None]
-
 #: Gains below this share of a score are rounding.
 ROUNDING = 1e-13
+
+
+class Kernel(Protocol):
+    """Rounds that improve the labels in place."""
+
+    def __call__(
+        self, scores: _kernels.Scores, *, max_iter: int, labels: Labels
+    ) -> _kernels.Iterations: ...
 
 
 def improved(
@@ -49,13 +53,11 @@ def improved(
 
 
 def _rounds(kernel: Kernel, potentials: Potentials, max_iter: int, labels: Labels) -> Decoded:
-    n = potentials.structure.n_examples
-    iterations, change = np.zeros(n, dtype=np.int64), np.zeros(n)
-    kernel(*clique_arrays(potentials), max_iter, labels, iterations, change)
-    last = float(change.max(initial=0.0))
+    done = kernel(potentials.scores, max_iter=max_iter, labels=labels)
+    last = float(done.change.max(initial=0.0))
     status = Status.CONVERGED if last == 0.0 else Status.MAX_ITERATIONS
-    run = Run(status, int(iterations.max(initial=0)), last)
-    return with_rough_bound(potentials, labels, run)
+    ended = Convergence(status, int(done.n_iter.max(initial=0)), last)
+    return with_rough_bound(potentials, labels, ended)
 
 
 def improved_by_trees(potentials: Potentials, found: Decoded, max_iter: int = 100) -> Decoded:
@@ -67,11 +69,10 @@ def improved_by_trees(potentials: Potentials, found: Decoded, max_iter: int = 10
     if found.bound is None or not (found.gap > 0.0).any():
         return found
     s, labels, score = potentials.structure, found.labels.copy(), found.score
-    arrays = topology(potentials)
-    forests = _kernels.greedy_forests(*arrays)
+    blocks = _kernels.greedy_forests(s.topology, s.incidence)
     for _ in range(max_iter):
         before = labels.copy()
-        _kernels.icm_forests(*arrays, *forests, potentials.unary, potentials.tables, labels)
+        _kernels.icm_forests(potentials.scores, s.incidence, blocks, labels)
         now = potentials.score(labels)
         with np.errstate(invalid="ignore"):  # −inf + inf: no labelling is not better than none
             better = now > score + ROUNDING * np.abs(now)

@@ -157,16 +157,5 @@ def rounded(potentials: Potentials, beliefs: Floats) -> Labels:
     """
     s = potentials.structure
     labels = np.zeros(s.n_variables, dtype=np.int32)
-    _kernels.round_beliefs(
-        s.state_offsets,
-        s.variable_offsets,
-        s.scope_offsets,
-        s.scopes,
-        potentials.table_offsets,
-        potentials.table_of_clique,
-        potentials.unary,
-        potentials.tables,
-        beliefs,
-        labels,
-    )
+    _kernels.round_beliefs(potentials.scores, beliefs, labels)
     return labels

@@ -12,7 +12,7 @@ import numpy as np
 
 from chordal import _kernels
 from chordal.inference._base import Labels
-from chordal.inference._sweeps import UNIFORMS, draw, sweep, topology
+from chordal.inference._sweeps import UNIFORMS, draw, sweep
 from chordal.potentials import Potentials
 
 #: Variables below which it does not pay to split a colour between threads.
@@ -48,8 +48,8 @@ class ChromaticSchedule(Schedule):
     """One colour after another; variables of a colour share no clique, so threads may split it."""
 
     def __init__(self, potentials: Potentials, n_threads: int) -> None:
-        colour = np.zeros(potentials.structure.n_variables, dtype=np.int32)
-        _kernels.greedy_colours(*topology(potentials), colour)
+        s = potentials.structure
+        colour = _kernels.greedy_colours(s.topology, s.incidence)
         self._potentials = potentials
         self._order = np.argsort(colour, kind="stable")
         ends = np.cumsum(np.bincount(colour))[:-1]
@@ -82,17 +82,18 @@ class TreeSchedule(Schedule):
 
     def __init__(self, potentials: Potentials) -> None:
         self._potentials = potentials
-        self._forests = _kernels.greedy_forests(*topology(potentials))
+        s = potentials.structure
+        self._blocks = _kernels.greedy_forests(s.topology, s.incidence)
 
     def advance(
         self, labels: Labels, n_sweeps: int, rng: np.random.Generator, temperature: float = 1.0
     ) -> None:
-        p, size = self._potentials, len(self._forests[0])
+        p, size = self._potentials, len(self._blocks)
         at_once = max(1, UNIFORMS // max(1, size))
-        scores = p.unary / temperature, p.tables / temperature
+        scores = p.like(p.unary / temperature, p.tables / temperature).scores
         for first in range(0, n_sweeps, at_once):
             uniform = rng.random(min(at_once, n_sweeps - first) * size)
-            _kernels.gibbs_forests(*topology(p), *self._forests, *scores, uniform, labels)
+            _kernels.gibbs_forests(scores, p.structure.incidence, self._blocks, uniform, labels)
 
 
 class Stopped(Exception):

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from numpy.typing import NDArray
 
@@ -49,27 +47,12 @@ def draw(
 ) -> None:
     """Draw these variables in this order, with these uniform numbers, once for each β."""
     _kernels.gibbs_sweeps(
-        *topology(potentials),
+        potentials.scores,
+        potentials.structure.incidence,
         order,
-        potentials.unary,
-        potentials.tables,
-        beta,
-        uniform,
         labels.reshape(-1),
-    )
-
-
-def topology(potentials: Potentials) -> tuple[NDArray[Any], ...]:
-    """The structure and its tying, with the cliques of each variable, as kernels take them."""
-    s = potentials.structure
-    return (
-        s.state_offsets,
-        s.variable_offsets,
-        s.scope_offsets,
-        s.scopes,
-        potentials.table_offsets,
-        potentials.table_of_clique,
-        *s.cliques_of_variable,
+        beta=beta,
+        uniform=uniform,
     )
 
 

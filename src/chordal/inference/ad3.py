@@ -11,7 +11,7 @@ from chordal import _kernels
 from chordal._errors import InfeasibleError
 from chordal._status import Status
 from chordal._validate import check_number
-from chordal.inference._base import Decoded, Inference, Labels, Relaxed, Run
+from chordal.inference._base import Convergence, Decoded, Inference, Labels, Relaxed
 from chordal.inference._moves import improved_by_trees
 from chordal.potentials import Floats, Potentials
 from chordal.structures import Structure
@@ -24,11 +24,11 @@ class _Answer(NamedTuple):
     score: Floats
     bound: Floats
     parts: Potentials
-    run: Run
+    convergence: Convergence
 
 
 @final
-class Ad3Inference(Inference):
+class AD3Inference(Inference):
     """The relaxation of `linear_program`, solved piece by piece, with a certificate.
 
     Every clique finds the labels that suit it and its variables' present beliefs, by a small
@@ -59,8 +59,8 @@ class Ad3Inference(Inference):
     >>> rng = np.random.default_rng(0)
     >>> grid = Grid([(20, 20)], n_labels=2)
     >>> p = Potentials(grid, rng.normal(size=800), tables=[0.4, 0.0, 0.0, 0.4])
-    >>> best = Ad3Inference().map(p)
-    >>> best.run.status.name, bool(best.gap < 1e-6)
+    >>> best = AD3Inference().map(p)
+    >>> best.convergence.status.name, bool(best.gap < 1e-6)
     ('CONVERGED', True)
     """
 
@@ -82,48 +82,26 @@ class Ad3Inference(Inference):
     def map(self, potentials: Potentials) -> Decoded:
         self.require("map", potentials.structure)
         found = self._solved(potentials, None)
-        best = Decoded(found.labels, found.score, found.bound, found.run)
+        best = Decoded(found.labels, found.score, found.bound, found.convergence)
         return improved_by_trees(potentials, best)
 
     def relaxed_map(self, potentials: Potentials, weight: Floats | None = None) -> Relaxed:
         self.require("relaxed_map", potentials.structure)
         found = self._solved(potentials, weight)
-        return Relaxed(found.bound, found.parts, found.run)
+        return Relaxed(found.bound, found.parts, found.convergence)
 
     def _solved(self, potentials: Potentials, weight: Floats | None) -> _Answer:
         s = potentials.structure
-        labels = np.zeros(s.n_variables, dtype=np.int32)
-        score, bound, change = np.zeros((3, s.n_examples))
-        outcome, n_iter = np.zeros((2, s.n_examples), dtype=np.int64)
-        parts = potentials.zeros()
-        _kernels.ad3(
-            s.state_offsets,
-            s.variable_offsets,
-            s.scope_offsets,
-            s.scopes,
-            potentials.table_offsets,
-            potentials.table_of_clique,
-            s.clique_offsets,
-            potentials.unary,
-            potentials.tables,
-            self.max_iter,
-            self.tol,
-            np.ones(s.n_examples) if weight is None else weight,
-            labels,
-            score,
-            bound,
-            change,
-            outcome,
-            n_iter,
-            parts.unary,
-            parts.tables,
+        labels, parts = np.zeros(s.n_variables, dtype=np.int32), potentials.zeros()
+        found = _kernels.ad3(
+            potentials.scores, parts.writable, self.max_iter, self.tol, weight, labels
         )
-        if (outcome == _NO_LABELLING).any():
-            raise InfeasibleError(int(np.argmax(outcome == _NO_LABELLING)))
-        done = bool((outcome == _CONVERGED).all())
+        if (found.outcome == _NO_LABELLING).any():
+            raise InfeasibleError(int(np.argmax(found.outcome == _NO_LABELLING)))
+        done = bool((found.outcome == _CONVERGED).all())
         status = Status.CONVERGED if done else Status.MAX_ITERATIONS
-        run = Run(status, int(n_iter.max(initial=0)), float(change.max(initial=0.0)))
-        return _Answer(labels, score, bound, parts, run)
+        n_iter, change = int(found.n_iter.max(initial=0)), float(found.change.max(initial=0.0))
+        return _Answer(labels, found.score, found.bound, parts, Convergence(status, n_iter, change))
 
     def __repr__(self) -> str:
-        return f"Ad3Inference(max_iter={self.max_iter}, tol={self.tol})"
+        return f"AD3Inference(max_iter={self.max_iter}, tol={self.tol})"

@@ -47,5 +47,4 @@ class AlphaBetaSwapInference(CutMoves):
 
     @property
     def _kernel(self) -> Kernel:
-        kernel: Kernel = _kernels.alpha_beta_swap_labels
-        return kernel
+        return _kernels.alpha_beta_swap_labels

@@ -49,11 +49,10 @@ class AlphaExpansionInference(CutMoves):
            [0, 0, 0, 0, 1, 1, 1, 1, 2, 2, 2, 2],
            [0, 0, 0, 0, 1, 1, 1, 1, 2, 2, 2, 2],
            [0, 0, 0, 0, 1, 1, 1, 1, 2, 2, 2, 2]], dtype=int32)
-    >>> found.run.status.succeeded
+    >>> found.convergence.status.succeeded
     True
     """
 
     @property
     def _kernel(self) -> Kernel:
-        kernel: Kernel = _kernels.alpha_expansion_labels
-        return kernel
+        return _kernels.alpha_expansion_labels

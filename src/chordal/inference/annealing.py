@@ -106,7 +106,7 @@ class AnnealingInference(Inference):
 
     def map(self, potentials: Potentials) -> Decoded:
         s, temperatures = potentials.structure, self.temperatures(potentials)
-        descend = partial(_kernels.icm_labels, *s.cliques_of_variable)
+        descend = partial(_kernels.icm_labels, incidence=s.incidence)
         seeds = np.random.SeedSequence(self.random_state).spawn(self.n_restarts)
         found: list[Decoded | None] = [None] * self.n_restarts
         schedule = BLOCKS[self.blocks](potentials)
@@ -125,9 +125,11 @@ class AnnealingInference(Inference):
         best = np.argmax([end.score for end in ends], axis=0)
         of_variable = np.repeat(best, np.diff(s.variable_offsets))
         labels = np.stack([end.labels for end in ends])[of_variable, np.arange(s.n_variables)]
-        worst = max((end.run for end in ends if end.run), key=lambda run: run.change)
-        run = worst._replace(n_iter=self.n_sweeps + worst.n_iter)
-        return with_rough_bound(potentials, labels, run)
+        worst = max(
+            (end.convergence for end in ends if end.convergence), key=lambda ended: ended.change
+        )
+        ended = worst._replace(n_iter=self.n_sweeps + worst.n_iter)
+        return with_rough_bound(potentials, labels, ended)
 
     def temperatures(self, potentials: Potentials) -> Floats:
         """The schedule on these potentials (float64 [n_sweeps]).

@@ -66,7 +66,7 @@ class ChainInference(Inference):
 
     def log_partition(self, potentials: Potentials) -> Floats:
         out = np.empty(potentials.structure.n_examples)
-        _kernels.chain_log_partition(*self._arrays(potentials, "log_partition"), self.domain, out)
+        _kernels.chain_log_partition(self._scores(potentials, "log_partition"), self.domain, out)
         return out
 
     def marginals(
@@ -77,12 +77,11 @@ class ChainInference(Inference):
         parts = potentials.like(unary, np.zeros_like(potentials.tables))
         log_partition = np.empty(potentials.structure.n_examples)
         _kernels.chain_marginals(
-            *self._arrays(potentials, "marginals"),
+            self._scores(potentials, "marginals"),
+            parts.writable,
             self.domain,
-            weight,
-            log_partition,
-            parts.unary,
-            parts.tables,
+            weight=weight,
+            log_partition=log_partition,
         )
         refuse_infeasible(log_partition)
         return Marginals(log_partition, parts)
@@ -94,20 +93,18 @@ class ChainInference(Inference):
         weight: Floats | None = None,
         overwrite: bool = False,
     ) -> Potentials:
-        arrays = self._arrays(potentials, "marginals_derivative")
+        scores = self._scores(potentials, "marginals_derivative")
         refuse_other_shape(potentials, direction)
         unary = direction.unary if overwrite else np.empty_like(direction.unary)
         parts = potentials.like(unary, np.zeros_like(direction.tables))
         log_partition = np.empty(potentials.structure.n_examples)
         _kernels.chain_marginals_derivative(
-            *arrays,
+            scores,
+            parts.writable,
             self.domain,
-            direction.unary,
-            direction.tables,
-            weight,
-            log_partition,
-            parts.unary,
-            parts.tables,
+            direction=direction.scores,
+            weight=weight,
+            log_partition=log_partition,
         )
         refuse_infeasible(log_partition)
         return parts
@@ -116,14 +113,20 @@ class ChainInference(Inference):
         structure = potentials.structure
         labels = np.zeros(structure.n_variables, dtype=np.int32)
         score = np.empty(structure.n_examples)
-        _kernels.chain_best_labelling(*self._arrays(potentials, "map"), score, labels)
+        _kernels.chain_best_labelling(self._scores(potentials, "map"), score, labels)
         refuse_infeasible(score)
         return Decoded(labels, score)
 
     def map_by_cost(self, potentials: Potentials, price: NDArray[np.int64]) -> ByCost:
-        arrays = self._arrays(potentials, "map_by_cost")
+        scores = self._scores(potentials, "map_by_cost")
         found = ByCost.empty(potentials.structure, price)
-        _kernels.chain_best_by_cost(*arrays, price, found.offsets, found.score, found.labels)
+        _kernels.chain_best_by_cost(
+            scores,
+            price=price,
+            level_offsets=found.offsets,
+            score=found.score,
+            labels=found.labels,
+        )
         refuse_infeasible(np.maximum.reduceat(found.score, found.offsets[:-1]))
         return found
 
@@ -131,53 +134,50 @@ class ChainInference(Inference):
         structure = potentials.structure
         labels = np.zeros(k * structure.n_variables, dtype=np.int32)
         score = np.empty(k * structure.n_examples)
-        _kernels.chain_k_best(*self._arrays(potentials, "k_best"), k, score, labels)
+        _kernels.chain_k_best(self._scores(potentials, "k_best"), k, score, labels)
         ranked = Ranked(labels.reshape(k, -1), score.reshape(-1, k))
         refuse_infeasible(ranked.score[:, 0])
         return ranked
 
     def sample(self, potentials: Potentials, n: int, rng: np.random.Generator) -> Labels:
-        arrays = self._arrays(potentials, "sample")
+        scores = self._scores(potentials, "sample")
         refuse_infeasible(self.log_partition(potentials))
         out = np.zeros((n, potentials.structure.n_variables), dtype=np.int32)
         at_once = max(1, UNIFORMS // max(1, out.shape[1]))  # random numbers need memory too
         for first in range(0, n, at_once):
             rows = out[first : first + at_once]
             uniform = rng.random(rows.size)
-            _kernels.chain_sample(*arrays, self.domain, uniform, rows.reshape(-1))
+            _kernels.chain_sample(scores, self.domain, uniform, rows.reshape(-1))
         return out
 
     def entropy(self, potentials: Potentials) -> Floats:
-        arrays = self._arrays(potentials, "entropy")
+        scores = self._scores(potentials, "entropy")
         refuse_infeasible(self.log_partition(potentials))
         out = np.empty(potentials.structure.n_examples)
-        _kernels.chain_entropy(*arrays, self.domain, out)
+        _kernels.chain_entropy(scores, self.domain, out)
         return out
 
     def span_log_probability(self, potentials: Potentials, spans: Spans) -> Floats:
-        arrays = self._arrays(potentials, "span_log_probability")
+        scores = self._scores(potentials, "span_log_probability")
         refuse_infeasible(self.log_partition(potentials))
         query, order = spans.in_order(potentials.structure)
         found = np.empty(len(order))
         _kernels.chain_span_log_probability(
-            *arrays, self.domain, query.example, query.start, query.length, query.allowed, found
+            scores,
+            self.domain,
+            example=query.example,
+            start=query.start,
+            length=query.length,
+            allowed=query.allowed,
+            out=found,
         )
         out = np.empty(len(order))
         out[order] = found
         return out
 
-    def _arrays(self, potentials: Potentials, question: str) -> tuple[np.ndarray, ...]:
-        s = potentials.structure
-        self.require(question, s)
-        return (
-            potentials.unary,
-            s.state_offsets,
-            s.variable_offsets,
-            potentials.tables,
-            potentials.table_offsets,
-            potentials.table_of_clique,
-            s.clique_offsets,
-        )
+    def _scores(self, potentials: Potentials, question: str) -> _kernels.Scores:
+        self.require(question, potentials.structure)
+        return potentials.scores
 
     def __repr__(self) -> str:
         return f"ChainInference(domain={self.domain!r})"

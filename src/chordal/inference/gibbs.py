@@ -10,7 +10,7 @@ import numpy as np
 from chordal._errors import InfeasibleError, UnsupportedError
 from chordal._status import Status
 from chordal._validate import check_choice, check_number
-from chordal.inference._base import Inference, Labels, Marginals, Run
+from chordal.inference._base import Convergence, Inference, Labels, Marginals
 from chordal.inference._cliques import allowed_labels
 from chordal.inference._schedules import (
     ChromaticSchedule,
@@ -32,7 +32,7 @@ REPAIRS = 20
 Consume = Callable[[int, int, Labels], None]
 
 
-class Convergence(NamedTuple):
+class Diagnosis(NamedTuple):
     """What the chains say about themselves, by the score of their labellings.
 
     r_hat : float64 [n_examples], near 1 where the chains agree; above 1.01 do not trust them
@@ -91,7 +91,7 @@ class GibbsInference(Inference):
     >>> found, exact = gibbs.marginals(p), ChainInference().marginals(p)
     >>> bool(np.abs(found.parts.unary - exact.parts.unary).max() < 0.03)
     True
-    >>> found.run.status.succeeded
+    >>> found.convergence.status.succeeded
     True
     """
 
@@ -154,13 +154,13 @@ class GibbsInference(Inference):
         for other in counts[1:]:
             parts.unary[:] += other.unary
             parts.tables[:] += other.tables
-        run = self._how_it_ended(score)
-        return Marginals(np.full(potentials.structure.n_examples, np.nan), parts, run)
+        ended = self._how_it_ended(score)
+        return Marginals(np.full(potentials.structure.n_examples, np.nan), parts, ended)
 
-    def diagnose(self, potentials: Potentials) -> Convergence:
+    def diagnose(self, potentials: Potentials) -> Diagnosis:
         """Whether the chains of `marginals` have converged, from their own draws."""
         score = self._scores(potentials, lambda chain, draw, labels: None)
-        return Convergence(r_hat(score), effective_sample_size(score))
+        return Diagnosis(r_hat(score), effective_sample_size(score))
 
     def _scores(self, potentials: Potentials, consume: Consume) -> Floats:
         """Run the chains of `marginals`; scores of all draws [n_chains, n_draws, n_examples]."""
@@ -174,10 +174,12 @@ class GibbsInference(Inference):
         self._run(potentials, self.n_chains, self.n_draws, rng, note)
         return score
 
-    def _how_it_ended(self, score: Floats) -> Run:
+    def _how_it_ended(self, score: Floats) -> Convergence:
         worst = float(r_hat(score).max(initial=1.0)) if self.n_draws >= 4 else np.inf
         status = Status.CONVERGED if worst <= R_HAT else Status.MAX_ITERATIONS
-        return Run(status, self.burn_in + self.n_draws * self.thinning, max(0.0, worst - 1.0))
+        return Convergence(
+            status, self.burn_in + self.n_draws * self.thinning, max(0.0, worst - 1.0)
+        )
 
     def _run(
         self,

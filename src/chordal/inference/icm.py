@@ -62,8 +62,8 @@ class ICMInference(Inference):
         return False
 
     def map(self, potentials: Potentials) -> Decoded:
-        cliques = potentials.structure.cliques_of_variable
-        found = improved(partial(_kernels.icm_labels, *cliques), potentials, self.max_iter)
+        sweeps = partial(_kernels.icm_labels, incidence=potentials.structure.incidence)
+        found = improved(sweeps, potentials, self.max_iter)
         if self.blocks == "single":
             return found
         return improved_by_trees(potentials, found, self.max_iter)

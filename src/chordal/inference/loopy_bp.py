@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, ClassVar, final
+from typing import ClassVar, final
 
 import numpy as np
-from numpy.typing import NDArray
 
 from chordal import _kernels
 from chordal._validate import check_choice
 from chordal.inference._base import Decoded
 from chordal.inference._cliques import with_rough_bound
-from chordal.inference._messages import SumProduct, factor_arrays, run_of
+from chordal.inference._messages import SumProduct, ending
 from chordal.inference._moves import improved_by_trees
-from chordal.potentials import Potentials, refuse_infeasible
+from chordal.potentials import Floats, Potentials, refuse_infeasible
 
 SCHEDULES = ("sequential", "parallel", "residual")
 
@@ -25,9 +24,9 @@ class LoopyBPInference(SumProduct):
 
     Fast, and often close where interactions are weak or loops are long. Without loops two passes
     are exact. With them log Z is Bethe's approximation and bounds nothing, strong interactions
-    give overconfident marginals, and messages may go round for ever: `run` says whether they have
-    settled. What is returned then are the beliefs of the last iteration; try damping, the schedule
-    "residual", or a method with a guarantee.
+    give overconfident marginals, and messages may go round for ever: `convergence` says whether
+    they have settled. What is returned then are the beliefs of the last iteration; try damping, the
+    schedule "residual", or a method with a guarantee.
 
     `map` runs max-product and takes the labels one after another, each given those before it; on
     graphs with loops whole trees then take their best labels given the rest, until none gains.
@@ -60,7 +59,7 @@ class LoopyBPInference(SumProduct):
     >>> grid = Grid([(3, 3)], n_labels=2)
     >>> p = Potentials(grid, unary=[1, 0] + [0, 0] * 8, tables=[0.3, 0, 0, 0.3])
     >>> found = LoopyBPInference().marginals(p)
-    >>> found.run.status.value, found.parts.unary[:2].round(2)
+    >>> found.convergence.status.value, found.parts.unary[:2].round(2)
     ('converged', array([0.73, 0.27]))
     """
 
@@ -84,36 +83,30 @@ class LoopyBPInference(SumProduct):
     def map(self, potentials: Potentials) -> Decoded:
         s = potentials.structure
         labels = np.zeros(s.n_variables, dtype=np.int32)
-        possible, change = np.zeros(s.n_examples), np.zeros(s.n_examples)
-        n_iter = np.zeros(s.n_examples, dtype=np.int64)
-        _kernels.loopy_bp_labels(
-            *factor_arrays(potentials),
-            self.schedule,
-            self.damping,
-            self.tol,
-            self.max_iter,
-            labels,
-            possible,
-            n_iter,
-            change,
-        )
+        possible = np.zeros(s.n_examples)
+        settings = self._settings(self.schedule, True)
+        done = _kernels.loopy_bp_labels(potentials.scores, settings, labels, possible)
         refuse_infeasible(possible)
-        run = run_of(n_iter, change, self.tol)
+        ended = ending(done, self.tol)
         if s.is_forest:
             score = potentials.score(labels)
             refuse_infeasible(score)
-            return Decoded(labels, score, run=run)
-        return improved_by_trees(potentials, with_rough_bound(potentials, labels, run))
+            return Decoded(labels, score, convergence=ended)
+        return improved_by_trees(potentials, with_rough_bound(potentials, labels, ended))
 
-    def _propagate(self, potentials: Potentials, *results: NDArray[Any] | None) -> None:
-        _kernels.loopy_bp_marginals(
-            *factor_arrays(potentials),
-            self.schedule,
-            self.damping,
-            self.tol,
-            self.max_iter,
-            self.domain == "log",
-            *results,
+    def _propagate(
+        self,
+        potentials: Potentials,
+        parts: Potentials | None,
+        weight: Floats | None,
+        log_partition: Floats,
+    ) -> _kernels.Iterations:
+        return _kernels.loopy_bp_marginals(
+            potentials.scores,
+            self._settings(self.schedule, self.domain == "log"),
+            None if parts is None else parts.writable,
+            weight=weight,
+            log_partition=log_partition,
         )
 
     def __repr__(self) -> str:

@@ -9,7 +9,7 @@ import numpy as np
 from chordal import _kernels
 from chordal._errors import UnsupportedError
 from chordal.inference._base import Decoded, Inference, Labels
-from chordal.inference._cliques import at_most_pairs, clique_arrays, require_finite_size
+from chordal.inference._cliques import at_most_pairs, require_finite_size
 from chordal.potentials import Floats, Potentials, refuse_infeasible
 from chordal.structures import Structure
 
@@ -72,8 +72,7 @@ class MaxFlowInference(Inference):
         return Decoded(labels, potentials.score(labels))
 
     def _solve(self, potentials: Potentials, labels: Labels, feasible: Floats) -> int:
-        arrays = clique_arrays(potentials)
-        return int(_kernels.max_flow_labels(*arrays, labels, feasible))
+        return _kernels.max_flow_labels(potentials.scores, labels, feasible)
 
     def _not_submodular(self, potentials: Potentials, clique: int) -> str:
         s = potentials.structure

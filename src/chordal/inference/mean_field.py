@@ -9,8 +9,8 @@ import numpy as np
 
 from chordal import _kernels
 from chordal._validate import check_number
-from chordal.inference._base import Inference, Marginals, Run
-from chordal.inference._messages import factor_arrays, run_of
+from chordal.inference._base import Convergence, Inference, Marginals
+from chordal.inference._messages import ending
 from chordal.inference._variational import start
 from chordal.potentials import Floats, Potentials, refuse_infeasible
 from chordal.structures import Structure
@@ -73,25 +73,24 @@ class MeanFieldInference(Inference):
     def marginals(
         self, potentials: Potentials, weight: Floats | None = None, overwrite: bool = False
     ) -> Marginals:
-        bound, shares, run = self._ascend(potentials)
+        bound, shares, ended = self._ascend(potentials)
         refuse_infeasible(bound)
         s = potentials.structure
         parts = potentials.like(shares, np.zeros_like(potentials.tables))
-        _kernels.mean_field_products(*factor_arrays(potentials), shares, None, weight, parts.tables)
+        _kernels.mean_field_products(
+            potentials.scores, None, q=shares, weight=weight, out_tables=parts.tables
+        )
         if weight is not None:
             of_variable = np.repeat(weight, np.diff(s.variable_offsets))
             parts.unary *= np.repeat(of_variable, s.label_counts)
-        return Marginals(bound, parts, run)
+        return Marginals(bound, parts, ended)
 
-    def _ascend(self, potentials: Potentials) -> tuple[Floats, Floats, Run]:
-        n = potentials.structure.n_examples
-        shares = start(potentials, self.name)
-        bound, change = np.zeros(n), np.zeros(n)
-        n_iter = np.zeros(n, dtype=np.int64)
-        _kernels.mean_field_ascend(
-            *factor_arrays(potentials), self.tol, self.max_iter, shares, bound, n_iter, change
+    def _ascend(self, potentials: Potentials) -> tuple[Floats, Floats, Convergence]:
+        shares, bound = start(potentials, self.name), np.zeros(potentials.structure.n_examples)
+        done = _kernels.mean_field_ascend(
+            potentials.scores, self.tol, self.max_iter, q=shares, bound=bound
         )
-        return bound, shares, run_of(n_iter, change, self.tol)
+        return bound, shares, ending(done, self.tol)
 
     def __repr__(self) -> str:
         return f"MeanFieldInference(tol={self.tol:g}, max_iter={self.max_iter})"

@@ -9,7 +9,7 @@ import numpy as np
 from chordal._errors import InfeasibleError
 from chordal._status import Status
 from chordal._validate import check_number
-from chordal.inference._base import Decoded, Inference, Run
+from chordal.inference._base import Convergence, Decoded, Inference
 from chordal.inference._polytope import Polytope, n_columns, refuse_large
 from chordal.potentials import Potentials
 from chordal.structures import Structure
@@ -18,7 +18,7 @@ _OPTIMAL, _LIMIT, _INFEASIBLE = 0, 1, 2
 
 
 @final
-class MilpInference(Inference):
+class MILPInference(Inference):
     """The best labelling with a proof, by branch and cut over the local polytope.
 
     The program of `linear_program` with whole numbers for the variables' labels. Any structure
@@ -47,7 +47,7 @@ class MilpInference(Inference):
     >>> from chordal.structures import Graph
     >>> loop = Graph([3], [[(0, 1), (1, 2), (2, 0)]], n_labels=2)
     >>> p = Potentials(loop, unary=[0, 1, 0, 0, 0, 0], tables=[0.0, 1.0, 1.0, 0.0])
-    >>> best = MilpInference().map(p)
+    >>> best = MILPInference().map(p)
     >>> best.score, best.gap
     (array([3.]), array([0.]))
     """
@@ -98,7 +98,7 @@ class MilpInference(Inference):
         bound = np.where(in_time, score, np.maximum(bound, score))
         status = Status.CONVERGED if in_time.all() else Status.MAX_TIME
         gap = float((bound - score).max(initial=0.0))
-        return Decoded(labels, score, bound, Run(status, n_nodes, gap))
+        return Decoded(labels, score, bound, Convergence(status, n_nodes, gap))
 
     def _solved(self, polytope: Polytope, example: int) -> Any:
         """The result of HiGHS, or None where there is nothing to choose."""
@@ -127,7 +127,7 @@ class MilpInference(Inference):
         return result
 
     def __repr__(self) -> str:
-        return f"MilpInference(max_columns={self.max_columns}, time_limit={self.time_limit})"
+        return f"MILPInference(max_columns={self.max_columns}, time_limit={self.time_limit})"
 
 
 def _labels(structure: Structure, variables: slice, x: np.ndarray) -> np.ndarray:

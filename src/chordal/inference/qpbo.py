@@ -12,13 +12,13 @@ from chordal.inference._choice import exact_for
 from chordal.inference._cliques import at_most_pairs, require_finite_size
 from chordal.inference._mirror import Mirrored
 from chordal.inference.max_flow import MaxFlowInference
-from chordal.inference.trw_s import TrwSInference
+from chordal.inference.trw_s import TRWSInference
 from chordal.potentials import Floats, Potentials
 from chordal.structures import Structure
 
 
 @final
-class QpboInference(Inference):
+class QPBOInference(Inference):
     """Pairwise models with at most two labels and any scores.
 
     A cut of the model beside its mirror image solves the linear relaxation, whose variables are 0,
@@ -43,11 +43,11 @@ class QpboInference(Inference):
     >>> square = Graph([4], [[(0, 1), (1, 2), (2, 3), (3, 0)]], n_labels=2)
     >>> like, unlike = [1, 0, 0, 1], [0, 1, 1, 0]
     >>> p = Potentials(square, [3, 0] + [0, 0] * 3, [like, like, like, unlike])
-    >>> QpboInference().relaxed_map(p).parts.unary.reshape(4, 2)[1:]  # all but the first undecided
+    >>> QPBOInference().relaxed_map(p).parts.unary.reshape(4, 2)[1:]  # all but the first undecided
     array([[0.5, 0.5],
            [0.5, 0.5],
            [0.5, 0.5]])
-    >>> best = QpboInference().map(p)
+    >>> best = QPBOInference().map(p)
     >>> best.labels, best.score, best.gap
     (array([0, 0, 0, 0], dtype=int32), array([6.]), array([0.]))
     """
@@ -78,12 +78,12 @@ class QpboInference(Inference):
         mirrored, found = _cut(potentials)
         labels, others = mirrored.labels(found.labels)
         rest = potentials.given(labels, labels == others)
-        best = (exact_for(rest, "map") or TrwSInference()).map(rest)
+        best = (exact_for(rest, "map") or TRWSInference()).map(rest)
         labels = np.where(labels == others, labels, best.labels)
         score = potentials.score(labels)
         with np.errstate(invalid="ignore"):  # −inf − −inf: `best` has found no labelling
             bound = np.fmin(0.5 * found.score, score + best.gap)
-        return Decoded(labels, score, np.maximum(bound, score), best.run)
+        return Decoded(labels, score, np.maximum(bound, score), best.convergence)
 
 
 def _cut(potentials: Potentials) -> tuple[Mirrored, Decoded]:

@@ -11,8 +11,7 @@ from numpy.typing import NDArray
 from chordal import _kernels
 from chordal._status import Status
 from chordal._validate import check_number
-from chordal.inference._base import Inference, Marginals, Run
-from chordal.inference._messages import factor_arrays
+from chordal.inference._base import Convergence, Inference, Marginals
 from chordal.inference._variational import start
 from chordal.inference.loopy_bp import LoopyBPInference
 from chordal.potentials import Floats, Potentials
@@ -44,7 +43,7 @@ class _Ascent(NamedTuple):
     bound: Floats
     shares: Floats
     tables: Floats
-    run: Run
+    convergence: Convergence
 
 
 @final
@@ -114,7 +113,7 @@ class StructuredMeanFieldInference(Inference):
         if weight is not None:
             of_variable = np.repeat(weight, np.diff(s.variable_offsets))
             unary = unary * np.repeat(of_variable, s.label_counts)
-        return Marginals(found.bound, potentials.like(unary, found.tables), found.run)
+        return Marginals(found.bound, potentials.like(unary, found.tables), found.convergence)
 
     def blocks(self, structure: Structure) -> NDArray[np.int64]:
         """The number of every variable's block (int64 [n_variables])."""
@@ -122,9 +121,8 @@ class StructuredMeanFieldInference(Inference):
         both = np.concatenate([ends, ends[:, ::-1]])
         both = both[np.argsort(both[:, 0], kind="stable")]
         begin = offsets_of(np.bincount(both[:, 0], minlength=structure.n_variables))
-        found = np.full(structure.n_variables, -1, dtype=np.int64)
-        _kernels.induced_forests(begin, np.ascontiguousarray(both[:, 1]), found)
-        return found
+        neighbours = np.ascontiguousarray(both[:, 1])
+        return _kernels.induced_forests(offsets=begin, neighbours=neighbours)
 
     def _ascend(self, potentials: Potentials, weight: Floats | None) -> _Ascent:
         s, exact = potentials.structure, LoopyBPInference()
@@ -133,7 +131,7 @@ class StructuredMeanFieldInference(Inference):
         crossing = np.ones(s.n_cliques, dtype=np.uint8)
         for block in blocks:
             crossing[block.cliques] = 0
-        arrays, shares = factor_arrays(potentials), start(potentials, self.name)
+        scores, shares = potentials.scores, start(potentials, self.name)
         expected = np.empty(s.n_states)
         inner = np.zeros((len(blocks), s.n_examples))
         models = [potentials] * len(blocks)
@@ -141,7 +139,7 @@ class StructuredMeanFieldInference(Inference):
         while n_iter < self.max_iter and change > self.tol:
             n_iter, change = n_iter + 1, 0.0
             for k, block in enumerate(blocks):
-                _kernels.mean_field_expect(*arrays, shares, crossing, expected)
+                _kernels.mean_field_expect(scores, crossing, q=shares, out=expected)
                 models[k] = _model_of(block, potentials, expected[block.states])
                 found = exact.marginals(models[k])
                 moved = np.abs(found.parts.unary - shares[block.states]).max(initial=0.0)
@@ -150,15 +148,15 @@ class StructuredMeanFieldInference(Inference):
                 inner[k] = found.log_partition - _crossing_score(
                     potentials, shares, expected, block.states
                 )
-        _kernels.mean_field_expect(*arrays, shares, crossing, expected)
+        _kernels.mean_field_expect(scores, crossing, q=shares, out=expected)
         # Every crossing edge has been counted at both of its ends.
         bound = inner.sum(axis=0) + 0.5 * _crossing_score(potentials, shares, expected)
         tables = np.zeros_like(potentials.tables)
-        _kernels.mean_field_products(*arrays, shares, crossing, weight, tables)
+        _kernels.mean_field_products(scores, crossing, q=shares, weight=weight, out_tables=tables)
         for model in models:
             tables += exact.marginals(model, weight).parts.tables
         status = Status.CONVERGED if change <= self.tol else Status.MAX_ITERATIONS
-        return _Ascent(bound, shares, tables, Run(status, n_iter, change))
+        return _Ascent(bound, shares, tables, Convergence(status, n_iter, change))
 
     def __repr__(self) -> str:
         return f"StructuredMeanFieldInference(tol={self.tol:g}, max_iter={self.max_iter})"

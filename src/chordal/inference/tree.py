@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import fields
-from typing import Any, final
+from typing import final
 from weakref import WeakKeyDictionary
 
 import numpy as np
-from numpy.typing import NDArray
 
 from chordal import _kernels
 from chordal.inference._base import Decoded, Marginals
-from chordal.inference._clique_tree import CliqueTreeInference, Plan, arrays_of, plan_of
+from chordal.inference._clique_tree import CliqueTreeInference, Plan, plan_of
 from chordal.potentials import Floats, Potentials, refuse_infeasible
 from chordal.structures import Structure, offsets_of
-from chordal.structures._base import Ints
 
 
 @final
@@ -57,10 +54,11 @@ class TreeInference(CliqueTreeInference):
             return super().log_partition(potentials)
         self.require("log_partition", structure)
         out, done = np.empty(structure.n_examples), np.zeros(structure.n_examples, dtype=np.uint8)
-        _kernels.tree_log_partition(*_edge_arrays(potentials), out, done)
+        scores = potentials.scores
+        _kernels.tree_log_partition(scores, _order_of(structure), out, done)
         if not done.all():
-            arrays = arrays_of(self._plan(structure), potentials)
-            _kernels.clique_tree_log_partition(*arrays, done, out)
+            tree = self._plan(structure).tree
+            _kernels.clique_tree_log_partition(scores, tree, done, out)
         return out
 
     def marginals(
@@ -71,12 +69,20 @@ class TreeInference(CliqueTreeInference):
             return super().marginals(potentials, weight, overwrite)
         self.require("marginals", structure)
         log_z, done = np.empty(structure.n_examples), np.zeros(structure.n_examples, dtype=np.uint8)
-        parts = potentials.zeros()
-        of_parts = (parts.unary, parts.tables)
-        _kernels.tree_marginals(*_edge_arrays(potentials), weight, log_z, done, *of_parts)
+        parts, scores = potentials.zeros(), potentials.scores
+        _kernels.tree_marginals(
+            scores,
+            _order_of(structure),
+            parts.writable,
+            done,
+            weight=weight,
+            log_partition=log_z,
+        )
         if not done.all():
-            arrays = arrays_of(self._plan(structure), potentials)
-            _kernels.clique_tree_marginals(*arrays, True, done, weight, log_z, *of_parts)
+            tree = self._plan(structure).tree
+            _kernels.clique_tree_marginals(
+                scores, tree, parts.writable, True, done, weight=weight, log_partition=log_z
+            )
         refuse_infeasible(log_z)
         return Marginals(log_z, parts)
 
@@ -87,7 +93,7 @@ class TreeInference(CliqueTreeInference):
         self.require("map", structure)
         labels = np.zeros(structure.n_variables, dtype=np.int32)
         score = np.empty(structure.n_examples)
-        _kernels.tree_best_labelling(*_edge_arrays(potentials), score, labels)
+        _kernels.tree_best_labelling(potentials.scores, _order_of(structure), score, labels)
         refuse_infeasible(score)
         return Decoded(labels, score)
 
@@ -95,16 +101,13 @@ class TreeInference(CliqueTreeInference):
         return _plan_of(structure) if structure.is_pairwise else plan_of(structure, "min_weight")
 
 
-_orders: WeakKeyDictionary[Structure, tuple[Ints, Ints]] = WeakKeyDictionary()
+_orders: WeakKeyDictionary[Structure, _kernels.TreePlan] = WeakKeyDictionary()
 
 
-def _order_of(structure: Structure) -> tuple[Ints, Ints]:
+def _order_of(structure: Structure) -> _kernels.TreePlan:
     """Edges from the roots down, and the edge to each variable's parent; made once."""
     if structure not in _orders:
-        order = np.empty(structure.n_cliques, dtype=np.int64)
-        parent = np.empty(structure.n_variables, dtype=np.int64)
-        _kernels.tree_plan(structure.scopes, *structure.cliques_of_variable, order, parent)
-        _orders[structure] = order, parent
+        _orders[structure] = _kernels.TreePlan(structure.topology, structure.incidence)
     return _orders[structure]
 
 
@@ -117,7 +120,7 @@ def _plan_of(structure: Structure) -> Plan:
     Made in linear time, also where a variable has many neighbours, and kept.
     """
     if structure not in _plans:
-        order, parent_edge = _order_of(structure)
+        order, parent_edge = _order_of(structure).order, _order_of(structure).parent_edge
         ends, inner = structure.scopes.reshape(-1, 2), np.flatnonzero(parent_edge >= 0)
         parent = np.full(structure.n_variables, -1)
         parent[inner] = ends[parent_edge[inner]].sum(axis=1) - inner
@@ -129,33 +132,14 @@ def _plan_of(structure: Structure) -> Plan:
         up, has_parent = parent[heads], parent[heads] >= 0
         above = np.where(has_parent, number[up], -1)
         members = np.column_stack([heads, up])
-        arrays = (
-            structure.variable_offsets,
-            offsets_of(1 + has_parent),
-            members[members >= 0],
-            np.ones(len(heads), dtype=np.int64),
-            above,
-            offsets_of(np.bincount(above[has_parent], minlength=len(heads))),
-            np.argsort(above, kind="stable")[np.count_nonzero(~has_parent) :],
-            offsets_of(has_parent),
-            parent_edge[heads][has_parent],
+        tree = _kernels.CliqueTree(
+            cluster_offsets=structure.variable_offsets,
+            member_offsets=offsets_of(1 + has_parent),
+            members=members[members >= 0],
+            residual=np.ones(len(heads), dtype=np.int64),
+            parent=above,
+            factor_offsets=offsets_of(has_parent),
+            factors=parent_edge[heads][has_parent],
         )
-        # How much memory it takes is not asked: it is linear as well.
-        rest: dict[str, Any] = {f.name: np.zeros(structure.n_examples) for f in fields(Plan)}
-        _plans[structure] = Plan(**{**rest, "arrays": arrays, "stuck": np.zeros(0, dtype=np.int64)})
+        _plans[structure] = Plan(tree)  # how much memory it takes is not asked: it is linear
     return _plans[structure]
-
-
-def _edge_arrays(potentials: Potentials) -> tuple[NDArray[Any], ...]:
-    s = potentials.structure
-    return (
-        s.state_offsets,
-        s.variable_offsets,
-        s.clique_offsets,
-        s.scopes,
-        potentials.table_offsets,
-        potentials.table_of_clique,
-        *_order_of(s),
-        potentials.unary,
-        potentials.tables,
-    )

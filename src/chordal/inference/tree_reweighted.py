@@ -3,29 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, ClassVar, NamedTuple, final
-
-import numpy as np
-from numpy.typing import NDArray
+from typing import ClassVar, NamedTuple, final
 
 from chordal import _kernels
 from chordal._validate import check_number
-from chordal.inference._messages import SumProduct, factor_arrays
+from chordal.inference._messages import SumProduct
 from chordal.potentials import Floats, Potentials
 from chordal.structures import Structure
-
-
-class Forests(NamedTuple):
-    """Forests that together contain every clique.
-
-    n_forests : int64 [n_examples], of each example
-    appearance : float64 [n_cliques], in which share of them each clique is
-    flags : uint8, for each example and forest, whether each clique is in it
-    """
-
-    n_forests: NDArray[np.int64]
-    appearance: Floats
-    flags: NDArray[np.uint8]
 
 
 @final
@@ -85,33 +69,24 @@ class TreeReweightedInference(SumProduct):
         check_number("random_state", random_state, integer=True)
         self.n_trees, self.random_state = n_trees, random_state
 
-    def forests(self, structure: Structure) -> Forests:
+    def forests(self, structure: Structure) -> _kernels.SpanningForests:
         """The spanning trees that are used on a structure, and how often each clique is in one."""
-        n_forests = np.zeros(structure.n_examples, dtype=np.int64)
-        appearance = np.zeros(structure.n_cliques)
-        flags = _kernels.spanning_forests(
-            structure.variable_offsets,
-            structure.clique_offsets,
-            structure.scope_offsets,
-            structure.scopes,
-            self.n_trees,
-            self.random_state,
-            n_forests,
-            appearance,
-        )
-        return Forests(n_forests, appearance, flags)
+        return _kernels.spanning_forests(structure.topology, self.n_trees, self.random_state)
 
-    def _propagate(self, potentials: Potentials, *results: NDArray[Any] | None) -> None:
-        forests = self.forests(potentials.structure)
-        _kernels.tree_reweighted_marginals(
-            *factor_arrays(potentials),
-            forests.appearance,
-            forests.n_forests,
-            forests.flags,
-            self.damping,
-            self.tol,
-            self.max_iter,
-            *results,
+    def _propagate(
+        self,
+        potentials: Potentials,
+        parts: Potentials | None,
+        weight: Floats | None,
+        log_partition: Floats,
+    ) -> _kernels.Iterations:
+        return _kernels.tree_reweighted_marginals(
+            potentials.scores,
+            self.forests(potentials.structure),
+            self._settings("sequential", True),
+            None if parts is None else parts.writable,
+            weight=weight,
+            log_partition=log_partition,
         )
 
     def __repr__(self) -> str:

@@ -10,14 +10,14 @@ import numpy as np
 from chordal import _kernels
 from chordal._validate import check_number
 from chordal.inference._base import Decoded, Inference
-from chordal.inference._messages import factor_arrays, run_of
+from chordal.inference._messages import ending
 from chordal.inference._moves import improved_by_trees
 from chordal.potentials import Potentials, refuse_infeasible
 from chordal.structures import Structure
 
 
 @final
-class TrwSInference(Inference):
+class TRWSInference(Inference):
     """A good labelling of a pairwise model, and how much better one could be at most.
 
     Each iteration lowers, or keeps, a bound that no labelling's score exceeds, the dual of a
@@ -46,7 +46,7 @@ class TrwSInference(Inference):
     >>> from chordal.structures import Grid
     >>> grid = Grid([(2, 3)], n_labels=3)
     >>> p = Potentials(grid, unary=np.sin(np.arange(18)), tables=0.5 * np.eye(3))
-    >>> found = TrwSInference().map(p)
+    >>> found = TRWSInference().map(p)
     >>> found.labels, bool(found.gap[0] < 1e-6)
     (array([2, 2, 2, 0, 2, 0], dtype=int32), True)
     """
@@ -72,23 +72,15 @@ class TrwSInference(Inference):
         self.require("map", potentials.structure)
         s = potentials.structure
         labels = np.zeros(s.n_variables, dtype=np.int32)
-        score, bound, change = (np.zeros(s.n_examples) for _ in range(3))
-        n_iter = np.zeros(s.n_examples, dtype=np.int64)
-        _kernels.trw_s_labels(
-            *factor_arrays(potentials),
-            self.tol,
-            self.max_iter,
-            labels,
-            score,
-            bound,
-            n_iter,
-            change,
-        )
+        bound = np.zeros(s.n_examples)
+        done = _kernels.trw_s_labels(potentials.scores, self.tol, self.max_iter, labels, bound)
         refuse_infeasible(bound)
         score = potentials.score(labels)
         # Rounding may carry the bound below a score that reaches it.
-        run = run_of(n_iter, change, self.tol)
-        return improved_by_trees(potentials, Decoded(labels, score, np.maximum(bound, score), run))
+        ended = ending(done, self.tol)
+        return improved_by_trees(
+            potentials, Decoded(labels, score, np.maximum(bound, score), ended)
+        )
 
     def __repr__(self) -> str:
-        return f"TrwSInference(tol={self.tol:g}, max_iter={self.max_iter})"
+        return f"TRWSInference(tol={self.tol:g}, max_iter={self.max_iter})"

@@ -54,18 +54,6 @@ class PseudoLikelihood(Objective):
         parts = potentials.like(unary, np.zeros_like(potentials.tables))
         values = np.empty(s.n_examples)
         _kernels.pseudo_likelihood(
-            s.state_offsets,
-            s.variable_offsets,
-            s.scope_offsets,
-            s.scopes,
-            potentials.table_offsets,
-            potentials.table_of_clique,
-            potentials.unary,
-            potentials.tables,
-            gold,
-            weight,
-            values,
-            parts.unary,
-            parts.tables,
+            potentials.scores, parts.writable, gold, weight=weight, values=values
         )
         return Evaluation(values if weight is None else weight * values, parts)

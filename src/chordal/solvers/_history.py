@@ -78,11 +78,16 @@ class CurvatureHistory:
         unused = [k for k in range(self._memory) if k not in self._order]
         new = unused[0] if unused else self._order.pop(0)
         old_sg, old_yg = self._sg, self._yg
-        vectors = (weights, old_weights, gradient, old_gradient, self._pairs)
+        step = _kernels.CurvatureStep(
+            weights=weights,
+            old_weights=old_weights,
+            gradient=gradient,
+            old_gradient=old_gradient,
+        )
 
         def block(part: slice) -> Floats:
             sums = np.empty(rows + 3)
-            _kernels.curvature_pair(*vectors, 2 * new, part.start, part.stop, sums)
+            _kernels.curvature_pair(step, self._pairs, 2 * new, part.start, part.stop, sums)
             return sums
 
         total = np.zeros(rows + 3)
@@ -115,10 +120,14 @@ class CurvatureHistory:
         coefficients = -np.stack([of_s, of_y], axis=1).ravel()
 
         def block(part: slice) -> float:
-            return float(
-                _kernels.curvature_direction(
-                    coefficients, scale, self._pairs, gradient, part.start, part.stop, out
-                )
+            return _kernels.curvature_direction(
+                self._pairs,
+                scale,
+                part.start,
+                part.stop,
+                coefficients=coefficients,
+                gradient=gradient,
+                out=out,
             )
 
         return sum(self._run(block, blocks_of(len(gradient))))

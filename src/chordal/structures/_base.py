@@ -142,15 +142,32 @@ class Structure(ABC):
         """Whether variables and cliques form no loop, so that messages meet exactly once."""
         if self.is_pairwise and self.n_cliques >= max(self.n_variables, 1):
             return False
-        return bool(_kernels.is_forest(self.n_variables, self.scope_offsets, self.scopes))
+        return _kernels.is_forest(self.topology)
 
     @cached_property
+    def topology(self) -> _kernels.Topology:
+        """The index arrays as compiled code takes them; made once."""
+        return _kernels.Topology(
+            state_offsets=self.state_offsets,
+            variable_offsets=self.variable_offsets,
+            clique_offsets=self.clique_offsets,
+            scope_offsets=self.scope_offsets,
+            scopes=self.scopes,
+        )
+
+    @cached_property
+    def incidence(self) -> _kernels.Incidence:
+        """The cliques that hold each variable, as compiled code takes them; made once."""
+        return _kernels.Incidence(self.topology)
+
+    @property
     def cliques_of_variable(self) -> tuple[Ints, Ints]:
         """The cliques that hold each variable, in order: offsets [n_variables + 1] and cliques."""
-        offsets = np.zeros(self.n_variables + 1, dtype=np.int64)
-        cliques = np.zeros(len(self.scopes), dtype=np.int64)
-        _kernels.cliques_of_variable(self.scope_offsets, self.scopes, offsets, cliques)
-        return read_only(offsets), read_only(cliques)
+        return self.incidence.offsets, self.incidence.cliques
+
+    def __getstate__(self) -> dict[str, Any]:
+        compiled = ("topology", "incidence")  # made again where they are needed
+        return {name: value for name, value in vars(self).items() if name not in compiled}
 
     def scope(self, clique: int) -> Ints:
         """The variables of one clique."""

@@ -88,7 +88,11 @@ def layout_of(
     """
     data = batch.occurrences
     offsets, outputs, counts = _kernels.attribute_pairs(
-        data.offsets, data.ids, batch.gold, n_attributes, n_labels
+        offsets=data.offsets,
+        ids=data.ids,
+        outputs=batch.gold,
+        n_attributes=n_attributes,
+        n_outputs=n_labels,
     )
     attribute = np.repeat(np.arange(n_attributes), np.diff(offsets))
     seen = attribute * n_labels + outputs
@@ -99,7 +103,7 @@ def layout_of(
         keys = data.ids.astype(np.int64) * n_labels + batch.gold[row]
         order = np.argsort(seen)
         at = order[np.searchsorted(seen, keys, sorter=order)]
-        frequency = np.bincount(at, weights=data.values, minlength=len(seen))
+        frequency = np.bincount(at, data.values, len(seen)).astype(np.float64, copy=False)
     everything = None
     if possible_states:
         met = np.unique(data.ids).astype(np.int64)

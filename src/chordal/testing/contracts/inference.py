@@ -12,7 +12,7 @@ from scipy.stats import chi2
 
 from chordal._errors import InfeasibleError, UnsupportedError
 from chordal._status import Status
-from chordal.inference import Inference, Ranked, Run, Spans
+from chordal.inference import Convergence, Inference, Ranked, Spans
 from chordal.inference.exhaustive import ExhaustiveInference
 from chordal.potentials import Floats, Potentials
 from chordal.testing.contracts._common import (
@@ -152,8 +152,8 @@ def _check_log_z(
 
 
 def _check_marginals(method: Inference, potentials: Potentials, rng: np.random.Generator) -> None:
-    log_partition, parts, run = method.marginals(potentials)
-    _check_run(run, "marginals")
+    log_partition, parts, ended = method.marginals(potentials)
+    _check_ending(ended, "marginals")
     truth = _truth.marginals(potentials)
     _check_log_z(method, potentials, log_partition, truth.log_partition, "marginals' log Z")
     exact = method.exact_on(potentials.structure)
@@ -199,8 +199,8 @@ def _check_sums(potentials: Potentials, untied: Potentials, atol: float) -> None
 
 
 def _check_map(method: Inference, potentials: Potentials, rng: np.random.Generator) -> None:
-    labels, score, bound, run = method.map(potentials)
-    _check_run(run, "map")
+    labels, score, bound, ended = method.map(potentials)
+    _check_ending(ended, "map")
     _check_ranked(method, potentials, Ranked(labels[None], score[:, None]), "map")
     if bound is None:
         require(method.exact_on(potentials.structure), "map: no bound, though it is not exact")
@@ -212,8 +212,8 @@ def _check_map(method: Inference, potentials: Potentials, rng: np.random.Generat
 
 
 def _check_relaxed_map(method: Inference, potentials: Potentials, rng: np.random.Generator) -> None:
-    value, parts, run = method.relaxed_map(potentials)
-    _check_run(run, "relaxed_map")
+    value, parts, ended = method.relaxed_map(potentials)
+    _check_ending(ended, "relaxed_map")
     s, best = potentials.structure, _truth.map(potentials).score
     require(value.shape == best.shape, f"relaxed_map: value has shape {value.shape}")
     below = ~(value >= best - rounding(potentials))  # NaN too
@@ -236,11 +236,11 @@ def _check_relaxed_map(method: Inference, potentials: Potentials, rng: np.random
     assert_same_parts(weighted.parts, expected, "weighted relaxed_map", atol=20 * LOOSE)
 
 
-def _check_run(run: Run | None, what: str) -> None:
-    if run is None:
+def _check_ending(ended: Convergence | None, what: str) -> None:
+    if ended is None:
         return
-    require(isinstance(run.status, Status), f"{what}: status is {run.status!r}")
-    require(run.n_iter >= 0 and run.change >= 0.0, f"{what}: {run} makes no sense")
+    require(isinstance(ended.status, Status), f"{what}: status is {ended.status!r}")
+    require(ended.n_iter >= 0 and ended.change >= 0.0, f"{what}: {ended} makes no sense")
 
 
 def _check_k_best(method: Inference, potentials: Potentials, rng: np.random.Generator) -> None:

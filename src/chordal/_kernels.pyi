@@ -1,4 +1,0 @@
-# The compiled module: its arguments are checked where it is called.
-from typing import Any
-
-def __getattr__(name: str) -> Any: ...
