@@ -33,8 +33,8 @@ def changed(position, value):
 # ----------------------------------------------------------------------------------- shapes of X, y
 
 SHAPES = {
-    "no sequences": ([], [], ValueError, r"X is empty: give at least one sequence"),
-    "no labels": (X, [], ValueError, r"y is empty: give at least one sequence"),
+    "no sequences": ([], [], ValueError, r"X is empty: give at least one example"),
+    "no labels": (X, [], ValueError, r"same number of sequences, got 2 and 0"),
     "X is None": (None, Y, TypeError, r"X must be a list of sequences, got NoneType"),
     "X is a str": ("text", Y, TypeError, r"X must be a list of sequences, got str"),
     "X is a dict": ({"a": 1}, Y, TypeError, r"X must be a list of sequences, got dict"),
@@ -118,18 +118,23 @@ def test_wrong_labels_are_refused_everywhere(crf, method, case):
         getattr(crf, method)(given, labels)
 
 
-METHODS = ["predict", "predict_marginals", "predict_transition_marginals", "k_best", "sample",
-           "entropy"]  # fmt: skip
+METHODS = ["predict", "predict_codes", "predict_marginals", "k_best", "sample", "entropy",
+           "node_scores"]  # fmt: skip
 
 
 @pytest.mark.parametrize("method", METHODS)
 @pytest.mark.parametrize(
-    ("given", "message"),
-    [([], "X is empty"), (None, "X must be a list of sequences"), ("text", "got str")],
+    ("given", "message"), [(None, "X must be a list of sequences"), ("text", "got str")]
 )
-def test_no_sequences_are_refused_everywhere(crf, method, given, message):
+def test_what_is_no_list_is_refused_everywhere(crf, method, given, message):
     with pytest.raises((ValueError, TypeError), match=message):
         getattr(crf, method)(given)
+
+
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("given", [[], (), iter([])], ids=["list", "tuple", "iterator"])
+def test_no_sequences_have_an_empty_answer(crf, method, given):
+    assert len(getattr(crf, method)(given)) == 0
 
 
 EMPTY = {
@@ -158,7 +163,7 @@ def test_empty_sequences_have_empty_answers(kind, place, transition_features):
         assert ask.predict(given, allowed_transitions=[("A", "B")]) == labels
         assert [len(m) for m in ask.predict_marginals(given)] == [len(t) for t in labels]
         assert ask.predict_marginals(given, "transitions")[place].shape == (0, 2, 2)
-        assert ask.k_best(given, 2)[place] == [([], 1.0)]
+        assert ask.k_best(given, 2)[place] == [([], 0.0)]
         assert ask.sample(given, 3)[place] == [[], [], []]
         assert ask.log_likelihood(given, labels)[place] == 0.0
         assert ask.entropy(given)[place] == 0.0
@@ -169,9 +174,11 @@ def test_empty_sequences_have_empty_answers(kind, place, transition_features):
 
 
 def test_the_score_of_nothing_is_refused(crf):
-    with pytest.raises(ValueError, match=r"empty|no positions"):
+    with pytest.raises(ValueError, match="there is nothing to score"):
         crf.score([[], []], [[], []])
-    with pytest.raises(ValueError, match="sample_weight"):
+    with pytest.raises(ValueError, match="there is nothing to score"):
+        crf.score([], [])
+    with pytest.raises(ValueError, match="no label with a weight is observed"):
         crf.score(X, Y, sample_weight=[0.0, 0.0])
 
 
@@ -181,7 +188,11 @@ def test_the_score_of_nothing_is_refused(crf):
 def test_unseen_labels_are_wrong_in_score(crf):
     assert crf.predict(X) == Y
     assert crf.score(X, [["A", "new"], ["A", "A", "B"]]) == pytest.approx(4 / 5)
-    assert crf.score(X, [["A", 7], ["A", None, "B"]]) == pytest.approx(3 / 5)
+    assert crf.score(X, [["A", 7], ["A", "A", "B"]]) == pytest.approx(4 / 5)
+
+
+def test_labels_that_are_not_observed_do_not_count_in_score(crf):
+    assert crf.score(X, [["A", 7], ["A", None, "B"]]) == pytest.approx(3 / 4)
 
 
 def test_unseen_labels_have_no_likelihood(crf):

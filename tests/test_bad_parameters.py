@@ -113,7 +113,7 @@ def test_a_wrong_span_is_named_by_its_place_in_X(crf, monkeypatch):
 
 def test_not_finite_transition_features_name_their_function():
     """X[0] has no transition, so the first observed sequence is X[1]."""
-    with pytest.raises(ValueError, match=r"transition_features\(X\[1\]\)"):
+    with pytest.raises(ValueError, match=r"transition_features: X\[1\]\[0\] holds NaN"):
         ChainCRF(transition_features=lambda x: np.nan * x[1:]).fit(
             [np.eye(3)[:1], np.eye(3)], [["a"], ["a", "b", "c"]]
         )
@@ -125,11 +125,11 @@ def test_not_finite_transition_features_name_their_function():
         (3, r"transition_features must be .*got 3"),
         (
             lambda x: x,
-            r"transition_features\(X\[0\]\) must have one row per transition \(2\), got 3",
+            r"transition_features must have a row for every clique, and have 3 rows for 2 .*X\[0\]",
         ),
-        (lambda _: None, r"transition_features"),
+        (lambda _: None, r"transition_features must be rows, got NoneType for X\[0\]"),
         (lambda x: x[1:, 0], r"transition_features"),
-        (lambda x: x[1:, : len(x)], r"transition_features\(X\[1\]\) must have 3 columns, got 2"),
+        (lambda x: x[1:, : len(x)], r"transition_features: X\[1\] must have 3 columns, got 2"),
     ],
     ids=["not a function", "rows", "None", "one dimension", "columns"],
 )

@@ -27,7 +27,7 @@ def test_one_label_only(solver, transitions):
     assert fitted.objective_ == pytest.approx(0.0, abs=1e-12)
     assert fitted.predict_marginals(X)[1].tolist() == [[1.0]] * 3
     assert fitted.entropy(X).tolist() == pytest.approx([0.0, 0.0], abs=1e-12)
-    assert fitted.k_best(X, 3)[0] == [(["A", "A"], 1.0)]
+    assert fitted.k_best(X, 3)[0] == [(["A", "A"], 0.0)]
     assert fitted.fit_report_.status.succeeded
 
 

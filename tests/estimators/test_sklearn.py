@@ -239,7 +239,6 @@ def test_a_list_of_examples_is_a_list_elsewhere():
     assert pickle.loads(pickle.dumps(found)) == found
 
 
-@pytest.mark.xfail(reason="predict returns a plain list", strict=False)
 def test_cross_val_predict(attribute_problem):
     X, y = attribute_problem
     predicted = cross_val_predict(ChainCRF(), X, y, cv=2)
@@ -371,7 +370,6 @@ def test_bars_of_progress(capsys):
     assert "Echo - fit" in capsys.readouterr().out
 
 
-@pytest.mark.xfail(reason="fit does not call them yet", strict=False)
 def test_callbacks_see_a_fit(attribute_problem):
     watch = Watchful()
     crf = ChainCRF(max_iter=3, tol=0.0).set_callbacks(watch).fit(*attribute_problem)

@@ -320,4 +320,4 @@ def test_bad_settings_are_named(graphs):
     with pytest.raises(ValueError, match="compares labels"):
         CliqueTemplate("nodes", tables="potts")
     with pytest.raises(ValueError, match="has no weights"):
-        CliqueTemplate("steps", steps, fit_intercept=False)
+        TemplateCRF([CHAIN[0], CliqueTemplate("steps", steps, fit_intercept=False)]).fit(X, y)

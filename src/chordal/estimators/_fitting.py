@@ -23,7 +23,7 @@ from chordal.estimators._groups import (
 from chordal.estimators._labels import SequenceLabels, targets_of
 from chordal.estimators._monitor import FitProgress, FitReport, Monitor, fit_callbacks
 from chordal.execution import effective_n_jobs, execution_for
-from chordal.features import Batch, Layout, Reader, Shard, layout_of, length_of, transferred
+from chordal.features import ArrayInput, Batch, Layout, Reader, Shard, layout_of, length_of, transferred
 from chordal.inference import INFERENCE, Inference, choose
 from chordal.objectives import OBJECTIVES, Objective
 from chordal.oracle import Mapper, Problem, asks_examples, check_questions, oracle_for
@@ -45,6 +45,16 @@ class Data(NamedTuple):
     batch: Batch
     gold: Target
     weight: Floats | None
+
+
+class Work(NamedTuple):
+    """What a solver works on, and how its weights become the model's."""
+
+    layout: Layout
+    start: Floats
+    shards: list[Shard]
+    cuts: list[int] | None  # where each mini-batch begins
+    spread: Callable[[Floats], Floats]
 
 
 def fit(
@@ -69,61 +79,53 @@ def fit(
     solver = solver_for(estimator)
     objective = objective_for(estimator, solver)
     check_before_reading(estimator, objective, solver)
-    given = {"X": X, "y": y, "metadata": {"sample_weight": sample_weight}}
-    reader, labels, batch, gold, weight = read(estimator, X, y, sample_weight, objective, keep)
-    objective, weight = weighed(estimator, objective, labels, gold, weight)
-    known = estimator.layout_ if keep else None
-    layout = layout_of(reader, batch, gold, len(labels), estimator.pairs, estimator.min_freq, known)
-    start = np.zeros(layout.n_weights)
-    if known is not None:
-        start = transferred(known, estimator.weights_, layout)
+
+    data = read(estimator, X, y, sample_weight, objective, keep)
+    objective, weight = weighed(estimator, objective, data)
+    layout, start = laid_out(estimator, data, keep)
     free = free_weights(estimator.freeze, layout.slices, start)
     moved = None if scaled is None else layout.slices[scaled]
-    without = () if centre else estimator.unpenalised
-    problem = Problem(
-        objective, kind_of(gold), estimator.l2, free is not None or moved is not None,
-        layout.n_weights, exempt=bool(without),
-    )  # fmt: skip
-    objective.require_targets(gold)
-    solver.check(problem)
+    some_stay = free is not None or moved is not None
+    check_before_compiling(estimator, objective, solver, data, layout, some_stay)
     validate = None
     if validation_data is not None:
-        validate = validator(estimator, *validation_data, reader, labels, layout)
+        validate = validator(estimator, *validation_data, data.reader, data.labels, layout)
 
-    trained: Layout = layout
-    spread: Callable[[Floats], Floats] = np.copy
-    if solver.rotates and free is None and moved is None and not start.any():
-        condensed = layout.condensed(batch)
-        if condensed is not None:
-            trained, batch, spread = condensed
-            start = np.zeros(trained.n_weights)
-        del condensed
-    shards, cuts = compiled(trained, batch, gold, weight, solver)
-    del batch  # its rows are compiled
-    inference = inference_for(estimator, shards, objective)
-    for shard in shards:
-        check_questions(solver.name, solver.asks, problem, inference, shard.frame.structure)
-    l2 = l2_of(estimator.l2, trained.slices, start, without)
-    fitted: dict[str, Any] = {
-        "reader_": reader, "labels_": labels, "classes_": labels.classes,
-        "layout_": layout, "inference_": inference,
-    }  # fmt: skip
+    work = compiled(layout, start, data, weight, solver, condense=not some_stay)
+    fitted: dict[str, Any] = {"reader_": data.reader, "labels_": data.labels, "classes_": data.labels.classes}
+    del data  # its rows are compiled
+    fitted["layout_"] = layout
+    if isinstance(fitted["reader_"].inputs[0], ArrayInput):
+        fitted["n_features_in_"] = fitted["reader_"].inputs[0].n_columns
+    inference = fitted["inference_"] = inference_for(estimator, objective, solver, work.shards)
+    given = {"X": X, "y": y, "metadata": {"sample_weight": sample_weight}}
+    without = () if centre else estimator.unpenalised
     with (
         fit_callbacks(
             estimator, solver.max_iter, given, lambda state: {**fitted, "weights_": state.weights}
         ) as watcher,
-        training(estimator, solver, (callback, watcher), validate, spread) as (mapper, monitor),
+        training(estimator, solver, (callback, watcher), validate, work.spread) as (run, monitor),
     ):
-        without_l1 = members(estimator.unpenalised, trained.slices)
-        parts = (trained, shards, objective, inference, mapper, l2, start if centre else None)
-        oracle = oracle_for(solver.asks, *parts, cuts, without_l1)
-        solution = minimized(solver, oracle, start, monitor, free, moved)
-        exact = not objective.needs or all(inference.exact_on(s.frame.structure) for s in shards)
+        oracle = oracle_for(
+            solver.asks,
+            work.layout,
+            work.shards,
+            objective,
+            inference,
+            run,
+            l2_of(estimator.l2, work.layout.slices, work.start, without),
+            work.start if centre else None,
+            work.cuts,
+            members(estimator.unpenalised, work.layout.slices),
+        )
+        solution = minimized(solver, oracle, work.start, monitor, free, moved)
+        exact = all(inference.exact_on(shard.frame.structure) for shard in work.shards)
+        exact = exact or not objective.needs
         weights, report = FitReport.of(solution, monitor, solver.name, inference.name, exact)
         fitted |= {"objective_": report.objective, "n_iter_": report.n_iter}
         vars(estimator).update(fitted, weights_=weights, fit_report_=report)
     warn_not_converged(report.status, report.solver, report.n_iter)
-    if solution.status is Status.INTERRUPTED:
+    if report.status is Status.INTERRUPTED:
         raise KeyboardInterrupt  # the model is fitted with the best weights so far
     return estimator
 
@@ -236,24 +238,60 @@ def observed(batch: Batch, gold: Target, objective: Objective) -> tuple[Batch, T
 
 
 def weighed(
-    estimator: BaseCRF,
-    objective: Objective,
-    labels: SequenceLabels,
-    gold: Target,
-    weight: Floats | None,
+    estimator: BaseCRF, objective: Objective, data: Data
 ) -> tuple[Objective, Floats | None]:
-    """The objective for these labels' numbers, with the weights of their errors."""
+    """The objective for these labels' numbers, and weights of examples, with `class_weight`."""
+    labels = data.labels
     objective = objective.for_labels(labels.labels, labels.order)
     if estimator.class_weight is None:
-        return objective, weight
-    return estimator._class_weighted(objective, labels, gold, weight)
+        return objective, data.weight
+    return estimator._class_weighted(objective, labels, data.gold, data.weight)
+
+
+def laid_out(estimator: BaseCRF, data: Data, keep: bool) -> tuple[Layout, Floats]:
+    """Which weights there are, and where they start: at zero, or at those that are known."""
+    known = estimator.layout_ if keep else None
+    n, settings = len(data.labels), (estimator.pairs, estimator.min_freq, known)
+    layout = layout_of(data.reader, data.batch, data.gold, n, *settings)
+    if known is None:
+        return layout, np.zeros(layout.n_weights)
+    return layout, transferred(known, estimator.weights_, layout)
+
+
+def check_before_compiling(
+    estimator: BaseCRF,
+    objective: Objective,
+    solver: Solver,
+    data: Data,
+    layout: Layout,
+    some_stay: bool,
+) -> None:
+    """Refuse what cannot work together on these data; `some_stay`: not all weights move."""
+    objective.require_targets(data.gold)
+    exempt = len(estimator.unpenalised) > 0
+    kind, l2 = kind_of(data.gold), estimator.l2
+    solver.check(Problem(objective, kind, l2, some_stay, layout.n_weights, exempt))
+    if estimator.inference != "auto":
+        structure, _ = data.batch.structure(0, len(data.batch.sizes), layout.n_labels)
+        method = INFERENCE.resolve(estimator.inference)
+        check_questions(solver.name, solver.asks, objective, method, structure)
 
 
 def compiled(
-    layout: Layout, batch: Batch, gold: Target, weight: Floats | None, solver: Solver
-) -> tuple[list[Shard], list[int] | None]:
-    """The batch as shards, and where each mini-batch of the solver begins, if it has them."""
-    cuts = None
+    layout: Layout,
+    start: Floats,
+    data: Data,
+    weight: Floats | None,
+    solver: Solver,
+    condense: bool,
+) -> Work:
+    """The batch as shards, in a form that costs less where the solver does not mind."""
+    batch, gold, spread, cuts = data.batch, data.gold, np.copy, None
+    if condense and solver.rotates and not start.any():
+        condensed = layout.condensed(batch)
+        if condensed is not None:
+            layout, batch, spread = condensed
+            start = np.zeros(layout.n_weights)
     if asks_examples(solver.asks) and not batch.is_chain:
         limits = [(i, i + 1) for i in range(len(batch.sizes))]
     elif solver.batch_size is None:
@@ -263,20 +301,24 @@ def compiled(
         gold, weight = gold[batch.positions(order)], None if weight is None else weight[order]
         batch = batch.reordered(order)
         limits, cuts = batch.minibatches(layout.n_labels, solver.batch_size)
-    return [layout.compile(batch, a, b, gold, weight) for a, b in limits], cuts
+    shards = [layout.compile(batch, a, b, gold, weight) for a, b in limits]
+    return Work(layout, start, shards, cuts, spread)
 
 
-def inference_for(estimator: BaseCRF, shards: Sequence[Shard], objective: Objective) -> Inference:
+def inference_for(
+    estimator: BaseCRF, objective: Objective, solver: Solver, shards: Sequence[Shard]
+) -> Inference:
     """What training asks: a method that works on all structures, exact if it can be."""
     if estimator.inference != "auto":
         return INFERENCE.resolve(estimator.inference)
     question = min(objective.needs, default="map")
     structures = [shard.frame.structure for shard in shards]
     found = {method.name: method for method in (choose(s, question) for s in structures)}
-    for method in found.values():
-        if all(method.supports(structure) for structure in structures):
-            return method
-    return choose(max(structures, key=lambda s: s.n_cliques), question)
+    widest = choose(max(structures, key=lambda s: s.n_cliques), question)
+    method = next((m for m in found.values() if all(map(m.supports, structures))), widest)
+    for structure in structures:
+        check_questions(solver.name, solver.asks, objective, method, structure)
+    return method
 
 
 def validator(

@@ -1,5 +1,6 @@
 """Features: linear maps from weights to potentials, and their adjoints."""
 
+from chordal.features._arrays import ArrayInput
 from chordal.features._base import Input, RowFeatures, Rows, WeightKeys
 from chordal.features._entries import RowEntries, packed_flags, unit_of
 from chordal.features._occurrences import Occurrences
@@ -27,6 +28,7 @@ from chordal.features.weights import layout_of, transferred
 __all__ = [
     "TABLES",
     "AlignmentFeatures",
+    "ArrayInput",
     "AttributeFeatures",
     "AttributeInput",
     "Batch",

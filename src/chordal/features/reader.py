@@ -116,11 +116,11 @@ def length_of(x: Any) -> int:
 def _input_like(template: CliqueTemplate, X: Sequence[Any]) -> Input | None:
     if template.features is None or len(X) == 0:
         return None
-    first = template.features(X[0])
-    for x in X[1:]:
+    first = _observed(template, X[0], 0)
+    for i, x in enumerate(X[1:], 1):
         if length_of(first):
             break
-        first = template.features(x)
+        first = _observed(template, x, i)
     if template.labelwise:
         return DenseInput(first.shape[2])
     with _named(template, range(len(X))):
@@ -131,14 +131,22 @@ def _rows(template: CliqueTemplate, source: Input, X: Sequence[Any], grow: bool)
     """The observations of a template; examples may have none."""
     if template.features is itself:
         return source.read(X, grow)
-    assert template.features is not None
-    observed = [template.features(x) for x in X]
+    observed = [_observed(template, x, i) for i, x in enumerate(X)]
     where = [i for i, own in enumerate(observed) if length_of(own)]
     with _named(template, where):
         rows = source.read([observed[i] for i in where], grow)
     counts = np.zeros(len(X), dtype=np.int64)
     counts[where] = rows.lengths
     return Rows(counts, rows.data)
+
+
+def _observed(template: CliqueTemplate, x: Any, i: int) -> Any:
+    """What the function of a template makes of an example; refuses what has no rows."""
+    assert template.features is not None
+    rows = template.features(x)
+    if not hasattr(rows, "__len__") and not hasattr(rows, "shape"):
+        raise TypeError(f"{_called(template)} must be rows, got {type(rows).__name__} for X[{i}]")
+    return rows
 
 
 def _labelwise(

@@ -14,7 +14,6 @@ from chordal.oracle._protocols import Mapper, SecondOrderOracle, ShardFeatures, 
 from chordal.oracle._summed import SummedOracle
 from chordal.oracle.chains import ChainExamples
 from chordal.oracle.examples import StructuredExamples
-from chordal.oracle.problem import Problem
 from chordal.potentials import Floats
 from chordal.structures import Chain, Structure
 
@@ -45,9 +44,9 @@ def oracle_for(
 
 
 def check_questions(
-    solver: str, asks: type, problem: Problem, inference: Inference, structure: Structure
+    solver: str, asks: type, objective: Objective, inference: Inference, structure: Structure
 ) -> None:
     """Refuse an objective whose questions inference cannot answer, before any work."""
-    problem.objective.require(inference, structure)
+    objective.require(inference, structure)
     if SecondOrderOracle in asks.__mro__:
-        problem.objective.require_curvature(inference, structure, solver)
+        objective.require_curvature(inference, structure, solver)
