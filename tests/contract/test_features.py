@@ -4,24 +4,24 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
+from chordal.estimators import chain_batch, chain_layout
 from chordal.features import (
     AttributeInput,
-    BinaryFeatures,
-    ChainFeatures,
-    CliqueBatch,
-    CliqueFeatures,
-    CliqueLayout,
+    Batch,
     Cliques,
     DenseInput,
+    Layout,
     RowFeatures,
     Rows,
     SparseInput,
     TableLayout,
+    TemplateLayout,
     input_for,
 )
 from chordal.testing import check_features, check_shard_features
 
 LENGTHS = [7, 1, 12, 0, 20]
+NONE = np.zeros(0, dtype=np.int64)
 
 
 def dense(rng, dtype=np.float64, n_columns=40):
@@ -69,18 +69,19 @@ def test_row_features(name, n_outputs):
 
 
 @pytest.mark.parametrize("name", INPUTS)
-def test_binary_features(name):
-    """One function of two outputs: the first has its scores, the second scores 0."""
+def test_relative_tables(name):
+    """One function of two labels: the second has its scores, the first scores 0."""
     rng = np.random.default_rng(0)
     function, rows = row_features(name, 1, rng)
-    binary = BinaryFeatures(function)
-    check_features(binary, rows, rng)
-    weights = rng.normal(size=binary.n_weights)
-    found, expected = np.empty(2 * rows.n_rows), np.empty(rows.n_rows)
-    for features, out in ((binary, found), (function, expected)):
-        features.map(features.compile(rows, 0, rows.n_rows), features.expand(weights), out)
-    assert (found[0::2] == expected).all()
-    assert (found[1::2] == 0.0).all()
+    layout = Layout(2, [TemplateLayout("x", TableLayout(2, 1, "relative"), function, NONE)])
+    batch = Batch(rows.lengths, [Cliques("each", rows.lengths, rows, 1)])
+    shard = layout.compile(batch, 0, len(LENGTHS))
+    check_shard_features(layout, [shard], rng)
+    weights, expected = rng.normal(size=layout.n_weights), np.empty(rows.n_rows)
+    found = layout.potentials(shard, layout.expand(weights)).unary
+    function.map(function.compile(rows, 0, rows.n_rows), function.expand(weights), expected)
+    assert (found[1::2] == expected).all()
+    assert (found[0::2] == 0.0).all()
 
 
 @pytest.mark.parametrize("options", [{"pairs": "all"}, {"min_freq": 3}], ids=str)
@@ -95,13 +96,13 @@ def test_no_weights_at_all():
     check_features(*row_features("attributes", 3, rng, min_freq=10_000), rng)
 
 
-@pytest.mark.parametrize("bias", [True, False])
+@pytest.mark.parametrize("fit_intercept", [True, False])
 @pytest.mark.parametrize("ends", [True, False])
 @pytest.mark.parametrize("edge", [None, "dense64", "sparse", "attributes"])
 @pytest.mark.parametrize("node", ["dense32", "sparse", "attributes"])
-def test_chain_features(node, edge, bias, ends):
+def test_chain_features(node, edge, fit_intercept, ends):
     rng, n_labels = np.random.default_rng(0), 3
-    features, shards = chain(node, edge, n_labels, rng, fit_intercept=bias, ends=ends)
+    features, shards = chain(node, edge, n_labels, rng, fit_intercept=fit_intercept, ends=ends)
     assert len(shards) > 1
     check_shard_features(features, shards, rng)
 
@@ -123,9 +124,13 @@ def chain(node, edge, n_labels, rng, fit_intercept=True, ends=True, limits=SHARD
     if edge is not None:
         edge_features, edge_rows = row_features(edge, n_labels**2, rng)
         edge_rows = without_last_positions(edge_rows)
-    transitions = np.array([0, 2, 3, 7, 8])
-    features = ChainFeatures(n_labels, node_features, edge_features, transitions, bias, ends)
-    return features, [features.compile(rows, edge_rows, a, b) for a, b in limits]
+    of_rows = {"node": node_features, "edge": edge_features}
+    kept = {"transitions": np.array([0, 2, 3, 7, 8])}
+    groups = ["intercept"] * fit_intercept + ["start", "end"] * ends
+    kept |= dict.fromkeys(groups, np.arange(n_labels))
+    layout = chain_layout(n_labels, {k: v for k, v in of_rows.items() if v is not None}, kept)
+    batch = chain_batch(rows, edge_rows)
+    return layout, [layout.compile(batch, a, b) for a, b in limits]
 
 
 def without_last_positions(rows):
@@ -161,34 +166,35 @@ def template(name, order, kind, rows, rng, fit_intercept=True, n_labels=3, whole
     if rows is not None:
         features, data = row_features(rows, tables.n_outputs, rng)
     flat = np.concatenate([s.reshape(-1, order) for s in scopes]).astype(np.int64)
-    layout = CliqueLayout(name, tables, features, bias)
-    return layout, Cliques(flat, counts, data, whole), np.maximum(sizes, 4)
+    layout = TemplateLayout(
+        name, tables, features, np.arange(tables.n_outputs) if fit_intercept else NONE
+    )
+    return layout, Cliques("each" if whole else flat, counts, data, order), np.maximum(sizes, 4)
 
 
 def cliques(*templates, limits=SHARDS):
     """Features of these templates, and shards of a batch; every example has four variables."""
     sizes = templates[0][2]
-    whole = [t for t in templates if t[1].whole]
-    if whole:
+    if any(t[1].pattern for t in templates):
         sizes = np.array(LENGTHS)
-    features = CliqueFeatures(3, [t[0] for t in templates])
-    batch = CliqueBatch(sizes, [t[1] for t in templates])
+    features = Layout(3, [t[0] for t in templates])
+    batch = Batch(sizes, [t[1] for t in templates])
     return features, [features.compile(batch, a, b) for a, b in limits]
 
 
-@pytest.mark.parametrize("bias", [True, False])
+@pytest.mark.parametrize("fit_intercept", [True, False])
 @pytest.mark.parametrize("rows", ["dense32", "sparse", "attributes"])
 @pytest.mark.parametrize("kind", ["full", "symmetric", "potts"])
 @pytest.mark.parametrize("order", [1, 2, 3])
-def test_clique_features(order, kind, rows, bias):
+def test_clique_features(order, kind, rows, fit_intercept):
     rng = np.random.default_rng(0)
     if order == 1 and kind == "potts":
         with pytest.raises(ValueError, match="compares labels"):
-            template("observed", order, kind, rows, rng, bias)
+            template("observed", order, kind, rows, rng, fit_intercept)
         return
-    observed = template("observed", order, kind, rows, rng, bias)
+    observed = template("observed", order, kind, rows, rng, fit_intercept)
     tied = template("tied", 2, kind, None, rng)
-    some = template("some", 1, "full", "attributes", rng, bias)
+    some = template("some", 1, "full", "attributes", rng, fit_intercept)
     check_shard_features(*cliques(some, observed, tied), rng)
 
 
@@ -232,7 +238,7 @@ def test_cliques_are_scored_where_they_are():
             if layout.rows is not None:
                 table = own[:split].reshape(-1, layout.tables.n_outputs)
                 expected[e] += found.rows.data[k] @ table[:, output]
-            if layout.bias:
+            if len(layout.kept):
                 expected[e] += own[split + output]
     np.testing.assert_allclose(potentials.score(labels), expected, rtol=1e-10, atol=1e-10)
 
@@ -240,11 +246,11 @@ def test_cliques_are_scored_where_they_are():
 def test_a_subgraph_keeps_the_cliques_inside_it():
     rng = np.random.default_rng(0)
     chosen = [template("unary", 1, "full", "dense64", rng), template("p", 2, "full", "sparse", rng)]
-    batch = CliqueBatch(chosen[0][2], [t[1] for t in chosen])
+    batch = Batch(chosen[0][2], [t[1] for t in chosen])
     mask = rng.random(batch.sizes.sum()) < 0.6
     part = batch.kept(mask)
     assert part.sizes.sum() == mask.sum()
-    features = CliqueFeatures(3, [t[0] for t in chosen])
+    features = Layout(3, [t[0] for t in chosen])
     expanded = features.expand(rng.normal(size=features.n_weights))
     score = []
     labels = rng.integers(0, 3, mask.sum())
@@ -344,14 +350,19 @@ def test_a_broken_claim_is_caught(broken, message):
         check_features(broken(features), rows, rng)
 
 
-@pytest.mark.parametrize("tied", ["bias", "table", "start"])
+@pytest.mark.parametrize("tied", ["intercept", "transitions", "start"])
 def test_a_gradient_that_leaves_out_a_tied_part_is_caught(tied):
     rng = np.random.default_rng(0)
     features, shards = chain("attributes", None, 3, rng)
     collect = features.collect
 
     def forgetful(sums):
-        return collect(sums | {tied: np.zeros_like(sums[tied])})
+        return collect(
+            [
+                (rows, np.zeros_like(outputs) if own.name == tied else outputs)
+                for own, (rows, outputs) in zip(features.templates, sums, strict=True)
+            ]
+        )
 
     features.collect = forgetful
     with pytest.raises(AssertionError, match="is not ⟨potentials"):

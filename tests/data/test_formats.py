@@ -5,7 +5,7 @@ import io
 
 import pytest
 
-from chordal.formats.conll import Conll
+from chordal.formats.conll import CoNLL
 
 pytestmark = pytest.mark.data
 
@@ -32,7 +32,7 @@ each_file = pytest.mark.parametrize(
 @each_file
 def test_counts_and_cells(require, name, separator, comment, n_sequences, n_tokens):
     path = require(name)
-    columns = Conll(separator, comment=comment).load(path)
+    columns = CoNLL(separator, comment=comment).load(path)
     assert n_sequences in (None, len(columns))
     assert n_tokens in (None, columns.n_rows)
     with gzip.open(path, "rt", encoding="utf-8", newline="\n") as file:
@@ -52,7 +52,7 @@ def test_round_trip(require, name, separator, comment, n_sequences, n_tokens):
     path = require(name)
     text = gzip.decompress(path.read_bytes())
     target = io.BytesIO()
-    conll = Conll(separator, comment=comment)
+    conll = CoNLL(separator, comment=comment)
     conll.write(conll.read(path), target)
     if separator is None and b"\t" in text:
         text = text.replace(b"\t", b" ")
@@ -62,5 +62,5 @@ def test_round_trip(require, name, separator, comment, n_sequences, n_tokens):
 @pytest.mark.parametrize("size", [1000, 30_000])
 def test_blocks_hold_what_the_file_does(require, size):
     path = require("conll2002/esp.testb.gz")
-    whole = Conll().load(path).rows()
-    assert [s for block in Conll().blocks(path, size=size) for s in block.rows()] == whole
+    whole = CoNLL().load(path).rows()
+    assert [s for block in CoNLL().blocks(path, size=size) for s in block.rows()] == whole

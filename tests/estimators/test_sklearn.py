@@ -3,6 +3,7 @@
 import copy
 import pickle
 import warnings
+from importlib.util import find_spec
 
 import numpy as np
 import pytest
@@ -323,9 +324,12 @@ class Watchful(Watch):
         self.events.append(f"end {context.estimator_name} {context.task_name}")
 
 
-callbacks = pytest.importorskip("sklearn.callback", reason="scikit-learn 1.9 or newer")
+needs_callbacks = pytest.mark.skipif(
+    find_spec("sklearn.callback") is None, reason="scikit-learn 1.9 or newer"
+)
 
 
+@needs_callbacks
 def test_callbacks_see_each_iteration():
     watch = Watch(stop=2)
     echo = Echo().set_callbacks(watch).fit([["a"]], [["A"]])
@@ -345,6 +349,16 @@ def test_callbacks_see_each_iteration():
     assert not hasattr(echo.set_callbacks(), "_skl_callbacks")
 
 
+@needs_callbacks
+def test_no_more_iterations_are_reported_than_were_announced():
+    watch = Watchful()
+    state = Iteration(1, 1.0, 0.0, 1, 0.0, np.zeros(1))
+    with fit_callbacks(Echo().set_callbacks(watch), 2, {}) as call:
+        assert [call(state) for _ in range(3)] == [False] * 3
+    assert watch.events.count("end Echo iteration") == 2
+
+
+@needs_callbacks
 def test_callbacks_end_when_a_fit_fails():
     watch = Watch()
     with (
@@ -355,6 +369,7 @@ def test_callbacks_end_when_a_fit_fails():
     assert watch.events == ["setup", "begin fit", "teardown"]
 
 
+@needs_callbacks
 def test_callbacks_pass_through_a_search():
     watch = Watchful()
     X = [[["a"]]] * 4
@@ -365,11 +380,15 @@ def test_callbacks_pass_through_a_search():
     assert watch.events[-1] == "teardown"
 
 
+@needs_callbacks
 def test_bars_of_progress(capsys):
+    from sklearn import callback as callbacks
+
     Echo().set_callbacks(callbacks.ProgressBar()).fit([["a"]], [["A"]])
     assert "Echo - fit" in capsys.readouterr().out
 
 
+@needs_callbacks
 def test_callbacks_see_a_fit(attribute_problem):
     watch = Watchful()
     crf = ChainCRF(max_iter=3, tol=0.0).set_callbacks(watch).fit(*attribute_problem)

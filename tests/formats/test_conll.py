@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from chordal._errors import FormatError
 from chordal.features import Columns
 from chordal.formats import Record, _lines
-from chordal.formats.conll import Conll
+from chordal.formats.conll import CoNLL
 
 TEXT = (
     b"-DOCSTART- -X- O O\n\n"
@@ -26,7 +26,7 @@ def stream(text):
 
 
 def read(text, **options):
-    return list(Conll(**options).read(stream(text)))
+    return list(CoNLL(**options).read(stream(text)))
 
 
 def test_rows_labels_and_notes():
@@ -61,7 +61,7 @@ def test_the_label_may_stand_anywhere_or_nowhere():
 @pytest.mark.parametrize("eager", [False, True])
 @pytest.mark.parametrize("size", [*range(1, 60), 1 << 20])
 def test_blocks_of_any_size_hold_the_same(size, eager):
-    conll = Conll(comment="#")
+    conll = CoNLL(comment="#")
     text = TEXT.replace(b"# # O\n# # O\n\n", b"")
     for data in (text, text.replace(b"\n", b"\r\n"), text[:-7], b"\xef\xbb\xbf" + text):
         blocks = list(conll.blocks(stream(data), size=size, eager=eager))
@@ -72,7 +72,7 @@ def test_blocks_of_any_size_hold_the_same(size, eager):
 
 def test_memory_is_bounded_by_the_block():
     text = b"word POS label\n" * 10 + b"\n"
-    sizes = [len(b.text) for b in Conll().blocks(stream(text * 5000), size=10_000)]
+    sizes = [len(b.text) for b in CoNLL().blocks(stream(text * 5000), size=10_000)]
     assert len(sizes) > 70
     assert max(sizes) <= 20_000
 
@@ -80,7 +80,7 @@ def test_memory_is_bounded_by_the_block():
 def test_eager_blocks_come_when_a_sequence_is_complete():
     reading, writing = os.pipe()
     with os.fdopen(reading, "rb") as file:
-        blocks = Conll().blocks(file, eager=True)
+        blocks = CoNLL().blocks(file, eager=True)
         os.write(writing, b"a A\n\nb B\n")
         assert next(blocks).rows() == [[["a", "A"]]]
         os.write(writing, b"\n")
@@ -90,10 +90,10 @@ def test_eager_blocks_come_when_a_sequence_is_complete():
 
 
 def test_load_reads_all_at_once():
-    columns = Conll().load(stream(b"a A\n\nb B"))
+    columns = CoNLL().load(stream(b"a A\n\nb B"))
     assert columns.rows() == [[["a", "A"]], [["b", "B"]]]
     for empty in (b"", b"\n\n", b"\xef\xbb\xbf"):
-        assert Conll().load(stream(empty)).rows() == []
+        assert CoNLL().load(stream(empty)).rows() == []
         assert read(empty) == []
 
 
@@ -120,35 +120,35 @@ def test_bad_files(text, options, message, size, tmp_path, monkeypatch):
     path = tmp_path / "data.txt"
     path.write_bytes(text)
     with pytest.raises(FormatError) as caught:
-        list(Conll(**options).read(path))
+        list(CoNLL(**options).read(path))
     assert str(caught.value).startswith(f"{path}:")
     assert message in str(caught.value)
     if "column -1" not in message and "column 3" not in message:
         with pytest.raises(FormatError) as again:
-            list(Conll(**options).blocks(path, size=size))
+            list(CoNLL(**options).blocks(path, size=size))
         assert str(again.value) == str(caught.value)
 
 
 def test_the_number_of_columns_is_that_of_the_first_block():
     text = b"a A\n\n" * 1000 + b"b\n"
     with pytest.raises(FormatError, match="<stream>:2001:2: expected 2 columns"):
-        list(Conll().blocks(stream(text), size=100))
+        list(CoNLL().blocks(stream(text), size=100))
 
 
 def test_a_line_of_100_megabytes():
     word = b"x" * 100_000_000
-    (columns,) = Conll().blocks(stream(b"a O\n\n" + word + b" O\n\nb O\n"), size=1 << 27)
+    (columns,) = CoNLL().blocks(stream(b"a O\n\n" + word + b" O\n\nb O\n"), size=1 << 27)
     assert len(columns) == 3
     begin, end = columns.cells[1, 0].tolist()
     assert end - begin == len(word)
-    several = list(Conll().blocks(stream(b"a O\n\n" + word + b" O\n\nb O\n"), eager=True))
+    several = list(CoNLL().blocks(stream(b"a O\n\n" + word + b" O\n\nb O\n"), eager=True))
     assert sum(map(len, several)) == 3
 
 
 def test_what_never_ends_is_refused(monkeypatch):
     monkeypatch.setattr("chordal.formats._passages.LIMIT", 10_000)
     with pytest.raises(FormatError, match="<stream>:3: a sequence of more than"):
-        list(Conll().blocks(stream(b"a O\n\n" + b"a O\n" * 5000), size=1000))
+        list(CoNLL().blocks(stream(b"a O\n\n" + b"a O\n" * 5000), size=1000))
     assert _lines.LIMIT > 200_000_000
 
 
@@ -165,7 +165,7 @@ def test_what_never_ends_is_refused(monkeypatch):
 )
 def test_bad_options(options, match):
     with pytest.raises(ValueError, match=match):
-        Conll(**options)
+        CoNLL(**options)
 
 
 # ------------------------------------------------------------------------------------ writing
@@ -186,7 +186,7 @@ cells = st.text(alphabet=st.sampled_from("aé# -,_語"), max_size=4)
     st.sampled_from([-1, 0, 1]),
 )
 def test_what_is_written_is_read_back_or_refused(sequences, separator, comment, label):
-    conll = Conll(separator, label, comment, document="-")
+    conll = CoNLL(separator, label, comment, document="-")
     records = [Record([[*row[:2]] for row in s], [row[2] for row in s]) for s in sequences]
     kept = []
     for record in records:
@@ -204,12 +204,12 @@ def test_what_is_written_is_read_back_or_refused(sequences, separator, comment, 
 def test_ordinary_words_are_not_refused():
     text = b"# # B-NP\n, , O\n-DOCSTART-x NN O\n\n"
     target = io.BytesIO()
-    Conll().write(Conll().read(stream(text)), target)
+    CoNLL().write(CoNLL().read(stream(text)), target)
     assert target.getvalue() == text
 
 
 def test_columns_are_written_with_labels():
-    conll = Conll(separator="\t", comment="#")
+    conll = CoNLL(separator="\t", comment="#")
     columns = conll.load(stream("é\t\tO\nb c\tB\tO\n\nx\tX\tO\n".encode()))
     assert conll.encode_columns(columns) == "é\t\tO\nb c\tB\tO\n\nx\tX\tO\n\n".encode()
     labels = [["B-ö", ""], ["B-ö"]]
@@ -228,13 +228,13 @@ def test_columns_are_written_with_labels():
 
 
 def test_notes_are_written_again():
-    conll = Conll(comment="#")
+    conll = CoNLL(comment="#")
     text = b"-DOCSTART- O\n\n# one\nIn O\n\n# two\nYes O\n\n"
     target = io.BytesIO()
     conll.write(conll.read(stream(text)), target)
     assert target.getvalue() == text
     target = io.BytesIO()
-    Conll(document=None).write(conll.read(stream(text)), target)
+    CoNLL(document=None).write(conll.read(stream(text)), target)
     assert target.getvalue() == b"In O\n\nYes O\n\n"
 
 
@@ -258,7 +258,7 @@ def test_notes_are_written_again():
 )
 def test_what_cannot_be_written(record, match):
     with pytest.raises(ValueError, match=match):
-        Conll().write([Record(*record)], io.BytesIO())
+        CoNLL().write([Record(*record)], io.BytesIO())
 
 
 def test_a_failure_leaves_the_old_file(tmp_path):
@@ -266,6 +266,6 @@ def test_a_failure_leaves_the_old_file(tmp_path):
     path.write_bytes(b"old")
     good = Record([["a"]], ["O"])
     with pytest.raises(ValueError, match=r"cannot write record 2 to .*out.txt"):
-        Conll().write([good, Record([["a b"]], ["O"])], path)
+        CoNLL().write([good, Record([["a b"]], ["O"])], path)
     assert path.read_bytes() == b"old"
     assert os.listdir(tmp_path) == ["out.txt"]

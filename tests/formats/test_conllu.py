@@ -6,7 +6,7 @@ import pytest
 
 from chordal._errors import FormatError
 from chordal.formats import Record
-from chordal.formats.conllu import Conllu
+from chordal.formats.conllu import CoNLLU
 
 # The format's own examples: a contraction, an elided verb, and words with spaces.
 TEXT = """\
@@ -33,12 +33,12 @@ TEXT = """\
 
 
 def read(text, *options):
-    return list(Conllu(*options).read(io.BytesIO(text)))
+    return list(CoNLLU(*options).read(io.BytesIO(text)))
 
 
 def written(records, *options):
     target = io.BytesIO()
-    Conllu(*options).write(records, target)
+    CoNLLU(*options).write(records, target)
     return target.getvalue()
 
 
@@ -103,7 +103,7 @@ def test_bad_files(text, message, tmp_path):
     path = tmp_path / "x.conllu"
     path.write_text(text)
     with pytest.raises(FormatError) as caught:
-        list(Conllu().read(path))
+        list(CoNLLU().read(path))
     assert str(caught.value).startswith(str(path))
     assert message in str(caught.value)
 
@@ -128,6 +128,6 @@ def test_what_cannot_be_written(record, match):
 def test_bad_options():
     for columns in (["word"], "form"):
         with pytest.raises(ValueError, match="column"):
-            Conllu(columns)
+            CoNLLU(columns)
     with pytest.raises(ValueError, match="there is no column 'tag'; there are: id, form"):
-        Conllu(label="tag")
+        CoNLLU(label="tag")

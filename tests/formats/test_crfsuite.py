@@ -13,17 +13,17 @@ from hypothesis import strategies as st
 
 from chordal._errors import FormatError
 from chordal.formats import Record
-from chordal.formats.crfsuite import Crfsuite
+from chordal.formats.crfsuite import CRFsuite
 
 
 def read(text):
-    return list(Crfsuite().read(io.BytesIO(text)))
+    return list(CRFsuite().read(io.BytesIO(text)))
 
 
 def read_by_blocks(text, size=1 << 21):
     """Rows of each sequence as the compiled reader has them: attributes and their values."""
     found = []
-    for items in Crfsuite().blocks(io.BytesIO(text), size):
+    for items in CRFsuite().blocks(io.BytesIO(text), size):
         rows = [
             [(re.sub(r"\\([:\\])", r"\1", name), value) for name, value in row]
             for row in items.rows()
@@ -50,7 +50,7 @@ def summed(row):
 
 def written(*records):
     target = io.BytesIO()
-    Crfsuite().write(records, target)
+    CRFsuite().write(records, target)
     return target.getvalue()
 
 
@@ -121,11 +121,11 @@ def test_bad_files(text, message, tmp_path):
     path = tmp_path / "items"
     path.write_bytes(text)
     with pytest.raises(FormatError) as caught:
-        list(Crfsuite().read(path))
+        list(CRFsuite().read(path))
     assert str(caught.value).startswith(f"{path}:")
     assert message in str(caught.value)
     with pytest.raises(FormatError, match=re.escape(str(caught.value))):
-        list(Crfsuite().blocks(path))
+        list(CRFsuite().blocks(path))
 
 
 @pytest.mark.parametrize(
@@ -222,9 +222,9 @@ def test_crfsuite_reads_the_same(tmp_path):
         ([["w=a:b", "e\\"], {"": 0.5, "c\\d": -1.0}], ["O", "é\\"]),
     ]
     path = tmp_path / "items"
-    Crfsuite().write([Record(*s) for s in sequences], path)
+    CRFsuite().write([Record(*s) for s in sequences], path)
     trainer = pycrfsuite.Trainer(verbose=False)
-    for record in Crfsuite().read(path):
+    for record in CRFsuite().read(path):
         trainer.append(record.rows, record.labels)
     trainer.set_params({"c2": 1.0, "max_iterations": 20})
     trainer.train(str(tmp_path / "ours"))

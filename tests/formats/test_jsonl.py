@@ -7,16 +7,16 @@ import pytest
 
 from chordal._errors import FormatError
 from chordal.formats import Record
-from chordal.formats.jsonl import Jsonl
+from chordal.formats.jsonl import JSONL
 
 
 def read(text, **options):
-    return list(Jsonl(**options).read(io.BytesIO(text)))
+    return list(JSONL(**options).read(io.BytesIO(text)))
 
 
 def written(*records, **options):
     target = io.BytesIO()
-    Jsonl(**options).write(records, target)
+    JSONL(**options).write(records, target)
     return target.getvalue()
 
 
@@ -94,7 +94,7 @@ def test_bad_files(line, message, tmp_path):
     path = tmp_path / "data.jsonl"
     path.write_bytes(b'{"tokens": []}\n' + line + b"\n")
     with pytest.raises(FormatError) as caught:
-        list(Jsonl().read(path))
+        list(JSONL().read(path))
     assert str(caught.value).startswith(f"{path}{message}")
 
 
@@ -128,4 +128,4 @@ def test_what_cannot_be_written(record, options, match):
 def test_bad_options():
     for tokens in ([], [1]):
         with pytest.raises(ValueError, match="tokens must be a key or a list of keys"):
-            Jsonl(tokens=tokens)
+            JSONL(tokens=tokens)

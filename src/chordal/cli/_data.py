@@ -77,11 +77,11 @@ class Data:
 def load_data(path: str, reading: Reading, template: FeatureTemplate | None) -> Data:
     """The whole file. With a template, tokens must be columns; without, attributes."""
     from chordal.features import Columns
-    from chordal.formats.conll import Conll
+    from chordal.formats.conll import CoNLL
 
     reader = reading.format_for(path)
     name = "<stdin>" if path == "-" else path
-    if isinstance(reader, Conll):
+    if isinstance(reader, CoNLL):
         columns = reader.load(path)
         if not len(columns):
             raise FormatError(name, "there are no tokens in it")

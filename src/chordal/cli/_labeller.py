@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 from chordal.features import Columns, Items
 from chordal.formats import Format, Record
 from chordal.formats.conll import append_column
-from chordal.formats.crfsuite import Crfsuite
-from chordal.formats.jsonl import Jsonl
+from chordal.formats.crfsuite import CRFsuite
+from chordal.formats.jsonl import JSONL
 
 if TYPE_CHECKING:
     from chordal import ChainCRF
@@ -128,9 +128,9 @@ class Labeller:
         if self.model.feature_template is not None:
             X = [[list(row) for row in rows] for rows in X]  # columns, never dicts
         found = self._found(X, [len(rows) for rows in X])
-        if isinstance(writer, Crfsuite):
+        if isinstance(writer, CRFsuite):
             return _encoded(_crfsuite(self, *parts) for parts in found)
-        write = _jsonl if isinstance(writer, Jsonl) else _plain
+        write = _jsonl if isinstance(writer, JSONL) else _plain
         both = zip(batch, found, strict=True)
         return _encoded(write(self, writer, record, *parts) for record, parts in both)
 

@@ -13,8 +13,8 @@ from chordal.cli._data import Reading
 from chordal.cli._labeller import Answers, Labeller
 from chordal.cli._models import open_model
 from chordal.formats import Format, open_target
-from chordal.formats.conll import Conll
-from chordal.formats.crfsuite import Crfsuite
+from chordal.formats.conll import CoNLL
+from chordal.formats.crfsuite import CRFsuite
 
 
 def label_file(
@@ -42,9 +42,9 @@ def _work(
     labeller: Labeller, path: str, reader: Format, live: bool
 ) -> tuple[Callable[[Any], bytes], Iterator[Any]]:
     """How blocks are labelled, and the blocks."""
-    if isinstance(reader, Crfsuite) and labeller.reads_items:
+    if isinstance(reader, CRFsuite) and labeller.reads_items:
         return labeller.items, reader.blocks(path, eager=live)
-    if not isinstance(reader, Conll):
+    if not isinstance(reader, CoNLL):
         return partial(labeller.records, reader), batches(reader.read(path), 1 if live else 256)
     if labeller.model.feature_template is None:
         raise ValueError(

@@ -94,7 +94,7 @@ def read_columns(
     import io
 
     from chordal.formats import open_source
-    from chordal.formats.conll import Conll
+    from chordal.formats.conll import CoNLL
 
     if reading.name(path) != "conll":
         raise typer.BadParameter("two columns of labels are in files of columns only; give --model")
@@ -103,10 +103,10 @@ def read_columns(
     text.name = name = source.name  # for messages
     rules = (reading.separator, None, reading.comment)
     try:
-        columns = Conll(*rules, document=None).load(text)
+        columns = CoNLL(*rules, document=None).load(text)
     except FormatError:
         text.seek(0)
-        columns = Conll(*rules).load(text)
+        columns = CoNLL(*rules).load(text)
     if not len(columns):
         raise FormatError(name, "there are no tokens in it")
     n = columns.n_columns

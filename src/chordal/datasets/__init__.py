@@ -6,10 +6,10 @@ from chordal.datasets.digit_dates import DigitDates, load_digit_dates
 from chordal.datasets.distort import distorted
 from chordal.datasets.gestures import Gestures, load_gestures
 from chordal.datasets.grabcut import load_grabcut
-from chordal.datasets.msrc import MsrcSuperpixels, load_msrc_images, load_msrc_superpixels
+from chordal.datasets.msrc import MSRCSuperpixels, load_msrc_images, load_msrc_superpixels
 from chordal.datasets.noisy_chains import NoisyChains, load_noisy_chains, make_noisy_chains
-from chordal.datasets.ocr_letters import OcrLetters, load_ocr_letters
-from chordal.datasets.pa7 import Pa7, load_pa7
+from chordal.datasets.ocr_letters import OCRLetters, load_ocr_letters
+from chordal.datasets.pa7 import PA7, load_pa7
 from chordal.datasets.parallel_sample import ParallelSample, make_parallel_sample
 from chordal.datasets.plane import make_curved_classes, make_masked_classes
 from chordal.datasets.seminars import Seminars, load_seminars
@@ -20,14 +20,14 @@ from chordal.datasets.ugm_x import load_ugm_x
 from chordal.datasets.weizmann_horses import load_weizmann_horses
 
 __all__ = [
+    "PA7",
     "Citations",
     "DigitDates",
     "Gestures",
     "LabelledImages",
-    "MsrcSuperpixels",
+    "MSRCSuperpixels",
     "NoisyChains",
-    "OcrLetters",
-    "Pa7",
+    "OCRLetters",
     "ParallelSample",
     "Seminars",
     "Snakes",

@@ -44,7 +44,7 @@ COLOURS = {
 
 
 @dataclass(frozen=True)
-class MsrcSuperpixels:
+class MSRCSuperpixels:
     """Images as graphs: superpixels that touch are neighbours.
 
     Attributes
@@ -95,7 +95,7 @@ def load_msrc_images(path: str | PathLike[str] | None = None) -> LabelledImages:
     return labelled_images(file, "label", classes, ignore_label=0)
 
 
-def load_msrc_superpixels(path: str | PathLike[str] | None = None) -> MsrcSuperpixels:
+def load_msrc_superpixels(path: str | PathLike[str] | None = None) -> MSRCSuperpixels:
     """The same images as graphs of superpixels, with 51 features each.
 
     Parameters
@@ -133,7 +133,7 @@ def load_msrc_superpixels(path: str | PathLike[str] | None = None) -> MsrcSuperp
     for i, (e, size) in enumerate(zip(edges, np.diff(nodes), strict=True)):
         inside = e.size == 0 or (e.min() >= 0 and e.max() < size)
         require(inside, file, f"edges of image {i} must join its superpixels 0 to {size - 1}")
-    return MsrcSuperpixels(
+    return MSRCSuperpixels(
         [x.astype(np.float64) for x in items(file, "X", a["X"], nodes)],
         list(items(file, "label", a["label"], nodes)),
         edges,

@@ -33,7 +33,7 @@ OFFICIAL = {
 
 
 @dataclass(frozen=True)
-class OcrLetters:
+class OCRLetters:
     """Handwritten words. The first letter of each was capital, and is left out.
 
     Attributes
@@ -56,7 +56,7 @@ class OcrLetters:
         return [images.reshape(-1, N_PIXELS).astype(np.float64) for images in self.images]
 
 
-def load_ocr_letters(path: str | PathLike[str] | None = None) -> OcrLetters:
+def load_ocr_letters(path: str | PathLike[str] | None = None) -> OCRLetters:
     """The handwritten words of Kassel (1995), as Taskar, Guestrin and Koller (2003) prepared them.
 
     Parameters
@@ -84,7 +84,7 @@ def load_ocr_letters(path: str | PathLike[str] | None = None) -> OcrLetters:
     letters, columns = _heads(file, data, begins, heads)
     limits = _words(file, *columns)
     images = pixels.reshape(-1, HEIGHT, WIDTH)
-    return OcrLetters(
+    return OCRLetters(
         np.split(images, limits[1:-1]),
         np.split(letters, limits[1:-1]),
         columns[3][limits[:-1]],

@@ -30,7 +30,7 @@ PART_ONE = (
 
 
 @dataclass(frozen=True)
-class Pa7:
+class PA7:
     """Data of an assignment on learning conditional random fields.
 
     Attributes
@@ -52,7 +52,7 @@ class Pa7:
     part_one: dict[str, Array]
 
 
-def load_pa7(path: str | PathLike[str] | None = None) -> Pa7:
+def load_pa7(path: str | PathLike[str] | None = None) -> PA7:
     """The words (part two) and the letters p and q (part one) of assignment 7.
 
     Parameters
@@ -80,7 +80,7 @@ def load_pa7(path: str | PathLike[str] | None = None) -> Pa7:
             raise ValueError(f"{file}: {name} must have 129 columns, has shape {array.shape}")
         if name.endswith("Y") and array.shape != part_one[f"{name[:-1]}X"].shape[:1]:
             raise ValueError(f"{file}: {name} must have a label per row, has shape {array.shape}")
-    return Pa7(*train, *test, part_one)
+    return PA7(*train, *test, part_one)
 
 
 def _packed(file: Path) -> dict[str, Array]:

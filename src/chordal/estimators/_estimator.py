@@ -132,8 +132,10 @@ class Estimator:
 
     def set_callbacks(self: E, *callbacks: FitCallback) -> E:
         """Watch each `fit` with callbacks of scikit-learn 1.9 or newer; without any, none."""
-        from sklearn.callback import CallbackSupportMixin
-
+        try:
+            from sklearn.callback import CallbackSupportMixin
+        except ImportError:
+            raise ImportError("callbacks need scikit-learn 1.9 or newer") from None
         CallbackSupportMixin.set_callbacks(self, *callbacks)
         return self
 

@@ -98,7 +98,8 @@ def fit(
     if isinstance(fitted["reader_"].inputs[0], ArrayInput):
         fitted["n_features_in_"] = fitted["reader_"].inputs[0].n_columns
     inference = fitted["inference_"] = inference_for(estimator, objective, solver, work.shards)
-    given = {"X": X, "y": y, "metadata": {"sample_weight": sample_weight}}
+    metadata = {} if sample_weight is None else {"sample_weight": sample_weight}
+    given = {"X": X, "y": y, "metadata": metadata}
     without = () if centre else estimator.unpenalised
     with (
         fit_callbacks(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from itertools import count
 from math import isnan, nan
 from types import TracebackType
 from typing import TYPE_CHECKING
@@ -165,7 +166,7 @@ def fit_callbacks(
     Parameters
     ----------
     max_iter : int or None
-        The most iterations there can be: one more is an error. None if that is not known.
+        The most iterations that are reported; None for no limit.
     data : dict
         `X`, `y` and `metadata`, which callbacks may ask for.
     attributes : callable, optional
@@ -177,8 +178,11 @@ def fit_callbacks(
     from sklearn.callback import CallbackSupportMixin
 
     known: dict[str, object] = {"estimator": estimator, **data}
+    number = count(1)
 
     def after_iteration(state: Iteration) -> bool:
+        if max_iter is not None and next(number) > max_iter:
+            return False  # scikit-learn allows no more tasks than were announced
         task = root.subcontext(task_name="iteration")
         task.call_on_fit_task_begin(**known)
         made = None if attributes is None else lambda: attributes(state)

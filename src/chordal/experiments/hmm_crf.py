@@ -16,7 +16,7 @@ N_LABELS, N_SYMBOLS, LENGTH, N_TEST = 4, 12, 20, 400
 
 
 @final
-class HmmCrf(Experiment):
+class HMMCRF(Experiment):
     """Equal posteriors first; then which of both learns faster."""
 
     title: ClassVar[str] = "HMM and chain CRF: a pair"

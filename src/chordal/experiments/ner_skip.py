@@ -60,7 +60,7 @@ class Results(NamedTuple):
 
 
 @final
-class NerSkip(Experiment):
+class NERSkip(Experiment):
     """Speakers, places and times of seminars."""
 
     title: ClassVar[str] = "Skip-chains (seminar announcements)"
@@ -124,7 +124,7 @@ def announcements() -> tuple[Seminars, int]:
 
 def folds(n: int) -> Iterator[tuple[Ints, Ints]]:
     """Numbers of announcements to learn from and to test: each is tested once."""
-    order = np.random.default_rng(NerSkip.seed).permutation(n)
+    order = np.random.default_rng(NERSkip.seed).permutation(n)
     for k in range(N_FOLDS):
         test = np.sort(order[k::N_FOLDS])
         yield np.setdiff1d(np.arange(n), test), test

@@ -10,7 +10,7 @@ import numpy as np
 
 from chordal import ChainCRF, TwoStageCRF, plots
 from chordal.costs.hamming import Hamming
-from chordal.datasets import OcrLetters, distorted, load_ocr_letters
+from chordal.datasets import OCRLetters, distorted, load_ocr_letters
 from chordal.experiments._base import Array, Experiment, Outcome, Row, Setup, Table
 from chordal.experiments._pictures import WIDTH, confusion, heat_map, training
 from chordal.metrics import hamming_accuracy, token_accuracy, zero_one_accuracy
@@ -24,7 +24,7 @@ PUBLISHED = {"SVC": (0.874, 0.460), "unary MLP": (0.955, 0.738), "CRF": (0.979, 
 
 
 @final
-class Ocr(Experiment):
+class OCR(Experiment):
     """The published protocol, whose classifier saw the test letters, then honest ones."""
 
     title: ClassVar[str] = "Handwritten words"
@@ -53,7 +53,7 @@ class Ocr(Experiment):
         self._honest(outcome, words, setup)
         return outcome
 
-    def _published(self, outcome: Outcome, words: OcrLetters, setup: Setup) -> None:
+    def _published(self, outcome: Outcome, words: OCRLetters, setup: Setup) -> None:
         """The protocol as it was: SVC and MLP see all letters, also those of the test words."""
         from sklearn.svm import SVC
 
@@ -106,7 +106,7 @@ class Ocr(Experiment):
             ),
         ]
 
-    def _honest(self, outcome: Outcome, words: OcrLetters, setup: Setup) -> None:
+    def _honest(self, outcome: Outcome, words: OCRLetters, setup: Setup) -> None:
         """Nothing sees the test words: ten folds, or three of fewer words in a quick run."""
         X, y = words.X, words.y
         folds = range(2) if setup.quick else range(10)
@@ -171,7 +171,7 @@ class Ocr(Experiment):
 
     def _best(
         self,
-        words: OcrLetters,
+        words: OCRLetters,
         train: Array,
         data: tuple[Sequence[Array], Sequence[Array]],
         setup: Setup,
@@ -193,7 +193,7 @@ class Ocr(Experiment):
     def _words(
         self,
         outcome: Outcome,
-        words: OcrLetters,
+        words: OCRLetters,
         order: Sequence[int] | Array,
         found: dict[str, Sequence[Any]],
     ) -> None:
@@ -221,10 +221,10 @@ class Ocr(Experiment):
         )
 
 
-class Classifier(Protocol):
+class LetterClassifier(Protocol):
     """What scikit-learn's classifiers have in common."""
 
-    def fit(self, X: Array, y: Array) -> Classifier:
+    def fit(self, X: Array, y: Array) -> LetterClassifier:
         """Learn from rows and their labels."""
 
     def predict(self, X: Array) -> Array:
@@ -234,7 +234,7 @@ class Classifier(Protocol):
 class _Pairs:
     """SVC as it is, a machine per pair of letters and a vote; but Ctrl-C is heard between pairs."""
 
-    def __init__(self, svc: Classifier) -> None:
+    def __init__(self, svc: LetterClassifier) -> None:
         from sklearn.multiclass import OneVsOneClassifier
 
         self._pairs = OneVsOneClassifier(svc)
@@ -269,13 +269,13 @@ def _chain(
     )
 
 
-def _mlp(seed: int, epochs: int) -> Classifier:
+def _mlp(seed: int, epochs: int) -> LetterClassifier:
     from sklearn.neural_network import MLPClassifier
 
     return MLPClassifier((256,), batch_size=128, max_iter=epochs, random_state=seed, alpha=1e-4)
 
 
-def _quietly(classifier: Classifier, X: Array, y: Array) -> Classifier:
+def _quietly(classifier: LetterClassifier, X: Array, y: Array) -> LetterClassifier:
     """Fit for a given number of passes: that it is not the optimum is known."""
     import warnings
 
@@ -286,7 +286,7 @@ def _quietly(classifier: Classifier, X: Array, y: Array) -> Classifier:
         return classifier.fit(X, y)
 
 
-def _by_letter(classifier: Classifier, X: Sequence[Any]) -> list[Any]:
+def _by_letter(classifier: LetterClassifier, X: Sequence[Any]) -> list[Any]:
     lengths = np.cumsum([len(x) for x in X])[:-1]
     return list(np.split(classifier.predict(np.concatenate(X)), lengths))
 

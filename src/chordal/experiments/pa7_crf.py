@@ -10,7 +10,7 @@ import numpy as np
 from scipy.ndimage import gaussian_filter
 
 from chordal import ChainCRF, CliqueTemplate, TemplateCRF, plots
-from chordal.datasets import Pa7, distorted, load_pa7
+from chordal.datasets import PA7, distorted, load_pa7
 from chordal.experiments._base import Array, Experiment, Outcome, Row, Setup
 from chordal.experiments._pictures import WIDTH, confusion, heat_map, training
 from chordal.solvers.sgd import SGD
@@ -30,7 +30,7 @@ class Idea(NamedTuple):
 
 
 @final
-class Pa7Crf(Experiment):
+class PA7CRF(Experiment):
     """The assignment's training, then what each of its ideas gains."""
 
     title: ClassVar[str] = "Words of three letters (assignment 7, part 2)"
@@ -72,7 +72,7 @@ class Pa7Crf(Experiment):
         self._pictures(outcome, data, plain, best)
         return outcome
 
-    def _assignment(self, data: Pa7, outcome: Outcome, setup: Setup) -> float:
+    def _assignment(self, data: PA7, outcome: Outcome, setup: Setup) -> float:
         """Five passes with the λ that was given, then with one by cross-validation."""
         setup.say("the assignment's training")
         X, test = ([_pixels(i) for i in words] for words in (data.images_train, data.images_test))
@@ -99,7 +99,7 @@ class Pa7Crf(Experiment):
     def _row(
         self,
         outcome: Outcome,
-        data: Pa7,
+        data: PA7,
         setup: Setup,
         idea: Idea,
         before: float,
@@ -129,7 +129,7 @@ class Pa7Crf(Experiment):
 
     def _validated(
         self,
-        data: Pa7,
+        data: PA7,
         grid: Sequence[float],
         fitted: Callable[..., Any],
         features: Callable[[Array], Array],
@@ -149,7 +149,7 @@ class Pa7Crf(Experiment):
         return scores
 
     def _pictures(
-        self, outcome: Outcome, data: Pa7, plain: ChainCRF, best: ChainCRF | TemplateCRF
+        self, outcome: Outcome, data: PA7, plain: ChainCRF, best: ChainCRF | TemplateCRF
     ) -> None:
         found = best.predict([_views(images) for images in data.images_test])
         figure, axes = plots.subplots(4, 4, size=(WIDTH, 4.2))
@@ -197,7 +197,7 @@ def _by_sgd(X: Sequence[Any], y: Sequence[Any], lam: float) -> ChainCRF:
 
 
 def _fitted(
-    data: Pa7, idea: Idea, l2: float, seed: int, words: Sequence[int] | Any, setup: Setup
+    data: PA7, idea: Idea, l2: float, seed: int, words: Sequence[int] | Array, setup: Setup
 ) -> ChainCRF | TemplateCRF:
     """The model of these training words and distorted copies of them, which count an eighth."""
     rng = np.random.default_rng(seed)

@@ -17,7 +17,7 @@ N_STEPS = 5000
 
 
 @final
-class Pa7Logistic(Experiment):
+class PA7Logistic(Experiment):
     """Stochastic gradient descent, and λ by a validation set."""
 
     title: ClassVar[str] = "Two letters by logistic regression (assignment 7, part 1)"

@@ -18,7 +18,7 @@ LONGEST = 14  # words of a sentence that is shown
 
 
 @final
-class Pos(Experiment):
+class POS(Experiment):
     """The seeds' oldest example, on a free treebank."""
 
     title: ClassVar[str] = "Parts of speech (UD English)"

@@ -37,7 +37,7 @@ LECTURE = {
 
 
 @final
-class Ssvm(Experiment):
+class SSVM(Experiment):
     """The lecture's table, measured."""
 
     title: ClassVar[str] = "Structural SVM: convergence of its solvers"

@@ -9,7 +9,7 @@ from typing import Any, ClassVar, final
 import numpy as np
 
 from chordal import CRFClassifier, plots
-from chordal.datasets import MsrcSuperpixels, load_msrc_images, load_msrc_superpixels
+from chordal.datasets import MSRCSuperpixels, load_msrc_images, load_msrc_superpixels
 from chordal.experiments._base import Array, Experiment, Outcome, Row, Setup, Table
 from chordal.experiments._images import Agreement, agreement, gains, gallery
 from chordal.inference import INFERENCE
@@ -133,7 +133,7 @@ class Superpixels(Experiment):
 class _Msrc:
     """The graphs, their split, and what is asked of them."""
 
-    def __init__(self, data: MsrcSuperpixels, every: int) -> None:
+    def __init__(self, data: MSRCSuperpixels, every: int) -> None:
         self.data = data
         self.train, self.choose, self.test = (part[::every] for part in _parts(data.names))
         kept = [c for c, name in enumerate(data.class_names) if name not in LEFT_OUT]

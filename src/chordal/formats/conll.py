@@ -27,7 +27,7 @@ class _Noted(NamedTuple):
 
 
 @final
-class Conll(Format):
+class CoNLL(Format):
     r"""Files as of the CoNLL shared tasks, CRF++ and Wapiti: a token per line, in columns.
 
     Sequences are separated by blank lines (of nothing but spaces and tabs). All rows have as many
@@ -52,7 +52,7 @@ class Conll(Format):
     --------
     >>> import io
     >>> file = io.BytesIO(b"-DOCSTART- O\n\nIn IN O\nRome NNP B-LOC\n\nYes UH O\n")
-    >>> for record in Conll().read(file):
+    >>> for record in CoNLL().read(file):
     ...     print(record.rows, record.labels, record.comments)
     [['In', 'IN'], ['Rome', 'NNP']] ['O', 'B-LOC'] ['-DOCSTART- O']
     [['Yes', 'UH']] ['O'] ()
@@ -101,7 +101,7 @@ class Conll(Format):
 
         >>> import io
         >>> file = io.BytesIO(b"# text 1\nIn IN\nRome NNP\n\n")
-        >>> for columns, size in Conll(comment="#").passages(file):
+        >>> for columns, size in CoNLL(comment="#").passages(file):
         ...     append_column(columns, size, np.array([0, 1], np.int32), [" O", " B-LOC"])
         b'# text 1\nIn IN O\nRome NNP B-LOC\n\n'
         """
@@ -161,7 +161,7 @@ class Conll(Format):
         r"""The text of columns as they were read, with a last column of labels: the fast road.
 
         >>> columns = Columns.from_sequences([[["in"], ["Rome"]], [["Yes"]]])
-        >>> Conll().encode_columns(columns, [["O", "B"], ["O"]])
+        >>> CoNLL().encode_columns(columns, [["O", "B"], ["O"]])
         b'in O\nRome B\n\nYes O\n\n'
         """
         names: dict[str, int] = {}
@@ -312,7 +312,7 @@ def append_column(
 ) -> bytes:
     """The first `size` bytes of the columns' text, row t followed by ``texts[numbers[t]]``.
 
-    Lines that are no rows stay as they are; see `Conll.passages`. The texts hold the separator.
+    Lines that are no rows stay as they are; see `CoNLL.passages`. The texts hold the separator.
     """
     encoded = [text.encode() for text in texts]
     offsets = offsets_of([len(text) for text in encoded])

@@ -16,7 +16,7 @@ COLUMNS = (
 
 
 @final
-class Conllu(Format):
+class CoNLLU(Format):
     """Treebanks in CoNLL-U: words with ten columns, ranges of words, empty nodes and comments.
 
     A row is a word. Lines of ranges (``1-2``) and empty nodes (``1.1``) are no words; they are
@@ -38,7 +38,7 @@ class Conllu(Format):
     ...     f"{i}\\t{form}\\t_\\t{upos}\\t_\\t_\\t_\\t_\\t_\\t_\\n".encode()
     ...     for i, form, upos in [(1, "Go", "VERB"), (2, "home", "ADV")]
     ... )
-    >>> record, = Conllu().read(io.BytesIO(text))
+    >>> record, = CoNLLU().read(io.BytesIO(text))
     >>> record.rows, record.labels, record.comments
     ([['Go'], ['home']], ['VERB', 'ADV'], ['# text = Go home'])
     """

@@ -22,7 +22,7 @@ _DEEPEST = 100  # containers in each other
 
 
 @final
-class Crfsuite(Format):
+class CRFsuite(Format):
     r"""Files of ``crfsuite learn`` and ``crfsuite tag``: ``label<tab>attribute[:value]<tab>…``.
 
     A backslash before a colon or another backslash takes away its meaning; before anything else it
@@ -40,10 +40,10 @@ class Crfsuite(Format):
     --------
     >>> import io
     >>> file = io.BytesIO(b"B-NP\tw=a\\:b\tlength:3\nO\tw=.\n")
-    >>> record, = Crfsuite().read(file)
+    >>> record, = CRFsuite().read(file)
     >>> record.rows, record.labels
     ([{'w=a:b': 1.0, 'length': 3.0}, ['w=.']], ['B-NP', 'O'])
-    >>> Crfsuite().encode(record)
+    >>> CRFsuite().encode(record)
     'B-NP\tw=a\\:b\tlength:3.0\nO\tw=.\n\n'
     """
 

@@ -13,7 +13,7 @@ from chordal.formats._lines import read_lines
 
 
 @final
-class Jsonl(Format):
+class JSONL(Format):
     r"""One JSON object per line: ``{"tokens": [...], "labels": [...]}``.
 
     A token is a string (a row of one column), a list of strings (columns, or attributes) or an
@@ -33,7 +33,7 @@ class Jsonl(Format):
     --------
     >>> import io
     >>> file = io.BytesIO(b'{"tokens": ["in", "Rome"], "labels": ["O", "B-LOC"]}\n')
-    >>> record, = Jsonl().read(file)
+    >>> record, = JSONL().read(file)
     >>> record.rows, record.labels
     ([['in'], ['Rome']], ['O', 'B-LOC'])
     """
