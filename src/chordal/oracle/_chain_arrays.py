@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import TypeGuard
 
 import numpy as np
 from numpy.typing import NDArray
@@ -125,8 +126,15 @@ def _label_costs(chains: Chains, objective: Objective) -> tuple[float, _kernels.
     return float(prices.max()), _kernels.LabelCosts(prices, np.concatenate(where))
 
 
-def chains_of(features: ChainFeatures, shards: Sequence[ChainShard]) -> Chains:
+def are_chains(features: object) -> TypeGuard[ChainFeatures]:
+    """Whether these are features of chains, which compiled loops can learn."""
+    return isinstance(features, ChainFeatures)
+
+
+def chains_of(features: object, shards: Sequence[ChainShard]) -> Chains:
     """The sequences of shards with gold labels."""
+    if not are_chains(features):
+        raise TypeError(f"features must be those of chains, got {type(features).__name__}")
     lengths = np.concatenate([np.diff(s.frame.structure.variable_offsets) for s in shards])
     node_offsets = offsets_of(lengths)
     node = _node_entries(features, shards, node_offsets)

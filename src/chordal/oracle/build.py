@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from chordal.features import ChainFeatures
 from chordal.inference import Inference
 from chordal.objectives import Objective
+from chordal.oracle._chain_arrays import are_chains
 from chordal.oracle._protocols import Mapper, SecondOrderOracle, ShardFeatures, asks_examples
 from chordal.oracle._summed import SummedOracle
 from chordal.oracle.chains import ChainExamples
@@ -40,7 +40,7 @@ def oracle_for(
         return SummedOracle(
             features, shards, objective, inference, mapper, l2, centre, cuts, without_l1
         )
-    if isinstance(features, ChainFeatures):
+    if are_chains(features):
         return ChainExamples(features, shards, objective, inference, mapper, l2, centre)
     return StructuredExamples(features, shards, objective, inference, mapper, l2, centre)
 
