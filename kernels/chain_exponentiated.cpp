@@ -304,7 +304,7 @@ static const Binding binding([](nb::module_& m) {
     nb::class_<ExponentiatedArrays>(m, "Exponentiated", "Scores as dual variables of chains.")
         .def(nb::init<Output<double>, Output<double>, Input<std::int64_t>, Output<double>,
                       Output<double>>(),
-             nb::arg("w"), nb::arg("theta"), nb::arg("theta_offsets"), nb::arg("eta"),
+             nb::kw_only(), nb::arg("w"), nb::arg("theta"), nb::arg("theta_offsets"), nb::arg("eta"),
              nb::arg("term"));
     m.def("chain_exponentiated", &run_exponentiated, nb::arg("chains"), nb::arg("costs"),
           nb::arg("order"), nb::arg("l2"), nb::arg("sharpness"), nb::arg("entropies"),

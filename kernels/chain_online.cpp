@@ -317,7 +317,7 @@ static const Binding binding([](nb::module_& m) {
     nb::class_<DescentArrays>(m, "Descent", "Weights that examples take down their losses.")
         .def(nb::init<Output<double>, MaybeOutput, MaybeOutput, Maybe, Input<std::int64_t>,
                       Output<double>>(),
-             nb::arg("w"), nb::arg("velocity").none(), nb::arg("total").none(),
+             nb::kw_only(), nb::arg("w"), nb::arg("velocity").none(), nb::arg("total").none(),
              nb::arg("fixed").none(), nb::arg("exempt"), nb::arg("counts"));
     nb::class_<RowArrays>(m, "OnlineRows", "Rows of sparse entries that point to cells of weights.")
         .def("__init__",

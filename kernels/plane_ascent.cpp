@@ -193,10 +193,10 @@ static const Binding binding([](nb::module_& m) {
     nb::class_<PlaneArrays>(m, "Planes", "Planes under the losses of examples, as sparse rows.")
         .def(nb::init<Input<std::int64_t>, Input<std::int64_t>, Input<std::int32_t>, Input<double>,
                       Input<double>, std::size_t>(),
-             nb::arg("example_offsets"), nb::arg("row_offsets"), nb::arg("cells"),
+             nb::kw_only(), nb::arg("example_offsets"), nb::arg("row_offsets"), nb::arg("cells"),
              nb::arg("values"), nb::arg("offsets"), nb::arg("n_weights"))
-        .def("ascend", &run_ascent, nb::arg("l2"), nb::arg("order"), nb::arg("alpha"),
-             nb::arg("v"));
+        .def("ascend", &run_ascent, nb::arg("l2"), nb::arg("order"), nb::kw_only(),
+             nb::arg("alpha"), nb::arg("v"));
 });
 
 }  // namespace chordal

@@ -184,26 +184,42 @@ def test_a_cost(tmp_path):
 def test_an_online_solver(tmp_path):
     write(
         tmp_path,
-        "plain_perceptron",
+        "shrinking_perceptron",
         '''
-        """The perceptron without its average."""
+        """A perceptron whose steps shrink with what a weight has moved before."""
 
-        from chordal.oracle import UpdateRule
+        from dataclasses import dataclass
+        from typing import ClassVar, final
+
+        import numpy as np
+
+        from chordal.oracle.rules import MistakeRule
         from chordal.solvers._online import MistakeDriven
 
 
-        class PlainPerceptron(MistakeDriven):
-            """Add the gold features, subtract the predicted ones."""
+        @dataclass(frozen=True)
+        class ShrinkingRule(MistakeRule):
+            averaged: bool = True
+            memory: float = 1.0
 
-            objective = "perceptron"
+            def step(self, mistake, w, memory):
+                memory += mistake.difference**2
+                w += mistake.weight * mistake.difference / np.sqrt(memory)
+                return mistake.weight * mistake.n_wrong / mistake.n_labels
+
+
+        @final
+        class ShrinkingPerceptron(MistakeDriven):
+            loss: ClassVar[str] = "perceptron"
 
             def _rule(self):
-                return UpdateRule("perceptron", averaged=False)
+                return ShrinkingRule()
         ''',
     )
     with SOLVERS.extended(tmp_path):
-        check_online_solver(SOLVERS.get("plain_perceptron"))
-        assert ChainCRF(solver="plain_perceptron", random_state=0).fit(X, Y).predict(X) == Y
+        check_online_solver(SOLVERS.get("shrinking_perceptron"))
+        crf = ChainCRF(solver="shrinking_perceptron", random_state=0)
+        assert crf.fit(X, Y).predict(X) == Y
 
 
 def test_an_estimator(tmp_path):

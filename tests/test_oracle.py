@@ -6,7 +6,8 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from chordal.execution.serial import Serial
 from chordal.execution.threads import Threads
-from chordal.features import ChainFeatures, Rows, input_for
+from chordal.estimators import chain_batch, chain_layout
+from chordal.features import Rows, input_for
 from chordal.inference.chain import ChainInference
 from chordal.objectives.likelihood import Likelihood
 from chordal.objectives.softmax_margin import SoftmaxMargin
@@ -62,18 +63,14 @@ def problem(kind, weighted=True, shard=3):
         edge_features, edge_rows = compiled(
             edge(rng, np.maximum(lengths - 1, 0)), edges, N_LABELS**2
         )
-    features = ChainFeatures(
-        N_LABELS,
-        node_features,
-        edge_features,
-        np.arange(0, N_LABELS**2, 2),
-        fit_intercept=True,
-        ends=True,
-    )
+    kept = dict.fromkeys(("intercept", "start", "end"), np.arange(N_LABELS))
+    kept["transitions"] = np.arange(0, N_LABELS**2, 2)
+    features = chain_layout(N_LABELS, {"node": node_features, "edge": edge_features}, kept)
+    batch = chain_batch(node_rows, edge_rows)
     weight = rng.uniform(0.0, 2.0, len(lengths)) if weighted else None
     limits = range(0, len(lengths) + shard, shard)
     shards = [
-        features.compile(node_rows, edge_rows, a, min(a + shard, len(lengths)), labels, weight)
+        features.compile(batch, a, min(a + shard, len(lengths)), labels, weight)
         for a in limits
         if a < len(lengths)
     ]

@@ -394,7 +394,7 @@ def test_bad_data_later():
         model.predict(X[:, :1])
     with pytest.raises(ValueError, match="is the label 5, which was not seen in training"):
         model.log_likelihood(X[:1], [5])
-    with pytest.raises(ValueError, match="inconsistent numbers of samples"):
+    with pytest.raises(ValueError, match="must have the same length, got 30 and 3"):
         model.log_likelihood(X, y[:3])
     with pytest.raises(ValueError, match="sample_weight is zero for every example"):
         model.fit(X, y, np.zeros(len(y)))

@@ -291,7 +291,7 @@ def test_lines_b_observe_transitions(sequences):
         transition_features=lambda x: [[f"B1:{row[0].removeprefix('U:')}"] for row in x[1:]]
     ).fit(attribute_lists("U:%x[0,0]", X), y)
     assert by_template.objective_ == pytest.approx(by_function.objective_, rel=1e-9)
-    assert by_template.layout_.edge.n_weights == by_function.layout_.edge.n_weights > 0
+    assert by_template.layout_["edge"].n_row_weights == by_function.layout_["edge"].n_row_weights > 0
 
 
 def test_without_b_labels_are_not_linked(sequences):
@@ -299,7 +299,7 @@ def test_without_b_labels_are_not_linked(sequences):
     assert len(ChainCRF(feature_template="U:%x[0,0]").fit(X, y).layout_["transitions"].kept) == 0
     assert len(ChainCRF(feature_template="U:%x[0,0]\nB").fit(X, y).layout_["transitions"].kept) > 0
     star = ChainCRF(feature_template="*:%x[0,0]").fit(X, y)
-    assert star.layout_.edge.n_weights > 0
+    assert star.layout_["edge"].n_row_weights > 0
 
 
 def test_columns_and_lists_give_the_same(sequences):
@@ -308,7 +308,7 @@ def test_columns_and_lists_give_the_same(sequences):
     columns = Columns.from_sequences(X)
     assert (
         model.fit(columns, y).weights_
-        == ChainCRF(feature_template=model.template).fit(X, y).weights_
+        == ChainCRF(feature_template=model.feature_template).fit(X, y).weights_
     ).all()
     assert model.predict(columns) == model.predict(X)
 
@@ -316,5 +316,5 @@ def test_columns_and_lists_give_the_same(sequences):
 def test_template_and_transition_features_exclude_each_other(sequences):
     with pytest.raises(ValueError, match="not both"):
         ChainCRF(feature_template="U:%x[0,0]", transition_features=len).fit(*sequences)
-    with pytest.raises(TypeError, match="template must be a str or a Template"):
+    with pytest.raises(TypeError, match="feature_template must be a str or a FeatureTemplate"):
         ChainCRF(feature_template=3).fit(*sequences)

@@ -141,7 +141,7 @@ ENTRIES = [
 
 
 @pytest.mark.parametrize("change", ENTRIES, ids=str)
-@pytest.mark.parametrize("name", ["weights", "transitions"])
+@pytest.mark.parametrize("name", ["weights", "transitions.kept"])
 def test_wrong_entries_of_arrays_are_refused(change, name, chain_files, refused):
     refused(
         Parts(chain_files["dense"]).bytes(lambda table: table[name].update(change)),

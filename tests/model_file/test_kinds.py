@@ -41,7 +41,7 @@ def answers(model, X, y):
         "mpm": model.predict(X, method="mpm"),
         "marginals": model.predict_marginals(X),
         "classes": model.classes_,
-        "templates": [model.template_weights(k.name) for k in model.layout_.layouts],
+        "templates": [model.template_weights(k.name) for k in model.layout_.templates],
     }
     if "map" in type(model.inference_).answers:
         out["predict"] = model.predict(X)

@@ -8,16 +8,16 @@ import clarabel
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from chordal.estimators._training import compile_shards
 
 from chordal import ChainCRF
 from chordal._errors import UnsupportedError
 from chordal._status import Status
 from chordal.costs import Cost
 from chordal.costs.hamming import Hamming
+from chordal.estimators import chain_batch, chain_layout
 from chordal.estimators._labels import SequenceLabels
 from chordal.execution.serial import Serial
-from chordal.features import ChainFeatures, input_for
+from chordal.features import input_for
 from chordal.inference.chain import ChainInference
 from chordal.objectives.hinge import Hinge
 from chordal.oracle import ChainExamples, SummedOracle, asks_examples
@@ -59,28 +59,32 @@ class Problem:
             edge_rows = edge_source.read(pairs, True)
             edge = edge_source.features(edge_rows, np.zeros(edge_rows.n_rows, np.int32), L * L)
         # One pair has no weight.
-        self.features = ChainFeatures(L, node, edge, np.arange(L * L - 1), True, True)
+        kept = dict.fromkeys(("intercept", "start", "end"), np.arange(L))
+        kept["transitions"] = np.arange(L * L - 1)
+        self.features = chain_layout(L, {"node": node, "edge": edge}, kept)
+        batch = chain_batch(rows, edge_rows)
         weight = rng.uniform(0.5, 2.0, len(lengths)) if weighted else None
         if weighted:
             weight[2] = 0.0
         self.weight = np.ones(len(lengths)) if weight is None else weight
         self.l2, self.objective = l2, Hinge(Hamming(normalize=True))
         self.centre = rng.normal(size=self.features.n_weights) * 0.3 if centre else None
-        self.shards = compile_shards(self.features, rows, edge_rows, gold, weight)
+        limits = batch.limits(L)
+        self.shards = [self.features.compile(batch, a, b, gold, weight) for a, b in limits]
         settings = (self.l2, self.centre)
         parts = (self.features, self.shards, self.objective, ChainInference(), Serial(), *settings)
         self.dual, self.summed = ChainExamples(*parts), SummedOracle(*parts)
         self.start = np.zeros(self.features.n_weights) if self.centre is None else self.centre
-        self._list(rows, edge_rows, gold, lengths)
+        self._list(batch, gold, lengths)
 
     def oracle(self, name):
         return self.dual if asks_examples(SOLVERS.get(name).asks) else self.summed
 
-    def _list(self, rows, edge_rows, gold, lengths):
+    def _list(self, batch, gold, lengths):
         """Σ_i ω_i max over rows of (cost − ψ w), with one row per labelling."""
         self.rows, self.costs, self.owner, at = [], [], [], 0
         for i, n in enumerate(lengths):
-            shard = self.features.compile(rows, edge_rows, i, i + 1, gold)
+            shard = self.features.compile(batch, i, i + 1, gold)
             y = gold[at : at + n]
             at += n
             own = self._feature(shard, y)

@@ -7,12 +7,12 @@ from typing import final
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from chordal.estimators._training import compile_shards
 
 from chordal.costs import Cost
 from chordal.costs.hamming import Hamming
+from chordal.estimators import chain_batch, chain_layout
 from chordal.execution.serial import Serial
-from chordal.features import ChainFeatures, input_for
+from chordal.features import input_for
 from chordal.inference.chain import ChainInference
 from chordal.objectives.hinge import Hinge
 from chordal.objectives.likelihood import Likelihood
@@ -87,19 +87,19 @@ def joint_features(features, nodes, edges, y):
     """φ(x, y), weight by weight, from what each weight is said to belong to."""
     n, T = features.n_labels, len(y)
     phi = np.zeros(features.n_weights)
-    keys = features.node.keys()
+    keys, edge = features["node"].rows.keys(), features["edge"].rows
     for t in range(T):
         phi[features.slices["node"]] += nodes[t, keys.column] * (keys.output == y[t])
         for group in ("intercept", "start", "end"):
-            here = group == "bias" or t == (0 if group == "start" else T - 1)
+            here = group == "intercept" or t == (0 if group == "start" else T - 1)
             if features.slices[group].stop > features.slices[group].start:
                 phi[features.slices[group]] += here * (np.arange(n) == y[t])
         if t == 0:
             continue
         pair = y[t - 1] * n + y[t]
-        phi[features.slices["transitions"]] += features.transitions == pair
-        if features.edge is not None:
-            keys_of_edges = features.edge.keys()
+        phi[features.slices["transitions"]] += features["transitions"].kept == pair
+        if edge is not None:
+            keys_of_edges = edge.keys()
             found = edges[t - 1, keys_of_edges.column] * (keys_of_edges.output == pair)
             phi[features.slices["edge"]] += found
     return phi
@@ -148,10 +148,15 @@ def problem(
         edge_tables = [table_of(edge_source, x) for x in observed]
     node = source.features(rows, gold, n_labels)
     seen = np.unique(np.concatenate(pairs)).astype(np.int64)
-    features = ChainFeatures(n_labels, node, edge, seen, extras, extras)
+    kept = {"transitions": seen}
+    if extras:
+        kept |= dict.fromkeys(("intercept", "start", "end"), np.arange(n_labels))
+    features = chain_layout(n_labels, {"node": node, "edge": edge}, kept)
     weight = rng.uniform(0.0, 2.0, len(X)) if weighted else None
     towards = rng.normal(size=features.n_weights) if centre else None
-    shards = compile_shards(features, rows, edge_rows, gold, weight)
+    batch = chain_batch(rows, edge_rows)
+    limits = batch.limits(n_labels)
+    shards = [features.compile(batch, a, b, gold, weight) for a, b in limits]
     lists = [
         listed(
             features,

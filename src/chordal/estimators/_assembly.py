@@ -119,7 +119,7 @@ def fitted_chain(
 
 
 def chain_layout(
-    n_labels: int, rows: Mapping[str, RowFeatures], kept: Mapping[str, Ints]
+    n_labels: int, rows: Mapping[str, RowFeatures | None], kept: Mapping[str, Ints]
 ) -> Layout:
     """The layout of a chain: rows, and outputs with an intercept, by template."""
     none = np.zeros(0, dtype=np.int64)

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import copy
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from chordal._validate import check_choice, check_number
+from chordal.estimators._monitor import CompactReport
 from chordal.features import (
     AttributeFeatures,
     Input,
@@ -24,30 +24,6 @@ if TYPE_CHECKING:
 
 E = TypeVar("E", bound="BaseCRF")
 Ints = NDArray[np.int64]
-
-
-@dataclass(frozen=True)
-class CompactReport:
-    """What `compact` did, and what it cost."""
-
-    n_weights_before: int
-    n_weights: int
-    largest_dropped: float  # magnitude
-    largest_rounding: float
-    labels_changed: float | None  # share of positions, with X
-    accuracy_before: float | None  # with X and y
-    accuracy: float | None
-
-    def __str__(self) -> str:
-        text = (
-            f"{self.n_weights:,} of {self.n_weights_before:,} weights kept; largest dropped "
-            f"{self.largest_dropped:.3g}, largest rounding {self.largest_rounding:.3g}"
-        )
-        if self.labels_changed is not None:
-            text += f"; {self.labels_changed:.4%} of the labels changed"
-        if self.accuracy is not None:
-            text += f"; accuracy {self.accuracy_before:.4%} before, {self.accuracy:.4%} after"
-        return text
 
 
 def compacted(model: E, threshold: float, dtype: str, X: Any, y: Any) -> E:
@@ -126,7 +102,7 @@ def _effect(
 ) -> tuple[float | None, float | None, float | None]:
     if X is None:
         return None, None, None
-    X = before._examples(X, known=True)  # once: it may be a generator
+    X = X if hasattr(X, "__len__") else list(X)
     old, new = before.predict_codes(X), after.predict_codes(X)
     changed = float((old != new).mean()) if len(old) else 0.0
     if y is None:

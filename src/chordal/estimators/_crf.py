@@ -17,12 +17,10 @@ from chordal._validate import (
     check_sample_weight,
     check_sequences,
 )
-from chordal.estimators import _fitting, _state
-from chordal.estimators._compact import CompactReport, compacted
 from chordal.estimators._constraints import Constraints
 from chordal.estimators._estimator import Estimator, ExampleList, generator_from
 from chordal.estimators._labels import SequenceLabels, class_weights
-from chordal.estimators._monitor import FitReport
+from chordal.estimators._monitor import CompactReport, FitReport
 from chordal.execution import effective_n_jobs, execution_for
 from chordal.features import Batch, Layout, Reader, Shard, length_of
 from chordal.inference import INFERENCE, Inference, choose, most_probable_labels
@@ -139,7 +137,9 @@ class BaseCRF(Estimator, ABC):
 
     def _check_parameters(self) -> None:
         """Refuse parameters that are not of their kind."""
-        _fitting.check_settings(self)
+        from chordal.estimators._fitting import check_settings  # not needed to predict
+
+        check_settings(self)
 
     # Learning.
 
@@ -169,10 +169,11 @@ class BaseCRF(Estimator, ABC):
         callback : callable, optional
             Called with an `Iteration` after each; training stops when it returns True.
         """
+        from chordal.estimators._fitting import fit
+
         keep = bool(self.warm_start) and hasattr(self, "weights_")
-        return _fitting.fit(
-            self, X, y, sample_weight, validation_data=validation_data, callback=callback, keep=keep
-        )
+        options: dict[str, Any] = {"validation_data": validation_data, "callback": callback}
+        return fit(self, X, y, sample_weight, **options, keep=keep)
 
     def partial_fit(self: E, X: Any, y: Any, sample_weight: Any = None) -> E:
         """Go on learning from more data, which may hold new attributes and labels.
@@ -180,8 +181,10 @@ class BaseCRF(Estimator, ABC):
         The L2 term then pulls towards the weights so far instead of towards zero, so that what
         was learned before is kept where the new data say nothing.
         """
+        from chordal.estimators._fitting import fit
+
         keep = hasattr(self, "weights_")
-        return _fitting.fit(self, X, y, sample_weight, keep=keep, centre=keep)
+        return fit(self, X, y, sample_weight, keep=keep, centre=keep)
 
     def compact(
         self: E, threshold: float = 0.0, dtype: str = "float64", X: Any = None, y: Any = None
@@ -207,6 +210,8 @@ class BaseCRF(Estimator, ABC):
         >>> small.compact_report_.accuracy
         1.0
         """
+        from chordal.estimators._compact import compacted
+
         self._check_fitted()
         return compacted(self, threshold, dtype, X, y)
 
@@ -214,7 +219,9 @@ class BaseCRF(Estimator, ABC):
         """What was learned, as facts that JSON can hold and arrays; see `from_state`."""
         self._check_fitted()
         self._check_parameters()  # they may have been set after fit, and `from_state` checks them
-        return _state.to_state(self)
+        from chordal.estimators._state import to_state
+
+        return to_state(self)
 
     def from_state(self: E, facts: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> E:
         """Take over what `to_state` of a model with the same parameters gave.
@@ -229,7 +236,9 @@ class BaseCRF(Estimator, ABC):
         >>> ChainCRF(l2=0.1).from_state(facts, arrays).predict(X)
         [['A', 'B']]
         """
-        _state.set_state(self, facts, arrays)
+        from chordal.estimators._state import set_state
+
+        set_state(self, facts, arrays)
         return self
 
     # Answers.
@@ -402,7 +411,7 @@ class BaseCRF(Estimator, ABC):
     def log_likelihood(self, X: Any, y: Any) -> Floats:
         """log p(y | x) of each example; as good as the log Z of the inference method."""
         self._check_fitted()
-        X = self._examples(X, known=True)
+        X, batch = self._batch(X)
         labels = self._flat(y, X)
         gold = self.labels_.encode(labels)
 
@@ -410,7 +419,7 @@ class BaseCRF(Estimator, ABC):
             score = part.potentials.score(gold[part.variables])
             return score - part.inference.log_partition(part.potentials)
 
-        _, _, found = self._ask(X, "log_partition", answer, y=labels)
+        _, _, found = self._ask(X, "log_partition", answer, y=labels, batch=batch)
         return _joined(found)
 
     def entropy(self, X: Any) -> Floats:
@@ -423,11 +432,11 @@ class BaseCRF(Estimator, ABC):
         that are not observed are left out.
         """
         self._check_fitted()
-        X = self._examples(X, known=True)
+        X, batch = self._batch(X)
         labels = self._flat(y, X)
         weight = check_sample_weight(sample_weight, length_of(X))
         gold, seen = self.labels_.encode(labels, unknown=-1), self._observed(labels)
-        _, batch, numbers = self._best(X, None, None, None, y=labels)
+        _, _, numbers = self._best(X, None, None, None, y=labels, batch=batch)
         weight = np.ones(len(batch.sizes)) if weight is None else weight
         of_variable = np.repeat(weight, batch.sizes)
         total = float(of_variable[seen].sum())
@@ -478,6 +487,7 @@ class BaseCRF(Estimator, ABC):
         allowed_labels: Sequence[Any] | None,
         allowed_transitions: Any,
         y: Sequence[Any] | None = None,
+        batch: Batch | None = None,
     ) -> tuple[Sequence[Any], Batch, NDArray[np.int32]]:
         """Examples, their batch, and the numbers of their best labels."""
         if method is not None:
@@ -488,7 +498,7 @@ class BaseCRF(Estimator, ABC):
             return decoded(part.potentials, part.inference, question)
 
         constraints = self._constraints(allowed_labels, allowed_transitions)
-        X, batch, found = self._ask(X, question, answer, constraints, y=y)
+        X, batch, found = self._ask(X, question, answer, constraints, y=y, batch=batch)
         return X, batch, np.concatenate([np.zeros(0, dtype=np.int32), *found])
 
     def _decoding(self) -> str:

@@ -287,7 +287,8 @@ def compiled(
     condense: bool,
 ) -> Work:
     """The batch as shards, in a form that costs less where the solver does not mind."""
-    batch, gold, spread, cuts = data.batch, data.gold, np.copy, None
+    batch, gold, cuts = data.batch, data.gold, None
+    spread: Callable[[Floats], Floats] = np.copy
     if condense and solver.rotates and not start.any():
         condensed = layout.condensed(batch)
         if condensed is not None:

@@ -138,6 +138,8 @@ class SequenceLabels:
         made._number = {label: k for k, label in enumerate(labels)}
         if len(made._number) != len(labels):
             raise ValueError("a label occurs twice")
+        if made._ranked and labels != sorted(labels):
+            raise ValueError("the labels must be in order")
         made._as_list = bool(facts["as_list"])
         made._dtype = None if facts["dtype"] is None else _dtype_of(facts["dtype"], labels)
         return made

@@ -106,6 +106,30 @@ class FitReport:
         )
 
 
+@dataclass(frozen=True)
+class CompactReport:
+    """What `compact` did, and what it cost."""
+
+    n_weights_before: int
+    n_weights: int
+    largest_dropped: float  # magnitude
+    largest_rounding: float
+    labels_changed: float | None  # share of positions, with X
+    accuracy_before: float | None  # with X and y
+    accuracy: float | None
+
+    def __str__(self) -> str:
+        text = (
+            f"{self.n_weights:,} of {self.n_weights_before:,} weights kept; largest dropped "
+            f"{self.largest_dropped:.3g}, largest rounding {self.largest_rounding:.3g}"
+        )
+        if self.labels_changed is not None:
+            text += f"; {self.labels_changed:.4%} of the labels changed"
+        if self.accuracy is not None:
+            text += f"; accuracy {self.accuracy_before:.4%} before, {self.accuracy:.4%} after"
+        return text
+
+
 class Monitor:
     """The callback of a fit: progress, validation scores, early stopping, the user's own."""
 

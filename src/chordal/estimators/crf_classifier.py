@@ -136,7 +136,7 @@ class CRFClassifier(BaseCRF):
             Called with an `Iteration` after each; training stops when it returns True.
         """
         keep = bool(self.warm_start) and hasattr(self, "weights_")
-        X, y = self._table(X, y, reset=not keep)
+        _, y = self._table(X, y, reset=not keep)
         classes = np.unique(y)
         if keep and not np.array_equal(classes, self.classes_):
             raise ValueError(
@@ -160,7 +160,7 @@ class CRFClassifier(BaseCRF):
             All classes there will be. The first call needs them, unless its y holds them all.
         """
         keep = hasattr(self, "weights_")
-        X, y = self._table(X, y, reset=not keep)
+        _, y = self._table(X, y, reset=not keep)
         known = self.classes_ if keep else _enough(np.unique(y if classes is None else classes))
         if keep and classes is not None and not np.array_equal(np.unique(classes), known):
             raise ValueError(f"classes must be those of the first call, {known}; got {classes}")
@@ -214,20 +214,13 @@ class CRFClassifier(BaseCRF):
 
     def _own_facts(self) -> dict[str, Any]:
         names = getattr(self, "feature_names_in_", None)
-        return {
-            "n_features": int(self.n_features_in_),
-            "feature_names": None if names is None else [str(name) for name in names],
-        }
+        return {"feature_names": None if names is None else [str(name) for name in names]}
 
     def _reader_from(self, facts: Mapping[str, Any]) -> Reader:
         names = facts["feature_names"]
         if names is not None:
             if not (isinstance(names, list) and all(isinstance(name, str) for name in names)):
                 raise ValueError("feature_names must be a list of str, or null")
-            if len(names) != facts["n_features"]:
-                raise ValueError(
-                    f"there must be {facts['n_features']} feature_names, got {len(names)}"
-                )
             self.feature_names_in_ = np.array(names, dtype=object)
         return MatrixReader(self._templates_for(facts["templates"][0]["tables"]), [None, None])
 
@@ -236,6 +229,9 @@ class CRFClassifier(BaseCRF):
         if source is None:
             raise ValueError("a classifier must have columns")
         self.n_features_in_ = source.n_columns
+        names = getattr(self, "feature_names_in_", None)
+        if names is not None and len(names) != source.n_columns:
+            raise ValueError(f"there must be {source.n_columns} feature_names, got {len(names)}")
 
     def _templates_for(self, tables: str) -> list[CliqueTemplate]:
         """Templates of a linear function; of two classes it may be "relative" to the first."""

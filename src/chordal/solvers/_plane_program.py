@@ -41,12 +41,12 @@ class PlaneProgram:
         _, first = np.unique(owner, return_index=True)
         self._first, self._examples = first, np.append(first, len(owner))
         self._planes = _kernels.Planes(
-            self._examples,
-            slopes.indptr.astype(np.int64),
-            slopes.indices.astype(np.int32),
-            slopes.data,
-            offsets,
-            slopes.shape[1],
+            example_offsets=self._examples,
+            row_offsets=slopes.indptr.astype(np.int64),
+            cells=slopes.indices.astype(np.int32),
+            values=slopes.data,
+            offsets=offsets,
+            n_weights=slopes.shape[1],
         )
         curvature = float(slopes.data @ slopes.data) / len(offsets)
         self._kappa = HASTE * curvature if HASTE * curvature > l2 else 0.0
@@ -80,7 +80,7 @@ class PlaneProgram:
         v = (self._kappa * z - self._slopes.T @ alpha) / l2
         for _ in range(MAX_INNER):
             order = np.concatenate([random.permutation(n) for _ in range(INNER)])
-            self._planes.ascend(l2, order, alpha, v)
+            self._planes.ascend(l2, order, alpha=alpha, v=v)
             value, dual = self._bounds(alpha, v, self._kappa, z)
             if value - dual <= target:
                 break

@@ -56,7 +56,11 @@ class ChainExponentiated:
         self._visits, self._sharpness = 0, SHARPNESS / highest if highest > 0.0 else SHARPNESS
         self._term = np.zeros(examples.n_examples)
         self._arrays = _kernels.Exponentiated(
-            self._w, np.zeros(int(offsets[-1])), offsets, np.zeros(examples.n_examples), self._term
+            w=self._w,
+            theta=np.zeros(int(offsets[-1])),
+            theta_offsets=offsets,
+            eta=np.zeros(examples.n_examples),
+            term=self._term,
         )
 
     def visit(self, order: Ints) -> None:

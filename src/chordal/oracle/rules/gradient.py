@@ -135,12 +135,12 @@ class ChainDescent:
         self._total = np.zeros_like(self._cells) if rule.averaged else None
         self._counts = np.zeros(3)  # steps, losses, steps averaged
         self._arrays = _kernels.Descent(
-            self._cells,
-            np.zeros_like(self._cells) if rule.momentum else None,
-            self._total,
-            None if centre is None else chains.spread(centre),
-            chains.cell_of_weight[examples.exempt],
-            self._counts,
+            w=self._cells,
+            velocity=np.zeros_like(self._cells) if rule.momentum else None,
+            total=self._total,
+            fixed=None if centre is None else chains.spread(centre),
+            exempt=chains.cell_of_weight[examples.exempt],
+            counts=self._counts,
         )
 
     def visit(self, order: Ints) -> float:
