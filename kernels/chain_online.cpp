@@ -62,9 +62,12 @@ struct Mistake {
 
 // w += τ δ, and what the mean over time takes of it.
 void add(const Difference& delta, double tau, OnlineState& state) {
+    double* w = state.w;
+    double* second = state.second;
+    const double later = tau * state.steps;
     for (std::size_t j = 0; j < delta.size; ++j) {
-        state.w[delta.cell[j]] += tau * delta.value[j];
-        state.second[delta.cell[j]] += tau * state.steps * delta.value[j];
+        w[delta.cell[j]] += tau * delta.value[j];
+        second[delta.cell[j]] += later * delta.value[j];
     }
 }
 

@@ -105,7 +105,7 @@ def test_help_and_version(chordal):
     assert chordal("--version").startswith(b"chordal ")
     options = chordal("train", "--help").decode()
     assert f"--solver {'|'.join(SOLVERS.names())}" in options
-    assert f"--objective {'|'.join(OBJECTIVES.names())}" in options
+    assert f"--objective {'|'.join(['auto', *OBJECTIVES.names()])}" in options
 
 
 @pytest.mark.parametrize(

@@ -23,7 +23,7 @@ GRAM_ROWS = 100  # products of positions that may be kept for each position
 PIECE = 1024  # sequences whose costs are found at a time
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False, repr=False)
 class Chains:
     """Sequences whose weights all lie in one array of cells.
 

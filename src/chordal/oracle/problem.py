@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from chordal.objectives import TARGETS, Objective
 
 
-@dataclass(frozen=True)
-class Problem:
+class Problem(NamedTuple):
     """What training is about to minimise.
 
     Attributes

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import ClassVar, final
 
 from chordal.oracle import Problem
-from chordal.oracle.rules import DualRule, FrankWolfeRule
+from chordal.oracle.rules import DualRule
+from chordal.oracle.rules.frank_wolfe import FrankWolfeRule
 from chordal.solvers._dual import BlockSolver, check_margin
 
 

@@ -6,8 +6,6 @@ and max-margin Markov networks.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 from numpy.typing import NDArray
 
@@ -25,7 +23,6 @@ SHARPNESS = 0.5  # K of the first visit to all examples, in units of 1 / cost
 RISE = 20.0  # visits after which K grows faster
 
 
-@dataclass(frozen=True)
 class ExponentiatedRule(DualRule):
     """Multiplicative steps on the distribution of an example's labellings."""
 

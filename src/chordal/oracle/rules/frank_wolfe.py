@@ -18,8 +18,6 @@ SVMs.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 from numpy.typing import NDArray
 
@@ -38,7 +36,6 @@ HASTE = 0.1  # κ as a share of the mean curvature of single examples
 EMPHASIS = 5.0  # the mean over time weighs visit j by about j to this power
 
 
-@dataclass(frozen=True)
 class FrankWolfeRule(DualRule):
     """Each visit moves one example's dual variables by the step that raises the dual most."""
 
