@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
+from chordal.estimators import chain_batch, chain_layout
 from chordal.execution.serial import Serial
 from chordal.execution.threads import Threads
-from chordal.estimators import chain_batch, chain_layout
 from chordal.features import Rows, input_for
 from chordal.inference.chain import ChainInference
 from chordal.objectives.likelihood import Likelihood

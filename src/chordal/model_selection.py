@@ -11,8 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from chordal._validate import check_number
-from chordal.estimators import ChainCRF
-from chordal.estimators._estimator import Estimator
+from chordal.estimators import ChainCRF, Estimator
 from chordal.metrics import METRICS, Scorer, make_sequence_scorer
 from chordal.potentials import Floats
 

@@ -291,7 +291,9 @@ def test_lines_b_observe_transitions(sequences):
         transition_features=lambda x: [[f"B1:{row[0].removeprefix('U:')}"] for row in x[1:]]
     ).fit(attribute_lists("U:%x[0,0]", X), y)
     assert by_template.objective_ == pytest.approx(by_function.objective_, rel=1e-9)
-    assert by_template.layout_["edge"].n_row_weights == by_function.layout_["edge"].n_row_weights > 0
+    assert (
+        by_template.layout_["edge"].n_row_weights == by_function.layout_["edge"].n_row_weights > 0
+    )
 
 
 def test_without_b_labels_are_not_linked(sequences):

@@ -37,8 +37,8 @@ def __getattr__(name: str) -> Any:
 
 __all__ = [
     "ESTIMATORS",
-    "MAX_LABELS",
     "HMM",
+    "MAX_LABELS",
     "BaseCRF",
     "CRFClassifier",
     "ChainCRF",

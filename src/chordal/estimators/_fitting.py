@@ -23,7 +23,16 @@ from chordal.estimators._groups import (
 from chordal.estimators._labels import SequenceLabels, targets_of
 from chordal.estimators._monitor import FitProgress, FitReport, Monitor, fit_callbacks
 from chordal.execution import effective_n_jobs, execution_for
-from chordal.features import ArrayInput, Batch, Layout, Reader, Shard, layout_of, length_of, transferred
+from chordal.features import (
+    ArrayInput,
+    Batch,
+    Layout,
+    Reader,
+    Shard,
+    layout_of,
+    length_of,
+    transferred,
+)
 from chordal.inference import INFERENCE, Inference, choose
 from chordal.objectives import OBJECTIVES, Objective
 from chordal.oracle import Mapper, Problem, asks_examples, check_questions, oracle_for
@@ -92,7 +101,11 @@ def fit(
         validate = validator(estimator, *validation_data, data.reader, data.labels, layout)
 
     work = compiled(layout, start, data, weight, solver, condense=not some_stay)
-    fitted: dict[str, Any] = {"reader_": data.reader, "labels_": data.labels, "classes_": data.labels.classes}
+    fitted: dict[str, Any] = {
+        "reader_": data.reader,
+        "labels_": data.labels,
+        "classes_": data.labels.classes,
+    }
     del data  # its rows are compiled
     fitted["layout_"] = layout
     if isinstance(fitted["reader_"].inputs[0], ArrayInput):

@@ -13,7 +13,7 @@ from chordal.inference._base import (
     most_probable_labels,
 )
 from chordal.inference._choice import choose, exact_for
-from chordal.inference._sweeps import effective_sample_size, r_hat
+from chordal.inference._sweeps import effective_sample_size, r_hat, sweep
 
 INFERENCE = Registry("chordal.inference", Inference, "inference")
 
@@ -32,4 +32,5 @@ __all__ = [
     "exact_for",
     "most_probable_labels",
     "r_hat",
+    "sweep",
 ]

@@ -14,8 +14,7 @@ from chordal import _kernels
 from chordal._errors import UnsupportedError
 from chordal.inference._base import Decoded, Inference, Labels, Marginals, Ranked
 from chordal.potentials import Floats, Potentials, refuse_infeasible, refuse_other_shape
-from chordal.structures import Structure
-from chordal.structures._base import Ints
+from chordal.structures import Ints, Structure
 
 UNIFORMS = 2_000_000  # drawn at a time when sampling
 ORDERS = ("min_fill", "min_weight", "sweep", "auto", "search")  # as the kernel numbers them

@@ -8,8 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from chordal.potentials import Floats, Potentials
-from chordal.structures import FactorGraph, offsets_of
-from chordal.structures._base import Ints
+from chordal.structures import FactorGraph, Ints, offsets_of
 
 
 @dataclass(frozen=True)

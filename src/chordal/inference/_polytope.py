@@ -10,8 +10,7 @@ from chordal import _kernels
 from chordal._errors import UnsupportedError
 from chordal.inference._base import Labels
 from chordal.potentials import Floats, Potentials
-from chordal.structures import Structure, offsets_of
-from chordal.structures._base import Ints
+from chordal.structures import Ints, Structure, offsets_of
 
 
 class Polytope:

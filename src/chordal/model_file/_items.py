@@ -15,8 +15,7 @@ from chordal._validate import check_choice
 from chordal.costs import COSTS, Cost
 from chordal.inference import INFERENCE
 from chordal.objectives import OBJECTIVES
-from chordal.solvers import SOLVERS
-from chordal.solvers._schedule import StepSchedule
+from chordal.solvers import SOLVERS, StepSchedule
 
 #: The parameters of models that are such items.
 REGISTRIES: dict[str, Registry[Any]] = {

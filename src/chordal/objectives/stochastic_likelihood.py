@@ -10,8 +10,7 @@ from weakref import WeakKeyDictionary
 import numpy as np
 
 from chordal._validate import check_choice, check_number
-from chordal.inference import Inference
-from chordal.inference._sweeps import sweep
+from chordal.inference import Inference, sweep
 from chordal.objectives._base import Evaluation, Objective
 from chordal.objectives._margin import hard_labels
 from chordal.potentials import Floats, Potentials

@@ -1,7 +1,7 @@
 """Structures: what depends on what, for a batch of examples."""
 
 from chordal._registry import Registry
-from chordal.structures._base import Structure, check_scopes, offsets_of, read_only
+from chordal.structures._base import Ints, Structure, check_scopes, offsets_of, read_only
 from chordal.structures.chain import Chain
 from chordal.structures.factor_graph import FactorGraph
 from chordal.structures.graph import Graph, repeated_edge
@@ -17,6 +17,7 @@ __all__ = [
     "FactorGraph",
     "Graph",
     "Grid",
+    "Ints",
     "Matching",
     "Structure",
     "Tree",

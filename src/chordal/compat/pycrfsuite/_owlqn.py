@@ -13,9 +13,7 @@ import numpy as np
 
 from chordal._status import Status
 from chordal.oracle import Floats
-from chordal.solvers import Solver
-from chordal.solvers._base import Run
-from chordal.solvers._history import Pair, two_loop
+from chordal.solvers import Pair, Run, Solver, two_loop
 
 SUFFICIENT = 1e-4  # share of the expected decrease that a step must reach
 

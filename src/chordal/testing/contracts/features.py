@@ -10,8 +10,7 @@ import numpy as np
 from numpy.testing import assert_allclose, assert_array_equal
 
 from chordal._errors import UnsupportedError
-from chordal.features import RowFeatures, Rows
-from chordal.features._entries import unit_of
+from chordal.features import RowFeatures, Rows, unit_of
 from chordal.potentials import Floats, Potentials
 from chordal.testing.contracts._common import require
 
