@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -45,6 +44,8 @@ class Potentials:
     array([4.])
     """
 
+    _frame: _kernels.Frame | None = None
+
     def __init__(
         self,
         structure: Structure,
@@ -83,7 +84,7 @@ class Potentials:
         made = Potentials.trusted(
             self.structure, unary, tables, self.table_of_clique, self.table_offsets
         )
-        made.frame = self.frame
+        made._frame = self.frame
         return made
 
     @staticmethod
@@ -100,10 +101,13 @@ class Potentials:
         made.table_of_clique, made.table_offsets = table_of_clique, table_offsets
         return made
 
-    @cached_property
+    @property
     def frame(self) -> _kernels.Frame:
         """Structure and tying as compiled code takes them; shared by all that `like` makes."""
-        return _kernels.Frame(self.structure.topology, self.table_offsets, self.table_of_clique)
+        if self._frame is None:
+            topology = self.structure.topology
+            self._frame = _kernels.Frame(topology, self.table_offsets, self.table_of_clique)
+        return self._frame
 
     @property
     def scores(self) -> _kernels.Scores:
@@ -116,8 +120,7 @@ class Potentials:
         return _kernels.Parts(self.frame, unary=self.unary, tables=self.tables)
 
     def __getstate__(self) -> dict[str, Any]:
-        # The frame is made again where it is needed.
-        return {name: value for name, value in vars(self).items() if name != "frame"}
+        return {**vars(self), "_frame": None}  # made again where it is needed
 
     def zeros(self) -> Potentials:
         """The same container, filled with zeros."""
@@ -288,13 +291,14 @@ def _check_tables(
             f"tables must have {offsets[-1] if len(offsets) else 0} cells for this structure, "
             f"got {n_cells}"
         )
-    if (np.diff(offsets) < 0).any():
+    cells = np.diff(offsets)
+    if (cells < 0).any():
         raise ValueError("table_offsets must not decrease")
-    wrong = np.flatnonzero(np.diff(offsets)[index] != sizes)
+    wrong = np.flatnonzero(cells[index] != sizes)
     if len(wrong):
         raise ValueError(
             f"the table of clique {wrong[0]} must have {sizes[wrong[0]]} cells, "
-            f"got {np.diff(offsets)[index[wrong[0]]]}"
+            f"got {cells[index[wrong[0]]]}"
         )
 
 

@@ -22,7 +22,7 @@ V = TypeVar("V", bound="VocabularyInput")
 class VocabularyInput(Input):
     """An input whose columns are attributes with names."""
 
-    vocabulary: Any
+    vocabulary: _kernels.Vocabulary
 
     @property
     def n_columns(self) -> int:
@@ -36,7 +36,7 @@ class VocabularyInput(Input):
         return {"names": names, "name_offsets": offsets, "slots": self.vocabulary.slots()}
 
     @abstractmethod
-    def with_vocabulary(self: V, vocabulary: Any) -> V:
+    def with_vocabulary(self: V, vocabulary: _kernels.Vocabulary) -> V:
         """The same input with other attributes."""
 
     def with_attributes(self: V, ids: Ints) -> V:
@@ -48,7 +48,7 @@ class VocabularyInput(Input):
         return self.with_vocabulary(_kernels.Vocabulary.from_arrays(names[at], new))
 
     @staticmethod
-    def vocabulary_from(arrays: Mapping[str, NDArray[Any]]) -> Any:
+    def vocabulary_from(arrays: Mapping[str, NDArray[Any]]) -> _kernels.Vocabulary:
         """The vocabulary that reads these arrays where they are."""
         check_dtypes(arrays, names=np.uint8, name_offsets=np.int64, slots=np.uint32)
         return _kernels.Vocabulary.borrowed(
@@ -79,10 +79,10 @@ class VocabularyInput(Input):
 class AttributeInput(VocabularyInput):
     """Sequences given as lists of dicts or of lists of strings, with CRFsuite's meaning."""
 
-    def __init__(self, vocabulary: Any | None = None) -> None:
+    def __init__(self, vocabulary: _kernels.Vocabulary | None = None) -> None:
         self.vocabulary = _kernels.Vocabulary() if vocabulary is None else vocabulary
 
-    def with_vocabulary(self, vocabulary: Any) -> AttributeInput:
+    def with_vocabulary(self, vocabulary: _kernels.Vocabulary) -> AttributeInput:
         return AttributeInput(vocabulary)
 
     def read(self, X: Sequence[Any] | Items, grow: bool) -> Rows:

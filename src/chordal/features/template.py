@@ -204,13 +204,16 @@ def _program(lines: list[list[Item]], wapiti: bool, begin: int) -> Program:
 class TemplateInput(VocabularyInput):
     """Sequences of rows of columns, read by a template's lines U or by its lines B."""
 
-    def __init__(self, template: FeatureTemplate, part: str, vocabulary: Any | None = None) -> None:
+    def __init__(
+        self, template: FeatureTemplate, part: str, vocabulary: _kernels.Vocabulary | None = None
+    ) -> None:
         self.template, self.part = template, part
         self.program = template.unigrams if part == "unigrams" else template.bigrams
         self.vocabulary = _kernels.Vocabulary() if vocabulary is None else vocabulary
-        self._readers: list[Any] = []  # that are not in use: each thread takes its own
+        # Those that are not in use: each thread takes its own.
+        self._readers: list[_kernels.TemplateReader] = []
 
-    def _reader(self) -> Any:
+    def _reader(self) -> _kernels.TemplateReader:
         """A reader that remembers what others have read, if one is free."""
         try:
             return self._readers.pop()
@@ -225,7 +228,7 @@ class TemplateInput(VocabularyInput):
                 vocabulary=self.vocabulary,
             )
 
-    def with_vocabulary(self, vocabulary: Any) -> TemplateInput:
+    def with_vocabulary(self, vocabulary: _kernels.Vocabulary) -> TemplateInput:
         return TemplateInput(self.template, self.part, vocabulary)
 
     def read(self, X: Any, grow: bool) -> Rows:

@@ -42,6 +42,7 @@ class TreeReweightedInference(SumProduct):
 
     Examples
     --------
+    >>> import numpy as np
     >>> from chordal.inference.exhaustive import ExhaustiveInference
     >>> from chordal.structures import Grid
     >>> p = Potentials(Grid([(3, 3)], n_labels=2), np.cos(np.arange(18)), [1, 0, 0, 1])

@@ -22,7 +22,7 @@ def offsets_of(counts: ArrayLike) -> Ints:
     """
     counts = np.asarray(counts, dtype=np.int64)
     offsets = np.zeros(len(counts) + 1, dtype=np.int64)
-    np.cumsum(counts, out=offsets[1:])
+    counts.cumsum(out=offsets[1:])
     return offsets
 
 
@@ -80,6 +80,9 @@ class Structure(ABC):
     scope_offsets : int64 [n_cliques + 1]
         Where the scope of each clique begins.
     """
+
+    _topology: _kernels.Topology | None = None
+    _incidence: _kernels.Incidence | None = None
 
     def __init__(
         self,
@@ -144,21 +147,25 @@ class Structure(ABC):
             return False
         return _kernels.is_forest(self.topology)
 
-    @cached_property
+    @property
     def topology(self) -> _kernels.Topology:
         """The index arrays as compiled code takes them; made once."""
-        return _kernels.Topology(
-            state_offsets=self.state_offsets,
-            variable_offsets=self.variable_offsets,
-            clique_offsets=self.clique_offsets,
-            scope_offsets=self.scope_offsets,
-            scopes=self.scopes,
-        )
+        if self._topology is None:
+            self._topology = _kernels.Topology(
+                state_offsets=self.state_offsets,
+                variable_offsets=self.variable_offsets,
+                clique_offsets=self.clique_offsets,
+                scope_offsets=self.scope_offsets,
+                scopes=self.scopes,
+            )
+        return self._topology
 
-    @cached_property
+    @property
     def incidence(self) -> _kernels.Incidence:
         """The cliques that hold each variable, as compiled code takes them; made once."""
-        return _kernels.Incidence(self.topology)
+        if self._incidence is None:
+            self._incidence = _kernels.Incidence(self.topology)
+        return self._incidence
 
     @property
     def cliques_of_variable(self) -> tuple[Ints, Ints]:
@@ -166,8 +173,8 @@ class Structure(ABC):
         return self.incidence.offsets, self.incidence.cliques
 
     def __getstate__(self) -> dict[str, Any]:
-        compiled = ("topology", "incidence")  # made again where they are needed
-        return {name: value for name, value in vars(self).items() if name not in compiled}
+        # What is compiled is made again where it is needed.
+        return {**vars(self), "_topology": None, "_incidence": None}
 
     def scope(self, clique: int) -> Ints:
         """The variables of one clique."""

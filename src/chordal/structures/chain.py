@@ -40,8 +40,9 @@ class Chain(Structure):
         # The left end of every edge: all variables but the last of each chain.
         is_left = np.ones(variables[-1], dtype=bool)
         is_left[variables[1:][sizes > 0] - 1] = False
-        left = np.flatnonzero(is_left)
-        scopes = np.stack([left, left + 1], axis=1).ravel()
+        (left,) = is_left.nonzero()
+        scopes = np.repeat(left, 2)
+        scopes[1::2] += 1
         super().__init__(counts, variables, scopes, 2 * np.arange(len(left) + 1), edges)
 
     @property
