@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from io import BytesIO
 from pathlib import Path
-from string import FeatureTemplate
+from string import Template
 from typing import Any
 
 import matplotlib as mpl
@@ -275,7 +275,7 @@ def write_report(
             training_curve(histories), "objective by iteration, unary only and full CRF", "Training"
         ),
     }
-    template = FeatureTemplate(Path(__file__).with_name("_digit_dates.html").read_text(encoding="utf-8"))
+    template = Template(Path(__file__).with_name("_digit_dates.html").read_text(encoding="utf-8"))
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(template.substitute(fields), encoding="utf-8")
     if overview_path is not None:

@@ -159,7 +159,7 @@ def main(
     path = output / "index.html"
     with stage(console, "Write the report"):
         smudge = np.tile(np.mean(dates.X_train, axis=(0, 1)), (8, 1))  # eight average images
-        pairs = readings[-1].model.predict_transition_marginals([with_position(smudge)])[0]
+        pairs = readings[-1].model.predict_marginals([with_position(smudge)], "transitions")[0]
         write_report(path, dates, readings, smudge[0], pairs, picture)
     console.print(results_table(readings))
     console.print(f"Report: {path}", soft_wrap=True, highlight=False)

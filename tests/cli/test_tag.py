@@ -143,7 +143,7 @@ def test_k_best(chordal, files, model):
     assert len(blocks) == len(expected) == 9
     for block, (labels, chance) in zip(blocks, expected, strict=True):
         head, *lines = block.split("\n")
-        assert float(head.split()[2]) == pytest.approx(chance, abs=1e-6)
+        assert float(head.split()[2]) == pytest.approx(np.exp(chance), abs=1e-6)
         assert [line.split()[2] for line in lines] == labels
 
 
@@ -173,7 +173,9 @@ def test_json_lines(chordal, files, model, tmp_path):
     chances = model.predict_marginals(rows())
     assert found[0]["marginals"] == pytest.approx(chances[0].max(axis=1).tolist(), abs=0.2)
     ranked = json.loads(chordal("tag", files / "model", path, "-k", "2").splitlines()[0])["k_best"]
-    assert [r["labels"] for r in ranked] == [labels for labels, _ in model.k_best(rows(), 2)[0]]
+    expected = model.k_best(rows(), 2)[0]
+    assert [r["labels"] for r in ranked] == [labels for labels, _ in expected]
+    assert np.log([r["probability"] for r in ranked]) == pytest.approx([p for _, p in expected])
 
 
 def test_crfsuite_items(chordal, refused, files, tmp_path):

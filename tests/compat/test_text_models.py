@@ -78,7 +78,7 @@ def test_crfpp_agrees_with_crf_test(crfpp):
     ours = np.concatenate(model.predict_marginals(TEST))
     np.testing.assert_allclose(ours, expected, rtol=0, atol=6e-7)  # six decimals are printed
     chances = [best[0][1] for best in model.k_best(TEST, 1)]
-    np.testing.assert_allclose(chances, [0.342212, 0.501089, 0.364814], rtol=0, atol=6e-7)
+    np.testing.assert_allclose(np.exp(chances), [0.342212, 0.501089, 0.364814], rtol=0, atol=6e-7)
 
 
 def test_the_cost_factor_multiplies_the_weights(crfpp):

@@ -41,7 +41,7 @@ def test_crfpp_models_give_crfpp_answers(opened, task):
     chances = [float(rows[0][1]) for rows in printed]
     X = [[row[: -n - 2] for row in rows[1:]] for rows in printed]
     np.testing.assert_allclose(
-        [best[0][1] for best in model.k_best(X, 1)], chances, rtol=0, atol=6e-7
+        [np.exp(best[0][1]) for best in model.k_best(X, 1)], chances, rtol=0, atol=6e-7
     )
     for rows, ours in zip(printed, model.predict_marginals(X), strict=True):
         cells = [dict(cell.rsplit("/", 1) for cell in row[-n:]) for row in rows[1:]]

@@ -11,8 +11,9 @@ from scipy.ndimage import affine_transform, gaussian_filter, shift
 
 from chordal import ChainCRF
 from chordal.datasets import load_pa7
+from chordal.estimators import chain_batch, chain_layout
 from chordal.execution.serial import Serial
-from chordal.features import ChainFeatures, input_for
+from chordal.features import input_for
 from chordal.inference.chain import ChainInference
 from chordal.inference.exhaustive import ExhaustiveInference
 from chordal.objectives.likelihood import Likelihood
@@ -59,9 +60,10 @@ class Model:
         self._input = input_for(x)
         rows = self._input.read([seen], True)
         node = self._input.features(rows, np.zeros(2, dtype=np.int32), N_LABELS, "all")
-        self.features = ChainFeatures(N_LABELS, node, None, np.arange(N_LABELS**2), True, False)
+        kept = {"transitions": np.arange(N_LABELS**2), "intercept": np.arange(N_LABELS)}
+        self.features = chain_layout(N_LABELS, {"node": node}, kept)
         gold = (labels.astype(int) - 1).astype(np.int32)
-        self.shard = self.features.compile(self._input.read([x], False), None, 0, 1, gold)
+        self.shard = self.features.compile(chain_batch(self._input.read([x], False)), 0, 1, gold)
         self.theta, self.gold = theta, gold
         self.place = self._places()  # of each of our weights in θ
         self.weights = theta[self.place]
@@ -74,7 +76,7 @@ class Model:
         layout = np.arange(N_WEIGHTS)
         W = layout[: -N_LABELS - N_LABELS**2].reshape(N_LABELS, N_PIXELS * 2)
         b, T = layout[W.size : W.size + N_LABELS], layout[W.size + N_LABELS :]
-        keys = self.features.node.keys()
+        keys = self.features["node"].rows.keys()
         columns = np.array([self._column(int(k)) for k in keys.column])
         place = np.empty(self.features.n_weights, dtype=int)
         place[self.features.slices["node"]] = W[keys.output, columns]

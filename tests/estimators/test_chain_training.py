@@ -195,7 +195,7 @@ def test_interrupted_reading_leaves_the_model_as_it_was(attribute_problem, monke
     crf = ChainCRF(warm_start=True).fit(X, y)
     expected = crf.predict(X)
 
-    def interrupted(*_):
+    def interrupted(*_, **__):
         raise KeyboardInterrupt
 
     monkeypatch.setattr("chordal.estimators._fitting.compiled", interrupted)

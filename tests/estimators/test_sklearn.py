@@ -396,15 +396,11 @@ def test_callbacks_see_a_fit(attribute_problem):
 
 
 def test_a_fit_that_did_not_converge_warns():
-    class Report:
-        status, solver, n_iter = Status.MAX_ITERATIONS, "lbfgs", 7
-
     with pytest.warns(ConvergenceWarning, match="'lbfgs' did not converge in 7 iterations"):
-        warn_not_converged(Report)
-    Report.status = Status.CONVERGED
+        warn_not_converged(Status.MAX_ITERATIONS, "lbfgs", 7)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        warn_not_converged(Report)
+        warn_not_converged(Status.CONVERGED, "lbfgs", 7)
 
 
 def test_features_in():

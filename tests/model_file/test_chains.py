@@ -46,7 +46,9 @@ MODELS = {
     "values": ({"l1": 0.3}, DICTS, Y),
     "all states": ({"pairs": "all", "transitions": "all"}, LISTS, Y),
     "bias and ends": ({"fit_intercept": True, "ends": True, "transitions": "none"}, LISTS, Y),
-    "numpy's numbers": ({"l2": np.float32(0.5), "fit_intercept": np.True_, "tol": np.float64(1)}, LISTS, Y),
+    "numpy's numbers": (
+        {"l2": np.float32(0.5), "fit_intercept": np.True_, "tol": np.float64(1)}, LISTS, Y,
+    ),
     "template of str": ({"feature_template": "U:%x[0,0]\nB"}, COLUMNS, Y),
     "observed pairs": ({"feature_template": FeatureTemplate(PAIRS), "ends": True}, COLUMNS, Y),
     "wapiti": ({"feature_template": FeatureTemplate(PAIRS, "wapiti"), "pairs": "all"}, COLUMNS, Y),

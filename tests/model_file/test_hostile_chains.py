@@ -124,7 +124,7 @@ FACTS = [
     ("attributes", ("templates", 0, "rows", "kind"), "pickle", "no 'pickle'"),
     ("attributes", ("templates", 0, "rows", "kind"), "dense", "."),
     ("attributes", ("templates", 0, "rows"), None, "."),
-    ("attributes", ("templates", 1, "rows"), {"kind": "dense", "n_columns": 2}, "'edge' must have rows if"),
+    ("attributes", ("templates", 1, "rows"), {"kind": "dense", "n_columns": 2}, "must have rows"),
     ("attributes", ("templates", 1, "rows"), {"kind": "attributes"}, "no 'names'"),
     ("attributes", ("templates", 3, "fit_intercept"), False, "'intercept' must have"),
     ("attributes", ("n_iter",), float("inf"), "."),

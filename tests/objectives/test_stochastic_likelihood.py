@@ -126,9 +126,7 @@ def test_adam_learns_from_samples():
 
 
 def test_threads_change_nothing(monkeypatch):
-    import chordal.estimators._training as training
-
-    monkeypatch.setattr(training, "SHARD_CELLS", 60)  # many shards
+    monkeypatch.setattr("chordal.features.batch.SHARD_CELLS", 60)  # many shards
     X, y = data(40)
     loss = StochasticLikelihood(n_samples=2)
     one, two = (

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import repeat
+from math import exp
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -89,7 +90,7 @@ class Labeller:
     def _ranked(self, columns: Any, size: int) -> bytes:
         """Each sequence as often as it has labellings, each after a line with its probability."""
         text, separator = columns.text[:size], self._separator_of(columns)
-        ranked = self.model.k_best(columns, self.answers.k_best, **self._constraint)
+        ranked = self._k_best(columns)
         out, copied, row = [], 0, 0
         for length, labellings in zip(columns.lengths.tolist(), ranked, strict=True):
             cells = columns.cells[row : row + length]
@@ -144,8 +145,13 @@ class Labeller:
         if self.answers.marginals:
             chances = self.model.predict_marginals(X, **self._constraint)
         if self.answers.k_best > 1:
-            ranked = self.model.k_best(X, self.answers.k_best, **self._constraint)
+            ranked = self._k_best(X)
         return zip(codes, chances, ranked, strict=True)
+
+    def _k_best(self, X: Any) -> list[Ranked]:
+        """The best labellings of each sequence with their probabilities."""
+        ranked = self.model.k_best(X, self.answers.k_best, **self._constraint)
+        return [[(labels, exp(chance)) for labels, chance in own] for own in ranked]
 
     def names(self, codes: Ints) -> list[str]:
         """Labels by their numbers."""

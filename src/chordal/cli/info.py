@@ -26,8 +26,8 @@ def command(
         if isinstance(value, dict):
             print(f"{name}:")
             print_facts(value, "  ")
-        elif name == "template" and value is not None:
-            print("template:")
+        elif name == "feature_template" and value is not None:
+            print("feature template:")
             print("\n".join(f"  {line}" for line in str(value).splitlines()))
         else:
             print_facts({name: ", ".join(value) if isinstance(value, list) else value})
@@ -70,5 +70,5 @@ def of_model(path: str) -> dict[str, Any]:
         "sizes": sizes(crf),
         "parameters": plain,
         "fit": report(crf),
-        "template": None if template is None else template.text,
+        "feature_template": None if template is None else template.text,
     }

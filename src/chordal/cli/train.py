@@ -67,7 +67,7 @@ def command(
     """
     begin = time.perf_counter()
     if template is not None and task is not None:
-        raise typer.BadParameter("give --template or --task, not both")
+        raise typer.BadParameter("give --feature-template or --task, not both")
     if n_iter_no_change is not None and validation is None:
         raise typer.BadParameter("--n-iter-no-change needs --validation FILE")
     l2 = l2_of(l2, c)

@@ -172,7 +172,7 @@ def write_crfsuite(model: ChainCRF, path: str | os.PathLike[str]) -> None:
     ------
     UnsupportedError
         If the model has what CRFsuite does not know: arrays instead of named attributes,
-        `transition_features`, `bias`, `ends`, labels that are no strings.
+        `transition_features`, `fit_intercept`, `ends`, labels that are no strings.
     """
     content = _content(model)
     with atomic_write(path) as file:

@@ -38,6 +38,7 @@ from chordal.objectives import OBJECTIVES, Objective
 from chordal.oracle import Mapper, Problem, asks_examples, check_questions, oracle_for
 from chordal.potentials import Floats
 from chordal.solvers import SOLVERS, Callback, Solver
+from chordal.structures import Matching
 from chordal.targets import PartialLabels, Target, kind_of
 
 if TYPE_CHECKING:
@@ -328,9 +329,14 @@ def inference_for(
         return INFERENCE.resolve(estimator.inference)
     question = min(objective.needs, default="map")
     structures = [shard.frame.structure for shard in shards]
-    found = {method.name: method for method in (choose(s, question) for s in structures)}
-    widest = choose(max(structures, key=lambda s: s.n_cliques), question)
-    method = next((m for m in found.values() if all(map(m.supports, structures))), widest)
+    # The tables of a matching are known before any weights are, and some methods ask for them.
+    models = [
+        s.frame if isinstance(s.frame.structure, Matching) else s.frame.structure for s in shards
+    ]
+    found = {method.name: method for method in (choose(model, question) for model in models)}
+    fits = (m for m in found.values() if all(map(m.supports, structures)))
+    widest = max(range(len(models)), key=lambda k: structures[k].n_cliques)
+    method = next(fits, None) or choose(models[widest], question)
     for structure in structures:
         check_questions(solver.name, solver.asks, objective, method, structure)
     return method

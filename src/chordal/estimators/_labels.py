@@ -215,7 +215,7 @@ class SequenceLabels:
         table[:] = self.labels
         if self._dtype is not None and self._dtype.kind != "O":
             table = table.astype(self._dtype)
-        return np.split(table[numbers], limits[1:-1])
+        return np.split(table[numbers], limits[1:-1]) if len(lengths) else []
 
     @staticmethod
     def _listed(y: Sequence[Any]) -> list[list[Any]]:

@@ -34,7 +34,9 @@ class MatchingModel(BaseCRF):
     solver : str or Solver, default="frank_wolfe"
         "frank_wolfe" and "one_slack" (which needs the package clarabel) end with a duality
         gap; "sgd" is the subgradient method; "averaged_perceptron" has its own objective.
-    inference : str or Inference, default="matching"
+    inference : str or Inference, default="auto"
+        "auto" finds the best matching exactly; sums over all matchings are exact where there are
+        few items, and approximate elsewhere.
     l1, l2 : float
         Regularisation; l2 may be a dict by group of weights, "pairs" and "no_target".
     freeze : tuple of str
@@ -78,7 +80,7 @@ class MatchingModel(BaseCRF):
         self,
         objective: str | Objective = "auto",
         solver: str | Solver = "frank_wolfe",
-        inference: str | Inference = "matching",
+        inference: str | Inference = "auto",
         *,
         features: Callable[[Any, Any], Any] | None = None,
         l1: float = 0.0,
