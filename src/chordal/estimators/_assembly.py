@@ -63,7 +63,8 @@ def assembled(
     transitions : (from, to, weights)
         One entry per label pair that has a weight; the others score 0.
     edge : (names, (attribute ids, from, to, weights)), optional
-        Attributes of transitions, which the parameter `feature_template` or `transition_features` reads.
+        Attributes of transitions, which the parameter `feature_template` or
+        `transition_features` reads.
     start, end : weights of every label at the first and the last position, optional
     **parameters
         Of `ChainCRF`; `ends` follows from `start` and `end`.

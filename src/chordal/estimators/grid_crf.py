@@ -37,8 +37,9 @@ class GridCRF(BaseCRF):
     Parameters
     ----------
     objective : str or Objective, default="auto"
-        What training minimises: "auto" is what the solver is made for, else the likelihood. Large grids are learned quickly by "pseudo_likelihood" and
-        "piecewise", which need no inference.
+        What training minimises: "auto" is what the solver is made for, else the likelihood.
+        Large grids are learned quickly by "pseudo_likelihood" and "piecewise", which need no
+        inference.
     solver : str or Solver, default="lbfgs"
         How. With l1 > 0, "lbfgs" means its orthant-wise form "owlqn".
     inference : str or Inference, default="auto"

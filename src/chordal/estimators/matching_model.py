@@ -29,8 +29,8 @@ class MatchingModel(BaseCRF):
     Parameters
     ----------
     objective : str or Objective, default="auto"
-        "auto" is what the solver is made for, else "hinge" (a max-margin matching). Objectives that sum over all matchings,
-        such as "likelihood", need an inference that can: "exhaustive", for a handful of items.
+        "auto" is what the solver is made for, else "hinge" (a max-margin matching). Objectives
+        that sum over all matchings, such as "likelihood", are for a handful of items.
     solver : str or Solver, default="frank_wolfe"
         "frank_wolfe" and "one_slack" (which needs the package clarabel) end with a duality
         gap; "sgd" is the subgradient method; "averaged_perceptron" has its own objective.
