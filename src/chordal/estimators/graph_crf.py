@@ -29,7 +29,8 @@ class GraphCRF(BaseCRF):
     ----------
     objective : str or Objective, default="auto"
         What training minimises: "auto" is what the solver is made for, else the likelihood.
-        "pseudo_likelihood" and "piecewise" need no inference and are quick on any graph; "hinge" is the structured support vector machine.
+        "pseudo_likelihood" and "piecewise" need no inference and are quick on any graph; "hinge"
+        is the structured support vector machine.
     solver : str or Solver, default="lbfgs"
         How. With l1 > 0, "lbfgs" means its orthant-wise form "owlqn".
     inference : str or Inference, default="auto"

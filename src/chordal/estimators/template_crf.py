@@ -27,7 +27,8 @@ class TemplateCRF(BaseCRF):
         One of them must have features of "each" variable: it tells how many there are.
     objective : str or Objective, default="auto"
         What training minimises: "auto" is what the solver is made for, else the likelihood.
-        "pseudo_likelihood" and "piecewise" need no inference and are quick on any graph; "stochastic_likelihood" samples.
+        "pseudo_likelihood" and "piecewise" need no inference and are quick on any graph;
+        "stochastic_likelihood" samples.
     solver : str or Solver, default="lbfgs"
         How. With l1 > 0, "lbfgs" means its orthant-wise form "owlqn". For the hinge, "one_slack",
         "block_frank_wolfe" and "sgd".
