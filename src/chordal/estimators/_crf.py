@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
+from abc import ABCMeta, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, NamedTuple, TypeVar
+from dataclasses import KW_ONLY, dataclass, field
+from typing import Any, ClassVar, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -46,51 +47,56 @@ class Part(NamedTuple):
     variables: slice  # theirs, in the whole batch
 
 
-class BaseCRF(Estimator, ABC):
+@dataclass(eq=False, repr=False)
+class BaseCRF(Estimator, metaclass=ABCMeta):
     """A model made of clique templates. Subclasses give a reader, and say how labels look.
 
     After `fit` it is made of `reader_` (templates, and inputs that know attributes), `labels_`,
     `layout_` (which weights there are) and `weights_`.
     """
 
-    objective: str | Objective
-    solver: str | Solver
-    inference: str | Inference
-    l1: float
-    l2: float | Mapping[str, float]
-    freeze: Sequence[str]
-    pairs: str = "all"
-    min_freq: int = 0
-    ignore_label: Any = None
-    max_iter: int | None
-    tol: float | None
-    validation_interval: int
-    n_iter_no_change: int | None
-    n_jobs: int | None
-    random_state: Any
-    warm_start: bool
-    class_weight: Mapping[Any, float] | str | None
-    verbose: int
+    objective: str | Objective = "auto"
+    solver: str | Solver = "lbfgs"
+    inference: str | Inference = "auto"
+    _: KW_ONLY
+    l1: float = 0.0
+    l2: float | Mapping[str, float] = 1.0
+    freeze: Sequence[str] = ()
+    max_iter: int | None = None
+    tol: float | None = None
+    validation_interval: int = 10
+    n_iter_no_change: int | None = None
+    n_jobs: int | None = None
+    random_state: Any = None
+    warm_start: bool = False
+    class_weight: Mapping[Any, float] | str | None = None
+    verbose: int = 0
 
-    classes_: NDArray[Any]
-    layout_: Layout
-    inference_: Inference
-    weights_: Floats
-    fit_report_: FitReport
-    objective_: float
-    n_iter_: int
-    compact_report_: CompactReport
-    reader_: Reader
-    labels_: SequenceLabels
+    classes_: NDArray[Any] = field(init=False)
+    layout_: Layout = field(init=False)
+    inference_: Inference = field(init=False)
+    weights_: Floats = field(init=False)
+    fit_report_: FitReport = field(init=False)
+    objective_: float = field(init=False)
+    n_iter_: int = field(init=False)
+    n_features_in_: int = field(init=False)
+    compact_report_: CompactReport = field(init=False)
+    reader_: Reader = field(init=False)
+    labels_: SequenceLabels = field(init=False)
+
+    # Parameters of some estimators only, and what stands for them elsewhere.
+    pairs = "all"
+    min_freq = 0
+    ignore_label = None
 
     #: What "auto" minimises where the solver has no objective of its own.
-    default_objective = "likelihood"
+    default_objective: ClassVar[str] = "likelihood"
     #: Templates without regularisation, unless l2 names them.
-    unpenalised: tuple[str, ...] = ()
+    unpenalised: ClassVar[tuple[str, ...]] = ()
     #: Parameters that hold functions: a file has none, so that they are given again.
-    functions: tuple[str, ...] = ()
+    functions: ClassVar[tuple[str, ...]] = ()
     #: How labels become numbers.
-    labels_type: type[SequenceLabels] = SequenceLabels
+    labels_type: ClassVar[type[SequenceLabels]] = SequenceLabels
 
     # What subclasses say.
 
@@ -576,10 +582,10 @@ class BaseCRF(Estimator, ABC):
         ignored, parts = self.ignore_label, [np.zeros(0, dtype=bool)]
         for labels in y:
             if isinstance(labels, np.ndarray) and labels.dtype != object:
-                given = np.ones(len(labels), dtype=bool) if ignored is None else labels != ignored
-            else:
-                given = [v is not None and v is not ignored and v != ignored for v in labels]
-            parts.append(np.asarray(given, dtype=bool))
+                parts.append(np.broadcast_to(labels != ignored, len(labels)))
+                continue
+            given = [v is not None and v is not ignored and v != ignored for v in labels]
+            parts.append(np.array(given, dtype=bool))
         return np.concatenate(parts)
 
     def _class_weighted(

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, final
+from typing import Any, ClassVar, final
 
 import numpy as np
 
@@ -26,10 +26,7 @@ from chordal.features import (
     itself,
     length_of,
 )
-from chordal.inference import Inference
-from chordal.objectives import Objective
 from chordal.potentials import Floats
-from chordal.solvers import Solver
 from chordal.structures import offsets_of
 
 #: The templates of a chain with their cliques, in the order of the weight vector.
@@ -48,6 +45,7 @@ _TRANSITIONS: dict[str, bool | str] = {"seen": "seen", "all": True, "none": Fals
 
 
 @final
+@dataclass(eq=False, repr=False, kw_only=True)
 class ChainCRF(BaseCRF):
     """Linear-chain conditional random field.
 
@@ -135,41 +133,16 @@ class ChainCRF(BaseCRF):
     [['D', 'N', 'V']]
     """
 
-    transitions: str
-    feature_template: str | FeatureTemplate | None
-    transition_features: Callable[[Any], Any] | None
-    fit_intercept: bool
-    ends: bool
-    functions = ("transition_features",)
+    pairs: str = "seen"
+    transitions: str = "seen"
+    feature_template: str | FeatureTemplate | None = None
+    transition_features: Callable[[Any], Any] | None = None
+    fit_intercept: bool = False
+    ends: bool = False
+    min_freq: int = 0
+    ignore_label: Any = None
 
-    def __init__(
-        self,
-        objective: str | Objective = "auto",
-        solver: str | Solver = "lbfgs",
-        inference: str | Inference = "auto",
-        *,
-        l1: float = 0.0,
-        l2: float | Mapping[str, float] = 1.0,
-        freeze: Sequence[str] = (),
-        pairs: str = "seen",
-        transitions: str = "seen",
-        feature_template: str | FeatureTemplate | None = None,
-        transition_features: Callable[[Any], Any] | None = None,
-        fit_intercept: bool = False,
-        ends: bool = False,
-        min_freq: int = 0,
-        ignore_label: Any = None,
-        max_iter: int | None = None,
-        tol: float | None = None,
-        validation_interval: int = 10,
-        n_iter_no_change: int | None = None,
-        n_jobs: int | None = None,
-        random_state: Any = None,
-        warm_start: bool = False,
-        class_weight: Mapping[Any, float] | str | None = None,
-        verbose: int = 0,
-    ) -> None:
-        self._store(locals())
+    functions: ClassVar[tuple[str, ...]] = ("transition_features",)
 
     def _check_parameters(self) -> None:
         super()._check_parameters()

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, final
+from dataclasses import dataclass
+from typing import Any, ClassVar, final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,14 +24,14 @@ from chordal.features import (
     input_for,
     itself,
 )
-from chordal.inference import Inference
 from chordal.objectives import Objective
 from chordal.potentials import Floats
-from chordal.solvers import Callback, Solver
+from chordal.solvers import Callback
 from chordal.targets import Target
 
 
 @final
+@dataclass(eq=False, repr=False, kw_only=True)
 class CRFClassifier(BaseCRF):
     """Linear classifier: a conditional random field of one variable per example.
 
@@ -88,31 +89,9 @@ class CRFClassifier(BaseCRF):
     array([[0.98, 0.02, 0.  ]])
     """
 
-    fit_intercept: bool
-    n_features_in_: int
-    unpenalised = ("intercept",)
+    fit_intercept: bool = True
 
-    def __init__(
-        self,
-        objective: str | Objective = "auto",
-        solver: str | Solver = "lbfgs",
-        inference: str | Inference = "auto",
-        *,
-        l1: float = 0.0,
-        l2: float | Mapping[str, float] = 1.0,
-        freeze: Sequence[str] = (),
-        fit_intercept: bool = True,
-        class_weight: Mapping[Any, float] | str | None = None,
-        max_iter: int | None = None,
-        tol: float | None = None,
-        validation_interval: int = 10,
-        n_iter_no_change: int | None = None,
-        n_jobs: int | None = None,
-        random_state: Any = None,
-        warm_start: bool = False,
-        verbose: int = 0,
-    ) -> None:
-        self._store(locals())
+    unpenalised: ClassVar[tuple[str, ...]] = ("intercept",)
 
     def fit(
         self,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from operator import itemgetter
 from typing import Any, final
 
@@ -12,13 +13,11 @@ from numpy.typing import NDArray
 from chordal._validate import check_choice, check_sequences
 from chordal.estimators._crf import BaseCRF
 from chordal.features import TABLES, CliqueTemplate, Reader
-from chordal.inference import Inference
-from chordal.objectives import Objective
-from chordal.solvers import Solver
 from chordal.structures import repeated_edge
 
 
 @final
+@dataclass(eq=False, repr=False, kw_only=True)
 class GraphCRF(BaseCRF):
     """Conditional random field over the nodes of graphs, joined by edges.
 
@@ -75,34 +74,11 @@ class GraphCRF(BaseCRF):
     ('junction_tree', True)
     """
 
-    tables: str
-    fit_intercept: bool
-
-    def __init__(
-        self,
-        objective: str | Objective = "auto",
-        solver: str | Solver = "lbfgs",
-        inference: str | Inference = "auto",
-        *,
-        tables: str = "symmetric",
-        fit_intercept: bool = True,
-        l1: float = 0.0,
-        l2: float | Mapping[str, float] = 1.0,
-        freeze: Sequence[str] = (),
-        pairs: str = "seen",
-        min_freq: int = 0,
-        ignore_label: Any = None,
-        max_iter: int | None = None,
-        tol: float | None = None,
-        validation_interval: int = 10,
-        n_iter_no_change: int | None = None,
-        n_jobs: int | None = None,
-        random_state: Any = None,
-        warm_start: bool = False,
-        class_weight: Mapping[Any, float] | str | None = None,
-        verbose: int = 0,
-    ) -> None:
-        self._store(locals())
+    tables: str = "symmetric"
+    fit_intercept: bool = True
+    pairs: str = "seen"
+    min_freq: int = 0
+    ignore_label: Any = None
 
     def _examples(self, X: Any, name: str = "X", known: bool = False) -> Sequence[Any]:
         """Pairs (nodes, edges) or triples with features of edges, all of one kind."""

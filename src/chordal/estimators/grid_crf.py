@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from math import isfinite, prod
 from numbers import Real
-from typing import Any, final
+from typing import Any, ClassVar, final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,9 +14,6 @@ from numpy.typing import NDArray
 from chordal._validate import check_choice, check_number, check_sequences
 from chordal.estimators._crf import BaseCRF
 from chordal.features import TABLES, CliqueTemplate, Reader
-from chordal.inference import Inference
-from chordal.objectives import Objective
-from chordal.solvers import Solver
 from chordal.structures import Grid
 
 Floats = NDArray[np.float64]
@@ -27,6 +24,7 @@ NEIGHBOURS = {4: 2, 8: 2, 6: 3, 26: 3}
 
 
 @final
+@dataclass(eq=False, repr=False, kw_only=True)
 class GridCRF(BaseCRF):
     """Conditional random field over grids, in which neighbours influence each other.
 
@@ -100,44 +98,17 @@ class GridCRF(BaseCRF):
            [0, 0, 1, 1]])
     """
 
-    neighbours: int
-    directions: bool
-    tables: str
-    fit_intercept: bool
-    contrast: float | str | None
-    contrast_columns: Sequence[int] | None
-    edge_features: Callable[[Floats, Floats], Any] | None
-    contrast_: float | None
-    functions = ("edge_features",)
+    neighbours: int = 4
+    directions: bool = False
+    tables: str = "symmetric"
+    fit_intercept: bool = True
+    contrast: float | str | None = None
+    contrast_columns: Sequence[int] | None = None
+    edge_features: Callable[[Floats, Floats], Any] | None = None
+    ignore_label: Any = None
 
-    def __init__(
-        self,
-        objective: str | Objective = "auto",
-        solver: str | Solver = "lbfgs",
-        inference: str | Inference = "auto",
-        *,
-        neighbours: int = 4,
-        directions: bool = False,
-        tables: str = "symmetric",
-        fit_intercept: bool = True,
-        contrast: float | str | None = None,
-        contrast_columns: Sequence[int] | None = None,
-        edge_features: Callable[[Floats, Floats], Any] | None = None,
-        l1: float = 0.0,
-        l2: float | Mapping[str, float] = 1.0,
-        freeze: Sequence[str] = (),
-        ignore_label: Any = None,
-        max_iter: int | None = None,
-        tol: float | None = None,
-        validation_interval: int = 10,
-        n_iter_no_change: int | None = None,
-        n_jobs: int | None = None,
-        random_state: Any = None,
-        warm_start: bool = False,
-        class_weight: Mapping[Any, float] | str | None = None,
-        verbose: int = 0,
-    ) -> None:
-        self._store(locals())
+    contrast_: float | None = field(init=False)
+    functions: ClassVar[tuple[str, ...]] = ("edge_features",)
 
     def _examples(self, X: Any, name: str = "X", known: bool = False) -> Sequence[Any]:
         """Arrays with an axis for each direction, and one of features."""

@@ -2,23 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any, final
+from collections.abc import Callable, Sequence
+from dataclasses import KW_ONLY, dataclass
+from typing import Any, ClassVar, final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from chordal._validate import check_sequences
 from chordal.estimators._crf import BaseCRF
-from chordal.estimators._labels import TargetLabels
+from chordal.estimators._labels import SequenceLabels, TargetLabels
 from chordal.features import Batch, CliqueTemplate, Reader
-from chordal.inference import Inference
-from chordal.objectives import Objective
 from chordal.potentials import Floats, Potentials
 from chordal.solvers import Solver
 
 
 @final
+@dataclass(eq=False, repr=False)
 class MatchingModel(BaseCRF):
     """Bipartite matching with learned scores of pairs, as in word alignment.
 
@@ -71,32 +71,13 @@ class MatchingModel(BaseCRF):
     [array([-1,  1,  0])]
     """
 
-    features: Callable[[Any, Any], Any] | None
-    default_objective = "hinge"
-    labels_type = TargetLabels
-    functions = ("features",)
+    solver: str | Solver = "frank_wolfe"
+    _: KW_ONLY
+    features: Callable[[Any, Any], Any] | None = None
 
-    def __init__(
-        self,
-        objective: str | Objective = "auto",
-        solver: str | Solver = "frank_wolfe",
-        inference: str | Inference = "auto",
-        *,
-        features: Callable[[Any, Any], Any] | None = None,
-        l1: float = 0.0,
-        l2: float | Mapping[str, float] = 1.0,
-        freeze: Sequence[str] = (),
-        max_iter: int | None = None,
-        tol: float | None = None,
-        validation_interval: int = 10,
-        n_iter_no_change: int | None = None,
-        n_jobs: int | None = None,
-        random_state: Any = None,
-        warm_start: bool = False,
-        class_weight: Mapping[Any, float] | str | None = None,
-        verbose: int = 0,
-    ) -> None:
-        self._store(locals())
+    default_objective: ClassVar[str] = "hinge"
+    labels_type: ClassVar[type[SequenceLabels]] = TargetLabels
+    functions: ClassVar[tuple[str, ...]] = ("features",)
 
     def _groups(self) -> Sequence[str]:
         return ("pairs", "no_target")

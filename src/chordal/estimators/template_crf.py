@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, final
+from typing import Any, ClassVar, final
 
 from chordal._validate import check_sequences
 from chordal.estimators._crf import BaseCRF
@@ -102,7 +102,7 @@ class TemplateCRF(BaseCRF):
     """
 
     templates: Sequence[CliqueTemplate]
-    functions = ("templates",)
+    functions: ClassVar[tuple[str, ...]] = ("templates",)
 
     def __init__(
         self,
