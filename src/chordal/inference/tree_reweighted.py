@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import ClassVar, NamedTuple, final
+from typing import ClassVar, final
 
 from chordal import _kernels
 from chordal._validate import check_number
