@@ -1,4 +1,4 @@
-// What every binding shares: array types, how a file joins the module, and the Ctrl-C check.
+// What every binding shares: array types and checks of sizes, how a file joins the module, Ctrl-C.
 #pragma once
 
 #include <nanobind/nanobind.h>
@@ -24,6 +24,11 @@ template <class T>
 using Input = Exact<nb::ndarray<nb::numpy, const T, nb::ndim<1>, nb::c_contig, nb::device::cpu>>;
 template <class T>
 using Output = Exact<nb::ndarray<nb::numpy, T, nb::ndim<1>, nb::c_contig, nb::device::cpu>>;
+
+// ValueError unless sizes fit.
+inline void require(bool holds, const char* what) {
+    if (!holds) throw nb::value_error(what);
+}
 
 // True after Ctrl-C; Python's error is then set, and the binding throws nb::python_error.
 inline bool interrupted() {

@@ -42,7 +42,6 @@ Outcome best_labellings(const OnlineChains& x, const LabelCosts& costs, bool ful
 #ifndef CHORDAL_ISA_V3
 #include <nanobind/stl/tuple.h>
 
-#include <stdexcept>
 #include <tuple>
 
 #include "chain_online_binding.hpp"
@@ -53,22 +52,24 @@ namespace {
 void run_best(const ChainArrays& chains, const CostArrays& prices, bool full, std::size_t begin,
               std::size_t end, Input<double> w, Output<double> lead,
               std::optional<Output<std::int32_t>> labels) {
-    const ChainView view(chains, w.size());
-    const LabelCosts costs = prices.view();
+    chains.require_range(begin, end, w.size(), lead.size());
+    require(fits(labels, chains.gold.size()), "arrays do not fit the chains");
+    const ChainView view(chains);
+    const LabelCosts costs = prices.view(chains);
     Outcome outcome;
     {
         nb::gil_scoped_release release;
         outcome = CHORDAL_DISPATCH(best_labellings(view.chains, costs, full, begin, end, interrupted,
                                                    w.data(), lead.data(),
-                                                   labels ? labels->data() : nullptr));
+                                                   pointer(labels)));
     }
-    if (outcome == Outcome::stopped) throw nb::python_error();
-    if (outcome == Outcome::range) throw std::overflow_error("the weights or scores overflow");
+    raise_outcome(outcome);
 }
 
 // φ(labels) − φ(gold) of every example: offsets into cells and values. A cell may come twice.
-auto differences(const ChainArrays& chains, std::size_t cells, Input<std::int32_t> labels) {
-    const ChainView view(chains, cells);
+auto differences(const ChainArrays& chains, Input<std::int32_t> labels) {
+    require(labels.size() == chains.gold.size(), "labels do not fit the chains");
+    const ChainView view(chains);
     const OnlineChains& x = view.chains;
     std::vector<std::int64_t> offsets{0};
     std::vector<std::uint32_t> cell;
@@ -105,7 +106,7 @@ auto differences(const ChainArrays& chains, std::size_t cells, Input<std::int32_
 
 // Whether every attribute of nodes has a weight for every label.
 bool is_full(const ChainArrays& chains) {
-    const ChainView view(chains, 0);
+    const ChainView view(chains);
     const OnlineChains& x = view.chains;
     const OnlineRows& rows = *x.node;
     const auto n = static_cast<std::size_t>(x.node_offsets[x.examples]);
@@ -120,11 +121,11 @@ bool is_full(const ChainArrays& chains) {
 }
 
 // x_t·x_u for u <= t, example after example; the chains are full.
-auto gram(const ChainArrays& chains, std::size_t cells) {
-    const ChainView view(chains, cells);
+auto gram(const ChainArrays& chains) {
+    const ChainView view(chains);
     const OnlineChains& x = view.chains;
     const OnlineRows& rows = *x.node;
-    std::vector<double> products, row(cells / rows.unit + 1, 0.0);
+    std::vector<double> products, row(x.cells / rows.unit + 1, 0.0);
     const auto value = [&](std::uint32_t e) { return rows.wide_values ? rows.wide_values[e] : 1.0; };
     for (std::size_t n = 0; n < x.examples; ++n) {
         const auto first = static_cast<std::size_t>(x.node_offsets[n]);
@@ -151,11 +152,11 @@ static const Binding binding([](nb::module_& m) {
     nb::class_<CostArrays>(m, "LabelCosts", "Costs of a position's labels: distinct rows of them.")
         .def(nb::init<Input<double>, Input<std::int32_t>>(), nb::arg("rows"), nb::arg("row_of"));
     m.def("chain_best_with_cost", &run_best, nb::arg("chains"), nb::arg("costs"), nb::arg("full"),
-          nb::arg("begin"), nb::arg("end"), nb::arg("w"), nb::arg("lead"),
+          nb::arg("begin"), nb::arg("end"), nb::kw_only(), nb::arg("w"), nb::arg("lead"),
           nb::arg("labels").none());
-    m.def("chain_differences", &differences);
-    m.def("chain_is_full", &is_full);
-    m.def("chain_gram", &gram);
+    m.def("chain_differences", &differences, nb::arg("chains"), nb::arg("labels"));
+    m.def("chain_is_full", &is_full, nb::arg("chains"));
+    m.def("chain_gram", &gram, nb::arg("chains"));
 });
 
 }  // namespace chordal

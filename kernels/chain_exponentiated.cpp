@@ -258,29 +258,31 @@ Outcome log_partitions(const OnlineChains& x, std::size_t begin, std::size_t end
 }  // namespace chordal::CHORDAL_ISA
 
 #ifndef CHORDAL_ISA_V3
-#include <stdexcept>
-
 #include "chain_online_binding.hpp"
 
 namespace chordal {
 namespace {
 
-void raise_outcome(Outcome outcome) {
-    if (outcome == Outcome::stopped) throw nb::python_error();
-    if (outcome == Outcome::range) throw std::overflow_error("the weights or scores overflow");
-}
-
 struct ExponentiatedArrays {
     Output<double> w, theta;
     Input<std::int64_t> theta_offsets;
     Output<double> eta, term;
+
+    ExponentiatedArrays(Output<double> w, Output<double> theta, Input<std::int64_t> theta_offsets,
+                        Output<double> eta, Output<double> term)
+        : w(w), theta(theta), theta_offsets(theta_offsets), eta(eta), term(term) {
+        require(ends_at(theta_offsets, theta.size()) && eta.size() + 1 == theta_offsets.size() &&
+                    term.size() == eta.size(),
+                "dual variables do not fit together");
+    }
 };
 
 void run_exponentiated(const ChainArrays& chains, const CostArrays& prices,
                        Input<std::int64_t> order, double lambda, double sharpness, bool entropies,
                        const ExponentiatedArrays& arrays) {
-    const ChainView view(chains, arrays.w.size());
-    const LabelCosts costs = prices.view();
+    chains.require_range(0, arrays.eta.size(), arrays.w.size(), arrays.eta.size());
+    const ChainView view(chains);
+    const LabelCosts costs = prices.view(chains);
     Exponentiated state{lambda,
                         sharpness,
                         arrays.w.data(),
@@ -312,7 +314,8 @@ static const Binding binding([](nb::module_& m) {
     m.def("chain_log_partitions",
           [](const ChainArrays& chains, std::size_t begin, std::size_t end, Input<double> w,
              Output<double> lead) {
-              const ChainView view(chains, w.size());
+              chains.require_range(begin, end, w.size(), lead.size());
+              const ChainView view(chains);
               Outcome outcome;
               {
                   nb::gil_scoped_release release;
@@ -320,7 +323,9 @@ static const Binding binding([](nb::module_& m) {
                                                             w.data(), lead.data()));
               }
               raise_outcome(outcome);
-          });
+          },
+          nb::arg("chains"), nb::arg("begin"), nb::arg("end"), nb::kw_only(), nb::arg("w"),
+          nb::arg("lead"));
 });
 
 }  // namespace chordal

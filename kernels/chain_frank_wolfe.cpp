@@ -262,6 +262,11 @@ struct DualListsArrays {
     Output<std::uint32_t> keys;
     Output<double> values;
 
+    void require_examples(std::size_t examples) const {
+        require(used.size() == examples && room.size() == examples + 1 &&
+                    ends_at(room, keys.size()) && values.size() == keys.size(),
+                "lists of dual variables do not fit the chains");
+    }
     DualLists view() const { return {room.data(), used.data(), keys.data(), values.data()}; }
 };
 
@@ -273,6 +278,16 @@ struct FrankWolfeArrays {
     Maybe gram;
     Input<std::int64_t> gram_offsets;
 
+    void require_fit(const ChainArrays& chains) const {
+        const std::size_t examples = chains.examples();
+        chains.require_range(0, examples, w.size(), linear.size());
+        labels.require_examples(examples);
+        transitions.require_examples(examples);
+        require(mean.size() == w.size() && sums.size() == 6 &&
+                    gram_offsets.size() == examples + 1 &&
+                    (!gram || ends_at(gram_offsets, gram->size())),
+                "dual variables do not fit the chains");
+    }
     FrankWolfe view(double lambda, std::int64_t every) const {
         const double* sum = sums.data();
         return {lambda,        w.data(),           mean.data(),         linear.data(),
@@ -285,8 +300,9 @@ struct FrankWolfeArrays {
 void run_frank_wolfe(const ChainArrays& chains, const CostArrays& prices,
                      Input<std::int64_t> order, double lambda, std::int64_t every,
                      const FrankWolfeArrays& arrays) {
-    const ChainView view(chains, arrays.w.size());
-    const LabelCosts costs = prices.view();
+    arrays.require_fit(chains);
+    const ChainView view(chains);
+    const LabelCosts costs = prices.view(chains);
     FrankWolfe state = arrays.view(lambda, every);
     Outcome outcome;
     {
@@ -297,8 +313,7 @@ void run_frank_wolfe(const ChainArrays& chains, const CostArrays& prices,
     const double now[] = {state.steps,      state.taken,     state.total,
                           state.mean_total, state.curvature, state.moves};
     std::memcpy(arrays.sums.data(), now, sizeof now);
-    if (outcome == Outcome::stopped) throw nb::python_error();
-    if (outcome == Outcome::range) throw std::overflow_error("the weights or scores overflow");
+    raise_outcome(outcome);
 }
 
 }  // namespace
@@ -320,7 +335,7 @@ static const Binding binding([](nb::module_& m) {
                  new (self) FrankWolfeArrays{w,    mean, linear, labels, transitions,
                                              sums, gram, gram_offsets};
              },
-             nb::arg("w"), nb::arg("mean"), nb::arg("linear"), nb::arg("labels"),
+             nb::kw_only(), nb::arg("w"), nb::arg("mean"), nb::arg("linear"), nb::arg("labels"),
              nb::arg("transitions"), nb::arg("sums"), nb::arg("gram").none(),
              nb::arg("gram_offsets"));
     m.def("chain_frank_wolfe", &run_frank_wolfe, nb::arg("chains"), nb::arg("costs"),

@@ -156,7 +156,6 @@ Outcome visit_gradient(const OnlineChains& x, const std::int64_t* order, std::si
 #include <nanobind/stl/string_view.h>
 #include <nanobind/stl/tuple.h>
 
-#include <stdexcept>
 #include <string_view>
 #include <tuple>
 
@@ -173,35 +172,25 @@ PassiveAggressive::Variant variant_of(std::string_view name) {
 }
 
 using MaybeOutput = std::optional<Output<double>>;
+constexpr const char* kMisfit = "arrays do not fit the chains";
 
-template <class Array>
-auto pointer(const std::optional<Array>& array) {
-    return array ? array->data() : nullptr;
-}
-
-// `run` on the arrays; what it counted is kept also when Ctrl-C ends it early.
-template <class Run>
-void visited(const ChainArrays& self, std::size_t cells, Run run) {
-    const ChainView view(self, cells);
-    const Outcome outcome = run(view.chains);
-    if (outcome == Outcome::stopped) throw nb::python_error();
-    if (outcome == Outcome::range) throw std::overflow_error("the weights or scores overflow");
-}
-
-// counts: steps, and the sum of losses.
+// counts: steps, and the sum of losses; kept also when Ctrl-C ends the loop early.
 template <class Rule>
 void run_visit(const ChainArrays& self, const Rule& rule, Input<std::int64_t> order,
                Output<double> w, Output<double> memory, Output<double> counts) {
+    require(w.size() == self.cells() && memory.size() == w.size() && counts.size() == 2, kMisfit);
     OnlineState state{w.data(), memory.data(), counts.data()[0], counts.data()[1]};
     const MistakeRule any(rule);
-    visited(self, w.size(), [&](const OnlineChains& chains) {
+    const ChainView view(self);
+    Outcome outcome;
+    {
         nb::gil_scoped_release release;
-        const Outcome outcome =
-            CHORDAL_DISPATCH(visit(chains, any, order.data(), order.size(), interrupted, state));
-        counts.data()[0] = state.steps;
-        counts.data()[1] = state.loss;
-        return outcome;
-    });
+        outcome = CHORDAL_DISPATCH(
+            visit(view.chains, any, order.data(), order.size(), interrupted, state));
+    }
+    counts.data()[0] = state.steps;
+    counts.data()[1] = state.loss;
+    raise_outcome(outcome);
 }
 
 struct Gradient {
@@ -226,6 +215,11 @@ struct DescentArrays {
 
 void run_descent(const ChainArrays& self, const Gradient& rule, const ChainLoss& loss,
                  Input<std::int64_t> order, const DescentArrays& arrays) {
+    const std::size_t cells = self.cells();
+    require(arrays.w.size() == cells && fits(arrays.velocity, cells) && fits(arrays.total, cells) &&
+                fits(arrays.fixed, cells) && arrays.counts.size() == 3 &&
+                fits(loss.cost, self.labels * self.labels),
+            kMisfit);
     double* n = arrays.counts.data();
     Descent state{arrays.w.data(),
                   pointer(arrays.velocity),
@@ -248,23 +242,34 @@ void run_descent(const ChainArrays& self, const Gradient& rule, const ChainLoss&
                   n[2],
                   arrays.exempt.data(),
                   arrays.exempt.size()};
-    visited(self, arrays.w.size(), [&](const OnlineChains& chains) {
+    const ChainView view(self);
+    Outcome outcome;
+    {
         nb::gil_scoped_release release;
-        const Outcome outcome = CHORDAL_DISPATCH(
-            visit_gradient(chains, order.data(), order.size(), interrupted, state));
-        n[0] = state.steps;
-        n[1] = state.loss;
-        n[2] = state.averaged;
-        return outcome;
-    });
+        outcome = CHORDAL_DISPATCH(
+            visit_gradient(view.chains, order.data(), order.size(), interrupted, state));
+    }
+    n[0] = state.steps;
+    n[1] = state.loss;
+    n[2] = state.averaged;
+    raise_outcome(outcome);
+}
+
+// The n-th example, whose scores have these sizes.
+void open(isa_baseline::Example& example, const ChainArrays& self, std::size_t n, std::size_t w,
+          std::size_t unary, std::size_t tables) {
+    require(n < self.examples() && w == self.cells(), kMisfit);
+    example.open(n);
+    const std::size_t K = self.labels;
+    require(unary == example.T * K && tables == example.n_tables * K * K, kMisfit);
 }
 
 // The scores of one example.
 void run_scores(const ChainArrays& self, std::size_t n, Input<double> w, Output<double> unary,
                 Output<double> tables) {
-    const ChainView view(self, w.size());
+    const ChainView view(self);
     isa_baseline::Example example(view.chains);
-    example.open(n);
+    open(example, self, n, w.size(), unary.size(), tables.size());
     example.score(w.data(), 1.0, nullptr);
     const ChainBatch batch = example.batch();
     std::memcpy(unary.data(), batch.unary, unary.size() * sizeof(double));
@@ -274,10 +279,10 @@ void run_scores(const ChainArrays& self, std::size_t n, Input<double> w, Output<
 // w += the adjoint of one example's parts.
 void run_adjoint(const ChainArrays& self, std::size_t n, Input<double> unary, Input<double> tables,
                  Output<double> w) {
-    const ChainView view(self, w.size());
+    const ChainView view(self);
     const OnlineChains& x = view.chains;
     isa_baseline::Example example(x);
-    example.open(n);
+    open(example, self, n, w.size(), unary.size(), tables.size());
     Descent state{};
     state.z = w.data();
     state.radius = isa_baseline::kInfinity;
@@ -293,6 +298,47 @@ void run_adjoint(const ChainArrays& self, std::size_t n, Input<double> unary, In
         std::memcpy(whole.data(), tables.data(), tables.size() * sizeof(double));
         kick.cells(x.table, isa_baseline::padded(tables.size()), whole.data(), 1.0);
     }
+}
+
+void make_wide(WideArrays* self, Input<std::uint32_t> offsets, Input<std::uint32_t> codes,
+               Maybe values) {
+    require(ends_at(offsets, codes.size()) && fits(values, codes.size()),
+            "entries do not fit their offsets");
+    new (self) WideArrays{offsets, codes, values};
+}
+
+void make_narrow(NarrowArrays* self, Input<std::uint32_t> offsets, Input<std::uint32_t> outputs,
+                 Input<std::uint32_t> cells, Maybe values) {
+    require(ends_at(offsets, cells.size()) && outputs.size() == cells.size() &&
+                fits(values, cells.size()),
+            "entries do not fit their offsets");
+    new (self) NarrowArrays{offsets, outputs, cells, values};
+}
+
+void make_rows(RowArrays* self, const WideArrays& wide, const NarrowArrays& narrow,
+               std::size_t outputs, std::size_t unit, std::size_t base) {
+    require(wide.offsets.size() == narrow.offsets.size() && unit, "entries do not fit together");
+    new (self) RowArrays{wide, narrow, outputs, unit, base};
+}
+
+void make_chains(ChainArrays* self, Input<std::int64_t> offsets, Input<std::int32_t> gold,
+                 Maybe weight, Input<std::uint8_t> live, const RowArrays& node,
+                 const RowArrays* edge, std::size_t table, std::size_t labels) {
+    require(ends_at(offsets, gold.size()) && labels && fits(weight, offsets.size() - 1) &&
+                node.rows() == gold.size() && node.outputs == labels,
+            kMisfit);
+    std::vector<std::int64_t> edges{0};
+    for (std::size_t n = 0; n + 1 < offsets.size(); ++n) {
+        const std::int64_t length = offsets.data()[n + 1] - offsets.data()[n];
+        edges.push_back(edges.back() + (length > 1 ? length - 1 : 0));
+    }
+    const std::size_t pairs = labels * labels;
+    require(edge ? edge->rows() == static_cast<std::size_t>(edges.back()) && edge->outputs == pairs
+                 : table + pairs <= 4 * live.size(),
+            kMisfit);
+    new (self) ChainArrays{
+        offsets, std::move(edges), gold, weight, live, node,
+        edge ? std::optional<RowArrays>(*edge) : std::nullopt, table, labels};
 }
 
 }  // namespace
@@ -322,44 +368,31 @@ static const Binding binding([](nb::module_& m) {
                       Output<double>>(),
              nb::kw_only(), nb::arg("w"), nb::arg("velocity").none(), nb::arg("total").none(),
              nb::arg("fixed").none(), nb::arg("exempt"), nb::arg("counts"));
+    nb::class_<WideArrays>(m, "WideRows", "Entries of rows that add rows of cells to the outputs.")
+        .def("__init__", &make_wide, nb::kw_only(), nb::arg("offsets"), nb::arg("codes"),
+             nb::arg("values").none());
+    nb::class_<NarrowArrays>(m, "NarrowRows", "Entries of rows that add one cell to one output.")
+        .def("__init__", &make_narrow, nb::kw_only(), nb::arg("offsets"), nb::arg("outputs"),
+             nb::arg("cells"), nb::arg("values").none());
     nb::class_<RowArrays>(m, "OnlineRows", "Rows of sparse entries that point to cells of weights.")
-        .def("__init__",
-             [](RowArrays* self, Input<std::uint32_t> wide_offsets, Input<std::uint32_t> wide_codes,
-                Maybe wide_values, Input<std::uint32_t> narrow_offsets,
-                Input<std::uint32_t> narrow_outputs, Input<std::uint32_t> narrow_cells,
-                Maybe narrow_values, std::size_t outputs, std::size_t unit, std::size_t base) {
-                 new (self) RowArrays{wide_offsets, wide_codes,  narrow_offsets, narrow_outputs,
-                                      narrow_cells, wide_values, narrow_values,  outputs,
-                                      unit,         base};
-             },
-             nb::arg("wide_offsets"), nb::arg("wide_codes"), nb::arg("wide_values").none(),
-             nb::arg("narrow_offsets"), nb::arg("narrow_outputs"), nb::arg("narrow_cells"),
-             nb::arg("narrow_values").none(), nb::arg("outputs"), nb::arg("unit"), nb::arg("base"));
+        .def("__init__", &make_rows, nb::arg("wide"), nb::arg("narrow"), nb::kw_only(),
+             nb::arg("outputs"), nb::arg("unit"), nb::arg("base"));
     nb::class_<ChainArrays>(m, "OnlineChains", "Labelled sequences that are learned one by one.")
-        .def("__init__",
-             [](ChainArrays* self, Input<std::int64_t> node_offsets,
-                Input<std::int64_t> edge_offsets, Input<std::int32_t> gold, Maybe weight,
-                Input<std::uint8_t> live, const RowArrays& node, const RowArrays* edge,
-                std::size_t table, std::size_t labels) {
-                 new (self) ChainArrays{
-                     node_offsets, edge_offsets, gold, weight, live, node,
-                     edge ? std::optional<RowArrays>(*edge) : std::nullopt, table, labels};
-             },
-             nb::arg("node_offsets"), nb::arg("edge_offsets"), nb::arg("gold"),
+        .def("__init__", &make_chains, nb::kw_only(), nb::arg("offsets"), nb::arg("gold"),
              nb::arg("weight").none(), nb::arg("live"), nb::arg("node"), nb::arg("edge").none(),
              nb::arg("table"), nb::arg("labels"))
-        .def("visit", &run_visit<Perceptron>, nb::arg("rule"), nb::arg("order"), nb::arg("w"),
-             nb::arg("memory"), nb::arg("counts"))
-        .def("visit", &run_visit<PassiveAggressive>, nb::arg("rule"), nb::arg("order"),
+        .def("visit", &run_visit<Perceptron>, nb::arg("rule"), nb::arg("order"), nb::kw_only(),
              nb::arg("w"), nb::arg("memory"), nb::arg("counts"))
-        .def("visit", &run_visit<Arow>, nb::arg("rule"), nb::arg("order"), nb::arg("w"),
-             nb::arg("memory"), nb::arg("counts"))
+        .def("visit", &run_visit<PassiveAggressive>, nb::arg("rule"), nb::arg("order"),
+             nb::kw_only(), nb::arg("w"), nb::arg("memory"), nb::arg("counts"))
+        .def("visit", &run_visit<Arow>, nb::arg("rule"), nb::arg("order"), nb::kw_only(),
+             nb::arg("w"), nb::arg("memory"), nb::arg("counts"))
         .def("descend", &run_descent, nb::arg("rule"), nb::arg("loss"), nb::arg("order"),
              nb::arg("arrays"))
-        .def("scores", &run_scores, nb::arg("example"), nb::arg("w"), nb::arg("unary"),
-             nb::arg("tables"))
-        .def("adjoint", &run_adjoint, nb::arg("example"), nb::arg("unary"), nb::arg("tables"),
-             nb::arg("w"));
+        .def("scores", &run_scores, nb::arg("example"), nb::kw_only(), nb::arg("w"),
+             nb::arg("unary"), nb::arg("tables"))
+        .def("adjoint", &run_adjoint, nb::arg("example"), nb::kw_only(), nb::arg("unary"),
+             nb::arg("tables"), nb::arg("w"));
 });
 
 }  // namespace chordal

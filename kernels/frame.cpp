@@ -4,10 +4,6 @@
 namespace chordal {
 namespace {
 
-void require(bool holds, const char* what) {
-    if (!holds) throw nb::value_error(what);
-}
-
 void make_topology(BoundTopology* self, Input<std::int64_t> state_offsets,
                    Input<std::int64_t> variable_offsets, Input<std::int64_t> clique_offsets,
                    Input<std::int64_t> scope_offsets, Input<std::int64_t> scopes) {

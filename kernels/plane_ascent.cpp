@@ -144,6 +144,7 @@ struct PlaneArrays {
     Input<std::int64_t> example_offsets, row_offsets;
     Input<std::int32_t> cells;
     Input<double> values, offsets;
+    std::size_t weights;
     std::vector<std::int64_t> gram_offsets;
     std::vector<double> gram;
 
@@ -151,7 +152,14 @@ struct PlaneArrays {
                 Input<std::int32_t> cells, Input<double> values, Input<double> offsets,
                 std::size_t weights)
         : example_offsets(example_offsets), row_offsets(row_offsets), cells(cells), values(values),
-          offsets(offsets), gram_offsets{0} {
+          offsets(offsets), weights(weights), gram_offsets{0} {
+        const auto last = [](const Input<std::int64_t>& x) {
+            return x.size() ? static_cast<std::size_t>(x.data()[x.size() - 1]) : SIZE_MAX;
+        };
+        require(last(example_offsets) == offsets.size() &&
+                    row_offsets.size() == offsets.size() + 1 &&
+                    last(row_offsets) == cells.size() && values.size() == cells.size(),
+                "planes do not fit together");
         nb::gil_scoped_release release;
         const std::size_t examples = example_offsets.size() - 1;
         for (std::size_t i = 0; i < examples; ++i) {
@@ -170,6 +178,8 @@ struct PlaneArrays {
 
 void run_ascent(const PlaneArrays& self, double l2, Input<std::int64_t> order,
                 Output<double> alpha, Output<double> v) {
+    require(alpha.size() == self.offsets.size() && v.size() == self.weights,
+            "arrays do not fit the planes");
     bool stopped = false;
     {
         nb::gil_scoped_release release;

@@ -56,6 +56,7 @@ class Emission(ABC):
 
     @property
     def name(self) -> str:
+        """The name of its file, as registries have it."""
         return type(self).__module__.rpartition(".")[2]
 
     def fit(

@@ -21,6 +21,8 @@ class CountEmission(Emission):
     _n_columns: int = 0
 
     def read(self, X: Sequence[Any], grow: bool) -> Rows:
+        """Rows of counts, dense or sparse; other numbers are refused."""
+
         import scipy.sparse as sp
 
         if grow:
@@ -59,6 +61,7 @@ class CountEmission(Emission):
         """Learn from all rows, before labels."""
 
     def statistics(self, data: Any) -> Statistics:
+        """The counts themselves."""
         return data
 
     def _log_factorials(self, data: Any) -> Floats:

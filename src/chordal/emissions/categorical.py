@@ -66,6 +66,7 @@ class Categorical(Emission):
         return made
 
     def read(self, X: Sequence[Any], grow: bool) -> Rows:
+        """Codes of the symbols in every column; −1 is a symbol that was never met."""
         sequences = [_rows_of(x, i) for i, x in enumerate(X)]
         lengths = np.array([len(rows) for rows in sequences], dtype=np.int64)
         rows = [row for sequence in sequences for row in sequence]
@@ -87,6 +88,8 @@ class Categorical(Emission):
         return Rows(lengths, codes)
 
     def statistics(self, data: Any) -> Statistics:
+        """One indicator for each known symbol of a row."""
+
         import scipy.sparse as sp
 
         starts = self._starts()
@@ -96,13 +99,16 @@ class Categorical(Emission):
         return sp.csr_matrix((np.ones(len(where)), where, offsets), (len(data), int(starts[-1])))
 
     def log_base(self, data: Any) -> Floats:
+        """0 for every row."""
         return np.zeros(len(data))
 
     def learn(self, sums: Floats, counts: Floats) -> None:
+        """Shares of the symbols of each label, smoothed by `alpha`."""
         tables = np.split(sums + self.alpha, self._starts()[1:-1], axis=1)
         self._set([table / table.sum(axis=1, keepdims=True) for table in tables])
 
     def sample(self, labels: Ints, rng: np.random.Generator) -> NDArray[Any]:
+        """A symbol of every column for each label."""
         out = np.empty((len(labels), len(self.symbols)), dtype=object)
         for k, (symbols, table) in enumerate(zip(self.symbols, self.probabilities, strict=True)):
             below = np.cumsum(table, axis=1)[labels]

@@ -65,6 +65,7 @@ class Gaussian(Emission):
         return made
 
     def read(self, X: Sequence[Any], grow: bool) -> Rows:
+        """Rows of finite numbers, centred and scaled as they were at first."""
         if grow:
             shape = np.shape(X[0])
             if len(shape) != 2 or shape[1] == 0:
@@ -80,15 +81,18 @@ class Gaussian(Emission):
         return Rows(rows.lengths, (data - self._centre) / self._spread)
 
     def statistics(self, data: Any) -> Statistics:
+        """x and x², or the products of all pairs of columns for full covariances."""
         if self.covariance == "diagonal":
             return np.concatenate([data, data**2], axis=1)
         i, j = np.triu_indices(data.shape[1])
         return np.concatenate([data, data[:, i] * data[:, j]], axis=1)
 
     def log_base(self, data: Any) -> Floats:
+        """What the scaling of the columns adds to the density."""
         return np.full(len(data), -np.log(self._spread).sum())
 
     def learn(self, sums: Floats, counts: Floats) -> None:
+        """Mean and covariance of each label, smoothed."""
         d = len(self._centre)
         moments = sums / counts[:, None]
         means = moments[:, :d]
@@ -135,6 +139,7 @@ class Gaussian(Emission):
             )
 
     def sample(self, labels: NDArray[np.int64], rng: np.random.Generator) -> NDArray[Any]:
+        """A normal vector for each label."""
         noise = rng.normal(size=(len(labels), len(self._centre)))
         if self.covariance == "diagonal":
             return self.means[labels] + noise * np.sqrt(self.covariances[labels])

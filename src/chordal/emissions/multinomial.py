@@ -57,10 +57,12 @@ class Multinomial(CountEmission):
         self._totals = np.asarray(data.sum(axis=1)).ravel().astype(np.int64)
 
     def log_base(self, data: Any) -> Floats:
+        """log of the multinomial coefficient of every row."""
         totals = np.asarray(data.sum(axis=1)).ravel()
         return gammaln(totals + 1.0) - self._log_factorials(data)
 
     def learn(self, sums: Floats, counts: Floats) -> None:
+        """Shares of the columns for each label, smoothed by `alpha`."""
         smoothed = sums + self.alpha
         totals = smoothed.sum(axis=1, keepdims=True)
         if not (totals > 0.0).all():
@@ -76,6 +78,7 @@ class Multinomial(CountEmission):
         self.log_partition = np.zeros(len(probabilities))
 
     def sample(self, labels: NDArray[np.int64], rng: np.random.Generator) -> NDArray[Any]:
+        """Counts for each label; their totals are drawn from those met in training."""
         totals = rng.choice(self._totals, size=len(labels))
         p = self.probabilities / self.probabilities.sum(axis=1, keepdims=True)
         return rng.multinomial(totals, p[labels])

@@ -54,9 +54,11 @@ class Poisson(CountEmission):
         self._mean = np.asarray(data.sum(axis=0)).ravel() / max(data.shape[0], 1)
 
     def log_base(self, data: Any) -> Floats:
+        """−Σ log x! of every row."""
         return -self._log_factorials(data)
 
     def learn(self, sums: Floats, counts: Floats) -> None:
+        """Rates of each label, smoothed towards the mean of all."""
         self._set((sums + self.alpha * self._mean) / (counts + self.alpha)[:, None])
 
     def _set(self, rates: Floats) -> None:
@@ -65,4 +67,5 @@ class Poisson(CountEmission):
         self.log_partition = rates.sum(axis=1)
 
     def sample(self, labels: NDArray[np.int64], rng: np.random.Generator) -> NDArray[Any]:
+        """Independent counts at the rates of each label."""
         return rng.poisson(self.rates[labels])

@@ -23,6 +23,7 @@ class Serial(Execution):
         self.n_jobs = 1
 
     def map(self, task: Callable[[S], T], items: Iterable[S]) -> list[T]:
+        """One task after another."""
         return [task(item) for item in items]
 
     def __enter__(self) -> Serial:

@@ -26,6 +26,7 @@ class Threads(Execution):
         self._pool = ThreadPoolExecutor(n_jobs, thread_name_prefix="chordal")
 
     def map(self, task: Callable[[S], T], items: Iterable[S]) -> list[T]:
+        """All tasks at once, as far as there are threads; the first error ends the rest."""
         futures = [self._pool.submit(task, item) for item in items]
         try:
             return [future.result() for future in futures]

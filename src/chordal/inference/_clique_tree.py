@@ -153,12 +153,14 @@ def size_of(n_bytes: float) -> str:
 
 
 def log_partition(plan: Plan, potentials: Potentials) -> Floats:
+    """log Z of every example, by messages up the tree of cliques."""
     out = np.empty(potentials.structure.n_examples)
     _kernels.clique_tree_log_partition(potentials.scores, plan.tree, None, out)
     return out
 
 
 def best_labelling(plan: Plan, potentials: Potentials) -> Decoded:
+    """The best labelling, by messages up the tree of cliques and a walk back."""
     structure = potentials.structure
     labels = np.zeros(structure.n_variables, dtype=np.int32)
     score = np.empty(structure.n_examples)
@@ -186,6 +188,7 @@ class CliqueTreeInference(Inference):
     )
 
     def exact_on(self, structure: Structure) -> bool:
+        """Exact wherever it works."""
         return self.supports(structure)
 
     @abstractmethod
@@ -193,11 +196,13 @@ class CliqueTreeInference(Inference):
         """The clique tree of the structure."""
 
     def log_partition(self, potentials: Potentials) -> Floats:
+        """log Z, by messages up the tree."""
         return log_partition(self._plan_for("log_partition", potentials), potentials)
 
     def marginals(
         self, potentials: Potentials, weight: Floats | None = None, overwrite: bool = False
     ) -> Marginals:
+        """Marginals, by messages up and down the tree."""
         plan = self._plan_for("marginals", potentials)
         parts, log_z = potentials.zeros(), np.empty(potentials.structure.n_examples)
         _kernels.clique_tree_marginals(
@@ -219,6 +224,7 @@ class CliqueTreeInference(Inference):
         weight: Floats | None = None,
         overwrite: bool = False,
     ) -> Potentials:
+        """How marginals change, by messages of values and slopes."""
         plan = self._plan_for("marginals_derivative", potentials)
         refuse_other_shape(potentials, direction)
         parts, log_z = potentials.zeros(), np.empty(potentials.structure.n_examples)
@@ -234,9 +240,11 @@ class CliqueTreeInference(Inference):
         return parts
 
     def map(self, potentials: Potentials) -> Decoded:
+        """The best labelling, by messages up the tree."""
         return best_labelling(self._plan_for("map", potentials), potentials)
 
     def k_best(self, potentials: Potentials, k: int) -> Ranked:
+        """The best labellings, each found by splitting off those already listed."""
         plan, structure = self._plan_for("k_best", potentials), potentials.structure
         labels = np.zeros(k * structure.n_variables, dtype=np.int32)
         score = np.empty(k * structure.n_examples)
@@ -246,6 +254,7 @@ class CliqueTreeInference(Inference):
         return ranked
 
     def sample(self, potentials: Potentials, n: int, rng: np.random.Generator) -> Labels:
+        """Exact draws, from the roots of the tree down."""
         plan, structure = self._plan_for("sample", potentials), potentials.structure
         out = np.zeros((n, structure.n_variables), dtype=np.int32)
         log_z = np.empty(structure.n_examples)
@@ -265,6 +274,7 @@ class CliqueTreeInference(Inference):
         return out
 
     def entropy(self, potentials: Potentials) -> Floats:
+        """The entropy, by messages of the tree."""
         plan = self._plan_for("entropy", potentials)
         log_z, out = np.empty((2, potentials.structure.n_examples))
         _kernels.clique_tree_entropy(

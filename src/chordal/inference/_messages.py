@@ -33,17 +33,21 @@ class SumProduct(Inference):
         self.damping, self.tol, self.max_iter = float(damping), float(tol), max_iter
 
     def supports(self, structure: Structure) -> bool:
+        """Any structure."""
         return True
 
     def exact_on(self, structure: Structure) -> bool:
+        """Exact on forests."""
         return structure.is_forest
 
     def log_partition(self, potentials: Potentials) -> Floats:
+        """An estimate of log Z, exact on forests."""
         return self._answer(potentials, None, None).log_partition
 
     def marginals(
         self, potentials: Potentials, weight: Floats | None = None, overwrite: bool = False
     ) -> Marginals:
+        """Marginals where the messages ended."""
         found = self._answer(potentials, weight, potentials.zeros())
         refuse_infeasible(found.log_partition)
         return found

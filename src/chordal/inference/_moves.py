@@ -101,12 +101,15 @@ class CutMoves(Inference):
         """What makes the rounds."""
 
     def supports(self, structure: Structure) -> bool:
+        """Structures with cliques of at most two variables."""
         return at_most_pairs(structure)
 
     def exact_on(self, structure: Structure) -> bool:
+        """Never: a labelling that no move improves need not be best."""
         return False
 
     def map(self, potentials: Potentials) -> Decoded:
+        """A labelling that no move improves."""
         self.require("map", potentials.structure)
         require_finite_size(potentials)
         return improved(self._kernel, potentials, self.max_iter)

@@ -39,6 +39,7 @@ class SingleSchedule(Schedule):
     def advance(
         self, labels: Labels, n_sweeps: int, rng: np.random.Generator, temperature: float = 1.0
     ) -> None:
+        """Sweep over one variable after another."""
         temperatures = np.full(n_sweeps, temperature)
         sweep(self._potentials, labels, n_sweeps, rng, temperatures=temperatures)
 
@@ -60,6 +61,7 @@ class ChromaticSchedule(Schedule):
     def advance(
         self, labels: Labels, n_sweeps: int, rng: np.random.Generator, temperature: float = 1.0
     ) -> None:
+        """Sweep over variables of one colour at a time, which do not touch."""
         if self._n_threads == 1:
             temperatures = np.full(n_sweeps, temperature)
             sweep(self._potentials, labels, n_sweeps, rng, self._order, temperatures)
@@ -88,6 +90,7 @@ class TreeSchedule(Schedule):
     def advance(
         self, labels: Labels, n_sweeps: int, rng: np.random.Generator, temperature: float = 1.0
     ) -> None:
+        """Sweep over forests, each drawn at once."""
         p, size = self._potentials, len(self._blocks)
         at_once = max(1, UNIFORMS // max(1, size))
         scores = p.like(p.unary / temperature, p.tables / temperature).scores

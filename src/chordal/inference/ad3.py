@@ -74,18 +74,22 @@ class AD3Inference(Inference):
         self.max_iter, self.tol = max_iter, tol
 
     def supports(self, structure: Structure) -> bool:
+        """Any structure."""
         return True
 
     def exact_on(self, structure: Structure) -> bool:
+        """Never for sure: a tight relaxation shows only in the bound."""
         return False
 
     def map(self, potentials: Potentials) -> Decoded:
+        """The relaxed solution rounded, then improved along trees."""
         self.require("map", potentials.structure)
         found = self._solved(potentials, None)
         best = Decoded(found.labels, found.score, found.bound, found.convergence)
         return improved_by_trees(potentials, best)
 
     def relaxed_map(self, potentials: Potentials, weight: Floats | None = None) -> Relaxed:
+        """The optimum of the linear relaxation, up to the tolerance."""
         self.require("relaxed_map", potentials.structure)
         found = self._solved(potentials, weight)
         return Relaxed(found.bound, found.parts, found.convergence)

@@ -99,12 +99,15 @@ class AnnealingInference(Inference):
         self.random_state, self.n_jobs = random_state, n_jobs
 
     def supports(self, structure: Structure) -> bool:
+        """Any structure."""
         return True
 
     def exact_on(self, structure: Structure) -> bool:
+        """Never: it is a random search."""
         return False
 
     def map(self, potentials: Potentials) -> Decoded:
+        """The best labelling of all restarts."""
         s, temperatures = potentials.structure, self.temperatures(potentials)
         descend = partial(_kernels.icm_labels, incidence=s.incidence)
         seeds = np.random.SeedSequence(self.random_state).spawn(self.n_restarts)

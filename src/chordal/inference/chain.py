@@ -55,9 +55,11 @@ class ChainInference(Inference):
         self.domain = domain
 
     def supports(self, structure: Structure) -> bool:
+        """Chains."""
         return isinstance(structure, Chain)
 
     def exact_on(self, structure: Structure) -> bool:
+        """Exact wherever it works."""
         return self.supports(structure)
 
     def cost(self, structure: Structure, question: str) -> float:
@@ -65,6 +67,7 @@ class ChainInference(Inference):
         return 1.0
 
     def log_partition(self, potentials: Potentials) -> Floats:
+        """log Z, by the forward pass."""
         out = np.empty(potentials.structure.n_examples)
         _kernels.chain_log_partition(self._scores(potentials, "log_partition"), self.domain, out)
         return out
@@ -72,6 +75,7 @@ class ChainInference(Inference):
     def marginals(
         self, potentials: Potentials, weight: Floats | None = None, overwrite: bool = False
     ) -> Marginals:
+        """Marginals, by forward–backward."""
         # The kernel is done with a chain's scores before it writes that chain's marginals.
         unary = potentials.unary if overwrite else np.empty_like(potentials.unary)
         parts = potentials.like(unary, np.zeros_like(potentials.tables))
@@ -93,6 +97,7 @@ class ChainInference(Inference):
         weight: Floats | None = None,
         overwrite: bool = False,
     ) -> Potentials:
+        """How marginals change, by forward–backward on values and slopes."""
         scores = self._scores(potentials, "marginals_derivative")
         refuse_other_shape(potentials, direction)
         unary = direction.unary if overwrite else np.empty_like(direction.unary)
@@ -110,6 +115,7 @@ class ChainInference(Inference):
         return parts
 
     def map(self, potentials: Potentials) -> Decoded:
+        """The best labelling, by Viterbi."""
         structure = potentials.structure
         labels = np.zeros(structure.n_variables, dtype=np.int32)
         score = np.empty(structure.n_examples)
@@ -118,6 +124,7 @@ class ChainInference(Inference):
         return Decoded(labels, score)
 
     def map_by_cost(self, potentials: Potentials, price: NDArray[np.int64]) -> ByCost:
+        """The best labelling at every cost."""
         scores = self._scores(potentials, "map_by_cost")
         found = ByCost.empty(potentials.structure, price)
         _kernels.chain_best_by_cost(
@@ -131,6 +138,7 @@ class ChainInference(Inference):
         return found
 
     def k_best(self, potentials: Potentials, k: int) -> Ranked:
+        """The best labellings, by Viterbi with lists."""
         structure = potentials.structure
         labels = np.zeros(k * structure.n_variables, dtype=np.int32)
         score = np.empty(k * structure.n_examples)
@@ -140,6 +148,7 @@ class ChainInference(Inference):
         return ranked
 
     def sample(self, potentials: Potentials, n: int, rng: np.random.Generator) -> Labels:
+        """Exact draws, by a forward pass and draws back."""
         scores = self._scores(potentials, "sample")
         refuse_infeasible(self.log_partition(potentials))
         out = np.zeros((n, potentials.structure.n_variables), dtype=np.int32)
@@ -151,6 +160,7 @@ class ChainInference(Inference):
         return out
 
     def entropy(self, potentials: Potentials) -> Floats:
+        """The entropy, by forward–backward."""
         scores = self._scores(potentials, "entropy")
         refuse_infeasible(self.log_partition(potentials))
         out = np.empty(potentials.structure.n_examples)
@@ -158,6 +168,7 @@ class ChainInference(Inference):
         return out
 
     def span_log_probability(self, potentials: Potentials, spans: Spans) -> Floats:
+        """log probabilities of labels on spans."""
         scores = self._scores(potentials, "span_log_probability")
         refuse_infeasible(self.log_partition(potentials))
         query, order = spans.in_order(potentials.structure)

@@ -79,6 +79,7 @@ class EliminationInference(CliqueTreeInference):
         return self.max_bytes / 4
 
     def require(self, question: str, structure: Structure) -> None:
+        """Refuse what needs more memory than `max_bytes`."""
         if question in self.answers and not self.fits(question, structure):
             raise too_large(self.name, self.tree_size(structure, question), self.max_bytes)
         super().require(question, structure)

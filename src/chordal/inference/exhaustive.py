@@ -51,21 +51,25 @@ class ExhaustiveInference(Inference):
         self.max_labellings = max_labellings
 
     def supports(self, structure: Structure) -> bool:
+        """Structures whose examples have at most `max_labellings` labellings."""
         sizes = np.log(structure.label_counts.astype(float))
         per_example = np.add.reduceat(np.append(sizes, 0.0), structure.variable_offsets[:-1])
         per_example[np.diff(structure.variable_offsets) == 0] = 0.0
         return bool((per_example <= np.log(self.max_labellings) + 1e-9).all())
 
     def exact_on(self, structure: Structure) -> bool:
+        """Exact wherever it works."""
         return self.supports(structure)
 
     def log_partition(self, potentials: Potentials) -> Floats:
+        """log Z, summed over all labellings."""
         self.require("log_partition", potentials.structure)
         return np.array([_log_sum(scores) for _, _, scores in _listed(potentials)])
 
     def marginals(
         self, potentials: Potentials, weight: Floats | None = None, overwrite: bool = False
     ) -> Marginals:
+        """Marginals, summed over all labellings."""
         self.require("marginals", potentials.structure)
         log_partition = self.log_partition(potentials)
         refuse_infeasible(log_partition)
@@ -84,6 +88,7 @@ class ExhaustiveInference(Inference):
         weight: Floats | None = None,
         overwrite: bool = False,
     ) -> Potentials:
+        """How marginals change: covariances over all labellings."""
         self.require("marginals_derivative", potentials.structure)
         refuse_other_shape(potentials, direction)
         log_partition = self.log_partition(potentials)
@@ -99,10 +104,12 @@ class ExhaustiveInference(Inference):
         return parts
 
     def map(self, potentials: Potentials) -> Decoded:
+        """The best of all labellings."""
         ranked = self.k_best(potentials, 1)
         return Decoded(ranked.labels[0], ranked.score[:, 0])
 
     def map_by_cost(self, potentials: Potentials, price: NDArray[np.int64]) -> ByCost:
+        """The best of all labellings of every cost."""
         structure = potentials.structure
         self.require("map_by_cost", structure)
         found, at = ByCost.empty(structure, price), 0
@@ -121,6 +128,7 @@ class ExhaustiveInference(Inference):
         return found
 
     def k_best(self, potentials: Potentials, k: int) -> Ranked:
+        """The best of all labellings, in order."""
         structure = potentials.structure
         self.require("k_best", structure)
         labels = np.zeros((k, structure.n_variables), dtype=np.int32)
@@ -135,6 +143,7 @@ class ExhaustiveInference(Inference):
         return Ranked(labels, score)
 
     def sample(self, potentials: Potentials, n: int, rng: np.random.Generator) -> Labels:
+        """Exact draws from the list of all labellings."""
         self.require("sample", potentials.structure)
         log_partition = self.log_partition(potentials)
         refuse_infeasible(log_partition)
@@ -147,6 +156,7 @@ class ExhaustiveInference(Inference):
         return out
 
     def entropy(self, potentials: Potentials) -> Floats:
+        """The entropy, summed over all labellings."""
         self.require("entropy", potentials.structure)
         log_partition = self.log_partition(potentials)
         refuse_infeasible(log_partition)
@@ -157,6 +167,7 @@ class ExhaustiveInference(Inference):
         return out
 
     def span_log_probability(self, potentials: Potentials, spans: Spans) -> Floats:
+        """log probabilities of labels on spans, summed over labellings."""
         structure = potentials.structure
         self.require("span_log_probability", structure)
         refuse_infeasible(self.log_partition(potentials))

@@ -124,9 +124,11 @@ class GibbsInference(Inference):
         self.random_state, self.n_jobs = random_state, n_jobs
 
     def supports(self, structure: Structure) -> bool:
+        """Any structure."""
         return True
 
     def exact_on(self, structure: Structure) -> bool:
+        """Never: it draws samples."""
         return False
 
     def sample(self, potentials: Potentials, n: int, rng: np.random.Generator) -> Labels:
@@ -143,6 +145,7 @@ class GibbsInference(Inference):
     def marginals(
         self, potentials: Potentials, weight: Floats | None = None, overwrite: bool = False
     ) -> Marginals:
+        """Shares of the draws of all chains."""
         share = 1.0 / (self.n_chains * self.n_draws)
         counts = [potentials.zeros() for _ in range(self.n_chains)]
 

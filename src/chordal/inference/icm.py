@@ -56,12 +56,15 @@ class ICMInference(Inference):
         self.max_iter, self.blocks = max_iter, blocks
 
     def supports(self, structure: Structure) -> bool:
+        """Any structure."""
         return True
 
     def exact_on(self, structure: Structure) -> bool:
+        """Never: it ends in a local optimum."""
         return False
 
     def map(self, potentials: Potentials) -> Decoded:
+        """A labelling that no change of one block improves."""
         sweeps = partial(_kernels.icm_labels, incidence=potentials.structure.incidence)
         found = improved(sweeps, potentials, self.max_iter)
         if self.blocks == "single":

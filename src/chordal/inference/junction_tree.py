@@ -68,6 +68,7 @@ class JunctionTreeInference(CliqueTreeInference):
         self.max_bytes = max_bytes
 
     def supports(self, structure: Structure) -> bool:
+        """Structures whose tables of clusters fit into `max_bytes`."""
         plan = self._plan(structure)
         return len(plan.stuck) == 0 and 8.0 * plan.most_cells <= self.max_bytes
 
@@ -76,6 +77,7 @@ class JunctionTreeInference(CliqueTreeInference):
         return self.max_bytes / 8  # a variable may bring a table of this many cells
 
     def require(self, question: str, structure: Structure) -> None:
+        """Refuse what needs more memory, and say if 'elimination' needs less."""
         if question in self.answers and not self.supports(structure):
             lean = self._fits_without_tables(question, structure)
             hint = ". 'elimination' answers this question within the same memory" if lean else ""

@@ -62,17 +62,21 @@ class LinearProgramInference(Inference):
         self.max_columns = max_columns
 
     def supports(self, structure: Structure) -> bool:
+        """Structures whose programs have at most `max_columns` columns."""
         return bool((n_columns(structure) <= self.max_columns).all())
 
     def exact_on(self, structure: Structure) -> bool:
+        """Exact on forests, where the relaxation is tight."""
         return structure.is_forest and self.supports(structure)
 
     def require(self, question: str, structure: Structure) -> None:
+        """Refuse programs that are too large."""
         if question in self.answers:
             refuse_large(self.name, structure, self.max_columns)
         super().require(question, structure)
 
     def relaxed_map(self, potentials: Potentials, weight: Floats | None = None) -> Relaxed:
+        """The optimum of the linear program."""
         self.require("relaxed_map", potentials.structure)
         parts = potentials.zeros()
         value = np.zeros(potentials.structure.n_examples)
@@ -85,6 +89,7 @@ class LinearProgramInference(Inference):
         return Relaxed(value, parts)
 
     def map(self, potentials: Potentials) -> Decoded:
+        """The optimum of the linear program, rounded."""
         self.require("map", potentials.structure)
         relaxed = self.relaxed_map(potentials)
         labels = rounded(potentials, relaxed.parts.unary)

@@ -81,6 +81,7 @@ class LoopyBPInference(SumProduct):
         self.schedule, self.domain = schedule, domain
 
     def map(self, potentials: Potentials) -> Decoded:
+        """The best labels by max-product messages."""
         s = potentials.structure
         labels = np.zeros(s.n_variables, dtype=np.int32)
         possible = np.zeros(s.n_examples)

@@ -41,9 +41,11 @@ class MatchingInference(Inference):
     any_scores: ClassVar[bool] = False
 
     def supports(self, structure: Structure) -> bool:
+        """Matchings."""
         return isinstance(structure, Matching)
 
     def exact_on(self, structure: Structure) -> bool:
+        """Exact wherever it works."""
         return self.supports(structure)
 
     def cost(self, structure: Structure, question: str) -> float:
@@ -51,6 +53,7 @@ class MatchingInference(Inference):
         return 10.0  # below one look at all pairs of labels, but a call from Python per example
 
     def refusal_of(self, potentials: Potentials) -> str | None:
+        """Why these tables are not those of a matching, or None."""
         s = potentials.structure
         if not isinstance(s, Matching) or _same_tables(potentials, s):
             return None
@@ -65,6 +68,7 @@ class MatchingInference(Inference):
         return None
 
     def map(self, potentials: Potentials) -> Decoded:
+        """The best assignment of each example."""
         structure = potentials.structure
         self.require("map", structure)
         refusal = self.refusal_of(potentials)

@@ -45,10 +45,12 @@ class MaxFlowInference(Inference):
     any_scores: ClassVar[bool] = False
 
     def supports(self, structure: Structure) -> bool:
+        """Structures with at most two labels and cliques of at most two variables."""
         few = bool((structure.label_counts <= 2).all())
         return few and at_most_pairs(structure)
 
     def exact_on(self, structure: Structure) -> bool:
+        """Exact wherever it works."""
         return self.supports(structure)
 
     def cost(self, structure: Structure, question: str) -> float:
@@ -56,10 +58,12 @@ class MaxFlowInference(Inference):
         return 100.0
 
     def refusal_of(self, potentials: Potentials) -> str | None:
+        """Which clique is not submodular, or None."""
         clique = self._solve(potentials, np.zeros(0, dtype=np.int32), np.zeros(0))
         return None if clique < 0 else self._not_submodular(potentials, clique)
 
     def map(self, potentials: Potentials) -> Decoded:
+        """The best labelling, as a minimal cut."""
         structure = potentials.structure
         self.require("map", structure)
         require_finite_size(potentials)

@@ -62,17 +62,21 @@ class MeanFieldInference(Inference):
         self.tol, self.max_iter = float(tol), max_iter
 
     def supports(self, structure: Structure) -> bool:
+        """Any structure."""
         return True
 
     def exact_on(self, structure: Structure) -> bool:
+        """Exact where no clique links variables."""
         return bool((structure.orders <= 1).all())
 
     def log_partition(self, potentials: Potentials) -> Floats:
+        """A lower bound of log Z."""
         return self._ascend(potentials)[0]
 
     def marginals(
         self, potentials: Potentials, weight: Floats | None = None, overwrite: bool = False
     ) -> Marginals:
+        """Marginals of the independent variables that come closest."""
         bound, shares, ended = self._ascend(potentials)
         refuse_infeasible(bound)
         s = potentials.structure

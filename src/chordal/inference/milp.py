@@ -61,17 +61,21 @@ class MILPInference(Inference):
         self.max_columns, self.time_limit = max_columns, time_limit
 
     def supports(self, structure: Structure) -> bool:
+        """Structures whose programs have at most `max_columns` columns."""
         return bool((n_columns(structure) <= self.max_columns).all())
 
     def exact_on(self, structure: Structure) -> bool:
+        """Exact where no time limit is set."""
         return self.time_limit is None and self.supports(structure)
 
     def require(self, question: str, structure: Structure) -> None:
+        """Refuse programs that are too large."""
         if question in self.answers:
             refuse_large(self.name, structure, self.max_columns)
         super().require(question, structure)
 
     def map(self, potentials: Potentials) -> Decoded:
+        """The best labelling, by branch and bound."""
         s = potentials.structure
         self.require("map", s)
         labels = np.zeros(s.n_variables, dtype=np.int32)

@@ -62,9 +62,11 @@ class QPBOInference(Inference):
         return bool((structure.label_counts <= 2).all()) and at_most_pairs(structure)
 
     def exact_on(self, structure: Structure) -> bool:
+        """Exact on forests."""
         return self.supports(structure) and structure.is_forest
 
     def relaxed_map(self, potentials: Potentials, weight: Floats | None = None) -> Relaxed:
+        """The half-integral optimum of the relaxation."""
         self.require("relaxed_map", potentials.structure)
         mirrored, found = _cut(potentials)
         both = mirrored.potentials.zeros()
@@ -74,6 +76,7 @@ class QPBOInference(Inference):
         return Relaxed(0.5 * found.score, parts)
 
     def map(self, potentials: Potentials) -> Decoded:
+        """Labels that the cut settles, and the rest by another method."""
         self.require("map", potentials.structure)
         mirrored, found = _cut(potentials)
         labels, others = mirrored.labels(found.labels)

@@ -93,9 +93,11 @@ class StructuredMeanFieldInference(Inference):
         return bool((structure.orders <= 2).all())
 
     def exact_on(self, structure: Structure) -> bool:
+        """Exact on forests."""
         return self.supports(structure) and structure.is_forest
 
     def log_partition(self, potentials: Potentials) -> Floats:
+        """A lower bound of log Z, exact on forests."""
         self.require("log_partition", potentials.structure)
         if potentials.structure.is_forest:
             return LoopyBPInference().log_partition(potentials)
@@ -104,6 +106,7 @@ class StructuredMeanFieldInference(Inference):
     def marginals(
         self, potentials: Potentials, weight: Floats | None = None, overwrite: bool = False
     ) -> Marginals:
+        """Marginals of the independent forests that come closest."""
         self.require("marginals", potentials.structure)
         s = potentials.structure
         if s.is_forest:

@@ -42,6 +42,7 @@ class TreeInference(CliqueTreeInference):
     """
 
     def supports(self, structure: Structure) -> bool:
+        """Forests."""
         return structure.is_forest
 
     def cost(self, structure: Structure, question: str) -> float:
@@ -49,6 +50,7 @@ class TreeInference(CliqueTreeInference):
         return 1.0
 
     def log_partition(self, potentials: Potentials) -> Floats:
+        """log Z, by messages to the roots."""
         structure = potentials.structure
         if not structure.is_pairwise:
             return super().log_partition(potentials)
@@ -64,6 +66,7 @@ class TreeInference(CliqueTreeInference):
     def marginals(
         self, potentials: Potentials, weight: Floats | None = None, overwrite: bool = False
     ) -> Marginals:
+        """Marginals, by messages to the roots and back."""
         structure = potentials.structure
         if not structure.is_pairwise:
             return super().marginals(potentials, weight, overwrite)
@@ -87,6 +90,7 @@ class TreeInference(CliqueTreeInference):
         return Marginals(log_z, parts)
 
     def map(self, potentials: Potentials) -> Decoded:
+        """The best labelling, by messages to the roots and a walk back."""
         structure = potentials.structure
         if not structure.is_pairwise:
             return super().map(potentials)

@@ -65,6 +65,7 @@ class TRWSInference(Inference):
         return bool((structure.orders <= 2).all())
 
     def exact_on(self, structure: Structure) -> bool:
+        """Never for sure: a tight bound shows only afterwards."""
         return False
 
     def map(self, potentials: Potentials) -> Decoded:

@@ -37,6 +37,7 @@ class MarginObjective(Objective):
         weight: Floats | None = None,
         overwrite: bool = False,
     ) -> Evaluation:
+        """The loss and its derivative, from scores with costs added."""
         known = linear_target(self, labels)
         gold = 0.0 if known is None else score_of(potentials, known)
         frame = potentials
@@ -59,14 +60,17 @@ class MarginObjective(Objective):
         return Evaluation(values if weight is None else weight * values, parts)
 
     def require(self, inference: Inference, structure: Structure) -> None:
+        """Refuse what the inference or the cost cannot do."""
         super().require(inference, structure)
         if self.cost is not None:
             self.cost.require(structure)
 
     def for_labels(self, labels: Sequence[Any], order: NDArray[np.int64]) -> MarginObjective:
+        """The same with its cost told the labels."""
         return self if self.cost is None else self._with(self.cost.for_labels(labels, order))
 
     def with_class_weight(self, weight: Floats) -> Objective:
+        """The same with its cost weighted by class."""
         if self.cost is None:
             return super().with_class_weight(weight)
         return self._with(self.cost.with_class_weight(weight))
@@ -88,6 +92,7 @@ class MarginObjective(Objective):
         weight: Floats | None = None,
         overwrite: bool = False,
     ) -> Potentials:
+        """How the parts change along a direction, where the loss is smooth."""
         if not self.temperature:
             return super().curvature(potentials, labels, inference, direction, weight, overwrite)
         frame = potentials

@@ -37,6 +37,7 @@ class SingleVariableObjective(Objective):
         weight: Floats | None = None,
         overwrite: bool = False,
     ) -> Evaluation:
+        """The sum of the losses of single variables, and its derivative."""
         s = potentials.structure
         self.require(inference, s)
         chosen = potentials.checked_labels(hard_labels(self, labels))
@@ -52,6 +53,7 @@ class SingleVariableObjective(Objective):
         return Evaluation(values, potentials.like(slope, np.zeros_like(potentials.tables)))
 
     def require(self, inference: Inference, structure: Structure) -> None:
+        """Refuse structures with cliques."""
         if structure.n_cliques:
             raise UnsupportedError(
                 f"objective {self.name!r} treats every variable by itself, and this structure "

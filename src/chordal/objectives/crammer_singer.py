@@ -34,6 +34,7 @@ class CrammerSinger(SingleVariableObjective):
     """
 
     def losses(self, structure: Structure, scores: Floats, gold: Floats) -> tuple[Floats, Floats]:
+        """How far the best other label comes within the margin."""
         counts = structure.label_counts
         if len(counts) == 0:
             return np.zeros(0), np.zeros(0)

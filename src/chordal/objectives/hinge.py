@@ -84,6 +84,7 @@ class Hinge(MarginObjective):
         return self.scaling == "margin"
 
     def require(self, inference: Inference, structure: Structure) -> None:
+        """Refuse slack scaling where costs are not in whole units."""
         if self.scaling == "slack" and not self.cost.in_units:
             raise UnsupportedError(
                 f"objective 'hinge' with scaling='slack' counts whole units of cost per variable, "
@@ -100,6 +101,7 @@ class Hinge(MarginObjective):
         weight: Floats | None = None,
         overwrite: bool = False,
     ) -> Evaluation:
+        """The hinge loss and its derivative, by margin or slack scaling."""
         if self.scaling == "margin":
             return super().evaluate(potentials, labels, inference, weight, overwrite)
         gold = hard_labels(self, labels)

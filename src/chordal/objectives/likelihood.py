@@ -52,6 +52,7 @@ class Likelihood(MarginObjective):
         weight: Floats | None = None,
         overwrite: bool = False,
     ) -> Evaluation:
+        """−log p of the labels, or of all labellings that partial labels allow."""
         if not isinstance(labels, PartialLabels):
             return super().evaluate(potentials, labels, inference, weight, overwrite)
         clamped = labels.clamped(potentials)
@@ -71,6 +72,7 @@ class Likelihood(MarginObjective):
         weight: Floats | None = None,
         overwrite: bool = False,
     ) -> Potentials:
+        """How the parts change along a direction."""
         if not isinstance(labels, PartialLabels):
             return super().curvature(potentials, labels, inference, direction, weight, overwrite)
         inside = inference.marginals_derivative(labels.clamped(potentials), direction, weight)

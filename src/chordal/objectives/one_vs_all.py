@@ -33,6 +33,7 @@ class OneVsAll(SingleVariableObjective):
     """
 
     def losses(self, structure: Structure, scores: Floats, gold: Floats) -> tuple[Floats, Floats]:
+        """Hinges of every label against the gold one."""
         counts = structure.label_counts
         of_gold = per_variable(structure, np.where(gold == 1.0, scores, 0.0))
         short = np.where(gold == 1.0, 0.0, 1.0 - np.repeat(of_gold, counts) + scores)

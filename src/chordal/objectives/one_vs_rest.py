@@ -34,6 +34,7 @@ class OneVsRest(SingleVariableObjective):
     relative: ClassVar[bool] = False
 
     def losses(self, structure: Structure, scores: Floats, gold: Floats) -> tuple[Floats, Floats]:
+        """Hinges of every label by itself."""
         side = 2.0 * gold - 1.0
         short = 1.0 - side * scores
         return per_variable(structure, np.maximum(short, 0.0)), -side * (short > 0.0)

@@ -54,6 +54,7 @@ class Piecewise(Objective):
         weight: Floats | None = None,
         overwrite: bool = False,
     ) -> Evaluation:
+        """The sum of −log p of variables and cliques, each by itself."""
         known = linear_target(self, labels)
         s, pieces = potentials.structure, _Pieces(potentials, weight)
         values = np.zeros(s.n_examples)
@@ -79,6 +80,7 @@ class Piecewise(Objective):
         weight: Floats | None = None,
         overwrite: bool = False,
     ) -> Potentials:
+        """How the parts change along a direction."""
         s, pieces = potentials.structure, _Pieces(potentials, weight)
         mean = _sums(pieces.unary * direction.unary, s.state_offsets)
         unary = pieces.unary * (direction.unary - np.repeat(mean, s.label_counts))

@@ -47,6 +47,7 @@ class PseudoLikelihood(Objective):
         weight: Floats | None = None,
         overwrite: bool = False,
     ) -> Evaluation:
+        """The sum of −log p of each variable, given all others."""
         s = potentials.structure
         gold = potentials.checked_labels(hard_labels(self, labels))
         # The kernel is done with a variable's scores before it writes their derivative.

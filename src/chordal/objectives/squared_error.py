@@ -31,5 +31,6 @@ class SquaredError(SingleVariableObjective):
     relative: ClassVar[bool] = False
 
     def losses(self, structure: Structure, scores: Floats, gold: Floats) -> tuple[Floats, Floats]:
+        """Half the squared distance of scores from indicators."""
         error = scores - gold
         return 0.5 * per_variable(structure, error * error), error

@@ -91,6 +91,7 @@ class StochasticLikelihood(Objective):
         weight: Floats | None = None,
         overwrite: bool = False,
     ) -> Evaluation:
+        """An estimate of the derivative of −log p, from samples."""
         gold = potentials.checked_labels(hard_labels(self, labels))
         state = self._state_of(potentials.structure, gold)
         if self.samples == "inference":

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -80,7 +80,7 @@ class ChainDuals:
         #: Whether every attribute has a weight for every label.
         self.full = bool(_kernels.chain_is_full(chains.arrays))
         if self.full and sizes.sum() <= GRAM_ROWS * len(chains.gold):
-            self.gram = _kernels.chain_gram(chains.arrays, chains.n_cells)
+            self.gram = _kernels.chain_gram(chains.arrays)
 
     def gold_keys(self) -> tuple[Ints, Ints]:
         """Where the gold labels lie in padded rows of an example's labels, and the gold
@@ -141,15 +141,14 @@ def chains_of(layout: Layout, shards: Sequence[Shard]) -> Chains:
     weight = np.concatenate(weights) if weights else None
     gold = gold.astype(np.int32)
     arrays = _kernels.OnlineChains(
-        offsets_of(lengths),
-        offsets_of(np.maximum(lengths - 1, 0)),
-        gold,
-        weight,
-        packed_flags(cells, n_cells),
-        _kernel_rows(node, 0),
-        None if edge is None else _kernel_rows(edge, base),
-        base,
-        n,
+        offsets=offsets_of(lengths),
+        gold=gold,
+        weight=weight,
+        live=packed_flags(cells, n_cells),
+        node=_kernel_rows(node, 0),
+        edge=None if edge is None else _kernel_rows(edge, base),
+        table=base,
+        labels=n,
     )
     return Chains(arrays, n, n_cells, cells, lengths, gold, weight, edge is None)
 
@@ -219,16 +218,14 @@ def _edge_entries(layout: Layout, shards: Sequence[Shard]) -> tuple[RowEntries |
 
 def _kernel_rows(entries: RowEntries, base: int) -> _kernels.OnlineRows:
     """Entries for the kernel, their cells counted from `base` on."""
-    moved = replace(entries, narrow_cells=entries.narrow_cells + np.uint32(base))
-    return _kernels.OnlineRows(
-        moved.wide_offsets,
-        moved.wide_codes,
-        moved.wide_values,
-        moved.narrow_offsets,
-        moved.narrow_outputs,
-        moved.narrow_cells,
-        moved.narrow_values,
-        moved.n_outputs,
-        unit_of(moved.n_outputs),
-        base,
+    wide = _kernels.WideRows(
+        offsets=entries.wide_offsets, codes=entries.wide_codes, values=entries.wide_values
     )
+    narrow = _kernels.NarrowRows(
+        offsets=entries.narrow_offsets,
+        outputs=entries.narrow_outputs,
+        cells=entries.narrow_cells + np.uint32(base),
+        values=entries.narrow_values,
+    )
+    outputs = entries.n_outputs
+    return _kernels.OnlineRows(wide, narrow, outputs=outputs, unit=unit_of(outputs), base=base)

@@ -78,7 +78,7 @@ class ChainExamples(StructuredExamples):
 
         labels, chains = np.empty(len(self.chains.gold), dtype=np.int32), self.chains
         values = self.duals.sample_weight * self._leads(weights, labels)
-        offsets, cells, parts = _kernels.chain_differences(chains.arrays, chains.n_cells, labels)
+        offsets, cells, parts = _kernels.chain_differences(chains.arrays, labels)
         parts *= np.repeat(self.duals.sample_weight, np.diff(offsets))
         slopes = sp.csr_array(
             (parts, chains.weight_of(cells), offsets), (self.n_examples, self.n_weights)
@@ -100,7 +100,7 @@ class ChainExamples(StructuredExamples):
         limits = np.arange(n_tables + 1, dtype=np.int64) * self.chains.n_labels**2
         index = np.zeros(n) if self.chains.tied else np.arange(n)
         unary, tables = np.empty(structure.n_states), np.empty(int(limits[-1]))
-        self.chains.arrays.scores(i, self.chains.spread(weights), unary, tables)
+        self.chains.arrays.scores(i, w=self.chains.spread(weights), unary=unary, tables=tables)
         if not np.isfinite(unary).all() or not np.isfinite(tables).all():
             raise OverflowError
         return Potentials.trusted(structure, unary, tables, index.astype(np.int32), limits)
@@ -108,7 +108,7 @@ class ChainExamples(StructuredExamples):
     def adjoint(self, i: int, parts: Potentials) -> Floats:
         """The gradient of parts of one sequence."""
         cells = self.chains.spread(np.zeros(self.n_weights))
-        self.chains.arrays.adjoint(i, parts.unary, parts.tables, cells)
+        self.chains.arrays.adjoint(i, unary=parts.unary, tables=parts.tables, w=cells)
         return self.chains.gather(cells)
 
     def _leads(self, weights: Floats, labels: NDArray[np.int32] | None = None) -> Floats:
@@ -119,10 +119,10 @@ class ChainExamples(StructuredExamples):
         def task(begin: int) -> None:
             end = min(begin + PIECE, self.n_examples)
             if duals.soft:
-                _kernels.chain_log_partitions(arrays, begin, end, cells, lead)
+                _kernels.chain_log_partitions(arrays, begin, end, w=cells, lead=lead)
                 return
             _kernels.chain_best_with_cost(
-                *(arrays, duals.costs, duals.full, begin, end, cells, lead, labels)
+                *(arrays, duals.costs, duals.full, begin, end), w=cells, lead=lead, labels=labels
             )
 
         self._mapper.map(task, range(0, self.n_examples, PIECE))

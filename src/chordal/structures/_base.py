@@ -109,18 +109,22 @@ class Structure(ABC):
 
     @property
     def n_examples(self) -> int:
+        """Examples of the batch."""
         return len(self.variable_offsets) - 1
 
     @property
     def n_variables(self) -> int:
+        """Variables of all examples."""
         return len(self.label_counts)
 
     @property
     def n_states(self) -> int:
+        """Labels of all variables, counted one by one."""
         return int(self.state_offsets[-1])
 
     @property
     def n_cliques(self) -> int:
+        """Cliques of all examples."""
         return len(self.scope_offsets) - 1
 
     @cached_property

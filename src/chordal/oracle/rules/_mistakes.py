@@ -91,7 +91,9 @@ class ChainMistakeLearner:
         """Learn from these sequences in turn; the sum of the losses met on the way."""
         order = self._examples.checked(order)
         self._counts[1] = 0.0
-        self._chains.arrays.visit(self._kernel, order, self._cells, self._memory, self._counts)
+        self._chains.arrays.visit(
+            self._kernel, order, w=self._cells, memory=self._memory, counts=self._counts
+        )
         return float(self._counts[1])
 
     def weights(self) -> Floats:

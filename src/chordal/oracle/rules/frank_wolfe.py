@@ -188,8 +188,14 @@ class ChainFrankWolfe:
         self._labels.make_room(visits)
         self._transitions.make_room(visits)
         arrays = _kernels.FrankWolfe(
-            *(self._w, self._recent, self._linear, self._labels.lists(), self._transitions.lists()),
-            *(self._sums, duals.gram, duals.gram_offsets),
+            w=self._w,
+            mean=self._recent,
+            linear=self._linear,
+            labels=self._labels.lists(),
+            transitions=self._transitions.lists(),
+            sums=self._sums,
+            gram=duals.gram,
+            gram_offsets=duals.gram_offsets,
         )
         every = max(1, min(len(self._w) // SNAPSHOT_CELLS, len(order) // 4))
         self._sums[1] = 0.0  # snapshots: the mean begins anew

@@ -20,6 +20,7 @@ from chordal.testing.contracts._common import (
 def check_marginals_derivative(
     method: Inference, potentials: Potentials, rng: np.random.Generator
 ) -> None:
+    """The derivative of marginals is that of all labellings, and of differences."""
     direction = random_direction(potentials, rng)
     with unchanged(direction, "marginals_derivative"):
         parts = method.marginals_derivative(potentials, direction)

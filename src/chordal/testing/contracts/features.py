@@ -22,14 +22,23 @@ class ShardFeatures(Protocol):
 
     n_weights: int
 
-    def expand(self, weights: Floats) -> Any: ...
-    def potentials(self, shard: Any, w: Any, memory: Floats | None = None) -> Potentials: ...
-    def zeros(self) -> Any: ...
-    def n_blocks(self, n_jobs: int) -> int: ...
-    def adjoint(
-        self, shard: Any, parts: Potentials, sums: Any, block: int, n_jobs: int
-    ) -> None: ...
-    def collect(self, sums: Any) -> Floats: ...
+    def expand(self, weights: Floats) -> Any:
+        """Weights in the form that `potentials` reads."""
+
+    def potentials(self, shard: Any, w: Any, memory: Floats | None = None) -> Potentials:
+        """The scores of a shard."""
+
+    def zeros(self) -> Any:
+        """Sums for `adjoint` to add to."""
+
+    def n_blocks(self, n_jobs: int) -> int:
+        """Blocks of weights whose sums threads may add to at once."""
+
+    def adjoint(self, shard: Any, parts: Potentials, sums: Any, block: int, n_jobs: int) -> None:
+        """Add the adjoint of a shard's parts to the sums of one block."""
+
+    def collect(self, sums: Any) -> Floats:
+        """The sums as a vector of weights."""
 
 
 def check_features(

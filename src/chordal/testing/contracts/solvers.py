@@ -33,6 +33,7 @@ class Problem:
     atol: float = 1e-4  # of the weights found
 
     def value(self, weights: Floats) -> float:
+        """The objective with its l1 penalty."""
         return self.function(weights)[0] + self.l1 * float(np.abs(weights).sum())
 
 
