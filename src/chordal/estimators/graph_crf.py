@@ -9,7 +9,7 @@ from typing import Any, final
 import numpy as np
 from numpy.typing import NDArray
 
-from chordal._validate import check_choice, check_sequences
+from chordal._validate import RandomState, check_choice, check_sequences
 from chordal.estimators._crf import BaseCRF
 from chordal.features import TABLES, CliqueTemplate, Reader
 from chordal.inference import Inference
@@ -90,20 +90,20 @@ class GraphCRF(BaseCRF):
         freeze: Sequence[str] = (),
         pairs: str = "seen",
         min_freq: int = 0,
-        ignore_label: Any = None,
+        ignore_label: object = None,
         max_iter: int | None = None,
         tol: float | None = None,
         validation_interval: int = 10,
         n_iter_no_change: int | None = None,
         n_jobs: int | None = None,
-        random_state: Any = None,
+        random_state: RandomState = None,
         warm_start: bool = False,
         class_weight: Mapping[Any, float] | str | None = None,
         verbose: int = 0,
     ) -> None:
         self._store(locals())
 
-    def _examples(self, X: Any, name: str = "X", known: bool = False) -> Sequence[Any]:
+    def _examples(self, X: object, name: str = "X", known: bool = False) -> Sequence[Any]:
         """Pairs (nodes, edges) or triples with features of edges, all of one kind."""
         X = check_sequences(X, name, empty=True)
         for i, x in enumerate(X):
@@ -125,7 +125,7 @@ class GraphCRF(BaseCRF):
             )
         return X
 
-    def _refuse_repeated(self, edges: Any, where: str) -> None:
+    def _refuse_repeated(self, edges: object, where: str) -> None:
         """An edge that is listed twice would count twice."""
         try:
             ends = np.asarray(edges)

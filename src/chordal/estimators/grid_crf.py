@@ -11,7 +11,7 @@ from typing import Any, final
 import numpy as np
 from numpy.typing import NDArray
 
-from chordal._validate import check_choice, check_number, check_sequences
+from chordal._validate import RandomState, check_choice, check_number, check_sequences
 from chordal.estimators._crf import BaseCRF
 from chordal.features import TABLES, CliqueTemplate, Reader
 from chordal.inference import Inference
@@ -125,20 +125,20 @@ class GridCRF(BaseCRF):
         l1: float = 0.0,
         l2: float | Mapping[str, float] = 1.0,
         freeze: Sequence[str] = (),
-        ignore_label: Any = None,
+        ignore_label: object = None,
         max_iter: int | None = None,
         tol: float | None = None,
         validation_interval: int = 10,
         n_iter_no_change: int | None = None,
         n_jobs: int | None = None,
-        random_state: Any = None,
+        random_state: RandomState = None,
         warm_start: bool = False,
         class_weight: Mapping[Any, float] | str | None = None,
         verbose: int = 0,
     ) -> None:
         self._store(locals())
 
-    def _examples(self, X: Any, name: str = "X", known: bool = False) -> Sequence[Any]:
+    def _examples(self, X: object, name: str = "X", known: bool = False) -> Sequence[Any]:
         """Arrays with an axis for each direction, and one of features."""
         ndim = NEIGHBOURS[self.neighbours]
         images = []
@@ -162,7 +162,7 @@ class GridCRF(BaseCRF):
             images.append(image)
         return images
 
-    def _flat(self, y: Any, X: Sequence[Any], name: str = "y") -> Sequence[Any]:
+    def _flat(self, y: object, X: Sequence[Any], name: str = "y") -> Sequence[Any]:
         images = [np.asarray(labels) for labels in check_sequences(y, name, empty=True)]
         for i, (labels, x) in enumerate(zip(images, X, strict=False)):
             if labels.shape != x.shape[:-1]:
@@ -259,7 +259,7 @@ class GridCRF(BaseCRF):
         return np.ascontiguousarray(self.template_weights("pixels")["features"].T)
 
 
-def _pixels(x: Any) -> NDArray[Any]:
+def _pixels(x: NDArray[Any]) -> NDArray[Any]:
     """Features as rows."""
     return np.asarray(x.reshape(prod(x.shape[:-1]), x.shape[-1]))
 
@@ -271,7 +271,7 @@ class _Edges:
     neighbours: int
     step: tuple[int, ...] | None = None
 
-    def __call__(self, x: Any) -> Ints:
+    def __call__(self, x: NDArray[Any]) -> Ints:
         grid = Grid([x.shape[:-1]], 1, self.neighbours)
         pairs = grid.scopes.reshape(-1, 2)
         if self.step is None:
@@ -288,7 +288,7 @@ class _EdgeRows:
     columns: tuple[int, ...] | None
     more: Callable[[Floats, Floats], Any] | None
 
-    def __call__(self, x: Any) -> Floats:
+    def __call__(self, x: NDArray[Any]) -> Floats:
         ends = _ends(x, self.edges(x))
         rows = []
         if self.beta is not None:
@@ -304,7 +304,7 @@ class _EdgeRows:
         return np.concatenate(rows, axis=1)
 
 
-def _ends(x: Any, edges: Ints) -> tuple[Floats, Floats]:
+def _ends(x: NDArray[Any], edges: Ints) -> tuple[Floats, Floats]:
     """The features of both ends of edges."""
     pixels = _pixels(x).astype(np.float64, copy=False)
     return pixels[edges[:, 0]], pixels[edges[:, 1]]
