@@ -6,10 +6,13 @@ import reprlib
 from collections.abc import Iterable, Sequence
 from math import isfinite
 from numbers import Integral, Real
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeGuard
 
 import numpy as np
 from numpy.typing import NDArray
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_array
 
 #: What seeds random numbers; None for fresh ones.
 RandomState = int | np.random.Generator | np.random.RandomState | None
@@ -45,7 +48,7 @@ def check_choice(name: str, value: object, choices: Iterable[str]) -> None:
         raise ValueError(f"{name} must be one of {', '.join(map(repr, names))}; got {got}")
 
 
-def is_sparse(x: object) -> bool:
+def is_sparse(x: object) -> TypeGuard[csr_array]:
     """Whether x is a SciPy sparse matrix or array; does not import SciPy to find out."""
     return type(x).__module__.startswith("scipy.sparse")
 

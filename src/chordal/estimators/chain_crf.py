@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence, Sized
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, final
 
@@ -365,5 +365,5 @@ class _OfTransitions:
     function: Callable[[Any], Any]
     called = "transition_features"
 
-    def __call__(self, x: object) -> object:
+    def __call__(self, x: Sized) -> object:
         return self.function(x) if length_of(x) > 1 else []
