@@ -10,7 +10,7 @@ import sys
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, Generic, TypeVar
+from typing import Generic, TypeVar
 
 T = TypeVar("T")
 
@@ -128,7 +128,7 @@ class Registry(Generic[T]):
                 sys.modules.pop(f"{self.package}.{name}", None)
                 vars(package).pop(name, None)
 
-    def resolve(self, name_or_object: str | T, **kwargs: Any) -> T:
+    def resolve(self, name_or_object: str | T, **kwargs: object) -> T:
         """Make an instance from a name and ``kwargs``; pass an instance of the base through."""
         if isinstance(name_or_object, str):
             return self.get(name_or_object)(**kwargs)

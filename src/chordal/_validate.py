@@ -6,14 +6,20 @@ import reprlib
 from collections.abc import Iterable, Sequence
 from math import isfinite
 from numbers import Integral, Real
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeGuard
 
 import numpy as np
 from numpy.typing import NDArray
 
+if TYPE_CHECKING:
+    from scipy.sparse import csr_array
+
+#: What seeds random numbers; None for fresh ones.
+RandomState = int | np.random.Generator | np.random.RandomState | None
+
 
 def check_number(
-    name: str, value: Any, *, minimum: float = 0.0, integer: bool = False, strict: bool = False
+    name: str, value: object, *, minimum: float = 0.0, integer: bool = False, strict: bool = False
 ) -> None:
     """Refuse what is not a finite number of at least (or, `strict`, above) the minimum.
 
@@ -23,13 +29,13 @@ def check_number(
     """
     kind = Integral if integer else Real
     good = isinstance(value, kind) and not isinstance(value, bool) and isfinite(value)
-    if not good or value < minimum or (strict and value == minimum):
+    if not good or (isinstance(value, Real) and value < minimum) or (strict and value == minimum):
         noun = "an integer" if integer else "a number"
         bound = "above" if strict else "of at least"
         raise ValueError(f"{name} must be {noun} {bound} {minimum:g}, got {value!r}")
 
 
-def check_choice(name: str, value: Any, choices: Iterable[str]) -> None:
+def check_choice(name: str, value: object, choices: Iterable[str]) -> None:
     """Refuse what is not one of the names.
 
     >>> check_choice("states", "some", ["seen", "all"])
@@ -42,12 +48,12 @@ def check_choice(name: str, value: Any, choices: Iterable[str]) -> None:
         raise ValueError(f"{name} must be one of {', '.join(map(repr, names))}; got {got}")
 
 
-def is_sparse(x: Any) -> bool:
+def is_sparse(x: object) -> TypeGuard[csr_array]:
     """Whether x is a SciPy sparse matrix or array; does not import SciPy to find out."""
     return type(x).__module__.startswith("scipy.sparse")
 
 
-def check_sequences(X: Any, name: str = "X", empty: bool = False) -> Sequence[Any]:
+def check_sequences(X: object, name: str = "X", empty: bool = False) -> Sequence[Any]:
     """A list of sequences, which may be `empty` or not; generators are listed, strings and
     scalars refused.
     """
@@ -75,7 +81,7 @@ def check_same_lengths(x_lengths: NDArray[np.int64], y: Sequence[Any], prefix: s
             )
 
 
-def check_sample_weight(weight: Any, n_sequences: int) -> NDArray[np.float64] | None:
+def check_sample_weight(weight: object, n_sequences: int) -> NDArray[np.float64] | None:
     """One non-negative finite weight per sequence, or None."""
     if weight is None:
         return None

@@ -28,10 +28,10 @@ class Regularized(Protocol):
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """The parameters by name."""
 
-    def set_params(self, **params: Any) -> Regularized:
+    def set_params(self, **params: object) -> Regularized:
         """Set parameters."""
 
-    def fit(self, X: Any, y: Any) -> Regularized:
+    def fit(self, X: object, y: object) -> Regularized:
         """Learn from examples."""
 
 
@@ -158,7 +158,7 @@ class CrossValidated(Estimator):
 
     @staticmethod
     @abstractmethod
-    def _make() -> Any:
+    def _make() -> Regularized:
         """The estimator where none is given."""
 
     def fit(self: C, X: Examples, y: Examples) -> C:
@@ -236,7 +236,7 @@ class ChainCRFCV(CrossValidated):
     """
 
     @staticmethod
-    def _make() -> Any:
+    def _make() -> Regularized:
         return ChainCRF()
 
     def predict_marginals(self, X: Examples, **options: object) -> Sequence[Floats]:
@@ -260,7 +260,7 @@ class CRFClassifierCV(CrossValidated):
     """
 
     @staticmethod
-    def _make() -> Any:
+    def _make() -> Regularized:
         from chordal.estimators import CRFClassifier  # imports scikit-learn
 
         return CRFClassifier()

@@ -61,7 +61,7 @@ class Data:
         """Only these sequences."""
         import numpy as np
 
-        X: Any
+        X: Columns | list[Any]
         if isinstance(self.X, list):
             X = [self.X[i] for i in chosen]
         else:
@@ -97,10 +97,11 @@ def load_data(path: str, reading: Reading, template: FeatureTemplate | None) -> 
     y = [list(record.labels or ()) for record in records]
     weights = [record.weight for record in records]
     weight = None if set(weights) == {1.0} else weights
-    X: Any = [list(record.rows) for record in records]
+    rows = [list(record.rows) for record in records]
+    X: Columns | list[Any] = rows
     if template is not None:
         try:
-            X = Columns.from_sequences(X)
+            X = Columns.from_sequences(rows)
         except (TypeError, ValueError) as error:
             what = f"a template needs tokens that are columns of text: {error}"
             raise FormatError(name, what) from error

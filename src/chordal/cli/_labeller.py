@@ -65,7 +65,7 @@ class Labeller:
         ]
         return append_column(columns, size, np.arange(len(texts), dtype=np.int32), texts)
 
-    def _codes(self, X: Any) -> Ints:
+    def _codes(self, X: object) -> Ints:
         return self.model.predict_codes(X, **self._method, **self._constraint)
 
     def _separator_of(self, columns: Columns) -> str:
@@ -87,7 +87,7 @@ class Labeller:
         )
         return [f"{line}\t{row}" for line, row in zip(lines, rows, strict=True)]
 
-    def _ranked(self, columns: Any, size: int) -> bytes:
+    def _ranked(self, columns: Columns, size: int) -> bytes:
         """Each sequence as often as it has labellings, each after a line with its probability."""
         text, separator = columns.text[:size], self._separator_of(columns)
         ranked = self._k_best(columns)
@@ -136,7 +136,7 @@ class Labeller:
         return _encoded(write(self, writer, record, *parts) for record, parts in both)
 
     def _found(
-        self, X: Any, lengths: Sequence[int] | NDArray[np.int64]
+        self, X: object, lengths: Sequence[int] | NDArray[np.int64]
     ) -> Iterator[tuple[Ints, Floats | None, Ranked | None]]:
         """Codes of each sequence, and the probabilities or best labellings that are asked for."""
         codes = np.split(self._codes(X), np.cumsum(lengths)[:-1])

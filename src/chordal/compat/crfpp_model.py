@@ -35,7 +35,7 @@ from chordal.compat._observations import Blocks, Model, chunks, decoded, read_te
 from chordal.estimators import ChainCRF
 
 
-def read_crfpp(source: str | os.PathLike[str] | bytes, **parameters: Any) -> ChainCRF:
+def read_crfpp(source: str | os.PathLike[str] | bytes, **parameters: object) -> ChainCRF:
     """A text model of CRF++ (`crf_learn -t` writes it beside the binary one, as model.txt).
 
     The result reads what `crf_test` reads, rows of columns of text, and gives the same tags and

@@ -51,7 +51,7 @@ class _Header(NamedTuple):
     attribute_refs: int
 
 
-def read_crfsuite(source: str | os.PathLike[str] | bytes, **parameters: Any) -> ChainCRF:
+def read_crfsuite(source: str | os.PathLike[str] | bytes, **parameters: object) -> ChainCRF:
     """A model that CRFsuite (or python-crfsuite, sklearn-crfsuite) has written.
 
     It gives the same tags and marginals as CRFsuite's own tagger.
@@ -218,7 +218,7 @@ def _supported(model: ChainCRF) -> VocabularyInput:
     return source
 
 
-def _label(label: Any) -> bytes:
+def _label(label: object) -> bytes:
     if not isinstance(label, str) or "\0" in label:
         raise _unsupported(f"the label {label!r}: it must be a str without NUL")
     try:

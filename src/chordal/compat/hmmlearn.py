@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from chordal._errors import UnsupportedError
 from chordal.emissions import Emission
@@ -14,8 +15,11 @@ from chordal.emissions.multinomial import Multinomial
 from chordal.emissions.poisson import Poisson
 from chordal.estimators import HMM
 
+if TYPE_CHECKING:
+    from hmmlearn.base import BaseHMM
 
-def from_hmmlearn(model: Any) -> HMM:
+
+def from_hmmlearn(model: BaseHMM) -> HMM:
     """The `HMM` of a fitted CategoricalHMM, GaussianHMM, PoissonHMM or MultinomialHMM.
 
     Its labels are the numbers of hmmlearn's states, and its posterior is the same. `to_crf` then
@@ -35,7 +39,7 @@ def from_hmmlearn(model: Any) -> HMM:
     return HMM.from_parameters(list(range(len(start))), start, transitions, _emission(model))
 
 
-def _check(model: Any) -> None:
+def _check(model: BaseHMM) -> None:
     from hmmlearn import base
 
     if not isinstance(model, base.BaseHMM):
@@ -44,7 +48,7 @@ def _check(model: Any) -> None:
         raise ValueError(f"this {type(model).__name__} is not fitted yet; call its 'fit' first")
 
 
-def _emission(model: Any) -> Emission:
+def _emission(model: BaseHMM) -> Emission:
     from hmmlearn import hmm
 
     if isinstance(model, hmm.CategoricalHMM):
@@ -63,7 +67,7 @@ def _emission(model: Any) -> Emission:
     )
 
 
-def _covariances(model: Any) -> Any:
+def _covariances(model: BaseHMM) -> NDArray[Any]:
     """Variances [n, d], or matrices [n, d, d]; hmmlearn shows all kinds as matrices."""
     matrices = np.asarray(model.covars_)
     if model.covariance_type in ("diag", "spherical"):

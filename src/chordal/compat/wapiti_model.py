@@ -21,7 +21,6 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 
@@ -41,7 +40,7 @@ from chordal.structures import offsets_of
 MEMM = 1
 
 
-def read_wapiti(source: str | os.PathLike[str] | bytes, **parameters: Any) -> ChainCRF:
+def read_wapiti(source: str | os.PathLike[str] | bytes, **parameters: object) -> ChainCRF:
     """A model that `wapiti train` or `wapiti update` has written.
 
     The result reads what `wapiti label` reads, rows of columns of text, and gives the same tags

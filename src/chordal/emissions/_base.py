@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,8 +12,11 @@ from numpy.typing import NDArray
 from chordal.features import Rows
 from chordal.potentials import Floats
 
+if TYPE_CHECKING:
+    from scipy.sparse import csr_matrix
+
 #: Sufficient statistics [n, n_statistics]: an array, or a CSR matrix without stored zeros.
-Statistics = Any
+Statistics: TypeAlias = "NDArray[Any] | csr_matrix"
 
 
 class Emission(ABC):
@@ -39,11 +42,11 @@ class Emission(ABC):
         """Read sequences of observations; `grow` learns their columns and symbols."""
 
     @abstractmethod
-    def statistics(self, data: Any) -> Statistics:
+    def statistics(self, data: Statistics) -> Statistics:
         """T(x) of every row that was read."""
 
     @abstractmethod
-    def log_base(self, data: Any) -> Floats:
+    def log_base(self, data: Statistics) -> Floats:
         """log h(x) of every row."""
 
     @abstractmethod
@@ -60,7 +63,11 @@ class Emission(ABC):
         return type(self).__module__.rpartition(".")[2]
 
     def fit(
-        self, data: Any, labels: NDArray[np.int64], n_labels: int, weight: Floats | None = None
+        self,
+        data: Statistics,
+        labels: NDArray[np.int64],
+        n_labels: int,
+        weight: Floats | None = None,
     ) -> None:
         """Learn from rows with labels, each of which has a row with positive weight."""
         import scipy.sparse as sp
@@ -71,7 +78,7 @@ class Emission(ABC):
         sums = indicators @ self.statistics(data)
         self.learn(sums.toarray() if sp.issparse(sums) else sums, indicators.sum(axis=1).A1)
 
-    def log_density(self, data: Any) -> Floats:
+    def log_density(self, data: Statistics) -> Floats:
         """log p(x | y) of every row and label, [n, n_labels]."""
         scores = np.asarray(self.statistics(data) @ self.natural.T)
         return scores - self.log_partition + self.log_base(data)[:, None]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from scipy.special import gammaln
@@ -12,6 +12,9 @@ from chordal._validate import is_sparse
 from chordal.emissions._base import Emission, Statistics
 from chordal.features import DenseInput, Rows
 from chordal.potentials import Floats
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_matrix
 
 
 class CountEmission(Emission):
@@ -57,14 +60,14 @@ class CountEmission(Emission):
             self._seen(data)
         return Rows(lengths, data)
 
-    def _seen(self, data: Any) -> None:
+    def _seen(self, data: csr_matrix) -> None:
         """Learn from all rows, before labels."""
 
-    def statistics(self, data: Any) -> Statistics:
+    def statistics(self, data: csr_matrix) -> Statistics:
         """The counts themselves."""
         return data
 
-    def _log_factorials(self, data: Any) -> Floats:
+    def _log_factorials(self, data: csr_matrix) -> Floats:
         """Σ log x! of every row."""
         logs = data.copy()
         logs.data = gammaln(logs.data + 1.0)

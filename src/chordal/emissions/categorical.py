@@ -87,9 +87,8 @@ class Categorical(Emission):
             codes[:, k] = [known.get(symbol, -1) for symbol in column]
         return Rows(lengths, codes)
 
-    def statistics(self, data: Any) -> Statistics:
+    def statistics(self, data: NDArray[np.int64]) -> Statistics:
         """One indicator for each known symbol of a row."""
-
         import scipy.sparse as sp
 
         starts = self._starts()
@@ -98,7 +97,7 @@ class Categorical(Emission):
         where = (data + starts[:-1])[known]
         return sp.csr_matrix((np.ones(len(where)), where, offsets), (len(data), int(starts[-1])))
 
-    def log_base(self, data: Any) -> Floats:
+    def log_base(self, data: NDArray[np.int64]) -> Floats:
         """0 for every row."""
         return np.zeros(len(data))
 
@@ -130,7 +129,7 @@ class Categorical(Emission):
         self.log_partition = np.zeros(len(self.natural))
 
 
-def _rows_of(x: Any, i: int) -> list[Any]:
+def _rows_of(x: Sequence[Any] | NDArray[Any], i: int) -> list[Any]:
     """The observations of one sequence, each a list or tuple of symbols."""
     if isinstance(x, (str, bytes)) or is_sparse(x) or not hasattr(x, "__len__"):
         raise TypeError(f"X[{i}] must be a list or array of symbols, got {type(x).__name__}")

@@ -80,14 +80,14 @@ class Gaussian(Emission):
             self._spread = np.where(spread > 0.0, spread, 1.0)
         return Rows(rows.lengths, (data - self._centre) / self._spread)
 
-    def statistics(self, data: Any) -> Statistics:
+    def statistics(self, data: Floats) -> Statistics:
         """x and x², or the products of all pairs of columns for full covariances."""
         if self.covariance == "diagonal":
             return np.concatenate([data, data**2], axis=1)
         i, j = np.triu_indices(data.shape[1])
         return np.concatenate([data, data[:, i] * data[:, j]], axis=1)
 
-    def log_base(self, data: Any) -> Floats:
+    def log_base(self, data: Floats) -> Floats:
         """What the scaling of the columns adds to the density."""
         return np.full(len(data), -np.log(self._spread).sum())
 
@@ -130,7 +130,7 @@ class Gaussian(Emission):
             log_det = np.linalg.slogdet(2.0 * np.pi * covariances)[1]
         self.log_partition = 0.5 * (quadratic + log_det)
 
-    def _refuse_flat(self, spread_out: Any) -> None:
+    def _refuse_flat(self, spread_out: NDArray[np.bool_] | np.bool_) -> None:
         if not spread_out.all():
             what = "some column is" if self.covariance == "diagonal" else "some columns are"
             raise ValueError(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, final
+from typing import TYPE_CHECKING, Any, final
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -12,6 +12,9 @@ from chordal._validate import check_number
 from chordal.emissions._base import log_probabilities
 from chordal.emissions._counts import CountEmission
 from chordal.potentials import Floats
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_matrix
 
 
 @final
@@ -53,10 +56,10 @@ class Multinomial(CountEmission):
         made._set(np.asarray(probabilities, dtype=np.float64))
         return made
 
-    def _seen(self, data: Any) -> None:
+    def _seen(self, data: csr_matrix) -> None:
         self._totals = np.asarray(data.sum(axis=1)).ravel().astype(np.int64)
 
-    def log_base(self, data: Any) -> Floats:
+    def log_base(self, data: csr_matrix) -> Floats:
         """log of the multinomial coefficient of every row."""
         totals = np.asarray(data.sum(axis=1)).ravel()
         return gammaln(totals + 1.0) - self._log_factorials(data)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, final
+from typing import TYPE_CHECKING, Any, final
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -11,6 +11,9 @@ from chordal._validate import check_number
 from chordal.emissions._base import log_probabilities
 from chordal.emissions._counts import CountEmission
 from chordal.potentials import Floats
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_matrix
 
 
 @final
@@ -50,10 +53,10 @@ class Poisson(CountEmission):
         made._set(np.asarray(rates, dtype=np.float64))
         return made
 
-    def _seen(self, data: Any) -> None:
+    def _seen(self, data: csr_matrix) -> None:
         self._mean = np.asarray(data.sum(axis=0)).ravel() / max(data.shape[0], 1)
 
-    def log_base(self, data: Any) -> Floats:
+    def log_base(self, data: csr_matrix) -> Floats:
         """−Σ log x! of every row."""
         return -self._log_factorials(data)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from chordal._registry import Registry
 from chordal.estimators._assembly import MAX_LABELS, assembled, chain_batch, chain_layout
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 ESTIMATORS = Registry("chordal.estimators", Estimator, "estimator")
 
 
-def __getattr__(name: str) -> Any:
+def __getattr__(name: str) -> object:
     # Imported when they are asked for: the command line needs none of them, and some import
     # scikit-learn, which takes a second.
     module = ESTIMATORS.module_of(name)

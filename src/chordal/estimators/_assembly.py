@@ -185,7 +185,7 @@ def _bytes_of(names: Names) -> tuple[bytes, list[int]]:
 
 
 def _rows(
-    name: str, n_attributes: int, n_outputs: int, attribute: Any, output: Any, weights: Any
+    name: str, n_attributes: int, n_outputs: int, attribute: object, output: object, weights: object
 ) -> tuple[AttributeFeatures, Floats]:
     """The layout of attribute–output weights, and the weights in its order."""
     attribute, output = np.asarray(attribute, np.int64), np.asarray(output, np.int64)
@@ -210,7 +210,7 @@ def _rows(
     return features, values[np.searchsorted(keys, laid.column * n_outputs + laid.output)]
 
 
-def _transitions(source: Any, target: Any, weights: Any, n: int) -> tuple[Ints, Floats]:
+def _transitions(source: object, target: object, weights: object, n: int) -> tuple[Ints, Floats]:
     pairs = _label_pairs("transitions", source, target, n)
     values = _weights("transitions", weights, len(pairs))
     order = np.argsort(pairs, kind="stable")
@@ -218,18 +218,18 @@ def _transitions(source: Any, target: Any, weights: Any, n: int) -> tuple[Ints, 
     return pairs[order], values[order]
 
 
-def _label_pairs(name: str, source: Any, target: Any, n: int) -> Ints:
+def _label_pairs(name: str, source: object, target: object, n: int) -> Ints:
     source, target = np.asarray(source, np.int64), np.asarray(target, np.int64)
     for ids in (source, target):
         _check_ids(f"{name} labels", ids, n, len(source))
     return source * n + target
 
 
-def _per_label(name: str, weights: Any, n: int) -> Floats:
+def _per_label(name: str, weights: object, n: int) -> Floats:
     return np.zeros(n) if weights is None else _weights(name, weights, n)
 
 
-def _weights(name: str, weights: Any, n: int) -> Floats:
+def _weights(name: str, weights: object, n: int) -> Floats:
     values = np.asarray(weights, dtype=np.float64)
     if values.shape != (n,):
         raise ValueError(f"{name} must have {n} weights, got shape {values.shape}")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
@@ -26,7 +27,9 @@ E = TypeVar("E", bound="BaseCRF")
 Ints = NDArray[np.int64]
 
 
-def compacted(model: E, threshold: float, dtype: str, X: Any, y: Any) -> E:
+def compacted(
+    model: E, threshold: float, dtype: str, X: Iterable[Any] | None, y: Iterable[Any] | None
+) -> E:
     """A smaller copy of a fitted model; see `BaseCRF.compact`."""
     check_number("threshold", threshold)
     check_choice("dtype", dtype, ["float64", "float32", "float16"])
@@ -98,7 +101,7 @@ def _fewer_attributes(
 
 
 def _effect(
-    before: BaseCRF, after: BaseCRF, X: Any, y: Any
+    before: BaseCRF, after: BaseCRF, X: Iterable[Any] | None, y: Iterable[Any] | None
 ) -> tuple[float | None, float | None, float | None]:
     if X is None:
         return None, None, None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from numbers import Integral
 from typing import Any
 
@@ -15,9 +15,11 @@ from chordal.inference import Spans
 from chordal.potentials import Potentials
 
 Mask = NDArray[np.bool_]
+#: The name of a scheme, a boolean matrix [from, to], or pairs (from, to) of labels.
+Transitions = str | NDArray[np.bool_] | Iterable[tuple[Any, Any]]
 
 
-def split_tag(label: Any) -> tuple[str, str]:
+def split_tag(label: object) -> tuple[str, str]:
     """Prefix and type of a tag: "B-NP" is ("B", "NP"), "O" is ("O", "").
 
     >>> split_tag("I-NP"), split_tag("O")
@@ -55,7 +57,7 @@ class Constraints:
         self,
         labels: SequenceLabels,
         allowed_labels: Sequence[Any] | None = None,
-        allowed_transitions: Any | None = None,
+        allowed_transitions: Transitions | None = None,
     ) -> None:
         self.labels_ = labels
         self._per_position = allowed_labels
@@ -65,7 +67,7 @@ class Constraints:
         if allowed_transitions is not None:
             self._compile_transitions(allowed_transitions)
 
-    def _compile_transitions(self, allowed: Any) -> None:
+    def _compile_transitions(self, allowed: Transitions) -> None:
         labels, n = self.labels_, len(self.labels_)
         if isinstance(allowed, str):
             if allowed not in SCHEMES:
@@ -134,7 +136,7 @@ class Constraints:
             row += int(length)
         return mask
 
-    def _row(self, given: Any, i: int, t: int) -> Mask:
+    def _row(self, given: Iterable[Any] | None, i: int, t: int) -> Mask:
         n = len(self.labels_)
         if given is None:
             return np.ones(n, dtype=bool)
@@ -211,7 +213,7 @@ def segment_spans(
 
 
 def _event(
-    labels: SequenceLabels, prefixes: set[str], segment: Any, i: int, n: int
+    labels: SequenceLabels, prefixes: set[str], segment: Sequence[Any], i: int, n: int
 ) -> tuple[int, list[NDArray[np.bool_]]]:
     """The first position of the event, and the labels allowed from there on."""
     try:
@@ -224,7 +226,7 @@ def _event(
             f"segment {segment!r} of sequence {i} must satisfy 0 <= start < end <= {n}, integers"
         )
 
-    def only(*tags: Any) -> NDArray[np.bool_]:
+    def only(*tags: object) -> NDArray[np.bool_]:
         mask = np.zeros(len(labels), dtype=bool)
         mask[[labels.number(tag) for tag in tags]] = True
         return mask

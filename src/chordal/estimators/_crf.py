@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABCMeta, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field
 from typing import Any, ClassVar, NamedTuple, TypeVar
 
@@ -12,13 +12,14 @@ from numpy.typing import NDArray
 
 from chordal._errors import InfeasibleError
 from chordal._validate import (
+    RandomState,
     check_choice,
     check_number,
     check_same_lengths,
     check_sample_weight,
     check_sequences,
 )
-from chordal.estimators._constraints import Constraints
+from chordal.estimators._constraints import Constraints, Transitions
 from chordal.estimators._estimator import Estimator, ExampleList, generator_from
 from chordal.estimators._labels import SequenceLabels, class_weights
 from chordal.estimators._monitor import CompactReport, FitReport
@@ -67,7 +68,7 @@ class BaseCRF(Estimator, metaclass=ABCMeta):
     validation_interval: int = 10
     n_iter_no_change: int | None = None
     n_jobs: int | None = None
-    random_state: Any = None
+    random_state: RandomState = None
     warm_start: bool = False
     class_weight: Mapping[Any, float] | str | None = None
     verbose: int = 0
@@ -85,9 +86,9 @@ class BaseCRF(Estimator, metaclass=ABCMeta):
     labels_: SequenceLabels = field(init=False)
 
     # Parameters of some estimators only, and what stands for them elsewhere.
-    pairs = "all"
-    min_freq = 0
-    ignore_label = None
+    pairs: str = field(init=False, default="all")
+    min_freq: int = field(init=False, default=0)
+    ignore_label: object = field(init=False, default=None)
 
     #: What "auto" minimises where the solver has no objective of its own.
     default_objective: ClassVar[str] = "likelihood"
@@ -108,7 +109,7 @@ class BaseCRF(Estimator, metaclass=ABCMeta):
         """
 
     @abstractmethod
-    def _examples(self, X: Any, name: str = "X", known: bool = False) -> Sequence[Any]:
+    def _examples(self, X: object, name: str = "X", known: bool = False) -> Sequence[Any]:
         """What users gave as a list of examples, checked; `known` for a fitted model."""
 
     def _new_labels(self) -> SequenceLabels:
@@ -125,11 +126,13 @@ class BaseCRF(Estimator, metaclass=ABCMeta):
     def _check_reader(self, reader: Reader) -> None:
         """Refuse inputs that would read other rows than the model's."""
 
-    def _flat(self, y: Any, X: Sequence[Any], name: str = "y") -> Sequence[Any]:
+    def _flat(self, y: object, X: Sequence[Any], name: str = "y") -> Sequence[Any]:
         """Labels of every example as a sequence."""
         return check_sequences(y, name, empty=True)
 
-    def _check_lengths(self, sizes: Any, flat: Sequence[Any], prefix: str = "") -> None:
+    def _check_lengths(
+        self, sizes: NDArray[np.int64], flat: Sequence[Any], prefix: str = ""
+    ) -> None:
         """Refuse labels that do not match their examples."""
         check_same_lengths(sizes, flat, prefix)
 
@@ -151,9 +154,9 @@ class BaseCRF(Estimator, metaclass=ABCMeta):
 
     def fit(
         self: E,
-        X: Any,
-        y: Any,
-        sample_weight: Any = None,
+        X: object,
+        y: object,
+        sample_weight: object = None,
         *,
         validation_data: Pair | None = None,
         callback: Callback | None = None,
@@ -181,7 +184,7 @@ class BaseCRF(Estimator, metaclass=ABCMeta):
         options: dict[str, Any] = {"validation_data": validation_data, "callback": callback}
         return fit(self, X, y, sample_weight, **options, keep=keep)
 
-    def partial_fit(self: E, X: Any, y: Any, sample_weight: Any = None) -> E:
+    def partial_fit(self: E, X: object, y: object, sample_weight: object = None) -> E:
         """Go on learning from more data, which may hold new attributes and labels.
 
         The L2 term then pulls towards the weights so far instead of towards zero, so that what
@@ -193,7 +196,11 @@ class BaseCRF(Estimator, metaclass=ABCMeta):
         return fit(self, X, y, sample_weight, keep=keep, centre=keep)
 
     def compact(
-        self: E, threshold: float = 0.0, dtype: str = "float64", X: Any = None, y: Any = None
+        self: E,
+        threshold: float = 0.0,
+        dtype: str = "float64",
+        X: Iterable[Any] | None = None,
+        y: Iterable[Any] | None = None,
     ) -> E:
         """A smaller copy; `compact_report_` says what it lost.
 
@@ -251,11 +258,11 @@ class BaseCRF(Estimator, metaclass=ABCMeta):
 
     def predict(
         self,
-        X: Any,
+        X: object,
         *,
         method: str | None = None,
         allowed_labels: Sequence[Any] | None = None,
-        allowed_transitions: Any = None,
+        allowed_transitions: Transitions | None = None,
     ) -> Any:
         """The labels of each example, in the type in which `fit` got them.
 
@@ -277,11 +284,11 @@ class BaseCRF(Estimator, metaclass=ABCMeta):
 
     def predict_codes(
         self,
-        X: Any,
+        X: object,
         *,
         method: str | None = None,
         allowed_labels: Sequence[Any] | None = None,
-        allowed_transitions: Any = None,
+        allowed_transitions: Transitions | None = None,
     ) -> NDArray[np.int32]:
         """What `predict` finds, as indices into `classes_`, one example after another.
 
@@ -292,11 +299,11 @@ class BaseCRF(Estimator, metaclass=ABCMeta):
 
     def predict_marginals(
         self,
-        X: Any,
+        X: object,
         template: str | None = None,
         *,
         allowed_labels: Sequence[Any] | None = None,
-        allowed_transitions: Any = None,
+        allowed_transitions: Transitions | None = None,
     ) -> Any:
         """P(y_v | x) of the variables of each example, arrays [n_variables, n_classes] in the
         order of `classes_`; or of the cliques of a template.
@@ -319,7 +326,9 @@ class BaseCRF(Estimator, metaclass=ABCMeta):
         X, batch, found = self._ask(X, "marginals", answer, constraints)
         return self._arranged(_joined(found), batch, X)
 
-    def _clique_marginals(self, X: Any, name: str, constraints: Constraints | None) -> list[Floats]:
+    def _clique_marginals(
+        self, X: object, name: str, constraints: Constraints | None
+    ) -> list[Floats]:
         """P(labels of a clique | x), an array for each example."""
         self._check_fitted()
         layout = self.layout_
@@ -347,7 +356,7 @@ class BaseCRF(Estimator, metaclass=ABCMeta):
             return []
         return np.split(np.concatenate(found), batch.cliques[k].offsets[1:-1])
 
-    def node_scores(self, X: Any) -> Any:
+    def node_scores(self, X: object) -> Any:
         """Scores of labels before any link counts, arrays [n_variables, n_classes].
 
         What the observations of a variable give to each label, with intercepts and ends: features
@@ -366,11 +375,11 @@ class BaseCRF(Estimator, metaclass=ABCMeta):
 
     def k_best(
         self,
-        X: Any,
+        X: object,
         k: int = 5,
         *,
         allowed_labels: Sequence[Any] | None = None,
-        allowed_transitions: Any = None,
+        allowed_transitions: Transitions | None = None,
     ) -> list[list[tuple[Any, float]]]:
         """For each example up to k labellings with their log-probabilities, best first."""
         check_number("k", k, minimum=1, integer=True)
@@ -393,11 +402,11 @@ class BaseCRF(Estimator, metaclass=ABCMeta):
 
     def sample(
         self,
-        X: Any,
+        X: object,
         n_samples: int = 1,
         *,
         allowed_labels: Sequence[Any] | None = None,
-        allowed_transitions: Any = None,
+        allowed_transitions: Transitions | None = None,
     ) -> list[list[Any]]:
         """For each example n samples from p(y | x); exact where the inference method is."""
         check_number("n_samples", n_samples, minimum=1, integer=True)
@@ -414,7 +423,7 @@ class BaseCRF(Estimator, metaclass=ABCMeta):
         decoded = [self._decoded(row, batch, X) for row in drawn]
         return [list(of_example) for of_example in zip(*decoded, strict=True)]
 
-    def log_likelihood(self, X: Any, y: Any) -> Floats:
+    def log_likelihood(self, X: object, y: object) -> Floats:
         """log p(y | x) of each example; as good as the log Z of the inference method."""
         self._check_fitted()
         X, batch = self._batch(X)
@@ -428,12 +437,12 @@ class BaseCRF(Estimator, metaclass=ABCMeta):
         _, _, found = self._ask(X, "log_partition", answer, y=labels, batch=batch)
         return _joined(found)
 
-    def entropy(self, X: Any) -> Floats:
+    def entropy(self, X: object) -> Floats:
         """The entropy of p(y | x) of each example, in nats: how unsure the model is."""
         _, _, found = self._ask(X, "entropy", lambda part: part.inference.entropy(part.potentials))
         return _joined(found)
 
-    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+    def score(self, X: object, y: object, sample_weight: object = None) -> float:
         """The share of labels that `predict` gets right; unseen labels count as wrong, and those
         that are not observed are left out.
         """
@@ -480,7 +489,9 @@ class BaseCRF(Estimator, metaclass=ABCMeta):
 
     # How questions are asked.
 
-    def _constraints(self, allowed_labels: Any, allowed_transitions: Any) -> Constraints | None:
+    def _constraints(
+        self, allowed_labels: Sequence[Any] | None, allowed_transitions: Transitions | None
+    ) -> Constraints | None:
         if allowed_labels is None and allowed_transitions is None:
             return None
         self._check_fitted()
@@ -488,10 +499,10 @@ class BaseCRF(Estimator, metaclass=ABCMeta):
 
     def _best(
         self,
-        X: Any,
+        X: object,
         method: str | None,
         allowed_labels: Sequence[Any] | None,
-        allowed_transitions: Any,
+        allowed_transitions: Transitions | None,
         y: Sequence[Any] | None = None,
         batch: Batch | None = None,
     ) -> tuple[Sequence[Any], Batch, NDArray[np.int32]]:
@@ -560,7 +571,7 @@ class BaseCRF(Estimator, metaclass=ABCMeta):
         with execution_for(n_jobs) as mapper:
             return X, batch, mapper.map(ask, batch.limits(layout.n_labels))
 
-    def _batch(self, X: Any) -> tuple[Any, Batch]:
+    def _batch(self, X: object) -> tuple[Sequence[Any], Batch]:
         """Examples, checked and read; none make an empty batch."""
         X = self._examples(X, known=True)
         if length_of(X) == 0:

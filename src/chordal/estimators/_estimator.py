@@ -19,6 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from chordal._status import Status
+from chordal._validate import RandomState
 
 if TYPE_CHECKING:
     from sklearn.callback import FitCallback
@@ -245,7 +246,7 @@ class ExampleList(list[T]):
         types: Sequence[type],
         args: tuple[Any, ...],
         kwargs: dict[str, Any],
-    ) -> Any:
+    ) -> object:
         parts = args[0] if args else ()
         if function is np.concatenate and all(isinstance(part, ExampleList) for part in parts):
             joined = list(chain.from_iterable(parts))
@@ -257,7 +258,7 @@ class ExampleList(list[T]):
         return function(*plain, **named)
 
 
-def _as_lists(value: Any) -> Any:
+def _as_lists(value: object) -> Any:
     """Arguments of a NumPy function, with plain lists for lists of examples."""
     if isinstance(value, ExampleList):
         return list(value)
@@ -305,7 +306,7 @@ def warn_not_converged(status: Status, solver: str, n_iter: int) -> None:
     )
 
 
-def generator_from(random_state: Any) -> np.random.Generator:
+def generator_from(random_state: RandomState) -> np.random.Generator:
     """A Generator from a seed, a Generator, a RandomState or None.
 
     >>> [int(generator_from(0).integers(100)) for _ in range(2)]

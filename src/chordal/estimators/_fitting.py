@@ -69,9 +69,9 @@ class Work(NamedTuple):
 
 def fit(
     estimator: E,
-    X: Any,
-    y: Any,
-    sample_weight: Any = None,
+    X: object,
+    y: object,
+    sample_weight: object = None,
     *,
     validation_data: tuple[Any, Any] | None = None,
     callback: Callback | None = None,
@@ -164,7 +164,7 @@ def check_settings(estimator: BaseCRF) -> None:
         check_freeze(estimator.freeze, groups)
 
 
-def check_fit_arguments(callback: Any, validation_data: Any) -> None:
+def check_fit_arguments(callback: object, validation_data: object) -> None:
     """Refuse what `fit` cannot use."""
     if callback is not None and not callable(callback):
         raise TypeError(f"callback must be a function of an Iteration, got {callback!r}")
@@ -214,7 +214,12 @@ def check_before_reading(estimator: BaseCRF, objective: Objective, solver: Solve
 
 
 def read(
-    estimator: BaseCRF, X: Any, y: Any, sample_weight: Any, objective: Objective, keep: bool
+    estimator: BaseCRF,
+    X: object,
+    y: object,
+    sample_weight: object,
+    objective: Objective,
+    keep: bool,
 ) -> Data:
     """From what users gave to a batch and targets; copies, so that the model stays as it was."""
     X = estimator._examples(X, known=keep)
@@ -344,8 +349,8 @@ def inference_for(
 
 def validator(
     estimator: BaseCRF,
-    X: Any,
-    y: Any,
+    X: object,
+    y: object,
     reader: Reader,
     labels: SequenceLabels,
     layout: Layout,

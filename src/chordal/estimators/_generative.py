@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from chordal.emissions import EMISSIONS, Emission
 from chordal.estimators._labels import SequenceLabels
 from chordal.features import DenseInput, Input, SparseInput
+from chordal.potentials import Floats
 
 
 def new_emission(given: str | Emission) -> Emission:
@@ -19,7 +20,11 @@ def new_emission(given: str | Emission) -> Emission:
 
 
 def fit_emission(
-    emission: Emission, data: Any, labels: SequenceLabels, codes: NDArray[Any], weight: Any
+    emission: Emission,
+    data: object,
+    labels: SequenceLabels,
+    codes: NDArray[Any],
+    weight: Floats | None,
 ) -> None:
     """Learn the distribution of observations of every label, by their order in the classes."""
     n = len(labels)

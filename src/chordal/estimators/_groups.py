@@ -19,7 +19,7 @@ Ints = NDArray[np.int64]
 DEFAULT_L2 = 1.0  # of groups that a dict does not name
 
 
-def check_l2(l2: Any, groups: Iterable[str]) -> None:
+def check_l2(l2: object, groups: Iterable[str]) -> None:
     """A number, or numbers by group.
 
     >>> check_l2({"nodes": 1.0}, ["node", "bias"])
@@ -34,7 +34,7 @@ def check_l2(l2: Any, groups: Iterable[str]) -> None:
         check_number(f"l2[{name!r}]", value)
 
 
-def check_freeze(freeze: Any, groups: Iterable[str]) -> None:
+def check_freeze(freeze: object, groups: Iterable[str]) -> None:
     """Names of groups."""
     if isinstance(freeze, (str, bytes)) or not isinstance(freeze, Collection):
         raise TypeError(f"freeze must be a tuple of groups of weights, got {freeze!r}")
@@ -101,7 +101,7 @@ def free_weights(freeze: Collection[str], slices: Slices, start: Floats) -> Flag
 
 def minimized(
     solver: Solver,
-    oracle: Any,
+    oracle: object,
     start: Floats,
     callback: Callback,
     free: Flags | None = None,
@@ -119,7 +119,7 @@ def minimized(
     return replace(solution, weights=part.whole(solution.weights))
 
 
-def _whole(oracle: Any) -> Oracle:
+def _whole(oracle: object) -> Oracle:
     if not isinstance(oracle, Oracle):
         raise TypeError(f"{type(oracle).__name__} has no value_grad to take a part of")
     return oracle

@@ -29,7 +29,7 @@ def _common(dtypes: list[np.dtype[Any]]) -> np.dtype[Any] | None:
     return np.result_type(*set(dtypes))
 
 
-def _hashable(label: Any) -> bool:
+def _hashable(label: object) -> bool:
     try:
         hash(label)
     except TypeError:
@@ -47,7 +47,7 @@ def _holds(dtype: np.dtype[Any], labels: list[Any]) -> bool:
         return False
 
 
-def _dtype_of(name: Any, labels: list[Any]) -> np.dtype[Any]:
+def _dtype_of(name: object, labels: list[Any]) -> np.dtype[Any]:
     """The dtype of this name, which must hold the labels."""
     if not isinstance(name, str) or not re.fullmatch(r"[<>|][biufUO][0-9]{0,5}", name):
         raise ValueError(f"the dtype of labels must be one of str, numbers or object, got {name!r}")
@@ -175,7 +175,7 @@ class SequenceLabels:
         """Numbers of labels as indices into the classes."""
         return np.argsort(self.order).astype(np.int32)[numbers]
 
-    def number(self, label: Any) -> int:
+    def number(self, label: object) -> int:
         """The number of a label."""
         if label not in self._number:
             raise ValueError(
@@ -248,7 +248,7 @@ class TargetLabels(SequenceLabels):
         return np.concatenate([np.zeros(0, dtype=np.int32), *y]).astype(np.int32)
 
 
-def targets_of(labels: SequenceLabels, y: Sequence[Any], ignored: Any = None) -> Target:
+def targets_of(labels: SequenceLabels, y: Sequence[Any], ignored: object = None) -> Target:
     """Number the labels of y, and what y says about every variable, example after example.
 
     A variable holds a label, None or the `ignored` label (not observed), a set of possible labels,
@@ -292,20 +292,22 @@ def _uncertain(labels: SequenceLabels, y: Sequence[Any], types: set[type]) -> Ta
     return _partial(labels, y)
 
 
-def _is_ignored(label: Any, ignored: Any) -> bool:
+def _is_ignored(label: object, ignored: object) -> bool:
     if label is None or ignored is None or isinstance(label, dict):
         return label is None
     return bool(label == ignored)
 
 
-def _without(sequence: Any, ignored: Any) -> Any:
+def _without(
+    sequence: Sequence[Any] | NDArray[Any], ignored: object
+) -> Sequence[Any] | NDArray[Any]:
     """The labels that are observed."""
     if isinstance(sequence, np.ndarray) and sequence.dtype != object:
         return sequence if ignored is None else sequence[sequence != ignored]
     return [label for label in sequence if not _is_ignored(label, ignored)]
 
 
-def class_weights(given: Any, labels: SequenceLabels, target: Target) -> Floats:
+def class_weights(given: object, labels: SequenceLabels, target: Target) -> Floats:
     """A weight for each label by its number, from "balanced" or a dict."""
     n = len(labels)
     if given == "balanced":
@@ -335,11 +337,11 @@ def _types_in(y: Sequence[Any]) -> set[type]:
     return types
 
 
-def _is_matrix(sequence: Any) -> bool:
+def _is_matrix(sequence: object) -> bool:
     return isinstance(sequence, np.ndarray) and sequence.ndim == 2
 
 
-def _named(value: Any) -> Sequence[Any]:
+def _named(value: object) -> Sequence[Any]:
     """The labels that a position names."""
     if value is None:
         return []
@@ -386,7 +388,7 @@ def _soft(labels: SequenceLabels, y: Sequence[Any]) -> SoftLabels:
     return SoftLabels(np.concatenate(rows), np.full(sum(map(len, y)), n))
 
 
-def _shares(value: Any, i: int, t: int) -> list[tuple[Any, float]]:
+def _shares(value: object, i: int, t: int) -> list[tuple[Any, float]]:
     if not isinstance(value, dict):
         return [(value, 1.0)]
     for label, share in value.items():

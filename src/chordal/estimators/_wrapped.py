@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import wraps
 from typing import Any
 
@@ -17,7 +17,7 @@ def _asked(method: Callable[..., Any]) -> Callable[..., Any]:
     """The same question to the chain, about what it reads."""
 
     @wraps(method)
-    def ask(self: Wrapped, X: Any, *arguments: Any, **options: Any) -> Any:
+    def ask(self: Wrapped, X: object, *arguments: object, **options: object) -> Any:
         observed = self._observed(X)
         return method(self.crf_, observed, *arguments, **options)
 
@@ -31,7 +31,7 @@ class Wrapped(Estimator):
     crf_: ChainCRF
 
     @abstractmethod
-    def _observed(self, X: Any) -> Any:
+    def _observed(self, X: object) -> Sequence[Any]:
         """What the chain reads of these examples; refuses to answer before `fit`."""
 
     predict = _asked(ChainCRF.predict)

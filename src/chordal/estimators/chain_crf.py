@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Sequence, Sized
 from dataclasses import dataclass
-from typing import Any, ClassVar, final
+from typing import TYPE_CHECKING, Any, ClassVar, final
 
 import numpy as np
 
@@ -28,6 +28,9 @@ from chordal.features import (
 )
 from chordal.potentials import Floats
 from chordal.structures import offsets_of
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_array
 
 #: The templates of a chain with their cliques, in the order of the weight vector.
 CHAIN = {
@@ -140,7 +143,7 @@ class ChainCRF(BaseCRF):
     fit_intercept: bool = False
     ends: bool = False
     min_freq: int = 0
-    ignore_label: Any = None
+    ignore_label: object = None
 
     functions: ClassVar[tuple[str, ...]] = ("transition_features",)
 
@@ -171,13 +174,13 @@ class ChainCRF(BaseCRF):
     def _groups(self) -> Sequence[str]:
         return GROUPS
 
-    def _examples(self, X: Any, name: str = "X", known: bool = False) -> Any:
+    def _examples(self, X: object, name: str = "X", known: bool = False) -> Any:
         """What users gave, as a list of sequences or as blocks of text."""
         if self.feature_template is None:
             return X if isinstance(X, Items) else check_sequences(X, name, empty=True)
         return Columns.of(X, name)
 
-    def _new_reader(self, X: Any, keep: bool = False) -> Reader:
+    def _new_reader(self, X: Sequence[Any], keep: bool = False) -> Reader:
         """Six templates, of which some may have no weights."""
         columns = self.columns_template()
         observed: Callable[[Any], Any] | None = None
@@ -218,7 +221,7 @@ class ChainCRF(BaseCRF):
                 raise ValueError("the parameter feature_template and what reads rows must agree")
 
     def span_probabilities(
-        self, X: Any, spans: Sequence[Sequence[tuple[int, int, Any]]]
+        self, X: object, spans: Sequence[Sequence[tuple[int, int, Any]]]
     ) -> list[Floats]:
         """The probability that a segment is exactly this entity.
 
@@ -229,9 +232,10 @@ class ChainCRF(BaseCRF):
             labels it is the label of a run that cannot be extended.
         """
         self._check_fitted()
-        X = self._examples(X)
-        if len(spans) != len(X):
-            raise ValueError(f"spans must have one list per sequence ({len(X)}), got {len(spans)}")
+        examples = self._examples(X)
+        n = len(examples)
+        if len(spans) != n:
+            raise ValueError(f"spans must have one list per sequence ({n}), got {len(spans)}")
 
         def answer(part: Part) -> Floats:
             lengths = np.diff(part.potentials.structure.variable_offsets)
@@ -239,7 +243,7 @@ class ChainCRF(BaseCRF):
             query = segment_spans(self.labels_, of_part, lengths, part.examples.start)
             return np.exp(part.inference.span_log_probability(part.potentials, query))
 
-        _, _, found = self._ask(X, "span_log_probability", answer)
+        _, _, found = self._ask(examples, "span_log_probability", answer)
         flat = np.concatenate([np.zeros(0), *found])
         return np.split(flat, offsets_of([len(s) for s in spans])[1:-1]) if len(spans) else []
 
@@ -249,7 +253,7 @@ class ChainCRF(BaseCRF):
         return self.template_weights("transitions")["intercept"]
 
     @property
-    def coef_(self) -> Any:
+    def coef_(self) -> Floats | csr_array:
         """Weights of node features [n_classes, n_features]; sparse for named attributes."""
         import scipy.sparse as sp
 
@@ -299,7 +303,7 @@ class ChainCRF(BaseCRF):
         assert rows is not None
         return rows.keys(), self.weights_[self.layout_.slices["node"]]
 
-    def top_features(self, n: int = 10, label: Any = None) -> list[tuple[str, Any, float]]:
+    def top_features(self, n: int = 10, label: object = None) -> list[tuple[str, Any, float]]:
         """The n node weights of largest magnitude: (feature, label, weight).
 
         With `label`, those that speak most for it come first and most against it last.
@@ -334,5 +338,5 @@ class _OfTransitions:
     function: Callable[[Any], Any]
     called = "transition_features"
 
-    def __call__(self, x: Any) -> Any:
+    def __call__(self, x: Sized) -> object:
         return self.function(x) if length_of(x) > 1 else []

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, final
+from typing import TYPE_CHECKING, Any, ClassVar, final
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from chordal._validate import is_sparse
 from chordal.estimators._crf import BaseCRF, Pair
@@ -28,6 +28,9 @@ from chordal.objectives import Objective
 from chordal.potentials import Floats
 from chordal.solvers import Callback
 from chordal.targets import Target
+
+if TYPE_CHECKING:
+    from sklearn.utils import Tags
 
 
 @final
@@ -95,9 +98,9 @@ class CRFClassifier(BaseCRF):
 
     def fit(
         self,
-        X: Any,
-        y: Any,
-        sample_weight: Any = None,
+        X: object,
+        y: object,
+        sample_weight: object = None,
         *,
         validation_data: Pair | None = None,
         callback: Callback | None = None,
@@ -115,18 +118,25 @@ class CRFClassifier(BaseCRF):
             Called with an `Iteration` after each; training stops when it returns True.
         """
         keep = bool(self.warm_start) and hasattr(self, "weights_")
-        _, y = self._table(X, y, reset=not keep)
-        classes = np.unique(y)
+        _, labels = self._table(X, y, reset=not keep)
+        classes = np.unique(labels)
         if keep and not np.array_equal(classes, self.classes_):
             raise ValueError(
                 f"with warm_start, y must hold the classes of the fit before, {self.classes_}; "
                 f"got {classes}"
             )
         self._all_classes = _enough(classes)
-        return super().fit(X, y, sample_weight, validation_data=validation_data, callback=callback)
+        return super().fit(
+            X, labels, sample_weight, validation_data=validation_data, callback=callback
+        )
 
     def partial_fit(
-        self, X: Any, y: Any, sample_weight: Any = None, *, classes: Any = None
+        self,
+        X: object,
+        y: object,
+        sample_weight: object = None,
+        *,
+        classes: ArrayLike | None = None,
     ) -> CRFClassifier:
         """Go on learning from more data.
 
@@ -139,23 +149,24 @@ class CRFClassifier(BaseCRF):
             All classes there will be. The first call needs them, unless its y holds them all.
         """
         keep = hasattr(self, "weights_")
-        _, y = self._table(X, y, reset=not keep)
-        known = self.classes_ if keep else _enough(np.unique(y if classes is None else classes))
-        if keep and classes is not None and not np.array_equal(np.unique(classes), known):
+        _, labels = self._table(X, y, reset=not keep)
+        given = labels if classes is None else classes
+        known = self.classes_ if keep else _enough(np.unique(given))
+        if keep and classes is not None and not np.array_equal(np.unique(given), known):
             raise ValueError(f"classes must be those of the first call, {known}; got {classes}")
-        strange = np.flatnonzero(~np.isin(y, known))
+        strange = np.flatnonzero(~np.isin(labels, known))
         if len(strange):
             k = int(strange[0])
             raise ValueError(
-                f"y[{k}] is {y.tolist()[k]!r}, which is not one of the classes {known}"
+                f"y[{k}] is {labels.tolist()[k]!r}, which is not one of the classes {known}"
             )
         self._all_classes = known
-        return super().partial_fit(X, y, sample_weight)
+        return super().partial_fit(X, labels, sample_weight)
 
     def _groups(self) -> Sequence[str]:
         return ("node", "intercept")
 
-    def _table(self, X: Any, *y: Any, reset: bool = False) -> Any:
+    def _table(self, X: object, *y: object, reset: bool = False) -> Any:
         """What users gave as a matrix, and labels if there are any, as scikit-learn checks them."""
         from sklearn.utils.multiclass import check_classification_targets
         from sklearn.utils.validation import validate_data
@@ -166,16 +177,18 @@ class CRFClassifier(BaseCRF):
             check_classification_targets(checked[1])
         return checked
 
-    def _examples(self, X: Any, name: str = "X", known: bool = False) -> Any:
+    def _examples(self, X: object, name: str = "X", known: bool = False) -> Any:
         if isinstance(X, (list, np.ndarray)) and len(X) == 0:
             return np.zeros((0, self.n_features_in_))
         return self._table(X)
 
-    def _flat(self, y: Any, X: Any, name: str = "y") -> Sequence[Any]:
+    def _flat(self, y: object, X: object, name: str = "y") -> Sequence[Any]:
         """All labels as one sequence, which is quicker than a list for each."""
         return [_column(y)]
 
-    def _check_lengths(self, sizes: Any, flat: Sequence[Any], prefix: str = "") -> None:
+    def _check_lengths(
+        self, sizes: NDArray[np.int64], flat: Sequence[Any], prefix: str = ""
+    ) -> None:
         if len(sizes) != len(flat[0]):
             raise ValueError(
                 f"{prefix}X and y must have the same length, got {len(sizes)} and {len(flat[0])}"
@@ -186,7 +199,7 @@ class CRFClassifier(BaseCRF):
         labels.learn([self._all_classes])
         return labels
 
-    def _new_reader(self, X: Any, keep: bool = False) -> Reader:
+    def _new_reader(self, X: object, keep: bool = False) -> Reader:
         relative = objective_for(self, solver_for(self)).relative
         source = input_for(X)
         return MatrixReader(self._templates_for("relative" if relative else "full"), [source, None])
@@ -231,10 +244,10 @@ class CRFClassifier(BaseCRF):
         )[numbers]
         return objective, factors if weight is None else weight * factors
 
-    def _decoded(self, numbers: NDArray[np.int32], batch: Batch, X: Any) -> Any:
+    def _decoded(self, numbers: NDArray[np.int32], batch: Batch, X: object) -> NDArray[Any]:
         return self.classes_[numbers]
 
-    def _arranged(self, values: Floats, batch: Batch, X: Any) -> Any:
+    def _arranged(self, values: Floats, batch: Batch, X: object) -> Floats:
         return values.reshape(-1, len(self.classes_))
 
     @property
@@ -251,25 +264,25 @@ class CRFClassifier(BaseCRF):
     def _difference(self, of_class: Floats) -> Floats:
         return of_class[1:] - of_class[:1] if len(of_class) == 2 else of_class.copy()
 
-    def decision_function(self, X: Any) -> Floats:
+    def decision_function(self, X: object) -> Floats:
         """Scores [n_samples, n_classes]; of two classes, the second's log odds [n_samples]."""
         scores: Floats = self.node_scores(X)
         return scores[:, 1] - scores[:, 0] if scores.shape[1] == 2 else scores
 
-    def predict_proba(self, X: Any) -> Floats:
+    def predict_proba(self, X: object) -> Floats:
         """p(y | x) ∝ exp(score), in the order of `classes_`.
 
         Probabilities are what the likelihood learns; of other objectives, scores on that scale.
         """
         return np.exp(self.predict_log_proba(X))
 
-    def predict_log_proba(self, X: Any) -> Floats:
+    def predict_log_proba(self, X: object) -> Floats:
         """log p(y | x)."""
         scores: Floats = self.node_scores(X)
         scores = scores - scores.max(axis=1, keepdims=True)
         return scores - np.log(np.exp(scores).sum(axis=1, keepdims=True))
 
-    def __sklearn_tags__(self) -> Any:
+    def __sklearn_tags__(self) -> Tags:
         from sklearn.utils import ClassifierTags
 
         tags = super().__sklearn_tags__()
@@ -297,7 +310,7 @@ class MatrixReader(Reader):
         return Batch(ones, [Cliques.of_pattern("each", 1, ones, own) for own in rows])
 
 
-def _column(y: Any) -> NDArray[Any]:
+def _column(y: object) -> NDArray[Any]:
     from sklearn.utils.validation import column_or_1d
 
     return np.asarray(column_or_1d(y))

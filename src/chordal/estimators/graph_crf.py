@@ -78,9 +78,9 @@ class GraphCRF(BaseCRF):
     fit_intercept: bool = True
     pairs: str = "seen"
     min_freq: int = 0
-    ignore_label: Any = None
+    ignore_label: object = None
 
-    def _examples(self, X: Any, name: str = "X", known: bool = False) -> Sequence[Any]:
+    def _examples(self, X: object, name: str = "X", known: bool = False) -> Sequence[Any]:
         """Pairs (nodes, edges) or triples with features of edges, all of one kind."""
         X = check_sequences(X, name, empty=True)
         for i, x in enumerate(X):
@@ -102,7 +102,7 @@ class GraphCRF(BaseCRF):
             )
         return X
 
-    def _refuse_repeated(self, edges: Any, where: str) -> None:
+    def _refuse_repeated(self, edges: object, where: str) -> None:
         """An edge that is listed twice would count twice."""
         try:
             ends = np.asarray(edges)

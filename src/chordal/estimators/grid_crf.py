@@ -105,12 +105,12 @@ class GridCRF(BaseCRF):
     contrast: float | str | None = None
     contrast_columns: Sequence[int] | None = None
     edge_features: Callable[[Floats, Floats], Any] | None = None
-    ignore_label: Any = None
+    ignore_label: object = None
 
     contrast_: float | None = field(init=False)
     functions: ClassVar[tuple[str, ...]] = ("edge_features",)
 
-    def _examples(self, X: Any, name: str = "X", known: bool = False) -> Sequence[Any]:
+    def _examples(self, X: object, name: str = "X", known: bool = False) -> Sequence[Any]:
         """Arrays with an axis for each direction, and one of features."""
         ndim = NEIGHBOURS[self.neighbours]
         images = []
@@ -134,7 +134,7 @@ class GridCRF(BaseCRF):
             images.append(image)
         return images
 
-    def _flat(self, y: Any, X: Sequence[Any], name: str = "y") -> Sequence[Any]:
+    def _flat(self, y: object, X: Sequence[Any], name: str = "y") -> Sequence[Any]:
         images = [np.asarray(labels) for labels in check_sequences(y, name, empty=True)]
         for i, (labels, x) in enumerate(zip(images, X, strict=False)):
             if labels.shape != x.shape[:-1]:
@@ -231,7 +231,7 @@ class GridCRF(BaseCRF):
         return np.ascontiguousarray(self.template_weights("pixels")["features"].T)
 
 
-def _pixels(x: Any) -> NDArray[Any]:
+def _pixels(x: NDArray[Any]) -> NDArray[Any]:
     """Features as rows."""
     return np.asarray(x.reshape(prod(x.shape[:-1]), x.shape[-1]))
 
@@ -243,7 +243,7 @@ class _Edges:
     neighbours: int
     step: tuple[int, ...] | None = None
 
-    def __call__(self, x: Any) -> Ints:
+    def __call__(self, x: NDArray[Any]) -> Ints:
         grid = Grid([x.shape[:-1]], 1, self.neighbours)
         pairs = grid.scopes.reshape(-1, 2)
         if self.step is None:
@@ -260,7 +260,7 @@ class _EdgeRows:
     columns: tuple[int, ...] | None
     more: Callable[[Floats, Floats], Any] | None
 
-    def __call__(self, x: Any) -> Floats:
+    def __call__(self, x: NDArray[Any]) -> Floats:
         ends = _ends(x, self.edges(x))
         rows = []
         if self.beta is not None:
@@ -276,7 +276,7 @@ class _EdgeRows:
         return np.concatenate(rows, axis=1)
 
 
-def _ends(x: Any, edges: Ints) -> tuple[Floats, Floats]:
+def _ends(x: NDArray[Any], edges: Ints) -> tuple[Floats, Floats]:
     """The features of both ends of edges."""
     pixels = _pixels(x).astype(np.float64, copy=False)
     return pixels[edges[:, 0]], pixels[edges[:, 1]]

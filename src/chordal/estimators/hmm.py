@@ -7,9 +7,10 @@ from itertools import pairwise
 from typing import Any, final
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from chordal._validate import (
+    RandomState,
     check_number,
     check_same_lengths,
     check_sample_weight,
@@ -80,13 +81,13 @@ class HMM(Wrapped):
         emission: str | Emission = "categorical",
         *,
         alpha: float = 1.0,
-        random_state: Any = None,
+        random_state: RandomState = None,
     ) -> None:
         self.emission = emission
         self.alpha = alpha
         self.random_state = random_state
 
-    def fit(self, X: Sequence[Any], y: Sequence[Any], *, sample_weight: Any = None) -> HMM:
+    def fit(self, X: Sequence[Any], y: Sequence[Any], *, sample_weight: object = None) -> HMM:
         """Count.
 
         Parameters
@@ -146,7 +147,7 @@ class HMM(Wrapped):
         return cls(emission)._take(labels, first, table, emission)
 
     def _chances(
-        self, rows: Rows, codes: Any, n: int, weight: Floats | None
+        self, rows: Rows, codes: NDArray[np.int32], n: int, weight: Floats | None
     ) -> tuple[Floats, Floats]:
         """Probabilities of first labels and of transitions."""
         weight = np.ones(len(codes)) if weight is None else weight
@@ -197,7 +198,7 @@ class HMM(Wrapped):
             **parameters,
         )
 
-    def statistics(self, X: Sequence[Any]) -> list[Statistics]:
+    def statistics(self, X: object) -> list[Statistics]:
         """The sufficient statistics of every position: what the CRF of `to_crf` reads."""
         self._check_fitted()
         rows = self.emission_.read(check_sequences(X, empty=True), grow=False)
@@ -205,7 +206,7 @@ class HMM(Wrapped):
         whole = self.emission_.statistics(rows.data)
         return [whole[a:b] for a, b in pairwise(limits)]
 
-    def _observed(self, X: Sequence[Any]) -> list[Statistics]:
+    def _observed(self, X: object) -> list[Statistics]:
         return self.statistics(X)
 
     def log_likelihood(self, X: Sequence[Any], y: Sequence[Any]) -> Floats:

@@ -109,23 +109,25 @@ class MatchingModel(BaseCRF):
         shard = self.layout_.compile(batch, 0, len(batch.sizes), once=True)
         return self.layout_.potentials(shard, self.layout_.expanded(self.weights_))
 
-    def _decoded(self, numbers: NDArray[np.int32], batch: Batch, X: Sequence[Any]) -> Any:
+    def _decoded(
+        self, numbers: NDArray[np.int32], batch: Batch, X: Sequence[Any]
+    ) -> list[NDArray[np.int64]]:
         assert batch.label_counts is not None or not len(numbers)
         none = np.zeros(0) if batch.label_counts is None else batch.label_counts - 1
         targets = np.where(numbers == none, -1, numbers).astype(np.int64)
         return np.split(targets, batch.offsets[1:-1]) if len(batch.sizes) else []
 
-    def _arranged(self, values: Floats, batch: Batch, X: Sequence[Any]) -> Any:
+    def _arranged(self, values: Floats, batch: Batch, X: Sequence[Any]) -> list[Floats]:
         shapes = [(len(x), x.shape[1] + 1) for x in X]
         split = np.split(values, np.cumsum([m * n for m, n in shapes])[:-1]) if shapes else []
         return [own.reshape(shape) for own, shape in zip(split, shapes, strict=True)]
 
-    def _flat(self, y: Any, X: Sequence[Any], name: str = "y") -> Sequence[Any]:
+    def _flat(self, y: object, X: Sequence[Any], name: str = "y") -> Sequence[Any]:
         """The targets of every source item as labels, of which the last stands for none."""
         given = check_sequences(y, name, empty=True)
         return [_labels(X, given, i) for i in range(len(X))]
 
-    def _examples(self, X: Any, name: str = "X", known: bool = False) -> list[Floats]:
+    def _examples(self, X: object, name: str = "X", known: bool = False) -> list[Floats]:
         """Features of the pairs of each example [n_source, n_target, n_features]."""
         arrays: list[Floats] = []
         for i, x in enumerate(check_sequences(X, name, empty=True)):

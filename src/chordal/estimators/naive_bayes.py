@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any, final
+from typing import TYPE_CHECKING, Any, final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from chordal._validate import check_number, check_sample_weight
+from chordal._validate import RandomState, check_number, check_sample_weight
 from chordal.emissions import Emission, Statistics
 from chordal.estimators._assembly import chain_crf
 from chordal.estimators._estimator import generator_from
@@ -16,6 +16,9 @@ from chordal.estimators._labels import SequenceLabels
 from chordal.estimators._wrapped import Wrapped
 from chordal.estimators.chain_crf import ChainCRF
 from chordal.potentials import Floats
+
+if TYPE_CHECKING:
+    from sklearn.utils import Tags
 
 
 @final
@@ -53,11 +56,13 @@ class NaiveBayes(Wrapped):
     emission_: Emission
     class_prior_: Floats
 
-    def __init__(self, emission: str | Emission = "gaussian", *, random_state: Any = None) -> None:
+    def __init__(
+        self, emission: str | Emission = "gaussian", *, random_state: RandomState = None
+    ) -> None:
         self.emission = emission
         self.random_state = random_state
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> NaiveBayes:
+    def fit(self, X: object, y: object, sample_weight: object = None) -> NaiveBayes:
         """Count, or take moments.
 
         Parameters
@@ -99,37 +104,37 @@ class NaiveBayes(Wrapped):
             **parameters,
         )
 
-    def statistics(self, X: Any) -> list[Statistics]:
+    def statistics(self, X: object) -> list[Statistics]:
         """The sufficient statistics of all rows as one sequence: what the CRF reads."""
         self._check_fitted()
         return [self.emission_.statistics(self.emission_.read([_table(X)], grow=False).data)]
 
-    def _observed(self, X: Any) -> list[Statistics]:
+    def _observed(self, X: object) -> list[Statistics]:
         """Every row as a sequence of its own."""
         (rows,) = self.statistics(X)
         return [rows[k : k + 1] for k in range(rows.shape[0])]
 
-    def predict(self, X: Any) -> NDArray[Any]:
+    def predict(self, X: object) -> NDArray[Any]:
         """The most probable label of each row."""
         codes = self.predict_codes(X)
         return self.classes_[codes]
 
-    def predict_proba(self, X: Any) -> Floats:
+    def predict_proba(self, X: object) -> Floats:
         """P(y | x), [n, n_classes]."""
         rows = self.statistics(X)
         return self.crf_.predict_marginals(rows)[0]
 
-    def predict_marginals(self, X: Any) -> Floats:
+    def predict_marginals(self, X: object) -> Floats:
         """The same as `predict_proba`, by the name that all chordal estimators have."""
         return self.predict_proba(X)
 
-    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+    def score(self, X: object, y: object, sample_weight: object = None) -> float:
         """The share of rows that `predict` labels right."""
         right = self.predict(X) == np.asarray(y)
         weight = check_sample_weight(sample_weight, len(right))
         return float(np.average(right, weights=weight))
 
-    def log_likelihood(self, X: Any, y: Any) -> Floats:
+    def log_likelihood(self, X: object, y: object) -> Floats:
         """log p(x, y) of each row, the joint probability (density) of both."""
         self._check_fitted()
         rows = self.emission_.read([_table(X)], grow=False)
@@ -146,7 +151,7 @@ class NaiveBayes(Wrapped):
         codes = rng.choice(len(self.classes_), n_samples, p=self.class_prior_)
         return self.emission_.sample(codes, rng), self.classes_[codes]
 
-    def __sklearn_tags__(self) -> Any:
+    def __sklearn_tags__(self) -> Tags:
         from sklearn.utils import ClassifierTags
 
         tags = super().__sklearn_tags__()
@@ -154,7 +159,7 @@ class NaiveBayes(Wrapped):
         return tags
 
 
-def _table(X: Any) -> Any:
+def _table(X: object) -> object:
     """Rows of observations, in the form of one sequence."""
     if isinstance(X, (list, tuple)) and len(X) and isinstance(X[0], (list, tuple, np.ndarray)):
         numbers = all(isinstance(v, (int, float, np.number)) for row in X for v in row)
@@ -162,7 +167,7 @@ def _table(X: Any) -> Any:
     return X
 
 
-def _encoded(labels: SequenceLabels, y: Any, n_rows: int, learn: bool) -> NDArray[np.int32]:
+def _encoded(labels: SequenceLabels, y: object, n_rows: int, learn: bool) -> NDArray[np.int32]:
     flat = np.asarray(y)
     if flat.shape != (n_rows,):
         raise ValueError(f"y must have one label per row of X ({n_rows}), got shape {flat.shape}")

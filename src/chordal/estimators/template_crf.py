@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, final
 
-from chordal._validate import check_sequences
+from chordal._validate import RandomState, check_sequences
 from chordal.estimators._crf import BaseCRF
 from chordal.features import CliqueTemplate, Reader, check_templates
 from chordal.inference import Inference
@@ -116,20 +116,20 @@ class TemplateCRF(BaseCRF):
         freeze: Sequence[str] = (),
         pairs: str = "seen",
         min_freq: int = 0,
-        ignore_label: Any = None,
+        ignore_label: object = None,
         max_iter: int | None = None,
         tol: float | None = None,
         validation_interval: int = 10,
         n_iter_no_change: int | None = None,
         n_jobs: int | None = None,
-        random_state: Any = None,
+        random_state: RandomState = None,
         warm_start: bool = False,
         class_weight: Mapping[Any, float] | str | None = None,
         verbose: int = 0,
     ) -> None:
         self._store(locals())
 
-    def _examples(self, X: Any, name: str = "X", known: bool = False) -> Sequence[Any]:
+    def _examples(self, X: object, name: str = "X", known: bool = False) -> Sequence[Any]:
         return check_sequences(X, name, empty=True)
 
     def _new_reader(self, X: Sequence[Any], keep: bool = False) -> Reader:

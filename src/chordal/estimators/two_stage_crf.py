@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import chain as chained
-from typing import Any, final
+from typing import TYPE_CHECKING, Any, final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from chordal._errors import UnsupportedError
 from chordal._validate import (
+    RandomState,
     check_number,
     check_same_lengths,
     check_sample_weight,
@@ -27,6 +28,9 @@ from chordal.estimators.chain_crf import GROUPS, ChainCRF
 from chordal.features import DenseInput, Input, SparseInput, length_of
 from chordal.potentials import Floats
 from chordal.structures import offsets_of
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_array
 
 
 @final
@@ -86,13 +90,13 @@ class TwoStageCRF(Wrapped):
 
     def __init__(
         self,
-        unary: Any = None,
+        unary: object = None,
         crf: ChainCRF | None = None,
         *,
         cv: int | str = 5,
         scale: bool = False,
         joint: bool = False,
-        random_state: Any = None,
+        random_state: RandomState = None,
     ) -> None:
         self.unary = unary
         self.crf = crf
@@ -101,7 +105,9 @@ class TwoStageCRF(Wrapped):
         self.joint = joint
         self.random_state = random_state
 
-    def fit(self, X: Sequence[Any], y: Sequence[Any], *, sample_weight: Any = None) -> TwoStageCRF:
+    def fit(
+        self, X: Sequence[Any], y: Sequence[Any], *, sample_weight: object = None
+    ) -> TwoStageCRF:
         """Fit the classifier, then the chain.
 
         Parameters
@@ -198,7 +204,7 @@ class TwoStageCRF(Wrapped):
             return _fitting.fit(chain, scores, y, weight, keep=True, scaled="node")
         return chain.set_params(freeze=(*chain.freeze, "node")).fit(scores, y, sample_weight=weight)
 
-    def _observed(self, X: Sequence[Any]) -> Sequence[Any]:
+    def _observed(self, X: object) -> Sequence[Any]:
         """What the chain reads: scores of the classifier, or X itself."""
         self._check_fitted()
         X = check_sequences(X, empty=True)
@@ -285,7 +291,7 @@ class UnaryPart:
         out[:, [everyone.index(own[k]) for k in known]] = found[:, known]
         return out
 
-    def linear(self, labels: SequenceLabels, x: Any) -> ChainCRF:
+    def linear(self, labels: SequenceLabels, x: object) -> ChainCRF:
         """The same scores as a CRF of the observations themselves, to go on training."""
         if self.own:
             layout = self.model.layout_
@@ -313,7 +319,7 @@ class UnaryPart:
         return chain_crf(labels, source, coef, intercept=bias)
 
 
-def positions(X: Sequence[Any]) -> Any:
+def positions(X: Sequence[Any]) -> NDArray[Any] | list[Any] | csr_array:
     """All positions of all sequences, in the form of the sequences."""
     if is_sparse(X[0]):
         import scipy.sparse as sp
@@ -324,5 +330,5 @@ def positions(X: Sequence[Any]) -> Any:
     return list(chained.from_iterable(X))
 
 
-def _plain(labels: Any) -> list[Any]:
+def _plain(labels: Iterable[Any]) -> list[Any]:
     return labels.tolist() if isinstance(labels, np.ndarray) else list(labels)

@@ -8,7 +8,7 @@ from functools import cached_property
 from typing import Any, final
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import DTypeLike, NDArray
 
 from chordal import _kernels
 from chordal._blocks import BLOCK, Runner, aligned_zeros, blocks_of, run_in_turn
@@ -180,7 +180,10 @@ class AttributeFeatures(RowFeatures):
         return Occurrences(data.offsets[first : last + 1], data.ids, data.values)
 
     def expand(
-        self, weights: Floats, memory: Any = None, run: Runner = run_in_turn
+        self,
+        weights: Floats,
+        memory: tuple[Floats, Floats] | None = None,
+        run: Runner = run_in_turn,
     ) -> tuple[Floats, Floats]:
         wide, narrow = weights[: self._n_wide_weights], weights[self._n_wide_weights :]
         rows = self._new_rows() if memory is None else memory[0]
@@ -219,7 +222,9 @@ class AttributeFeatures(RowFeatures):
             cells=rows.cells, index=rows.weights, value=rows.narrow_values, weights=narrow, out=out
         )
 
-    def zeros(self, memory: Any = None, run: Runner = run_in_turn) -> tuple[Floats, Floats]:
+    def zeros(
+        self, memory: tuple[Floats, Floats] | None = None, run: Runner = run_in_turn
+    ) -> tuple[Floats, Floats]:
         narrow = np.zeros(self.n_weights - self._n_wide_weights)
         if memory is None:
             return self._new_rows(), narrow
@@ -423,6 +428,6 @@ class AttributeFeatures(RowFeatures):
         return row + self._pair_outputs[self._pairs_of(wide)]
 
 
-def _joined(parts: Sequence[Any], dtype: Any) -> NDArray[Any]:
+def _joined(parts: Sequence[Any], dtype: DTypeLike) -> NDArray[Any]:
     """Arrays one after another, also when there is none."""
     return np.concatenate([np.zeros(0, dtype=dtype), *parts])

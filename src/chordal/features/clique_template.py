@@ -14,7 +14,7 @@ from chordal.features._tables import TABLES
 PATTERNS = {"each": 1, "steps": 2, "first": 1, "last": 1}
 
 
-def itself(x: Any) -> Any:
+def itself(x: object) -> Any:
     """The features of an example that is its own list of rows."""
     return x
 
@@ -126,7 +126,7 @@ class CliqueTemplate:
         }
 
 
-def check_templates(templates: Any) -> list[CliqueTemplate]:
+def check_templates(templates: object) -> list[CliqueTemplate]:
     """Users' templates: names differ, each has weights, and one counts the variables."""
     if not isinstance(templates, (list, tuple)) or not templates:
         raise TypeError(f"templates must be a list of CliqueTemplate, got {templates!r}")

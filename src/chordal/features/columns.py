@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -82,7 +81,7 @@ class Columns:
         return cls(b"".join(parts), flat.reshape(shape), np.array(lengths, dtype=np.int64))
 
     @classmethod
-    def of(cls, X: Any, name: str = "X") -> Columns:
+    def of(cls, X: object, name: str = "X") -> Columns:
         """X itself if it is columns, else those of a list of sequences of rows."""
         return X if isinstance(X, cls) else cls.from_sequences(check_sequences(X, name))
 

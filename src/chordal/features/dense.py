@@ -40,7 +40,7 @@ class DenseInput(ArrayInput):
             raise ValueError(f"X[{sequence}][{position}] holds NaN or infinity; clean or impute it")
         return Rows(lengths, data)
 
-    def _array(self, x: Any, i: int) -> NDArray[Any]:
+    def _array(self, x: object, i: int) -> NDArray[Any]:
         expected = f"X[{i}] must be an array [length, {self.n_columns}]"
         try:
             array = np.asarray(x)
@@ -78,7 +78,9 @@ class DenseFeatures(RowFeatures):
     def compile(self, rows: Rows, first: int, last: int) -> NDArray[Any]:
         return np.ascontiguousarray(rows.data[first:last])
 
-    def expand(self, weights: Floats, memory: Any = None, run: Runner = run_in_turn) -> Floats:
+    def expand(
+        self, weights: Floats, memory: Floats | None = None, run: Runner = run_in_turn
+    ) -> Floats:
         return weights.reshape(self.n_columns, self.n_outputs)
 
     def map(self, rows: NDArray[Any], expanded: Floats, out: Floats) -> None:
@@ -91,7 +93,7 @@ class DenseFeatures(RowFeatures):
         wide = rows.astype(np.float64, copy=False)
         np.matmul(wide, expanded, out=out.reshape(len(rows), self.n_outputs))
 
-    def zeros(self, memory: Any = None, run: Runner = run_in_turn) -> Floats:
+    def zeros(self, memory: Floats | None = None, run: Runner = run_in_turn) -> Floats:
         return np.zeros((self.n_columns, self.n_outputs))
 
     def n_blocks(self, n_jobs: int) -> int:

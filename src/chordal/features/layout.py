@@ -186,7 +186,7 @@ class Layout:
             n = int(cliques.offsets[end] - cliques.offsets[begin])
             untied = any(self.templates[k].rows is not None for k in group)
             own = n if untied else min(n, 1)
-            at: Any = slice(None) if places is None else places[g]
+            at: slice | Ints = slice(None) if places is None else places[g]
             index[at] = n_tables + (np.arange(n) if untied else 0)
             for k in group:
                 blocks[k] = slice(cell, cell + own * cells)
@@ -243,7 +243,7 @@ class Layout:
     def _score(
         self,
         own: TemplateLayout,
-        rows: Any,
+        rows: object,
         w: tuple[Any, Floats | None],
         out: Floats,
         variables: Ints | None,
@@ -313,7 +313,7 @@ class Layout:
             block -= n
 
     def _adjoint_rows(
-        self, k: int, shard: Shard, parts: Potentials, sums: Any, block: int, n_jobs: int
+        self, k: int, shard: Shard, parts: Potentials, sums: object, block: int, n_jobs: int
     ) -> None:
         own = self.templates[k]
         if own.rows is None:

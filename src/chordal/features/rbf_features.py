@@ -12,7 +12,7 @@ from sklearn.metrics.pairwise import rbf_kernel
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_array, check_is_fitted, validate_data
 
-from chordal._validate import check_choice, check_number
+from chordal._validate import RandomState, check_choice, check_number
 
 Floats = NDArray[np.float64]
 
@@ -62,7 +62,7 @@ class RBFFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
         width: float = 1.0,
         include_bias: bool = False,
         choose: str = "kmeans",
-        random_state: Any = None,
+        random_state: RandomState = None,
     ) -> None:
         self.centres = centres
         self.width = width
@@ -70,12 +70,11 @@ class RBFFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
         self.choose = choose
         self.random_state = random_state
 
-    def fit(self, X: Any, y: Any = None) -> RBFFeatures:
+    def fit(self, X: object, y: object = None) -> RBFFeatures:
         """Choose the centres; y is not used."""
         check_number("width", self.width, strict=True)
         check_choice("choose", self.choose, ["kmeans", "sample"])
-        X = validate_data(self, X, dtype=np.float64)
-        self.centres_ = self._centres(X)
+        self.centres_ = self._centres(validate_data(self, X, dtype=np.float64))
         return self
 
     def _centres(self, X: Floats) -> Floats:
@@ -99,12 +98,12 @@ class RBFFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
             )
         return given
 
-    def transform(self, X: Any) -> Floats:
+    def transform(self, X: object) -> Floats:
         """The functions' values, [n_samples, n_centres], with a column of ones before if asked."""
         check_is_fitted(self)
-        X = validate_data(self, X, dtype=np.float64, reset=False)
-        values = rbf_kernel(X, self.centres_, gamma=0.5 / self.width**2)
-        return np.column_stack([np.ones(len(X)), values]) if self.include_bias else values
+        rows = validate_data(self, X, dtype=np.float64, reset=False)
+        values = rbf_kernel(rows, self.centres_, gamma=0.5 / self.width**2)
+        return np.column_stack([np.ones(len(rows)), values]) if self.include_bias else values
 
     @property
     def _n_features_out(self) -> int:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence, Sized
 from contextlib import contextmanager
 from typing import Any
 
@@ -91,7 +91,7 @@ class Reader:
         return Batch(sizes, cliques, counts, self.exclusive)
 
 
-def input_for(x: Any) -> Input:
+def input_for(x: object) -> Input:
     """The input that reads sequences like x.
 
     >>> type(input_for([{"word": "Paris"}])).__name__
@@ -108,7 +108,7 @@ def input_for(x: Any) -> Input:
     return AttributeInput()
 
 
-def length_of(x: Any) -> int:
+def length_of(x: Sized) -> int:
     """How many rows there are in a list, an array or a sparse matrix."""
     return int(x.shape[0]) if hasattr(x, "shape") else len(x)
 
@@ -140,7 +140,7 @@ def _rows(template: CliqueTemplate, source: Input, X: Sequence[Any], grow: bool)
     return Rows(counts, rows.data)
 
 
-def _observed(template: CliqueTemplate, x: Any, i: int) -> Any:
+def _observed(template: CliqueTemplate, x: object, i: int) -> Any:
     """What the function of a template makes of an example; refuses what has no rows."""
     assert template.features is not None
     rows = template.features(x)
@@ -201,7 +201,7 @@ def _cliques(template: CliqueTemplate, rows: Rows | None, X: Sequence[Any], size
     return found
 
 
-def _scopes(template: CliqueTemplate, cliques: Any, i: int) -> Ints:
+def _scopes(template: CliqueTemplate, cliques: Iterable[Any], i: int) -> Ints:
     try:
         array = np.asarray(cliques)
     except ValueError:  # tuples of several lengths

@@ -231,7 +231,7 @@ class TemplateInput(VocabularyInput):
     def with_vocabulary(self, vocabulary: _kernels.Vocabulary) -> TemplateInput:
         return TemplateInput(self.template, self.part, vocabulary)
 
-    def read(self, X: Any, grow: bool) -> Rows:
+    def read(self, X: object, grow: bool) -> Rows:
         columns = Columns.of(X)
         program = self.program
         if columns.n_columns < program.n_columns:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from chordal import _kernels
@@ -54,7 +52,7 @@ class Polytope:
         variable = np.repeat(np.arange(last - first), s.label_counts[first:last])
         self.n_variables = int(last - first)
         n_rows = self.n_variables + (row.max(initial=-1) + 1)
-        self.matrix: Any = csr_array(
+        self.matrix: csr_array = csr_array(
             (
                 np.concatenate([np.ones(self.n_states), value]),
                 (

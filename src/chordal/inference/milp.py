@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, final
+from typing import TYPE_CHECKING, ClassVar, final
 
 import numpy as np
 
@@ -13,6 +13,9 @@ from chordal.inference._base import Convergence, Decoded, Inference
 from chordal.inference._polytope import Polytope, n_columns, refuse_large
 from chordal.potentials import Potentials
 from chordal.structures import Structure
+
+if TYPE_CHECKING:
+    from scipy.optimize import OptimizeResult
 
 _OPTIMAL, _LIMIT, _INFEASIBLE = 0, 1, 2
 
@@ -104,7 +107,7 @@ class MILPInference(Inference):
         gap = float((bound - score).max(initial=0.0))
         return Decoded(labels, score, bound, Convergence(status, n_nodes, gap))
 
-    def _solved(self, polytope: Polytope, example: int) -> Any:
+    def _solved(self, polytope: Polytope, example: int) -> OptimizeResult | None:
         """The result of HiGHS, or None where there is nothing to choose."""
         from scipy.optimize import Bounds, LinearConstraint, milp
 

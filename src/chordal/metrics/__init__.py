@@ -7,8 +7,6 @@ scikit-learn is imported when one is asked for.
 
 from __future__ import annotations
 
-from typing import Any
-
 from chordal.metrics._accuracy import (
     SequenceCounts,
     hamming_accuracy,
@@ -84,7 +82,7 @@ __all__ = [
 _SCORERS = {f"{metric}_scorer": metric for metric in METRICS}
 
 
-def __getattr__(name: str) -> Any:
+def __getattr__(name: str) -> object:
     if name in _SCORERS:
         return make_sequence_scorer(_SCORERS[name])
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -19,7 +19,7 @@ from chordal.model_file._parameters import FunctionsError, parameter_facts, para
 M = TypeVar("M")
 
 
-def save(model: Any, path: Path) -> None:
+def save(model: object, path: Path) -> None:
     """Write a fitted model; the file appears whole or not at all.
 
     A file holds no code. Functions that are part of a model, such as the templates of a
@@ -57,14 +57,14 @@ def save(model: Any, path: Path) -> None:
 
 
 @overload
-def load(path: Path, kind: type[M], **functions: Any) -> M: ...
+def load(path: Path, kind: type[M], **functions: object) -> M: ...
 
 
 @overload
-def load(path: Path, kind: None = None, **functions: Any) -> Any: ...
+def load(path: Path, kind: None = None, **functions: object) -> BaseCRF: ...
 
 
-def load(path: Path, kind: type[Any] | None = None, **functions: Any) -> Any:
+def load(path: Path, kind: type[Any] | None = None, **functions: object) -> object:
     """Open a model file; its arrays stay in the file, mapped into memory.
 
     Parameters
@@ -121,7 +121,7 @@ def _classes() -> list[str]:
     ]
 
 
-def _class_named(name: Any) -> type[BaseCRF]:
+def _class_named(name: str) -> type[BaseCRF]:
     if name not in _classes():
         raise ValueError(f"its class must be one of {', '.join(_classes())}; got {name!r}")
     found: type[BaseCRF] = getattr(estimators, name)

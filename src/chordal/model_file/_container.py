@@ -117,7 +117,7 @@ def _header(path: Path, memory: mmap.mmap) -> tuple[dict[str, Any], int]:
     return header, 8 + length
 
 
-def _check_version(path: Path, metadata: Any) -> None:
+def _check_version(path: Path, metadata: object) -> None:
     if not isinstance(metadata, dict) or metadata.get("format") != "chordal":
         raise ModelFileError(path, "a safetensors file, but not a chordal model")
     version = metadata.get("version")
@@ -156,7 +156,7 @@ def _arrays(
     return arrays
 
 
-def _place(path: Path, name: str, entry: Any) -> tuple[int, int, np.dtype[Any]]:
+def _place(path: Path, name: str, entry: Mapping[str, Any]) -> tuple[int, int, np.dtype[Any]]:
     """First byte, length and type that the header gives an array; all have one dimension."""
     try:
         dtype = _DTYPES[entry["dtype"]]

@@ -25,7 +25,7 @@ REGISTRIES: dict[str, Registry[Any]] = {
 }
 
 
-def item_facts(what: str, item: Any) -> str | dict[str, Any]:
+def item_facts(what: str, item: object) -> str | dict[str, Any]:
     """The name of an item; where settings are not the default ones, with those.
 
     >>> from chordal.costs.hamming import Hamming
@@ -41,7 +41,7 @@ def item_facts(what: str, item: Any) -> str | dict[str, Any]:
     return facts["name"] if len(facts) == 1 else facts
 
 
-def item_of(what: str, facts: Any) -> Any:
+def item_of(what: str, facts: object) -> Any:
     """The item of what `item_facts` gave; a name stays a name."""
     if not isinstance(facts, Mapping):
         more = [] if what == "solver" else ["auto"]
@@ -55,7 +55,7 @@ def item_of(what: str, facts: Any) -> Any:
     return _made(settings, REGISTRIES[what])
 
 
-def _facts(item: Any, registry: Registry[Any]) -> dict[str, Any]:
+def _facts(item: object, registry: Registry[Any]) -> dict[str, Any]:
     name = getattr(item, "name", None)
     if name not in registry.names() or registry.get(name) is not type(item):
         raise UnsupportedError(
@@ -70,7 +70,7 @@ def _facts(item: Any, registry: Registry[Any]) -> dict[str, Any]:
     return facts
 
 
-def _plain(value: Any) -> Any:
+def _plain(value: object) -> object:
     if isinstance(value, Cost):
         return _facts(value, COSTS)
     if isinstance(value, StepSchedule):

@@ -48,7 +48,7 @@ def parameters_of(
     return {**parameters, **given}
 
 
-def _check_functions(kind: type[BaseCRF], needed: Any, given: Mapping[str, Any]) -> None:
+def _check_functions(kind: type[BaseCRF], needed: object, given: Mapping[str, Any]) -> None:
     """Refuse to go on without the functions that the model had, or with others."""
     if not isinstance(needed, list) or not all(name in kind.functions for name in needed):
         raise ValueError(f"its functions must be some of {kind.functions}, got {needed!r}")
@@ -62,7 +62,7 @@ def _check_functions(kind: type[BaseCRF], needed: Any, given: Mapping[str, Any])
         raise FunctionsError(f"{name} was given, which the {kind.__name__} does not have")
 
 
-def _plain(name: str, value: Any) -> Any:
+def _plain(name: str, value: Any) -> object:
     """A parameter as JSON has it."""
     if isinstance(value, FeatureTemplate):
         return {"text": value.text, "dialect": value.dialect}

@@ -167,7 +167,9 @@ class SummedOracle:
             done = self.mapper.map(task, zip(wave, range(size), strict=False))
             parts = [parts_of(result) for result in done]
 
-            def add(block: int, wave: Any = wave, parts: list[Potentials] = parts) -> None:
+            def add(
+                block: int, wave: Sequence[Any] = wave, parts: list[Potentials] = parts
+            ) -> None:
                 for shard, part in zip(wave, parts, strict=True):
                     features.adjoint(shard, part, sums, block, n_jobs)
 

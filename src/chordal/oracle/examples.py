@@ -63,7 +63,7 @@ class StructuredExamples:
                 "learning from one example after another takes one l2 for all weights but those "
                 "that have none; use a solver such as 'lbfgs'"
             )
-        self._sums: Any = None
+        self._sums: object = None
         self._take(shards)
 
     def _take(self, shards: Sequence[Any]) -> None:

@@ -14,7 +14,7 @@ import numpy as np
 from chordal._blocks import run_in_turn
 from chordal._errors import InfeasibleError, UnsupportedError
 from chordal._status import Status
-from chordal._validate import check_number
+from chordal._validate import RandomState, check_number
 from chordal.oracle import (
     DataOracle,
     Floats,
@@ -95,7 +95,7 @@ class Solver(ABC):
     window: ClassVar[int] = 10
 
     batch_size: int | None = None  # examples in a mini-batch; None: all of them in one
-    random_state: Any = None
+    random_state: RandomState = None
 
     def __init__(self, max_iter: int = 1000, tol: float = 1e-5, l1: float = 0.0) -> None:
         check_number("max_iter", max_iter, minimum=1, integer=True)
@@ -131,7 +131,7 @@ class Solver(ABC):
                 f"{type(oracle).__name__} does not have"
             )
 
-    def minimize(self, oracle: Any, start: Floats, callback: Callback | None = None) -> Solution:
+    def minimize(self, oracle: object, start: Floats, callback: Callback | None = None) -> Solution:
         """Minimise from `start`. Ctrl-C ends the run with the best weights so far."""
         self.require(oracle)
         run = self.course()(oracle, np.asarray(start, dtype=np.float64), callback, self)

@@ -10,6 +10,7 @@ import numpy as np
 
 from chordal._errors import UnsupportedError
 from chordal._status import Status
+from chordal._validate import RandomState
 from chordal.oracle import DualOracle, Floats, Problem, RegularisedOracle
 from chordal.oracle.rules import DualRule
 from chordal.solvers._base import Callback, Course, Solution, Solver, require_alike
@@ -60,7 +61,7 @@ class DualSolver(Solver):
                 f"solver {self.name!r} needs l2 > 0, got {oracle.l2}: without it there is no dual"
             )
 
-    def minimize(self, oracle: Any, start: Floats, callback: Callback | None = None) -> Solution:
+    def minimize(self, oracle: object, start: Floats, callback: Callback | None = None) -> Solution:
         """Minimise. Ctrl-C ends the run with the best weights so far."""
         with np.errstate(over="ignore", invalid="ignore"):  # what is not finite is refused
             return super().minimize(oracle, start, callback)
@@ -74,7 +75,11 @@ class DualRun(Course):
     """One run: the best weights by their primal value, and the best dual value."""
 
     def __init__(
-        self, oracle: Any, start: Floats, callback: Callback | None, solver: DualSolver
+        self,
+        oracle: RegularisedOracle,
+        start: Floats,
+        callback: Callback | None,
+        solver: DualSolver,
     ) -> None:
         super().__init__(oracle, start, callback, solver)
         self.centre = np.zeros(len(start)) if oracle.centre is None else oracle.centre
@@ -143,7 +148,11 @@ class BlockSolver(DualSolver):
     rule: ClassVar[DualRule]
 
     def __init__(
-        self, max_iter: int = 1000, tol: float = 1e-3, l1: float = 0.0, random_state: Any = None
+        self,
+        max_iter: int = 1000,
+        tol: float = 1e-3,
+        l1: float = 0.0,
+        random_state: RandomState = None,
     ) -> None:
         super().__init__(max_iter, tol, l1)
         self.random_state = random_state

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from chordal._errors import UnsupportedError
 from chordal._status import Status
+from chordal._validate import RandomState
 from chordal.oracle import ExampleOracle, Floats, Problem
 from chordal.oracle.rules import Learner, Rule
 from chordal.solvers._base import Callback, Course, Solver, require_alike
@@ -28,7 +29,11 @@ class OnlineSolver(Solver):
     seeded: ClassVar[bool] = True
 
     def __init__(
-        self, max_iter: int = 100, tol: float = 1e-5, l1: float = 0.0, random_state: Any = None
+        self,
+        max_iter: int = 100,
+        tol: float = 1e-5,
+        l1: float = 0.0,
+        random_state: RandomState = None,
     ) -> None:
         super().__init__(max_iter, tol, l1)
         self.random_state = random_state

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import Any, ClassVar, cast
+from typing import ClassVar, cast
 
 import numpy as np
 
 from chordal._status import Status
-from chordal._validate import check_number
+from chordal._validate import RandomState, check_number
 from chordal.oracle import BatchOracle, Floats, Oracle, SecondOrderOracle
 from chordal.solvers._base import Run, Solver
 from chordal.solvers._divergence import Watch
@@ -69,7 +69,12 @@ class PassSolver(Solver):
     seeded: ClassVar[bool] = True
 
     def __init__(
-        self, max_iter: int, tol: float, l1: float, random_state: Any, batch_size: int | None
+        self,
+        max_iter: int,
+        tol: float,
+        l1: float,
+        random_state: RandomState,
+        batch_size: int | None,
     ) -> None:
         super().__init__(max_iter, tol, l1)
         if batch_size is not None:

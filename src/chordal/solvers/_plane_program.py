@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from chordal import _kernels
 from chordal.oracle import Floats
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_array
 
 INNER = 4  # passes over the examples at a time
 MAX_INNER = 25  # times INNER passes until z moves
@@ -36,7 +39,7 @@ class PlaneProgram:
         The example of each plane, in rising order.
     """
 
-    def __init__(self, l2: float, slopes: Any, offsets: Floats, owner: Ints) -> None:
+    def __init__(self, l2: float, slopes: csr_array, offsets: Floats, owner: Ints) -> None:
         self._l2, self._slopes, self._offsets = l2, slopes, offsets
         _, first = np.unique(owner, return_index=True)
         self._first, self._examples = first, np.append(first, len(owner))

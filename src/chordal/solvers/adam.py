@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any, final
+from typing import final
 
 import numpy as np
 
-from chordal._validate import check_number
+from chordal._validate import RandomState, check_number
 from chordal.oracle import Floats, Problem
 from chordal.solvers._base import Run
 from chordal.solvers._passes import Batch, Evaluated, PassSolver, Stepper
@@ -56,7 +56,7 @@ class Adam(PassSolver):
         max_iter: int = 200,
         tol: float = 3e-3,
         l1: float = 0.0,
-        random_state: Any = None,
+        random_state: RandomState = None,
         batch_size: int | None = 64,
         learning_rate: float = 0.2,
         beta1: float = 0.9,

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from math import inf, isfinite
-from typing import Any, ClassVar, final
+from typing import ClassVar, final
 
 from chordal import _kernels
-from chordal._validate import check_number
+from chordal._validate import RandomState, check_number
 from chordal.oracle import Floats
 from chordal.oracle.rules import Mistake, MistakeRule
 from chordal.solvers._online import MistakeDriven
@@ -76,7 +76,7 @@ class AROW(MistakeDriven):
         max_iter: int = 100,
         tol: float = 1e-5,
         l1: float = 0.0,
-        random_state: Any = None,
+        random_state: RandomState = None,
         variance: float = 1.0,
         regularization: float = 10.0,
     ) -> None:

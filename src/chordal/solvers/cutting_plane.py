@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, final
+from typing import TYPE_CHECKING, final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,6 +12,9 @@ from chordal._validate import check_number
 from chordal.oracle import Floats, PlaneOracle, Planes, Problem
 from chordal.solvers._dual import DualRun, DualSolver, check_margin
 from chordal.solvers._plane_program import PlaneProgram
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_array
 
 EXACTNESS = 0.2  # the gap of a program as a share of the gap so far
 SHARE = 0.3  # of the way from the best weights to the model's minimum
@@ -116,7 +119,7 @@ class _Model:
         self._v = np.zeros(len(run.centre))  # the last minimum, of weights less the centre
         self._owner = np.zeros(0, dtype=np.int64)
         self._offsets = np.zeros(0)  # in terms of v
-        self._slopes: Any = sp.csr_array((0, len(run.centre)))
+        self._slopes: csr_array = sp.csr_array((0, len(run.centre)))
         self._alpha, self._idle = np.zeros(0), np.zeros(0, dtype=np.int64)
 
     def add(self, planes: Planes, weights: Floats, slack: float) -> bool:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections import deque
-from typing import Any, final
+from typing import final
 
 import numpy as np
 
 from chordal._status import Status
-from chordal._validate import check_number
+from chordal._validate import RandomState, check_number
 from chordal.oracle import Floats
 from chordal.solvers._base import Run
 from chordal.solvers._divergence import Watch
@@ -62,7 +62,7 @@ class MinibatchLBFGS(PassSolver):
         max_iter: int = 200,
         tol: float = 3e-4,
         l1: float = 0.0,
-        random_state: Any = None,
+        random_state: RandomState = None,
         batch_size: int | None = 64,
         memory: int = 30,
         learning_rate: float = 0.2,

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from math import inf, isfinite, sqrt
-from typing import Any, ClassVar, Literal, final, get_args
+from typing import ClassVar, Literal, final, get_args
 
 from chordal import _kernels
-from chordal._validate import check_choice, check_number
+from chordal._validate import RandomState, check_choice, check_number
 from chordal.oracle import Floats
 from chordal.oracle.rules import Mistake, MistakeRule
 from chordal.solvers._online import MistakeDriven
@@ -90,7 +90,7 @@ class PassiveAggressive(MistakeDriven):
         max_iter: int = 100,
         tol: float = 1e-5,
         l1: float = 0.0,
-        random_state: Any = None,
+        random_state: RandomState = None,
         variant: Variant = "linear",
         aggressiveness: float = 1.0,
         error_sensitive: bool = True,

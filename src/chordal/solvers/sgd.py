@@ -5,14 +5,14 @@ from __future__ import annotations
 import warnings
 from dataclasses import replace
 from math import sqrt
-from typing import Any, ClassVar, final
+from typing import ClassVar, final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from chordal._errors import UnsupportedError
 from chordal._status import Status
-from chordal._validate import check_number
+from chordal._validate import RandomState, check_number
 from chordal.oracle.rules import GradientRule
 from chordal.solvers._divergence import GROWTH
 from chordal.solvers._online import OnlineRun, OnlineSolver
@@ -95,7 +95,7 @@ class SGD(OnlineSolver):
         max_iter: int = 1000,
         tol: float = 1e-6,
         l1: float = 0.0,
-        random_state: Any = None,
+        random_state: RandomState = None,
         learning_rate: float | None = None,
         period: int = 10,
         first_rate: float = 0.1,

@@ -51,7 +51,7 @@ class TrainingData:
     def __len__(self) -> int:
         return len(self._instances)
 
-    def append(self, xseq: Any, yseq: Iterable[Any], group: int) -> None:
+    def append(self, xseq: object, yseq: Iterable[Any], group: int) -> None:
         """Read one instance."""
         names = [_label(y, t) for t, y in enumerate(_labels(yseq))]
         if isinstance(group, bool) or not hasattr(group, "__index__"):
@@ -150,13 +150,13 @@ def _batch(instances: list[tuple[int, Rows, list[int]]]) -> Batch:
     return Batch(lengths, Occurrences(offsets_of(np.concatenate(sizes)), ids, values), gold)
 
 
-def _labels(yseq: Any) -> list[Any]:
+def _labels(yseq: object) -> list[Any]:
     if isinstance(yseq, (str, bytes, dict)) or not hasattr(yseq, "__iter__"):
         raise TypeError(f"yseq must be a list of labels, got {type(yseq).__name__}")
     return list(yseq)
 
 
-def _label(label: Any, t: int) -> str:
+def _label(label: object, t: int) -> str:
     if isinstance(label, bytes):
         return label.decode("utf-8")
     if not isinstance(label, str):

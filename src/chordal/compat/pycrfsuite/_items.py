@@ -9,7 +9,7 @@ features, so that zeros are kept here.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, SupportsFloat
 
 import numpy as np
 
@@ -45,14 +45,14 @@ class ItemSequence:
         return f"<ItemSequence of size {len(self)}>"
 
 
-def listed(xseq: Any) -> list[Any]:
+def listed(xseq: object) -> list[Any]:
     """The items of a sequence that may be any iterable, but no string and no dict."""
     if isinstance(xseq, (str, bytes, dict)) or not hasattr(xseq, "__iter__"):
         raise TypeError(f"xseq must be a list of items, got {type(xseq).__name__}")
     return xseq if isinstance(xseq, list) else list(xseq)
 
 
-def tokens_of(xseq: Any, zeros: bool = False) -> list[Any]:
+def tokens_of(xseq: object, zeros: bool = False) -> list[Any]:
     """Items as chordal's estimators read them; with `zeros`, `ZERO` stands for a value of 0."""
     if isinstance(xseq, ItemSequence):
         return [_summed(pairs, zeros) for pairs in xseq._pairs]
@@ -60,7 +60,7 @@ def tokens_of(xseq: Any, zeros: bool = False) -> list[Any]:
     return [_with_zeros(item, t) for t, item in enumerate(items)] if zeros else items
 
 
-def read_items(source: AttributeInput, xseq: Any) -> Rows:
+def read_items(source: AttributeInput, xseq: object) -> Rows:
     """Read one sequence, with new attributes and zeros."""
     tokens = tokens_of(xseq, zeros=True)
     try:
@@ -71,7 +71,7 @@ def read_items(source: AttributeInput, xseq: Any) -> Rows:
         raise ValueError(str(error).replace("X[0]", "xseq")) from None
 
 
-def _with_zeros(item: Any, t: int) -> Any:
+def _with_zeros(item: object, t: int) -> object:
     """The item with `ZERO` for 0; flattened if there may be zeros further inside."""
     if item.__class__ is not dict:
         return _summed(_pairs(item, t), True) if isinstance(item, dict) else item
@@ -105,7 +105,7 @@ def _summed(pairs: Pairs, zeros: bool) -> list[str] | dict[str, float]:
     return {name: value or ZERO for name, value in sums.items()} if zeros else sums
 
 
-def _pairs(item: Any, t: int, depth: int = 0) -> Pairs:
+def _pairs(item: object, t: int, depth: int = 0) -> Pairs:
     """Attributes and values of an item, containers opened."""
     if depth > MAX_DEPTH:
         raise ValueError(f"xseq[{t}] is nested too deeply")
@@ -130,7 +130,7 @@ def _pairs(item: Any, t: int, depth: int = 0) -> Pairs:
     return out
 
 
-def _text(name: Any, t: int) -> str:
+def _text(name: object, t: int) -> str:
     if isinstance(name, bytes):
         return name.decode("utf-8")
     if not isinstance(name, str):
@@ -138,7 +138,7 @@ def _text(name: Any, t: int) -> str:
     return str(name)
 
 
-def _number(name: str, value: Any, t: int) -> float:
+def _number(name: str, value: SupportsFloat, t: int) -> float:
     try:
         number = float(value)
     except (TypeError, ValueError):

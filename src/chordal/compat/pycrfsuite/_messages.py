@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -113,7 +112,7 @@ def _accuracy(what: str, right: int, total: int) -> str:
     return f"{what} accuracy: {right} / {total} ({right / max(total, 1):.4f})\n"
 
 
-def _shown(value: Any) -> str:
+def _shown(value: object) -> str:
     """As C prints it: %d for integers and flags, %f for other numbers."""
     if isinstance(value, float):
         return f"{value:f}"

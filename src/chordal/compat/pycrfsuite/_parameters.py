@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, SupportsFloat
 
 ALIASES = {"ap": "averaged-perceptron", "pa": "passive-aggressive"}
 LINE_SEARCHES = ("MoreThuente", "Backtracking", "StrongBacktracking")
@@ -14,7 +14,7 @@ class Parameter(NamedTuple):
     """A parameter: its type, default, help and limits."""
 
     kind: type
-    default: Any
+    default: str | float
     help: str
     minimum: float = 0.0
     maximum: float = math.inf
@@ -126,7 +126,7 @@ class Parameters:
         self.described(name)
         return self._values[name]
 
-    def __setitem__(self, name: str, value: Any) -> None:
+    def __setitem__(self, name: str, value: str | SupportsFloat) -> None:
         self._values[name] = cast(name, self.described(name), value)
 
     def described(self, name: str) -> Parameter:
@@ -138,7 +138,7 @@ class Parameters:
         return self._known[name]
 
 
-def cast(name: str, parameter: Parameter, value: Any) -> Any:
+def cast(name: str, parameter: Parameter, value: str | SupportsFloat) -> str | float:
     """The value in the parameter's type; numbers may come as text, flags as 0 and 1."""
     if parameter.kind is str:
         if value not in LINE_SEARCHES:

@@ -6,7 +6,7 @@ import contextlib
 import os
 import sys
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -15,6 +15,8 @@ from chordal.compat.pycrfsuite._dumpparser import ParsedDump, dumped, parsed
 from chordal.compat.pycrfsuite._items import ItemSequence, tokens_of
 from chordal.estimators import ChainCRF
 from chordal.potentials import Floats
+
+T = TypeVar("T")
 
 
 class Tagger:
@@ -52,12 +54,12 @@ class Tagger:
         """The labels of the model, in its order."""
         return list(self._opened().labels_.labels)
 
-    def set(self, xseq: Any) -> None:
+    def set(self, xseq: object) -> None:
         """The sequence that the next calls of `tag`, `probability` and `marginal` mean."""
         source = self._opened().input_
         self._ask(lambda X: source.read(X, grow=False), xseq)
 
-    def tag(self, xseq: Any = None) -> list[str]:
+    def tag(self, xseq: object = None) -> list[str]:
         """The best labels of `xseq`, or of the current sequence."""
         model = self._opened()
         if xseq is not None:
@@ -105,7 +107,7 @@ class Tagger:
         with open(filename, "w", encoding="utf-8", newline="\n") as file:
             file.writelines(lines)
 
-    def _ask(self, ask: Callable[[list[Any]], Any], xseq: Any) -> Any:
+    def _ask(self, ask: Callable[[list[Any]], T], xseq: object) -> T:
         """The model's answer about a sequence, which becomes the current one."""
         tokens = tokens_of(xseq)
         try:

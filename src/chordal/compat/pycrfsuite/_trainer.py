@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Iterable, Mapping
-from typing import Any
+from typing import Any, SupportsFloat
 
 import numpy as np
 
@@ -21,7 +21,7 @@ from chordal.estimators import ChainCRF
 class CRFSuiteError(Exception):
     """Kept for programs that catch it; chordal raises ValueError, TypeError and OSError."""
 
-    def __init__(self, code: Any) -> None:
+    def __init__(self, code: object) -> None:
         self.code = code
         super().__init__(f"CRFsuite error {code}")
 
@@ -43,7 +43,7 @@ class BaseTrainer:
     _data: TrainingData
     _parameters: Parameters
 
-    def __new__(cls, *args: Any, **kwargs: Any) -> BaseTrainer:
+    def __new__(cls, *args: object, **kwargs: object) -> BaseTrainer:
         # Subclasses that have their own __init__ need not call ours.
         trainer = super().__new__(cls)
         trainer._data, trainer._parameters = TrainingData(), Parameters("lbfgs")
@@ -66,7 +66,7 @@ class BaseTrainer:
         if self.verbose:
             print(message, end="")
 
-    def append(self, xseq: Any, yseq: Iterable[str], group: int = 0) -> None:
+    def append(self, xseq: object, yseq: Iterable[str], group: int = 0) -> None:
         """Add an instance: items, as many labels, and the number of its group.
 
         Items are dicts or lists of attribute names, or an `ItemSequence`. They are read at once:
@@ -123,11 +123,11 @@ class BaseTrainer:
         """All parameters and their values."""
         return {name: self._parameters[name] for name in self._parameters}
 
-    def set(self, name: str, value: Any) -> None:
+    def set(self, name: str, value: str | SupportsFloat) -> None:
         """Set a parameter of the selected algorithm; numbers may come as text."""
         self._parameters[name] = value
 
-    def get(self, name: str) -> Any:
+    def get(self, name: str) -> str | float:
         """The value of a parameter."""
         return self._parameters[name]
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable
-from typing import Any
 
 import numpy as np
 from threadpoolctl import threadpool_limits
@@ -151,7 +150,7 @@ def _sgd(p: Parameters) -> Solver:
     )
 
 
-def _mistake_driven(name: str, p: Parameters, **settings: Any) -> Solver:
+def _mistake_driven(name: str, p: Parameters, **settings: object) -> Solver:
     common = {"max_iter": p["max_iterations"], "tol": p["epsilon"], "random_state": SEED}
     return SOLVERS.resolve(name, **common, **settings)
 

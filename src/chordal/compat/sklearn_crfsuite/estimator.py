@@ -12,6 +12,7 @@ from sklearn.exceptions import NotFittedError
 
 from chordal.compat import pycrfsuite
 from chordal.compat.pycrfsuite._dumpparser import ParsedDump
+from chordal.compat.pycrfsuite._logparser import TrainLogParser
 from chordal.compat.sklearn_crfsuite._fileresource import FileResource
 from chordal.compat.sklearn_crfsuite.trainer import LinePerIterationTrainer
 
@@ -90,7 +91,7 @@ calibration_max_trials : float, float, int, int, int
     Before `fit` these are None.
     """
 
-    training_log_: Any = None
+    training_log_: TrainLogParser | None = None
     _tagger: pycrfsuite.Tagger | None = None
     _info_cached: ParsedDump | None = None
 
@@ -190,7 +191,7 @@ calibration_max_trials : float, float, int, int, int
         """The labels of each sequence: an array of lists."""
         return _array_of(self._fitted_tagger()._tag_all(X))
 
-    def predict_single(self, xseq: Any) -> list[str]:
+    def predict_single(self, xseq: object) -> list[str]:
         """The labels of one sequence."""
         return self._fitted_tagger().tag(xseq)
 
@@ -205,7 +206,7 @@ calibration_max_trials : float, float, int, int, int
             ]
         )
 
-    def predict_marginals_single(self, xseq: Any) -> list[dict[str, float]]:
+    def predict_marginals_single(self, xseq: object) -> list[dict[str, float]]:
         """The probability of every label at each position of one sequence."""
         return list(self.predict_marginals([xseq])[0])
 

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from chordal._validate import check_same_lengths
 from chordal.compat.sklearn_crfsuite.utils import flatten
@@ -22,29 +23,35 @@ def flat_accuracy_score(y_true: Sequences, y_pred: Sequences) -> float:
     return float(_flat("accuracy_score", y_true, y_pred))
 
 
-def flat_precision_score(y_true: Sequences, y_pred: Sequences, **kwargs: Any) -> Any:
+def flat_precision_score(
+    y_true: Sequences, y_pred: Sequences, **kwargs: object
+) -> float | NDArray[Any]:
     """scikit-learn's `precision_score` over all positions."""
     return _flat("precision_score", y_true, y_pred, **kwargs)
 
 
-def flat_recall_score(y_true: Sequences, y_pred: Sequences, **kwargs: Any) -> Any:
+def flat_recall_score(
+    y_true: Sequences, y_pred: Sequences, **kwargs: object
+) -> float | NDArray[Any]:
     """scikit-learn's `recall_score` over all positions."""
     return _flat("recall_score", y_true, y_pred, **kwargs)
 
 
-def flat_f1_score(y_true: Sequences, y_pred: Sequences, **kwargs: Any) -> Any:
+def flat_f1_score(y_true: Sequences, y_pred: Sequences, **kwargs: object) -> float | NDArray[Any]:
     """scikit-learn's `f1_score` over all positions."""
     return _flat("f1_score", y_true, y_pred, **kwargs)
 
 
-def flat_fbeta_score(y_true: Sequences, y_pred: Sequences, beta: float, **kwargs: Any) -> Any:
+def flat_fbeta_score(
+    y_true: Sequences, y_pred: Sequences, beta: float, **kwargs: object
+) -> float | NDArray[Any]:
     """scikit-learn's `fbeta_score` over all positions."""
     return _flat("fbeta_score", y_true, y_pred, beta=beta, **kwargs)
 
 
 def flat_classification_report(
-    y_true: Sequences, y_pred: Sequences, labels: Any = None, **kwargs: Any
-) -> Any:
+    y_true: Sequences, y_pred: Sequences, labels: object = None, **kwargs: object
+) -> str | dict[str, Any]:
     """scikit-learn's `classification_report` over all positions."""
     return _flat("classification_report", y_true, y_pred, labels=labels, **kwargs)
 
@@ -58,7 +65,7 @@ def sequence_accuracy_score(y_true: Sequences, y_pred: Sequences) -> float:
     return right / len(y_true)
 
 
-def _flat(name: str, y_true: Sequences, y_pred: Sequences, **kwargs: Any) -> Any:
+def _flat(name: str, y_true: Sequences, y_pred: Sequences, **kwargs: object) -> Any:
     from sklearn import metrics
 
     _check(y_true, y_pred)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import Protocol
 
 import numpy as np
 from numpy.testing import assert_allclose, assert_array_equal
@@ -12,7 +12,16 @@ from numpy.testing import assert_allclose, assert_array_equal
 from chordal.potentials import Floats, Potentials
 
 
-def require(condition: Any, message: str) -> None:
+class Iterate(Protocol):
+    """What a callback is told after an iteration."""
+
+    iteration: int
+    value: float
+    gap: float
+    weights: Floats
+
+
+def require(condition: object, message: str) -> None:
     """Fail with the message; unlike `assert`, also under ``python -O``."""
     if not condition:
         raise AssertionError(message)

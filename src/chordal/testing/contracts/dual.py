@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.testing import assert_allclose, assert_array_equal
@@ -12,7 +12,10 @@ from numpy.typing import NDArray
 from chordal._errors import UnsupportedError
 from chordal._status import Status
 from chordal.potentials import Floats
-from chordal.testing.contracts._common import require
+from chordal.testing.contracts._common import Iterate, require
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_array
 
 #: Makes a solver from max_iter, tol and l1, as every solver class does.
 DualFactory = Callable[..., Any]
@@ -21,7 +24,7 @@ DualFactory = Callable[..., Any]
 class _Planes(NamedTuple):
     values: Floats
     offsets: Floats
-    slopes: Any
+    slopes: csr_array
 
 
 class Margins:
@@ -159,7 +162,7 @@ def _check_bounds(make_solver: DualFactory, problem: Margins, tol: float) -> Non
 def _check_callback(make_solver: DualFactory) -> None:
     seen: list[Any] = []
 
-    def stop_at_second(state: Any) -> bool:
+    def stop_at_second(state: Iterate) -> bool:
         seen.append((state.iteration, state.value, state.gap))
         return bool(state.iteration == 2)
 

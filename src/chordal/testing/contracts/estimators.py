@@ -16,7 +16,7 @@ from chordal.testing.contracts._common import require
 class EstimatorLike(Protocol):
     """What is asked of an estimator here."""
 
-    def fit(self, X: Sequence[Any], y: Sequence[Any]) -> Any:
+    def fit(self, X: Sequence[Any], y: Sequence[Any]) -> EstimatorLike:
         """Learn from examples."""
 
     def predict(self, X: Sequence[Any]) -> list[Any]:
@@ -28,7 +28,7 @@ class EstimatorLike(Protocol):
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """The parameters by name."""
 
-    def set_params(self, **params: Any) -> Any:
+    def set_params(self, **params: object) -> object:
         """Set parameters."""
 
 
@@ -84,9 +84,9 @@ def _check_unfitted(estimator: EstimatorLike, X: Sequence[Any]) -> None:
     raise AssertionError("predict before fit must be refused")
 
 
-def _check_unchanged(before: Any, after: Any) -> None:
+def _check_unchanged(before: object, after: object) -> None:
     require(repr(before) == repr(after), "fit changes its parameters or its data")
 
 
-def _check_equal(a: Any, b: Any, what: str) -> None:
+def _check_equal(a: object, b: object, what: str) -> None:
     assert_array_equal(np.asarray(a), np.asarray(b), err_msg=f"predictions, {what}")

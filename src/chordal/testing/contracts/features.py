@@ -198,5 +198,5 @@ def _check_outputs(
         require((others == 0.0).all(), f"weights of output {k} move the scores of others")
 
 
-def _close(actual: Any, expected: Any, message: str) -> None:
+def _close(actual: Floats | float, expected: Floats | float, message: str) -> None:
     assert_allclose(actual, expected, rtol=1e-10, atol=1e-10, equal_nan=False, err_msg=message)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -115,7 +115,9 @@ def _check_refusals(method: Inference, potentials: Potentials, rng: np.random.Ge
             )
 
 
-def _ask(method: Inference, question: str, potentials: Potentials, rng: np.random.Generator) -> Any:
+def _ask(
+    method: Inference, question: str, potentials: Potentials, rng: np.random.Generator
+) -> object:
     extra: dict[str, tuple[Any, ...]] = {
         "k_best": (2,),
         "sample": (1, rng),
@@ -333,7 +335,7 @@ def _probabilities(potentials: Potentials, example: int) -> Floats:
     return np.asarray(probability / probability.sum())
 
 
-def _spread(table: Floats, axes: Any, ndim: int) -> Floats:
+def _spread(table: Floats, axes: Sequence[int] | NDArray[np.int64], ndim: int) -> Floats:
     """The table with its axes at these places among `ndim`."""
     shape = np.ones(ndim, dtype=np.int64)
     shape[axes] = table.shape

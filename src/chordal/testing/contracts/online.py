@@ -10,7 +10,8 @@ from numpy.testing import assert_array_equal
 
 from chordal._errors import UnsupportedError
 from chordal._status import Status
-from chordal.testing.contracts._common import require
+from chordal.potentials import Floats
+from chordal.testing.contracts._common import Iterate, require
 from chordal.testing.contracts.solvers import CountingOracle, smooth_problems
 from chordal.testing.listed import Listed, ListedExamples
 
@@ -97,7 +98,7 @@ def _check_learning(make_solver: OnlineFactory) -> None:
         require(solution.value < 1.2 * value, "value is not the regularised objective")
 
 
-def _require_right_labels(oracle: ListedExamples, weights: Any) -> None:
+def _require_right_labels(oracle: ListedExamples, weights: Floats) -> None:
     for example in oracle.examples:
         best = int(np.argmax(example.features @ weights))
         require(example.wrong[best] == 0, "an example of a separable problem is labelled wrong")
@@ -118,7 +119,7 @@ def _check_objectives(make_solver: OnlineFactory) -> None:
 
 
 def _check_seed(make_solver: OnlineFactory) -> None:
-    def learned(seed: Any) -> Any:
+    def learned(seed: int) -> Floats:
         solver = make_solver(max_iter=3, tol=0.0, random_state=seed)
         return solver.minimize(single_examples(noise=6), np.linspace(-1.0, 1.0, 6)).weights
 
@@ -130,7 +131,7 @@ def _check_callback(make_solver: OnlineFactory) -> None:
     """The callback sees every pass once, and may end the run."""
     seen: list[Any] = []
 
-    def stop_at_third(state: Any) -> bool:
+    def stop_at_third(state: Iterate) -> bool:
         seen.append((state.iteration, state.value, state.weights.copy()))
         return bool(state.iteration == 3)
 

@@ -11,7 +11,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from chordal._status import Status
 from chordal.potentials import Floats
-from chordal.testing.contracts._common import require
+from chordal.testing.contracts._common import Iterate, require
 
 #: Makes a solver from max_iter, tol and l1, as every solver class does.
 SolverFactory = Callable[..., Any]
@@ -257,7 +257,7 @@ def _check_callback(make_solver: SolverFactory) -> None:
     problem = lengthy_problem(make_solver())
     kept = Kept(problem)
 
-    def stop_at_third(state: Any) -> bool:
+    def stop_at_third(state: Iterate) -> bool:
         kept.add(state)
         return bool(state.iteration == 3)
 
@@ -275,7 +275,7 @@ class Kept:
     def __init__(self, problem: Problem) -> None:
         self.best, self._value, self.n = problem.start, problem.value(problem.start), 0
 
-    def add(self, state: Any) -> None:
+    def add(self, state: Iterate) -> None:
         """Look at one more."""
         self.n += 1
         if state.value < self._value:
