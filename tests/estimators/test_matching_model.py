@@ -128,7 +128,7 @@ def test_bad_input():
     with pytest.raises(ValueError, match=r"got shape \(2, 2\)"):
         model.fit([np.zeros((2, 2))], [[0, 1]])
     with pytest.raises(UnsupportedError, match="'likelihood' needs log_partition, marginals"):
-        MatchingModel("likelihood", "lbfgs").fit(X, y)
+        MatchingModel("likelihood", "lbfgs", "matching").fit(X, y)
     with pytest.raises(UnsupportedError, match="'exponentiated_gradient' are kept for chains"):
         MatchingModel(solver="exponentiated_gradient").fit(X, y)
     fitted = model.fit(X, y)

@@ -4,10 +4,8 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from chordal.estimators._single import SingleVariables
-from chordal.estimators._training import compile_shards
 
-from chordal import UnsupportedError
+from chordal import CRFClassifier, UnsupportedError
 from chordal._blocks import run_in_turn
 from chordal.execution.serial import Serial
 from chordal.inference.chain import ChainInference
@@ -31,26 +29,32 @@ def examples_of(features, shards, l2):
     return ChainExamples(features, shards, Likelihood(), ChainInference(), Serial(), l2)
 
 
+def compiled(X, y, **parameters):
+    """The layout of a classifier, and all examples as one shard."""
+    model = CRFClassifier(**parameters).fit(X, y)
+    batch = model.reader_.read(X, grow=False)
+    return model.layout_, [model.layout_.compile(batch, 0, len(y), y)]
+
+
 def problem(n_classes, l2=1.0):
     """Examples as the compiled loop has them, and their gradient by the formula of softmax."""
     rng = np.random.default_rng(n_classes)
     X, y = rng.normal(size=(12, 3)), rng.integers(n_classes, size=12).astype(np.int32)
-    model = SingleVariables(X, n_classes, intercept=True, relative=True)
-    shards = compile_shards(model.features, model.rows, None, model.labels(y))
-    examples = examples_of(model.features, shards, model.penalties(l2))
+    y[:n_classes] = np.arange(n_classes)
+    layout, shards = compiled(X, y)
+    exempt = np.zeros(layout.n_weights, dtype=bool)
+    exempt[layout.slices["intercept"]] = True
+    examples = examples_of(layout, shards, np.where(exempt, 0.0, l2))
     phi = np.column_stack([X, np.ones(len(X))])
 
     def gradient(i, w):
-        coef, intercept = model.coefficients(w)
-        scores = np.column_stack([coef, intercept]) @ phi[i]
+        scores = phi[i] @ w.reshape(4, -1)  # columns × functions, the intercepts last
         if n_classes == 2:
             return (1.0 / (1.0 + np.exp(-scores[0])) - y[i]) * phi[i]
         p = np.exp(scores) / np.exp(scores).sum()
         parts = np.outer(p - np.eye(n_classes)[y[i]], phi[i])
-        return model.weights(parts[:, :-1], parts[:, -1])
+        return parts.T.ravel()
 
-    exempt = np.zeros(model.features.n_weights, dtype=bool)
-    exempt[model.intercepts()] = True
     return examples, gradient, exempt
 
 
@@ -93,10 +97,9 @@ def test_what_online_learning_refuses():
     examples, _, exempt = problem(3)
     with pytest.raises(UnsupportedError, match="projection shortens all weights"):
         examples.learner(replace(RULES["decay"], radius=1.0), np.zeros(len(exempt)))
-    model = SingleVariables(np.eye(2), 3, intercept=False, relative=True)
-    shards = compile_shards(model.features, model.rows, None, np.zeros(2, dtype=np.int32))
+    layout, shards = compiled(np.eye(3), np.arange(3, dtype=np.int32), fit_intercept=False)
     with pytest.raises(UnsupportedError, match="one l2 for all weights but those that have none"):
-        examples_of(model.features, shards, np.arange(6.0))
+        examples_of(layout, shards, np.arange(9.0))
 
 
 class Quadratic:

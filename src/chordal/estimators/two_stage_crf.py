@@ -252,6 +252,7 @@ class UnaryPart:
         self.model, self.classes = model, classes
 
     def fit(self, X: Sequence[Any], y: Sequence[Any], weight: Floats | None) -> None:
+        """Fit the classifier to the positions of all sequences."""
         if self.own:
             self.model.fit(X, y, sample_weight=weight)
             return

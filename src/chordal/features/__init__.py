@@ -18,7 +18,7 @@ from chordal.features.clique_template import (
 from chordal.features.columns import Columns
 from chordal.features.dense import DenseFeatures, DenseInput
 from chordal.features.items import Items
-from chordal.features.layout import Layout, Shard, TemplateLayout
+from chordal.features.layout import Layout, Shard, Sums, TemplateLayout
 from chordal.features.matching import matching_potentials
 from chordal.features.reader import Reader, input_for, length_of
 from chordal.features.sparse import SparseInput
@@ -48,6 +48,7 @@ __all__ = [
     "Rows",
     "Shard",
     "SparseInput",
+    "Sums",
     "TableLayout",
     "TemplateInput",
     "TemplateLayout",

@@ -21,17 +21,21 @@ class ArrayInput(Input):
 
     @property
     def n_columns(self) -> int:
+        """How many columns there are."""
         return self._n_columns
 
     def name(self, column: int) -> str:
+        """What users call a column."""
         return f"x{column}"
 
     def facts(self) -> dict[str, Any]:
+        """What a model file keeps besides arrays."""
         return {"n_columns": self.n_columns}
 
     @classmethod
     def from_arrays(
         cls: type[A], facts: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]
     ) -> A:
+        """What a model file holds, checked."""
         check_number("n_columns", facts["n_columns"], integer=True)
         return cls(facts["n_columns"])

@@ -29,6 +29,7 @@ class Rows:
 
     @property
     def n_rows(self) -> int:
+        """How many rows there are."""
         return int(self.offsets[-1])
 
     @cached_property
@@ -174,7 +175,9 @@ class Input(ABC):
 
     @property
     @abstractmethod
-    def n_columns(self) -> int: ...
+    def n_columns(self) -> int:
+        """How many columns there are."""
+        ...
 
     def facts(self) -> dict[str, Any]:
         """What a model file keeps besides arrays, for `from_arrays`."""

@@ -48,6 +48,7 @@ class RowEntries:
 
     @property
     def n_rows(self) -> int:
+        """How many rows there are."""
         return len(self.wide_offsets) - 1
 
     def of_output(self, output: int, n_outputs: int) -> RowEntries:

@@ -146,6 +146,7 @@ class AttributeFeatures(RowFeatures):
         return cls(n_attributes, n_outputs, offsets, seen, frequency)
 
     def compile(self, rows: Rows, first: int, last: int) -> AttributeRows:
+        """Rows first..last as `map` and `adjoint` take them."""
         data: Occurrences = rows.data
         if (last - first) * self.n_outputs >= 2**32:
             raise ValueError(
@@ -176,6 +177,7 @@ class AttributeFeatures(RowFeatures):
         )
 
     def glimpse(self, rows: Rows, first: int, last: int) -> Occurrences:
+        """Rows first..last for one `map`."""
         data: Occurrences = rows.data
         return Occurrences(data.offsets[first : last + 1], data.ids, data.values)
 
@@ -185,6 +187,7 @@ class AttributeFeatures(RowFeatures):
         memory: tuple[Floats, Floats] | None = None,
         run: Runner = run_in_turn,
     ) -> tuple[Floats, Floats]:
+        """The weights as `map` takes them."""
         wide, narrow = weights[: self._n_wide_weights], weights[self._n_wide_weights :]
         rows = self._new_rows() if memory is None else memory[0]
         if self._wide_cells is None:
@@ -197,6 +200,7 @@ class AttributeFeatures(RowFeatures):
     def map(
         self, rows: AttributeRows | Occurrences, expanded: tuple[Floats, Floats], out: Floats
     ) -> None:
+        """Set out to the scores of compiled rows."""
         wide, narrow = expanded
         if isinstance(rows, Occurrences):
             _kernels.attribute_scores(
@@ -225,6 +229,7 @@ class AttributeFeatures(RowFeatures):
     def zeros(
         self, memory: tuple[Floats, Floats] | None = None, run: Runner = run_in_turn
     ) -> tuple[Floats, Floats]:
+        """An empty gradient."""
         narrow = np.zeros(self.n_weights - self._n_wide_weights)
         if memory is None:
             return self._new_rows(), narrow
@@ -233,6 +238,7 @@ class AttributeFeatures(RowFeatures):
         return rows, narrow
 
     def n_blocks(self, n_jobs: int) -> int:
+        """Into how many tasks the adjoint splits."""
         return N_SEGMENTS + n_jobs
 
     def adjoint(
@@ -243,6 +249,7 @@ class AttributeFeatures(RowFeatures):
         block: int,
         n_jobs: int,
     ) -> None:
+        """Add the gradient of one block of weights."""
         wide, narrow = sums
         if block < n_jobs:
             limits = self._wide_limits(n_jobs)[block : block + 2]
@@ -269,6 +276,7 @@ class AttributeFeatures(RowFeatures):
         )
 
     def collect(self, sums: tuple[Floats, Floats], out: Floats, run: Runner = run_in_turn) -> None:
+        """Write the finished gradient to out."""
         rows, narrow = sums
         wide = out[: self._n_wide_weights]
         if self._wide_cells is None:
@@ -282,6 +290,7 @@ class AttributeFeatures(RowFeatures):
         np.multiply(narrow, scale, out=out[self._n_wide_weights :])
 
     def condensed(self, rows: Rows) -> Condensed | None:
+        """Attributes that occur in the same rows as one."""
         data: Occurrences = rows.data
         if data.values is not None:
             return None
@@ -322,6 +331,7 @@ class AttributeFeatures(RowFeatures):
         return index.astype(np.uint32)
 
     def arrays(self) -> dict[str, NDArray[Any]]:
+        """The arrays that a model file keeps."""
         return {
             "offsets": self._pair_offsets,
             "outputs": self._pair_outputs,
@@ -332,6 +342,7 @@ class AttributeFeatures(RowFeatures):
     def from_arrays(
         cls, n_columns: int, n_outputs: int, arrays: Mapping[str, NDArray[Any]]
     ) -> AttributeFeatures:
+        """What a model file holds, checked."""
         offsets, outputs, counts = arrays["offsets"], arrays["outputs"], arrays["counts"]
         check_dtypes(arrays, offsets=np.int64, outputs=np.int32, counts=np.int64)
         if len(offsets) != n_columns + 1 or len(counts) != n_columns:
@@ -354,6 +365,7 @@ class AttributeFeatures(RowFeatures):
         return np.concatenate([self._wide, self._narrow])
 
     def keys(self) -> WeightKeys:
+        """Column and output of every weight."""
         attributes = self._in_order()
         sizes = np.diff(self._pair_offsets)[attributes]
         return WeightKeys(
@@ -380,6 +392,7 @@ class AttributeFeatures(RowFeatures):
         return rows.reshape(len(self._wide), -1)[:, : self.n_outputs]
 
     def entries(self, shards: Sequence[AttributeRows]) -> RowEntries:
+        """All compiled rows as lists of entries."""
         if self._merged:  # for batch training alone
             return super().entries(shards)
         n_wide = int(self._wide_starts[-1]) * self._unit

@@ -26,12 +26,15 @@ class VocabularyInput(Input):
 
     @property
     def n_columns(self) -> int:
+        """How many columns there are."""
         return len(self.vocabulary)
 
     def name(self, column: int) -> str:
+        """What users call a column."""
         return str(self.vocabulary.name(column))
 
     def arrays(self) -> dict[str, NDArray[Any]]:
+        """The arrays that a model file keeps."""
         names, offsets = self.vocabulary.arrays()
         return {"names": names, "name_offsets": offsets, "slots": self.vocabulary.slots()}
 
@@ -64,6 +67,7 @@ class VocabularyInput(Input):
         min_freq: int = 0,
         known: WeightKeys | None = None,
     ) -> RowFeatures:
+        """The linear map for training rows with these outputs."""
         return AttributeFeatures.fit(
             rows.data,
             outputs,
@@ -83,9 +87,11 @@ class AttributeInput(VocabularyInput):
         self.vocabulary = _kernels.Vocabulary() if vocabulary is None else vocabulary
 
     def with_vocabulary(self, vocabulary: _kernels.Vocabulary) -> AttributeInput:
+        """The same input with other attributes."""
         return AttributeInput(vocabulary)
 
     def read(self, X: Sequence[Any] | Items, grow: bool) -> Rows:
+        """Read a batch of sequences."""
         if isinstance(X, Items):
             fields = np.ascontiguousarray(X.fields).reshape(-1)
             ids, values, offsets = self.vocabulary.read_fields(
@@ -99,6 +105,7 @@ class AttributeInput(VocabularyInput):
     def from_arrays(
         cls, facts: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]
     ) -> AttributeInput:
+        """What a model file holds, checked."""
         return cls(cls.vocabulary_from(arrays))
 
     def __getstate__(self) -> tuple[NDArray[Any], NDArray[Any]]:

@@ -90,10 +90,12 @@ class Columns:
 
     @property
     def n_columns(self) -> int:
+        """How many columns there are."""
         return self.cells.shape[1]
 
     @property
     def n_rows(self) -> int:
+        """How many rows there are."""
         return len(self.cells)
 
     def __len__(self) -> int:

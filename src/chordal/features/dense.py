@@ -26,6 +26,7 @@ class DenseInput(ArrayInput):
     """Sequences given as arrays [length, n_columns] of float32 or float64."""
 
     def read(self, X: Sequence[Any], grow: bool) -> Rows:
+        """Read a batch of sequences."""
         arrays = [self._array(x, i) for i, x in enumerate(X)]
         lengths = np.array([len(a) for a in arrays], dtype=np.int64)
         if not arrays:
@@ -64,6 +65,7 @@ class DenseInput(ArrayInput):
         min_freq: int = 0,
         known: WeightKeys | None = None,
     ) -> RowFeatures:
+        """The linear map for training rows with these outputs."""
         return DenseFeatures(self.n_columns, n_outputs)
 
 
@@ -76,14 +78,17 @@ class DenseFeatures(RowFeatures):
         self.n_weights = n_columns * n_outputs
 
     def compile(self, rows: Rows, first: int, last: int) -> NDArray[Any]:
+        """Rows first..last as `map` and `adjoint` take them."""
         return np.ascontiguousarray(rows.data[first:last])
 
     def expand(
         self, weights: Floats, memory: Floats | None = None, run: Runner = run_in_turn
     ) -> Floats:
+        """The weights as `map` takes them."""
         return weights.reshape(self.n_columns, self.n_outputs)
 
     def map(self, rows: NDArray[Any], expanded: Floats, out: Floats) -> None:
+        """Set out to the scores of compiled rows."""
         if self.n_columns <= FEW:
             x, weights = rows.ravel(), expanded.ravel()
             _kernels.dense_map(
@@ -94,15 +99,18 @@ class DenseFeatures(RowFeatures):
         np.matmul(wide, expanded, out=out.reshape(len(rows), self.n_outputs))
 
     def zeros(self, memory: Floats | None = None, run: Runner = run_in_turn) -> Floats:
+        """An empty gradient."""
         return np.zeros((self.n_columns, self.n_outputs))
 
     def n_blocks(self, n_jobs: int) -> int:
+        """Into how many tasks the adjoint splits."""
         # Not by n_jobs: how a matrix product is cut decides how it rounds.
         return min(8, max(1, self.n_columns // 16))
 
     def adjoint(
         self, rows: NDArray[Any], parts: Floats, sums: Floats, block: int, n_jobs: int
     ) -> None:
+        """Add the gradient of one block of weights."""
         edges = np.linspace(0, self.n_columns, self.n_blocks(n_jobs) + 1).astype(int)
         columns = slice(edges[block], edges[block + 1])
         if self.n_columns <= FEW:
@@ -119,6 +127,7 @@ class DenseFeatures(RowFeatures):
         sums[columns] += wide.T @ parts.reshape(len(rows), self.n_outputs)
 
     def collect(self, sums: Floats, out: Floats, run: Runner = run_in_turn) -> None:
+        """Write the finished gradient to out."""
         out[:] = sums.ravel()
 
     def condensed(self, rows: Rows) -> Condensed | None:
@@ -147,13 +156,16 @@ class DenseFeatures(RowFeatures):
     def from_arrays(
         cls, n_columns: int, n_outputs: int, arrays: Mapping[str, NDArray[Any]]
     ) -> DenseFeatures:
+        """What a model file holds, checked."""
         return cls(n_columns, n_outputs)
 
     def keys(self) -> WeightKeys:
+        """Column and output of every weight."""
         column, output = np.divmod(np.arange(self.n_weights), self.n_outputs)
         return WeightKeys(column, output)
 
     def entries(self, shards: Sequence[NDArray[Any]]) -> RowEntries:
+        """All compiled rows as lists of entries."""
         data = np.concatenate([np.zeros((0, self.n_columns), dtype=np.float32), *shards])
         row, column = np.nonzero(data)
         values = data[row, column].astype(np.float64)

@@ -19,6 +19,7 @@ class SparseInput(ArrayInput):
     """Sequences given as SciPy sparse matrices or arrays [length, n_columns]."""
 
     def read(self, X: Sequence[Any], grow: bool) -> Rows:
+        """Read a batch of sequences."""
         import scipy.sparse as sp
 
         for i, x in enumerate(X):
@@ -55,6 +56,7 @@ class SparseInput(ArrayInput):
         min_freq: int = 0,
         known: WeightKeys | None = None,
     ) -> RowFeatures:
+        """The linear map for training rows with these outputs."""
         # Every column, used or not, so that weights do not depend on how the data were stored.
         n = self.n_columns
         return AttributeFeatures(

@@ -229,9 +229,11 @@ class TemplateInput(VocabularyInput):
             )
 
     def with_vocabulary(self, vocabulary: _kernels.Vocabulary) -> TemplateInput:
+        """The same input with other attributes."""
         return TemplateInput(self.template, self.part, vocabulary)
 
     def read(self, X: object, grow: bool) -> Rows:
+        """Read a batch of sequences."""
         columns = Columns.of(X)
         program = self.program
         if columns.n_columns < program.n_columns:
@@ -256,6 +258,7 @@ class TemplateInput(VocabularyInput):
         return Rows(lengths, Occurrences(offsets, ids, None))
 
     def facts(self) -> dict[str, Any]:
+        """What a model file keeps besides arrays."""
         return {
             "template": self.template.text,
             "dialect": self.template.dialect,
@@ -266,6 +269,7 @@ class TemplateInput(VocabularyInput):
     def from_arrays(
         cls, facts: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]
     ) -> TemplateInput:
+        """What a model file holds, checked."""
         check_choice("part", facts["part"], ["unigrams", "bigrams"])
         template = FeatureTemplate(facts["template"], facts["dialect"])
         return cls(template, facts["part"], cls.vocabulary_from(arrays))

@@ -13,7 +13,6 @@ from chordal.oracle._protocols import (
     RegularisedOracle,
     SecondOrderBatchOracle,
     SecondOrderOracle,
-    ShardFeatures,
     asks_examples,
     missing,
 )
@@ -41,7 +40,6 @@ __all__ = [
     "RegularisedOracle",
     "SecondOrderBatchOracle",
     "SecondOrderOracle",
-    "ShardFeatures",
     "StructuredExamples",
     "SummedOracle",
     "asks_examples",

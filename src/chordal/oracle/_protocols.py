@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar, runtime_checkable
+from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeVar, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
 
-from chordal._blocks import Runner, run_in_turn
+from chordal._blocks import Runner
 from chordal.oracle.rules._base import DualLearner, DualRule, Learner, Rule
-from chordal.potentials import Floats, Potentials
+from chordal.potentials import Floats
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
@@ -150,24 +150,9 @@ class Mapper(Protocol):
 
     n_jobs: int
 
-    def map(self, task: Callable[[S], T], items: Iterable[S]) -> list[T]: ...
-
-
-class ShardFeatures(Protocol):
-    """A linear map from weights to the potentials of shards, and its adjoint in blocks."""
-
-    n_weights: int
-
-    def expand(self, weights: Floats, memory: Any = None, run: Runner = run_in_turn) -> Any: ...
-    def potentials(self, shard: Any, w: Any, memory: Floats | None = None) -> Potentials: ...
-    def zeros(self, memory: Any = None, run: Runner = run_in_turn) -> Any: ...
-    def n_blocks(self, n_jobs: int) -> int: ...
-    def adjoint(
-        self, shard: Any, parts: Potentials, sums: Any, block: int, n_jobs: int
-    ) -> None: ...
-    def collect(
-        self, sums: Any, out: Floats | None = None, run: Runner = run_in_turn
-    ) -> Floats: ...
+    def map(self, task: Callable[[S], T], items: Iterable[S]) -> list[T]:
+        """Run task(item) for every item."""
+        ...
 
 
 def missing(oracle: object, asked: type) -> list[str]:

@@ -11,9 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from chordal._blocks import Runner, aligned_zeros, blocks_of
+from chordal.features import Layout
 from chordal.inference import Inference
 from chordal.objectives import Evaluation, Objective
-from chordal.oracle._protocols import Mapper, ShardFeatures
+from chordal.oracle._protocols import Mapper
 from chordal.potentials import Floats, Potentials
 from chordal.targets import PartialLabels, add_target
 
@@ -40,7 +41,7 @@ class SummedOracle:
 
     def __init__(
         self,
-        features: ShardFeatures,
+        features: Layout,
         shards: Sequence[Any],
         objective: Objective,
         inference: Inference,

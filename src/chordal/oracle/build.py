@@ -8,9 +8,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from chordal.features import Layout
 from chordal.inference import Inference
 from chordal.objectives import Objective
-from chordal.oracle._protocols import Mapper, SecondOrderOracle, ShardFeatures, asks_examples
+from chordal.oracle._protocols import Mapper, SecondOrderOracle, asks_examples
 from chordal.oracle._summed import SummedOracle
 from chordal.oracle.chains import ChainExamples
 from chordal.oracle.examples import StructuredExamples
@@ -20,7 +21,7 @@ from chordal.structures import Chain, Structure
 
 def oracle_for(
     asks: type,
-    features: ShardFeatures,
+    features: Layout,
     shards: Sequence[Any],
     objective: Objective,
     inference: Inference,

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import cached_property
-from typing import cast
 
 import numpy as np
 from numpy.typing import NDArray
 
 from chordal import _kernels
-from chordal.features import Layout, Shard
+from chordal.features import Shard
 from chordal.oracle._chain_arrays import ChainDuals, chains_of
 from chordal.oracle._protocols import Planes
 from chordal.oracle.examples import StructuredExamples
@@ -39,7 +38,7 @@ class ChainExamples(StructuredExamples):
 
     def _take(self, shards: Sequence[Shard]) -> None:
         # Shards are not kept: what is compiled holds the same.
-        self.chains = chains_of(cast(Layout, self.features), shards)
+        self.chains = chains_of(self.features, shards)
         self.n_examples = len(self.chains.lengths)
         self._offsets = offsets_of(self.chains.lengths)
         self._compiled = self.inference.name == "chain"

@@ -9,9 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from chordal._errors import UnsupportedError
+from chordal.features import Layout, Sums
 from chordal.inference import Inference
 from chordal.objectives import Objective
-from chordal.oracle._protocols import Mapper, Planes, ShardFeatures
+from chordal.oracle._protocols import Mapper, Planes
 from chordal.oracle.rules._base import DualLearner, DualRule, Learner, Mistake, Rule
 from chordal.potentials import Floats, Potentials
 from chordal.targets import Labels
@@ -28,7 +29,7 @@ class StructuredExamples:
 
     Parameters
     ----------
-    features : ShardFeatures
+    features : Layout
     shards : list of shards with one example each
         With gold labels, one per variable.
     objective : Objective
@@ -44,7 +45,7 @@ class StructuredExamples:
 
     def __init__(
         self,
-        features: ShardFeatures,
+        features: Layout,
         shards: Sequence[Any],
         objective: Objective,
         inference: Inference,
@@ -63,7 +64,7 @@ class StructuredExamples:
                 "learning from one example after another takes one l2 for all weights but those "
                 "that have none; use a solver such as 'lbfgs'"
             )
-        self._sums: object = None
+        self._sums: Sums | None = None
         self._take(shards)
 
     def _take(self, shards: Sequence[Any]) -> None:

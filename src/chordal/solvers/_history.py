@@ -66,6 +66,7 @@ class CurvatureHistory:
         return len(self._order)
 
     def clear(self) -> None:
+        """Forget all pairs."""
         self._order = []
 
     def add(
@@ -147,6 +148,7 @@ class SubspaceHistory:
         return len(self._steps)
 
     def clear(self) -> None:
+        """Forget all pairs."""
         self._steps.clear()
 
     def restrict(self, free: NDArray[np.int64]) -> None:

@@ -27,6 +27,7 @@ class AROWRule(MistakeRule):
         return self.variance
 
     def step(self, mistake: Mistake, w: Floats, memory: Floats) -> float:
+        """Change the weights after a mistake; the loss."""
         x, loss = mistake.weight * mistake.difference, mistake.lead + mistake.n_wrong
         spread = float(x @ (memory * x))
         if not isfinite(spread):
@@ -36,6 +37,7 @@ class AROWRule(MistakeRule):
         return mistake.weight * loss
 
     def kernel(self) -> _kernels.Arow:
+        """The rule as the compiled loop takes it."""
         return _kernels.Arow(self.regularization)
 
 

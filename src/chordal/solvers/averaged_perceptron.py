@@ -18,10 +18,12 @@ class PerceptronRule(MistakeRule):
     averaged: bool = True
 
     def step(self, mistake: Mistake, w: Floats, memory: Floats) -> float:
+        """Change the weights after a mistake; the loss."""
         w += mistake.weight * mistake.difference
         return mistake.weight * mistake.n_wrong / mistake.n_labels
 
     def kernel(self) -> _kernels.Perceptron:
+        """The rule as the compiled loop takes it."""
         return _kernels.Perceptron()
 
 

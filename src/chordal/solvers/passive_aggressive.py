@@ -28,6 +28,7 @@ class PassiveAggressiveRule(MistakeRule):
     averaged: bool = True
 
     def step(self, mistake: Mistake, w: Floats, memory: Floats) -> float:
+        """Change the weights after a mistake; the loss."""
         loss = mistake.lead + (sqrt(mistake.n_wrong) if self.error_sensitive else 1.0)
         norm = float(mistake.difference @ mistake.difference)
         if norm == 0.0 or not isfinite(norm):
@@ -41,6 +42,7 @@ class PassiveAggressiveRule(MistakeRule):
         return mistake.weight * loss
 
     def kernel(self) -> _kernels.PassiveAggressive:
+        """The rule as the compiled loop takes it."""
         return _kernels.PassiveAggressive(self.variant, self.aggressiveness, self.error_sensitive)
 
 

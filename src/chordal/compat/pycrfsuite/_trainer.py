@@ -180,25 +180,33 @@ class Trainer(BaseTrainer):
             getattr(self, f"on_{event}")(log)
 
     def on_start(self, log: str) -> None:
+        """CRFsuite is about to make features."""
         print(log, end="")
 
     def on_featgen_progress(self, log: str, percent: int) -> None:
+        """So many percent of the features are made."""
         print(log, end="")
 
     def on_featgen_end(self, log: str) -> None:
+        """All features are made."""
         print(log, end="")
 
     def on_prepared(self, log: str) -> None:
+        """Training is about to begin."""
         print(log, end="")
 
     def on_prepare_error(self, log: str) -> None:
+        """Training cannot begin."""
         print(log, end="")
 
     def on_iteration(self, log: str, info: dict[str, Any]) -> None:
+        """An iteration is done."""
         print(log, end="")
 
     def on_optimization_end(self, log: str) -> None:
+        """Training has ended."""
         print(log, end="")
 
     def on_end(self, log: str) -> None:
+        """The model is stored."""
         print(log, end="")

@@ -11,6 +11,7 @@ class LinePerIterationTrainer(pycrfsuite.Trainer):
     """Prints one line per iteration, and the scores by label at the end."""
 
     def on_iteration(self, log: str, info: dict[str, Any]) -> None:
+        """An iteration is done."""
         parts = [f"Iter {info['num']:<3} ", f"time={info['time']:<5.2f} "]
         parts.append(f"loss={info['loss']:<8.2f} ")
         if "active_features" in info:
@@ -26,6 +27,7 @@ class LinePerIterationTrainer(pycrfsuite.Trainer):
         print("".join(parts).strip())
 
     def on_optimization_end(self, log: str) -> None:
+        """Training has ended."""
         last = self.logparser.last_iteration if self.logparser else None
         if last and last["scores"]:
             print(_table(last["scores"]))

@@ -39,9 +39,11 @@ class MistakeRule(Rule):
         return None
 
     def learner(self, examples: Examples, start: Floats) -> Learner:
+        """A learner in Python, for any structure."""
         return MistakeLearner(self, examples, start)
 
     def chain_learner(self, examples: Examples, chains: Chains, start: Floats) -> Learner:
+        """A learner of chains, compiled where that can be."""
         kernel = self.kernel()
         if kernel is None:
             return self.learner(examples, start)

@@ -27,12 +27,14 @@ class ExponentiatedRule(DualRule):
     """Multiplicative steps on the distribution of an example's labellings."""
 
     def learner(self, examples: Examples) -> DualLearner:
+        """A learner in Python, for any structure."""
         raise UnsupportedError(
             "dual variables by the rule 'exponentiated_gradient' are kept for chains alone; use "
             "solver 'block_frank_wolfe' or 'one_slack', or for the likelihood 'lbfgs'"
         )
 
     def chain_learner(self, examples: Examples, duals: ChainDuals) -> DualLearner:
+        """A learner of chains, compiled where that can be."""
         return ChainExponentiated(examples, duals)
 
 

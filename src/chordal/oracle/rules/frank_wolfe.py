@@ -40,9 +40,11 @@ class FrankWolfeRule(DualRule):
     """Each visit moves one example's dual variables by the step that raises the dual most."""
 
     def learner(self, examples: Examples) -> DualLearner:
+        """A learner in Python, for any structure."""
         return PlaneLearner(examples)
 
     def chain_learner(self, examples: Examples, duals: ChainDuals) -> DualLearner:
+        """A learner of chains, compiled where that can be."""
         return ChainFrankWolfe(examples, duals)
 
 

@@ -56,10 +56,12 @@ class GradientRule(Rule):
         return 1.0 / (self.inverse_rate + self.growth * (step + self.first) ** self.power)
 
     def learner(self, examples: Examples, start: Floats) -> Learner:
+        """A learner in Python, for any structure."""
         self._check(examples)
         return Descent(self, examples, start)
 
     def chain_learner(self, examples: Examples, chains: Chains, start: Floats) -> Learner:
+        """A learner of chains, compiled where that can be."""
         self._check(examples)
         loss = _chain_loss(examples.objective, chains.n_labels)
         if loss is None:

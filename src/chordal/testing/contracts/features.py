@@ -4,41 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from itertools import pairwise
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from numpy.testing import assert_allclose, assert_array_equal
 
 from chordal._errors import UnsupportedError
-from chordal.features import RowFeatures, Rows, unit_of
-from chordal.potentials import Floats, Potentials
+from chordal.features import Layout, RowFeatures, Rows, unit_of
+from chordal.potentials import Floats
 from chordal.testing.contracts._common import require
 
 N_JOBS = (1, 2, 3, 5)
-
-
-class ShardFeatures(Protocol):
-    """A linear map from weights to the potentials of shards, and its adjoint in blocks."""
-
-    n_weights: int
-
-    def expand(self, weights: Floats) -> Any:
-        """Weights in the form that `potentials` reads."""
-
-    def potentials(self, shard: Any, w: Any, memory: Floats | None = None) -> Potentials:
-        """The scores of a shard."""
-
-    def zeros(self) -> Any:
-        """Sums for `adjoint` to add to."""
-
-    def n_blocks(self, n_jobs: int) -> int:
-        """Blocks of weights whose sums threads may add to at once."""
-
-    def adjoint(self, shard: Any, parts: Potentials, sums: Any, block: int, n_jobs: int) -> None:
-        """Add the adjoint of a shard's parts to the sums of one block."""
-
-    def collect(self, sums: Any) -> Floats:
-        """The sums as a vector of weights."""
 
 
 def check_features(
@@ -89,7 +65,7 @@ def check_features(
 
 
 def check_shard_features(
-    features: ShardFeatures,
+    features: Layout,
     shards: Sequence[Any],
     rng: np.random.Generator,
     n_jobs: Iterable[int] = N_JOBS,
