@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from chordal._errors import UnsupportedError
 from chordal.estimators._labels import SequenceLabels
+from chordal.features import Batch
 from chordal.inference import Spans
 from chordal.potentials import Potentials
 
@@ -103,14 +104,19 @@ class Constraints:
         for a, b in pairs:
             self.transitions[a, b] = True
 
-    def check(self, sizes: NDArray[np.int64], chains: bool) -> None:
+    def check(self, batch: Batch) -> None:
         """Refuse constraints that do not fit these examples."""
-        given = self._per_position
-        if given is not None and len(given) != len(sizes):
+        given, n = self._per_position, len(batch.sizes)
+        if given is not None and len(given) != n:
             raise ValueError(
-                f"allowed_labels must have one entry per example ({len(sizes)}), got {len(given)}"
+                f"allowed_labels must have one entry per example ({n}), got {len(given)}"
             )
-        if self.transitions is not None and not chains:
+        if given is not None and batch.label_counts is not None:
+            raise UnsupportedError(
+                "allowed_labels needs variables that all have the same labels, and those of these "
+                "examples differ: leave out what is not allowed from the examples"
+            )
+        if self.transitions is not None and not batch.is_chain:
             raise UnsupportedError(
                 "allowed_transitions needs chains, in which every variable follows another; use "
                 "allowed_labels, or a ChainCRF"

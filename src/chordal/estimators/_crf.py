@@ -551,7 +551,7 @@ class BaseCRF(Estimator, metaclass=ABCMeta):
         if y is not None:
             self._check_lengths(batch.sizes, y)
         if constraints is not None:
-            constraints.check(batch.sizes, batch.is_chain)
+            constraints.check(batch)
         layout, expanded, whole = self.layout_, self.layout_.expanded(self.weights_), batch
 
         def ask(limits: tuple[int, int]) -> T:
