@@ -45,3 +45,15 @@ def aligned_zeros(n: int) -> NDArray[np.float64]:
     room = np.zeros(n + CACHE_LINE // size - 1)
     skipped = -room.ctypes.data % CACHE_LINE // size
     return room[skipped : skipped + n]
+
+
+MAX_UNITS = 31  # of a wide row: five bits of its code
+
+
+def unit_of(n_outputs: int) -> int:
+    """The unit, in cells, in which a wide row of weights is measured.
+
+    >>> unit_of(22), unit_of(500)
+    (4, 20)
+    """
+    return 4 * -(-n_outputs // (4 * MAX_UNITS))

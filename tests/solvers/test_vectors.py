@@ -7,8 +7,8 @@ from numpy.testing import assert_allclose, assert_array_equal
 from chordal import ChainCRF, _blocks
 from chordal.execution.threads import Threads
 from chordal.solvers import _history, _vectors
+from chordal.solvers._base import Vectors
 from chordal.solvers._history import CurvatureHistory, two_loop
-from chordal.solvers._vectors import Vectors
 
 
 @pytest.fixture

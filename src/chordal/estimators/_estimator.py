@@ -7,9 +7,7 @@ Importing scikit-learn takes a second and 50 MB, which a tagger on the command l
 from __future__ import annotations
 
 import inspect
-import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import suppress
 from copy import deepcopy
 from html import escape
 from itertools import chain
@@ -18,7 +16,6 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from chordal._status import Status
 from chordal._validate import RandomState
 
 if TYPE_CHECKING:
@@ -283,27 +280,6 @@ def set_features_in(estimator: Estimator, table: object) -> None:
     if names and all(isinstance(name, str) for name in names):
         values["feature_names_in_"] = np.array(names, dtype=object)
     vars(estimator).update(values)
-
-
-class ConvergenceWarning(UserWarning):
-    """Stands in for scikit-learn's where scikit-learn is not installed."""
-
-
-def warn_not_converged(status: Status, solver: str, n_iter: int) -> None:
-    """Warn of a fit that stopped at `max_iter` before it converged."""
-    if status is not Status.MAX_ITERATIONS:
-        return
-    kind: type[Warning] = ConvergenceWarning
-    with suppress(ImportError):
-        from sklearn import exceptions
-
-        kind = exceptions.ConvergenceWarning
-    warnings.warn(
-        f"solver {solver!r} did not converge in {n_iter} iterations; "
-        "increase max_iter, increase tol, or scale the data",
-        kind,
-        stacklevel=3,
-    )
 
 
 def generator_from(random_state: RandomState) -> np.random.Generator:

@@ -11,7 +11,7 @@ import numpy as np
 
 from chordal._status import Status
 from chordal._validate import check_choice, check_number, check_sample_weight
-from chordal.estimators._estimator import generator_from, warn_not_converged
+from chordal.estimators._estimator import generator_from
 from chordal.estimators._groups import (
     check_freeze,
     check_l2,
@@ -21,7 +21,13 @@ from chordal.estimators._groups import (
     minimized,
 )
 from chordal.estimators._labels import SequenceLabels, targets_of
-from chordal.estimators._monitor import FitProgress, FitReport, Monitor, fit_callbacks
+from chordal.estimators._monitor import (
+    FitProgress,
+    FitReport,
+    Monitor,
+    fit_callbacks,
+    warn_not_converged,
+)
 from chordal.execution import effective_n_jobs, execution_for
 from chordal.features import (
     ArrayInput,

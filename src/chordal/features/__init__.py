@@ -1,16 +1,18 @@
 """Features: linear maps from weights to potentials, and their adjoints."""
 
+from chordal._blocks import unit_of
 from chordal.features._arrays import ArrayInput
 from chordal.features._base import Input, RowFeatures, Rows, WeightKeys
-from chordal.features._entries import RowEntries, packed_flags, unit_of
+from chordal.features._entries import RowEntries, packed_flags
 from chordal.features._occurrences import Occurrences
-from chordal.features._tables import TABLES, TableLayout
 from chordal.features.alignment import AlignmentFeatures
 from chordal.features.attribute_features import AttributeFeatures
 from chordal.features.attributes import AttributeInput, VocabularyInput
 from chordal.features.batch import Batch, Cliques
 from chordal.features.clique_template import (
+    TABLES,
     CliqueTemplate,
+    TableLayout,
     check_described,
     check_templates,
     itself,

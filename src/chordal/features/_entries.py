@@ -8,22 +8,12 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from chordal._blocks import unit_of
 from chordal.structures import offsets_of
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 Counts = NDArray[np.uint32]
-
-MAX_UNITS = 31  # of a wide row: five bits of its code
-
-
-def unit_of(n_outputs: int) -> int:
-    """The unit, in cells, in which a wide row of weights is measured.
-
-    >>> unit_of(22), unit_of(500)
-    (4, 20)
-    """
-    return 4 * -(-n_outputs // (4 * MAX_UNITS))
 
 
 @dataclass(frozen=True)

@@ -11,9 +11,9 @@ import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 from chordal import _kernels
-from chordal._blocks import BLOCK, Runner, aligned_zeros, blocks_of, run_in_turn
+from chordal._blocks import BLOCK, Runner, aligned_zeros, blocks_of, run_in_turn, unit_of
 from chordal.features._base import Condensed, Floats, Ints, RowFeatures, Rows, WeightKeys
-from chordal.features._entries import RowEntries, by_row, joined_offsets, unit_of
+from chordal.features._entries import RowEntries, by_row, joined_offsets
 from chordal.features._occurrences import Occurrences, check_dtypes
 from chordal.structures import offsets_of
 

@@ -9,10 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from chordal import _kernels
-from chordal._blocks import Runner, run_in_turn
+from chordal._blocks import Runner, run_in_turn, unit_of
 from chordal.features._arrays import ArrayInput
 from chordal.features._base import Condensed, Floats, RowFeatures, Rows, WeightKeys
-from chordal.features._entries import RowEntries, as_counts, unit_of
+from chordal.features._entries import RowEntries, as_counts
 from chordal.features._occurrences import Occurrences
 from chordal.features.attribute_features import AttributeFeatures
 from chordal.structures import offsets_of

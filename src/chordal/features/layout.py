@@ -11,8 +11,8 @@ import numpy as np
 
 from chordal._blocks import Runner, run_in_turn
 from chordal.features._base import Floats, Ints, RowFeatures
-from chordal.features._tables import TableLayout
 from chordal.features.batch import Batch
+from chordal.features.clique_template import TableLayout
 from chordal.potentials import Potentials
 from chordal.structures import Matching, offsets_of
 from chordal.targets import Target

@@ -5,9 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from chordal.features._base import Floats, Ints, RowFeatures, Rows, WeightKeys
-from chordal.features._tables import TableLayout
 from chordal.features.batch import Batch, Cliques
-from chordal.features.clique_template import CliqueTemplate
+from chordal.features.clique_template import CliqueTemplate, TableLayout
 from chordal.features.layout import Layout, TemplateLayout
 from chordal.features.reader import Reader
 from chordal.structures import offsets_of

@@ -13,11 +13,9 @@ from chordal.oracle._protocols import (
     RegularisedOracle,
     SecondOrderBatchOracle,
     SecondOrderOracle,
-    asks_examples,
-    missing,
 )
 from chordal.oracle._summed import SummedOracle
-from chordal.oracle.build import check_questions, oracle_for
+from chordal.oracle.build import asks_examples, check_questions, missing, oracle_for
 from chordal.oracle.chains import ChainExamples
 from chordal.oracle.examples import StructuredExamples
 from chordal.oracle.problem import Problem

@@ -153,15 +153,3 @@ class Mapper(Protocol):
     def map(self, task: Callable[[S], T], items: Iterable[S]) -> list[T]:
         """Run task(item) for every item."""
         ...
-
-
-def missing(oracle: object, asked: type) -> list[str]:
-    """Fields and methods of a protocol that an oracle does not have, sorted."""
-    bases = [base for base in asked.__mro__ if getattr(base, "_is_protocol", False)]
-    names = {name for base in bases for name in {**base.__annotations__, **vars(base)}}
-    return sorted(n for n in names if not n.startswith("_") and not hasattr(oracle, n))
-
-
-def asks_examples(asked: type) -> bool:
-    """Whether a protocol is about single examples rather than their sum."""
-    return asked in (ExampleOracle, DualOracle, PlaneOracle)

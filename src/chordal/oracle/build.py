@@ -11,12 +11,30 @@ from numpy.typing import NDArray
 from chordal.features import Layout
 from chordal.inference import Inference
 from chordal.objectives import Objective
-from chordal.oracle._protocols import Mapper, SecondOrderOracle, asks_examples
+from chordal.oracle._protocols import (
+    DualOracle,
+    ExampleOracle,
+    Mapper,
+    PlaneOracle,
+    SecondOrderOracle,
+)
 from chordal.oracle._summed import SummedOracle
 from chordal.oracle.chains import ChainExamples
 from chordal.oracle.examples import StructuredExamples
 from chordal.potentials import Floats
 from chordal.structures import Chain, Structure
+
+
+def missing(oracle: object, asked: type) -> list[str]:
+    """Fields and methods of a protocol that an oracle does not have, sorted."""
+    bases = [base for base in asked.__mro__ if getattr(base, "_is_protocol", False)]
+    names = {name for base in bases for name in {**base.__annotations__, **vars(base)}}
+    return sorted(n for n in names if not n.startswith("_") and not hasattr(oracle, n))
+
+
+def asks_examples(asked: type) -> bool:
+    """Whether a protocol is about single examples rather than their sum."""
+    return asked in (ExampleOracle, DualOracle, PlaneOracle)
 
 
 def oracle_for(

@@ -11,7 +11,7 @@ from typing import Any, ClassVar, NamedTuple, cast
 
 import numpy as np
 
-from chordal._blocks import run_in_turn
+from chordal._blocks import Runner, blocks_of, run_in_turn
 from chordal._errors import InfeasibleError, UnsupportedError
 from chordal._status import Status
 from chordal._validate import RandomState, check_number
@@ -24,7 +24,44 @@ from chordal.oracle import (
     asks_examples,
     missing,
 )
-from chordal.solvers._vectors import Vectors
+
+
+class Vectors:
+    """Sums and products of vectors of one length.
+
+    Blocks do not depend on the number of threads, and are summed in order: no digit does either.
+    """
+
+    def __init__(self, run: Runner = run_in_turn) -> None:
+        self.run = run
+        self._spare: list[Floats] = []
+
+    def dot(self, a: Floats, b: Floats) -> float:
+        """a · b; infinite or NaN where it overflows."""
+
+        def block(part: slice) -> float:
+            return float(np.dot(a[part], b[part]))
+
+        return sum(self.run(block, blocks_of(len(a))))
+
+    def norm(self, a: Floats) -> float:
+        """‖a‖."""
+        return float(np.sqrt(self.dot(a, a)))
+
+    def moved(self, start: Floats, direction: Floats, step: float) -> Floats:
+        """start + step · direction, in memory given back before where there is some."""
+        out = self._spare.pop() if self._spare else np.empty_like(start)
+
+        def block(part: slice) -> None:
+            np.multiply(direction[part], step, out=out[part])
+            out[part] += start[part]
+
+        self.run(block, blocks_of(len(start)))
+        return out
+
+    def recycle(self, vector: Floats) -> None:
+        """Take back a vector that `moved` gave, for its memory: fresh pages are dear."""
+        self._spare = [vector]
 
 
 class Iteration(NamedTuple):

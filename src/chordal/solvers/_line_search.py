@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from chordal.oracle import Floats
-from chordal.solvers._vectors import Vectors
+from chordal.solvers._base import Vectors
 
 ARMIJO = 1e-4
 CURVATURE = 0.9
