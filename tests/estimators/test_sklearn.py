@@ -19,10 +19,8 @@ from chordal._status import Status
 from chordal.estimators._estimator import (
     Estimator,
     ExampleList,
-    set_features_in,
-    warn_not_converged,
 )
-from chordal.estimators._monitor import fit_callbacks
+from chordal.estimators._monitor import fit_callbacks, warn_not_converged
 from chordal.solvers import Iteration
 
 
@@ -403,17 +401,10 @@ def test_a_fit_that_did_not_converge_warns():
         warn_not_converged(Status.CONVERGED, "lbfgs", 7)
 
 
-def test_features_in():
-    pandas = pytest.importorskip("pandas")
-    echo = Echo()
-    set_features_in(echo, pandas.DataFrame({"a": [1.0], "b": [2.0]}))
-    assert echo.n_features_in_ == 2
-    assert echo.feature_names_in_.tolist() == ["a", "b"]
-    set_features_in(echo, np.zeros((4, 3)))
-    assert echo.n_features_in_ == 3
-    assert not hasattr(echo, "feature_names_in_")
-    set_features_in(echo, [["word"]])
-    assert not hasattr(echo, "n_features_in_")
+def test_columns_of_arrays_are_counted():
+    X, y = [np.zeros((2, 3)), np.ones((1, 3))], [["a", "b"], ["a"]]
+    assert ChainCRF().fit(X, y).n_features_in_ == 3
+    assert not hasattr(ChainCRF().fit([[["w"]], [["v"]]], [["a"], ["b"]]), "n_features_in_")
 
 
 def test_sample_weight_passes_through_grid_search(attribute_problem):

@@ -14,7 +14,6 @@ from itertools import chain
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from chordal._validate import RandomState
 
@@ -262,24 +261,6 @@ def _as_lists(value: object) -> Any:
     if isinstance(value, (list, tuple)):
         return type(value)(map(_as_lists, value))
     return {k: _as_lists(v) for k, v in value.items()} if isinstance(value, dict) else value
-
-
-def set_features_in(estimator: Estimator, table: object) -> None:
-    """Set `n_features_in_`, and `feature_names_in_` if the table's columns are named.
-
-    `table` is the whole input, or the rows of one example. What has no columns (text, attributes)
-    leaves neither.
-    """
-    shape: tuple[int, ...] = getattr(table, "shape", ())
-    for name in ("n_features_in_", "feature_names_in_"):
-        vars(estimator).pop(name, None)
-    if len(shape) < 2:
-        return
-    names = list(getattr(table, "columns", ()))
-    values: dict[str, int | NDArray[np.object_]] = {"n_features_in_": int(shape[-1])}
-    if names and all(isinstance(name, str) for name in names):
-        values["feature_names_in_"] = np.array(names, dtype=object)
-    vars(estimator).update(values)
 
 
 def generator_from(random_state: RandomState) -> np.random.Generator:
