@@ -28,7 +28,7 @@ def both_ends(a, b):
     return np.hstack([a, b])
 
 
-HINGE = {"objective": "hinge", "solver": "block_frank_wolfe", "max_iter": 12, "random_state": 0}
+HINGE = {"objective": "hinge", "solver": "block_frank_wolfe", "max_iter": 20, "random_state": 0}
 LIKELIHOOD = {"objective": "likelihood", "tol": 1e-3, "max_iter": 100}
 
 

@@ -78,7 +78,7 @@ def test_the_optimum_of_scikit_learn(name):
 @pytest.mark.parametrize("solver", [Newton(tol=0.0), NewtonCG(tol=0.0)], ids=lambda s: s.name)
 def test_chains_reach_the_same_optimum(solver, objective):
     X, y = chains()
-    options = {"objective": objective, "l2": 0.3, "intercept": True, "ends": True}
+    options = {"objective": objective, "l2": 0.3, "fit_intercept": True, "ends": True}
     crf = ChainCRF(solver=solver, **options).fit(X, y)
     other = ChainCRF(solver=LBFGS(5000, 1e-14, memory=30), **options).fit(X, y)
     assert_allclose(crf.objective_, other.objective_, rtol=1e-11)

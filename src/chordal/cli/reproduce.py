@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -48,7 +49,9 @@ def command(
     from chordal.experiments import EXPERIMENTS, Setup, reproduce, results
 
     made = [(name, EXPERIMENTS.get(name.replace("-", "_"))()) for name in chosen]
-    with _Progress() as progress:
+    with warnings.catch_warnings(), _Progress() as progress:
+        # Experiments say themselves how many passes they make.
+        warnings.filterwarnings("ignore", message="solver .* did not converge")
         setup = Setup(quick=quick, say=progress.say, n_jobs=jobs)
         done = reproduce(made, out, setup, progress.started, progress.ended)
     if json:

@@ -127,7 +127,7 @@ class SSVM(Experiment):
 
     def _perceptrons(self, setup: Setup) -> dict[str, ChainCRF]:
         passes = PERCEPTRON_PASSES // 3 if setup.quick else PERCEPTRON_PASSES
-        shared: dict[str, Any] = {"bias": True, "ends": True, "validation_interval": 1}
+        shared: dict[str, Any] = {"fit_intercept": True, "ends": True, "validation_interval": 1}
         plain = SGD(
             passes, 0.0, 0.0, self.seed, schedule="constant", learning_rate=1.0, keep_best=False
         )
