@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import sys
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from itertools import count
 from math import isnan, nan
@@ -308,7 +309,7 @@ def _live_line(console: Console) -> Progress:
 
 
 class ConvergenceWarning(UserWarning):
-    """Stands in for scikit-learn's where scikit-learn is not installed."""
+    """Stands in for scikit-learn's where scikit-learn is not imported, which takes a second."""
 
 
 def warn_not_converged(status: Status, solver: str, n_iter: int) -> None:
@@ -316,7 +317,7 @@ def warn_not_converged(status: Status, solver: str, n_iter: int) -> None:
     if status is not Status.MAX_ITERATIONS:
         return
     kind: type[Warning] = ConvergenceWarning
-    with suppress(ImportError):
+    if "sklearn" in sys.modules:
         from sklearn import exceptions
 
         kind = exceptions.ConvergenceWarning

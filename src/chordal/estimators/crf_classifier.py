@@ -264,6 +264,21 @@ class CRFClassifier(BaseCRF):
     def _difference(self, of_class: Floats) -> Floats:
         return of_class[1:] - of_class[:1] if len(of_class) == 2 else of_class.copy()
 
+    def predict(self, X: object, **options: Any) -> NDArray[Any]:
+        """The class of each example; options as for all estimators."""
+        if options:
+            found: NDArray[Any] = super().predict(X, **options)
+            return found
+        best = self.node_scores(X).argmax(axis=1)
+        return self.classes_[best]
+
+    def node_scores(self, X: object) -> Floats:
+        """Scores [n_samples, n_classes]: one product of matrices."""
+        self._check_fitted()
+        table = self._examples(X, known=True)
+        scores = np.asarray(table @ self.template_weights("node")["features"])
+        return scores + self.template_weights("intercept").get("intercept", 0.0)
+
     def decision_function(self, X: object) -> Floats:
         """Scores [n_samples, n_classes]; of two classes, the second's log odds [n_samples]."""
         scores: Floats = self.node_scores(X)

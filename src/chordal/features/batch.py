@@ -35,8 +35,10 @@ class Cliques:
     @staticmethod
     def of_pattern(pattern: str, order: int, sizes: Ints, rows: Rows | None) -> Cliques:
         """Those of a pattern in examples of so many variables."""
-        counts = np.minimum(sizes, 1) if pattern in ("first", "last") else sizes
-        return Cliques(pattern, np.maximum(counts - (order - 1), 0), rows, order)
+        counts = sizes
+        if pattern != "each":
+            counts = np.maximum(sizes - 1, 0) if pattern == "steps" else np.minimum(sizes, 1)
+        return Cliques(pattern, counts, rows, order)
 
     @property
     def pattern(self) -> str | None:

@@ -182,8 +182,8 @@ class Layout:
         index = np.zeros(structure.n_cliques, dtype=np.int32)
         sizes, n_tables, cell = [np.zeros(0, dtype=np.int64)], 0, 0
         for g, group in enumerate(batch.groups):
-            cliques, cells = batch.cliques[group[0]], self.templates[group[0]].tables.n_cells
-            n = int(cliques.offsets[end] - cliques.offsets[begin])
+            cells = self.templates[group[0]].tables.n_cells
+            n = structure.n_cliques if places is None else len(places[g])
             untied = any(self.templates[k].rows is not None for k in group)
             own = n if untied else min(n, 1)
             at: slice | Ints = slice(None) if places is None else places[g]
@@ -192,7 +192,7 @@ class Layout:
                 blocks[k] = slice(cell, cell + own * cells)
             sizes.append(np.full(own, cells))
             n_tables, cell = n_tables + own, cell + own * cells
-        limits = offsets_of(np.concatenate(sizes))
+        limits = offsets_of(sizes[-1] if len(sizes) < 3 else np.concatenate(sizes))
         zeros = np.broadcast_to(0.0, limits[-1])
         return Potentials.trusted(structure, np.zeros(0), zeros, index, limits), blocks, places
 
