@@ -7,26 +7,10 @@
 //
 // What takes time is cache misses: entries are fetched in two steps, where an attribute's weights
 // are and then the weights. The wide rows are added in registers, narrow pairs in memory.
-#include "simd.hpp"
-#include "wide_entries.hpp"
+#include "attribute_scores.hpp"
 #include "wide_rows.hpp"
 
 namespace chordal {
-
-// Rows as they were read; value may be null (all ones).
-struct AttributeEntries {
-    const std::int64_t* offset;  // [rows + 1]
-    const std::int32_t* id;
-    const double* value;
-    std::size_t rows;
-};
-
-struct ExpandedWeights {
-    const Place* place;  // [attributes]
-    const std::int32_t* pair_outputs;
-    const double *wide, *narrow;
-    std::size_t outputs, unit;
-};
 
 CHORDAL_BOTH_ISAS(void attribute_scores(const AttributeEntries&, const ExpandedWeights&,
                                         double* out);)

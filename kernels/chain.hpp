@@ -53,7 +53,14 @@ struct EnteredTable {
 template <class S>
 class Tables {
 public:
+    // A tied table that was entered before, and its flipped form; both stay where they are.
+    void borrow(const EnteredTable<S>& table, const double* rows, const double* flipped) {
+        table_ = table;
+        borrowed_ = rows;
+        borrowed_flipped_ = flipped;
+    }
     void prepare(const Chain& chain, std::size_t stride) {
+        if (borrowed_) return;
         tied_ = chain.tied();
         if (!tied_) id_ = -1;
         if (stride != stride_) id_ = -1;
@@ -64,36 +71,39 @@ public:
     // Position t >= 1, once for each t in ascending order.
     const EnteredTable<S>& enter(const ChainBatch& batch, const Chain& chain, std::size_t t) {
         const std::int32_t id = chain.table[t - 1];
-        if (tied_ && id == id_) return table_;
+        if (borrowed_ || (tied_ && id == id_)) return table_;
         const std::size_t rows = chain.labels(t - 1), columns = chain.labels(t);
         double* to = entered_.data() + (tied_ ? 0 : t * stride_ * stride_);
         table_.enter(batch.tables + batch.table_offsets[id], rows, columns, stride_, to);
         if (tied_) {
             id_ = id;
-            flip(to, rows, columns);
+            flip(to, rows, columns, stride_, flipped_.data());
         }
         return table_;
     }
     const double* forward(std::size_t t) const {
+        if (borrowed_) return borrowed_;
         return entered_.data() + (tied_ ? 0 : t * stride_ * stride_);
     }
     // Rows j of entries i.
     const double* backward(const Chain& chain, std::size_t t) {
-        if (!tied_) flip(forward(t), chain.labels(t - 1), chain.labels(t));
+        if (borrowed_) return borrowed_flipped_;
+        if (!tied_)
+            flip(forward(t), chain.labels(t - 1), chain.labels(t), stride_, flipped_.data());
         return flipped_.data();
     }
-
-private:
-    void flip(const double* from, std::size_t rows, std::size_t columns) {
-        double* to = flipped_.data();
+    static void flip(const double* from, std::size_t rows, std::size_t columns, std::size_t stride,
+                     double* to) {
         for (std::size_t j = 0; j < columns; ++j) {
-            for (std::size_t i = 0; i < rows; ++i) to[j * stride_ + i] = from[i * stride_ + j];
-            for (std::size_t i = rows; i < padded(rows); ++i) to[j * stride_ + i] = S::kZero;
+            for (std::size_t i = 0; i < rows; ++i) to[j * stride + i] = from[i * stride + j];
+            for (std::size_t i = rows; i < padded(rows); ++i) to[j * stride + i] = S::kZero;
         }
     }
 
+private:
     Scratch entered_, flipped_;
     EnteredTable<S> table_;
+    const double *borrowed_ = nullptr, *borrowed_flipped_ = nullptr;
     bool tied_ = false;
     std::int32_t id_ = -1;
     std::size_t stride_ = 0;

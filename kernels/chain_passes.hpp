@@ -121,6 +121,24 @@ bool backward(const Chain& chain, Sweep<S>& sweep, Scratch& rows, Patience& pati
     return backward_from(chain.length - 1, chain, sweep, B, next, patience, visit);
 }
 
+// out(j) = weight * P(y_t = j), given B_t.
+template <class S>
+void write_marginals(const Chain& chain, const Sweep<S>& sweep, double weight, std::size_t t,
+                     const double* B, double* out) {
+    const double* a = sweep.a(t);
+    const std::size_t n = chain.labels(t);
+    if (n < kLanes) {
+        for (std::size_t j = 0; j < n; ++j)
+            out[j] = weight * S::probability(S::times(a[j], B[j]));
+        return;
+    }
+    const Pack scale = broadcast(weight);
+    for (std::size_t j = 0; j < n - kLanes; j += kLanes)
+        store(out + j, scale * S::probability(S::times(load(a + j), load(B + j))));
+    const std::size_t j = n - kLanes;  // the end overlaps the rest
+    store(out + j, scale * S::probability(S::times(load(a + j), load(B + j))));
+}
+
 // The same for two chains that share a table: visit(k, t, B_t), k = 0, 1.
 template <class Visit>
 bool backward_of_two(const Chain chain[2], Sweep<Scaled> sweep[2], Scratch& rows,

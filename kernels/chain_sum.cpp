@@ -146,18 +146,7 @@ Outcome marginals(const ChainBatch& batch, Domain domain, bool (*interrupted)(),
     const auto weight_of = [&](std::size_t example) { return weight ? weight[example] : 1.0; };
     const auto put = [&]<class S>(const Chain& chain, const Sweep<S>& sweep, double w,
                                   std::size_t t, const double* B) {
-        const double* a = sweep.a(t);
-        double* out = unary + chain.offsets[t];
-        const std::size_t n = chain.labels(t);
-        if (n < kLanes) {
-            for (std::size_t j = 0; j < n; ++j) out[j] = w * S::probability(S::times(a[j], B[j]));
-            return;
-        }
-        const Pack scale = broadcast(w);
-        for (std::size_t j = 0; j < n - kLanes; j += kLanes)
-            store(out + j, scale * S::probability(S::times(load(a + j), load(B + j))));
-        const std::size_t j = n - kLanes;  // the end overlaps the rest
-        store(out + j, scale * S::probability(S::times(load(a + j), load(B + j))));
+        write_marginals(chain, sweep, w, t, B, unary + chain.offsets[t]);
     };
     const auto body = [&]<class S>(std::size_t example, const Chain& chain, Sweep<S>& sweep) {
         const double w = weight_of(example);

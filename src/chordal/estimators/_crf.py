@@ -150,6 +150,10 @@ class BaseCRF(Estimator, metaclass=ABCMeta):
 
         check_settings(self)
 
+    def _best_of_one(self, X: object) -> list[Any] | None:
+        """The best labels of a single example by a quicker way; None if there is none."""
+        return None
+
     # Learning.
 
     def fit(
@@ -279,6 +283,10 @@ class BaseCRF(Estimator, metaclass=ABCMeta):
             On chains, only these: legal tags of a scheme, a boolean matrix [from, to] in the
             order of `classes_`, or pairs (from, to) of labels.
         """
+        if method is None and allowed_labels is None and allowed_transitions is None:
+            labels = self._best_of_one(X)
+            if labels is not None:
+                return ExampleList([labels])
         X, batch, numbers = self._best(X, method, allowed_labels, allowed_transitions)
         return self._decoded(numbers, batch, X)
 

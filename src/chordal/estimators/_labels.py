@@ -69,7 +69,7 @@ class SequenceLabels:
         self._ranked = ranked
         self.labels: list[Any] = []  # by number
         self._number: dict[Any, int] = {}
-        self._as_list = True
+        self.as_list = True
         self._dtype: np.dtype[Any] | None = None
 
     def learn(self, y: Sequence[Any]) -> None:
@@ -99,7 +99,7 @@ class SequenceLabels:
         if not self.labels:
             raise ValueError("y holds no labels: every sequence is empty")
         first = y[0]
-        self._as_list = isinstance(first, (list, tuple))
+        self.as_list = isinstance(first, (list, tuple))
         given = [labels.dtype for labels in y if isinstance(labels, np.ndarray)]
         self._dtype = _common([*given, *([] if self._dtype is None else [self._dtype])])
         if self._dtype is not None and not _holds(self._dtype, self.labels):
@@ -121,7 +121,7 @@ class SequenceLabels:
             )
         dtype = None if self._dtype is None else self._dtype.str
         return {
-            "labels": labels, "as_list": self._as_list, "dtype": dtype, "ranked": self._ranked
+            "labels": labels, "as_list": self.as_list, "dtype": dtype, "ranked": self._ranked
         }  # fmt: skip
 
     @classmethod
@@ -140,7 +140,7 @@ class SequenceLabels:
             raise ValueError("a label occurs twice")
         if made._ranked and labels != sorted(labels):
             raise ValueError("the labels must be in order")
-        made._as_list = bool(facts["as_list"])
+        made.as_list = bool(facts["as_list"])
         made._dtype = None if facts["dtype"] is None else _dtype_of(facts["dtype"], labels)
         return made
 
@@ -207,7 +207,7 @@ class SequenceLabels:
     def decode(self, numbers: NDArray[np.int32], lengths: NDArray[np.int64]) -> list[Any]:
         """Sequences of labels, in the type in which they were given."""
         limits = offsets_of(lengths)
-        if self._as_list:
+        if self.as_list:
             labels = self.labels
             flat = [labels[k] for k in numbers.tolist()]
             return [flat[a:b] for a, b in pairwise(limits.tolist())]

@@ -156,7 +156,7 @@ class AttributeFeatures(RowFeatures):
         begin, end = data.offsets[first], data.offsets[last]
         values = data.values
         rows_and_columns = _kernels.attribute_rows(
-            self._layout(),
+            self.kernel_layout,
             data.offsets[first : last + 1] - begin,
             data.ids[begin:end],
             None if values is None else values[begin:end],
@@ -166,7 +166,9 @@ class AttributeFeatures(RowFeatures):
             return compiled
         return replace(compiled, wide_values=None, column_values=None, narrow_values=None)
 
-    def _layout(self) -> _kernels.AttributeLayout:
+    @property
+    def kernel_layout(self) -> _kernels.AttributeLayout:
+        """Where the weights of attributes are, as compiled code takes it."""
         return _kernels.AttributeLayout(
             self._places,
             self._pair_outputs,
@@ -204,7 +206,7 @@ class AttributeFeatures(RowFeatures):
         wide, narrow = expanded
         if isinstance(rows, Occurrences):
             _kernels.attribute_scores(
-                self._layout(),
+                self.kernel_layout,
                 rows.offsets,
                 rows.ids,
                 values=rows.values,

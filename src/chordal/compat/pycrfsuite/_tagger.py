@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 import contextlib
+import math
 import os
 import sys
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 
+from chordal import _kernels
 from chordal.compat.crfsuite_model import read_crfsuite
 from chordal.compat.pycrfsuite._dumpparser import ParsedDump, dumped, parsed
 from chordal.compat.pycrfsuite._items import ItemSequence, tokens_of
 from chordal.estimators import ChainCRF
 from chordal.potentials import Floats
 
-T = TypeVar("T")
+CLOSED = "The tagger is not opened"
 
 
 class Tagger:
@@ -25,8 +27,8 @@ class Tagger:
     def __init__(self) -> None:
         self._model: ChainCRF | None = None
         self._content = b""
-        self._tokens: list[Any] = []
-        self._marginals: Floats | None = None
+        self._chain: _kernels.QuickChain | None = None
+        self._sequence: _kernels.QuickSequence | None = None
 
     def open(self, name: str | os.PathLike[str]) -> contextlib.closing[Tagger]:
         """Open a model file; the tagger closes at the end of a ``with`` block."""
@@ -43,12 +45,13 @@ class Tagger:
             raise TypeError(f"value must be bytes, got {type(value).__name__}")
         self.close()
         self._model, self._content = read_crfsuite(value), value
+        self._chain = self._model.quick()
         return contextlib.closing(self)
 
     def close(self) -> None:
         """Forget the model."""
         self._model, self._content = None, b""
-        self._tokens, self._marginals = [], None
+        self._chain = self._sequence = None
 
     def labels(self) -> list[str]:
         """The labels of the model, in its order."""
@@ -56,41 +59,50 @@ class Tagger:
 
     def set(self, xseq: object) -> None:
         """The sequence that the next calls of `tag`, `probability` and `marginal` mean."""
-        source = self._opened().input_
-        self._ask(lambda X: source.read(X, grow=False), xseq)
+        chain = self._chain
+        if chain is None:
+            raise ValueError(CLOSED)
+        tokens = xseq if xseq.__class__ is list else tokens_of(xseq)
+        try:
+            self._sequence = chain.sequence(tokens)
+        except TypeError:  # bytes, other iterables, or a mistake: which of them, this finds out
+            self._sequence = chain.sequence(tokens_of(ItemSequence(tokens)))
+        except ValueError as error:
+            raise ValueError(str(error).replace("X[0]", "xseq")) from None
 
     def tag(self, xseq: object = None) -> list[str]:
         """The best labels of `xseq`, or of the current sequence."""
-        model = self._opened()
         if xseq is not None:
-            return list(self._ask(model.predict, xseq)[0])
-        return list(model.predict([self._tokens])[0])
+            self.set(xseq)
+        sequence = self._current()
+        return [] if sequence is None else sequence.best() or []
 
     def probability(self, yseq: Sequence[str]) -> float:
         """The probability of these labels, given the current sequence."""
-        model = self._opened()
-        if not self._tokens:
+        sequence = self._current()
+        if not sequence:
             return 0.0
-        labels = list(yseq)
-        if len(labels) != len(self._tokens):
+        numbers = [self._number(label) for label in yseq]
+        if len(numbers) != len(sequence):
             raise ValueError(
                 "The numbers of items and labels differ: "
-                f"|x| = {len(self._tokens)}, |y| = {len(labels)}"
+                f"|x| = {len(sequence)}, |y| = {len(numbers)}"
             )
-        for label in labels:
-            self._number(label)
-        return float(np.exp(model.log_likelihood([self._tokens], [labels])[0]))
+        return math.exp(sequence.score(numbers) - sequence.log_partition())
 
     def marginal(self, y: str, pos: int) -> float:
         """The probability of the label `y` at position `pos` of the current sequence."""
-        self._opened()
-        if not self._tokens:
+        sequence = self._current()
+        if not sequence:
             return 0.0
-        if not 0 <= pos < len(self._tokens):
-            raise ValueError(f"The position, {pos} is out of range of {len(self._tokens)}")
-        if self._marginals is None:
-            self._marginals = self._marginals_all([self._tokens])[0]
-        return float(self._marginals[pos, self._number(y)])
+        if not 0 <= pos < len(sequence):
+            raise ValueError(f"The position, {pos} is out of range of {len(sequence)}")
+        return sequence.marginal(pos, self._number(y))
+
+    def _current(self) -> _kernels.QuickSequence | None:
+        if self._chain is None:
+            raise ValueError(CLOSED)
+        return self._sequence
 
     def info(self) -> ParsedDump:
         """The labels, attributes and weights of the model."""
@@ -107,22 +119,15 @@ class Tagger:
         with open(filename, "w", encoding="utf-8", newline="\n") as file:
             file.writelines(lines)
 
-    def _ask(self, ask: Callable[[list[Any]], T], xseq: object) -> T:
-        """The model's answer about a sequence, which becomes the current one."""
-        tokens = tokens_of(xseq)
-        try:
-            answer = ask([tokens])
-        except TypeError:  # bytes, other iterables, or a mistake: which of them, this finds out
-            tokens = tokens_of(ItemSequence(tokens))
-            answer = ask([tokens])
-        except ValueError as error:
-            raise ValueError(str(error).replace("X[0]", "xseq")) from None
-        self._tokens, self._marginals = tokens, None
-        return answer
-
     def _tag_all(self, X: Iterable[Any]) -> list[list[str]]:
         """The best labels of many sequences, faster than one by one."""
         return _answers(self._opened().predict, X)
+
+    def _marginals_of(self, xseq: object) -> list[list[float]]:
+        """P(y_t | x) of one sequence, in the order of `labels`."""
+        self.set(xseq)
+        sequence = self._current()
+        return [] if not sequence else sequence.marginals().tolist()
 
     def _marginals_all(self, X: Iterable[Any]) -> list[Floats]:
         """P(y_t | x) of many sequences, in the order of `labels`."""
@@ -132,7 +137,7 @@ class Tagger:
 
     def _opened(self) -> ChainCRF:
         if self._model is None:
-            raise ValueError("The tagger is not opened")
+            raise ValueError(CLOSED)
         return self._model
 
     def _number(self, label: str) -> int:

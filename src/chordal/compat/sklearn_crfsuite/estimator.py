@@ -208,7 +208,9 @@ calibration_max_trials : float, float, int, int, int
 
     def predict_marginals_single(self, xseq: object) -> list[dict[str, float]]:
         """The probability of every label at each position of one sequence."""
-        return list(self.predict_marginals([xseq])[0])
+        tagger = self._fitted_tagger()
+        labels = tagger.labels()
+        return [dict(zip(labels, row, strict=True)) for row in tagger._marginals_of(xseq)]
 
     def score(self, X: Sequence[Any], y: Sequence[Any]) -> float:
         """The share of positions that `predict` labels right."""
