@@ -42,8 +42,10 @@ public:
         }
         names.look_up();
     }
-    // One sequence, which messages call X[0].
+    // One sequence, which messages call X[0], in place of what was read before.
     void sequence(nb::handle x) {
+        names.clear();
+        lengths.clear();
         tokens(x);
         names.look_up();
     }
@@ -133,11 +135,24 @@ private:
         names.finish();
     }
 
+    // Whether all values are Python's own strings and numbers.
+    static bool plain(nb::handle item) {
+        PyObject *key, *value;
+        Py_ssize_t at = 0;
+        while (PyDict_Next(item.ptr(), &at, &key, &value))
+            if (!PyUnicode_Check(value) && !PyFloat_CheckExact(value) &&
+                !PyLong_CheckExact(value) && !PyBool_Check(value))
+                return false;
+        return true;
+    }
+
     void mapping(nb::handle item) {
         PyObject *key, *value;
         Py_ssize_t at = 0;
-        const nb::object copy = nb::steal(PyDict_Copy(item.ptr()));  // float() may run any code
-        while (PyDict_Next(copy.ptr(), &at, &key, &value)) {
+        nb::object copy;  // float() of other objects may run any code, and change the dict
+        if (!plain(item)) copy = nb::steal(PyDict_Copy(item.ptr()));
+        PyObject* dict = copy.is_valid() ? copy.ptr() : item.ptr();
+        while (PyDict_Next(dict, &at, &key, &value)) {
             if (!PyUnicode_Check(key)) refuse_name(key);
             const std::size_t begin_of_prefix = prefix_.size();
             if (PyUnicode_Check(value)) {

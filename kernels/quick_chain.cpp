@@ -89,11 +89,31 @@ public:
     const Chain chain;
 };
 
+// Memory for sweeps. A thread keeps that of small ones, which take less time than allocation does;
+// the rest of scratch memory must not be kept between calls.
+template <class S>
+class Workspace {
+public:
+    Workspace(const QuickModel& model, std::size_t length)
+        : sweep_(length * padded(model.labels) < kSmallWork ? kept() : own_) {}
+    Sweep<S>& sweep() { return sweep_; }
+
+private:
+    static constexpr std::size_t kSmallWork = 1 << 10;
+    static Sweep<S>& kept() {
+        static thread_local Sweep<S> sweep;
+        return sweep;
+    }
+    Sweep<S> own_;
+    Sweep<S>& sweep_;
+};
+
 Outcome quick_best(const QuickModel& model, const double* unary, std::size_t length,
                    bool (*interrupted)(), double* score, std::int32_t* labels) {
     const OneChain one(model, unary, length);
     Patience patience(interrupted);
-    Sweep<Max> sweep;
+    Workspace<Max> workspace(model, length);
+    Sweep<Max>& sweep = workspace.sweep();
     sweep.tables.borrow(EnteredTable<Max>(), model.best, nullptr);
     const Outcome outcome = sweep.forward(one.batch, one.chain, patience);
     if (outcome != Outcome::done) return outcome;
@@ -120,7 +140,8 @@ Outcome quick_marginals(const QuickModel& model, const double* unary, std::size_
                         bool (*interrupted)(), double* log_partition, double* out) {
     const OneChain one(model, unary, length);
     Patience patience(interrupted);
-    Sweep<Scaled> sweep;
+    Workspace<Scaled> workspace(model, length);
+    Sweep<Scaled>& sweep = workspace.sweep();
     const Range range{model.highest, model.lowest, model.forbidden};
     sweep.tables.borrow({model.shift, range}, model.sum, model.flipped);
     const Outcome outcome = add_up(one, sweep, patience, log_partition, out);
@@ -133,8 +154,8 @@ Outcome quick_marginals(const QuickModel& model, const double* unary, std::size_
 
 #ifndef CHORDAL_ISA_V3
 #include <nanobind/stl/optional.h>
-#include <nanobind/stl/unique_ptr.h>
 
+#include <atomic>
 #include <memory>
 
 #include "attribute_layout.hpp"
@@ -181,18 +202,21 @@ public:
 
     // Scores of the labels of each item; needs the GIL.
     std::vector<double> scores(nb::handle items) const {
-        ItemReader reader(vocabulary_, false);
-        reader.sequence(items);
-        Names& names = reader.names;
-        for (std::int32_t& id : names.ids)  // the vocabulary may have grown since
+        std::unique_ptr<ItemReader> reader(spare_.exchange(nullptr));
+        if (!reader) reader = std::make_unique<ItemReader>(vocabulary_, false);
+        reader->sequence(items);
+        const Names& names = reader->names;
+        for (const std::int32_t id : names.ids)  // the vocabulary may have grown since
             require(static_cast<std::size_t>(id) < attributes_, "the model has changed");
         const AttributeEntries x{names.row_offsets.data(), names.ids.data(),
                                  names.values.empty() ? nullptr : names.values.data(),
                                  names.row_offsets.size() - 1};
         std::vector<double> unary(x.rows * model.labels);
         CHORDAL_DISPATCH(quick_scores(model, x, unary.data()));
+        if (x.rows < kShort) delete spare_.exchange(reader.release());
         return unary;
     }
+    ~QuickChain() { delete spare_.load(); }
 
     // The best labels; None if none are allowed.
     std::optional<Labels> best(const std::vector<double>& unary) const {
@@ -230,7 +254,10 @@ public:
     }
 
 private:
+    static constexpr std::size_t kShort = 256;
+
     Vocabulary& vocabulary_;
+    mutable std::atomic<ItemReader*> spare_{nullptr};  // whose memory serves the next sequence
     std::size_t attributes_;
     Labels labels_;
     Input<double> held_[4];  // what the pointers lead into
@@ -240,8 +267,10 @@ private:
 // In Python: QuickSequence. What is asked first is computed then.
 class QuickSequence {
 public:
-    QuickSequence(const QuickChain& chain, std::vector<double>&& unary)
-        : chain_(chain), unary_(std::move(unary)) {}
+    QuickSequence(nb::handle_t<QuickChain> chain, std::vector<double>&& unary)
+        : owner_(nb::borrow(chain)),
+          chain_(*nb::inst_ptr<QuickChain>(chain)),
+          unary_(std::move(unary)) {}
 
     std::size_t length() const { return unary_.size() / chain_.model.labels; }
     std::optional<Labels> best() const { return chain_.best(unary_); }
@@ -285,6 +314,7 @@ private:
         added_ = true;
     }
 
+    nb::object owner_;
     const QuickChain& chain_;
     std::vector<double> unary_, marginals_;
     double log_partition_ = 0.0;
@@ -306,10 +336,10 @@ static const Binding binding([](nb::module_& m) {
             nb::arg("items"), "The best labels of a sequence; None if none are allowed.")
         .def(
             "sequence",
-            [](const QuickChain& self, nb::handle items) {
-                return std::make_unique<QuickSequence>(self, self.scores(items));
+            [](nb::handle_t<QuickChain> self, nb::handle items) {
+                return QuickSequence(self, nb::inst_ptr<QuickChain>(self)->scores(items));
             },
-            nb::arg("items"), nb::keep_alive<0, 1>(), "A sequence to ask questions about.");
+            nb::arg("items"), "A sequence to ask questions about.");
     nb::class_<QuickSequence>(m, "QuickSequence", "A sequence under a QuickChain.")
         .def("__len__", &QuickSequence::length)
         .def("best", &QuickSequence::best, "The best labels; None if none are allowed.")

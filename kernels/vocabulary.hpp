@@ -242,6 +242,9 @@ public:
         for (const Name& name : names_)
             visit(grow ? vocabulary.intern(name.at, name.size, name.hash)
                        : vocabulary.find(name.at, name.size, name.hash));
+        clear();
+    }
+    void clear() {
         text.clear();
         begin_ = 0;
         names_.clear();
@@ -279,6 +282,15 @@ public:
     void end_row() {
         ends_.push_back(batch_.size());
         if (batch_.size() >= kTogether) look_up();
+    }
+    // Forgets what was read; the memory is kept.
+    void clear() {
+        ids.clear();
+        values.clear();
+        row_offsets.assign(1, 0);
+        batch_.clear();
+        waiting_.clear();
+        ends_.clear();
     }
     // To be called once more at the end.
     void look_up() {

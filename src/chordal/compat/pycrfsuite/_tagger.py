@@ -29,6 +29,7 @@ class Tagger:
         self._content = b""
         self._chain: _kernels.QuickChain | None = None
         self._sequence: _kernels.QuickSequence | None = None
+        self._numbers: dict[str, int] = {}
 
     def open(self, name: str | os.PathLike[str]) -> contextlib.closing[Tagger]:
         """Open a model file; the tagger closes at the end of a ``with`` block."""
@@ -46,6 +47,7 @@ class Tagger:
         self.close()
         self._model, self._content = read_crfsuite(value), value
         self._chain = self._model.quick()
+        self._numbers = {label: k for k, label in enumerate(self._model.labels_.labels)}
         return contextlib.closing(self)
 
     def close(self) -> None:
@@ -74,35 +76,43 @@ class Tagger:
         """The best labels of `xseq`, or of the current sequence."""
         if xseq is not None:
             self.set(xseq)
-        sequence = self._current()
-        return [] if sequence is None else sequence.best() or []
+        sequence = self._none() if self._sequence is None else self._sequence
+        return sequence.best() or []
 
     def probability(self, yseq: Sequence[str]) -> float:
         """The probability of these labels, given the current sequence."""
-        sequence = self._current()
-        if not sequence:
+        sequence = self._none() if self._sequence is None else self._sequence
+        n = len(sequence)
+        if n == 0:
             return 0.0
-        numbers = [self._number(label) for label in yseq]
-        if len(numbers) != len(sequence):
+        try:
+            numbers = [self._numbers[label] for label in yseq]
+        except (KeyError, TypeError):
+            raise unknown(next(y for y in yseq if y not in list(self._numbers))) from None
+        if len(numbers) != n:
             raise ValueError(
-                "The numbers of items and labels differ: "
-                f"|x| = {len(sequence)}, |y| = {len(numbers)}"
+                f"The numbers of items and labels differ: |x| = {n}, |y| = {len(numbers)}"
             )
         return math.exp(sequence.score(numbers) - sequence.log_partition())
 
     def marginal(self, y: str, pos: int) -> float:
         """The probability of the label `y` at position `pos` of the current sequence."""
-        sequence = self._current()
-        if not sequence:
+        sequence = self._none() if self._sequence is None else self._sequence
+        try:
+            return sequence.marginal(pos, self._numbers[y])
+        except (KeyError, TypeError, ValueError):
+            n = len(sequence)
+        if n == 0:
             return 0.0
-        if not 0 <= pos < len(sequence):
-            raise ValueError(f"The position, {pos} is out of range of {len(sequence)}")
-        return sequence.marginal(pos, self._number(y))
+        if not 0 <= pos < n:
+            raise ValueError(f"The position, {pos} is out of range of {n}")
+        raise unknown(y)
 
-    def _current(self) -> _kernels.QuickSequence | None:
+    def _none(self) -> _kernels.QuickSequence:
+        """The empty sequence, which is the current one before another is set."""
         if self._chain is None:
             raise ValueError(CLOSED)
-        return self._sequence
+        return self._chain.sequence([])
 
     def info(self) -> ParsedDump:
         """The labels, attributes and weights of the model."""
@@ -126,8 +136,8 @@ class Tagger:
     def _marginals_of(self, xseq: object) -> list[list[float]]:
         """P(y_t | x) of one sequence, in the order of `labels`."""
         self.set(xseq)
-        sequence = self._current()
-        return [] if not sequence else sequence.marginals().tolist()
+        sequence = self._none() if self._sequence is None else self._sequence
+        return sequence.marginals().tolist()
 
     def _marginals_all(self, X: Iterable[Any]) -> list[Floats]:
         """P(y_t | x) of many sequences, in the order of `labels`."""
@@ -140,11 +150,10 @@ class Tagger:
             raise ValueError(CLOSED)
         return self._model
 
-    def _number(self, label: str) -> int:
-        try:
-            return self._opened().labels_.number(label)
-        except (ValueError, TypeError):
-            raise RuntimeError(f"Failed to convert into label identifier: {label}") from None
+
+def unknown(label: object) -> RuntimeError:
+    """The error of a label that the model does not have."""
+    return RuntimeError(f"Failed to convert into label identifier: {label}")
 
 
 def _answers(ask: Callable[[list[Any]], list[Any]], X: Iterable[Any]) -> list[Any]:
