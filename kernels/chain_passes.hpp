@@ -123,8 +123,8 @@ bool backward(const Chain& chain, Sweep<S>& sweep, Scratch& rows, Patience& pati
 
 // out(j) = weight * P(y_t = j), given B_t.
 template <class S>
-void write_marginals(const Chain& chain, const Sweep<S>& sweep, double weight, std::size_t t,
-                     const double* B, double* out) {
+CHORDAL_INLINE void write_marginals(const Chain& chain, const Sweep<S>& sweep, double weight,
+                                    std::size_t t, const double* B, double* out) {
     const double* a = sweep.a(t);
     const std::size_t n = chain.labels(t);
     if (n < kLanes) {

@@ -47,6 +47,7 @@ def test_as_in_a_batch(n_labels, values, parameters):
         assert sequence.best() == best[i]
         table = sequence.marginals()[:, crf.labels_.order]
         assert_array_equal(table, marginals[i])
+        assert_array_equal(crf.predict_marginals([x])[0], marginals[i])
         numbers = [crf.labels_.number(label) for label in y[i]]
         assert sequence.marginal(0, numbers[0]) == sequence.marginals()[0, numbers[0]]
         found = sequence.score(numbers) - sequence.log_partition()
@@ -83,6 +84,7 @@ def test_empty_sequences():
     crf = ChainCRF(max_iter=2).fit(X, y)
     assert crf.predict([[]]) == [[]]
     assert crf.predict([]) == []
+    assert crf.predict_marginals([[]])[0].shape == (0, 2)
     empty = crf.quick().sequence([])
     assert (len(empty), empty.best(), empty.log_partition()) == (0, [], 0.0)
     assert empty.marginals().shape == (0, 2)
@@ -158,8 +160,9 @@ def test_nothing_allowed_is_an_error():
     weights[chain.layout_.slices["transitions"]] = -np.inf
     chain.weights_ = weights
     assert chain.quick().best([["a"], ["b"]]) is None
-    with pytest.raises(InfeasibleError):
-        chain.predict([[["a"], ["b"]]])
+    for ask in (chain.predict, chain.predict_marginals):
+        with pytest.raises(InfeasibleError):
+            ask([[["a"], ["b"]]])
 
 
 def test_sizes_are_checked():

@@ -154,6 +154,10 @@ class BaseCRF(Estimator, metaclass=ABCMeta):
         """The best labels of a single example by a quicker way; None if there is none."""
         return None
 
+    def _marginals_of_one(self, X: object) -> Floats | None:
+        """The marginals of a single example by a quicker way; None if there is none."""
+        return None
+
     # Learning.
 
     def fit(
@@ -327,6 +331,10 @@ class BaseCRF(Estimator, metaclass=ABCMeta):
         constraints = self._constraints(allowed_labels, allowed_transitions)
         if template is not None:
             return self._clique_marginals(X, template, constraints)
+        if constraints is None:
+            table = self._marginals_of_one(X)
+            if table is not None:
+                return ExampleList([table])
 
         def answer(part: Part) -> Floats:
             return part.inference.marginals(part.potentials, overwrite=True).parts.unary

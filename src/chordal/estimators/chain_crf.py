@@ -265,10 +265,24 @@ class ChainCRF(BaseCRF):
         )
 
     def _best_of_one(self, X: object) -> list[Any] | None:
+        found = self._one(X)
+        return found[0].best(found[1]) if found and self.labels_.as_list else None
+
+    def _marginals_of_one(self, X: object) -> Floats | None:
+        found = self._one(X)
+        if found is None:
+            return None
+        sequence = found[0].sequence(found[1])
+        if sequence.log_partition() == -np.inf:
+            return None  # an error, which the batch explains
+        return np.take(sequence.marginals(), self.labels_.order, axis=1)
+
+    def _one(self, X: object) -> tuple[_kernels.QuickChain, Any] | None:
+        """What answers about X if that is a single sequence, and the sequence."""
         if not isinstance(X, (list, tuple)) or len(X) != 1 or not isinstance(X[0], (list, tuple)):
             return None
         quick = self.quick()
-        return None if quick is None or not self.labels_.as_list else quick.best(X[0])
+        return None if quick is None else (quick, X[0])
 
     def __getstate__(self) -> dict[str, Any]:
         return {**vars(self), "_quick": None}
