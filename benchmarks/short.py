@@ -6,6 +6,7 @@ import random
 import statistics
 import time
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -81,7 +82,7 @@ def _tagger(run: Run) -> Iterator[Row]:
             x = _sequence(rng, length)
             if taggers[0].tag(x) != taggers[1].tag(x):
                 raise RuntimeError(f"{n_labels} labels, {length} tokens: other tags")
-            tasks = [lambda t=tagger: t.tag(x) for tagger in taggers]
+            tasks = [partial(tagger.tag, x) for tagger in taggers]
             peer, mine = _medians(tasks, budget)
             what = f"`Tagger.tag`, {n_labels} labels, {length} tokens"
             yield run.speed(what, peer, mine, at_least=required, goal=max(GOAL, required))
@@ -89,7 +90,7 @@ def _tagger(run: Run) -> Iterator[Row]:
         difference = abs(_everything(taggers[0], x) - _everything(taggers[1], x))
         if difference > 1e-9:
             raise RuntimeError(f"{n_labels} labels: probabilities differ by {difference}")
-        peer, mine = _medians([lambda t=tagger: _everything(t, x) for tagger in taggers], budget)
+        peer, mine = _medians([partial(_everything, tagger, x) for tagger in taggers], budget)
         what = f"… `set`, `tag`, `probability`, marginals of 6 dicts, {n_labels} labels"
         yield run.speed(what, peer, mine, at_least=3.0)
 
