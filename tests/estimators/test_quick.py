@@ -42,6 +42,7 @@ def test_as_in_a_batch(n_labels, values, parameters):
     likelihood = crf.log_likelihood(X, y)
     for i, x in enumerate(X):
         assert crf.predict([x]) == [best[i]] == [crf.quick().best(x)]
+        assert crf.classes_[crf.predict_codes([x])].tolist() == best[i]
         sequence = crf.quick().sequence(x)
         assert len(sequence) == len(x)
         assert sequence.best() == best[i]

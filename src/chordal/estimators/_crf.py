@@ -306,6 +306,10 @@ class BaseCRF(Estimator, metaclass=ABCMeta):
 
         An array of numbers takes a fraction of the time of lists of labels.
         """
+        if method is None and allowed_labels is None and allowed_transitions is None:
+            labels = self._best_of_one(X)
+            if labels is not None:
+                return self.labels_.codes(self.labels_.encode([labels]))
         _, _, numbers = self._best(X, method, allowed_labels, allowed_transitions)
         return self.labels_.codes(numbers)
 
