@@ -155,6 +155,7 @@ Outcome quick_marginals(const QuickModel& model, const double* unary, std::size_
 #ifndef CHORDAL_ISA_V3
 #include <nanobind/stl/optional.h>
 
+#include <algorithm>
 #include <atomic>
 #include <memory>
 
@@ -206,14 +207,18 @@ public:
         if (!reader) reader = std::make_unique<ItemReader>(vocabulary_, false);
         reader->sequence(items);
         const Names& names = reader->names;
-        for (const std::int32_t id : names.ids)  // the vocabulary may have grown since
-            require(static_cast<std::size_t>(id) < attributes_, "the model has changed");
         const AttributeEntries x{names.row_offsets.data(), names.ids.data(),
                                  names.values.empty() ? nullptr : names.values.data(),
                                  names.row_offsets.size() - 1};
+        auto unary = scores(x);
+        if (x.rows < kShort) delete spare_.exchange(reader.release());
+        return unary;
+    }
+    std::vector<double> scores(const AttributeEntries& x) const {
+        for (auto k = x.offset[0]; k < x.offset[x.rows]; ++k)  // the vocabulary may have grown
+            require(static_cast<std::size_t>(x.id[k]) < attributes_, "the model has changed");
         std::vector<double> unary(x.rows * model.labels);
         CHORDAL_DISPATCH(quick_scores(model, x, unary.data()));
-        if (x.rows < kShort) delete spare_.exchange(reader.release());
         return unary;
     }
     ~QuickChain() { delete spare_.load(); }
@@ -339,7 +344,23 @@ static const Binding binding([](nb::module_& m) {
             [](nb::handle_t<QuickChain> self, nb::handle items) {
                 return QuickSequence(self, nb::inst_ptr<QuickChain>(self)->scores(items));
             },
-            nb::arg("items"), "A sequence to ask questions about.");
+            nb::arg("items"), "A sequence to ask questions about.")
+        .def(
+            "rows",
+            [](nb::handle_t<QuickChain> self, Input<std::int64_t> offsets, Input<std::int32_t> ids,
+               std::optional<Input<double>> values) {
+                const std::size_t n = offsets.size();
+                require(n > 0 && offsets.data()[0] == 0 &&
+                            offsets.data()[n - 1] == static_cast<std::int64_t>(ids.size()) &&
+                            std::is_sorted(offsets.data(), offsets.data() + n) &&
+                            (!values || values->size() == ids.size()),
+                        "the rows of a sequence do not fit together");
+                const AttributeEntries x{offsets.data(), ids.data(),
+                                         values ? values->data() : nullptr, n - 1};
+                return QuickSequence(self, nb::inst_ptr<QuickChain>(self)->scores(x));
+            },
+            nb::arg("offsets"), nb::arg("ids"), nb::arg("values").none(),
+            "The same of attributes that were read before, by their ids.");
     nb::class_<QuickSequence>(m, "QuickSequence", "A sequence under a QuickChain.")
         .def("__len__", &QuickSequence::length)
         .def("best", &QuickSequence::best, "The best labels; None if none are allowed.")

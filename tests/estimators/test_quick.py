@@ -10,6 +10,7 @@ from numpy.testing import assert_array_equal
 
 from chordal import ChainCRF
 from chordal._errors import InfeasibleError
+from chordal.features import Columns
 
 RNG = np.random.default_rng(5)
 
@@ -53,6 +54,18 @@ def test_as_in_a_batch(n_labels, values, parameters):
         assert sequence.marginal(0, numbers[0]) == sequence.marginals()[0, numbers[0]]
         found = sequence.score(numbers) - sequence.log_partition()
         np.testing.assert_allclose(found, likelihood[i], rtol=1e-12, atol=1e-12)
+
+
+def test_columns_as_in_a_batch():
+    X, y = sequences(30, 5)
+    crf = ChainCRF(feature_template="U:%x[0,0]\nU:%x[-1,1]/%x[0,1]\nB", max_iter=5).fit(X, y)
+    best, marginals = crf.predict(X), crf.predict_marginals(X)
+    columns = Columns.from_sequences(X)
+    for i, x in enumerate(X):
+        for one in ([x], columns[i : i + 1]):
+            assert crf.predict(one) == [best[i]]
+            assert crf.classes_[crf.predict_codes(one)].tolist() == best[i]
+            assert_array_equal(crf.predict_marginals(one)[0], marginals[i])
 
 
 def test_scores_of_a_wide_range():
@@ -175,3 +188,10 @@ def test_sizes_are_checked():
         sequence.score([0, 2])
     with pytest.raises(ValueError, match="no such label"):
         sequence.marginal(2, 0)
+    chain, none = ChainCRF(max_iter=2).fit(X, y).quick(), np.zeros(0, dtype=np.int32)
+    for offsets in ([], [1], [0, 1], [0, 2, 1, 0]):
+        with pytest.raises(ValueError, match="do not fit together"):
+            chain.rows(np.array(offsets, dtype=np.int64), none, None)
+    for strange in (-1, 10**6):
+        with pytest.raises(ValueError, match="has changed"):
+            chain.rows(np.array([0, 1]), np.array([strange], dtype=np.int32), None)

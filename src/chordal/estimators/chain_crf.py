@@ -24,6 +24,7 @@ from chordal.features import (
     Reader,
     SparseInput,
     TemplateInput,
+    VocabularyInput,
     WeightKeys,
     input_for,
     itself,
@@ -239,6 +240,10 @@ class ChainCRF(BaseCRF):
         ['B', 'A']
         """
         self._check_fitted()
+        return self._compiled() if isinstance(self.reader_.inputs[0], AttributeInput) else None
+
+    def _compiled(self) -> _kernels.QuickChain | None:
+        """The compiled form of these weights, made once."""
         if self._quick is None or self._quick[0] is not self.weights_:
             self._quick = (self.weights_, self._new_quick())
         return self._quick[1]
@@ -246,7 +251,7 @@ class ChainCRF(BaseCRF):
     def _new_quick(self) -> _kernels.QuickChain | None:
         layout, source = self.layout_, self.reader_.inputs[0]
         rows = layout["node"].rows
-        if not isinstance(source, AttributeInput) or not isinstance(rows, AttributeFeatures):
+        if not isinstance(source, VocabularyInput) or not isinstance(rows, AttributeFeatures):
             return None
         if layout["edge"].rows is not None or self.inference not in ("auto", "chain"):
             return None
@@ -265,24 +270,28 @@ class ChainCRF(BaseCRF):
         )
 
     def _best_of_one(self, X: object) -> list[Any] | None:
-        found = self._one(X)
-        return found[0].best(found[1]) if found and self.labels_.as_list else None
+        sequence = self._one(X)
+        return sequence.best() if sequence is not None and self.labels_.as_list else None
 
     def _marginals_of_one(self, X: object) -> Floats | None:
-        found = self._one(X)
-        if found is None:
-            return None
-        sequence = found[0].sequence(found[1])
-        if sequence.log_partition() == -np.inf:
-            return None  # an error, which the batch explains
+        sequence = self._one(X)
+        if sequence is None or sequence.log_partition() == -np.inf:
+            return None  # where nothing is allowed, the batch explains the error
         return np.take(sequence.marginals(), self.labels_.order, axis=1)
 
-    def _one(self, X: object) -> tuple[_kernels.QuickChain, Any] | None:
-        """What answers about X if that is a single sequence, and the sequence."""
-        if not isinstance(X, (list, tuple)) or len(X) != 1 or not isinstance(X[0], (list, tuple)):
+    def _one(self, X: object) -> _kernels.QuickSequence | None:
+        """X under the compiled form, if it is a single sequence that this can read."""
+        if not isinstance(X, (list, tuple, Columns)) or len(X) != 1:
             return None
-        quick = self.quick()
-        return None if quick is None else (quick, X[0])
+        self._check_fitted()
+        compiled, source = self._compiled(), self.reader_.inputs[0]
+        if compiled is None or source is None:
+            return None
+        if isinstance(source, AttributeInput):
+            x = None if isinstance(X, Columns) else X[0]
+            return compiled.sequence(x) if isinstance(x, (list, tuple)) else None
+        rows = source.read(self._examples(X), grow=False).data
+        return compiled.rows(rows.offsets, rows.ids, rows.values)
 
     def __getstate__(self) -> dict[str, Any]:
         return {**vars(self), "_quick": None}
