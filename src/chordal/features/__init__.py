@@ -5,7 +5,6 @@ from chordal.features._arrays import ArrayInput
 from chordal.features._base import Input, RowFeatures, Rows, WeightKeys
 from chordal.features._entries import RowEntries, packed_flags
 from chordal.features._occurrences import Occurrences
-from chordal.features.alignment import AlignmentFeatures
 from chordal.features.attribute_features import AttributeFeatures
 from chordal.features.attributes import AttributeInput, VocabularyInput
 from chordal.features.batch import Batch, Cliques
@@ -29,7 +28,6 @@ from chordal.features.weights import layout_of, transferred
 
 __all__ = [
     "TABLES",
-    "AlignmentFeatures",
     "ArrayInput",
     "AttributeFeatures",
     "AttributeInput",
