@@ -6,8 +6,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from chordal import ChainCRF
 from chordal._status import Status
-from chordal.features import DenseInput, Rows
-from chordal.features._occurrences import Occurrences
+from chordal.features import DenseInput, Occurrences, Rows
 from chordal.solvers import SOLVERS
 from chordal.solvers.adam import Adam
 from chordal.solvers.gradient_descent import GradientDescent

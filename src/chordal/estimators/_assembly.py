@@ -14,6 +14,7 @@ from chordal.estimators._labels import SequenceLabels
 from chordal.estimators._state import MAX_WEIGHT
 from chordal.estimators.chain_crf import CHAIN, GROUPS, ChainCRF
 from chordal.features import (
+    PATTERNS,
     AttributeFeatures,
     AttributeInput,
     Batch,
@@ -27,7 +28,6 @@ from chordal.features import (
     TemplateInput,
     TemplateLayout,
 )
-from chordal.features.clique_template import PATTERNS
 from chordal.inference import INFERENCE
 from chordal.potentials import Floats
 from chordal.structures import offsets_of

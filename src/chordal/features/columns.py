@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from chordal import _kernels
 from chordal._validate import check_sequences
-from chordal.features._base import Ints
+from chordal.features.batch import Ints
 
 Cells = NDArray[np.uint32]
 

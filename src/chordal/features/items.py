@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from chordal import _kernels
-from chordal.features._base import Floats, Ints
+from chordal.features.batch import Floats, Ints
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -11,12 +11,11 @@ from typing import Any
 import numpy as np
 
 from chordal._validate import is_sparse
-from chordal.features._base import Input, Ints, Rows
+from chordal.features._base import Input
+from chordal.features.arrays import DenseInput, SparseInput
 from chordal.features.attributes import AttributeInput
-from chordal.features.batch import Batch, Cliques
+from chordal.features.batch import Batch, Cliques, Ints, Rows
 from chordal.features.clique_template import CliqueTemplate, itself
-from chordal.features.dense import DenseInput
-from chordal.features.sparse import SparseInput
 from chordal.structures import check_scopes, offsets_of
 
 

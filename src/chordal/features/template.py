@@ -12,9 +12,8 @@ from numpy.typing import NDArray
 
 from chordal import _kernels
 from chordal._validate import check_choice
-from chordal.features._base import Ints, Rows
-from chordal.features._occurrences import Occurrences
 from chordal.features.attributes import VocabularyInput
+from chordal.features.batch import Ints, Occurrences, Rows
 from chordal.features.columns import Columns
 
 DIALECTS = ("crf++", "wapiti")
