@@ -1,7 +1,7 @@
 """Features: linear maps from weights to potentials, and their adjoints."""
 
 from chordal._blocks import unit_of
-from chordal.features._base import Input, RowEntries, RowFeatures, WeightKeys, packed_flags
+from chordal.features._base import Input, RowFeatures, WeightKeys
 from chordal.features.arrays import ArrayInput, DenseFeatures, DenseInput, SparseInput
 from chordal.features.attributes import AttributeFeatures, AttributeInput, VocabularyInput
 from chordal.features.batch import Batch, Cliques, Occurrences, Rows
@@ -15,9 +15,9 @@ from chordal.features.clique_template import (
     itself,
 )
 from chordal.features.columns import Columns
+from chordal.features.entries import RowEntries, packed_flags
 from chordal.features.items import Items
 from chordal.features.layout import Layout, Shard, Sums, TemplateLayout, layout_of, transferred
-from chordal.features.matching import matching_potentials
 from chordal.features.reader import Reader, input_for, length_of
 from chordal.features.template import FeatureTemplate, TemplateInput
 
@@ -56,7 +56,6 @@ __all__ = [
     "itself",
     "layout_of",
     "length_of",
-    "matching_potentials",
     "packed_flags",
     "transferred",
     "unit_of",

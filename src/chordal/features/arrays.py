@@ -12,16 +12,10 @@ from numpy.typing import NDArray
 from chordal import _kernels
 from chordal._blocks import Runner, run_in_turn, unit_of
 from chordal._validate import check_number
-from chordal.features._base import (
-    Condensed,
-    Input,
-    RowEntries,
-    RowFeatures,
-    WeightKeys,
-    entry_offsets,
-)
+from chordal.features._base import Condensed, Input, RowFeatures, WeightKeys
 from chordal.features.attributes import AttributeFeatures
 from chordal.features.batch import Floats, Ints, Occurrences, Rows
+from chordal.features.entries import RowEntries, entry_offsets
 from chordal.structures import offsets_of
 
 SPARSE = 0.3  # rows with a smaller share of numbers other than zero are better taken as sparse

@@ -6,25 +6,18 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property
 from typing import Any, TypeVar, final
 
 import numpy as np
-from numpy.typing import DTypeLike, NDArray
+from numpy.typing import NDArray
 
 from chordal import _kernels
 from chordal._blocks import BLOCK, Runner, aligned_zeros, blocks_of, run_in_turn, unit_of
-from chordal.features._base import (
-    Condensed,
-    Counts,
-    Input,
-    RowEntries,
-    RowFeatures,
-    WeightKeys,
-    entry_offsets,
-)
-from chordal.features.batch import Floats, Ints, Occurrences, Rows, joined, ranges
+from chordal.features._base import Condensed, Input, RowFeatures, WeightKeys
+from chordal.features.batch import Floats, Ints, Occurrences, Rows, ranges
+from chordal.features.entries import AttributeRows, Counts, RowEntries
 from chordal.features.items import Items
 from chordal.structures import offsets_of
 
@@ -145,24 +138,6 @@ class AttributeInput(VocabularyInput):
 
     def __setstate__(self, state: tuple[NDArray[Any], NDArray[Any]]) -> None:
         self.vocabulary = _kernels.Vocabulary.from_arrays(*state)
-
-
-@dataclass(frozen=True)
-class AttributeRows:
-    """Compiled rows of one shard: wide entries by row and by column, narrow entries by segment."""
-
-    n_rows: int
-    wide_offsets: Counts
-    wide_codes: Counts
-    wide_values: Floats | None
-    column_offsets: Counts
-    column_codes: Counts  # of columns that are used, rising
-    column_rows: Counts
-    column_values: Floats | None
-    cells: Counts
-    weights: Counts
-    narrow_values: Floats | None
-    segments: Ints
 
 
 @final
@@ -434,30 +409,9 @@ class AttributeFeatures(RowFeatures):
         """All compiled rows as lists of entries."""
         if self._narrow_scale is not None:  # for batch training alone
             return super().entries(shards)
-        padded, n = int(self._wide_starts[-1]) * self._unit, np.uint32(self.n_outputs)
-        if padded + self._n_narrow >= 2**32:
-            raise ValueError("too many weights for online learning: raise min_freq")
-        rows = [shard.cells // n for shard in shards]
-        orders = [np.argsort(row, kind="stable") for row in rows]
-
-        def by_row(arrays: Sequence[Any], dtype: DTypeLike = np.uint32) -> NDArray[Any]:
-            return joined((a[order] for a, order in zip(arrays, orders, strict=True)), dtype)
-
-        in_rows = [np.bincount(r, minlength=s.n_rows) for r, s in zip(rows, shards, strict=True)]
-        wide = self._cells_of_wide() if self._wide_cells is None else self._wide_cells
-        ones = all(shard.wide_values is None for shard in shards)
-        return RowEntries(
-            n_outputs=self.n_outputs,
-            n_cells=padded + self._n_narrow,
-            cells=np.concatenate([wide, padded + np.arange(self._n_narrow)]),
-            wide_offsets=entry_offsets(np.diff(shard.wide_offsets) for shard in shards),
-            wide_codes=joined((shard.wide_codes for shard in shards), np.uint32),
-            wide_values=None if ones else joined((s.wide_values for s in shards), float),
-            narrow_offsets=entry_offsets(in_rows),
-            narrow_outputs=by_row([shard.cells % n for shard in shards]),
-            narrow_cells=by_row([shard.weights for shard in shards]) + np.uint32(padded),
-            narrow_values=None if ones else by_row([s.narrow_values for s in shards], float),
-        )
+        cells = self._cells_of_wide() if self._wide_cells is None else self._wide_cells
+        padded = int(self._wide_starts[-1]) * self._unit
+        return RowEntries.of_attributes(shards, self.n_outputs, cells, padded, self._n_narrow)
 
     def arrays(self) -> dict[str, NDArray[Any]]:
         """Which pairs there are, and how often each attribute occurs."""

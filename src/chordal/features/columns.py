@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,6 +12,7 @@ from numpy.typing import NDArray
 from chordal import _kernels
 from chordal._validate import check_sequences
 from chordal.features.batch import Ints
+from chordal.structures import offsets_of
 
 Cells = NDArray[np.uint32]
 
@@ -70,15 +72,12 @@ class Columns:
                         f"got {len(row)}"
                     )
                 parts += [_encoded(cell, i, t) for cell in row]
-        ends = np.cumsum([len(part) for part in parts], dtype=np.int64)
-        if len(ends) and ends[-1] >= 2**32:
-            raise ValueError(f"the text must be smaller than 4 GiB, got {ends[-1]} bytes")
-        flat = np.empty((len(parts), 2), dtype=np.uint32)
-        flat[:, 1] = ends
-        flat[:1, 0] = 0
-        flat[1:, 0] = ends[:-1]
+        limits = offsets_of([len(part) for part in parts])
+        if limits[-1] >= 2**32:
+            raise ValueError(f"the text must be smaller than 4 GiB, got {limits[-1]} bytes")
+        cells = np.stack([limits[:-1], limits[1:]], axis=1).astype(np.uint32)
         shape = (sum(lengths), n_columns or 0, 2)
-        return cls(b"".join(parts), flat.reshape(shape), np.array(lengths, dtype=np.int64))
+        return cls(b"".join(parts), cells.reshape(shape), np.array(lengths, dtype=np.int64))
 
     @classmethod
     def of(cls, X: object, name: str = "X") -> Columns:
@@ -106,8 +105,8 @@ class Columns:
         if not isinstance(part, slice) or part.step not in (None, 1):
             raise TypeError(f"columns are cut by a slice of step 1, got {part!r}")
         first, last, _ = part.indices(len(self))
-        ends = np.concatenate([[0], np.cumsum(self.lengths)])
-        rows = slice(ends[first], ends[max(first, last)])
+        limits = offsets_of(self.lengths)
+        rows = slice(limits[first], limits[max(first, last)])
         lines = None if self.lines is None else self.lines[rows]
         return Columns(self.text, self.cells[rows], self.lengths[first:last], lines)
 
@@ -139,8 +138,7 @@ class Columns:
         """One column as strings, sequence by sequence."""
         codes, names = self.codes(k)
         cells = np.array(names, dtype=object)[codes].tolist()
-        ends = np.cumsum(self.lengths).tolist()
-        return [cells[a:b] for a, b in zip([0, *ends], ends, strict=False)]
+        return [cells[a:b] for a, b in pairwise(offsets_of(self.lengths).tolist())]
 
     def rows(self) -> list[list[list[str]]]:
         """All cells as strings: sequences of rows."""

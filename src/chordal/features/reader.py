@@ -49,11 +49,10 @@ class Reader:
 
     def knowing(self, other: Reader) -> Reader:
         """The same templates with copies of another reader's inputs, which may learn more."""
-        made, names = copy.copy(self), [template.name for template in other.templates]
-        known = dict(zip(names, other.inputs, strict=True))
+        made, names = copy.copy(self), {template.name for template in other.templates}
         made.inputs = [
-            None if template.features is None else copy.deepcopy(known.get(template.name))
-            for template in self.templates
+            copy.deepcopy(other.input(own.name)) if own.features and own.name in names else None
+            for own in self.templates
         ]
         return made
 
@@ -71,12 +70,10 @@ class Reader:
         sizes: Ints | None = None
         counts: Ints | None = None
         for template, source in zip(self.templates, self.inputs, strict=True):
-            if source is None:
-                rows.append(None)
-                continue
-            if template.labelwise:
+            own: Rows | None = None
+            if source is not None and template.labelwise:
                 own, sizes, counts = _labelwise(template, source, X)
-            else:
+            elif source is not None:
                 own = _rows(template, source, X, grow)
                 if template.cliques == "each":
                     sizes = _same_sizes(sizes, own.lengths, template.name)
