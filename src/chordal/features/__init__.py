@@ -14,12 +14,11 @@ from chordal.features.clique_template import (
     check_templates,
     itself,
 )
-from chordal.features.columns import Columns
 from chordal.features.entries import RowEntries, packed_flags
-from chordal.features.items import Items
 from chordal.features.layout import Layout, Shard, Sums, TemplateLayout, layout_of, transferred
 from chordal.features.reader import Reader, input_for, length_of
 from chordal.features.template import FeatureTemplate, TemplateInput
+from chordal.features.text import Columns, Items
 
 __all__ = [
     "PATTERNS",

@@ -68,13 +68,10 @@ class Rows:
         """Where the rows of each sequence begin, and where the last one's end."""
         return offsets_of(self.lengths)
 
-    def positions(self, order: Ints) -> Ints:
-        """The rows of these sequences, one sequence after another."""
-        return ranges(self.offsets[order], self.lengths[order])
-
     def reordered(self, order: Ints) -> Rows:
         """The sequences in this order; their data are copied."""
-        return Rows(self.lengths[order], self.data[self.positions(order)])
+        lengths = self.lengths[order]
+        return Rows(lengths, self.data[ranges(self.offsets[order], lengths)])
 
 
 @dataclass(frozen=True)
@@ -309,5 +306,4 @@ def shard_limits(
         rows = max(1, -(-int(ends[-1]) // ((count + 2) // 4 * 4)))
     cuts = np.searchsorted(ends, np.arange(rows, ends[-1], rows), side="left") + 1
     limits = np.unique(np.concatenate([[0], cuts, [len(lengths)]]))
-    limits = limits[limits <= len(lengths)]
     return list(pairwise(limits.tolist()))

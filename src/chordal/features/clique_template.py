@@ -238,11 +238,9 @@ class TableLayout:
 
     @cached_property
     def cell_of_output(self) -> Ints:
-        """One cell that takes each output."""
-        cells = np.zeros(self.n_outputs, dtype=np.int64)
-        used = np.flatnonzero(self.output_of_cell >= 0)[::-1]
-        cells[self.output_of_cell[used]] = used
-        return cells
+        """The first cell that takes each output."""
+        order, starts = self._runs
+        return order[starts]
 
     def filled(self, outputs: Floats) -> Floats:
         """Tables [n, n_cells] from outputs [n, n_outputs]."""

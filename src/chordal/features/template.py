@@ -15,7 +15,7 @@ from chordal import _kernels
 from chordal._validate import check_choice
 from chordal.features.attributes import VocabularyInput
 from chordal.features.batch import Ints, Occurrences, Rows
-from chordal.features.columns import Columns
+from chordal.features.text import Columns
 from chordal.structures import offsets_of
 
 DIALECTS = ("crf++", "wapiti")
