@@ -114,15 +114,13 @@ class RowEntries:
         start = -(-self.n_cells // unit)
         if start + units >= 2**27:
             raise ValueError("too many weights for online learning: raise min_freq")
-        at = self.wide_offsets[rows + 1].astype(np.int64)
-        offsets = self.wide_offsets.astype(np.int64)
-        offsets[1:] += np.cumsum(np.bincount(rows, minlength=self.n_rows))
-        values = self.wide_values
+        at, values = self.wide_offsets[rows + 1].astype(np.int64), self.wide_values
+        counts = np.diff(self.wide_offsets) + np.bincount(rows, minlength=self.n_rows)
         return replace(
             self,
             n_cells=(start + units) * unit,
             cells=np.concatenate([self.cells, start * unit + outputs]),
-            wide_offsets=_as_counts(offsets),
+            wide_offsets=entry_offsets([counts]),
             wide_codes=np.insert(self.wide_codes, at, np.uint32(start << 5 | units)),
             wide_values=None if values is None else np.insert(values, at, 1.0),
         )
@@ -130,12 +128,8 @@ class RowEntries:
 
 def entry_offsets(counts: Iterable[NDArray[np.integer]]) -> Counts:
     """Offsets of the entries of rows, from how many each row has, shard after shard."""
-    return _as_counts(offsets_of(joined(counts)))
-
-
-def _as_counts(offsets: Ints) -> Counts:
-    """Offsets as the kernels take them."""
-    if len(offsets) and offsets[-1] >= 2**32:
+    offsets = offsets_of(joined(counts))
+    if offsets[-1] >= 2**32:
         raise ValueError("too many observations for online learning: train on fewer sequences")
     return offsets.astype(np.uint32)
 

@@ -12,7 +12,7 @@ import numpy as np
 from chordal._blocks import Runner, run_in_turn
 from chordal.features._base import RowFeatures, WeightKeys
 from chordal.features.batch import Batch, Cliques, Floats, Ints, Rows, joined, ranges
-from chordal.features.clique_template import CliqueTemplate, TableLayout
+from chordal.features.clique_template import TableLayout
 from chordal.features.reader import Reader
 from chordal.potentials import Potentials
 from chordal.structures import Matching, offsets_of
@@ -352,24 +352,14 @@ def layout_of(
             keys = None if old is None else old.keys_in(tables)
             labels = outputs.astype(np.int32)
             rows = source.features(observed, labels, tables.n_outputs, pairs, min_freq, keys)
-        kept = _kept(template, tables, outputs, min_freq, old)
+        kept = np.arange(tables.n_outputs if template.fit_intercept else 0)
+        if template.fit_intercept == "seen":
+            kept, times = np.unique(outputs, return_counts=True)
+            kept = kept[times >= min_freq]
+            if old is not None:
+                kept = np.union1d(kept, old.tables.renumbered(old.kept, tables))
         templates.append(TemplateLayout(template.name, tables, rows, kept))
     return Layout(n_labels, templates)
-
-
-def _kept(
-    template: CliqueTemplate,
-    tables: TableLayout,
-    outputs: Ints,
-    min_freq: int,
-    old: TemplateLayout | None,
-) -> Ints:
-    """The outputs that have an intercept."""
-    if template.fit_intercept != "seen":
-        return np.arange(tables.n_outputs if template.fit_intercept else 0)
-    seen, count = np.unique(outputs, return_counts=True)
-    kept = seen[count >= min_freq]
-    return kept if old is None else np.union1d(kept, old.tables.renumbered(old.kept, tables))
 
 
 def _seen_labels(target: Target, n: int) -> tuple[Ints, Ints]:
