@@ -137,7 +137,7 @@ class SparseInput(ArrayInput):
 
     def _features(self, rows: Rows, n_outputs: int) -> AttributeFeatures:
         counts = np.bincount(rows.data.ids, minlength=self.n_columns)
-        return AttributeFeatures.every_pair(self.n_columns, n_outputs, counts)
+        return AttributeFeatures.of_every_pair(n_outputs, counts)
 
 
 def _values(values: Floats) -> Floats | None:
@@ -216,7 +216,7 @@ class DenseFeatures(RowFeatures):
         offsets = offsets_of(np.bincount(row, minlength=len(data)))
         occurrences = Occurrences(offsets, column.astype(np.int32), values)
         counts = np.bincount(column, minlength=self.n_columns)
-        features = AttributeFeatures.every_pair(self.n_columns, self.n_outputs, counts)
+        features = AttributeFeatures.of_every_pair(self.n_outputs, counts)
 
         def spread(weights: Floats) -> Floats:
             keys, out = features.keys(), np.empty(self.n_weights)

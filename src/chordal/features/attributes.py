@@ -85,7 +85,7 @@ class VocabularyInput(Input):
                 frequent[known.column] = True
             offsets = offsets_of(frequent * np.int64(n_outputs))
             kept = np.tile(np.arange(n_outputs, dtype=np.int32), int(frequent.sum()))
-            return AttributeFeatures(n, n_outputs, offsets, kept, counts)
+            return AttributeFeatures(n_outputs, offsets, kept, counts)
         offsets, kept, times = _kernels.attribute_pairs(
             offsets=data.offsets,
             ids=data.ids,
@@ -98,10 +98,8 @@ class VocabularyInput(Input):
             keys = (attribute * n_outputs + kept)[times >= min_freq]
             if known is not None:
                 keys = np.union1d(keys, known.column * n_outputs + known.output)
-            attribute, output = np.divmod(keys, n_outputs)
-            offsets = offsets_of(np.bincount(attribute, minlength=n))
-            kept = output.astype(np.int32)
-        return AttributeFeatures(n, n_outputs, offsets, kept, counts)
+            return AttributeFeatures.of_pairs(keys, n_outputs, counts)
+        return AttributeFeatures(n_outputs, offsets, kept, counts)
 
 
 @final
@@ -152,7 +150,6 @@ class AttributeFeatures(RowFeatures):
 
     def __init__(
         self,
-        n_attributes: int,
         n_outputs: int,
         offsets: Ints,
         outputs: NDArray[Any],
@@ -189,11 +186,18 @@ class AttributeFeatures(RowFeatures):
             self._narrow_scale = np.repeat(scale[self._narrow], n_pairs[self._narrow])
 
     @classmethod
-    def every_pair(cls, n_attributes: int, n_outputs: int, counts: Ints) -> AttributeFeatures:
+    def of_pairs(cls, pairs: Ints, n_outputs: int, counts: Ints) -> AttributeFeatures:
+        """Weights for these pairs, each attribute · n_outputs + output, in rising order."""
+        attribute, output = np.divmod(pairs, n_outputs)
+        offsets = offsets_of(np.bincount(attribute, minlength=len(counts)))
+        return cls(n_outputs, offsets, output.astype(np.int32), counts)
+
+    @classmethod
+    def of_every_pair(cls, n_outputs: int, counts: Ints) -> AttributeFeatures:
         """A weight for every attribute, whether it occurs or not, and every output."""
-        offsets = np.arange(n_attributes + 1, dtype=np.int64) * n_outputs
-        outputs = np.tile(np.arange(n_outputs, dtype=np.int32), n_attributes)
-        return cls(n_attributes, n_outputs, offsets, outputs, counts)
+        offsets = np.arange(len(counts) + 1, dtype=np.int64) * n_outputs
+        outputs = np.tile(np.arange(n_outputs, dtype=np.int32), len(counts))
+        return cls(n_outputs, offsets, outputs, counts)
 
     def _layout(self) -> _kernels.AttributeLayout:
         return _kernels.AttributeLayout(
@@ -368,9 +372,7 @@ class AttributeFeatures(RowFeatures):
             return None
         scale, sizes = np.sqrt(np.bincount(group)), self._n_pairs[kept]
         outputs, counts = self._pair_outputs[self._pairs_of(kept)], self._counts[kept]
-        features = AttributeFeatures(
-            len(kept), self.n_outputs, offsets_of(sizes), outputs, counts, scale
-        )
+        features = AttributeFeatures(self.n_outputs, offsets_of(sizes), outputs, counts, scale)
         order, mine = features._in_order(), self._in_order()
         divisor = np.repeat(scale[order], sizes[order])
         starts = np.empty(len(sizes), dtype=np.int64)
@@ -438,7 +440,7 @@ class AttributeFeatures(RowFeatures):
             raise ValueError("the outputs of an attribute must rise")
         if len(counts) and (counts.min() < 0 or counts.sum(dtype=np.float64) > 2**53):
             raise ValueError("counts of attributes must not be negative, nor huge")
-        return cls(n_columns, n_outputs, offsets, outputs, counts)
+        return cls(n_outputs, offsets, outputs, counts)
 
 
 def _check_dtypes(arrays: Mapping[str, NDArray[Any]], **expected: type[np.generic]) -> None:
