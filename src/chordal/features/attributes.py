@@ -239,7 +239,8 @@ class AttributeFeatures(RowFeatures):
 
     def glimpse(self, rows: Rows, first: int, last: int) -> Occurrences:
         """Rows first..last for one `map`."""
-        return replace(rows.data, offsets=rows.data.offsets[first : last + 1])
+        data: Occurrences = rows.data
+        return Occurrences(data.offsets[first : last + 1], data.ids, data.values)
 
     def expand(
         self, weights: Floats, memory: WideAndNarrow | None = None, run: Runner = run_in_turn

@@ -233,7 +233,7 @@ class Layout:
                 blocks[k] = slice(cell, cell + own * cells)
             sizes.append(np.full(own, cells))
             n_tables, cell = n_tables + own, cell + own * cells
-        limits = offsets_of(joined(sizes))
+        limits = offsets_of(sizes[0] if len(sizes) == 1 else joined(sizes))
         zeros = np.broadcast_to(0.0, limits[-1])
         return Potentials.trusted(structure, np.zeros(0), zeros, index, limits), blocks, places
 

@@ -171,7 +171,7 @@ def _cliques(template: CliqueTemplate, rows: Rows | None, X: Sequence[Any], size
         except ValueError as error:
             raise ValueError(f"template {template.name!r}: {error}") from None
         found = Cliques(scopes, counts, rows, template.size).recognised(sizes)
-    if rows is None or template.labelwise:
+    if rows is None or template.labelwise or found.counts is rows.lengths:
         return found
     wrong = np.flatnonzero(rows.lengths != found.counts)
     if len(wrong):
