@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, final
@@ -160,6 +160,12 @@ class Layout:
         """The template of this name."""
         return self.templates[list(self.slices).index(name)]
 
+    def split(self, weights: Floats) -> Iterator[tuple[TemplateLayout, Floats, Floats]]:
+        """Each template with the weights of its observations, and its intercepts."""
+        for own in self.templates:
+            mine, n = weights[self.slices[own.name]], own.n_row_weights
+            yield own, mine[:n], mine[n:]
+
     def condensed(self, batch: Batch) -> tuple[Layout, Batch, Callable[[Floats], Floats]] | None:
         """A form that costs less in training (see `RowFeatures.condensed`), and how to spread
         its weights. None if there is none.
@@ -176,9 +182,8 @@ class Layout:
 
         def spread(weights: Floats) -> Floats:
             parts = []
-            for own, of_rows in zip(layout.templates, spreads, strict=True):
-                mine, n = weights[layout.slices[own.name]], own.n_row_weights
-                parts += [of_rows(mine[:n]) if of_rows else mine[:n], mine[n:]]
+            for spread_rows, (_, of_rows, rest) in zip(spreads, layout.split(weights), strict=True):
+                parts += [spread_rows(of_rows) if spread_rows else of_rows, rest]
             return np.concatenate(parts)
 
         return layout, batch.with_rows(rows), spread
@@ -242,11 +247,10 @@ class Layout:
     ) -> Expanded:
         """The weights in the form that `potentials` takes, in `memory` of this form."""
         out: Expanded = []
-        for k, own in enumerate(self.templates):
-            mine, n = weights[self.slices[own.name]], own.n_row_weights
+        for k, (own, of_rows, intercepts) in enumerate(self.split(weights)):
             kept = memory and memory[k][0]
-            rows = None if own.rows is None else own.rows.expand(mine[:n], kept, run)
-            out.append((rows, own.table(mine[n:])))
+            rows = None if own.rows is None else own.rows.expand(of_rows, kept, run)
+            out.append((rows, own.table(intercepts)))
         return out
 
     def expanded(self, weights: Floats) -> Expanded:
@@ -313,11 +317,10 @@ class Layout:
     def collect(self, sums: Sums, out: Floats | None = None, run: Runner = run_in_turn) -> Floats:
         """The finished gradient, in `out` if that is given."""
         out = np.empty(self.n_weights) if out is None else out
-        for own, (rows, outputs) in zip(self.templates, sums, strict=True):
-            mine, n = out[self.slices[own.name]], own.n_row_weights
+        for (own, of_rows, intercepts), (rows, outputs) in zip(self.split(out), sums, strict=True):
             if own.rows is not None:
-                own.rows.collect(rows, mine[:n], run)
-            mine[n:] = outputs if own.every_output else outputs[own.kept]
+                own.rows.collect(rows, of_rows, run)
+            intercepts[:] = outputs if own.every_output else outputs[own.kept]
         return out
 
 
@@ -408,13 +411,12 @@ def _seen_outputs(
 def transferred(old: Layout, weights: Floats, new: Layout) -> Floats:
     """Weights of a new layout, taken over from an old one whose labels keep their numbers."""
     out = np.zeros(new.n_weights)
-    for after in new.templates:
-        if after.name not in old.slices:
+    known = {part[0].name: part for part in old.split(weights)}
+    for after, of_rows, intercepts in new.split(out):
+        if after.name not in known:
             continue
-        before, n_outputs = old[after.name], after.tables.n_outputs
-        own, target = weights[old.slices[before.name]], out[new.slices[after.name]]
-        n, m = before.n_row_weights, after.n_row_weights
-        keys = before.keys_in(after.tables)
+        before, old_of_rows, old_intercepts = known[after.name]
+        keys, n_outputs = before.keys_in(after.tables), after.tables.n_outputs
         if keys is not None and after.rows is not None:
             here = after.rows.keys()
             _, from_old, to_new = np.intersect1d(
@@ -423,8 +425,8 @@ def transferred(old: Layout, weights: Floats, new: Layout) -> Floats:
                 assume_unique=True,
                 return_indices=True,
             )
-            target[:m][to_new] = own[:n][from_old]
+            of_rows[to_new] = old_of_rows[from_old]
         outputs = np.zeros(n_outputs)
-        outputs[before.tables.renumbered(before.kept, after.tables)] = own[n:]
-        target[m:] = outputs[after.kept]
+        outputs[before.tables.renumbered(before.kept, after.tables)] = old_intercepts
+        intercepts[:] = outputs[after.kept]
     return out
