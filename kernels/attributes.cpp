@@ -9,7 +9,7 @@
 // each of its pairs is one entry (cell = t K + k, weight index).
 //
 // Speed is memory: weights are numbered so that what is met together lies together (see
-// features/attribute_features.py), entries are 32-bit, and the rows of the next t are fetched ahead.
+// features/attributes.py), entries are 32-bit, and the rows of the next t are fetched ahead.
 // Threads split the rows in the map. In the adjoint they split the attributes: each has the list of its
 // rows, whose parts are added in registers, in their order, whatever the number of threads.
 #include <utility>

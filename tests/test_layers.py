@@ -21,7 +21,7 @@ LAYERS = """
  structures
  potentials
  targets
- features | inference | costs | metrics | datasets
+ features | preprocessing | inference | costs | metrics | datasets
  emissions
  objectives
  testing

@@ -20,9 +20,9 @@ if TYPE_CHECKING:
         TwoStageCRF,
     )
     from chordal.features import CliqueTemplate, Columns, FeatureTemplate
-    from chordal.features.rbf_features import RBFFeatures
     from chordal.model_file import ModelFileError, load, save
     from chordal.model_selection import ChainCRFCV, CRFClassifierCV, regularization_path
+    from chordal.preprocessing import RBFFeatures
 
     __version__: str
 
@@ -36,7 +36,7 @@ _HOMES = {
     "FitReport": "chordal.estimators",
     "InfeasibleError": "chordal._errors",
     "ModelFileError": "chordal.model_file",
-    "RBFFeatures": "chordal.features.rbf_features",
+    "RBFFeatures": "chordal.preprocessing",
     "Status": "chordal._status",
     "FeatureTemplate": "chordal.features",
     "UnsupportedError": "chordal._errors",

@@ -6,10 +6,10 @@ import pytest
 
 from chordal import ChainCRF
 from chordal.costs.weighted_hamming import WeightedHamming
-from chordal.features.default_template import default_template
 from chordal.metrics import chunk_scores
 from chordal.objectives.hinge import Hinge
 from chordal.objectives.softmax_margin import SoftmaxMargin
+from chordal.preprocessing import default_template
 
 pytestmark = [pytest.mark.data, pytest.mark.slow]
 

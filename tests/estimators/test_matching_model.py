@@ -5,9 +5,10 @@ import pytest
 
 from chordal import MatchingModel, UnsupportedError
 from chordal.datasets import make_parallel_sample
-from chordal.features import AlignmentFeatures, matching_potentials
 from chordal.inference.matching import MatchingInference
 from chordal.metrics import alignment_error_rate
+from chordal.potentials import matching_potentials
+from chordal.preprocessing import AlignmentFeatures
 from chordal.solvers.averaged_perceptron import AveragedPerceptron
 from chordal.solvers.sgd import SGD
 

@@ -321,3 +321,13 @@ def test_bad_settings_are_named(graphs):
         CliqueTemplate("nodes", tables="potts")
     with pytest.raises(ValueError, match="has no weights"):
         TemplateCRF([CHAIN[0], CliqueTemplate("steps", steps, fit_intercept=False)]).fit(X, y)
+
+
+def test_two_templates_of_variables_must_agree_on_their_number():
+    templates = [
+        CliqueTemplate("words", features=lambda x: [[word] for word in x]),
+        CliqueTemplate("first", features=lambda x: [[word[0]] for word in x[:3]]),
+    ]
+    message = r"template 'first' must have a row for every variable.*3 rows for 4 var.*X\[1\]"
+    with pytest.raises(ValueError, match=message):
+        TemplateCRF(templates).fit([["a", "b"], ["c"] * 4], [[0, 1], [0, 1, 0, 1]])

@@ -5,8 +5,7 @@ import pytest
 import scipy.sparse as sp
 from numpy.testing import assert_allclose, assert_array_equal
 
-from chordal.features import DenseInput, Rows, SparseInput
-from chordal.features.dense import DenseFeatures
+from chordal.features import DenseFeatures, DenseInput, Rows, SparseInput
 
 LENGTHS = [4, 0, 9]
 N_COLUMNS, N_LABELS = 17, 3

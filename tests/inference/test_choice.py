@@ -7,9 +7,8 @@ import numpy as np
 import pytest
 
 from chordal._errors import UnsupportedError
-from chordal.features import matching_potentials
 from chordal.inference import INFERENCE, Inference, choose, exact_for
-from chordal.potentials import Potentials
+from chordal.potentials import Potentials, matching_potentials
 from chordal.structures import Chain, FactorGraph, Graph, Grid, Matching, Tree
 
 RING = [(k, (k + 1) % 9) for k in range(9)]

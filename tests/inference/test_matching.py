@@ -6,9 +6,8 @@ import scipy.optimize
 import scipy.sparse as sp
 
 from chordal._errors import InfeasibleError, UnsupportedError
-from chordal.features import matching_potentials
 from chordal.inference.matching import MatchingInference
-from chordal.potentials import Potentials
+from chordal.potentials import Potentials, matching_potentials
 from chordal.structures import Chain
 
 

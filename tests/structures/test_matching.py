@@ -5,8 +5,8 @@ from itertools import product
 import numpy as np
 import pytest
 
-from chordal.features import matching_potentials
 from chordal.inference.exhaustive import ExhaustiveInference
+from chordal.potentials import matching_potentials
 from chordal.structures import Matching
 
 

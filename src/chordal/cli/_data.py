@@ -124,7 +124,7 @@ def make_template(
         return read_template(file, dialect)
     if task is None:
         return None
-    from chordal.features.default_template import default_template
+    from chordal.preprocessing import default_template
 
     return FeatureTemplate(default_template(task, n_columns or 1))
 

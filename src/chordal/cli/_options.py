@@ -38,7 +38,7 @@ def choice(*flags: str, names: Callable[[], list[str]] | list[str], help: str) -
 
 
 def _tasks() -> list[str]:
-    from chordal.features.default_template import TASKS
+    from chordal.preprocessing import TASKS
 
     return list(TASKS)
 

@@ -14,6 +14,7 @@ from chordal.estimators._labels import SequenceLabels
 from chordal.estimators._state import MAX_WEIGHT
 from chordal.estimators.chain_crf import CHAIN, GROUPS, ChainCRF
 from chordal.features import (
+    PATTERNS,
     AttributeFeatures,
     AttributeInput,
     Batch,
@@ -27,7 +28,6 @@ from chordal.features import (
     TemplateInput,
     TemplateLayout,
 )
-from chordal.features.clique_template import PATTERNS
 from chordal.inference import INFERENCE
 from chordal.potentials import Floats
 from chordal.structures import offsets_of
@@ -197,15 +197,8 @@ def _rows(
         order = np.argsort(keys, kind="stable")
         keys, values = keys[order], values[order]
         _check_distinct(name, keys)
-    attribute, output = np.divmod(keys, n_outputs)
-    sizes = np.bincount(attribute, minlength=n_attributes)
-    features = AttributeFeatures(
-        n_attributes,
-        n_outputs,
-        offsets_of(sizes),
-        output.astype(np.int32),
-        np.ones(n_attributes, dtype=np.int64),  # how often each occurs is not known
-    )
+    unknown = np.ones(n_attributes, dtype=np.int64)  # how often each attribute occurs
+    features = AttributeFeatures.of_pairs(keys, n_outputs, unknown)
     laid = features.keys()
     return features, values[np.searchsorted(keys, laid.column * n_outputs + laid.output)]
 

@@ -18,7 +18,6 @@ from chordal.features import (
     TemplateLayout,
     VocabularyInput,
 )
-from chordal.structures import offsets_of
 
 if TYPE_CHECKING:
     from chordal.estimators._crf import BaseCRF
@@ -83,20 +82,15 @@ def _fewer_attributes(
     source: VocabularyInput, rows: AttributeFeatures, kept: Ints
 ) -> tuple[VocabularyInput, AttributeFeatures, Ints]:
     """The attributes that still have weights."""
-    keys = rows.keys()
+    keys, n = rows.keys(), rows.n_outputs
     attributes, column = np.unique(keys.column[kept], return_inverse=True)
-    order = np.lexsort((keys.output[kept], column))
-    features = AttributeFeatures(
-        len(attributes),
-        rows.n_outputs,
-        offsets_of(np.bincount(column, minlength=len(attributes))),
-        keys.output[kept][order].astype(np.int32),
-        rows.arrays()["counts"][attributes],
-    )
+    pairs = column * np.int64(n) + keys.output[kept]
+    order = np.argsort(pairs)
+    counts = rows.arrays()["counts"][attributes]
+    features = AttributeFeatures.of_pairs(pairs[order], n, counts)
     # The new layout has an order of its own.
     new = features.keys()
-    place = column[order] * np.int64(rows.n_outputs) + keys.output[kept][order]
-    at = np.searchsorted(place, new.column * np.int64(rows.n_outputs) + new.output)
+    at = np.searchsorted(pairs[order], new.column * np.int64(n) + new.output)
     return source.with_attributes(attributes), features, kept[order][at]
 
 

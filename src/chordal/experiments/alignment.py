@@ -11,9 +11,10 @@ from chordal import MatchingModel, plots
 from chordal.datasets import ParallelSample, make_parallel_sample
 from chordal.experiments._base import Experiment, Outcome, Row, Setup, Table
 from chordal.experiments._pictures import WIDTH, curves, training
-from chordal.features import AlignmentFeatures, matching_potentials
 from chordal.inference import INFERENCE
 from chordal.metrics import alignment_error_rate
+from chordal.potentials import matching_potentials
+from chordal.preprocessing import AlignmentFeatures
 from chordal.solvers.averaged_perceptron import AveragedPerceptron
 
 N_ASSOCIATION = 4  # features that are scores of association; two of distance and spelling follow

@@ -11,8 +11,8 @@ from chordal import ChainCRF
 from chordal.datasets import load_conll2000
 from chordal.experiments._base import Experiment, Outcome, Row, Setup, Table
 from chordal.experiments._pictures import confusion, heat_map, samples, training
-from chordal.features.default_template import default_template
 from chordal.metrics import bootstrap, chunk_scores, sequence_counts
+from chordal.preprocessing import default_template
 
 LONGEST = 16  # words of a sentence that is shown
 

@@ -23,8 +23,8 @@ from chordal.experiments._seminar_models import (
 )
 from chordal.experiments._seminar_scores import FIELDS, Labels, agreed, f1, fields, inconsistent
 from chordal.experiments._seminar_tokens import Lexicon, Tokens, published_tokens, tokens
-from chordal.features.default_template import default_template
 from chordal.potentials import Floats
+from chordal.preprocessing import default_template
 
 Ints = NDArray[np.int64]
 

@@ -11,8 +11,8 @@ from chordal import HMM, ChainCRF
 from chordal.datasets import TaggedText, load_ud_english
 from chordal.experiments._base import Experiment, Outcome, Row, Setup
 from chordal.experiments._pictures import confusion, heat_map, samples, training
-from chordal.features.default_template import default_template
 from chordal.metrics import paired_bootstrap, sequence_counts, token_accuracy, zero_one_accuracy
+from chordal.preprocessing import default_template
 
 LONGEST = 14  # words of a sentence that is shown
 

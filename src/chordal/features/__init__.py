@@ -1,15 +1,12 @@
 """Features: linear maps from weights to potentials, and their adjoints."""
 
 from chordal._blocks import unit_of
-from chordal.features._arrays import ArrayInput
-from chordal.features._base import Input, RowFeatures, Rows, WeightKeys
-from chordal.features._entries import RowEntries, packed_flags
-from chordal.features._occurrences import Occurrences
-from chordal.features.alignment import AlignmentFeatures
-from chordal.features.attribute_features import AttributeFeatures
-from chordal.features.attributes import AttributeInput, VocabularyInput
-from chordal.features.batch import Batch, Cliques
+from chordal.features._base import Input, RowFeatures, WeightKeys
+from chordal.features.arrays import ArrayInput, DenseFeatures, DenseInput, SparseInput
+from chordal.features.attributes import AttributeFeatures, AttributeInput, VocabularyInput
+from chordal.features.batch import Batch, Cliques, Occurrences, Rows
 from chordal.features.clique_template import (
+    PATTERNS,
     TABLES,
     CliqueTemplate,
     TableLayout,
@@ -17,19 +14,15 @@ from chordal.features.clique_template import (
     check_templates,
     itself,
 )
-from chordal.features.columns import Columns
-from chordal.features.dense import DenseFeatures, DenseInput
-from chordal.features.items import Items
-from chordal.features.layout import Layout, Shard, Sums, TemplateLayout
-from chordal.features.matching import matching_potentials
+from chordal.features.entries import RowEntries, packed_flags
+from chordal.features.layout import Layout, Shard, Sums, TemplateLayout, layout_of, transferred
 from chordal.features.reader import Reader, input_for, length_of
-from chordal.features.sparse import SparseInput
 from chordal.features.template import FeatureTemplate, TemplateInput
-from chordal.features.weights import layout_of, transferred
+from chordal.features.text import Columns, Items
 
 __all__ = [
+    "PATTERNS",
     "TABLES",
-    "AlignmentFeatures",
     "ArrayInput",
     "AttributeFeatures",
     "AttributeInput",
@@ -62,7 +55,6 @@ __all__ = [
     "itself",
     "layout_of",
     "length_of",
-    "matching_potentials",
     "packed_flags",
     "transferred",
     "unit_of",

@@ -1,11 +1,10 @@
-"""Features: a linear map from weights to scores of rows, and its adjoint."""
+"""What every kind of rows offers: an input that reads it, and features that give it weights."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -13,43 +12,8 @@ from numpy.typing import NDArray
 
 from chordal._blocks import Runner, run_in_turn
 from chordal._errors import UnsupportedError
-from chordal.features._entries import RowEntries
-from chordal.structures import offsets_of
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
-
-
-@dataclass(frozen=True)
-class Rows:
-    """What was read from a batch: a row of observations per position, sequence by sequence."""
-
-    lengths: Ints  # rows of each sequence
-    data: Any  # whatever the input's features understand; an array of rows gives those rows
-
-    @property
-    def n_rows(self) -> int:
-        """How many rows there are."""
-        return int(self.offsets[-1])
-
-    @cached_property
-    def offsets(self) -> Ints:
-        """Where the rows of each sequence begin, and where the last one's end."""
-        return offsets_of(self.lengths)
-
-    def positions(self, order: Ints) -> Ints:
-        """The rows of these sequences, one sequence after another."""
-        lengths = self.lengths[order]
-        moved = self.offsets[:-1][order] - offsets_of(lengths)[:-1]
-        return np.repeat(moved, lengths) + np.arange(lengths.sum())
-
-    def reordered(self, order: Ints) -> Rows:
-        """The sequences in this order; their data are copied."""
-        return Rows(self.lengths[order], self.data[self.positions(order)])
-
-    def taken(self, rows: Ints) -> Rows:
-        """These rows, in this order, as one sequence; a row may occur more than once."""
-        return Rows(np.array([len(rows)]), self.data[rows])
+from chordal.features.batch import Floats, Ints, Rows
+from chordal.features.entries import RowEntries
 
 
 @dataclass(frozen=True)
@@ -177,7 +141,6 @@ class Input(ABC):
     @abstractmethod
     def n_columns(self) -> int:
         """How many columns there are."""
-        ...
 
     def facts(self) -> dict[str, Any]:
         """What a model file keeps besides arrays, for `from_arrays`."""

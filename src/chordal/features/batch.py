@@ -2,18 +2,76 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import DTypeLike, NDArray
 
-from chordal.features._base import Ints, Rows
 from chordal.structures import Chain, FactorGraph, Matching, Structure, offsets_of
 
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
 SHARD_CELLS = 180_000  # scores of a shard: large enough to hide Python, small enough for the cache
+
+
+def ranges(starts: Ints, lengths: Ints) -> Ints:
+    """Whole numbers from each start on, so many of each, one range after another.
+
+    >>> ranges(np.array([5, 0]), np.array([2, 3]))
+    array([5, 6, 0, 1, 2])
+    """
+    numbers = np.repeat(starts - offsets_of(lengths)[:-1], lengths)
+    numbers += np.arange(len(numbers))
+    return numbers
+
+
+def joined(parts: Iterable[Any], dtype: DTypeLike = np.int64) -> NDArray[Any]:
+    """Arrays of one dimension, one after another, also when there is none."""
+    return np.concatenate([np.zeros(0, dtype=dtype), *parts])
+
+
+@dataclass(frozen=True)
+class Occurrences:
+    """Which attributes each row has; `values` is None when every value is 1."""
+
+    offsets: Ints  # [n_rows + 1]
+    ids: NDArray[np.int32]
+    values: Floats | None
+
+    def __getitem__(self, rows: Ints) -> Occurrences:
+        """These rows, in this order; a row may occur more than once."""
+        counts = np.diff(self.offsets)[rows]
+        cells = ranges(self.offsets[rows], counts)
+        values = None if self.values is None else self.values[cells]
+        return Occurrences(offsets_of(counts), self.ids[cells], values)
+
+
+@dataclass(frozen=True)
+class Rows:
+    """What was read from a batch: a row of observations per position, sequence by sequence."""
+
+    lengths: Ints  # rows of each sequence
+    data: Any  # whatever the input's features understand; an array of rows gives those rows
+
+    @property
+    def n_rows(self) -> int:
+        """How many rows there are."""
+        return int(self.offsets[-1])
+
+    @cached_property
+    def offsets(self) -> Ints:
+        """Where the rows of each sequence begin, and where the last one's end."""
+        return offsets_of(self.lengths)
+
+    def reordered(self, order: Ints) -> Rows:
+        """The sequences in this order; their data are copied."""
+        lengths = self.lengths[order]
+        return Rows(lengths, self.data[ranges(self.offsets[order], lengths)])
 
 
 @dataclass(frozen=True)
@@ -54,30 +112,35 @@ class Cliques:
         """The cliques of some examples, by numbers of variables from the first of them on."""
         end = len(sizes) if end is None else end
         variables, counts = offsets_of(sizes[begin:end]), self.counts[begin:end]
-        if self.pattern == "last":
-            return (variables[1:][counts > 0] - 1)[:, None]
-        first = np.repeat(variables[:-1], counts)
         if isinstance(self.scopes, str):
-            within = np.arange(len(first)) - np.repeat(offsets_of(counts)[:-1], counts)
-            return (first + within)[:, None] + np.arange(self.order)
-        return self.scopes[self.offsets[begin] : self.offsets[end]] + first[:, None]
+            first = variables[1:] - 1 if self.scopes == "last" else variables[:-1]
+            return ranges(first, counts)[:, None] + np.arange(self.order)
+        own = self.scopes[self.offsets[begin] : self.offsets[end]]
+        return own + np.repeat(variables[:-1], counts)[:, None]
 
     def recognised(self, sizes: Ints) -> Cliques:
         """The same by the name of a pattern, if they are one."""
-        if isinstance(self.scopes, str) or self.order > 2:
+        if self.order > 2:
             return self
         pattern = "each" if self.order == 1 else "steps"
         plain = Cliques.of_pattern(pattern, self.order, sizes, self.rows)
-        if not np.array_equal(plain.counts, self.counts):
-            return self
-        return plain if np.array_equal(plain.listed(sizes), self.listed(sizes)) else self
+        same = np.array_equal(plain.counts, self.counts)
+        same = same and np.array_equal(plain.listed(sizes), self.listed(sizes))
+        return plain if same else self
+
+    def same_as(self, other: Cliques) -> bool:
+        """Whether these are the cliques of another template, too."""
+        if self.pattern or other.pattern:
+            return self.pattern == other.pattern
+        same = np.array_equal(self.counts, other.counts)
+        return same and np.array_equal(self.scopes, other.scopes)
 
     def reordered(self, order: Ints) -> Cliques:
         """Those of the examples in this order."""
         rows = None if self.rows is None else self.rows.reordered(order)
         scopes = self.scopes
         if not isinstance(scopes, str):
-            scopes = scopes[Rows(self.counts, scopes).positions(order)]
+            scopes = scopes[ranges(self.offsets[order], self.counts[order])]
         return Cliques(scopes, self.counts[order], rows, self.order)
 
 
@@ -107,14 +170,12 @@ class Batch:
         """Templates of more than one variable, those with the same cliques together."""
         groups: list[list[int]] = []
         for k, own in enumerate(self.cliques):
-            if own.order == 1:
-                continue
-            for group in groups:
-                if _same(self.cliques[group[0]], own):
-                    group.append(k)
-                    break
-            else:
-                groups.append([k])
+            if own.order > 1:
+                same = [group for group in groups if self.cliques[group[0]].same_as(own)]
+                if same:
+                    same[0].append(k)
+                else:
+                    groups.append([k])
         return groups
 
     @cached_property
@@ -138,35 +199,32 @@ class Batch:
             filled = np.zeros(len(sizes), dtype=np.int64)
             filled[sizes > 0] = self.label_counts[first[sizes > 0]] - 1
             return Matching(sizes, filled), None
-        none = np.zeros(0, dtype=np.int64)
         members = [self.cliques[group[0]] for group in self.groups]
         scopes = [own.listed(self.sizes, begin, end) for own in members]
-        examples = [np.repeat(np.arange(len(sizes)), own.counts[begin:end]) for own in members]
-        example = np.concatenate([none, *examples])
+        numbers = np.arange(len(sizes))
+        example = joined(np.repeat(numbers, own.counts[begin:end]) for own in members)
         order = np.argsort(example, kind="stable")
-        lengths = np.concatenate([none, *(np.full(len(s), s.shape[1]) for s in scopes)])
-        flat = np.concatenate([none, *(s.ravel() for s in scopes)])
-        offsets, taken = offsets_of(lengths), lengths[order]
-        at = np.repeat(offsets[:-1][order] - offsets_of(taken)[:-1], taken) + np.arange(len(flat))
+        lengths = joined(np.full(len(own), own.shape[1]) for own in scopes)
+        at = ranges(offsets_of(lengths)[order], lengths[order])
+        flat = joined(own.ravel() for own in scopes)[at]
         counts = np.bincount(example, minlength=len(sizes))
-        structure = FactorGraph.from_arrays(sizes, flat[at], taken, counts, n_labels)
+        structure = FactorGraph.from_arrays(sizes, flat, lengths[order], counts, n_labels)
         if len(members) == 1:
             return structure, None
-        place = np.empty(len(order), dtype=np.int64)
+        place = np.empty_like(order)
         place[order] = np.arange(len(order))
         return structure, np.split(place, np.cumsum([len(s) for s in scopes])[:-1])
 
     def reordered(self, order: Ints) -> Batch:
         """The examples in this order."""
         counts = self.label_counts
-        if counts is not None:
-            counts = counts[self.positions(order)]
+        counts = None if counts is None else counts[self.positions(order)]
         cliques = [own.reordered(order) for own in self.cliques]
         return Batch(self.sizes[order], cliques, counts, self.exclusive)
 
     def positions(self, order: Ints) -> Ints:
         """The variables of these examples, one example after another."""
-        return Rows(self.sizes, None).positions(order)
+        return ranges(self.offsets[order], self.sizes[order])
 
     def kept(self, variables: NDArray[np.bool_]) -> Batch:
         """The subgraph of these variables (a mask): cliques with others are left out."""
@@ -180,9 +238,7 @@ class Batch:
             inside = variables[scopes].all(axis=1)
             of_clique = np.repeat(np.arange(len(self.sizes)), own.counts)
             counts = np.bincount(of_clique[inside], minlength=len(self.sizes))
-            rows = own.rows
-            if rows is not None:
-                rows = Rows(counts, rows.data[np.flatnonzero(inside)])
+            rows = own.rows and Rows(counts, own.rows.data[np.flatnonzero(inside)])
             left = Cliques(number[scopes[inside]], counts, rows, own.order)
             cliques.append(left.recognised(sizes))
         return Batch(sizes, cliques)
@@ -228,14 +284,6 @@ class Batch:
         return limits, cuts
 
 
-def _same(a: Cliques, b: Cliques) -> bool:
-    """Whether the cliques of two templates are the same ones."""
-    if a.pattern is not None or b.pattern is not None:
-        return a.pattern == b.pattern
-    same = a.order == b.order and np.array_equal(a.counts, b.counts)
-    return same and np.array_equal(a.scopes, b.scopes)
-
-
 def shard_limits(
     lengths: NDArray[np.int64], cells_per_row: int, at_least: int = 1
 ) -> list[tuple[int, int]]:
@@ -258,5 +306,4 @@ def shard_limits(
         rows = max(1, -(-int(ends[-1]) // ((count + 2) // 4 * 4)))
     cuts = np.searchsorted(ends, np.arange(rows, ends[-1], rows), side="left") + 1
     limits = np.unique(np.concatenate([[0], cuts, [len(lengths)]]))
-    limits = limits[limits <= len(lengths)]
     return list(pairwise(limits.tolist()))

@@ -90,8 +90,9 @@ class CliqueTemplate:
     def __post_init__(self) -> None:
         if not isinstance(self.name, str) or not self.name:
             raise TypeError(f"name of a clique template must be a str, got {self.name!r}")
+        of = f"of template {self.name!r}"
         if isinstance(self.cliques, str):
-            check_choice(f"cliques of template {self.name!r}", self.cliques, PATTERNS)
+            check_choice(f"cliques {of}", self.cliques, PATTERNS)
             if self.order not in (None, PATTERNS[self.cliques]):
                 raise ValueError(
                     f"template {self.name!r} of order {self.order} must list its cliques by a "
@@ -100,22 +101,13 @@ class CliqueTemplate:
         for what in ("cliques", "features"):
             given = getattr(self, what)
             if given is not None and not callable(given) and not isinstance(given, str):
-                raise TypeError(
-                    f"{what} of template {self.name!r} must be a function of one example, got "
-                    f"{given!r}"
-                )
+                raise TypeError(f"{what} {of} must be a function of one example, got {given!r}")
         if self.order is not None:
-            check_number(f"order of template {self.name!r}", self.order, minimum=1, integer=True)
-        check_choice(f"tables of template {self.name!r}", self.tables, TABLES)
+            check_number(f"order {of}", self.order, minimum=1, integer=True)
+        _check_tables(self.tables, self.size, f" {of}")
         if self.fit_intercept not in (True, False, "seen"):
             raise ValueError(
-                f"fit_intercept of template {self.name!r} must be True, False or 'seen', got "
-                f"{self.fit_intercept!r}"
-            )
-        if self.tables == "potts" and self.size == 1:
-            raise ValueError(
-                f"template {self.name!r} compares labels (tables='potts'), and needs cliques of "
-                "two variables or more"
+                f"fit_intercept {of} must be True, False or 'seen', got {self.fit_intercept!r}"
             )
 
     @property
@@ -136,6 +128,14 @@ class CliqueTemplate:
             "fit_intercept": self.fit_intercept,
             "labelwise": self.labelwise,
         }
+
+
+def _check_tables(kind: str, order: int, of: str = "") -> None:
+    check_choice(f"tables{of}", kind, TABLES)
+    if kind == "potts" and order == 1:
+        raise ValueError(
+            f"tables='potts'{of} compares labels: give it cliques of two variables or more"
+        )
 
 
 def check_templates(templates: object) -> list[CliqueTemplate]:
@@ -210,9 +210,7 @@ class TableLayout:
     """
 
     def __init__(self, n_labels: int, order: int, kind: str) -> None:
-        check_choice("tables", kind, TABLES)
-        if order == 1 and kind == "potts":
-            raise ValueError("tables='potts' compares labels: give it cliques of two or more")
+        _check_tables(kind, order)
         self.n_labels, self.order, self.kind = n_labels, order, kind
         self.n_cells = n_labels**order
         if 8 * self.n_cells * (order if kind == "symmetric" else 1) > MAX_BYTES:
@@ -221,20 +219,17 @@ class TableLayout:
                 f"{8e-9 * self.n_cells:.3g} GB ({n_labels}^{order} scores); use smaller cliques"
             )
         if kind == "relative" and order == 1 and n_labels == 2:
-            self.output_of_cell, self.n_outputs = np.array([-1, 0]), 1
-            return
-        if kind in ("full", "relative") or order == 1:
-            self.kind = "full"
-            self.output_of_cell, self.n_outputs = np.arange(self.n_cells), self.n_cells
-            return
-        if kind == "potts":
-            self.output_of_cell, self.n_outputs = np.full(self.n_cells, -1), 1
+            self.output_of_cell = np.array([-1, 0])
+        elif kind in ("full", "relative") or order == 1:
+            self.kind, self.output_of_cell = "full", np.arange(self.n_cells)
+        elif kind == "potts":
+            self.output_of_cell = np.full(self.n_cells, -1)
             self.output_of_cell[:: sum(n_labels**k for k in range(order))] = 0
-            return
-        labels = np.stack(np.unravel_index(np.arange(self.n_cells), (n_labels,) * order))
-        same = np.ravel_multi_index(tuple(np.sort(labels, axis=0)), (n_labels,) * order)
-        representative, self.output_of_cell = np.unique(same, return_inverse=True)
-        self.n_outputs = len(representative)
+        else:
+            labels = np.stack(np.unravel_index(np.arange(self.n_cells), (n_labels,) * order))
+            same = np.ravel_multi_index(tuple(np.sort(labels, axis=0)), (n_labels,) * order)
+            self.output_of_cell = np.unique(same, return_inverse=True)[1]
+        self.n_outputs = int(self.output_of_cell.max(initial=-1)) + 1
 
     @property
     def is_full(self) -> bool:
@@ -243,11 +238,9 @@ class TableLayout:
 
     @cached_property
     def cell_of_output(self) -> Ints:
-        """One cell that takes each output."""
-        cells = np.zeros(self.n_outputs, dtype=np.int64)
-        used = np.flatnonzero(self.output_of_cell >= 0)[::-1]
-        cells[self.output_of_cell[used]] = used
-        return cells
+        """The first cell that takes each output."""
+        order, starts = self._runs
+        return order[starts]
 
     def filled(self, outputs: Floats) -> Floats:
         """Tables [n, n_cells] from outputs [n, n_outputs]."""

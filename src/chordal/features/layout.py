@@ -1,8 +1,8 @@
-"""The layout: a linear map from the weights of templates to potentials, and its adjoint."""
+"""The layout: which weights templates have, their linear map to potentials, and its adjoint."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, final
@@ -10,12 +10,13 @@ from typing import Any, final
 import numpy as np
 
 from chordal._blocks import Runner, run_in_turn
-from chordal.features._base import Floats, Ints, RowFeatures
-from chordal.features.batch import Batch
+from chordal.features._base import RowFeatures, WeightKeys
+from chordal.features.batch import Batch, Cliques, Floats, Ints, Rows, joined, ranges
 from chordal.features.clique_template import TableLayout
+from chordal.features.reader import Reader
 from chordal.potentials import Potentials
 from chordal.structures import Matching, offsets_of
-from chordal.targets import Target
+from chordal.targets import PartialLabels, SoftLabels, Target
 
 #: Of a template, what `potentials` takes: the weights of its rows in their own form, and the table
 #: of its intercepts.
@@ -65,6 +66,56 @@ class TemplateLayout:
             outputs[self.kept] = intercepts
         return self.tables.filled(outputs[None])[0]
 
+    def score(
+        self, rows: object, w: tuple[Any, Floats | None], out: Floats, at: Ints | None, add: bool
+    ) -> None:
+        """Set `out` to the scores of compiled rows, or add them; `at` names the rows of `out`."""
+        tables, table = self.tables, w[1]
+        scores = out.reshape(-1, tables.n_cells)
+        if self.rows is not None and tables.is_full and at is None and not add:
+            self.rows.map(rows, w[0], out)
+            add = True
+        elif self.rows is not None:
+            n = len(scores) if at is None else len(at)
+            outputs = np.empty(n * tables.n_outputs)
+            self.rows.map(rows, w[0], outputs)
+            _put(scores, tables.filled(outputs.reshape(n, tables.n_outputs)), at, add)
+            add = True
+        if table is not None:
+            _put(scores, table, at, add)
+
+    def n_blocks(self, n_jobs: int) -> int:
+        """Tasks of the adjoint of rows; one where parts have to be gathered first."""
+        if self.rows is None or not self.tables.is_full:
+            return int(self.rows is not None)
+        return self.rows.n_blocks(n_jobs)
+
+    def adjoint(self, rows: object, parts: Floats, sums: object, block: int, n_jobs: int) -> None:
+        """Add one block of the gradient of rows, from parts [n, n_cells]."""
+        if self.rows is not None:
+            gathered, full = self.tables.gathered(parts).ravel(), self.tables.is_full
+            for b in [block] if full else range(self.rows.n_blocks(n_jobs)):
+                self.rows.adjoint(rows, gathered, sums, b, n_jobs)
+
+    def keys_in(self, wider: TableLayout) -> WeightKeys | None:
+        """Column and output of the weights of observations, in a layout with more labels."""
+        if self.rows is None:
+            return None
+        keys = self.rows.keys()
+        return WeightKeys(keys.column, self.tables.renumbered(keys.output, wider))
+
+
+def _put(scores: Floats, values: Floats, at: Ints | None, add: bool) -> None:
+    """Set scores to values, or add these; to some rows, which may be named more than once."""
+    if at is not None and (np.diff(at) > 0).all():
+        scores[at] += values
+    elif at is not None:
+        np.add.at(scores, at, values)
+    elif add:
+        scores += values
+    else:
+        scores[:] = values
+
 
 @dataclass(frozen=True)
 class Shard:
@@ -97,8 +148,7 @@ class Layout:
 
     def __init__(self, n_labels: int, templates: Sequence[TemplateLayout]) -> None:
         self.n_labels, self.templates = n_labels, list(templates)
-        sizes = [own.n_row_weights + len(own.kept) for own in self.templates]
-        limits = offsets_of(sizes)
+        limits = offsets_of([own.n_row_weights + len(own.kept) for own in self.templates])
         self.slices = {k.name: slice(*limits[i : i + 2]) for i, k in enumerate(self.templates)}
         self.n_weights = int(limits[-1])
         self._latest: tuple[Floats, Expanded] | None = None
@@ -110,28 +160,30 @@ class Layout:
         """The template of this name."""
         return self.templates[list(self.slices).index(name)]
 
+    def split(self, weights: Floats) -> Iterator[tuple[TemplateLayout, Floats, Floats]]:
+        """Each template with the weights of its observations, and its intercepts."""
+        for own in self.templates:
+            mine, n = weights[self.slices[own.name]], own.n_row_weights
+            yield own, mine[:n], mine[n:]
+
     def condensed(self, batch: Batch) -> tuple[Layout, Batch, Callable[[Floats], Floats]] | None:
         """A form that costs less in training (see `RowFeatures.condensed`), and how to spread
         its weights. None if there is none.
         """
-        found = [
-            own.rows.condensed(cliques.rows) if own.rows and cliques.rows else None
-            for own, cliques in zip(self.templates, batch.cliques, strict=True)
-        ]
-        if not any(found):
+        templates, rows, spreads = [], [], []
+        for own, cliques in zip(self.templates, batch.cliques, strict=True):
+            new = own.rows.condensed(cliques.rows) if own.rows and cliques.rows else None
+            templates.append(replace(own, rows=new.features) if new else own)
+            rows.append(new.rows if new else cliques.rows)
+            spreads.append(new.spread if new else None)  # the rows are not kept alive
+        if not any(spreads):
             return None
-        pairs = list(zip(self.templates, found, strict=True))
-        layout = Layout(
-            self.n_labels, [replace(own, rows=new.features) if new else own for own, new in pairs]
-        )
-        rows = [new.rows if new else c.rows for new, c in zip(found, batch.cliques, strict=True)]
-        spreads = [new.spread if new else None for new in found]  # the rows are not kept alive
+        layout = Layout(self.n_labels, templates)
 
         def spread(weights: Floats) -> Floats:
             parts = []
-            for own, of_rows in zip(layout.templates, spreads, strict=True):
-                mine, n = weights[layout.slices[own.name]], own.n_row_weights
-                parts += [of_rows(mine[:n]) if of_rows else mine[:n], mine[n:]]
+            for spread_rows, (_, of_rows, rest) in zip(spreads, layout.split(weights), strict=True):
+                parts += [spread_rows(of_rows) if spread_rows else of_rows, rest]
             return np.concatenate(parts)
 
         return layout, batch.with_rows(rows), spread
@@ -157,17 +209,11 @@ class Layout:
             some = own.order == 1 and cliques.pattern != "each"
             some = some and (own.rows is not None or len(own.kept) > 0)
             variables.append(cliques.listed(batch.sizes, begin, end)[:, 0] if some else None)
-        frame, blocks, places = self._frame(batch, begin, end)
         first, last = int(batch.offsets[begin]), int(batch.offsets[end])
-        return Shard(
-            frame,
-            rows,
-            variables,
-            blocks,
-            places,
-            None if labels is None else labels[first:last],
-            None if weight is None else weight[begin:end],
-        )
+        gold = None if labels is None else labels[first:last]
+        factors = None if weight is None else weight[begin:end]
+        frame, blocks, places = self._frame(batch, begin, end)
+        return Shard(frame, rows, variables, blocks, places, gold, factors)
 
     def _frame(
         self, batch: Batch, begin: int, end: int
@@ -180,7 +226,7 @@ class Layout:
             tables = structure.exclusion_tables
             return Potentials.trusted(structure, np.zeros(0), tables, *tying), blocks, None
         index = np.zeros(structure.n_cliques, dtype=np.int32)
-        sizes, n_tables, cell = [np.zeros(0, dtype=np.int64)], 0, 0
+        sizes, n_tables, cell = [], 0, 0
         for g, group in enumerate(batch.groups):
             cells = self.templates[group[0]].tables.n_cells
             n = structure.n_cliques if places is None else len(places[g])
@@ -192,7 +238,7 @@ class Layout:
                 blocks[k] = slice(cell, cell + own * cells)
             sizes.append(np.full(own, cells))
             n_tables, cell = n_tables + own, cell + own * cells
-        limits = offsets_of(sizes[-1] if len(sizes) < 3 else np.concatenate(sizes))
+        limits = offsets_of(sizes[0] if len(sizes) == 1 else joined(sizes))
         zeros = np.broadcast_to(0.0, limits[-1])
         return Potentials.trusted(structure, np.zeros(0), zeros, index, limits), blocks, places
 
@@ -201,12 +247,10 @@ class Layout:
     ) -> Expanded:
         """The weights in the form that `potentials` takes, in `memory` of this form."""
         out: Expanded = []
-        for k, own in enumerate(self.templates):
-            mine, n = weights[self.slices[own.name]], own.n_row_weights
-            rows = None
-            if own.rows is not None:
-                rows = own.rows.expand(mine[:n], memory and memory[k][0], run)
-            out.append((rows, own.table(mine[n:])))
+        for k, (own, of_rows, intercepts) in enumerate(self.split(weights)):
+            kept = memory and memory[k][0]
+            rows = None if own.rows is None else own.rows.expand(of_rows, kept, run)
+            out.append((rows, own.table(intercepts)))
         return out
 
     def expanded(self, weights: Floats) -> Expanded:
@@ -221,107 +265,46 @@ class Layout:
         unary = np.empty(n) if memory is None else memory[:n]
         fixed = isinstance(shard.frame.structure, Matching)
         tables = shard.frame.tables if fixed else np.empty(len(shard.frame.tables))
-        written: set[tuple[int, int]] = set()  # the first template sets, the others add
-        scored = False
+        written = set()  # tables, or None for labels: the first template sets, the others add
         for k, own in enumerate(self.templates):
             if own.rows is None and w[k][1] is None:
                 continue
-            variables, block = shard.variables[k], shard.blocks[k]
-            if own.order > 1:
-                place = (block.start, block.stop)
-                self._score(own, shard.rows[k], w[k], tables[block], None, place in written)
-                written.add(place)
-                continue
-            if variables is not None and not scored:
-                unary[:], scored = 0.0, True
-            self._score(own, shard.rows[k], w[k], unary, variables, scored)
-            scored = True
-        if not scored:
+            block, variables = shard.blocks[k], shard.variables[k]
+            place = (block.start, block.stop) if own.order > 1 else None
+            out = tables[block] if own.order > 1 else unary
+            if variables is not None and place not in written:
+                out[:] = 0.0
+            own.score(shard.rows[k], w[k], out, variables, place in written)
+            written.add(place)
+        if None not in written:
             unary[:] = 0.0
         return shard.frame.like(unary, tables)
 
-    def _score(
-        self,
-        own: TemplateLayout,
-        rows: object,
-        w: tuple[Any, Floats | None],
-        out: Floats,
-        variables: Ints | None,
-        add: bool,
-    ) -> None:
-        """Set `out` to the scores of one template, or add them; `variables` name its rows."""
-        tables, table = own.tables, w[1]
-        scores = out.reshape(-1, tables.n_cells)
-        if own.rows is not None:
-            if tables.is_full and variables is None and not add:
-                own.rows.map(rows, w[0], out)
-            else:
-                n = len(scores) if variables is None else len(variables)
-                outputs = np.empty(n * tables.n_outputs)
-                own.rows.map(rows, w[0], outputs)
-                cells = tables.filled(outputs.reshape(n, tables.n_outputs))
-                if variables is not None:
-                    _add_at(scores, variables, cells)
-                elif add:
-                    scores += cells
-                else:
-                    scores[:] = cells
-            add = True
-        if table is None:
-            return
-        if variables is not None:
-            _add_at(scores, variables, np.broadcast_to(table, (len(variables), len(table))))
-        elif add:
-            scores += table
-        else:
-            scores[:] = table
-
     def zeros(self, memory: Sums | None = None, run: Runner = run_in_turn) -> Sums:
         """An empty gradient, in `memory` of this form."""
-        return [
-            (
-                None if own.rows is None else own.rows.zeros(memory and memory[k][0], run),
-                np.zeros(own.tables.n_outputs),
-            )
-            for k, own in enumerate(self.templates)
-        ]
-
-    def _row_blocks(self, n_jobs: int) -> list[int]:
-        """Tasks of each template's rows; one where parts have to be gathered first."""
-        return [
-            0 if k.rows is None else k.rows.n_blocks(n_jobs) if k.tables.is_full else 1
-            for k in self.templates
-        ]
+        out: Sums = []
+        for k, own in enumerate(self.templates):
+            rows = None if own.rows is None else own.rows.zeros(memory and memory[k][0], run)
+            out.append((rows, np.zeros(own.tables.n_outputs)))
+        return out
 
     def n_blocks(self, n_jobs: int) -> int:
         """Tasks of the adjoint: those of the rows, and one for all intercepts."""
-        return 1 + sum(self._row_blocks(n_jobs))
+        return 1 + sum(own.n_blocks(n_jobs) for own in self.templates)
 
     def adjoint(self, shard: Shard, parts: Potentials, sums: Sums, block: int, n_jobs: int) -> None:
         """Add one block of the gradient."""
-        if block == 0:
-            for k, own in enumerate(self.templates):
-                if len(own.kept):
-                    total = self._parts_of(k, shard, parts).sum(axis=0)
-                    sums[k][1][:] += own.tables.gathered(total[None])[0]
-            return
-        block -= 1
-        for k, n in enumerate(self._row_blocks(n_jobs)):
-            if block < n:
-                self._adjoint_rows(k, shard, parts, sums[k][0], block, n_jobs)
-                return
-            block -= n
-
-    def _adjoint_rows(
-        self, k: int, shard: Shard, parts: Potentials, sums: object, block: int, n_jobs: int
-    ) -> None:
-        own = self.templates[k]
-        if own.rows is None:
-            return
-        gathered = own.tables.gathered(self._parts_of(k, shard, parts)).ravel()
-        blocks = [block] if own.tables.is_full else range(own.rows.n_blocks(n_jobs))
-        for b in blocks:
-            own.rows.adjoint(shard.rows[k], gathered, sums, b, n_jobs)
+        for k, own in enumerate(self.templates):
+            if block == 0 and len(own.kept):
+                total = self._parts_of(k, shard, parts).sum(axis=0)
+                sums[k][1][:] += own.tables.gathered(total[None])[0]
+            elif block > 0:
+                n = own.n_blocks(n_jobs)
+                if block <= n:
+                    mine = self._parts_of(k, shard, parts)
+                    own.adjoint(shard.rows[k], mine, sums[k][0], block - 1, n_jobs)
+                    return
+                block -= n
 
     def _parts_of(self, k: int, shard: Shard, parts: Potentials) -> Floats:
         """The parts of a template's cliques [n, n_cells]; of tied ones, their sum."""
@@ -334,17 +317,116 @@ class Layout:
     def collect(self, sums: Sums, out: Floats | None = None, run: Runner = run_in_turn) -> Floats:
         """The finished gradient, in `out` if that is given."""
         out = np.empty(self.n_weights) if out is None else out
-        for own, (rows, outputs) in zip(self.templates, sums, strict=True):
-            mine, n = out[self.slices[own.name]], own.n_row_weights
+        for (own, of_rows, intercepts), (rows, outputs) in zip(self.split(out), sums, strict=True):
             if own.rows is not None:
-                own.rows.collect(rows, mine[:n], run)
-            mine[n:] = outputs if own.every_output else outputs[own.kept]
+                own.rows.collect(rows, of_rows, run)
+            intercepts[:] = outputs if own.every_output else outputs[own.kept]
         return out
 
 
-def _add_at(scores: Floats, rows: Ints, values: Floats) -> None:
-    """Add values to rows of scores; a row may be named more than once."""
-    if (np.diff(rows) > 0).all():
-        scores[rows] += values
+def layout_of(
+    reader: Reader,
+    batch: Batch,
+    gold: Target,
+    n_labels: int,
+    pairs: str = "seen",
+    min_freq: int = 0,
+    known: Layout | None = None,
+) -> Layout:
+    """The layout of a reader's templates for training on a batch.
+
+    Of named attributes, `pairs` says which outputs have weights: those that were "seen" with them
+    at least `min_freq` times, or "all". What a `known` layout has stays.
+    """
+    seen, templates = _seen_labels(gold, n_labels), []
+    for k, template in enumerate(reader.templates):
+        tables = TableLayout(1 if template.labelwise else n_labels, template.size, template.tables)
+        old = known[template.name] if known and template.name in known.slices else None
+        source, cliques = reader.inputs[k], batch.cliques[k]
+        at = outputs = np.zeros(0, dtype=np.int64)
+        if (source is not None or template.fit_intercept == "seen") and not template.labelwise:
+            at, outputs = _seen_outputs(cliques, tables, gold, seen, batch.sizes)
+        rows, observed = None, cliques.rows
+        if source is not None and observed is not None:
+            # All rows of an array, whose columns have weights in any case.
+            every = isinstance(observed.data, np.ndarray)
+            if not every and not np.array_equal(at, np.arange(observed.n_rows)):
+                observed = Rows(np.array([len(at)]), observed.data[at])
+            keys = None if old is None else old.keys_in(tables)
+            labels = outputs.astype(np.int32)
+            rows = source.features(observed, labels, tables.n_outputs, pairs, min_freq, keys)
+        kept = np.arange(tables.n_outputs if template.fit_intercept else 0)
+        if template.fit_intercept == "seen":
+            kept, times = np.unique(outputs, return_counts=True)
+            kept = kept[times >= min_freq]
+            if old is not None:
+                kept = np.union1d(kept, old.tables.renumbered(old.kept, tables))
+        templates.append(TemplateLayout(template.name, tables, rows, kept))
+    return Layout(n_labels, templates)
+
+
+def _seen_labels(target: Target, n: int) -> tuple[Ints, Ints]:
+    """The variables and labels that go together, in order; variables about which nothing is known
+    have none. With one label per variable, every variable has one pair.
+    """
+    if isinstance(target, SoftLabels):
+        possible = target.probability.reshape(-1, n) != 0.0
+    elif isinstance(target, PartialLabels):
+        allowed = target.allowed.reshape(-1, n)
+        possible = allowed & ((~allowed).any(axis=1, keepdims=True) | (n == 1))
     else:
-        np.add.at(scores, rows, values)
+        return np.arange(len(target)), target.astype(np.int64)
+    variables, labels = np.nonzero(possible)
+    return variables, labels
+
+
+def _seen_outputs(
+    cliques: Cliques, tables: TableLayout, gold: Target, seen: tuple[Ints, Ints], sizes: Ints
+) -> tuple[Ints, Ints]:
+    """Which cliques go with which outputs: every possible label of a variable with every possible
+    one of the others.
+    """
+    n, (variables, labels) = tables.n_labels, seen
+    if cliques.pattern == "each":
+        clique, cell = variables, labels
+    elif isinstance(gold, np.ndarray):
+        scopes = cliques.listed(sizes)
+        clique = np.arange(len(scopes))
+        cell = np.ravel_multi_index(tuple(labels[scopes].T), (n,) * tables.order)
+    else:
+        scopes, count = cliques.listed(sizes), np.bincount(variables, minlength=len(gold))
+        first, clique = offsets_of(count), np.arange(len(scopes))
+        cell = np.zeros_like(clique)
+        for axis in range(tables.order):
+            variable = scopes[clique, axis]
+            choices = count[variable]
+            cell = np.repeat(cell, choices) * n + labels[ranges(first[variable], choices)]
+            clique = np.repeat(clique, choices)
+    if tables.is_full:
+        return clique, cell
+    outputs = tables.output_of_cell[cell]
+    return clique[outputs >= 0], outputs[outputs >= 0]
+
+
+def transferred(old: Layout, weights: Floats, new: Layout) -> Floats:
+    """Weights of a new layout, taken over from an old one whose labels keep their numbers."""
+    out = np.zeros(new.n_weights)
+    known = {part[0].name: part for part in old.split(weights)}
+    for after, of_rows, intercepts in new.split(out):
+        if after.name not in known:
+            continue
+        before, old_of_rows, old_intercepts = known[after.name]
+        keys, n_outputs = before.keys_in(after.tables), after.tables.n_outputs
+        if keys is not None and after.rows is not None:
+            here = after.rows.keys()
+            _, from_old, to_new = np.intersect1d(
+                keys.column * n_outputs + keys.output,
+                here.column * n_outputs + here.output,
+                assume_unique=True,
+                return_indices=True,
+            )
+            of_rows[to_new] = old_of_rows[from_old]
+        outputs = np.zeros(n_outputs)
+        outputs[before.tables.renumbered(before.kept, after.tables)] = old_intercepts
+        intercepts[:] = outputs[after.kept]
+    return out

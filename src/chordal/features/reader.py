@@ -11,12 +11,11 @@ from typing import Any
 import numpy as np
 
 from chordal._validate import is_sparse
-from chordal.features._base import Input, Ints, Rows
+from chordal.features._base import Input
+from chordal.features.arrays import DenseInput, SparseInput
 from chordal.features.attributes import AttributeInput
-from chordal.features.batch import Batch, Cliques
+from chordal.features.batch import Batch, Cliques, Ints, Rows
 from chordal.features.clique_template import CliqueTemplate, itself
-from chordal.features.dense import DenseInput
-from chordal.features.sparse import SparseInput
 from chordal.structures import check_scopes, offsets_of
 
 
@@ -50,12 +49,13 @@ class Reader:
 
     def knowing(self, other: Reader) -> Reader:
         """The same templates with copies of another reader's inputs, which may learn more."""
-        made, names = copy.copy(self), [template.name for template in other.templates]
-        known = dict(zip(names, other.inputs, strict=True))
-        made.inputs = [
-            None if template.features is None else copy.deepcopy(known.get(template.name))
-            for template in self.templates
+        names = {template.name for template in other.templates}
+        inputs = [
+            None if own.features is None or own.name not in names else other.input(own.name)
+            for own in self.templates
         ]
+        made = copy.copy(self)
+        made.inputs = copy.deepcopy(inputs)
         return made
 
     def input(self, name: str) -> Input | None:
@@ -72,15 +72,13 @@ class Reader:
         sizes: Ints | None = None
         counts: Ints | None = None
         for template, source in zip(self.templates, self.inputs, strict=True):
-            if source is None:
-                rows.append(None)
-                continue
-            if template.labelwise:
+            own: Rows | None = None
+            if source is not None and template.labelwise:
                 own, sizes, counts = _labelwise(template, source, X)
-            else:
+            elif source is not None:
                 own = _rows(template, source, X, grow)
-                if template.cliques == "each":
-                    sizes = _same_sizes(sizes, own.lengths, template.name)
+                if sizes is None and template.cliques == "each":
+                    sizes = own.lengths
             rows.append(own)
         if sizes is None:
             raise ValueError("no template tells how many variables an example has")
@@ -116,11 +114,10 @@ def length_of(x: Sized) -> int:
 def _input_like(template: CliqueTemplate, X: Sequence[Any]) -> Input | None:
     if template.features is None or len(X) == 0:
         return None
-    first = _observed(template, X[0], 0)
-    for i, x in enumerate(X[1:], 1):
+    for i, x in enumerate(X):
+        first = _observed(template, x, i)
         if length_of(first):
             break
-        first = _observed(template, x, i)
     if template.labelwise:
         return DenseInput(first.shape[2])
     with _named(template, range(len(X))):
@@ -153,26 +150,11 @@ def _labelwise(
     template: CliqueTemplate, source: Input, X: Sequence[Any]
 ) -> tuple[Rows, Ints, Ints]:
     """Rows of labels; how many variables each example has, and how many labels each variable."""
-    assert template.features is not None
-    arrays = [template.features(x) for x in X]
+    arrays = [_observed(template, x, i) for i, x in enumerate(X)]
     shapes = np.array([a.shape[:2] for a in arrays], dtype=np.int64).reshape(-1, 2)
     with _named(template, range(len(X))):
         rows = source.read([a.reshape(-1, a.shape[2]) for a in arrays], grow=False)
     return rows, shapes[:, 0], np.repeat(shapes[:, 1], shapes[:, 0])
-
-
-def _same_sizes(known: Ints | None, sizes: Ints, name: str) -> Ints:
-    """The sizes of examples, on which all templates must agree."""
-    if known is None:
-        return sizes
-    wrong = np.flatnonzero(known != sizes)
-    if len(wrong):
-        i = int(wrong[0])
-        raise ValueError(
-            f"templates must have a row for every variable, and X[{i}] has {known[i]} variables "
-            f"and {sizes[i]} rows of template {name!r}"
-        )
-    return known
 
 
 def _cliques(template: CliqueTemplate, rows: Rows | None, X: Sequence[Any], sizes: Ints) -> Cliques:
@@ -189,14 +171,14 @@ def _cliques(template: CliqueTemplate, rows: Rows | None, X: Sequence[Any], size
         except ValueError as error:
             raise ValueError(f"template {template.name!r}: {error}") from None
         found = Cliques(scopes, counts, rows, template.size).recognised(sizes)
-    if rows is None or template.labelwise or template.cliques == "each":
+    if rows is None or template.labelwise or found.counts is rows.lengths:
         return found
     wrong = np.flatnonzero(rows.lengths != found.counts)
     if len(wrong):
-        i = int(wrong[0])
+        i, each = int(wrong[0]), "variable" if template.cliques == "each" else "clique"
         raise ValueError(
-            f"{_called(template)} must have a row for every clique, and have {rows.lengths[i]} "
-            f"rows for {found.counts[i]} cliques of X[{i}]"
+            f"{_called(template)} must have a row for every {each}, and have {rows.lengths[i]} "
+            f"rows for {found.counts[i]} {each}s of X[{i}]"
         )
     return found
 
@@ -210,12 +192,9 @@ def _scopes(template: CliqueTemplate, cliques: Iterable[Any], i: int) -> Ints:
         return np.zeros((0, template.size), dtype=np.int64)
     if template.size == 1 and array.ndim == 1:
         array = array[:, None]
-    if (
-        array.ndim != 2
-        or array.shape[1] != template.size
-        or not np.issubdtype(array.dtype, np.integer)
-    ):
-        other = array.ndim == 2 and array.shape[1] != template.size
+    fits = array.ndim == 2 and array.shape[1] == template.size
+    if not fits or not np.issubdtype(array.dtype, np.integer):
+        other = array.ndim == 2 and not fits
         hint = f"; CliqueTemplate(…, order={array.shape[1]}) has such cliques" if other else ""
         raise ValueError(
             f"cliques of template {template.name!r} for X[{i}] must be whole numbers of shape "

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any, NamedTuple, final
 
 import numpy as np
@@ -12,10 +13,10 @@ from numpy.typing import NDArray
 
 from chordal import _kernels
 from chordal._validate import check_choice
-from chordal.features._base import Ints, Rows
-from chordal.features._occurrences import Occurrences
 from chordal.features.attributes import VocabularyInput
-from chordal.features.columns import Columns
+from chordal.features.batch import Ints, Occurrences, Rows
+from chordal.features.text import Columns
+from chordal.structures import offsets_of
 
 DIALECTS = ("crf++", "wapiti")
 
@@ -47,11 +48,31 @@ class Program:
     begin: int  # the first position that has attributes: 0, or 1 for transitions
     n_columns: int  # that the lines ask for
 
+    @classmethod
+    def of(cls, lines: list[list[Item]], wapiti: bool, begin: int) -> Program:
+        """The program of these lines."""
+        items = [item for line in lines for item in line]
+        texts = [item.text.encode("utf-8", "surrogatepass") for item in items]
+        limits = offsets_of([len(text) for text in texts])
+        rows = [
+            (ord(item.kind), item.small, item.absolute, item.offset, item.column, *place)
+            for item, place in zip(items, pairwise(limits), strict=True)
+        ]
+        return cls(
+            np.array(rows, dtype=np.int64).ravel(),
+            np.cumsum([len(line) for line in lines], dtype=np.int64),
+            b"".join(texts),
+            wapiti,
+            begin,
+            n_columns=max((item.column + 1 for item in items if item.kind != "l"), default=0),
+        )
+
     def __len__(self) -> int:
         return len(self.line_ends)
 
 
 @final
+@dataclass(repr=False, unsafe_hash=True)
 class FeatureTemplate:
     """Lines that say which attributes a position has.
 
@@ -78,16 +99,17 @@ class FeatureTemplate:
     (True, 1)
     """
 
-    def __init__(self, text: str, dialect: str = "crf++") -> None:
-        if not isinstance(text, str):
-            raise TypeError(f"a template must be a str, got {type(text).__name__}")
-        check_choice("dialect", dialect, DIALECTS)
-        self.text, self.dialect = text, dialect
+    text: str
+    dialect: str = "crf++"
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.text, str):
+            raise TypeError(f"a template must be a str, got {type(self.text).__name__}")
+        check_choice("dialect", self.dialect, DIALECTS)
         states: list[list[Item]] = []
         pairs: list[list[Item]] = []
         self.transitions = False
-        for number, line in enumerate(text.splitlines(), start=1):
-            line = line.strip()
+        for number, line in enumerate(map(str.strip, self.text.splitlines()), start=1):
             if not line or line.startswith("#"):
                 continue
             kind = line[0].upper()
@@ -103,8 +125,8 @@ class FeatureTemplate:
                 pairs.append(items)
             elif kind in "B*":
                 self.transitions = True
-        self.unigrams = _program(states, dialect == "wapiti", begin=0)
-        self.bigrams = _program(pairs, dialect == "wapiti", begin=1)
+        self.unigrams = Program.of(states, self.dialect == "wapiti", begin=0)
+        self.bigrams = Program.of(pairs, self.dialect == "wapiti", begin=1)
         if not states and not pairs and not self.transitions:
             raise ValueError("the template has no lines that begin with U, B or *")
 
@@ -118,27 +140,12 @@ class FeatureTemplate:
         source = TemplateInput(self, "unigrams")
         data = source.read(Columns.from_sequences([rows]), grow=True).data
         names = [source.name(k) for k in data.ids]
-        return [names[a:b] for a, b in zip(data.offsets[:-1], data.offsets[1:], strict=True)]
+        return [names[a:b] for a, b in pairwise(data.offsets)]
 
     def __repr__(self) -> str:
         lines = len(self.unigrams) + len(self.bigrams)
-        return (
-            f"<FeatureTemplate: {lines} lines, {self.n_columns} columns, dialect {self.dialect!r}>"
-        )
-
-    def __eq__(self, other: object) -> bool:
-        if not isinstance(other, FeatureTemplate):
-            return NotImplemented
-        return (self.text, self.dialect) == (other.text, other.dialect)
-
-    def __hash__(self) -> int:
-        return hash((self.text, self.dialect))
-
-    def __getstate__(self) -> tuple[str, str]:
-        return self.text, self.dialect
-
-    def __setstate__(self, state: tuple[str, str]) -> None:
-        self.__init__(*state)
+        of = f"{lines} lines, {self.n_columns} columns, dialect {self.dialect!r}"
+        return f"<FeatureTemplate: {of}>"
 
 
 def _items(line: str, number: int) -> Iterator[Item]:
@@ -178,26 +185,6 @@ def _check_pattern(pattern: str, number: int) -> None:
             f"template line {number}: * and ? must follow a character in the pattern "
             f'"{pattern}"; write \\* or \\? for the character itself'
         )
-
-
-def _program(lines: list[list[Item]], wapiti: bool, begin: int) -> Program:
-    pool = b""
-    rows: list[tuple[int, ...]] = []
-    ends = []
-    n_columns = 0
-    for line in lines:
-        for item in line:
-            text = item.text.encode("utf-8", "surrogatepass")
-            place = (len(pool), len(pool) + len(text))
-            rows.append(
-                (ord(item.kind), item.small, item.absolute, item.offset, item.column, *place)
-            )
-            pool += text
-            if item.kind != "l":
-                n_columns = max(n_columns, item.column + 1)
-        ends.append(len(rows))
-    items = np.array(rows, dtype=np.int64).ravel()
-    return Program(items, np.array(ends, dtype=np.int64), pool, wapiti, begin, n_columns)
 
 
 @final
@@ -259,11 +246,8 @@ class TemplateInput(VocabularyInput):
 
     def facts(self) -> dict[str, Any]:
         """What a model file keeps besides arrays."""
-        return {
-            "template": self.template.text,
-            "dialect": self.template.dialect,
-            "part": self.part,
-        }
+        template = self.template
+        return {"template": template.text, "dialect": template.dialect, "part": self.part}
 
     @classmethod
     def from_arrays(

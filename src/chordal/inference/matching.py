@@ -30,7 +30,7 @@ class MatchingInference(Inference):
 
     Examples
     --------
-    >>> from chordal.features import matching_potentials
+    >>> from chordal.potentials import matching_potentials
     >>> scores = np.array([[2.0, 1.9], [1.5, -1.0]])  # of two source and two target items
     >>> best = MatchingInference().map(matching_potentials([scores], [[0.0, 0.0]]))
     >>> best.labels, best.score  # the first takes its second choice

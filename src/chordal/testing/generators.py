@@ -12,9 +12,8 @@ from collections.abc import Callable, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from chordal.features import matching_potentials
 from chordal.inference.exhaustive import ExhaustiveInference
-from chordal.potentials import Potentials
+from chordal.potentials import Potentials, matching_potentials
 from chordal.structures import Chain, FactorGraph, Graph, Grid, Structure, Tree, offsets_of
 
 #: Makes one random model.

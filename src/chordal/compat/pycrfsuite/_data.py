@@ -109,14 +109,8 @@ def layout_of(
         met = np.unique(data.ids).astype(np.int64)
         everything = (met[:, None] * n_labels + np.arange(n_labels)).ravel()
     kept = _frequent(seen, frequency, everything, min_freq)
-    attribute, output = np.divmod(kept, n_labels)
-    node = AttributeFeatures(
-        n_attributes,
-        n_labels,
-        offsets_of(np.bincount(attribute, minlength=n_attributes)),
-        output.astype(np.int32),
-        np.bincount(data.ids, minlength=n_attributes),
-    )
+    occurs = np.bincount(data.ids, minlength=n_attributes)
+    node = AttributeFeatures.of_pairs(kept, n_labels, occurs)
     inner = np.ones(len(batch.gold), dtype=bool)
     inner[np.cumsum(batch.lengths)[batch.lengths > 0] - 1] = False
     left = np.flatnonzero(inner)

@@ -1,16 +1,18 @@
-"""Text in columns, as files hold it: one block of bytes, and where its cells are."""
+"""Text as files hold it: one block of bytes, and where its cells or attributes are."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
 
 from chordal import _kernels
 from chordal._validate import check_sequences
-from chordal.features._base import Ints
+from chordal.features.batch import Floats, Ints
+from chordal.structures import offsets_of
 
 Cells = NDArray[np.uint32]
 
@@ -70,15 +72,12 @@ class Columns:
                         f"got {len(row)}"
                     )
                 parts += [_encoded(cell, i, t) for cell in row]
-        ends = np.cumsum([len(part) for part in parts], dtype=np.int64)
-        if len(ends) and ends[-1] >= 2**32:
-            raise ValueError(f"the text must be smaller than 4 GiB, got {ends[-1]} bytes")
-        flat = np.empty((len(parts), 2), dtype=np.uint32)
-        flat[:, 1] = ends
-        flat[:1, 0] = 0
-        flat[1:, 0] = ends[:-1]
+        limits = offsets_of([len(part) for part in parts])
+        if limits[-1] >= 2**32:
+            raise ValueError(f"the text must be smaller than 4 GiB, got {limits[-1]} bytes")
+        cells = np.stack([limits[:-1], limits[1:]], axis=1).astype(np.uint32)
         shape = (sum(lengths), n_columns or 0, 2)
-        return cls(b"".join(parts), flat.reshape(shape), np.array(lengths, dtype=np.int64))
+        return cls(b"".join(parts), cells.reshape(shape), np.array(lengths, dtype=np.int64))
 
     @classmethod
     def of(cls, X: object, name: str = "X") -> Columns:
@@ -106,8 +105,8 @@ class Columns:
         if not isinstance(part, slice) or part.step not in (None, 1):
             raise TypeError(f"columns are cut by a slice of step 1, got {part!r}")
         first, last, _ = part.indices(len(self))
-        ends = np.concatenate([[0], np.cumsum(self.lengths)])
-        rows = slice(ends[first], ends[max(first, last)])
+        limits = offsets_of(self.lengths)
+        rows = slice(limits[first], limits[max(first, last)])
         lines = None if self.lines is None else self.lines[rows]
         return Columns(self.text, self.cells[rows], self.lengths[first:last], lines)
 
@@ -139,8 +138,7 @@ class Columns:
         """One column as strings, sequence by sequence."""
         codes, names = self.codes(k)
         cells = np.array(names, dtype=object)[codes].tolist()
-        ends = np.cumsum(self.lengths).tolist()
-        return [cells[a:b] for a, b in zip([0, *ends], ends, strict=False)]
+        return [cells[a:b] for a, b in pairwise(offsets_of(self.lengths).tolist())]
 
     def rows(self) -> list[list[list[str]]]:
         """All cells as strings: sequences of rows."""
@@ -162,3 +160,67 @@ def _encoded(cell: object, i: int, t: int) -> bytes:
         return cell.encode()
     except UnicodeEncodeError as error:
         raise ValueError(f"{cell!r} in X[{i}][{t}] cannot be written as UTF-8") from error
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Items:
+    r"""Sequences of rows, a row being attributes; no Python object per attribute.
+
+    Attribute k is ``text[fields[k, 0] : fields[k, 1]]``, in UTF-8, with a backslash before each
+    colon and backslash. The attributes of row t are ``offsets[t]`` to ``offsets[t + 1]``; the rows
+    of all sequences follow each other.
+
+    Parameters
+    ----------
+    text : bytes
+        What the fields point into, less than 4 GiB; it may hold more, such as labels.
+    fields : array [n_fields, 2] of uint32
+        Where each attribute begins and ends.
+    values : array [n_fields] or None
+        Values of the attributes; None if all are 1.
+    offsets : array [n_rows + 1] of int64
+        Where the attributes of each row begin, and where the last one's end.
+    lengths : array of int64
+        Rows of each sequence.
+
+    Examples
+    --------
+    >>> items, *_ = Items.parsed(b"B\tw=a\\:b\tlength:3\nO\tw=.\n", at_end=True)
+    >>> items
+    Items(1 sequences, 2 rows, 3 attributes)
+    >>> items.rows()
+    [[('w=a\\:b', 1.0), ('length', 3.0)], [('w=.', 1.0)]]
+    """
+
+    text: bytes
+    fields: NDArray[np.uint32]
+    values: Floats | None
+    offsets: Ints
+    lengths: Ints
+
+    @classmethod
+    def parsed(cls, text: bytes, at_end: bool) -> tuple[Items, int, int, int]:
+        """The finished sequences of a text, all of them if nothing follows it.
+
+        Also returns how many bytes and lines they take, and the line, from 0 on, that cannot be
+        read, or -1.
+        """
+        fields, values, offsets, lengths, consumed, lines, problem = _kernels.items_read(
+            text, at_end
+        )
+        some = values if len(values) else None
+        return cls(text, fields.reshape(-1, 2), some, offsets, lengths), consumed, lines, problem
+
+    def rows(self) -> list[list[tuple[str, float]]]:
+        """Attributes, as they are written, and values of each row."""
+        names = [self.text[begin:end].decode() for begin, end in self.fields.tolist()]
+        values = [1.0] * len(names) if self.values is None else self.values.tolist()
+        pairs, limits = list(zip(names, values, strict=True)), self.offsets.tolist()
+        return [pairs[a:b] for a, b in pairwise(limits)]
+
+    def __len__(self) -> int:
+        return len(self.lengths)
+
+    def __repr__(self) -> str:
+        n = len(self.offsets) - 1
+        return f"Items({len(self)} sequences, {n} rows, {len(self.fields)} attributes)"

@@ -8,10 +8,12 @@ from functools import lru_cache
 from typing import final
 
 import numpy as np
+from numpy.typing import NDArray
 
 from chordal._validate import check_number
-from chordal.features._base import Floats, Ints
 
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
 Sentence = Sequence[str]
 
 

@@ -1,24 +1,80 @@
-"""Dense rows: arrays of numbers, one weight for every column and output."""
+"""Rows of numbered columns, as arrays or SciPy matrices: a weight for every column and output."""
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Mapping, Sequence
-from typing import Any, final
+from typing import Any, TypeVar, final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from chordal import _kernels
 from chordal._blocks import Runner, run_in_turn, unit_of
-from chordal.features._arrays import ArrayInput
-from chordal.features._base import Condensed, Floats, RowFeatures, Rows, WeightKeys
-from chordal.features._entries import RowEntries, as_counts
-from chordal.features._occurrences import Occurrences
-from chordal.features.attribute_features import AttributeFeatures
+from chordal._validate import check_number
+from chordal.features._base import Condensed, Input, RowFeatures, WeightKeys
+from chordal.features.attributes import AttributeFeatures
+from chordal.features.batch import Floats, Ints, Occurrences, Rows
+from chordal.features.entries import RowEntries, entry_offsets
 from chordal.structures import offsets_of
 
 SPARSE = 0.3  # rows with a smaller share of numbers other than zero are better taken as sparse
 FEW = 32  # columns, up to which our own product beats that of BLAS
+
+A = TypeVar("A", bound="ArrayInput")
+
+
+class ArrayInput(Input):
+    """Sequences given as arrays or matrices [length, n_columns]."""
+
+    def __init__(self, n_columns: int) -> None:
+        self._n_columns = n_columns
+
+    @property
+    def n_columns(self) -> int:
+        """How many columns there are."""
+        return self._n_columns
+
+    def name(self, column: int) -> str:
+        """What users call a column."""
+        return f"x{column}"
+
+    def facts(self) -> dict[str, Any]:
+        """The number of columns."""
+        return {"n_columns": self.n_columns}
+
+    @classmethod
+    def from_arrays(
+        cls: type[A], facts: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]
+    ) -> A:
+        """What a model file holds, checked."""
+        check_number("n_columns", facts["n_columns"], integer=True)
+        return cls(facts["n_columns"])
+
+    def features(
+        self,
+        rows: Rows,
+        outputs: NDArray[np.int32],
+        n_outputs: int,
+        pairs: str = "seen",
+        min_freq: int = 0,
+        known: WeightKeys | None = None,
+    ) -> RowFeatures:
+        """Weights of every column, used or not: they do not depend on what was seen."""
+        return self._features(rows, n_outputs)
+
+    @abstractmethod
+    def _features(self, rows: Rows, n_outputs: int) -> RowFeatures: ...
+
+    def _check_columns(self, n: int, i: int) -> None:
+        if n != self.n_columns:
+            raise ValueError(f"X[{i}] must have {self.n_columns} columns, got {n}")
+
+
+def _not_finite(row: int, lengths: Ints) -> ValueError:
+    sequence = int(np.searchsorted(np.cumsum(lengths), row, side="right"))
+    position = row - int(lengths[:sequence].sum())
+    return ValueError(f"X[{sequence}][{position}] holds NaN or infinity; clean or impute it")
 
 
 @final
@@ -35,10 +91,7 @@ class DenseInput(ArrayInput):
         data = np.concatenate(arrays, dtype=np.float32 if narrow else np.float64, casting="unsafe")
         finite = np.isfinite(data).all(axis=1)
         if not finite.all():
-            row = int(np.argmin(finite))
-            sequence = int(np.searchsorted(np.cumsum(lengths), row, side="right"))
-            position = row - int(lengths[:sequence].sum())
-            raise ValueError(f"X[{sequence}][{position}] holds NaN or infinity; clean or impute it")
+            raise _not_finite(int(np.argmin(finite)), lengths)
         return Rows(lengths, data)
 
     def _array(self, x: object, i: int) -> NDArray[Any]:
@@ -52,21 +105,44 @@ class DenseInput(ArrayInput):
             raise TypeError(f"{expected} of numbers, got {kind}")
         if array.ndim != 2:
             raise ValueError(f"{expected}, got {array.ndim} dimensions")
-        if array.shape[1] != self.n_columns:
-            raise ValueError(f"X[{i}] must have {self.n_columns} columns, got {array.shape[1]}")
+        self._check_columns(array.shape[1], i)
         return array
 
-    def features(
-        self,
-        rows: Rows,
-        outputs: NDArray[np.int32],
-        n_outputs: int,
-        pairs: str = "seen",
-        min_freq: int = 0,
-        known: WeightKeys | None = None,
-    ) -> RowFeatures:
-        """The linear map for training rows with these outputs."""
+    def _features(self, rows: Rows, n_outputs: int) -> DenseFeatures:
         return DenseFeatures(self.n_columns, n_outputs)
+
+
+@final
+class SparseInput(ArrayInput):
+    """Sequences given as SciPy sparse matrices or arrays [length, n_columns]."""
+
+    def read(self, X: Sequence[Any], grow: bool) -> Rows:
+        """Read a batch of sequences."""
+        import scipy.sparse as sp
+
+        for i, x in enumerate(X):
+            if not sp.issparse(x):
+                raise TypeError(f"X[{i}] must be a SciPy sparse matrix like X[0], got {type(x)}")
+            self._check_columns(x.shape[1], i)
+        lengths = np.array([x.shape[0] for x in X], dtype=np.int64)
+        blocks = [sp.csr_matrix(x) for x in X] or [sp.csr_matrix((0, self.n_columns))]
+        whole = sp.vstack(blocks, format="csr").astype(np.float64)
+        whole.sum_duplicates()
+        finite = np.isfinite(whole.data)
+        if not finite.all():
+            row = int(np.searchsorted(whole.indptr, np.argmin(finite), "right")) - 1
+            raise _not_finite(row, lengths)
+        offsets, ids = whole.indptr.astype(np.int64), whole.indices.astype(np.int32)
+        return Rows(lengths, Occurrences(offsets, ids, _values(whole.data)))
+
+    def _features(self, rows: Rows, n_outputs: int) -> AttributeFeatures:
+        counts = np.bincount(rows.data.ids, minlength=self.n_columns)
+        return AttributeFeatures.of_every_pair(n_outputs, counts)
+
+
+def _values(values: Floats) -> Floats | None:
+    """Values of entries; None if all are 1."""
+    return None if (values == 1.0).all() else values
 
 
 @final
@@ -136,14 +212,11 @@ class DenseFeatures(RowFeatures):
         row, column = np.nonzero(data)
         if len(row) > SPARSE * data.size:
             return None
-        values = data[row, column].astype(np.float64)
+        values = _values(data[row, column].astype(np.float64))
         offsets = offsets_of(np.bincount(row, minlength=len(data)))
-        ids = column.astype(np.int32)
-        occurrences = Occurrences(offsets, ids, None if (values == 1.0).all() else values)
-        pairs = offsets_of(np.full(self.n_columns, self.n_outputs))
-        outputs = np.tile(np.arange(self.n_outputs, dtype=np.int32), self.n_columns)
+        occurrences = Occurrences(offsets, column.astype(np.int32), values)
         counts = np.bincount(column, minlength=self.n_columns)
-        features = AttributeFeatures(self.n_columns, self.n_outputs, pairs, outputs, counts)
+        features = AttributeFeatures.of_every_pair(self.n_outputs, counts)
 
         def spread(weights: Floats) -> Floats:
             keys, out = features.keys(), np.empty(self.n_weights)
@@ -156,7 +229,7 @@ class DenseFeatures(RowFeatures):
     def from_arrays(
         cls, n_columns: int, n_outputs: int, arrays: Mapping[str, NDArray[Any]]
     ) -> DenseFeatures:
-        """What a model file holds, checked."""
+        """Features need no arrays to be known."""
         return cls(n_columns, n_outputs)
 
     def keys(self) -> WeightKeys:
@@ -168,7 +241,6 @@ class DenseFeatures(RowFeatures):
         """All compiled rows as lists of entries."""
         data = np.concatenate([np.zeros((0, self.n_columns), dtype=np.float32), *shards])
         row, column = np.nonzero(data)
-        values = data[row, column].astype(np.float64)
         unit = unit_of(self.n_outputs)
         units = -(-self.n_outputs // unit)
         if self.n_columns * units >= 2**27:
@@ -178,9 +250,9 @@ class DenseFeatures(RowFeatures):
             n_outputs=self.n_outputs,
             n_cells=self.n_columns * units * unit,
             cells=keys.column * (units * unit) + keys.output,
-            wide_offsets=as_counts(offsets_of(np.bincount(row, minlength=len(data)))),
+            wide_offsets=entry_offsets([np.bincount(row, minlength=len(data))]),
             wide_codes=(column * units << 5 | units).astype(np.uint32),
-            wide_values=None if (values == 1.0).all() else values,
+            wide_values=_values(data[row, column].astype(np.float64)),
             narrow_offsets=np.zeros(len(data) + 1, dtype=np.uint32),
             narrow_outputs=none,
             narrow_cells=none,

@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from chordal.features import AlignmentFeatures
+from chordal.preprocessing import AlignmentFeatures
 
 PAIRS = [
     (["das", "haus"], ["the", "house"]),

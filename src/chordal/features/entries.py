@@ -1,0 +1,145 @@
+"""Rows as lists of entries that point to cells of weights: of one shard, and of all of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import DTypeLike, NDArray
+
+from chordal._blocks import unit_of
+from chordal.features.batch import Floats, Ints, joined, ranges
+from chordal.structures import offsets_of
+
+Counts = NDArray[np.uint32]
+
+
+@dataclass(frozen=True)
+class AttributeRows:
+    """Compiled rows of one shard: wide entries by row and by column, narrow entries by segment."""
+
+    n_rows: int
+    wide_offsets: Counts
+    wide_codes: Counts
+    wide_values: Floats | None
+    column_offsets: Counts
+    column_codes: Counts  # of columns that are used, rising
+    column_rows: Counts
+    column_values: Floats | None
+    cells: Counts
+    weights: Counts
+    narrow_values: Floats | None
+    segments: Ints
+
+
+@dataclass(frozen=True)
+class RowEntries:
+    """What each row holds, as lists of entries: what online learning updates.
+
+    A *wide* entry adds a row of cells, value by value, to the outputs from 0 on: its code is
+    offset << 5 | size, both in units. A *narrow* entry adds one cell to one output. Weight k
+    lies in cell `cells[k]`; the other cells are padding. Values are None when all are 1.
+    """
+
+    n_outputs: int
+    n_cells: int
+    cells: Ints  # [n_weights]
+    wide_offsets: Counts  # [n_rows + 1]
+    wide_codes: Counts
+    wide_values: Floats | None
+    narrow_offsets: Counts  # [n_rows + 1]
+    narrow_outputs: Counts
+    narrow_cells: Counts
+    narrow_values: Floats | None
+
+    @property
+    def n_rows(self) -> int:
+        """How many rows there are."""
+        return len(self.wide_offsets) - 1
+
+    @classmethod
+    def of_attributes(
+        cls, shards: Sequence[AttributeRows], n_outputs: int, wide: Ints, padded: int, n_narrow: int
+    ) -> RowEntries:
+        """The rows of all shards; `wide` weights lie in these of the `padded` first cells, narrow
+        ones behind them.
+        """
+        if padded + n_narrow >= 2**32:
+            raise ValueError("too many weights for online learning: raise min_freq")
+        n = np.uint32(n_outputs)
+        rows = [shard.cells // n for shard in shards]
+        orders = [np.argsort(row, kind="stable") for row in rows]
+
+        def by_row(arrays: Sequence[Any], dtype: DTypeLike = np.uint32) -> NDArray[Any]:
+            return joined((a[order] for a, order in zip(arrays, orders, strict=True)), dtype)
+
+        in_rows = [np.bincount(r, minlength=s.n_rows) for r, s in zip(rows, shards, strict=True)]
+        ones = all(shard.wide_values is None for shard in shards)
+        return cls(
+            n_outputs=n_outputs,
+            n_cells=padded + n_narrow,
+            cells=np.concatenate([wide, padded + np.arange(n_narrow)]),
+            wide_offsets=entry_offsets(np.diff(shard.wide_offsets) for shard in shards),
+            wide_codes=joined((shard.wide_codes for shard in shards), np.uint32),
+            wide_values=None if ones else joined((s.wide_values for s in shards), float),
+            narrow_offsets=entry_offsets(in_rows),
+            narrow_outputs=by_row([shard.cells % n for shard in shards]),
+            narrow_cells=by_row([shard.weights for shard in shards]) + np.uint32(padded),
+            narrow_values=None if ones else by_row([s.narrow_values for s in shards], float),
+        )
+
+    def of_output(self, output: int, n_outputs: int) -> RowEntries:
+        """Entries of one output as those of one among several; a row of weights is padded to a
+        unit, which has room for them.
+        """
+        codes, unit = np.unique(self.wide_codes).astype(np.int64), unit_of(self.n_outputs)
+        wide = np.zeros(self.n_cells, dtype=bool)
+        wide[ranges((codes >> 5) * unit, (codes & 31) * unit)] = True
+        return replace(
+            self,
+            n_outputs=n_outputs,
+            cells=np.where(wide[self.cells], self.cells + output, self.cells),
+            narrow_outputs=self.narrow_outputs + np.uint32(output),
+        )
+
+    def with_wide_row(self, rows: Ints, outputs: Ints) -> RowEntries:
+        """The same with one more wide row of weights, for `outputs`, which `rows` hold.
+
+        Its cells come after all others, and so do its weights.
+        """
+        unit = unit_of(self.n_outputs)
+        units = -(-self.n_outputs // unit)
+        start = -(-self.n_cells // unit)
+        if start + units >= 2**27:
+            raise ValueError("too many weights for online learning: raise min_freq")
+        at, values = self.wide_offsets[rows + 1].astype(np.int64), self.wide_values
+        counts = np.diff(self.wide_offsets) + np.bincount(rows, minlength=self.n_rows)
+        return replace(
+            self,
+            n_cells=(start + units) * unit,
+            cells=np.concatenate([self.cells, start * unit + outputs]),
+            wide_offsets=entry_offsets([counts]),
+            wide_codes=np.insert(self.wide_codes, at, np.uint32(start << 5 | units)),
+            wide_values=None if values is None else np.insert(values, at, 1.0),
+        )
+
+
+def entry_offsets(counts: Iterable[NDArray[np.integer]]) -> Counts:
+    """Offsets of the entries of rows, from how many each row has, shard after shard."""
+    offsets = offsets_of(joined(counts))
+    if offsets[-1] >= 2**32:
+        raise ValueError("too many observations for online learning: train on fewer sequences")
+    return offsets.astype(np.uint32)
+
+
+def packed_flags(cells: Ints, n_cells: int) -> NDArray[np.uint8]:
+    """For each four cells, which of them hold a weight, as bits.
+
+    >>> packed_flags(np.array([0, 3, 5]), 8)
+    array([9, 2], dtype=uint8)
+    """
+    flags = np.zeros(n_cells, dtype=np.uint8)
+    flags[cells] = 1
+    return np.packbits(flags.reshape(-1, 4), axis=1, bitorder="little").ravel()

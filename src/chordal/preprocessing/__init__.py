@@ -1,0 +1,25 @@
+"""Preprocessing: from raw data to features, without knowledge of weights.
+
+`RBFFeatures` stands in `chordal.preprocessing.rbf_features`, and is imported when it is first
+asked for: it needs scikit-learn, which takes a second to load.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from chordal.preprocessing.alignment import AlignmentFeatures
+from chordal.preprocessing.default_template import TASKS, default_template
+
+if TYPE_CHECKING:
+    from chordal.preprocessing.rbf_features import RBFFeatures
+
+__all__ = ["TASKS", "AlignmentFeatures", "RBFFeatures", "default_template"]
+
+
+def __getattr__(name: str) -> object:
+    if name != "RBFFeatures":
+        raise AttributeError(f"module 'chordal.preprocessing' has no attribute {name!r}")
+    from chordal.preprocessing.rbf_features import RBFFeatures
+
+    return RBFFeatures
