@@ -68,6 +68,14 @@ def test_columns_as_in_a_batch():
             assert_array_equal(crf.predict_marginals(one)[0], marginals[i])
 
 
+def test_empty_sequences_of_columns():
+    X, y = sequences(5, 2)
+    crf = ChainCRF(feature_template="U:%x[0,1]\nB", max_iter=2).fit(X, y)
+    assert crf.predict([[]]) == [[]]
+    assert crf.predict([[], []]) == [[], []]
+    assert crf.predict([[], X[0]]) == [[], *crf.predict([X[0]])]
+
+
 def test_scores_of_a_wide_range():
     X, y = sequences(30, 4)
     crf = ChainCRF(max_iter=5).fit(X, y)

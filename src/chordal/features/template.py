@@ -223,7 +223,7 @@ class TemplateInput(VocabularyInput):
         """Read a batch of sequences."""
         columns = Columns.of(X)
         program = self.program
-        if columns.n_columns < program.n_columns:
+        if columns.n_rows and columns.n_columns < program.n_columns:
             raise ValueError(
                 f"the template asks for column {program.n_columns - 1}, but the rows have "
                 f"{columns.n_columns} (columns are counted from 0)"
