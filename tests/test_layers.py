@@ -20,7 +20,7 @@ LAYERS = """
  _errors  _registry  _validate  _status  _atomic  _blocks
  structures
  potentials
- targets
+ targets  labels
  features | inference | costs | metrics | datasets
  emissions
  objectives

@@ -10,15 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from chordal._validate import check_choice, check_number
+from chordal.estimators._assembly import pair_features
 from chordal.estimators._monitor import CompactReport
-from chordal.features import (
-    AttributeFeatures,
-    Input,
-    Layout,
-    TemplateLayout,
-    VocabularyInput,
-)
-from chordal.structures import offsets_of
+from chordal.features import AttributeFeatures, Input, Layout, TemplateLayout, VocabularyInput
 
 if TYPE_CHECKING:
     from chordal.estimators._crf import BaseCRF
@@ -85,19 +79,9 @@ def _fewer_attributes(
     """The attributes that still have weights."""
     keys = rows.keys()
     attributes, column = np.unique(keys.column[kept], return_inverse=True)
-    order = np.lexsort((keys.output[kept], column))
-    features = AttributeFeatures(
-        len(attributes),
-        rows.n_outputs,
-        offsets_of(np.bincount(column, minlength=len(attributes))),
-        keys.output[kept][order].astype(np.int32),
-        rows.arrays()["counts"][attributes],
-    )
-    # The new layout has an order of its own.
-    new = features.keys()
-    place = column[order] * np.int64(rows.n_outputs) + keys.output[kept][order]
-    at = np.searchsorted(place, new.column * np.int64(rows.n_outputs) + new.output)
-    return source.with_attributes(attributes), features, kept[order][at]
+    counts = rows.arrays()["counts"][attributes]
+    features, order = pair_features(column, keys.output[kept], counts, rows.n_outputs)
+    return source.with_attributes(attributes), features, kept[order]
 
 
 def _effect(

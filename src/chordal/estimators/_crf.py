@@ -21,11 +21,11 @@ from chordal._validate import (
 )
 from chordal.estimators._constraints import Constraints, Transitions
 from chordal.estimators._estimator import Estimator, ExampleList, generator_from
-from chordal.estimators._labels import SequenceLabels, class_weights
 from chordal.estimators._monitor import CompactReport, FitReport
 from chordal.execution import effective_n_jobs, execution_for
 from chordal.features import Batch, Layout, Reader, Shard, length_of
 from chordal.inference import INFERENCE, Inference, choose, most_probable_labels
+from chordal.labels import SequenceLabels, class_weights
 from chordal.objectives import Objective
 from chordal.potentials import Floats, Potentials
 from chordal.solvers import Callback, Solver

@@ -20,7 +20,6 @@ from chordal.estimators._groups import (
     members,
     minimized,
 )
-from chordal.estimators._labels import SequenceLabels, targets_of
 from chordal.estimators._monitor import (
     FitProgress,
     FitReport,
@@ -40,6 +39,7 @@ from chordal.features import (
     transferred,
 )
 from chordal.inference import INFERENCE, Inference, choose
+from chordal.labels import SequenceLabels, targets_of
 from chordal.objectives import OBJECTIVES, Objective
 from chordal.oracle import Mapper, Problem, asks_examples, check_questions, oracle_for
 from chordal.potentials import Floats

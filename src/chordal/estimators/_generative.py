@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from chordal.emissions import EMISSIONS, Emission
-from chordal.estimators._labels import SequenceLabels
 from chordal.features import DenseInput, Input, SparseInput
+from chordal.labels import SequenceLabels
 from chordal.potentials import Floats
 
 

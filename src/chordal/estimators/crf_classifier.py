@@ -12,7 +12,6 @@ from numpy.typing import ArrayLike, NDArray
 from chordal._validate import is_sparse
 from chordal.estimators._crf import BaseCRF, Pair
 from chordal.estimators._fitting import objective_for, solver_for
-from chordal.estimators._labels import SequenceLabels
 from chordal.features import (
     Batch,
     Cliques,
@@ -24,6 +23,7 @@ from chordal.features import (
     input_for,
     itself,
 )
+from chordal.labels import SequenceLabels
 from chordal.objectives import Objective
 from chordal.potentials import Floats
 from chordal.solvers import Callback

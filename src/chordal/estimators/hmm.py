@@ -20,10 +20,10 @@ from chordal.emissions import Emission, Statistics
 from chordal.estimators._assembly import chain_crf
 from chordal.estimators._estimator import generator_from
 from chordal.estimators._generative import fit_emission, input_of, new_emission
-from chordal.estimators._labels import SequenceLabels
 from chordal.estimators._wrapped import Wrapped
 from chordal.estimators.chain_crf import ChainCRF
 from chordal.features import Rows
+from chordal.labels import SequenceLabels
 from chordal.potentials import Floats
 from chordal.structures import offsets_of
 

@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 
 from chordal._validate import check_sequences
 from chordal.estimators._crf import BaseCRF
-from chordal.estimators._labels import SequenceLabels, TargetLabels
 from chordal.features import Batch, CliqueTemplate, Reader
+from chordal.labels import SequenceLabels, TargetLabels
 from chordal.potentials import Floats, Potentials
 from chordal.solvers import Solver
 

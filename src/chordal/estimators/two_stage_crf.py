@@ -21,11 +21,11 @@ from chordal._validate import (
 from chordal.estimators import _fitting
 from chordal.estimators._assembly import chain_crf, fitted_chain
 from chordal.estimators._estimator import generator_from
-from chordal.estimators._labels import SequenceLabels
 from chordal.estimators._monitor import FitReport
 from chordal.estimators._wrapped import Wrapped
 from chordal.estimators.chain_crf import GROUPS, ChainCRF
 from chordal.features import DenseInput, Input, SparseInput, length_of
+from chordal.labels import SequenceLabels
 from chordal.potentials import Floats
 from chordal.structures import offsets_of
 
