@@ -23,7 +23,7 @@ from chordal.estimators._constraints import Constraints, Transitions
 from chordal.estimators._estimator import Estimator, ExampleList, generator_from
 from chordal.estimators._monitor import CompactReport, FitReport
 from chordal.execution import effective_n_jobs, execution_for
-from chordal.features import Batch, Layout, Reader, Shard, length_of
+from chordal.features import Batch, CliqueTemplate, Layout, Reader, Shard, length_of
 from chordal.inference import INFERENCE, Inference, choose, most_probable_labels
 from chordal.labels import SequenceLabels, class_weights
 from chordal.objectives import Objective
@@ -53,9 +53,77 @@ class BaseCRF(Estimator, metaclass=ABCMeta):
     """A model made of clique templates. Subclasses give a reader, and say how labels look.
 
     After `fit` it is made of `reader_` (templates, and inputs that know attributes), `labels_`,
-    `layout_` (which weights there are) and `weights_`.
+    `layout_` (which weights there are) and `weights_`. What follows is shown by `help` of every
+    subclass that does not describe the same by itself.
+
+    Parameters
+    ----------
+    objective : str or Objective, default="auto"
+        What training minimises. "auto" is what the solver is made for, else the likelihood. "hinge"
+        is the structured support vector machine. On graphs, "pseudo_likelihood" and "piecewise"
+        need no inference and are quick; "stochastic_likelihood" samples.
+    solver : str or Solver, default="lbfgs"
+        How. With l1 > 0, "lbfgs" means its orthant-wise form "owlqn". "newton" (few weights) and
+        "newton_cg" use second derivatives; "adam", "minibatch_lbfgs" and
+        "stochastic_meta_descent" pass over mini-batches. The online solvers "sgd",
+        "averaged_perceptron", "passive_aggressive" and "arow" learn from one example after
+        another; all but "sgd" have an objective of their own. For the hinge, "one_slack",
+        "block_frank_wolfe" and "sgd".
+    inference : str or Inference, default="auto"
+        "auto" looks at the structure: exact where that is affordable (chains, trees, and graphs of
+        low treewidth), else an approximation. `inference_` is what training used, and
+        `fit_report_.exact` says whether it was exact; predictions choose for their own examples.
+    l1 : float
+        Regularisation by l1·‖w‖₁. Online solvers take none.
+    l2 : float or dict
+        Regularisation by (l2/2)·‖w‖², or by group of weights: a dict of the names of templates,
+        1 for others. (CRFsuite's c2 is l2 / 2: it has no ½.) Of online solvers only "sgd" has a
+        use for it.
+    freeze : tuple of str
+        Groups of weights that keep their starting values: those of the fit before with
+        `warm_start`, else zeros.
+    pairs : {"seen", "all"}
+        For named attributes: weights for the labels (of cliques, labellings) seen with them in
+        training, or for all. Arrays and sparse matrices always have all.
+    min_freq : int
+        Named attributes: leave out pairs seen less often (with pairs="all": attributes).
+    ignore_label : label, optional
+        A label in y that stands for "not observed", as None does. The likelihood sums over such
+        variables; other objectives learn from the graph without them.
+    max_iter, tol : int, float, optional
+        Stop after so many iterations (1000), or when the objective falls by less than `tol`
+        (1e-5), relatively, in ten iterations, or when the gradient is that small. Newton-type,
+        mini-batch and online solvers have rules and defaults of their own, which None, the default,
+        stands for. A solver that is given as an object keeps its own.
+    validation_interval : int
+        With `validation_data`, score it every so many iterations.
+    n_iter_no_change : int, optional
+        Stop early after so many scores without improvement, and keep the best weights.
+    n_jobs : int, optional
+        Threads; −1 for all cores. The result is the same, bit for bit.
+    random_state : int, RandomState or None
+        Seed of `sample`, of mini-batches, and of the order in which a solver visits examples,
+        unless it is an object with a seed of its own.
+    warm_start : bool
+        `fit` starts from the weights of the fit before; new attributes and labels are added.
+    class_weight : dict, "balanced" or None
+        What an error costs by the gold label: {label: weight}, 1 for others, or n_variables /
+        (n_classes · count). For objectives with a cost of errors, "softmax_margin" and "hinge";
+        others are refused: the likelihood does not decompose over variables. Costs by
+        pair of labels are given to the objective: `Hinge(WeightedHamming({(gold, label): 3}))`.
+    verbose : int
+        1 shows progress in a terminal, 2 prints a line per iteration.
+
+    Attributes
+    ----------
+    classes_ : array of labels
+    weights_ : array; see `template_weights`
+    objective_, n_iter_ : final objective, iterations
+    inference_ : the inference method that training used
+    fit_report_ : FitReport
     """
 
+    templates: Sequence[CliqueTemplate] = field(init=False)  # the first parameter of TemplateCRF
     objective: str | Objective = "auto"
     solver: str | Solver = "lbfgs"
     inference: str | Inference = "auto"

@@ -11,11 +11,12 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from copy import deepcopy
 from html import escape
 from itertools import chain
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 import numpy as np
 
 from chordal._validate import RandomState
+from chordal.estimators._docs import complete_docs
 
 if TYPE_CHECKING:
     from sklearn.callback import FitCallback
@@ -63,18 +64,21 @@ def _metadata(cls: type, method: str) -> list[str]:
 class Estimator:
     """Parameters are the constructor's arguments; nothing else is set before `fit`."""
 
+    #: The attribute that `fit` sets.
+    learned: ClassVar[str] = "weights_"
+    #: Whether its examples have one label each.
+    classifies: ClassVar[bool] = False
     _metadata_request: MetadataRequest
     _skl_callbacks: list[FitCallback]
+
+    def __init_subclass__(cls, **options: object) -> None:
+        super().__init_subclass__(**options)
+        complete_docs(cls)
 
     @classmethod
     def _defaults(cls) -> dict[str, Any]:
         parameters = inspect.signature(cls).parameters
         return {name: p.default for name, p in parameters.items()}
-
-    def _store(self, given: Mapping[str, Any]) -> None:
-        """Keep the constructor's arguments, which it gives as its `locals()`, as they are."""
-        for name in self._defaults():
-            setattr(self, name, given[name])
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """The parameters by name; with `deep`, those of parameters that have some too."""
@@ -171,12 +175,15 @@ class Estimator:
 
     def __sklearn_tags__(self) -> Tags:
         """What scikit-learn's tools want to know."""
-        from sklearn.utils import Tags, TargetTags
+        from sklearn.utils import ClassifierTags, Tags, TargetTags
 
-        return Tags(estimator_type=None, target_tags=TargetTags(required=True))
+        tags = Tags(estimator_type=None, target_tags=TargetTags(required=True))
+        if self.classifies:
+            tags.estimator_type, tags.classifier_tags = "classifier", ClassifierTags()
+        return tags
 
     def _check_fitted(self) -> None:
-        if not hasattr(self, "weights_"):
+        if not hasattr(self, self.learned):
             from sklearn.exceptions import NotFittedError
 
             raise NotFittedError(

@@ -53,31 +53,12 @@ class ChainCRF(BaseCRF):
     """Linear-chain conditional random field.
 
     Minimises Σ −log p(y|x) + l1·‖w‖₁ + (l2/2)·‖w‖² over the weights of node features
-    (observations × labels), transitions (label pairs) and, on request, more.
+    (observations × labels), transitions (label pairs) and, on request, more. The groups of weights
+    that `l2` and `freeze` may name are "node", "edge" (of `transition_features`), "transitions",
+    "intercept", "start" and "end".
 
     Parameters
     ----------
-    objective : str or Objective, default="auto"
-        What training minimises. "auto" is what the solver is made for, else the likelihood.
-    solver : str or Solver, default="lbfgs"
-        How. With l1 > 0, "lbfgs" means its orthant-wise form "owlqn". "newton" (few weights) and
-        "newton_cg" use second derivatives; "adam", "minibatch_lbfgs" and
-        "stochastic_meta_descent" pass over mini-batches. The online solvers "sgd",
-        "averaged_perceptron", "passive_aggressive" and "arow" learn from one sequence after
-        another; all but "sgd" have an objective of their own.
-    inference : str or Inference, default="auto"
-        "auto" takes the exact method for chains.
-    l1, l2 : float
-        Regularisation. (CRFsuite's c2 is l2 / 2: it has no ½.) Online solvers take no l1, and
-        of them only "sgd" has a use for l2. l2 may be a dict by group of weights: "node",
-        "edge" (of `transition_features`), "transitions", "intercept", "start" and "end"; groups
-        that it does not name have 1.
-    freeze : tuple of str
-        Groups of weights that keep their starting values: those of the fit before with
-        `warm_start`, else zeros.
-    pairs : {"seen", "all"}
-        For named attributes: weights for attribute–label pairs seen in training, or for all.
-        Arrays and sparse matrices always have all.
     transitions : {"seen", "all", "none"}
         Which label pairs have a weight. Unseen ones stay possible, with score 0.
     feature_template : str or FeatureTemplate, optional
@@ -89,43 +70,12 @@ class ChainCRF(BaseCRF):
     fit_intercept, ends : bool
         A weight per label; and one each for the first and the last position. CRFsuite has
         neither: named attributes, such as a constant one, do without.
-    min_freq : int
-        Named attributes: leave out pairs seen less often (with pairs="all": attributes).
-    max_iter, tol : int, float, optional
-        Stop after so many iterations (1000), or when the objective falls by less than `tol`
-        (1e-5), relatively, in ten iterations, or when the gradient is that small. Newton-type,
-        mini-batch and online solvers have rules and defaults of their own, which None, the default,
-        stands for. A solver that is given as an object keeps its own.
-    ignore_label : label, optional
-        A label in y that stands for "not observed", as None does.
-    validation_interval : int
-        With `validation_data`, score it every so many iterations.
-    n_iter_no_change : int, optional
-        Stop early after so many scores without improvement, and keep the best weights.
-    n_jobs : int, optional
-        Threads; −1 for all cores. The result is the same, bit for bit.
-    random_state : int, RandomState or None
-        Seed of `sample`, of mini-batches, and of the order in which a solver visits sequences,
-        unless it is an object with a seed of its own.
-    warm_start : bool
-        `fit` starts from the weights of the fit before; new attributes and labels are added.
-    class_weight : dict, "balanced" or None
-        What an error costs by the gold label: {label: weight}, 1 for others, or n_positions /
-        (n_classes · count). For objectives with a cost of errors, "softmax_margin" and "hinge";
-        others are refused: the likelihood does not decompose over positions. Costs by
-        pair of labels are given to the objective: `Hinge(WeightedHamming({(gold, label): 3}))`.
-    verbose : int
-        1 shows progress in a terminal, 2 prints a line per iteration.
 
     Attributes
     ----------
-    classes_ : array of labels
     transitions_ : array [n_classes, n_classes], weights from row to column
     coef_ : array or sparse matrix [n_classes, n_features]
     start_, end_, intercept_, transition_coef_ : arrays, weights of what was asked for
-    objective_, n_iter_ : final objective, iterations
-    inference_ : the inference method in use
-    fit_report_ : FitReport
 
     Examples
     --------

@@ -40,46 +40,25 @@ class CRFClassifier(BaseCRF):
 
     Minimises Σ loss + l1·‖w‖₁ + (l2/2)·‖w‖² over the weights of a linear function per class. With
     the likelihood this is logistic regression, with the hinge a multi-class support vector machine.
-    Of two classes only the second has a function, as in binary logistic regression.
+    Of two classes only the second has a function, as in binary logistic regression. The groups of
+    weights are "node" and "intercept".
 
     Parameters
     ----------
-    objective : str or Objective, default="auto"
-        What training minimises: "auto" is what the solver is made for, else the likelihood.
-    solver : str or Solver, default="lbfgs"
-        How. With l1 > 0, "lbfgs" means its orthant-wise form "owlqn".
-    l1, l2 : float
-        Regularisation. scikit-learn's C is 1 / l2, and a penalty λ‖w‖² is l2 = 2λ. The intercept
-        is free of it, unless l2 is a dict that names it: {"node": 1.0, "intercept": 1.0}.
-    freeze : tuple of str
-        Groups of weights, "node" or "intercept", that keep their starting values.
+    l2 : float or dict
+        Regularisation by (l2/2)·‖w‖²: scikit-learn's C is 1 / l2, and a penalty λ‖w‖² is l2 = 2λ.
+        The intercept is free of it, unless l2 is a dict that names it:
+        {"node": 1.0, "intercept": 1.0}.
     fit_intercept : bool
         Whether each function has a constant term.
     class_weight : dict, "balanced" or None
         Factors of the examples of each class; "balanced" makes all classes count the same.
-    max_iter, tol : int, float, optional
-        Stopping rules; None stands for those of the solver.
-    validation_interval : int
-        With `validation_data`, score it every so many iterations.
-    n_iter_no_change : int, optional
-        Stop early after so many scores without improvement, and keep the best weights.
-    n_jobs : int, optional
-        Threads; −1 for all cores. The result is the same, bit for bit.
-    random_state : int, RandomState or None
-        Seed of the order in which an online solver visits the examples.
-    warm_start : bool
-        `fit` starts from the weights of the fit before.
-    verbose : int
-        1 shows progress in a terminal, 2 prints a line per iteration.
 
     Attributes
     ----------
-    classes_ : array of labels
     coef_ : array [n_classes, n_features], or [1, n_features] for two classes
     intercept_ : array [n_classes] or [1]
     n_features_in_, feature_names_in_ : number and, where X has them, names of the columns
-    objective_, n_iter_ : final objective, iterations
-    fit_report_ : FitReport
 
     Examples
     --------
@@ -95,6 +74,7 @@ class CRFClassifier(BaseCRF):
     fit_intercept: bool = True
 
     unpenalised: ClassVar[tuple[str, ...]] = ("intercept",)
+    classifies: ClassVar[bool] = True
 
     def fit(
         self,
@@ -111,11 +91,6 @@ class CRFClassifier(BaseCRF):
         ----------
         X : array or SciPy sparse matrix [n_samples, n_features]
         y : array of labels [n_samples]
-        sample_weight : array [n_samples], optional
-        validation_data : (X, y), optional
-            Scored every `validation_interval` iterations.
-        callback : callable, optional
-            Called with an `Iteration` after each; training stops when it returns True.
         """
         keep = bool(self.warm_start) and hasattr(self, "weights_")
         _, labels = self._table(X, y, reset=not keep)
@@ -298,10 +273,7 @@ class CRFClassifier(BaseCRF):
         return scores - np.log(np.exp(scores).sum(axis=1, keepdims=True))
 
     def __sklearn_tags__(self) -> Tags:
-        from sklearn.utils import ClassifierTags
-
         tags = super().__sklearn_tags__()
-        tags.estimator_type, tags.classifier_tags = "classifier", ClassifierTags()
         tags.input_tags.sparse = True
         return tags
 

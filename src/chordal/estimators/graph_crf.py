@@ -22,44 +22,24 @@ class GraphCRF(BaseCRF):
     """Conditional random field over the nodes of graphs, joined by edges.
 
     Nodes have features with a weight per label. Edges have a weight for every pair of labels,
-    and if there are features of edges, one for every feature and pair.
+    and if there are features of edges, one for every feature and pair. The groups of weights are
+    "nodes" and "edges".
 
     Parameters
     ----------
-    objective : str or Objective, default="auto"
-        What training minimises: "auto" is what the solver is made for, else the likelihood.
-        "pseudo_likelihood" and "piecewise" need no inference and are quick on any graph; "hinge"
-        is the structured support vector machine.
-    solver : str or Solver, default="lbfgs"
-        How. With l1 > 0, "lbfgs" means its orthant-wise form "owlqn".
-    inference : str or Inference, default="auto"
-        "auto" looks at the graphs: exact where that is affordable, else an approximation. See
-        `inference_` and `fit_report_.exact`.
     tables : {"symmetric", "full", "potts"}
         "symmetric": the direction of an edge does not matter. "full": it does, as with edges that
         point somewhere, or features of edges that do. "potts": one weight for equal labels. An
         edge may be listed once; with "full", once in each direction.
     fit_intercept : bool
         Whether labels, and pairs of labels, have weights of their own beside those of features.
-    l1, l2 : float
-        Regularisation; l2 may be a dict by group of weights, "nodes" and "edges".
-    freeze : tuple of str
-        Groups of weights that keep their starting values.
-    pairs, min_freq, ignore_label, max_iter, tol, validation_interval, n_iter_no_change, n_jobs
-        As in `TemplateCRF`.
-    random_state, warm_start, class_weight, verbose
-        As in `TemplateCRF`.
 
     Attributes
     ----------
-    classes_ : array of labels
     coef_ : array [n_classes, n_features], weights of nodes
     intercept_ : array [n_classes]
     pair_coef_ : array [n_edge_features, n_classes, n_classes]
     pair_intercept_ : array [n_classes, n_classes]
-    objective_, n_iter_ : final objective, iterations
-    inference_ : the inference method that training used
-    fit_report_ : FitReport
 
     Examples
     --------

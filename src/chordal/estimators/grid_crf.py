@@ -30,19 +30,11 @@ class GridCRF(BaseCRF):
 
     Every pixel has features with a weight per label. Neighbours have a weight for every pair of
     labels; with `contrast` also one that fades where their features differ, so that labels
-    change where the image does.
+    change where the image does. The groups of weights are "pixels" and "edges", or with
+    `directions` "edges (0, 1)" and so on, by the step from one end to the other.
 
     Parameters
     ----------
-    objective : str or Objective, default="auto"
-        What training minimises: "auto" is what the solver is made for, else the likelihood.
-        Large grids are learned quickly by "pseudo_likelihood" and "piecewise", which need no
-        inference.
-    solver : str or Solver, default="lbfgs"
-        How. With l1 > 0, "lbfgs" means its orthant-wise form "owlqn".
-    inference : str or Inference, default="auto"
-        "auto" looks at the grids: exact where they are narrow, else an approximation. See
-        `inference_` and `fit_report_.exact`.
     neighbours : {4, 8, 6, 26}
         4 or 8 neighbours of a pixel (8 with diagonals), 6 or 26 of a voxel.
     directions : bool
@@ -60,24 +52,11 @@ class GridCRF(BaseCRF):
     edge_features : callable, optional
         A function of the features of both ends of edges, arrays [n_edges, n_features] each, to an
         array [n_edges, n_edge_features]: more observations of edges.
-    l1, l2 : float
-        Regularisation; l2 may be a dict by group of weights: "pixels" and "edges", or with
-        `directions` "edges (0, 1)" and so on, by the step from one end to the other.
-    freeze : tuple of str
-        Groups of weights that keep their starting values.
-    ignore_label, max_iter, tol, validation_interval, n_iter_no_change, n_jobs, random_state
-        As in `TemplateCRF`.
-    warm_start, class_weight, verbose
-        As in `TemplateCRF`.
 
     Attributes
     ----------
-    classes_ : array of labels
     coef_ : array [n_classes, n_features], weights of pixels
     contrast_ : float or None, β in use
-    objective_, n_iter_ : final objective, iterations
-    inference_ : the inference method that training used
-    fit_report_ : FitReport
 
     References
     ----------

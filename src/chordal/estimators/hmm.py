@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import KW_ONLY, dataclass, field
 from itertools import pairwise
 from typing import Any, final
 
@@ -19,8 +20,7 @@ from chordal._validate import (
 from chordal.emissions import Emission, Statistics
 from chordal.estimators._assembly import chain_crf
 from chordal.estimators._estimator import generator_from
-from chordal.estimators._generative import fit_emission, input_of, new_emission
-from chordal.estimators._wrapped import Wrapped
+from chordal.estimators._wrapped import Wrapped, fit_emission, input_of, new_emission
 from chordal.estimators.chain_crf import ChainCRF
 from chordal.features import Rows
 from chordal.labels import SequenceLabels
@@ -29,6 +29,7 @@ from chordal.structures import offsets_of
 
 
 @final
+@dataclass(eq=False, repr=False)
 class HMM(Wrapped):
     """Hidden Markov model of labelled sequences, the generative partner of `ChainCRF`.
 
@@ -71,21 +72,15 @@ class HMM(Wrapped):
     True
     """
 
-    labels_: SequenceLabels
-    emission_: Emission
-    start_: Floats
-    transitions_: Floats
+    emission: str | Emission = "categorical"
+    _: KW_ONLY
+    alpha: float = 1.0
+    random_state: RandomState = None
 
-    def __init__(
-        self,
-        emission: str | Emission = "categorical",
-        *,
-        alpha: float = 1.0,
-        random_state: RandomState = None,
-    ) -> None:
-        self.emission = emission
-        self.alpha = alpha
-        self.random_state = random_state
+    labels_: SequenceLabels = field(init=False)
+    emission_: Emission = field(init=False)
+    start_: Floats = field(init=False)
+    transitions_: Floats = field(init=False)
 
     def fit(self, X: Sequence[Any], y: Sequence[Any], *, sample_weight: object = None) -> HMM:
         """Count.

@@ -24,7 +24,9 @@ class MatchingModel(BaseCRF):
 
     The score of a matching is the sum of w · f(i, j) over its pairs, plus a learned score for
     every source item that has no target. No target is taken twice. The best matching is a linear
-    assignment, found exactly, which is all that the perceptron and the hinge need.
+    assignment, found exactly, which is all that the perceptron and the hinge need; sums over all
+    matchings are exact where there are few items, and approximate elsewhere. Labels are numbers of
+    targets, and −1 is none. The groups of weights are "pairs" and "no_target".
 
     Parameters
     ----------
@@ -34,29 +36,15 @@ class MatchingModel(BaseCRF):
     solver : str or Solver, default="frank_wolfe"
         "frank_wolfe" and "one_slack" (which needs the package clarabel) end with a duality
         gap; "sgd" is the subgradient method; "averaged_perceptron" has its own objective.
-    inference : str or Inference, default="auto"
-        "auto" finds the best matching exactly; sums over all matchings are exact where there are
-        few items, and approximate elsewhere.
-    l1, l2 : float
-        Regularisation; l2 may be a dict by group of weights, "pairs" and "no_target".
-    freeze : tuple of str
-        Groups of weights that keep their starting values.
     features : callable, optional
         Makes the features of pairs [n_source, n_target, n_features] from a source and a target.
         X is then a list of pairs (source, target); otherwise it holds such arrays.
-    max_iter, tol, validation_interval, n_iter_no_change, n_jobs
-        As in `TemplateCRF`.
-    random_state, warm_start, class_weight, verbose
-        As in `TemplateCRF`; labels are numbers of targets, and −1 is none.
 
     Attributes
     ----------
     coef_ : array [n_features]
     no_target_ : float
         The score of having no target.
-    inference_ : the inference method in use
-    objective_, n_iter_ : final objective, iterations
-    fit_report_ : FitReport
 
     References
     ----------

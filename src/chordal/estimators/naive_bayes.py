@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, final
+from dataclasses import KW_ONLY, dataclass, field
+from typing import Any, ClassVar, final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,17 +12,14 @@ from chordal._validate import RandomState, check_number, check_sample_weight
 from chordal.emissions import Emission, Statistics
 from chordal.estimators._assembly import chain_crf
 from chordal.estimators._estimator import generator_from
-from chordal.estimators._generative import fit_emission, input_of, new_emission
-from chordal.estimators._wrapped import Wrapped
+from chordal.estimators._wrapped import Wrapped, fit_emission, input_of, new_emission
 from chordal.estimators.chain_crf import ChainCRF
 from chordal.labels import SequenceLabels
 from chordal.potentials import Floats
 
-if TYPE_CHECKING:
-    from sklearn.utils import Tags
-
 
 @final
+@dataclass(eq=False, repr=False)
 class NaiveBayes(Wrapped):
     """Naive Bayes: p(x, y) = p(y) p(x | y), with columns independent given the label.
 
@@ -52,15 +50,14 @@ class NaiveBayes(Wrapped):
     array(['a', 'b'], dtype='<U1')
     """
 
-    labels_: SequenceLabels
-    emission_: Emission
-    class_prior_: Floats
+    emission: str | Emission = "gaussian"
+    _: KW_ONLY
+    random_state: RandomState = None
 
-    def __init__(
-        self, emission: str | Emission = "gaussian", *, random_state: RandomState = None
-    ) -> None:
-        self.emission = emission
-        self.random_state = random_state
+    labels_: SequenceLabels = field(init=False)
+    emission_: Emission = field(init=False)
+    class_prior_: Floats = field(init=False)
+    classifies: ClassVar[bool] = True
 
     def fit(self, X: object, y: object, sample_weight: object = None) -> NaiveBayes:
         """Count, or take moments.
@@ -150,13 +147,6 @@ class NaiveBayes(Wrapped):
         rng = generator_from(self.random_state)
         codes = rng.choice(len(self.classes_), n_samples, p=self.class_prior_)
         return self.emission_.sample(codes, rng), self.classes_[codes]
-
-    def __sklearn_tags__(self) -> Tags:
-        from sklearn.utils import ClassifierTags
-
-        tags = super().__sklearn_tags__()
-        tags.estimator_type, tags.classifier_tags = "classifier", ClassifierTags()
-        return tags
 
 
 def _table(X: object) -> object:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import KW_ONLY, dataclass, field
 from itertools import chain as chained
 from typing import TYPE_CHECKING, Any, final
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from chordal._errors import UnsupportedError
 from chordal._validate import (
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
 
 
 @final
+@dataclass(eq=False, repr=False)
 class TwoStageCRF(Wrapped):
     """Chain CRF on top of a classifier of single positions.
 
@@ -84,26 +86,17 @@ class TwoStageCRF(Wrapped):
     [['a', 'b']]
     """
 
-    unary_: Any
-    scale_: float
-    reports_: list[FitReport]
+    unary: object = None
+    crf: ChainCRF | None = None
+    _: KW_ONLY
+    cv: int | str = 5
+    scale: bool = False
+    joint: bool = False
+    random_state: RandomState = None
 
-    def __init__(
-        self,
-        unary: object = None,
-        crf: ChainCRF | None = None,
-        *,
-        cv: int | str = 5,
-        scale: bool = False,
-        joint: bool = False,
-        random_state: RandomState = None,
-    ) -> None:
-        self.unary = unary
-        self.crf = crf
-        self.cv = cv
-        self.scale = scale
-        self.joint = joint
-        self.random_state = random_state
+    unary_: Any = field(init=False)
+    scale_: float = field(init=False)
+    reports_: list[FitReport] = field(init=False)
 
     def fit(
         self, X: Sequence[Any], y: Sequence[Any], *, sample_weight: object = None
@@ -234,10 +227,6 @@ def _joined(
     return fitted_chain(joint, links.labels_, inputs, {"node": (node, weights)}, kept)
 
 
-#: Of log-probabilities.
-FLOOR = float(np.log(np.finfo(np.float64).eps))
-
-
 class UnaryPart:
     """Fits a classifier of positions, and gives its scores; ours take whole sequences."""
 
@@ -265,11 +254,9 @@ class UnaryPart:
         """Arrays [length, n_classes], in the order of the classes."""
         lengths = [length_of(x) for x in X]
         if self.own:
-            found = np.concatenate(self.model.predict_marginals(X))
-            found = np.log(np.maximum(found, np.exp(FLOOR)))
+            found = _logarithms(np.concatenate(self.model.predict_marginals(X)))
         elif hasattr(self.model, "predict_proba"):
-            found = np.asarray(self.model.predict_proba(positions(X)), dtype=np.float64)
-            found = np.log(np.maximum(found, np.exp(FLOOR)))
+            found = _logarithms(self.model.predict_proba(positions(X)))
         else:
             found = np.asarray(self.model.decision_function(positions(X)), dtype=np.float64)
             if found.ndim == 1:  # of two labels, the margin of the second
@@ -329,6 +316,12 @@ def positions(X: Sequence[Any]) -> NDArray[Any] | list[Any] | csr_array:
     if isinstance(X[0], np.ndarray):
         return np.concatenate(X)
     return list(chained.from_iterable(X))
+
+
+def _logarithms(chances: ArrayLike) -> Floats:
+    """Logarithms of probabilities, none below that of the least difference from 1."""
+    least = np.exp(np.log(np.finfo(np.float64).eps))
+    return np.log(np.maximum(np.asarray(chances, dtype=np.float64), least))
 
 
 def _plain(labels: Iterable[Any]) -> list[Any]:
