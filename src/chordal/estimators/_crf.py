@@ -180,6 +180,10 @@ class BaseCRF(Estimator, metaclass=ABCMeta):
     def _examples(self, X: object, name: str = "X", known: bool = False) -> Sequence[Any]:
         """What users gave as a list of examples, checked; `known` for a fitted model."""
 
+    @abstractmethod
+    def _groups(self) -> Sequence[str]:
+        """Names of the templates, which are those of groups of weights."""
+
     def _new_labels(self) -> SequenceLabels:
         return self.labels_type()
 
@@ -207,10 +211,6 @@ class BaseCRF(Estimator, metaclass=ABCMeta):
     def _shaped(self, values: list[Any], X: Sequence[Any]) -> list[Any]:
         """What concerns the variables of each example, in the shape that its labels have."""
         return values
-
-    def _groups(self) -> Sequence[str] | None:
-        """Names of the templates, if they are known before any data are read."""
-        return None
 
     def _check_parameters(self) -> None:
         """Refuse parameters that are not of their kind."""

@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 import numpy as np
 
+from chordal._docs import complete_docs
 from chordal._validate import RandomState
-from chordal.estimators._docs import complete_docs
 
 if TYPE_CHECKING:
     from sklearn.callback import FitCallback

@@ -2,24 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from copy import copy
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from chordal._status import Status
 from chordal._validate import check_choice, check_number, check_sample_weight
 from chordal.estimators._estimator import generator_from
-from chordal.estimators._groups import (
-    check_freeze,
-    check_l2,
-    free_weights,
-    l2_of,
-    members,
-    minimized,
-)
 from chordal.estimators._monitor import (
     FitProgress,
     FitReport,
@@ -41,9 +35,18 @@ from chordal.features import (
 from chordal.inference import INFERENCE, Inference, choose
 from chordal.labels import SequenceLabels, targets_of
 from chordal.objectives import OBJECTIVES, Objective
-from chordal.oracle import Mapper, Problem, asks_examples, check_questions, oracle_for
+from chordal.oracle import (
+    Flags,
+    Mapper,
+    Oracle,
+    PartialOracle,
+    Problem,
+    asks_examples,
+    check_questions,
+    oracle_for,
+)
 from chordal.potentials import Floats
-from chordal.solvers import SOLVERS, Callback, Solver
+from chordal.solvers import SOLVERS, Callback, Iteration, Solution, Solver
 from chordal.structures import Matching
 from chordal.targets import PartialLabels, Target, kind_of
 
@@ -51,6 +54,9 @@ if TYPE_CHECKING:
     from chordal.estimators._crf import BaseCRF
 
 E = TypeVar("E", bound="BaseCRF")
+Slices = Mapping[str, slice]
+
+DEFAULT_L2 = 1.0  # of groups of weights that a dict does not name
 
 
 class Data(NamedTuple):
@@ -108,16 +114,17 @@ def fit(
         validate = validator(estimator, *validation_data, data.reader, data.labels, layout)
 
     work = compiled(layout, start, data, weight, solver, condense=not some_stay)
+    inference = inference_for(estimator, objective, solver, work.shards)
     fitted: dict[str, Any] = {
         "reader_": data.reader,
         "labels_": data.labels,
         "classes_": data.labels.classes,
+        "layout_": layout,
+        "inference_": inference,
     }
+    if isinstance(data.reader.inputs[0], ArrayInput):
+        fitted["n_features_in_"] = data.reader.inputs[0].n_columns
     del data  # its rows are compiled
-    fitted["layout_"] = layout
-    if isinstance(fitted["reader_"].inputs[0], ArrayInput):
-        fitted["n_features_in_"] = fitted["reader_"].inputs[0].n_columns
-    inference = fitted["inference_"] = inference_for(estimator, objective, solver, work.shards)
     metadata = {} if sample_weight is None else {"sample_weight": sample_weight}
     given = {"X": X, "y": y, "metadata": metadata}
     without = () if centre else estimator.unpenalised
@@ -140,8 +147,8 @@ def fit(
             members(estimator.unpenalised, work.layout.slices),
         )
         solution = minimized(solver, oracle, work.start, monitor, free, moved)
-        exact = all(inference.exact_on(shard.frame.structure) for shard in work.shards)
-        exact = exact or not objective.needs
+        structures = [shard.frame.structure for shard in work.shards]
+        exact = not objective.needs or all(map(inference.exact_on, structures))
         weights, report = FitReport.of(solution, monitor, solver.name, inference.name, exact)
         fitted |= {"objective_": report.objective, "n_iter_": report.n_iter}
         vars(estimator).update(fitted, weights_=weights, fit_report_=report)
@@ -164,10 +171,30 @@ def check_settings(estimator: BaseCRF) -> None:
     check_number("verbose", estimator.verbose, integer=True)
     check_number("min_freq", estimator.min_freq, integer=True)
     check_choice("pairs", estimator.pairs, ["seen", "all"])
-    groups = estimator._groups()
-    if groups is not None:
-        check_l2(estimator.l2, groups)
-        check_freeze(estimator.freeze, groups)
+    check_groups(estimator.l2, estimator.freeze, estimator._groups())
+
+
+def check_groups(l2: object, freeze: object, groups: Sequence[str]) -> None:
+    """Refuse penalties and names that are not those of groups of weights.
+
+    >>> check_groups({"nodes": 1.0}, (), ["node", "intercept"])
+    Traceback (most recent call last):
+    ValueError: l2 names the group 'nodes' of weights; there are: 'node', 'intercept'
+    """
+    if isinstance(freeze, (str, bytes)) or not isinstance(freeze, Collection):
+        raise TypeError(f"freeze must be a tuple of groups of weights, got {freeze!r}")
+    named = l2 if isinstance(l2, Mapping) else {}
+    for parameter, given in (("l2", named), ("freeze", freeze)):
+        for name in given:
+            if name not in groups:
+                raise ValueError(
+                    f"{parameter} names the group {name!r} of weights; "
+                    f"there are: {', '.join(map(repr, groups))}"
+                )
+    for name, value in named.items():
+        check_number(f"l2[{name!r}]", value)
+    if not isinstance(l2, Mapping):
+        check_number("l2", l2)
 
 
 def check_fit_arguments(callback: object, validation_data: object) -> None:
@@ -234,9 +261,6 @@ def read(
     reader = estimator._new_reader(X, keep)
     if keep:
         reader = reader.knowing(estimator.reader_)
-    groups = [template.name for template in reader.templates]
-    check_l2(estimator.l2, groups)
-    check_freeze(estimator.freeze, groups)
     labels = estimator.labels_.copy() if keep else estimator._new_labels()
     batch = reader.read(X, grow=True)
     flat = estimator._flat(y, X)
@@ -294,9 +318,9 @@ def check_before_compiling(
 ) -> None:
     """Refuse what cannot work together on these data; `some_stay`: not all weights move."""
     objective.require_targets(data.gold)
-    exempt = len(estimator.unpenalised) > 0
+    exempt, chains = len(estimator.unpenalised) > 0, data.batch.is_chain
     kind, l2 = kind_of(data.gold), estimator.l2
-    solver.check(Problem(objective, kind, l2, some_stay, layout.n_weights, exempt))
+    solver.check(Problem(objective, kind, l2, some_stay, layout.n_weights, exempt, chains))
     if estimator.inference != "auto":
         structure, _ = data.batch.structure(0, len(data.batch.sizes), layout.n_labels)
         method = INFERENCE.resolve(estimator.inference)
@@ -406,3 +430,72 @@ def training(
     ):
         every, unchanged = estimator.validation_interval, estimator.n_iter_no_change
         yield mapper, Monitor(progress.update, callbacks, validate, every, unchanged, spread)
+
+
+def l2_of(
+    l2: float | Mapping[str, float], slices: Slices, start: Floats, without: Collection[str] = ()
+) -> float | Floats:
+    """The penalty of every weight: one number, or one each. Weights of −inf have none, nor have
+    those of groups in `without` that l2 does not name.
+
+    >>> l2_of({"end": 0.0}, {"node": slice(0, 2), "end": slice(2, 3)}, np.zeros(3))
+    array([1., 1., 0.])
+    """
+    forbids, free = start == -np.inf, members(without, slices)
+    if not isinstance(l2, Mapping) and not forbids.any() and not len(free):
+        return float(l2)
+    out = np.empty(len(start))
+    for name, where in slices.items():
+        default = 0.0 if name in without else DEFAULT_L2
+        out[where] = l2.get(name, default) if isinstance(l2, Mapping) else l2
+    if not isinstance(l2, Mapping):
+        out[free] = 0.0
+    out[forbids] = 0.0
+    return out
+
+
+def members(groups: Iterable[str], slices: Slices) -> NDArray[np.int64]:
+    """The weights of these groups.
+
+    >>> members(["end"], {"node": slice(0, 2), "end": slice(2, 4)})
+    array([2, 3])
+    """
+    found = [np.arange(slices[name].start, slices[name].stop) for name in groups if name in slices]
+    return np.concatenate([np.zeros(0, dtype=np.int64), *found])
+
+
+def free_weights(freeze: Collection[str], slices: Slices, start: Floats) -> Flags | None:
+    """Which weights move; None for all. Those that start at −inf forbid something, and stay.
+
+    >>> free_weights(("node",), {"node": slice(0, 2), "end": slice(2, 3)}, np.zeros(3))
+    array([False, False,  True])
+    """
+    free = start > -np.inf
+    for name in freeze:
+        free[slices[name]] = False
+    if free.all():
+        return None
+    if not free.any():
+        raise ValueError(f"freeze={tuple(freeze)!r} leaves no weight to learn; freeze fewer groups")
+    return free
+
+
+def minimized(
+    solver: Solver,
+    oracle: object,
+    start: Floats,
+    callback: Callback,
+    free: Flags | None,
+    scaled: slice | None,
+) -> Solution:
+    """The solver's solution, where only some weights move; the callback sees all of them."""
+    if free is None and scaled is None:
+        return solver.minimize(oracle, start, callback)
+    assert isinstance(oracle, Oracle)  # `solver.check` refused to keep some weights otherwise
+    part = PartialOracle(oracle, start, free, scaled)
+
+    def told(state: Iteration) -> bool | None:
+        return callback(state._replace(weights=part.whole(state.weights)))
+
+    solution = solver.minimize(part, part.start, told)
+    return replace(solution, weights=part.whole(solution.weights))

@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 
 from chordal._errors import UnsupportedError
 from chordal._status import Status
-from chordal.estimators._groups import check_freeze, check_l2
 from chordal.estimators._monitor import FitReport
 from chordal.features import (
     AttributeFeatures,
@@ -90,9 +89,6 @@ def set_state(model: BaseCRF, facts: Mapping[str, Any], arrays: Mapping[str, NDA
     described = facts["templates"]
     reader = model._reader_from(facts)
     check_described(reader.templates, described)
-    names = [template.name for template in reader.templates]
-    check_l2(model.l2, names)
-    check_freeze(model.freeze, names)
     templates = []
     for k, (template, own) in enumerate(zip(reader.templates, described, strict=True)):
         tables = _tables(template, len(labels), arrays["weights"].size)

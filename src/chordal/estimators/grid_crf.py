@@ -152,12 +152,11 @@ class GridCRF(BaseCRF):
             observed = (beta, columns, self.edge_features)
         intercept = bool(self.fit_intercept)
         templates = [CliqueTemplate("pixels", features=_pixels, fit_intercept=intercept)]
-        steps = Grid([], 1, self.neighbours).directions if self.directions else [None]
-        for step in steps:
+        for name, step in self._steps().items():
             own = _Edges(self.neighbours, step)
             templates.append(
                 CliqueTemplate(
-                    "edges" if step is None else f"edges {step}",
+                    name,
                     own,
                     None if observed is None else _EdgeRows(own, *observed),
                     tables=self.tables,
@@ -165,6 +164,15 @@ class GridCRF(BaseCRF):
                 )
             )
         return templates
+
+    def _steps(self) -> dict[str, tuple[int, ...] | None]:
+        """The templates of edges, each of one step or of all."""
+        if not self.directions:
+            return {"edges": None}
+        return {f"edges {step}": step for step in Grid([], 1, self.neighbours).directions}
+
+    def _groups(self) -> Sequence[str]:
+        return ["pixels", *self._steps()]
 
     def _beta(self, X: Sequence[Any], edges: _Edges) -> float | None:
         if self.contrast != "auto":
@@ -182,7 +190,6 @@ class GridCRF(BaseCRF):
         return 0.5 * count / total if total > 0.0 else 1.0
 
     def _check_parameters(self) -> None:
-        super()._check_parameters()
         if self.neighbours not in list(NEIGHBOURS):
             raise ValueError(
                 f"neighbours must be 4 or 8 (2-d), 6 or 26 (3-d), got {self.neighbours!r}"
@@ -203,6 +210,7 @@ class GridCRF(BaseCRF):
                 "edge_features must be a function of the features of both ends, or None; got "
                 f"{self.edge_features!r}"
             )
+        super()._check_parameters()
 
     @property
     def coef_(self) -> NDArray[Any]:

@@ -66,8 +66,11 @@ class TemplateCRF(BaseCRF):
 
     functions: ClassVar[tuple[str, ...]] = ("templates",)
 
+    def _groups(self) -> Sequence[str]:
+        return [template.name for template in check_templates(self.templates)]
+
     def _examples(self, X: object, name: str = "X", known: bool = False) -> Sequence[Any]:
         return check_sequences(X, name, empty=True)
 
     def _new_reader(self, X: Sequence[Any], keep: bool = False) -> Reader:
-        return Reader.like(check_templates(self.templates), X)
+        return Reader.like(list(self.templates), X)

@@ -1,4 +1,4 @@
-"""What estimators share is documented once, in their base class, and `help` shows it for each."""
+"""What classes share is documented once, in their base class, and `help` shows it for each."""
 
 from __future__ import annotations
 
