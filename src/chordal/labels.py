@@ -307,6 +307,18 @@ def _without(
     return [label for label in sequence if not _is_ignored(label, ignored)]
 
 
+def observed(y: Sequence[Any], ignored: object = None) -> NDArray[np.bool_]:
+    """Which labels are given: not None, and not the label that stands for none."""
+    parts = [np.zeros(0, dtype=bool)]
+    for labels in y:
+        if isinstance(labels, np.ndarray) and labels.dtype != object:
+            parts.append(np.broadcast_to(labels != ignored, len(labels)))
+            continue
+        given = [v is not None and v is not ignored and v != ignored for v in labels]
+        parts.append(np.array(given, dtype=bool))
+    return np.concatenate(parts)
+
+
 def class_weights(given: object, labels: SequenceLabels, target: Target) -> Floats:
     """A weight for each label by its number, from "balanced" or a dict."""
     n = len(labels)

@@ -25,7 +25,7 @@ from chordal.estimators._monitor import CompactReport, FitReport
 from chordal.execution import effective_n_jobs, execution_for
 from chordal.features import Batch, CliqueTemplate, Layout, Reader, Shard, length_of
 from chordal.inference import INFERENCE, Inference, choose, most_probable_labels
-from chordal.labels import SequenceLabels, class_weights
+from chordal.labels import SequenceLabels, class_weights, observed
 from chordal.objectives import Objective
 from chordal.potentials import Floats, Potentials
 from chordal.solvers import Callback, Solver
@@ -176,9 +176,9 @@ class BaseCRF(Estimator, metaclass=ABCMeta):
         With `keep` the model goes on learning, and the inputs that it has take over.
         """
 
-    @abstractmethod
     def _examples(self, X: object, name: str = "X", known: bool = False) -> Sequence[Any]:
         """What users gave as a list of examples, checked; `known` for a fitted model."""
+        return check_sequences(X, name, empty=True)
 
     @abstractmethod
     def _groups(self) -> Sequence[str]:
@@ -518,7 +518,7 @@ class BaseCRF(Estimator, metaclass=ABCMeta):
         X, batch = self._batch(X)
         labels = self._flat(y, X)
         weight = check_sample_weight(sample_weight, length_of(X))
-        gold, seen = self.labels_.encode(labels, unknown=-1), self._observed(labels)
+        gold, seen = self.labels_.encode(labels, unknown=-1), observed(labels, self.ignore_label)
         _, _, numbers = self._best(X, None, None, None, y=labels, batch=batch)
         weight = np.ones(len(batch.sizes)) if weight is None else weight
         of_variable = np.repeat(weight, batch.sizes)
@@ -554,6 +554,12 @@ class BaseCRF(Estimator, metaclass=ABCMeta):
         if filled is not None:
             out["intercept"] = filled.reshape(shape)[axes]
         return out
+
+    def _table(self, name: str, of: str = "intercept") -> Floats:
+        """What `template_weights` has of this, or zeros where the template has none."""
+        found = self.template_weights(name).get(of)
+        shape = (self.layout_.n_labels,) * self.layout_[name].order
+        return np.zeros(shape if of == "intercept" else (0, *shape)) if found is None else found
 
     # How questions are asked.
 
@@ -655,17 +661,6 @@ class BaseCRF(Estimator, metaclass=ABCMeta):
         rows = values.reshape(-1, self.layout_.n_labels)[:, self.labels_.order]
         split = np.split(rows, offsets_of(batch.sizes)[1:-1]) if len(batch.sizes) else []
         return ExampleList(self._shaped(split, X))
-
-    def _observed(self, y: Sequence[Any]) -> NDArray[np.bool_]:
-        """Which labels are given: not None, and not the label that stands for none."""
-        ignored, parts = self.ignore_label, [np.zeros(0, dtype=bool)]
-        for labels in y:
-            if isinstance(labels, np.ndarray) and labels.dtype != object:
-                parts.append(np.broadcast_to(labels != ignored, len(labels)))
-                continue
-            given = [v is not None and v is not ignored and v != ignored for v in labels]
-            parts.append(np.array(given, dtype=bool))
-        return np.concatenate(parts)
 
     def _class_weighted(
         self, objective: Objective, labels: SequenceLabels, gold: Target, weight: Floats | None

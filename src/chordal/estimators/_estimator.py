@@ -92,8 +92,8 @@ class Estimator:
     def set_params(self: E, **params: object) -> E:
         """Set parameters; `name__inner` sets one of a parameter's own."""
         known = self._defaults()
-        inner: dict[str, dict[str, object]] = {}
-        for key, value in params.items():
+        # Those of parameters come after the parameters, which may be set by the same call.
+        for key, value in sorted(params.items(), key=lambda given: given[0].count("__")):
             name, nested, rest = key.partition("__")
             if name not in known:
                 raise ValueError(
@@ -101,11 +101,9 @@ class Estimator:
                     f"Valid parameters are: {sorted(known)!r}."
                 )
             if nested:
-                inner.setdefault(name, {})[rest] = value
+                getattr(self, name).set_params(**{rest: value})
             else:
                 setattr(self, name, value)
-        for name, values in inner.items():
-            getattr(self, name).set_params(**values)
         return self
 
     set_fit_request = _request_setter("fit")

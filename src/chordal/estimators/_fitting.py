@@ -33,7 +33,7 @@ from chordal.features import (
     transferred,
 )
 from chordal.inference import INFERENCE, Inference, choose
-from chordal.labels import SequenceLabels, targets_of
+from chordal.labels import SequenceLabels, observed, targets_of
 from chordal.objectives import OBJECTIVES, Objective
 from chordal.oracle import (
     Flags,
@@ -146,12 +146,13 @@ def fit(
             work.cuts,
             members(estimator.unpenalised, work.layout.slices),
         )
-        solution = minimized(solver, oracle, work.start, monitor, free, moved)
+        solution = monitor.chosen(minimized(solver, oracle, work.start, monitor, free, moved))
         structures = [shard.frame.structure for shard in work.shards]
         exact = not objective.needs or all(map(inference.exact_on, structures))
-        weights, report = FitReport.of(solution, monitor, solver.name, inference.name, exact)
+        names = {"solver": solver.name, "inference": inference.name}
+        report = FitReport.of(solution, **names, validation=monitor.scores, exact=exact)
         fitted |= {"objective_": report.objective, "n_iter_": report.n_iter}
-        vars(estimator).update(fitted, weights_=weights, fit_report_=report)
+        vars(estimator).update(fitted, weights_=solution.weights, fit_report_=report)
     warn_not_converged(report.status, report.solver, report.n_iter)
     if report.status is Status.INTERRUPTED:
         raise KeyboardInterrupt  # the model is fitted with the best weights so far
@@ -269,10 +270,10 @@ def read(
     if weight is not None and not weight.any():
         raise ValueError("sample_weight is zero for every example: there is nothing to learn")
     gold = targets_of(labels, flat, estimator.ignore_label)
-    return Data(reader, labels, *observed(batch, gold, objective), weight)
+    return Data(reader, labels, *learnable(batch, gold, objective), weight)
 
 
-def observed(batch: Batch, gold: Target, objective: Objective) -> tuple[Batch, Target]:
+def learnable(batch: Batch, gold: Target, objective: Objective) -> tuple[Batch, Target]:
     """What an objective can learn from: without the variables that are not observed where it
     has no use for them.
     """
@@ -394,7 +395,7 @@ def validator(
     batch = reader.read(X, grow=False)
     flat = estimator._flat(y, X, "validation y")
     estimator._check_lengths(batch.sizes, flat, "validation ")
-    gold, seen = labels.encode(flat, unknown=-1), estimator._observed(flat)
+    gold, seen = labels.encode(flat, unknown=-1), observed(flat, estimator.ignore_label)
     shards = [layout.compile(batch, a, b) for a, b in batch.limits(layout.n_labels)]
     question = estimator._decoding()
 

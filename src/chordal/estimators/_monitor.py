@@ -6,11 +6,11 @@ import sys
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field, fields, replace
 from itertools import count
 from math import isnan, nan
 from types import TracebackType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -82,30 +82,35 @@ class FitReport:
             f"{norm}{gap}{self.n_nonzero} of {self.n_weights} weights are not zero{approximate}"
         )
 
-    @staticmethod
-    def of(
-        solution: Solution, monitor: Monitor, solver: str, inference: str, exact: bool
-    ) -> tuple[Floats, FitReport]:
-        """The weights to keep, and how they were found."""
-        weights, objective, gradient_norm, gap = monitor.chosen(solution)
-        return weights, FitReport(
-            status=solution.status,
-            solver=solver,
-            inference=inference,
-            objective=objective,
-            gradient_norm=gradient_norm,
-            n_iter=solution.n_iter,
-            n_evaluations=solution.n_evaluations,
-            n_weights=len(weights),
-            n_nonzero=int(np.count_nonzero(weights)),
-            elapsed=solution.elapsed,
-            history=solution.history,
-            validation=monitor.scores,
-            gap=gap,
-            details=solution.details,
-            n_products=solution.n_products,
-            exact=exact,
-        )
+    @classmethod
+    def of(cls, solution: Solution, **known: Any) -> FitReport:
+        """The report on a solution, with what else is known of the fit."""
+        course = {k: v for k, v in vars(solution).items() if k not in ("weights", "value")}
+        n, nonzero = len(solution.weights), int(np.count_nonzero(solution.weights))
+        return cls(objective=solution.value, n_weights=n, n_nonzero=nonzero, **course, **known)
+
+    def to_facts(self) -> dict[str, Any]:
+        """What JSON can hold."""
+        return {**asdict(self), "status": self.status.name}
+
+    @classmethod
+    def from_facts(cls, facts: Mapping[str, Any]) -> FitReport:
+        """The report of a file, which may hold anything; JSON knows lists but no tuples."""
+        given = [(own.name, _FROM_FACTS[str(own.type)]) for own in fields(cls) if own.name in facts]
+        return cls(**{name: made(facts[name]) for name, made in given})
+
+
+#: How the fields of a report are made of what JSON holds, by their types.
+_FROM_FACTS: dict[str, Callable[[Any], Any]] = {
+    "Status": lambda name: Status[name],
+    "str": str,
+    "int": int,
+    "float": float,
+    "bool": bool,
+    "list[float]": lambda values: [float(value) for value in values],
+    "list[tuple[int, float]]": lambda values: [(int(k), float(score)) for k, score in values],
+    "dict[str, list[float]]": lambda d: {str(k): [float(x) for x in v] for k, v in d.items()},
+}
 
 
 @dataclass(frozen=True)
@@ -169,13 +174,13 @@ class Monitor:
             stop |= bool(callback(state._replace(weights=self._spread(state.weights))))
         return stop or (self._limit is not None and self._waited >= self._limit)
 
-    def chosen(self, solution: Solution) -> tuple[Floats, float, float, float]:
-        """Weights, objective, gradient norm and gap: the solution's, or the best validated ones."""
-        if self._limit is not None and self.best is not None:
-            best = self.best[1]
-            return best.weights, best.value, best.gradient_norm, best.gap
-        weights = self._spread(solution.weights)
-        return weights, solution.value, solution.gradient_norm, solution.gap
+    def chosen(self, solution: Solution) -> Solution:
+        """The solution with the model's weights, or with the best validated ones."""
+        if self._limit is None or self.best is None:
+            return replace(solution, weights=self._spread(solution.weights))
+        best = self.best[1]._asdict()
+        kept = {name: best[name] for name in ("weights", "value", "gradient_norm", "gap")}
+        return replace(solution, **kept)
 
 
 @contextmanager

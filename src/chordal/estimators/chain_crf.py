@@ -200,7 +200,7 @@ class ChainCRF(BaseCRF):
     @property
     def transitions_(self) -> Floats:
         """Weights of transitions, from row to column, in the order of `classes_`."""
-        return self.template_weights("transitions")["intercept"]
+        return self._table("transitions")
 
     @property
     def coef_(self) -> Floats | csr_array:
@@ -217,28 +217,22 @@ class ChainCRF(BaseCRF):
     @property
     def transition_coef_(self) -> Floats:
         """Weights of `transition_features` [n_classes, n_classes, n_features], (from, to, …)."""
-        found = self.template_weights("edge").get("features")
-        n = self.layout_.n_labels
-        return np.zeros((n, n, 0)) if found is None else np.moveaxis(found, 0, -1)
+        return np.moveaxis(self._table("edge", "features"), 0, -1)
 
     @property
     def start_(self) -> Floats:
         """Weights of labels at the first position; zeros without `ends`."""
-        return self._per_label("start")
+        return self._table("start")
 
     @property
     def end_(self) -> Floats:
         """Weights of labels at the last position; zeros without `ends`."""
-        return self._per_label("end")
+        return self._table("end")
 
     @property
     def intercept_(self) -> Floats:
         """Weights of labels anywhere; zeros without `fit_intercept`."""
-        return self._per_label("intercept")
-
-    def _per_label(self, name: str) -> Floats:
-        found = self.template_weights(name).get("intercept")
-        return np.zeros(self.layout_.n_labels) if found is None else found
+        return self._table("intercept")
 
     @property
     def input_(self) -> Input:

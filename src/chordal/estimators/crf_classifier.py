@@ -93,7 +93,7 @@ class CRFClassifier(BaseCRF):
         y : array of labels [n_samples]
         """
         keep = bool(self.warm_start) and hasattr(self, "weights_")
-        _, labels = self._table(X, y, reset=not keep)
+        _, labels = self._matrix(X, y, reset=not keep)
         classes = np.unique(labels)
         if keep and not np.array_equal(classes, self.classes_):
             raise ValueError(
@@ -124,7 +124,7 @@ class CRFClassifier(BaseCRF):
             All classes there will be. The first call needs them, unless its y holds them all.
         """
         keep = hasattr(self, "weights_")
-        _, labels = self._table(X, y, reset=not keep)
+        _, labels = self._matrix(X, y, reset=not keep)
         given = labels if classes is None else classes
         known = self.classes_ if keep else _enough(np.unique(given))
         if keep and classes is not None and not np.array_equal(np.unique(given), known):
@@ -141,7 +141,7 @@ class CRFClassifier(BaseCRF):
     def _groups(self) -> Sequence[str]:
         return ("node", "intercept")
 
-    def _table(self, X: object, *y: object, reset: bool = False) -> Any:
+    def _matrix(self, X: object, *y: object, reset: bool = False) -> Any:
         """What users gave as a matrix, and labels if there are any, as scikit-learn checks them."""
         from sklearn.utils.multiclass import check_classification_targets
         from sklearn.utils.validation import validate_data
@@ -155,7 +155,7 @@ class CRFClassifier(BaseCRF):
     def _examples(self, X: object, name: str = "X", known: bool = False) -> Any:
         if isinstance(X, (list, np.ndarray)) and len(X) == 0:
             return np.zeros((0, self.n_features_in_))
-        return self._table(X)
+        return self._matrix(X)
 
     def _flat(self, y: object, X: object, name: str = "y") -> Sequence[Any]:
         """All labels as one sequence, which is quicker than a list for each."""
@@ -228,16 +228,12 @@ class CRFClassifier(BaseCRF):
     @property
     def coef_(self) -> Floats:
         """Weights [n_classes, n_features], or [1, n_features] of two classes."""
-        return self._difference(self.template_weights("node")["features"].T)
+        return _difference(self._table("node", "features").T)
 
     @property
     def intercept_(self) -> Floats:
         """Constant terms [n_classes], or [1] of two classes; zeros without `fit_intercept`."""
-        found = self.template_weights("intercept").get("intercept")
-        return self._difference(np.zeros(len(self.classes_)) if found is None else found)
-
-    def _difference(self, of_class: Floats) -> Floats:
-        return of_class[1:] - of_class[:1] if len(of_class) == 2 else of_class.copy()
+        return _difference(self._table("intercept"))
 
     def predict(self, X: object, **options: Any) -> NDArray[Any]:
         """The class of each example; options as for all estimators."""
@@ -276,6 +272,11 @@ class CRFClassifier(BaseCRF):
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
         return tags
+
+
+def _difference(of_class: Floats) -> Floats:
+    """Of two classes, what speaks for the second."""
+    return of_class[1:] - of_class[:1] if len(of_class) == 2 else of_class.copy()
 
 
 class MatrixReader(Reader):

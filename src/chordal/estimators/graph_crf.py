@@ -128,22 +128,19 @@ class GraphCRF(BaseCRF):
     @property
     def coef_(self) -> NDArray[Any]:
         """Weights of nodes [n_classes, n_features]."""
-        return np.ascontiguousarray(self.template_weights("nodes")["features"].T)
+        return np.ascontiguousarray(self._table("nodes", "features").T)
 
     @property
     def intercept_(self) -> NDArray[Any]:
         """Weights of labels [n_classes]; zeros without `fit_intercept`."""
-        found = self.template_weights("nodes").get("intercept")
-        return np.zeros(self.layout_.n_labels) if found is None else found
+        return self._table("nodes")
 
     @property
     def pair_coef_(self) -> NDArray[Any]:
         """Weights of edge features [n_edge_features, n_classes, n_classes]."""
-        found, n = self.template_weights("edges").get("features"), self.layout_.n_labels
-        return np.zeros((0, n, n)) if found is None else found
+        return self._table("edges", "features")
 
     @property
     def pair_intercept_(self) -> NDArray[Any]:
         """Weights of label pairs [n_classes, n_classes]."""
-        found, n = self.template_weights("edges").get("intercept"), self.layout_.n_labels
-        return np.zeros((n, n)) if found is None else found
+        return self._table("edges")

@@ -215,7 +215,7 @@ class GridCRF(BaseCRF):
     @property
     def coef_(self) -> NDArray[Any]:
         """Weights of pixels [n_classes, n_features]."""
-        return np.ascontiguousarray(self.template_weights("pixels")["features"].T)
+        return np.ascontiguousarray(self._table("pixels", "features").T)
 
 
 def _pixels(x: NDArray[Any]) -> NDArray[Any]:

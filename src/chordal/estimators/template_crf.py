@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass
 from typing import Any, ClassVar, final
 
-from chordal._validate import check_sequences
 from chordal.estimators._crf import BaseCRF
 from chordal.features import CliqueTemplate, Reader, check_templates
 
@@ -68,9 +67,6 @@ class TemplateCRF(BaseCRF):
 
     def _groups(self) -> Sequence[str]:
         return [template.name for template in check_templates(self.templates)]
-
-    def _examples(self, X: object, name: str = "X", known: bool = False) -> Sequence[Any]:
-        return check_sequences(X, name, empty=True)
 
     def _new_reader(self, X: Sequence[Any], keep: bool = False) -> Reader:
         return Reader.like(list(self.templates), X)
