@@ -18,9 +18,10 @@ from chordal._validate import (
     check_same_lengths,
     check_sample_weight,
     check_sequences,
+    generator_from,
 )
 from chordal.estimators._constraints import Constraints, Transitions
-from chordal.estimators._estimator import Estimator, ExampleList, generator_from
+from chordal.estimators._estimator import Estimator, ExampleList
 from chordal.estimators._monitor import CompactReport, FitReport
 from chordal.execution import effective_n_jobs, execution_for
 from chordal.features import Batch, CliqueTemplate, Layout, Reader, Shard, length_of
@@ -347,7 +348,8 @@ class BaseCRF(Estimator, metaclass=ABCMeta):
             On chains, only these: legal tags of a scheme, a boolean matrix [from, to] in the
             order of `classes_`, or pairs (from, to) of labels.
         """
-        X, batch, numbers = self._best(X, method, allowed_labels, allowed_transitions)
+        constraints = self._constraints(allowed_labels, allowed_transitions)
+        X, batch, numbers = self._best(X, method, constraints)
         return self._decoded(numbers, batch, X)
 
     def predict_codes(
@@ -362,7 +364,8 @@ class BaseCRF(Estimator, metaclass=ABCMeta):
 
         An array of numbers takes a fraction of the time of lists of labels.
         """
-        _, _, numbers = self._best(X, method, allowed_labels, allowed_transitions)
+        constraints = self._constraints(allowed_labels, allowed_transitions)
+        _, _, numbers = self._best(X, method, constraints)
         return self.labels_.codes(numbers)
 
     def predict_marginals(
@@ -458,13 +461,10 @@ class BaseCRF(Estimator, metaclass=ABCMeta):
 
         constraints = self._constraints(allowed_labels, allowed_transitions)
         X, batch, found = self._ask(X, "k_best", answer, constraints)
-        if not found:
-            return []
-        labels = np.concatenate([part[0] for part in found], axis=1)
-        chances = np.concatenate([part[1] for part in found])
-        ranked = list(zip(*(self._decoded(row, batch, X) for row in labels), strict=True))
+        ranked = self._labellings([labels for labels, _ in found], batch, X)
+        chances = [own for _, of_part in found for own in of_part.tolist()]
         return [
-            [(y, float(p)) for y, p in zip(own, of_example, strict=True) if p > -np.inf]
+            [(y, p) for y, p in zip(own, of_example, strict=True) if p > -np.inf]
             for own, of_example in zip(ranked, chances, strict=True)
         ]
 
@@ -485,24 +485,18 @@ class BaseCRF(Estimator, metaclass=ABCMeta):
 
         constraints = self._constraints(allowed_labels, allowed_transitions)
         X, batch, found = self._ask(X, "sample", answer, constraints, serial=True)
-        if not found:
-            return []
-        drawn = np.concatenate(found, axis=1)
-        decoded = [self._decoded(row, batch, X) for row in drawn]
-        return [list(of_example) for of_example in zip(*decoded, strict=True)]
+        return self._labellings(found, batch, X)
 
     def log_likelihood(self, X: object, y: object) -> Floats:
         """log p(y | x) of each example; as good as the log Z of the inference method."""
-        self._check_fitted()
-        X, batch = self._batch(X)
-        labels = self._flat(y, X)
+        X, batch, labels = self._labelled(X, y)
         gold = self.labels_.encode(labels)
 
         def answer(part: Part) -> Floats:
             score = part.potentials.score(gold[part.variables])
             return score - part.inference.log_partition(part.potentials)
 
-        _, _, found = self._ask(X, "log_partition", answer, y=labels, batch=batch)
+        _, _, found = self._ask(X, "log_partition", answer, batch=batch)
         return _joined(found)
 
     def entropy(self, X: object) -> Floats:
@@ -514,12 +508,10 @@ class BaseCRF(Estimator, metaclass=ABCMeta):
         """The share of labels that `predict` gets right; unseen labels count as wrong, and those
         that are not observed are left out.
         """
-        self._check_fitted()
-        X, batch = self._batch(X)
-        labels = self._flat(y, X)
+        X, batch, labels = self._labelled(X, y)
         weight = check_sample_weight(sample_weight, length_of(X))
         gold, seen = self.labels_.encode(labels, unknown=-1), observed(labels, self.ignore_label)
-        _, _, numbers = self._best(X, None, None, None, y=labels, batch=batch)
+        _, _, numbers = self._best(X, None, None, batch)
         weight = np.ones(len(batch.sizes)) if weight is None else weight
         of_variable = np.repeat(weight, batch.sizes)
         total = float(of_variable[seen].sum())
@@ -575,9 +567,7 @@ class BaseCRF(Estimator, metaclass=ABCMeta):
         self,
         X: object,
         method: str | None,
-        allowed_labels: Sequence[Any] | None,
-        allowed_transitions: Transitions | None,
-        y: Sequence[Any] | None = None,
+        constraints: Constraints | None,
         batch: Batch | None = None,
     ) -> tuple[Sequence[Any], Batch, NDArray[np.int32]]:
         """Examples, their batch, and the numbers of their best labels."""
@@ -588,8 +578,7 @@ class BaseCRF(Estimator, metaclass=ABCMeta):
         def answer(part: Part) -> NDArray[np.int32]:
             return decoded(part.potentials, part.inference, question)
 
-        constraints = self._constraints(allowed_labels, allowed_transitions)
-        X, batch, found = self._ask(X, question, answer, constraints, y=y, batch=batch)
+        X, batch, found = self._ask(X, question, answer, constraints, batch=batch)
         return X, batch, np.concatenate([np.zeros(0, dtype=np.int32), *found])
 
     def _decoding(self) -> str:
@@ -614,7 +603,6 @@ class BaseCRF(Estimator, metaclass=ABCMeta):
         answer: Callable[[Part], T],
         constraints: Constraints | None = None,
         *,
-        y: Sequence[Any] | None = None,
         batch: Batch | None = None,
         serial: bool = False,
     ) -> tuple[Sequence[Any], Batch, list[T]]:
@@ -622,8 +610,6 @@ class BaseCRF(Estimator, metaclass=ABCMeta):
         self._check_fitted()
         if batch is None:
             X, batch = self._batch(X)
-        if y is not None:
-            self._check_lengths(batch.sizes, y)
         if constraints is not None:
             constraints.check(batch)
         layout, expanded, whole = self.layout_, self.layout_.expanded(self.weights_), batch
@@ -652,9 +638,26 @@ class BaseCRF(Estimator, metaclass=ABCMeta):
             return X, Batch(np.zeros(0, dtype=np.int64), [])
         return X, self.reader_.read(X, grow=False)
 
+    def _labelled(self, X: object, y: object) -> tuple[Sequence[Any], Batch, Sequence[Any]]:
+        """Examples, their batch, and labels that match them."""
+        self._check_fitted()
+        X, batch = self._batch(X)
+        labels = self._flat(y, X)
+        self._check_lengths(batch.sizes, labels)
+        return X, batch, labels
+
     def _decoded(self, numbers: NDArray[np.int32], batch: Batch, X: Sequence[Any]) -> Any:
         """Numbers of labels as the labels of each example."""
         return ExampleList(self._shaped(self.labels_.decode(numbers, batch.sizes), X))
+
+    def _labellings(
+        self, found: Sequence[NDArray[np.int32]], batch: Batch, X: Sequence[Any]
+    ) -> list[list[Any]]:
+        """For each example its labellings, of arrays that have a row for each."""
+        if not found:
+            return []
+        decoded = [self._decoded(row, batch, X) for row in np.concatenate(found, axis=1)]
+        return [list(of_example) for of_example in zip(*decoded, strict=True)]
 
     def _arranged(self, values: Floats, batch: Batch, X: Sequence[Any]) -> Any:
         """A number per label of every variable as an array for each example."""

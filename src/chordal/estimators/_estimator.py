@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 import numpy as np
 
 from chordal._docs import complete_docs
-from chordal._validate import RandomState
 
 if TYPE_CHECKING:
     from sklearn.callback import FitCallback
@@ -266,22 +265,3 @@ def _as_lists(value: object) -> Any:
     if isinstance(value, (list, tuple)):
         return type(value)(map(_as_lists, value))
     return {k: _as_lists(v) for k, v in value.items()} if isinstance(value, dict) else value
-
-
-def generator_from(random_state: RandomState) -> np.random.Generator:
-    """A Generator from a seed, a Generator, a RandomState or None.
-
-    >>> [int(generator_from(0).integers(100)) for _ in range(2)]
-    [36, 36]
-    """
-    if isinstance(random_state, np.random.Generator):
-        return random_state
-    try:
-        if not isinstance(random_state, np.random.RandomState):
-            random_state = np.random.RandomState(random_state)
-        return np.random.default_rng(random_state.randint(2**31))
-    except (TypeError, ValueError):
-        raise ValueError(
-            "random_state must be an integer of at least 0, a numpy Generator or RandomState, or "
-            f"None; got {random_state!r}"
-        ) from None

@@ -12,8 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from chordal._status import Status
-from chordal._validate import check_choice, check_number, check_sample_weight
-from chordal.estimators._estimator import generator_from
+from chordal._validate import check_choice, check_number, check_sample_weight, generator_from
 from chordal.estimators._monitor import (
     FitProgress,
     FitReport,

@@ -16,10 +16,10 @@ from chordal._validate import (
     check_same_lengths,
     check_sample_weight,
     check_sequences,
+    generator_from,
 )
 from chordal.emissions import Emission, Statistics
 from chordal.estimators._assembly import chain_crf
-from chordal.estimators._estimator import generator_from
 from chordal.estimators._wrapped import Wrapped, fit_emission, input_of, new_emission
 from chordal.estimators.chain_crf import ChainCRF
 from chordal.features import Rows

@@ -17,11 +17,11 @@ from chordal._validate import (
     check_same_lengths,
     check_sample_weight,
     check_sequences,
+    generator_from,
     is_sparse,
 )
 from chordal.estimators import _fitting
 from chordal.estimators._assembly import chain_crf, fitted_chain
-from chordal.estimators._estimator import generator_from
 from chordal.estimators._monitor import FitReport
 from chordal.estimators._wrapped import Wrapped
 from chordal.estimators.chain_crf import GROUPS, ChainCRF
