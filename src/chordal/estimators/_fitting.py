@@ -273,18 +273,13 @@ def read(
 
 
 def learnable(batch: Batch, gold: Target, objective: Objective) -> tuple[Batch, Target]:
-    """What an objective can learn from: without the variables that are not observed where it
-    has no use for them.
-    """
+    """Without the variables that are not observed, where an objective has no use for them."""
     if not isinstance(gold, PartialLabels) or "partial" in objective.targets:
         return batch, gold
-    n = int(np.diff(gold.state_offsets)[0]) if len(gold) else 1
-    allowed = gold.allowed.reshape(-1, n)
-    possible = allowed.sum(axis=1)
-    known = possible == 1
-    if not (known | (possible == n)).all():
+    known = gold.known()
+    if known is None:
         return batch, gold  # sets of labels: refused by the objective
-    return batch.kept(known), allowed.argmax(axis=1)[known].astype(np.int32)
+    return batch.kept(known[0]), known[1]
 
 
 def weighed(
@@ -441,15 +436,13 @@ def l2_of(
     >>> l2_of({"end": 0.0}, {"node": slice(0, 2), "end": slice(2, 3)}, np.zeros(3))
     array([1., 1., 0.])
     """
-    forbids, free = start == -np.inf, members(without, slices)
-    if not isinstance(l2, Mapping) and not forbids.any() and not len(free):
-        return float(l2)
+    named, default = (l2, DEFAULT_L2) if isinstance(l2, Mapping) else ({}, l2)
+    forbids = start == -np.inf
+    if named is not l2 and not forbids.any() and not len(members(without, slices)):
+        return float(default)
     out = np.empty(len(start))
     for name, where in slices.items():
-        default = 0.0 if name in without else DEFAULT_L2
-        out[where] = l2.get(name, default) if isinstance(l2, Mapping) else l2
-    if not isinstance(l2, Mapping):
-        out[free] = 0.0
+        out[where] = named.get(name, 0.0 if name in without else default)
     out[forbids] = 0.0
     return out
 
