@@ -17,6 +17,7 @@ from chordal.features import (
     Cliques,
     CliqueTemplate,
     DenseInput,
+    Input,
     Reader,
     Rows,
     SparseInput,
@@ -159,7 +160,9 @@ class CRFClassifier(BaseCRF):
 
     def _flat(self, y: object, X: object, name: str = "y") -> Sequence[Any]:
         """All labels as one sequence, which is quicker than a list for each."""
-        return [_column(y)]
+        from sklearn.utils.validation import column_or_1d
+
+        return [np.asarray(column_or_1d(y))]
 
     def _check_lengths(
         self, sizes: NDArray[np.int64], flat: Sequence[Any], prefix: str = ""
@@ -176,8 +179,7 @@ class CRFClassifier(BaseCRF):
 
     def _new_reader(self, X: object, keep: bool = False) -> Reader:
         relative = objective_for(self, solver_for(self)).relative
-        source = input_for(X)
-        return MatrixReader(self._templates_for("relative" if relative else "full"), [source, None])
+        return self._reader("relative" if relative else "full", input_for(X))
 
     def _own_facts(self) -> dict[str, Any]:
         names = getattr(self, "feature_names_in_", None)
@@ -189,7 +191,7 @@ class CRFClassifier(BaseCRF):
             if not (isinstance(names, list) and all(isinstance(name, str) for name in names)):
                 raise ValueError("feature_names must be a list of str, or null")
             self.feature_names_in_ = np.array(names, dtype=object)
-        return MatrixReader(self._templates_for(facts["templates"][0]["tables"]), [None, None])
+        return self._reader(facts["templates"][0]["tables"], None)
 
     def _check_reader(self, reader: Reader) -> None:
         source = reader.inputs[0]
@@ -200,12 +202,13 @@ class CRFClassifier(BaseCRF):
         if names is not None and len(names) != source.n_columns:
             raise ValueError(f"there must be {source.n_columns} feature_names, got {len(names)}")
 
-    def _templates_for(self, tables: str) -> list[CliqueTemplate]:
-        """Templates of a linear function; of two classes it may be "relative" to the first."""
-        return [
+    def _reader(self, tables: str, source: Input | None) -> Reader:
+        """Of a linear function, which of two classes may be "relative" to the first."""
+        templates = [
             CliqueTemplate("node", features=itself, fit_intercept=False, tables=tables),
             CliqueTemplate("intercept", fit_intercept=bool(self.fit_intercept), tables=tables),
         ]
+        return MatrixReader(templates, [source, None])
 
     def _class_weighted(
         self, objective: Objective, labels: SequenceLabels, gold: Target, weight: Floats | None
@@ -296,12 +299,6 @@ class MatrixReader(Reader):
         ones = np.ones(X.shape[0], dtype=np.int64)
         rows = [Rows(ones, data), None]
         return Batch(ones, [Cliques.of_pattern("each", 1, ones, own) for own in rows])
-
-
-def _column(y: object) -> NDArray[Any]:
-    from sklearn.utils.validation import column_or_1d
-
-    return np.asarray(column_or_1d(y))
 
 
 def _enough(classes: NDArray[Any]) -> NDArray[Any]:

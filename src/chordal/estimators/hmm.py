@@ -146,19 +146,13 @@ class HMM(Wrapped):
     ) -> tuple[Floats, Floats]:
         """Probabilities of first labels and of transitions."""
         weight = np.ones(len(codes)) if weight is None else weight
-        offsets = offsets_of(rows.lengths)
-        first = offsets[:-1][rows.lengths > 0]
-        follows = np.ones(len(codes), dtype=bool)
-        follows[first] = False
-        at = np.flatnonzero(follows)
+        first = _first(rows)
+        at = np.delete(np.arange(len(codes)), first)
         start = np.bincount(codes[first], weight[first], minlength=n) + self.alpha
         pairs = codes[at - 1] * n + codes[at]
         table = np.bincount(pairs, weight[at], minlength=n * n).reshape(n, n) + self.alpha
-        totals = table.sum(axis=1, keepdims=True)
-        # A label that nothing follows says nothing about what would.
-        return start / start.sum(), np.where(totals > 0.0, table, 1.0) / np.where(
-            totals > 0.0, totals, n
-        )
+        table[table.sum(axis=1) == 0.0] = 1.0  # what nothing follows says nothing of what would
+        return start / start.sum(), table / table.sum(axis=1, keepdims=True)
 
     def _take(
         self, labels: SequenceLabels, start: Floats, transitions: Floats, emission: Emission
@@ -181,8 +175,7 @@ class HMM(Wrapped):
             Of `ChainCRF`: l2, solver, n_jobs, ….
         """
         emission = self.emission_
-        with np.errstate(divide="ignore"):
-            start, transitions = np.log(self.start_), np.log(self.transitions_)
+        start, transitions = self._logarithms()
         return chain_crf(
             self.labels_,
             input_of(emission),
@@ -192,6 +185,10 @@ class HMM(Wrapped):
             start=start,
             **parameters,
         )
+
+    def _logarithms(self) -> tuple[Floats, Floats]:
+        with np.errstate(divide="ignore"):
+            return np.log(self.start_), np.log(self.transitions_)
 
     def statistics(self, X: object) -> list[Statistics]:
         """The sufficient statistics of every position: what the CRF of `to_crf` reads."""
@@ -211,13 +208,11 @@ class HMM(Wrapped):
         y = check_sequences(y, "y")
         check_same_lengths(rows.lengths, y)
         codes = self.labels_.codes(self.labels_.encode(y))
-        offsets = offsets_of(rows.lengths)
         terms = self.emission_.log_density(rows.data)[np.arange(len(codes)), codes]
-        with np.errstate(divide="ignore"):
-            start, transitions = np.log(self.start_), np.log(self.transitions_)
+        start, transitions = self._logarithms()
         chained = np.empty(len(codes))
         chained[1:] = transitions[codes[:-1], codes[1:]]
-        first = offsets[:-1][rows.lengths > 0]
+        first = _first(rows)
         chained[first] = start[codes[first]]
         sums = np.zeros(len(rows.lengths))
         np.add.at(sums, np.repeat(np.arange(len(sums)), rows.lengths), terms + chained)
@@ -241,3 +236,8 @@ class HMM(Wrapped):
         lengths = np.full(n_sequences, length, dtype=np.int64)
         X = np.split(observed, offsets_of(lengths)[1:-1])
         return X, self.labels_.decode(numbers, lengths)
+
+
+def _first(rows: Rows) -> NDArray[np.int64]:
+    """The first positions of sequences that have one."""
+    return offsets_of(rows.lengths)[:-1][rows.lengths > 0]

@@ -156,28 +156,32 @@ class TwoStageCRF(Wrapped):
         """The classifier, and scores of the training data that it has not learned by heart."""
         from sklearn.base import clone
 
-        given = (
-            ChainCRF(transitions="none", fit_intercept=True) if self.unary is None else self.unary
-        )
-        unary = UnaryPart(given, classes)
+        default = ChainCRF(transitions="none", fit_intercept=True)
+        given = UnaryPart(default if self.unary is None else self.unary, classes)
         if self.cv == "prefit":
+            return given, given.scores(X)
+
+        def fitted_to(chosen: Sequence[int]) -> UnaryPart:
+            part = UnaryPart(clone(given.model), classes)
+            of_chosen = None if weight is None else weight[chosen]
+            part.fit([X[i] for i in chosen], [y[i] for i in chosen], of_chosen)
+            return part
+
+        everyone = range(len(X))
+        if self.cv == "same":
+            unary = fitted_to(everyone)
             return unary, unary.scores(X)
-        unary = UnaryPart(clone(given), classes)
+        n_folds = int(self.cv)
+        if len(X) < n_folds:
+            raise ValueError(f"cv={self.cv} needs as many sequences, got {len(X)}")
         scores: list[Any] = [None] * len(X)
-        if self.cv != "same":
-            if len(X) < int(self.cv):
-                raise ValueError(f"cv={self.cv} needs as many sequences, got {len(X)}")
-            order = generator_from(self.random_state).permutation(len(X))
-            for fold in range(int(self.cv)):
-                apart = order[fold :: int(self.cv)].tolist()
-                rest = sorted(set(range(len(X))) - set(apart))
-                part = UnaryPart(clone(given), classes)
-                of_rest = None if weight is None else weight[rest]
-                part.fit([X[i] for i in rest], [y[i] for i in rest], of_rest)
-                for i, found in zip(apart, part.scores([X[i] for i in apart]), strict=True):
-                    scores[i] = found
-        unary.fit(X, y, weight)
-        return unary, unary.scores(X) if self.cv == "same" else scores
+        order = generator_from(self.random_state).permutation(len(X)).tolist()
+        for fold in range(n_folds):
+            apart = order[fold::n_folds]
+            part = fitted_to(sorted(set(everyone) - set(apart)))
+            for i, found in zip(apart, part.scores([X[i] for i in apart]), strict=True):
+                scores[i] = found
+        return fitted_to(everyone), scores
 
     def _second_stage(
         self,
