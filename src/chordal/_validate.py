@@ -67,6 +67,12 @@ def check_choice(name: str, value: object, choices: Iterable[str]) -> None:
         raise ValueError(f"{name} must be one of {', '.join(map(repr, names))}; got {got}")
 
 
+def check_function(name: str, value: object, of: str) -> None:
+    """Refuse what is neither a function nor None; `of` says what it is called with."""
+    if value is not None and not callable(value):
+        raise TypeError(f"{name} must be a function of {of}, or None; got {value!r}")
+
+
 def is_sparse(x: object) -> TypeGuard[csr_array]:
     """Whether x is a SciPy sparse matrix or array; does not import SciPy to find out."""
     return type(x).__module__.startswith("scipy.sparse")

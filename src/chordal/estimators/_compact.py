@@ -10,9 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from chordal._validate import check_choice, check_number
-from chordal.estimators._assembly import pair_features
 from chordal.estimators._monitor import CompactReport
 from chordal.features import AttributeFeatures, Input, Layout, TemplateLayout, VocabularyInput
+from chordal.structures import offsets_of
 
 if TYPE_CHECKING:
     from chordal.estimators._crf import BaseCRF
@@ -82,6 +82,24 @@ def _fewer_attributes(
     counts = rows.arrays()["counts"][attributes]
     features, order = pair_features(column, keys.output[kept], counts, rows.n_outputs)
     return source.with_attributes(attributes), features, kept[order]
+
+
+def pair_features(
+    attribute: Ints, output: Ints, counts: Ints, n_outputs: int
+) -> tuple[AttributeFeatures, Ints]:
+    """The layout of these attribute–output pairs, all different, and the order in which it takes
+    their weights. `counts` says how often each attribute occurs.
+    """
+    keys = attribute * np.int64(n_outputs) + output
+    order = np.arange(len(keys))
+    if not (np.diff(keys) > 0).all():
+        order = np.argsort(keys, kind="stable")
+    sizes = np.bincount(attribute, minlength=len(counts))
+    outputs = output[order].astype(np.int32)
+    features = AttributeFeatures(len(counts), n_outputs, offsets_of(sizes), outputs, counts)
+    laid = features.keys()
+    place = np.searchsorted(keys[order], laid.column * np.int64(n_outputs) + laid.output)
+    return features, order[place]
 
 
 def _effect(

@@ -12,7 +12,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from chordal._status import Status
-from chordal._validate import check_choice, check_number, check_sample_weight, generator_from
+from chordal._validate import (
+    check_choice,
+    check_function,
+    check_number,
+    check_sample_weight,
+    generator_from,
+)
 from chordal.estimators._monitor import (
     FitProgress,
     FitReport,
@@ -59,13 +65,15 @@ DEFAULT_L2 = 1.0  # of groups of weights that a dict does not name
 
 
 class Data(NamedTuple):
-    """What was read: who reads it, its labels, cliques and rows, what y says, and weights."""
+    """What was read, and which weights it has."""
 
     reader: Reader
     labels: SequenceLabels
     batch: Batch
-    gold: Target
-    weight: Floats | None
+    gold: Target  # what y says
+    weight: Floats | None  # of examples
+    layout: Layout
+    start: Floats  # weights at zero, or those that are known
 
 
 class Work(NamedTuple):
@@ -103,22 +111,20 @@ def fit(
 
     data = read(estimator, X, y, sample_weight, objective, keep)
     objective, weight = weighed(estimator, objective, data)
-    layout, start = laid_out(estimator, data, keep)
-    free = free_weights(estimator.freeze, layout.slices, start)
-    moved = None if scaled is None else layout.slices[scaled]
+    slices = data.layout.slices
+    free = free_weights(estimator.freeze, slices, data.start)
+    moved = None if scaled is None else slices[scaled]
     some_stay = free is not None or moved is not None
-    check_before_compiling(estimator, objective, solver, data, layout, some_stay)
-    validate = None
-    if validation_data is not None:
-        validate = validator(estimator, *validation_data, data.reader, data.labels, layout)
+    check_before_compiling(estimator, objective, solver, data, some_stay)
+    validate = None if validation_data is None else validator(estimator, *validation_data, data)
 
-    work = compiled(layout, start, data, weight, solver, condense=not some_stay)
+    work = compiled(data, weight, solver, condense=not some_stay)
     inference = inference_for(estimator, objective, solver, work.shards)
     fitted: dict[str, Any] = {
         "reader_": data.reader,
         "labels_": data.labels,
         "classes_": data.labels.classes,
-        "layout_": layout,
+        "layout_": data.layout,
         "inference_": inference,
     }
     if isinstance(data.reader.inputs[0], ArrayInput):
@@ -199,8 +205,7 @@ def check_groups(l2: object, freeze: object, groups: Sequence[str]) -> None:
 
 def check_fit_arguments(callback: object, validation_data: object) -> None:
     """Refuse what `fit` cannot use."""
-    if callback is not None and not callable(callback):
-        raise TypeError(f"callback must be a function of an Iteration, got {callback!r}")
+    check_function("callback", callback, "an Iteration")
     if validation_data is not None and not (
         isinstance(validation_data, (tuple, list)) and len(validation_data) == 2
     ):
@@ -247,12 +252,7 @@ def check_before_reading(estimator: BaseCRF, objective: Objective, solver: Solve
 
 
 def read(
-    estimator: BaseCRF,
-    X: object,
-    y: object,
-    sample_weight: object,
-    objective: Objective,
-    keep: bool,
+    estimator: BaseCRF, X: object, y: object, weights: object, objective: Objective, keep: bool
 ) -> Data:
     """From what users gave to a batch and targets; copies, so that the model stays as it was."""
     X = estimator._examples(X, known=keep)
@@ -265,11 +265,18 @@ def read(
     batch = reader.read(X, grow=True)
     flat = estimator._flat(y, X)
     estimator._check_lengths(batch.sizes, flat)
-    weight = check_sample_weight(sample_weight, len(batch.sizes))
+    weight = check_sample_weight(weights, len(batch.sizes))
     if weight is not None and not weight.any():
         raise ValueError("sample_weight is zero for every example: there is nothing to learn")
     gold = targets_of(labels, flat, estimator.ignore_label)
-    return Data(reader, labels, *learnable(batch, gold, objective), weight)
+    batch, gold = learnable(batch, gold, objective)
+    known = estimator.layout_ if keep else None
+    settings = (estimator.pairs, estimator.min_freq, known)
+    layout = layout_of(reader, batch, gold, len(labels), *settings)
+    start = np.zeros(layout.n_weights)
+    if known is not None:
+        start = transferred(known, estimator.weights_, layout)
+    return Data(reader, labels, batch, gold, weight, layout, start)
 
 
 def learnable(batch: Batch, gold: Target, objective: Objective) -> tuple[Batch, Target]:
@@ -293,45 +300,23 @@ def weighed(
     return estimator._class_weighted(objective, labels, data.gold, data.weight)
 
 
-def laid_out(estimator: BaseCRF, data: Data, keep: bool) -> tuple[Layout, Floats]:
-    """Which weights there are, and where they start: at zero, or at those that are known."""
-    known = estimator.layout_ if keep else None
-    n, settings = len(data.labels), (estimator.pairs, estimator.min_freq, known)
-    layout = layout_of(data.reader, data.batch, data.gold, n, *settings)
-    if known is None:
-        return layout, np.zeros(layout.n_weights)
-    return layout, transferred(known, estimator.weights_, layout)
-
-
 def check_before_compiling(
-    estimator: BaseCRF,
-    objective: Objective,
-    solver: Solver,
-    data: Data,
-    layout: Layout,
-    some_stay: bool,
+    estimator: BaseCRF, objective: Objective, solver: Solver, data: Data, some_stay: bool
 ) -> None:
     """Refuse what cannot work together on these data; `some_stay`: not all weights move."""
     objective.require_targets(data.gold)
-    exempt, chains = len(estimator.unpenalised) > 0, data.batch.is_chain
-    kind, l2 = kind_of(data.gold), estimator.l2
-    solver.check(Problem(objective, kind, l2, some_stay, layout.n_weights, exempt, chains))
+    exempt, batch = len(estimator.unpenalised) > 0, data.batch
+    kind, l2, n_weights = kind_of(data.gold), estimator.l2, data.layout.n_weights
+    solver.check(Problem(objective, kind, l2, some_stay, n_weights, exempt, batch.is_chain))
     if estimator.inference != "auto":
-        structure, _ = data.batch.structure(0, len(data.batch.sizes), layout.n_labels)
+        structure, _ = batch.structure(0, len(batch.sizes), len(data.labels))
         method = INFERENCE.resolve(estimator.inference)
         check_questions(solver.name, solver.asks, objective, method, structure)
 
 
-def compiled(
-    layout: Layout,
-    start: Floats,
-    data: Data,
-    weight: Floats | None,
-    solver: Solver,
-    condense: bool,
-) -> Work:
+def compiled(data: Data, weight: Floats | None, solver: Solver, condense: bool) -> Work:
     """The batch as shards, in a form that costs less where the solver does not mind."""
-    batch, gold, cuts = data.batch, data.gold, None
+    layout, start, batch, gold, cuts = data.layout, data.start, data.batch, data.gold, None
     spread: Callable[[Floats], Floats] = np.copy
     if condense and solver.rotates and not start.any():
         condensed = layout.condensed(batch)
@@ -372,24 +357,17 @@ def inference_for(
     return method
 
 
-def validator(
-    estimator: BaseCRF,
-    X: object,
-    y: object,
-    reader: Reader,
-    labels: SequenceLabels,
-    layout: Layout,
-) -> Callable[[Floats], float]:
+def validator(estimator: BaseCRF, X: object, y: object, data: Data) -> Callable[[Floats], float]:
     """The share of the labels of the validation data that given weights get right."""
     from chordal.estimators._crf import decoded
 
     X = estimator._examples(X, "validation X")
     if length_of(X) == 0:
         raise ValueError("validation X is empty: give at least one example")
-    batch = reader.read(X, grow=False)
+    batch, layout = data.reader.read(X, grow=False), data.layout
     flat = estimator._flat(y, X, "validation y")
     estimator._check_lengths(batch.sizes, flat, "validation ")
-    gold, seen = labels.encode(flat, unknown=-1), observed(flat, estimator.ignore_label)
+    gold, seen = data.labels.encode(flat, unknown=-1), observed(flat, estimator.ignore_label)
     shards = [layout.compile(batch, a, b) for a, b in batch.limits(layout.n_labels)]
     question = estimator._decoding()
 

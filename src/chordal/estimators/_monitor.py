@@ -137,47 +137,40 @@ class CompactReport:
         return text
 
 
+@dataclass
 class Monitor:
     """The callback of a fit: progress, validation scores, early stopping, the user's own."""
 
-    def __init__(
-        self,
-        show: Callable[[Iteration, float | None], None],
-        callbacks: Sequence[Callback | None],
-        validate: Callable[[Floats], float] | None,
-        interval: int,
-        n_iter_no_change: int | None,
-        spread: Callable[[Floats], Floats],
-    ) -> None:
-        self._show, self._validate = show, validate
-        self._callbacks = [callback for callback in callbacks if callback is not None]
-        self._interval, self._limit = interval, n_iter_no_change
-        self._spread = spread  # from the solver's weights to a copy that is the model's
-        self.scores: list[tuple[int, float]] = []
-        self.best: tuple[float, Iteration] | None = None
-        self._waited = 0
+    show: Callable[[Iteration, float | None], None]
+    callbacks: Sequence[Callback | None]
+    validate: Callable[[Floats], float] | None
+    interval: int
+    n_iter_no_change: int | None
+    spread: Callable[[Floats], Floats]  # from the solver's weights to a copy that is the model's
+    scores: list[tuple[int, float]] = field(default_factory=list)
+    best: tuple[float, Iteration] | None = None
+    waited: int = 0
 
     def __call__(self, state: Iteration) -> bool:
         score = None
-        if self._validate is not None and state.iteration % self._interval == 0:
-            weights = self._spread(state.weights)
-            score = self._validate(weights)
+        if self.validate is not None and state.iteration % self.interval == 0:
+            weights = self.spread(state.weights)
+            score = self.validate(weights)
             self.scores.append((state.iteration, score))
+            self.waited += 1
             if self.best is None or score > self.best[0]:
-                self.best = (score, state._replace(weights=weights))
-                self._waited = 0
-            else:
-                self._waited += 1
-        self._show(state, score)
+                self.best, self.waited = (score, state._replace(weights=weights)), 0
+        self.show(state, score)
         stop = False
-        for callback in self._callbacks:  # users may keep the weights
-            stop |= bool(callback(state._replace(weights=self._spread(state.weights))))
-        return stop or (self._limit is not None and self._waited >= self._limit)
+        for callback in self.callbacks:
+            if callback is not None:  # users may keep the weights
+                stop |= bool(callback(state._replace(weights=self.spread(state.weights))))
+        return stop or (self.n_iter_no_change is not None and self.waited >= self.n_iter_no_change)
 
     def chosen(self, solution: Solution) -> Solution:
         """The solution with the model's weights, or with the best validated ones."""
-        if self._limit is None or self.best is None:
-            return replace(solution, weights=self._spread(solution.weights))
+        if self.n_iter_no_change is None or self.best is None:
+            return replace(solution, weights=self.spread(solution.weights))
         best = self.best[1]._asdict()
         kept = {name: best[name] for name in ("weights", "value", "gradient_norm", "gap")}
         return replace(solution, **kept)

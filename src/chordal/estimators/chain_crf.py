@@ -2,35 +2,50 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence, Sized
+from collections.abc import Callable, Mapping, Sequence, Sized
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, final
 
 import numpy as np
+from numpy.typing import NDArray
 
-from chordal._validate import check_choice, check_sequences
+from chordal._errors import UnsupportedError
+from chordal._validate import check_choice, check_function, check_sequences
 from chordal.estimators._constraints import segment_spans
 from chordal.estimators._crf import BaseCRF, Part
 from chordal.features import (
+    Batch,
+    Cliques,
     CliqueTemplate,
     Columns,
     DenseInput,
     FeatureTemplate,
     Input,
     Items,
+    Layout,
+    Occurrences,
     Reader,
+    RowFeatures,
+    Rows,
     SparseInput,
+    TableLayout,
     TemplateInput,
+    TemplateLayout,
     WeightKeys,
     input_for,
     itself,
     length_of,
 )
+from chordal.features.clique_template import PATTERNS
+from chordal.inference import INFERENCE
+from chordal.labels import SequenceLabels
 from chordal.potentials import Floats
 from chordal.structures import offsets_of
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
+
+Ints = NDArray[np.int64]
 
 #: The templates of a chain with their cliques, in the order of the weight vector.
 CHAIN = {
@@ -110,11 +125,7 @@ class ChainCRF(BaseCRF):
                 "give feature_template or transition_features, not both: a template's lines B "
                 "observe transitions"
             )
-        if self.transition_features is not None and not callable(self.transition_features):
-            raise TypeError(
-                "transition_features must be a function of one sequence, or None, "
-                f"got {self.transition_features!r}"
-            )
+        check_function("transition_features", self.transition_features, "one sequence")
 
     def columns_template(self) -> FeatureTemplate | None:
         """The parameter `feature_template`, a str made into a `FeatureTemplate`."""
@@ -284,3 +295,111 @@ class _OfTransitions:
 
     def __call__(self, x: Sized) -> object:
         return self.function(x) if length_of(x) > 1 else []
+
+
+def fitted_chain(
+    model: ChainCRF,
+    labels: SequenceLabels,
+    inputs: Mapping[str, Input],
+    rows: Mapping[str, tuple[RowFeatures, Floats]],
+    intercepts: Mapping[str, tuple[Ints, Floats]],
+) -> ChainCRF:
+    """The model with these parts, by template: rows with their weights, and kept outputs with
+    theirs; what is not named has no weights.
+    """
+    model._check_parameters()
+    layout = chain_layout(
+        len(labels),
+        {name: features for name, (features, _) in rows.items()},
+        {name: kept for name, (kept, _) in intercepts.items()},
+    )
+    weights = [part[name][1] for name in GROUPS for part in (rows, intercepts) if name in part]
+    reader = model._new_reader([], keep=True)
+    reader.inputs = [inputs.get(name) for name in GROUPS]
+    model.reader_, model.labels_, model.classes_ = reader, labels, labels.classes
+    model.layout_, model.weights_ = layout, np.concatenate(weights)
+    chosen = "chain" if model.inference == "auto" else model.inference
+    model.inference_ = INFERENCE.resolve(chosen)
+    model.objective_, model.n_iter_ = float("nan"), 0  # what was minimised is not known
+    return model
+
+
+def chain_layout(
+    n_labels: int, rows: Mapping[str, RowFeatures | None], kept: Mapping[str, Ints]
+) -> Layout:
+    """The layout of a chain: rows, and outputs with an intercept, by template."""
+    none = np.zeros(0, dtype=np.int64)
+    return Layout(
+        n_labels,
+        [
+            TemplateLayout(
+                name,
+                TableLayout(n_labels, PATTERNS[cliques], "full"),
+                rows.get(name),
+                kept.get(name, none),
+            )
+            for name, cliques in CHAIN.items()
+        ],
+    )
+
+
+def chain_batch(node: Rows, edge: Rows | None = None) -> Batch:
+    """A batch of chains with these rows of positions, and perhaps of transitions."""
+    rows, sizes = {"node": node, "edge": edge}, node.lengths
+    return Batch(
+        sizes,
+        [
+            Cliques.of_pattern(cliques, PATTERNS[cliques], sizes, rows.get(name))
+            for name, cliques in CHAIN.items()
+        ],
+    )
+
+
+def chain_crf(
+    labels: SequenceLabels,
+    source: Input,
+    coef: Floats,
+    intercept: Floats | None = None,
+    transitions: Floats | None = None,
+    start: Floats | None = None,
+    end: Floats | None = None,
+    **parameters: Any,
+) -> ChainCRF:
+    """A fitted `ChainCRF` with these weights, all in the order of the classes.
+
+    Parameters
+    ----------
+    labels : SequenceLabels
+    source : DenseInput or SparseInput
+    coef : array [n_classes, n_columns]
+    intercept, start, end : arrays [n_classes], optional
+    transitions : array [n_classes, n_classes], optional
+        From row to column; without them labels are not linked.
+    **parameters
+        Of `ChainCRF`; those that say which weights there are follow from the weights.
+    """
+    n, order = len(labels), np.argsort(labels.order)  # the class of every label number
+    fixed: dict[str, Any] = {
+        "pairs": "all",
+        "transitions": "none" if transitions is None else "all",
+        "fit_intercept": intercept is not None,
+        "ends": start is not None or end is not None,
+    }
+    given = sorted(parameters.keys() & fixed.keys())
+    if given:
+        raise UnsupportedError(f"{given[0]} follows from the weights and cannot be set")
+    model = ChainCRF(**fixed, **{"warm_start": True, **parameters})
+    empty = Occurrences(np.zeros(1, dtype=np.int64), np.zeros(0, dtype=np.int32), None)
+    no_rows = Rows(np.zeros(0, dtype=np.int64), empty)
+    node = source.features(no_rows, np.zeros(0, dtype=np.int32), n, "all")
+    keys, every = node.keys(), np.arange(n)
+    kept: dict[str, tuple[Ints, Floats]] = {}
+    if transitions is not None:
+        kept["transitions"] = (np.arange(n * n), transitions[np.ix_(order, order)].ravel())
+    if intercept is not None:
+        kept["intercept"] = (every, intercept[order])
+    if fixed["ends"]:
+        for name, weights in (("start", start), ("end", end)):
+            kept[name] = (every, np.zeros(n) if weights is None else weights[order])
+    rows = {"node": (node, coef[order][keys.output, keys.column])}
+    return fitted_chain(model, labels.copy(), {"node": source}, rows, kept)

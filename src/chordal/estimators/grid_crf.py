@@ -11,7 +11,7 @@ from typing import Any, ClassVar, final
 import numpy as np
 from numpy.typing import NDArray
 
-from chordal._validate import check_choice, check_number, check_sequences
+from chordal._validate import check_choice, check_function, check_number, check_sequences
 from chordal.estimators._crf import BaseCRF
 from chordal.features import TABLES, CliqueTemplate, Reader
 from chordal.structures import Grid
@@ -91,25 +91,21 @@ class GridCRF(BaseCRF):
 
     def _examples(self, X: object, name: str = "X", known: bool = False) -> Sequence[Any]:
         """Arrays with an axis for each direction, and one of features."""
-        ndim = NEIGHBOURS[self.neighbours]
+        ndim, columns = NEIGHBOURS[self.neighbours], self._columns()
         images = []
         for i, x in enumerate(check_sequences(X, name, empty=True)):
             image = np.asarray(x)
             if image.ndim != ndim + 1 or image.dtype.kind not in "fiub":
-                axes = "[height, width, n_features]"
-                if ndim == 3:
-                    axes = "[depth, height, width, n_features]"
+                axes = "depth, height, width" if ndim == 3 else "height, width"
                 raise ValueError(
-                    f"{name}[{i}] must be an array {axes} of numbers for {self.neighbours} "
-                    f"neighbours, got {image.dtype} of shape {image.shape}"
+                    f"{name}[{i}] must be an array [{axes}, n_features] of numbers for "
+                    f"{self.neighbours} neighbours, got {image.dtype} of shape {image.shape}"
                 )
-            if self.contrast_columns is not None and len(self.contrast_columns):
-                last = max(self.contrast_columns)
-                if last >= image.shape[-1]:
-                    raise ValueError(
-                        f"contrast_columns names column {last}, and {name}[{i}] has "
-                        f"{image.shape[-1]} features, from 0 on"
-                    )
+            if columns and max(columns) >= image.shape[-1]:
+                raise ValueError(
+                    f"contrast_columns names column {max(columns)}, and {name}[{i}] has "
+                    f"{image.shape[-1]} features, from 0 on"
+                )
             images.append(image)
         return images
 
@@ -146,24 +142,19 @@ class GridCRF(BaseCRF):
 
     def _templates_for(self, beta: float | None) -> list[CliqueTemplate]:
         """Templates of pixels and neighbours, with this contrast."""
-        observed = None
-        if beta is not None or self.edge_features is not None:
-            columns = None if self.contrast_columns is None else tuple(self.contrast_columns)
-            observed = (beta, columns, self.edge_features)
-        intercept = bool(self.fit_intercept)
+        observed = beta is not None or self.edge_features is not None
+        intercept, columns = bool(self.fit_intercept), self._columns()
+        both: dict[str, Any] = {"tables": self.tables, "fit_intercept": intercept or not observed}
         templates = [CliqueTemplate("pixels", features=_pixels, fit_intercept=intercept)]
         for name, step in self._steps().items():
             own = _Edges(self.neighbours, step)
-            templates.append(
-                CliqueTemplate(
-                    name,
-                    own,
-                    None if observed is None else _EdgeRows(own, *observed),
-                    tables=self.tables,
-                    fit_intercept=intercept or observed is None,
-                )
-            )
+            rows = _EdgeRows(own, beta, columns, self.edge_features) if observed else None
+            templates.append(CliqueTemplate(name, own, rows, **both))
         return templates
+
+    def _columns(self) -> tuple[int, ...] | None:
+        """The features that the contrast compares; None for all."""
+        return None if self.contrast_columns is None else tuple(self.contrast_columns)
 
     def _steps(self) -> dict[str, tuple[int, ...] | None]:
         """The templates of edges, each of one step or of all."""
@@ -177,7 +168,7 @@ class GridCRF(BaseCRF):
     def _beta(self, X: Sequence[Any], edges: _Edges) -> float | None:
         if self.contrast != "auto":
             return None if self.contrast is None else float(self.contrast)
-        columns = None if self.contrast_columns is None else tuple(self.contrast_columns)
+        columns = self._columns()
         total, count = 0.0, 0
         for x in X:
             distance = _distance(*_ends(x, edges(x)), columns)
@@ -205,11 +196,7 @@ class GridCRF(BaseCRF):
                 raise TypeError(f"contrast_columns must be a list of columns, got {columns!r}")
             for k, column in enumerate(columns):
                 check_number(f"contrast_columns[{k}]", column, integer=True)
-        if self.edge_features is not None and not callable(self.edge_features):
-            raise TypeError(
-                "edge_features must be a function of the features of both ends, or None; got "
-                f"{self.edge_features!r}"
-            )
+        check_function("edge_features", self.edge_features, "the features of both ends")
         super()._check_parameters()
 
     @property

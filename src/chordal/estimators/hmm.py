@@ -19,9 +19,8 @@ from chordal._validate import (
     generator_from,
 )
 from chordal.emissions import Emission, Statistics
-from chordal.estimators._assembly import chain_crf
 from chordal.estimators._wrapped import Wrapped, fit_emission, input_of, new_emission
-from chordal.estimators.chain_crf import ChainCRF
+from chordal.estimators.chain_crf import ChainCRF, chain_crf
 from chordal.features import Rows
 from chordal.labels import SequenceLabels
 from chordal.potentials import Floats

@@ -10,9 +10,8 @@ from numpy.typing import NDArray
 
 from chordal._validate import RandomState, check_number, check_sample_weight, generator_from
 from chordal.emissions import Emission, Statistics
-from chordal.estimators._assembly import chain_crf
 from chordal.estimators._wrapped import Wrapped, fit_emission, input_of, new_emission
-from chordal.estimators.chain_crf import ChainCRF
+from chordal.estimators.chain_crf import ChainCRF, chain_crf
 from chordal.labels import SequenceLabels
 from chordal.potentials import Floats
 
