@@ -7,8 +7,9 @@ Importing scikit-learn takes a second and 50 MB, which a tagger on the command l
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from copy import deepcopy
+from dataclasses import dataclass
 from html import escape
 from itertools import chain
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
@@ -162,8 +163,7 @@ class Estimator:
 
     def _get_params_html(self, deep: bool = True, doc_link: str = "") -> HTMLTable:
         """scikit-learn's diagrams ask for this."""
-        changed = self._changed()
-        return HTMLTable("Parameters", self.get_params(deep), changed)
+        return HTMLTable("Parameters", self.get_params(deep), self._changed())
 
     def _get_fitted_attr_html(self, doc_link: str = "") -> HTMLTable:
         """scikit-learn's diagrams ask for this once the estimator is fitted."""
@@ -188,13 +188,13 @@ class Estimator:
             )
 
 
+@dataclass(frozen=True)
 class HTMLTable:
     """A folded table of names and values, in the classes of scikit-learn's style sheet."""
 
-    def __init__(
-        self, title: str, values: Mapping[str, object], changed: Iterable[str] = ()
-    ) -> None:
-        self.title, self.values, self.changed = title, values, frozenset(changed)
+    title: str
+    values: Mapping[str, object]
+    changed: Collection[str] = ()
 
     def __len__(self) -> int:
         return len(self.values)
@@ -249,13 +249,8 @@ class ExampleList(list[T]):
     ) -> object:
         parts = args[0] if args else ()
         if function is np.concatenate and all(isinstance(part, ExampleList) for part in parts):
-            joined = list(chain.from_iterable(parts))
-            out = np.empty(len(joined), dtype=object)
-            for i, entry in enumerate(joined):
-                out[i] = entry
-            return out
-        plain, named = _as_lists(args), _as_lists(kwargs)
-        return function(*plain, **named)
+            return np.fromiter(chain.from_iterable(parts), dtype=object)
+        return function(*_as_lists(args), **_as_lists(kwargs))
 
 
 def _as_lists(value: object) -> Any:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from chordal._status import Status
+from chordal._status import Status, warn_not_converged
 from chordal._validate import (
     check_choice,
     check_function,
@@ -24,7 +24,6 @@ from chordal.estimators._monitor import (
     FitReport,
     Monitor,
     fit_callbacks,
-    warn_not_converged,
 )
 from chordal.execution import effective_n_jobs, execution_for
 from chordal.features import (
