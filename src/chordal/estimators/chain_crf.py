@@ -328,31 +328,17 @@ def chain_layout(
     n_labels: int, rows: Mapping[str, RowFeatures | None], kept: Mapping[str, Ints]
 ) -> Layout:
     """The layout of a chain: rows, and outputs with an intercept, by template."""
+    tables = {k: TableLayout(n_labels, PATTERNS[cliques], "full") for k, cliques in CHAIN.items()}
     none = np.zeros(0, dtype=np.int64)
-    return Layout(
-        n_labels,
-        [
-            TemplateLayout(
-                name,
-                TableLayout(n_labels, PATTERNS[cliques], "full"),
-                rows.get(name),
-                kept.get(name, none),
-            )
-            for name, cliques in CHAIN.items()
-        ],
-    )
+    parts = [TemplateLayout(k, tables[k], rows.get(k), kept.get(k, none)) for k in CHAIN]
+    return Layout(n_labels, parts)
 
 
 def chain_batch(node: Rows, edge: Rows | None = None) -> Batch:
     """A batch of chains with these rows of positions, and perhaps of transitions."""
     rows, sizes = {"node": node, "edge": edge}, node.lengths
-    return Batch(
-        sizes,
-        [
-            Cliques.of_pattern(cliques, PATTERNS[cliques], sizes, rows.get(name))
-            for name, cliques in CHAIN.items()
-        ],
-    )
+    patterns = ((cliques, PATTERNS[cliques], rows.get(name)) for name, cliques in CHAIN.items())
+    return Batch(sizes, [Cliques.of_pattern(k, order, sizes, own) for k, order, own in patterns])
 
 
 def chain_crf(
@@ -362,7 +348,6 @@ def chain_crf(
     intercept: Floats | None = None,
     transitions: Floats | None = None,
     start: Floats | None = None,
-    end: Floats | None = None,
     **parameters: Any,
 ) -> ChainCRF:
     """A fitted `ChainCRF` with these weights, all in the order of the classes.
@@ -372,7 +357,7 @@ def chain_crf(
     labels : SequenceLabels
     source : DenseInput or SparseInput
     coef : array [n_classes, n_columns]
-    intercept, start, end : arrays [n_classes], optional
+    intercept, start : arrays [n_classes], optional
     transitions : array [n_classes, n_classes], optional
         From row to column; without them labels are not linked.
     **parameters
@@ -383,7 +368,7 @@ def chain_crf(
         "pairs": "all",
         "transitions": "none" if transitions is None else "all",
         "fit_intercept": intercept is not None,
-        "ends": start is not None or end is not None,
+        "ends": start is not None,
     }
     given = sorted(parameters.keys() & fixed.keys())
     if given:
@@ -392,14 +377,10 @@ def chain_crf(
     empty = Occurrences(np.zeros(1, dtype=np.int64), np.zeros(0, dtype=np.int32), None)
     no_rows = Rows(np.zeros(0, dtype=np.int64), empty)
     node = source.features(no_rows, np.zeros(0, dtype=np.int32), n, "all")
-    keys, every = node.keys(), np.arange(n)
-    kept: dict[str, tuple[Ints, Floats]] = {}
+    keys, end = node.keys(), None if start is None else np.zeros(n)
+    per_label = {"intercept": intercept, "start": start, "end": end}
+    kept = {name: (np.arange(n), w[order]) for name, w in per_label.items() if w is not None}
     if transitions is not None:
         kept["transitions"] = (np.arange(n * n), transitions[np.ix_(order, order)].ravel())
-    if intercept is not None:
-        kept["intercept"] = (every, intercept[order])
-    if fixed["ends"]:
-        for name, weights in (("start", start), ("end", end)):
-            kept[name] = (every, np.zeros(n) if weights is None else weights[order])
     rows = {"node": (node, coef[order][keys.output, keys.column])}
     return fitted_chain(model, labels.copy(), {"node": source}, rows, kept)
