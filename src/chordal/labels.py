@@ -81,6 +81,13 @@ class SequenceLabels:
         self._as_list = True
         self._dtype: np.dtype[Any] | None = None
 
+    @classmethod
+    def of(cls, y: Sequence[Any], ranked: bool = False) -> SequenceLabels:
+        """The labels of these sequences."""
+        labels = cls(ranked)
+        labels.learn(y)
+        return labels
+
     def learn(self, y: Sequence[Any]) -> None:
         """Number new labels after those already known."""
         lists = self._listed(y)

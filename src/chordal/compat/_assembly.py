@@ -78,8 +78,7 @@ def assembled(
 def _labels(classes: Sequence[str]) -> SequenceLabels:
     if not 1 <= len(classes) <= MAX_LABELS:
         raise ValueError(f"a model must have 1 to {MAX_LABELS} labels, got {len(classes)}")
-    labels = SequenceLabels()
-    labels.learn([list(classes)])
+    labels = SequenceLabels.of([list(classes)])
     if len(labels) != len(classes):
         twice = next(label for i, label in enumerate(classes) if label in classes[:i])
         raise ValueError(f"labels must differ, got {twice!r} twice")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 from abc import abstractmethod
 from collections.abc import Callable, Sequence
 from functools import wraps
@@ -11,7 +10,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from chordal.emissions import EMISSIONS, Emission
+from chordal.emissions import Emission
 from chordal.estimators._estimator import Estimator
 from chordal.estimators.chain_crf import ChainCRF
 from chordal.features import DenseInput, Input, SparseInput
@@ -51,11 +50,6 @@ class Wrapped(Estimator):
     entropy = _asked(ChainCRF.entropy)
     span_probabilities = _asked(ChainCRF.span_probabilities)
     score = _asked(ChainCRF.score)
-
-
-def new_emission(given: str | Emission) -> Emission:
-    """The family of this name, or a copy of the one given."""
-    return copy.deepcopy(EMISSIONS.resolve(given))
 
 
 def fit_emission(

@@ -173,9 +173,7 @@ class CRFClassifier(BaseCRF):
             )
 
     def _new_labels(self) -> SequenceLabels:
-        labels = SequenceLabels(ranked=True)
-        labels.learn([self._all_classes])
-        return labels
+        return SequenceLabels.of([self._all_classes], ranked=True)
 
     def _new_reader(self, X: object, keep: bool = False) -> Reader:
         relative = objective_for(self, solver_for(self)).relative

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from copy import deepcopy
 from dataclasses import KW_ONLY, dataclass, field
 from itertools import pairwise
 from typing import Any, final
@@ -18,8 +19,8 @@ from chordal._validate import (
     check_sequences,
     generator_from,
 )
-from chordal.emissions import Emission, Statistics
-from chordal.estimators._wrapped import Wrapped, fit_emission, input_of, new_emission
+from chordal.emissions import EMISSIONS, Emission, Statistics
+from chordal.estimators._wrapped import Wrapped, fit_emission, input_of
 from chordal.estimators.chain_crf import ChainCRF, chain_crf
 from chordal.features import Rows
 from chordal.labels import SequenceLabels
@@ -92,13 +93,12 @@ class HMM(Wrapped):
         sample_weight : array [n_sequences], optional
         """
         check_number("alpha", self.alpha)
-        emission = new_emission(self.emission)
+        emission = deepcopy(EMISSIONS.resolve(self.emission))
         X, y = check_sequences(X), check_sequences(y, "y")
         rows = emission.read(X, grow=True)
         check_same_lengths(rows.lengths, y)
         weight = check_sample_weight(sample_weight, len(X))
-        labels = SequenceLabels()
-        labels.learn(y)
+        labels = SequenceLabels.of(y)
         codes = labels.codes(labels.encode(y))
         of_row = None if weight is None else np.repeat(weight, rows.lengths)
         fit_emission(emission, rows.data, labels, codes, of_row)
@@ -119,8 +119,7 @@ class HMM(Wrapped):
         >>> hmm.predict([np.array([[0], [2], [12]])])
         [['calm', 'calm', 'busy']]
         """
-        labels = SequenceLabels()
-        labels.learn([list(classes)])
+        labels = SequenceLabels.of([list(classes)])
         order = labels.order  # the given number of every class
         n = len(labels)
         first, table = np.asarray(start, dtype=np.float64), np.asarray(transitions, np.float64)

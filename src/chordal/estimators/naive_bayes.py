@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from copy import deepcopy
 from dataclasses import KW_ONLY, dataclass, field
 from typing import Any, ClassVar, final
 
@@ -9,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from chordal._validate import RandomState, check_number, check_sample_weight, generator_from
-from chordal.emissions import Emission, Statistics
-from chordal.estimators._wrapped import Wrapped, fit_emission, input_of, new_emission
+from chordal.emissions import EMISSIONS, Emission, Statistics
+from chordal.estimators._wrapped import Wrapped, fit_emission, input_of
 from chordal.estimators.chain_crf import ChainCRF, chain_crf
 from chordal.labels import SequenceLabels
 from chordal.potentials import Floats
@@ -66,11 +67,11 @@ class NaiveBayes(Wrapped):
         y : array [n] of labels
         sample_weight : array [n], optional
         """
-        emission = new_emission(self.emission)
+        emission = deepcopy(EMISSIONS.resolve(self.emission))
         rows = emission.read([_table(X)], grow=True)
-        labels = SequenceLabels()
-        numbers = _encoded(labels, y, int(rows.lengths[0]), learn=True)
-        codes = labels.codes(numbers)
+        flat = _column(y, int(rows.lengths[0]))
+        labels = SequenceLabels.of([flat])
+        codes = labels.codes(labels.encode([flat]))
         weight = check_sample_weight(sample_weight, len(codes))
         fit_emission(emission, rows.data, labels, codes, weight)
         counts = np.bincount(codes, weight, minlength=len(labels))
@@ -133,8 +134,7 @@ class NaiveBayes(Wrapped):
         """log p(x, y) of each row, the joint probability (density) of both."""
         self._check_fitted()
         rows = self.emission_.read([_table(X)], grow=False)
-        numbers = _encoded(self.labels_, y, int(rows.lengths[0]), learn=False)
-        codes = self.labels_.codes(numbers)
+        codes = self.labels_.codes(self.labels_.encode([_column(y, int(rows.lengths[0]))]))
         density = self.emission_.log_density(rows.data)[np.arange(len(codes)), codes]
         return density + np.log(self.class_prior_)[codes]
 
@@ -155,12 +155,10 @@ def _table(X: object) -> object:
     return X
 
 
-def _encoded(labels: SequenceLabels, y: object, n_rows: int, learn: bool) -> NDArray[np.int32]:
+def _column(y: object, n_rows: int) -> NDArray[Any]:
     flat = np.asarray(y)
     if flat.shape != (n_rows,):
         raise ValueError(f"y must have one label per row of X ({n_rows}), got shape {flat.shape}")
     if n_rows == 0:
         raise ValueError("X is empty: give at least one row")
-    if learn:
-        labels.learn([flat])
-    return labels.encode([flat])
+    return flat

@@ -111,8 +111,7 @@ class TwoStageCRF(Wrapped):
         X, y = check_sequences(X), check_sequences(y, "y")
         check_same_lengths(np.array([length_of(x) for x in X]), y)
         weight = check_sample_weight(sample_weight, len(X))
-        labels = SequenceLabels()
-        labels.learn(y)
+        labels = SequenceLabels.of(y)
         unary, scores = self._first_stage(X, y, weight, labels.classes)
         linear = unary.linear(labels, X[0]) if self.joint else None
         chain = self._second_stage(scores, y, weight, labels, settings)
