@@ -17,10 +17,10 @@ SOURCE = Path(__file__).parents[1] / "src" / "chordal"
 # Units joined by | do not import each other. `chordal` is the package's __init__, the public API.
 LAYERS = """
  _kernels
- _errors  _registry  _validate  _status  _atomic  _blocks
+ _errors  _registry  _validate  _status  _atomic  _blocks  _docs
  structures
  potentials
- targets
+ targets  labels
  features | preprocessing | inference | costs | metrics | datasets
  emissions
  objectives

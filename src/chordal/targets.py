@@ -107,6 +107,21 @@ class PartialLabels(_PerState):
         states, counts = self._cut(variables)
         return PartialLabels(self.allowed[states], counts)
 
+    def known(self) -> tuple[NDArray[np.bool_], Labels] | None:
+        """Which variables have one possible label, and those labels, where the others may have any;
+        None where some have a few.
+
+        >>> PartialLabels(np.array([False, True, True, True]), [2, 2]).known()
+        (array([ True, False]), array([1], dtype=int32))
+        """
+        counts = np.diff(self.state_offsets)
+        possible = _sums(self.allowed.astype(np.float64), self.state_offsets)
+        one = possible == 1
+        if not (one | (possible == counts)).all():
+            return None
+        single = np.flatnonzero(self.allowed & np.repeat(one, counts))
+        return one, (single - self.state_offsets[:-1][one]).astype(np.int32)
+
     def clamped(self, potentials: Potentials) -> Potentials:
         """The same potentials with −inf at labels that are not possible; unary scores are new."""
         return potentials.like(np.where(self.allowed, potentials.unary, -np.inf), potentials.tables)

@@ -10,9 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from chordal import ChainCRF, FeatureTemplate, UnsupportedError, load, save
+from chordal.compat._assembly import assembled
 from chordal.compat._cqdb import hashlittle
 from chordal.compat.crfsuite_model import read_crfsuite, write_crfsuite
-from chordal.estimators import assembled
 
 
 def trained(X, y, path, **parameters):

@@ -1,5 +1,7 @@
 """Every estimator on a few examples of its own kind."""
 
+import inspect
+
 import numpy as np
 import pytest
 from sklearn.linear_model import LogisticRegression
@@ -43,6 +45,32 @@ DATA = {
 def test_what_tools_rely_on(name):
     params, X, y = DATA[name]
     check_estimator(getattr(estimators, name)(**params), X, y)
+
+
+@pytest.mark.parametrize("name", DATA)
+def test_help_describes_every_parameter_once(name):
+    cls = getattr(estimators, name)
+    described = described_in(cls)
+    assert sorted(described) == sorted(inspect.signature(cls).parameters)
+    assert described_in(cls.fit) == list(inspect.signature(cls.fit).parameters)[1:]
+
+
+def described_in(thing):
+    """The names that the section on parameters of a docstring describes."""
+    section = inspect.getdoc(thing).partition("Parameters\n---")[2].partition("\n\n")[0]
+    lines = [line for line in section.splitlines()[1:] if line[0] != " "]
+    return [name.strip() for line in lines for name in line.partition(" : ")[0].split(",")]
+
+
+def test_what_is_shared_comes_from_the_base_class():
+    own, shared = estimators.CRFClassifier.fit.__doc__, estimators.BaseCRF.fit.__doc__
+    assert "array or SciPy sparse matrix" in own
+    assert "array or SciPy sparse matrix" not in shared
+    told = "Called with an `Iteration` after each; training stops when it returns True."
+    assert told in own
+    assert told in shared
+    assert "pairs :" in estimators.BaseCRF.__doc__
+    assert "pairs :" not in estimators.GridCRF.__doc__  # which has no such parameter
 
 
 def test_every_estimator_is_checked():

@@ -115,3 +115,15 @@ def test_the_hinge_with_soft_targets(solver):
     soft = [[{"B-X": 0.5, "O": 0.5}] * len(x) for x in X]
     with pytest.raises(UnsupportedError, match=f"objective '{objective}' needs one label .*soft"):
         ChainCRF(objective, solver).fit(X, soft)
+
+
+@pytest.mark.parametrize("kind", ["graph", "grid", "templates", "matching"])
+def test_exponentiated_gradient_on_graphs_is_refused_before_compiling(kind, monkeypatch):
+    def compiled(*arguments, **options):
+        raise AssertionError("nothing is compiled")
+
+    monkeypatch.setattr("chordal.features.Layout.compile", compiled)
+    monkeypatch.setitem(globals(), "pairs", lambda x: np.c_[np.arange(len(x) - 2), 2 : len(x)])
+    said = "'exponentiated_gradient' keeps dual variables of chains alone; use 'block_frank_wolfe'"
+    with pytest.raises(UnsupportedError, match=said):
+        FRONT_ENDS[kind](objective="hinge", solver="exponentiated_gradient")

@@ -309,7 +309,9 @@ def test_bad_settings_are_named(graphs):
         GraphCRF().fit(X, y).predict([x[:2] for x in X])
     with pytest.raises(ValueError, match="tables must be one of"):
         GraphCRF(tables="ising").fit(X, y)
-    with pytest.raises(UnsupportedError, match="'exponentiated_gradient' are kept for chains"):
+    with pytest.raises(
+        UnsupportedError, match="'exponentiated_gradient' keeps dual variables of chains"
+    ):
         GraphCRF("hinge", "exponentiated_gradient").fit(X, y)
     with pytest.raises(UnsupportedError, match=r"'hinge' needs map_by_cost.*'loopy_bp'"):
         GraphCRF(Hinge(scaling="slack"), "one_slack", "loopy_bp").fit(X, y)

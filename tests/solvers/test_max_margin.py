@@ -15,10 +15,10 @@ from chordal._status import Status
 from chordal.costs import Cost
 from chordal.costs.hamming import Hamming
 from chordal.estimators import chain_batch, chain_layout
-from chordal.estimators._labels import SequenceLabels
 from chordal.execution.serial import Serial
 from chordal.features import input_for
 from chordal.inference.chain import ChainInference
+from chordal.labels import SequenceLabels
 from chordal.objectives.hinge import Hinge
 from chordal.oracle import ChainExamples, SummedOracle, asks_examples
 from chordal.oracle.rules.frank_wolfe import FrankWolfeRule

@@ -11,7 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from chordal._errors import UnsupportedError
-from chordal.estimators import MAX_LABELS, ChainCRF, assembled
+from chordal.compat._assembly import MAX_LABELS, assembled
+from chordal.estimators import ChainCRF
 from chordal.features import FeatureTemplate
 
 Ints = NDArray[np.int64]

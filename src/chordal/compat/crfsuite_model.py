@@ -21,8 +21,9 @@ from numpy.typing import NDArray
 
 from chordal._atomic import atomic_write
 from chordal._errors import UnsupportedError
+from chordal.compat._assembly import assembled
 from chordal.compat._cqdb import cqdb_bytes, read_cqdb
-from chordal.estimators import ChainCRF, assembled
+from chordal.estimators import ChainCRF
 from chordal.features import VocabularyInput
 from chordal.structures import offsets_of
 

@@ -6,11 +6,12 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 from chordal._registry import Registry
-from chordal.estimators._assembly import MAX_LABELS, assembled, chain_batch, chain_layout
+from chordal.estimators._compact import pair_features
 from chordal.estimators._crf import BaseCRF
 from chordal.estimators._estimator import Estimator
 from chordal.estimators._monitor import FitReport
-from chordal.estimators.chain_crf import ChainCRF
+from chordal.estimators._state import MAX_WEIGHT
+from chordal.estimators.chain_crf import ChainCRF, chain_batch, chain_layout, fitted_chain
 
 if TYPE_CHECKING:
     from chordal.estimators.crf_classifier import CRFClassifier
@@ -38,7 +39,7 @@ def __getattr__(name: str) -> object:
 __all__ = [
     "ESTIMATORS",
     "HMM",
-    "MAX_LABELS",
+    "MAX_WEIGHT",
     "BaseCRF",
     "CRFClassifier",
     "ChainCRF",
@@ -50,7 +51,8 @@ __all__ = [
     "NaiveBayes",
     "TemplateCRF",
     "TwoStageCRF",
-    "assembled",
     "chain_batch",
     "chain_layout",
+    "fitted_chain",
+    "pair_features",
 ]

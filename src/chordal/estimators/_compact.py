@@ -11,13 +11,7 @@ from numpy.typing import NDArray
 
 from chordal._validate import check_choice, check_number
 from chordal.estimators._monitor import CompactReport
-from chordal.features import (
-    AttributeFeatures,
-    Input,
-    Layout,
-    TemplateLayout,
-    VocabularyInput,
-)
+from chordal.features import AttributeFeatures, Input, Layout, TemplateLayout, VocabularyInput
 
 if TYPE_CHECKING:
     from chordal.estimators._crf import BaseCRF
@@ -84,14 +78,25 @@ def _fewer_attributes(
     """The attributes that still have weights."""
     keys, n = rows.keys(), rows.n_outputs
     attributes, column = np.unique(keys.column[kept], return_inverse=True)
-    pairs = column * np.int64(n) + keys.output[kept]
-    order = np.argsort(pairs)
     counts = rows.arrays()["counts"][attributes]
-    features = AttributeFeatures.of_pairs(pairs[order], n, counts)
-    # The new layout has an order of its own.
-    new = features.keys()
-    at = np.searchsorted(pairs[order], new.column * np.int64(n) + new.output)
-    return source.with_attributes(attributes), features, kept[order][at]
+    features, order = pair_features(column, keys.output[kept], counts, n)
+    return source.with_attributes(attributes), features, kept[order]
+
+
+def pair_features(
+    attribute: Ints, output: Ints, counts: Ints, n_outputs: int
+) -> tuple[AttributeFeatures, Ints]:
+    """The layout of these attribute–output pairs, all different, and the order in which it takes
+    their weights. `counts` says how often each attribute occurs.
+    """
+    keys = attribute * np.int64(n_outputs) + output
+    order = np.arange(len(keys))
+    if not (np.diff(keys) > 0).all():
+        order = np.argsort(keys, kind="stable")
+    features = AttributeFeatures.of_pairs(keys[order], n_outputs, counts)
+    laid = features.keys()
+    place = np.searchsorted(keys[order], laid.column * np.int64(n_outputs) + laid.output)
+    return features, order[place]
 
 
 def _effect(

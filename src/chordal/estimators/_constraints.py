@@ -10,9 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from chordal._errors import UnsupportedError
-from chordal.estimators._labels import SequenceLabels
 from chordal.features import Batch
 from chordal.inference import Spans
+from chordal.labels import SequenceLabels
 from chordal.potentials import Potentials
 
 Mask = NDArray[np.bool_]

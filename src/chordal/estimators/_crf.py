@@ -18,14 +18,15 @@ from chordal._validate import (
     check_same_lengths,
     check_sample_weight,
     check_sequences,
+    generator_from,
 )
 from chordal.estimators._constraints import Constraints, Transitions
-from chordal.estimators._estimator import Estimator, ExampleList, generator_from
-from chordal.estimators._labels import SequenceLabels, class_weights
+from chordal.estimators._estimator import Estimator, ExampleList
 from chordal.estimators._monitor import CompactReport, FitReport
 from chordal.execution import effective_n_jobs, execution_for
-from chordal.features import Batch, Layout, Reader, Shard, length_of
+from chordal.features import Batch, CliqueTemplate, Layout, Reader, Shard, length_of
 from chordal.inference import INFERENCE, Inference, choose, most_probable_labels
+from chordal.labels import SequenceLabels, class_weights, observed
 from chordal.objectives import Objective
 from chordal.potentials import Floats, Potentials
 from chordal.solvers import Callback, Solver
@@ -53,9 +54,77 @@ class BaseCRF(Estimator, metaclass=ABCMeta):
     """A model made of clique templates. Subclasses give a reader, and say how labels look.
 
     After `fit` it is made of `reader_` (templates, and inputs that know attributes), `labels_`,
-    `layout_` (which weights there are) and `weights_`.
+    `layout_` (which weights there are) and `weights_`. What follows is shown by `help` of every
+    subclass that does not describe the same by itself.
+
+    Parameters
+    ----------
+    objective : str or Objective, default="auto"
+        What training minimises. "auto" is what the solver is made for, else the likelihood. "hinge"
+        is the structured support vector machine. On graphs, "pseudo_likelihood" and "piecewise"
+        need no inference and are quick; "stochastic_likelihood" samples.
+    solver : str or Solver, default="lbfgs"
+        How. With l1 > 0, "lbfgs" means its orthant-wise form "owlqn". "newton" (few weights) and
+        "newton_cg" use second derivatives; "adam", "minibatch_lbfgs" and
+        "stochastic_meta_descent" pass over mini-batches. The online solvers "sgd",
+        "averaged_perceptron", "passive_aggressive" and "arow" learn from one example after
+        another; all but "sgd" have an objective of their own. For the hinge, "one_slack",
+        "block_frank_wolfe" and "sgd".
+    inference : str or Inference, default="auto"
+        "auto" looks at the structure: exact where that is affordable (chains, trees, and graphs of
+        low treewidth), else an approximation. `inference_` is what training used, and
+        `fit_report_.exact` says whether it was exact; predictions choose for their own examples.
+    l1 : float
+        Regularisation by l1·‖w‖₁. Online solvers take none.
+    l2 : float or dict
+        Regularisation by (l2/2)·‖w‖², or by group of weights: a dict of the names of templates,
+        1 for others. (CRFsuite's c2 is l2 / 2: it has no ½.) Of online solvers only "sgd" has a
+        use for it.
+    freeze : tuple of str
+        Groups of weights that keep their starting values: those of the fit before with
+        `warm_start`, else zeros.
+    pairs : {"seen", "all"}
+        For named attributes: weights for the labels (of cliques, labellings) seen with them in
+        training, or for all. Arrays and sparse matrices always have all.
+    min_freq : int
+        Named attributes: leave out pairs seen less often (with pairs="all": attributes).
+    ignore_label : label, optional
+        A label in y that stands for "not observed", as None does. The likelihood sums over such
+        variables; other objectives learn from the graph without them.
+    max_iter, tol : int, float, optional
+        Stop after so many iterations (1000), or when the objective falls by less than `tol`
+        (1e-5), relatively, in ten iterations, or when the gradient is that small. Newton-type,
+        mini-batch and online solvers have rules and defaults of their own, which None, the default,
+        stands for. A solver that is given as an object keeps its own.
+    validation_interval : int
+        With `validation_data`, score it every so many iterations.
+    n_iter_no_change : int, optional
+        Stop early after so many scores without improvement, and keep the best weights.
+    n_jobs : int, optional
+        Threads; −1 for all cores. The result is the same, bit for bit.
+    random_state : int, RandomState or None
+        Seed of `sample`, of mini-batches, and of the order in which a solver visits examples,
+        unless it is an object with a seed of its own.
+    warm_start : bool
+        `fit` starts from the weights of the fit before; new attributes and labels are added.
+    class_weight : dict, "balanced" or None
+        What an error costs by the gold label: {label: weight}, 1 for others, or n_variables /
+        (n_classes · count). For objectives with a cost of errors, "softmax_margin" and "hinge";
+        others are refused: the likelihood does not decompose over variables. Costs by
+        pair of labels are given to the objective: `Hinge(WeightedHamming({(gold, label): 3}))`.
+    verbose : int
+        1 shows progress in a terminal, 2 prints a line per iteration.
+
+    Attributes
+    ----------
+    classes_ : array of labels
+    weights_ : array; see `template_weights`
+    objective_, n_iter_ : final objective, iterations
+    inference_ : the inference method that training used
+    fit_report_ : FitReport
     """
 
+    templates: Sequence[CliqueTemplate] = field(init=False)  # the first parameter of TemplateCRF
     objective: str | Objective = "auto"
     solver: str | Solver = "lbfgs"
     inference: str | Inference = "auto"
@@ -108,9 +177,13 @@ class BaseCRF(Estimator, metaclass=ABCMeta):
         With `keep` the model goes on learning, and the inputs that it has take over.
         """
 
-    @abstractmethod
     def _examples(self, X: object, name: str = "X", known: bool = False) -> Sequence[Any]:
         """What users gave as a list of examples, checked; `known` for a fitted model."""
+        return check_sequences(X, name, empty=True)
+
+    @abstractmethod
+    def _groups(self) -> Sequence[str]:
+        """Names of the templates, which are those of groups of weights."""
 
     def _new_labels(self) -> SequenceLabels:
         return self.labels_type()
@@ -139,10 +212,6 @@ class BaseCRF(Estimator, metaclass=ABCMeta):
     def _shaped(self, values: list[Any], X: Sequence[Any]) -> list[Any]:
         """What concerns the variables of each example, in the shape that its labels have."""
         return values
-
-    def _groups(self) -> Sequence[str] | None:
-        """Names of the templates, if they are known before any data are read."""
-        return None
 
     def _check_parameters(self) -> None:
         """Refuse parameters that are not of their kind."""
@@ -287,11 +356,11 @@ class BaseCRF(Estimator, metaclass=ABCMeta):
             On chains, only these: legal tags of a scheme, a boolean matrix [from, to] in the
             order of `classes_`, or pairs (from, to) of labels.
         """
-        if method is None and allowed_labels is None and allowed_transitions is None:
-            labels = self._best_of_one(X)
-            if labels is not None:
-                return ExampleList([labels])
-        X, batch, numbers = self._best(X, method, allowed_labels, allowed_transitions)
+        constraints = self._constraints(allowed_labels, allowed_transitions)
+        labels = self._best_of_one(X) if method is None and constraints is None else None
+        if labels is not None:
+            return ExampleList([labels])
+        X, batch, numbers = self._best(X, method, constraints)
         return self._decoded(numbers, batch, X)
 
     def predict_codes(
@@ -306,11 +375,11 @@ class BaseCRF(Estimator, metaclass=ABCMeta):
 
         An array of numbers takes a fraction of the time of lists of labels.
         """
-        if method is None and allowed_labels is None and allowed_transitions is None:
-            labels = self._best_of_one(X)
-            if labels is not None:
-                return self.labels_.codes(self.labels_.encode([labels]))
-        _, _, numbers = self._best(X, method, allowed_labels, allowed_transitions)
+        constraints = self._constraints(allowed_labels, allowed_transitions)
+        labels = self._best_of_one(X) if method is None and constraints is None else None
+        if labels is not None:
+            return self.labels_.codes(self.labels_.encode([labels]))
+        _, _, numbers = self._best(X, method, constraints)
         return self.labels_.codes(numbers)
 
     def predict_marginals(
@@ -410,13 +479,10 @@ class BaseCRF(Estimator, metaclass=ABCMeta):
 
         constraints = self._constraints(allowed_labels, allowed_transitions)
         X, batch, found = self._ask(X, "k_best", answer, constraints)
-        if not found:
-            return []
-        labels = np.concatenate([part[0] for part in found], axis=1)
-        chances = np.concatenate([part[1] for part in found])
-        ranked = list(zip(*(self._decoded(row, batch, X) for row in labels), strict=True))
+        ranked = self._labellings([labels for labels, _ in found], batch, X)
+        chances = [own for _, of_part in found for own in of_part.tolist()]
         return [
-            [(y, float(p)) for y, p in zip(own, of_example, strict=True) if p > -np.inf]
+            [(y, p) for y, p in zip(own, of_example, strict=True) if p > -np.inf]
             for own, of_example in zip(ranked, chances, strict=True)
         ]
 
@@ -437,24 +503,18 @@ class BaseCRF(Estimator, metaclass=ABCMeta):
 
         constraints = self._constraints(allowed_labels, allowed_transitions)
         X, batch, found = self._ask(X, "sample", answer, constraints, serial=True)
-        if not found:
-            return []
-        drawn = np.concatenate(found, axis=1)
-        decoded = [self._decoded(row, batch, X) for row in drawn]
-        return [list(of_example) for of_example in zip(*decoded, strict=True)]
+        return self._labellings(found, batch, X)
 
     def log_likelihood(self, X: object, y: object) -> Floats:
         """log p(y | x) of each example; as good as the log Z of the inference method."""
-        self._check_fitted()
-        X, batch = self._batch(X)
-        labels = self._flat(y, X)
+        X, batch, labels = self._labelled(X, y)
         gold = self.labels_.encode(labels)
 
         def answer(part: Part) -> Floats:
             score = part.potentials.score(gold[part.variables])
             return score - part.inference.log_partition(part.potentials)
 
-        _, _, found = self._ask(X, "log_partition", answer, y=labels, batch=batch)
+        _, _, found = self._ask(X, "log_partition", answer, batch=batch)
         return _joined(found)
 
     def entropy(self, X: object) -> Floats:
@@ -466,12 +526,10 @@ class BaseCRF(Estimator, metaclass=ABCMeta):
         """The share of labels that `predict` gets right; unseen labels count as wrong, and those
         that are not observed are left out.
         """
-        self._check_fitted()
-        X, batch = self._batch(X)
-        labels = self._flat(y, X)
+        X, batch, labels = self._labelled(X, y)
         weight = check_sample_weight(sample_weight, length_of(X))
-        gold, seen = self.labels_.encode(labels, unknown=-1), self._observed(labels)
-        _, _, numbers = self._best(X, None, None, None, y=labels, batch=batch)
+        gold, seen = self.labels_.encode(labels, unknown=-1), observed(labels, self.ignore_label)
+        _, _, numbers = self._best(X, None, None, batch)
         weight = np.ones(len(batch.sizes)) if weight is None else weight
         of_variable = np.repeat(weight, batch.sizes)
         total = float(of_variable[seen].sum())
@@ -507,6 +565,12 @@ class BaseCRF(Estimator, metaclass=ABCMeta):
             out["intercept"] = filled.reshape(shape)[axes]
         return out
 
+    def _table(self, name: str, of: str = "intercept") -> Floats:
+        """What `template_weights` has of this, or zeros where the template has none."""
+        found = self.template_weights(name).get(of)
+        shape = (self.layout_.n_labels,) * self.layout_[name].order
+        return np.zeros(shape if of == "intercept" else (0, *shape)) if found is None else found
+
     # How questions are asked.
 
     def _constraints(
@@ -521,9 +585,7 @@ class BaseCRF(Estimator, metaclass=ABCMeta):
         self,
         X: object,
         method: str | None,
-        allowed_labels: Sequence[Any] | None,
-        allowed_transitions: Transitions | None,
-        y: Sequence[Any] | None = None,
+        constraints: Constraints | None,
         batch: Batch | None = None,
     ) -> tuple[Sequence[Any], Batch, NDArray[np.int32]]:
         """Examples, their batch, and the numbers of their best labels."""
@@ -534,8 +596,7 @@ class BaseCRF(Estimator, metaclass=ABCMeta):
         def answer(part: Part) -> NDArray[np.int32]:
             return decoded(part.potentials, part.inference, question)
 
-        constraints = self._constraints(allowed_labels, allowed_transitions)
-        X, batch, found = self._ask(X, question, answer, constraints, y=y, batch=batch)
+        X, batch, found = self._ask(X, question, answer, constraints, batch=batch)
         return X, batch, np.concatenate([np.zeros(0, dtype=np.int32), *found])
 
     def _decoding(self) -> str:
@@ -560,7 +621,6 @@ class BaseCRF(Estimator, metaclass=ABCMeta):
         answer: Callable[[Part], T],
         constraints: Constraints | None = None,
         *,
-        y: Sequence[Any] | None = None,
         batch: Batch | None = None,
         serial: bool = False,
     ) -> tuple[Sequence[Any], Batch, list[T]]:
@@ -568,8 +628,6 @@ class BaseCRF(Estimator, metaclass=ABCMeta):
         self._check_fitted()
         if batch is None:
             X, batch = self._batch(X)
-        if y is not None:
-            self._check_lengths(batch.sizes, y)
         if constraints is not None:
             constraints.check(batch)
         layout, expanded, whole = self.layout_, self.layout_.expanded(self.weights_), batch
@@ -598,26 +656,32 @@ class BaseCRF(Estimator, metaclass=ABCMeta):
             return X, Batch(np.zeros(0, dtype=np.int64), [])
         return X, self.reader_.read(X, grow=False)
 
+    def _labelled(self, X: object, y: object) -> tuple[Sequence[Any], Batch, Sequence[Any]]:
+        """Examples, their batch, and labels that match them."""
+        self._check_fitted()
+        X, batch = self._batch(X)
+        labels = self._flat(y, X)
+        self._check_lengths(batch.sizes, labels)
+        return X, batch, labels
+
     def _decoded(self, numbers: NDArray[np.int32], batch: Batch, X: Sequence[Any]) -> Any:
         """Numbers of labels as the labels of each example."""
         return ExampleList(self._shaped(self.labels_.decode(numbers, batch.sizes), X))
+
+    def _labellings(
+        self, found: Sequence[NDArray[np.int32]], batch: Batch, X: Sequence[Any]
+    ) -> list[list[Any]]:
+        """For each example its labellings, of arrays that have a row for each."""
+        if not found:
+            return []
+        decoded = [self._decoded(row, batch, X) for row in np.concatenate(found, axis=1)]
+        return [list(of_example) for of_example in zip(*decoded, strict=True)]
 
     def _arranged(self, values: Floats, batch: Batch, X: Sequence[Any]) -> Any:
         """A number per label of every variable as an array for each example."""
         rows = values.reshape(-1, self.layout_.n_labels)[:, self.labels_.order]
         split = np.split(rows, offsets_of(batch.sizes)[1:-1]) if len(batch.sizes) else []
         return ExampleList(self._shaped(split, X))
-
-    def _observed(self, y: Sequence[Any]) -> NDArray[np.bool_]:
-        """Which labels are given: not None, and not the label that stands for none."""
-        ignored, parts = self.ignore_label, [np.zeros(0, dtype=bool)]
-        for labels in y:
-            if isinstance(labels, np.ndarray) and labels.dtype != object:
-                parts.append(np.broadcast_to(labels != ignored, len(labels)))
-                continue
-            given = [v is not None and v is not ignored and v != ignored for v in labels]
-            parts.append(np.array(given, dtype=bool))
-        return np.concatenate(parts)
 
     def _class_weighted(
         self, objective: Objective, labels: SequenceLabels, gold: Target, weight: Floats | None

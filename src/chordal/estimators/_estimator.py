@@ -7,15 +7,16 @@ Importing scikit-learn takes a second and 50 MB, which a tagger on the command l
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from copy import deepcopy
+from dataclasses import dataclass
 from html import escape
 from itertools import chain
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 import numpy as np
 
-from chordal._validate import RandomState
+from chordal._docs import complete_docs
 
 if TYPE_CHECKING:
     from sklearn.callback import FitCallback
@@ -63,18 +64,21 @@ def _metadata(cls: type, method: str) -> list[str]:
 class Estimator:
     """Parameters are the constructor's arguments; nothing else is set before `fit`."""
 
+    #: The attribute that `fit` sets.
+    learned: ClassVar[str] = "weights_"
+    #: Whether its examples have one label each.
+    classifies: ClassVar[bool] = False
     _metadata_request: MetadataRequest
     _skl_callbacks: list[FitCallback]
+
+    def __init_subclass__(cls, **options: object) -> None:
+        super().__init_subclass__(**options)
+        complete_docs(cls)
 
     @classmethod
     def _defaults(cls) -> dict[str, Any]:
         parameters = inspect.signature(cls).parameters
         return {name: p.default for name, p in parameters.items()}
-
-    def _store(self, given: Mapping[str, Any]) -> None:
-        """Keep the constructor's arguments, which it gives as its `locals()`, as they are."""
-        for name in self._defaults():
-            setattr(self, name, given[name])
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """The parameters by name; with `deep`, those of parameters that have some too."""
@@ -88,8 +92,8 @@ class Estimator:
     def set_params(self: E, **params: object) -> E:
         """Set parameters; `name__inner` sets one of a parameter's own."""
         known = self._defaults()
-        inner: dict[str, dict[str, object]] = {}
-        for key, value in params.items():
+        # Those of parameters come after the parameters, which may be set by the same call.
+        for key, value in sorted(params.items(), key=lambda given: given[0].count("__")):
             name, nested, rest = key.partition("__")
             if name not in known:
                 raise ValueError(
@@ -97,11 +101,9 @@ class Estimator:
                     f"Valid parameters are: {sorted(known)!r}."
                 )
             if nested:
-                inner.setdefault(name, {})[rest] = value
+                getattr(self, name).set_params(**{rest: value})
             else:
                 setattr(self, name, value)
-        for name, values in inner.items():
-            getattr(self, name).set_params(**values)
         return self
 
     set_fit_request = _request_setter("fit")
@@ -161,8 +163,7 @@ class Estimator:
 
     def _get_params_html(self, deep: bool = True, doc_link: str = "") -> HTMLTable:
         """scikit-learn's diagrams ask for this."""
-        changed = self._changed()
-        return HTMLTable("Parameters", self.get_params(deep), changed)
+        return HTMLTable("Parameters", self.get_params(deep), self._changed())
 
     def _get_fitted_attr_html(self, doc_link: str = "") -> HTMLTable:
         """scikit-learn's diagrams ask for this once the estimator is fitted."""
@@ -171,12 +172,15 @@ class Estimator:
 
     def __sklearn_tags__(self) -> Tags:
         """What scikit-learn's tools want to know."""
-        from sklearn.utils import Tags, TargetTags
+        from sklearn.utils import ClassifierTags, Tags, TargetTags
 
-        return Tags(estimator_type=None, target_tags=TargetTags(required=True))
+        tags = Tags(estimator_type=None, target_tags=TargetTags(required=True))
+        if self.classifies:
+            tags.estimator_type, tags.classifier_tags = "classifier", ClassifierTags()
+        return tags
 
     def _check_fitted(self) -> None:
-        if not hasattr(self, "weights_"):
+        if not hasattr(self, self.learned):
             from sklearn.exceptions import NotFittedError
 
             raise NotFittedError(
@@ -184,13 +188,13 @@ class Estimator:
             )
 
 
+@dataclass(frozen=True)
 class HTMLTable:
     """A folded table of names and values, in the classes of scikit-learn's style sheet."""
 
-    def __init__(
-        self, title: str, values: Mapping[str, object], changed: Iterable[str] = ()
-    ) -> None:
-        self.title, self.values, self.changed = title, values, frozenset(changed)
+    title: str
+    values: Mapping[str, object]
+    changed: Collection[str] = ()
 
     def __len__(self) -> int:
         return len(self.values)
@@ -245,13 +249,8 @@ class ExampleList(list[T]):
     ) -> object:
         parts = args[0] if args else ()
         if function is np.concatenate and all(isinstance(part, ExampleList) for part in parts):
-            joined = list(chain.from_iterable(parts))
-            out = np.empty(len(joined), dtype=object)
-            for i, entry in enumerate(joined):
-                out[i] = entry
-            return out
-        plain, named = _as_lists(args), _as_lists(kwargs)
-        return function(*plain, **named)
+            return np.fromiter(chain.from_iterable(parts), dtype=object)
+        return function(*_as_lists(args), **_as_lists(kwargs))
 
 
 def _as_lists(value: object) -> Any:
@@ -261,22 +260,3 @@ def _as_lists(value: object) -> Any:
     if isinstance(value, (list, tuple)):
         return type(value)(map(_as_lists, value))
     return {k: _as_lists(v) for k, v in value.items()} if isinstance(value, dict) else value
-
-
-def generator_from(random_state: RandomState) -> np.random.Generator:
-    """A Generator from a seed, a Generator, a RandomState or None.
-
-    >>> [int(generator_from(0).integers(100)) for _ in range(2)]
-    [36, 36]
-    """
-    if isinstance(random_state, np.random.Generator):
-        return random_state
-    try:
-        if not isinstance(random_state, np.random.RandomState):
-            random_state = np.random.RandomState(random_state)
-        return np.random.default_rng(random_state.randint(2**31))
-    except (TypeError, ValueError):
-        raise ValueError(
-            "random_state must be an integer of at least 0, a numpy Generator or RandomState, or "
-            f"None; got {random_state!r}"
-        ) from None

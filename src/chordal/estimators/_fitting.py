@@ -2,31 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from copy import copy
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import numpy as np
+from numpy.typing import NDArray
 
-from chordal._status import Status
-from chordal._validate import check_choice, check_number, check_sample_weight
-from chordal.estimators._estimator import generator_from
-from chordal.estimators._groups import (
-    check_freeze,
-    check_l2,
-    free_weights,
-    l2_of,
-    members,
-    minimized,
+from chordal._status import Status, warn_not_converged
+from chordal._validate import (
+    check_choice,
+    check_function,
+    check_number,
+    check_sample_weight,
+    generator_from,
 )
-from chordal.estimators._labels import SequenceLabels, targets_of
 from chordal.estimators._monitor import (
     FitProgress,
     FitReport,
     Monitor,
     fit_callbacks,
-    warn_not_converged,
 )
 from chordal.execution import effective_n_jobs, execution_for
 from chordal.features import (
@@ -40,10 +37,20 @@ from chordal.features import (
     transferred,
 )
 from chordal.inference import INFERENCE, Inference, choose
+from chordal.labels import SequenceLabels, observed, targets_of
 from chordal.objectives import OBJECTIVES, Objective
-from chordal.oracle import Mapper, Problem, asks_examples, check_questions, oracle_for
+from chordal.oracle import (
+    Flags,
+    Mapper,
+    Oracle,
+    PartialOracle,
+    Problem,
+    asks_examples,
+    check_questions,
+    oracle_for,
+)
 from chordal.potentials import Floats
-from chordal.solvers import SOLVERS, Callback, Solver
+from chordal.solvers import SOLVERS, Callback, Iteration, Solution, Solver
 from chordal.structures import Matching
 from chordal.targets import PartialLabels, Target, kind_of
 
@@ -51,16 +58,21 @@ if TYPE_CHECKING:
     from chordal.estimators._crf import BaseCRF
 
 E = TypeVar("E", bound="BaseCRF")
+Slices = Mapping[str, slice]
+
+DEFAULT_L2 = 1.0  # of groups of weights that a dict does not name
 
 
 class Data(NamedTuple):
-    """What was read: who reads it, its labels, cliques and rows, what y says, and weights."""
+    """What was read, and which weights it has."""
 
     reader: Reader
     labels: SequenceLabels
     batch: Batch
-    gold: Target
-    weight: Floats | None
+    gold: Target  # what y says
+    weight: Floats | None  # of examples
+    layout: Layout
+    start: Floats  # weights at zero, or those that are known
 
 
 class Work(NamedTuple):
@@ -98,26 +110,25 @@ def fit(
 
     data = read(estimator, X, y, sample_weight, objective, keep)
     objective, weight = weighed(estimator, objective, data)
-    layout, start = laid_out(estimator, data, keep)
-    free = free_weights(estimator.freeze, layout.slices, start)
-    moved = None if scaled is None else layout.slices[scaled]
+    slices = data.layout.slices
+    free = free_weights(estimator.freeze, slices, data.start)
+    moved = None if scaled is None else slices[scaled]
     some_stay = free is not None or moved is not None
-    check_before_compiling(estimator, objective, solver, data, layout, some_stay)
-    validate = None
-    if validation_data is not None:
-        validate = validator(estimator, *validation_data, data.reader, data.labels, layout)
+    check_before_compiling(estimator, objective, solver, data, some_stay)
+    validate = None if validation_data is None else validator(estimator, *validation_data, data)
 
-    work = compiled(layout, start, data, weight, solver, condense=not some_stay)
+    work = compiled(data, weight, solver, condense=not some_stay)
+    inference = inference_for(estimator, objective, solver, work.shards)
     fitted: dict[str, Any] = {
         "reader_": data.reader,
         "labels_": data.labels,
         "classes_": data.labels.classes,
+        "layout_": data.layout,
+        "inference_": inference,
     }
+    if isinstance(data.reader.inputs[0], ArrayInput):
+        fitted["n_features_in_"] = data.reader.inputs[0].n_columns
     del data  # its rows are compiled
-    fitted["layout_"] = layout
-    if isinstance(fitted["reader_"].inputs[0], ArrayInput):
-        fitted["n_features_in_"] = fitted["reader_"].inputs[0].n_columns
-    inference = fitted["inference_"] = inference_for(estimator, objective, solver, work.shards)
     metadata = {} if sample_weight is None else {"sample_weight": sample_weight}
     given = {"X": X, "y": y, "metadata": metadata}
     without = () if centre else estimator.unpenalised
@@ -139,12 +150,13 @@ def fit(
             work.cuts,
             members(estimator.unpenalised, work.layout.slices),
         )
-        solution = minimized(solver, oracle, work.start, monitor, free, moved)
-        exact = all(inference.exact_on(shard.frame.structure) for shard in work.shards)
-        exact = exact or not objective.needs
-        weights, report = FitReport.of(solution, monitor, solver.name, inference.name, exact)
+        solution = monitor.chosen(minimized(solver, oracle, work.start, monitor, free, moved))
+        structures = [shard.frame.structure for shard in work.shards]
+        exact = not objective.needs or all(map(inference.exact_on, structures))
+        names = {"solver": solver.name, "inference": inference.name}
+        report = FitReport.of(solution, **names, validation=monitor.scores, exact=exact)
         fitted |= {"objective_": report.objective, "n_iter_": report.n_iter}
-        vars(estimator).update(fitted, weights_=weights, fit_report_=report)
+        vars(estimator).update(fitted, weights_=solution.weights, fit_report_=report)
     warn_not_converged(report.status, report.solver, report.n_iter)
     if report.status is Status.INTERRUPTED:
         raise KeyboardInterrupt  # the model is fitted with the best weights so far
@@ -164,16 +176,35 @@ def check_settings(estimator: BaseCRF) -> None:
     check_number("verbose", estimator.verbose, integer=True)
     check_number("min_freq", estimator.min_freq, integer=True)
     check_choice("pairs", estimator.pairs, ["seen", "all"])
-    groups = estimator._groups()
-    if groups is not None:
-        check_l2(estimator.l2, groups)
-        check_freeze(estimator.freeze, groups)
+    check_groups(estimator.l2, estimator.freeze, estimator._groups())
+
+
+def check_groups(l2: object, freeze: object, groups: Sequence[str]) -> None:
+    """Refuse penalties and names that are not those of groups of weights.
+
+    >>> check_groups({"nodes": 1.0}, (), ["node", "intercept"])
+    Traceback (most recent call last):
+    ValueError: l2 names the group 'nodes' of weights; there are: 'node', 'intercept'
+    """
+    if isinstance(freeze, (str, bytes)) or not isinstance(freeze, Collection):
+        raise TypeError(f"freeze must be a tuple of groups of weights, got {freeze!r}")
+    named = l2 if isinstance(l2, Mapping) else {}
+    for parameter, given in (("l2", named), ("freeze", freeze)):
+        for name in given:
+            if name not in groups:
+                raise ValueError(
+                    f"{parameter} names the group {name!r} of weights; "
+                    f"there are: {', '.join(map(repr, groups))}"
+                )
+    for name, value in named.items():
+        check_number(f"l2[{name!r}]", value)
+    if not isinstance(l2, Mapping):
+        check_number("l2", l2)
 
 
 def check_fit_arguments(callback: object, validation_data: object) -> None:
     """Refuse what `fit` cannot use."""
-    if callback is not None and not callable(callback):
-        raise TypeError(f"callback must be a function of an Iteration, got {callback!r}")
+    check_function("callback", callback, "an Iteration")
     if validation_data is not None and not (
         isinstance(validation_data, (tuple, list)) and len(validation_data) == 2
     ):
@@ -220,12 +251,7 @@ def check_before_reading(estimator: BaseCRF, objective: Objective, solver: Solve
 
 
 def read(
-    estimator: BaseCRF,
-    X: object,
-    y: object,
-    sample_weight: object,
-    objective: Objective,
-    keep: bool,
+    estimator: BaseCRF, X: object, y: object, weights: object, objective: Objective, keep: bool
 ) -> Data:
     """From what users gave to a batch and targets; copies, so that the model stays as it was."""
     X = estimator._examples(X, known=keep)
@@ -234,33 +260,32 @@ def read(
     reader = estimator._new_reader(X, keep)
     if keep:
         reader = reader.knowing(estimator.reader_)
-    groups = [template.name for template in reader.templates]
-    check_l2(estimator.l2, groups)
-    check_freeze(estimator.freeze, groups)
     labels = estimator.labels_.copy() if keep else estimator._new_labels()
     batch = reader.read(X, grow=True)
     flat = estimator._flat(y, X)
     estimator._check_lengths(batch.sizes, flat)
-    weight = check_sample_weight(sample_weight, len(batch.sizes))
+    weight = check_sample_weight(weights, len(batch.sizes))
     if weight is not None and not weight.any():
         raise ValueError("sample_weight is zero for every example: there is nothing to learn")
     gold = targets_of(labels, flat, estimator.ignore_label)
-    return Data(reader, labels, *observed(batch, gold, objective), weight)
+    batch, gold = learnable(batch, gold, objective)
+    known = estimator.layout_ if keep else None
+    settings = (estimator.pairs, estimator.min_freq, known)
+    layout = layout_of(reader, batch, gold, len(labels), *settings)
+    start = np.zeros(layout.n_weights)
+    if known is not None:
+        start = transferred(known, estimator.weights_, layout)
+    return Data(reader, labels, batch, gold, weight, layout, start)
 
 
-def observed(batch: Batch, gold: Target, objective: Objective) -> tuple[Batch, Target]:
-    """What an objective can learn from: without the variables that are not observed where it
-    has no use for them.
-    """
+def learnable(batch: Batch, gold: Target, objective: Objective) -> tuple[Batch, Target]:
+    """Without the variables that are not observed, where an objective has no use for them."""
     if not isinstance(gold, PartialLabels) or "partial" in objective.targets:
         return batch, gold
-    n = int(np.diff(gold.state_offsets)[0]) if len(gold) else 1
-    allowed = gold.allowed.reshape(-1, n)
-    possible = allowed.sum(axis=1)
-    known = possible == 1
-    if not (known | (possible == n)).all():
+    known = gold.known()
+    if known is None:
         return batch, gold  # sets of labels: refused by the objective
-    return batch.kept(known), allowed.argmax(axis=1)[known].astype(np.int32)
+    return batch.kept(known[0]), known[1]
 
 
 def weighed(
@@ -274,45 +299,23 @@ def weighed(
     return estimator._class_weighted(objective, labels, data.gold, data.weight)
 
 
-def laid_out(estimator: BaseCRF, data: Data, keep: bool) -> tuple[Layout, Floats]:
-    """Which weights there are, and where they start: at zero, or at those that are known."""
-    known = estimator.layout_ if keep else None
-    n, settings = len(data.labels), (estimator.pairs, estimator.min_freq, known)
-    layout = layout_of(data.reader, data.batch, data.gold, n, *settings)
-    if known is None:
-        return layout, np.zeros(layout.n_weights)
-    return layout, transferred(known, estimator.weights_, layout)
-
-
 def check_before_compiling(
-    estimator: BaseCRF,
-    objective: Objective,
-    solver: Solver,
-    data: Data,
-    layout: Layout,
-    some_stay: bool,
+    estimator: BaseCRF, objective: Objective, solver: Solver, data: Data, some_stay: bool
 ) -> None:
     """Refuse what cannot work together on these data; `some_stay`: not all weights move."""
     objective.require_targets(data.gold)
-    exempt = len(estimator.unpenalised) > 0
-    kind, l2 = kind_of(data.gold), estimator.l2
-    solver.check(Problem(objective, kind, l2, some_stay, layout.n_weights, exempt))
+    exempt, batch = len(estimator.unpenalised) > 0, data.batch
+    kind, l2, n_weights = kind_of(data.gold), estimator.l2, data.layout.n_weights
+    solver.check(Problem(objective, kind, l2, some_stay, n_weights, exempt, batch.is_chain))
     if estimator.inference != "auto":
-        structure, _ = data.batch.structure(0, len(data.batch.sizes), layout.n_labels)
+        structure, _ = batch.structure(0, len(batch.sizes), len(data.labels))
         method = INFERENCE.resolve(estimator.inference)
         check_questions(solver.name, solver.asks, objective, method, structure)
 
 
-def compiled(
-    layout: Layout,
-    start: Floats,
-    data: Data,
-    weight: Floats | None,
-    solver: Solver,
-    condense: bool,
-) -> Work:
+def compiled(data: Data, weight: Floats | None, solver: Solver, condense: bool) -> Work:
     """The batch as shards, in a form that costs less where the solver does not mind."""
-    batch, gold, cuts = data.batch, data.gold, None
+    layout, start, batch, gold, cuts = data.layout, data.start, data.batch, data.gold, None
     spread: Callable[[Floats], Floats] = np.copy
     if condense and solver.rotates and not start.any():
         condensed = layout.condensed(batch)
@@ -353,24 +356,17 @@ def inference_for(
     return method
 
 
-def validator(
-    estimator: BaseCRF,
-    X: object,
-    y: object,
-    reader: Reader,
-    labels: SequenceLabels,
-    layout: Layout,
-) -> Callable[[Floats], float]:
+def validator(estimator: BaseCRF, X: object, y: object, data: Data) -> Callable[[Floats], float]:
     """The share of the labels of the validation data that given weights get right."""
     from chordal.estimators._crf import decoded
 
     X = estimator._examples(X, "validation X")
     if length_of(X) == 0:
         raise ValueError("validation X is empty: give at least one example")
-    batch = reader.read(X, grow=False)
+    batch, layout = data.reader.read(X, grow=False), data.layout
     flat = estimator._flat(y, X, "validation y")
     estimator._check_lengths(batch.sizes, flat, "validation ")
-    gold, seen = labels.encode(flat, unknown=-1), estimator._observed(flat)
+    gold, seen = data.labels.encode(flat, unknown=-1), observed(flat, estimator.ignore_label)
     shards = [layout.compile(batch, a, b) for a, b in batch.limits(layout.n_labels)]
     question = estimator._decoding()
 
@@ -406,3 +402,70 @@ def training(
     ):
         every, unchanged = estimator.validation_interval, estimator.n_iter_no_change
         yield mapper, Monitor(progress.update, callbacks, validate, every, unchanged, spread)
+
+
+def l2_of(
+    l2: float | Mapping[str, float], slices: Slices, start: Floats, without: Collection[str] = ()
+) -> float | Floats:
+    """The penalty of every weight: one number, or one each. Weights of −inf have none, nor have
+    those of groups in `without` that l2 does not name.
+
+    >>> l2_of({"end": 0.0}, {"node": slice(0, 2), "end": slice(2, 3)}, np.zeros(3))
+    array([1., 1., 0.])
+    """
+    named, default = (l2, DEFAULT_L2) if isinstance(l2, Mapping) else ({}, l2)
+    forbids = start == -np.inf
+    if named is not l2 and not forbids.any() and not len(members(without, slices)):
+        return float(default)
+    out = np.empty(len(start))
+    for name, where in slices.items():
+        out[where] = named.get(name, 0.0 if name in without else default)
+    out[forbids] = 0.0
+    return out
+
+
+def members(groups: Iterable[str], slices: Slices) -> NDArray[np.int64]:
+    """The weights of these groups.
+
+    >>> members(["end"], {"node": slice(0, 2), "end": slice(2, 4)})
+    array([2, 3])
+    """
+    found = [np.arange(slices[name].start, slices[name].stop) for name in groups if name in slices]
+    return np.concatenate([np.zeros(0, dtype=np.int64), *found])
+
+
+def free_weights(freeze: Collection[str], slices: Slices, start: Floats) -> Flags | None:
+    """Which weights move; None for all. Those that start at −inf forbid something, and stay.
+
+    >>> free_weights(("node",), {"node": slice(0, 2), "end": slice(2, 3)}, np.zeros(3))
+    array([False, False,  True])
+    """
+    free = start > -np.inf
+    for name in freeze:
+        free[slices[name]] = False
+    if free.all():
+        return None
+    if not free.any():
+        raise ValueError(f"freeze={tuple(freeze)!r} leaves no weight to learn; freeze fewer groups")
+    return free
+
+
+def minimized(
+    solver: Solver,
+    oracle: object,
+    start: Floats,
+    callback: Callback,
+    free: Flags | None,
+    scaled: slice | None,
+) -> Solution:
+    """The solver's solution, where only some weights move; the callback sees all of them."""
+    if free is None and scaled is None:
+        return solver.minimize(oracle, start, callback)
+    assert isinstance(oracle, Oracle)  # `solver.check` refused to keep some weights otherwise
+    part = PartialOracle(oracle, start, free, scaled)
+
+    def told(state: Iteration) -> bool | None:
+        return callback(state._replace(weights=part.whole(state.weights)))
+
+    solution = solver.minimize(part, part.start, told)
+    return replace(solution, weights=part.whole(solution.weights))

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import sys
-import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field, fields, replace
 from itertools import count
 from math import isnan, nan
 from types import TracebackType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -82,30 +80,35 @@ class FitReport:
             f"{norm}{gap}{self.n_nonzero} of {self.n_weights} weights are not zero{approximate}"
         )
 
-    @staticmethod
-    def of(
-        solution: Solution, monitor: Monitor, solver: str, inference: str, exact: bool
-    ) -> tuple[Floats, FitReport]:
-        """The weights to keep, and how they were found."""
-        weights, objective, gradient_norm, gap = monitor.chosen(solution)
-        return weights, FitReport(
-            status=solution.status,
-            solver=solver,
-            inference=inference,
-            objective=objective,
-            gradient_norm=gradient_norm,
-            n_iter=solution.n_iter,
-            n_evaluations=solution.n_evaluations,
-            n_weights=len(weights),
-            n_nonzero=int(np.count_nonzero(weights)),
-            elapsed=solution.elapsed,
-            history=solution.history,
-            validation=monitor.scores,
-            gap=gap,
-            details=solution.details,
-            n_products=solution.n_products,
-            exact=exact,
-        )
+    @classmethod
+    def of(cls, solution: Solution, **known: Any) -> FitReport:
+        """The report on a solution, with what else is known of the fit."""
+        course = {k: v for k, v in vars(solution).items() if k not in ("weights", "value")}
+        n, nonzero = len(solution.weights), int(np.count_nonzero(solution.weights))
+        return cls(objective=solution.value, n_weights=n, n_nonzero=nonzero, **course, **known)
+
+    def to_facts(self) -> dict[str, Any]:
+        """What JSON can hold."""
+        return {**asdict(self), "status": self.status.name}
+
+    @classmethod
+    def from_facts(cls, facts: Mapping[str, Any]) -> FitReport:
+        """The report of a file, which may hold anything; JSON knows lists but no tuples."""
+        given = [(own.name, _FROM_FACTS[str(own.type)]) for own in fields(cls) if own.name in facts]
+        return cls(**{name: made(facts[name]) for name, made in given})
+
+
+#: How the fields of a report are made of what JSON holds, by their types.
+_FROM_FACTS: dict[str, Callable[[Any], Any]] = {
+    "Status": lambda name: Status[name],
+    "str": str,
+    "int": int,
+    "float": float,
+    "bool": bool,
+    "list[float]": lambda values: [float(value) for value in values],
+    "list[tuple[int, float]]": lambda values: [(int(k), float(score)) for k, score in values],
+    "dict[str, list[float]]": lambda d: {str(k): [float(x) for x in v] for k, v in d.items()},
+}
 
 
 @dataclass(frozen=True)
@@ -132,50 +135,43 @@ class CompactReport:
         return text
 
 
+@dataclass
 class Monitor:
     """The callback of a fit: progress, validation scores, early stopping, the user's own."""
 
-    def __init__(
-        self,
-        show: Callable[[Iteration, float | None], None],
-        callbacks: Sequence[Callback | None],
-        validate: Callable[[Floats], float] | None,
-        interval: int,
-        n_iter_no_change: int | None,
-        spread: Callable[[Floats], Floats],
-    ) -> None:
-        self._show, self._validate = show, validate
-        self._callbacks = [callback for callback in callbacks if callback is not None]
-        self._interval, self._limit = interval, n_iter_no_change
-        self._spread = spread  # from the solver's weights to a copy that is the model's
-        self.scores: list[tuple[int, float]] = []
-        self.best: tuple[float, Iteration] | None = None
-        self._waited = 0
+    show: Callable[[Iteration, float | None], None]
+    callbacks: Sequence[Callback | None]
+    validate: Callable[[Floats], float] | None
+    interval: int
+    n_iter_no_change: int | None
+    spread: Callable[[Floats], Floats]  # from the solver's weights to a copy that is the model's
+    scores: list[tuple[int, float]] = field(default_factory=list)
+    best: tuple[float, Iteration] | None = None
+    waited: int = 0
 
     def __call__(self, state: Iteration) -> bool:
         score = None
-        if self._validate is not None and state.iteration % self._interval == 0:
-            weights = self._spread(state.weights)
-            score = self._validate(weights)
+        if self.validate is not None and state.iteration % self.interval == 0:
+            weights = self.spread(state.weights)
+            score = self.validate(weights)
             self.scores.append((state.iteration, score))
+            self.waited += 1
             if self.best is None or score > self.best[0]:
-                self.best = (score, state._replace(weights=weights))
-                self._waited = 0
-            else:
-                self._waited += 1
-        self._show(state, score)
+                self.best, self.waited = (score, state._replace(weights=weights)), 0
+        self.show(state, score)
         stop = False
-        for callback in self._callbacks:  # users may keep the weights
-            stop |= bool(callback(state._replace(weights=self._spread(state.weights))))
-        return stop or (self._limit is not None and self._waited >= self._limit)
+        for callback in self.callbacks:
+            if callback is not None:  # users may keep the weights
+                stop |= bool(callback(state._replace(weights=self.spread(state.weights))))
+        return stop or (self.n_iter_no_change is not None and self.waited >= self.n_iter_no_change)
 
-    def chosen(self, solution: Solution) -> tuple[Floats, float, float, float]:
-        """Weights, objective, gradient norm and gap: the solution's, or the best validated ones."""
-        if self._limit is not None and self.best is not None:
-            best = self.best[1]
-            return best.weights, best.value, best.gradient_norm, best.gap
-        weights = self._spread(solution.weights)
-        return weights, solution.value, solution.gradient_norm, solution.gap
+    def chosen(self, solution: Solution) -> Solution:
+        """The solution with the model's weights, or with the best validated ones."""
+        if self.n_iter_no_change is None or self.best is None:
+            return replace(solution, weights=self.spread(solution.weights))
+        best = self.best[1]._asdict()
+        kept = {name: best[name] for name in ("weights", "value", "gradient_norm", "gap")}
+        return replace(solution, **kept)
 
 
 @contextmanager
@@ -305,25 +301,4 @@ def _live_line(console: Console) -> Progress:
         TimeRemainingColumn(),
         console=console,
         transient=True,
-    )
-
-
-class ConvergenceWarning(UserWarning):
-    """Stands in for scikit-learn's where scikit-learn is not imported, which takes a second."""
-
-
-def warn_not_converged(status: Status, solver: str, n_iter: int) -> None:
-    """Warn of a fit that stopped at `max_iter` before it converged."""
-    if status is not Status.MAX_ITERATIONS:
-        return
-    kind: type[Warning] = ConvergenceWarning
-    if "sklearn" in sys.modules:
-        from sklearn import exceptions
-
-        kind = exceptions.ConvergenceWarning
-    warnings.warn(
-        f"solver {solver!r} did not converge in {n_iter} iterations; "
-        "increase max_iter, increase tol, or scale the data",
-        kind,
-        stacklevel=3,
     )

@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict
-from math import comb, nan
+from math import comb
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from chordal._errors import UnsupportedError
-from chordal._status import Status
-from chordal.estimators._groups import check_freeze, check_l2
 from chordal.estimators._monitor import FitReport
 from chordal.features import (
     AttributeFeatures,
@@ -73,7 +70,7 @@ def to_state(model: BaseCRF) -> tuple[Facts, Arrays]:
         "templates": described,
         "objective": float(model.objective_),
         "n_iter": int(model.n_iter_),
-        "report": None if report is None else {**asdict(report), "status": report.status.name},
+        "report": None if report is None else report.to_facts(),
         **model._own_facts(),
     }
     return facts, arrays
@@ -90,9 +87,6 @@ def set_state(model: BaseCRF, facts: Mapping[str, Any], arrays: Mapping[str, NDA
     described = facts["templates"]
     reader = model._reader_from(facts)
     check_described(reader.templates, described)
-    names = [template.name for template in reader.templates]
-    check_l2(model.l2, names)
-    check_freeze(model.freeze, names)
     templates = []
     for k, (template, own) in enumerate(zip(reader.templates, described, strict=True)):
         tables = _tables(template, len(labels), arrays["weights"].size)
@@ -113,7 +107,7 @@ def set_state(model: BaseCRF, facts: Mapping[str, Any], arrays: Mapping[str, NDA
     model.classes_ = labels.classes
     model.objective_, model.n_iter_ = float(facts["objective"]), int(facts["n_iter"])
     if facts["report"] is not None:
-        model.fit_report_ = _report(facts["report"])
+        model.fit_report_ = FitReport.from_facts(facts["report"])
 
 
 def _rows(
@@ -164,25 +158,3 @@ def _weights(weights: NDArray[Any], n_weights: int) -> Floats:
     if not (np.abs(weights) <= MAX_WEIGHT).all():
         raise ValueError(f"the weights must be numbers up to ±{MAX_WEIGHT:g}")
     return weights
-
-
-def _report(facts: Mapping[str, Any]) -> FitReport:
-    """JSON knows lists but no tuples, and a file may hold anything."""
-    return FitReport(
-        status=Status[facts["status"]],
-        solver=str(facts["solver"]),
-        inference=str(facts["inference"]),
-        objective=float(facts["objective"]),
-        gradient_norm=float(facts["gradient_norm"]),
-        n_iter=int(facts["n_iter"]),
-        n_evaluations=int(facts["n_evaluations"]),
-        n_weights=int(facts["n_weights"]),
-        n_nonzero=int(facts["n_nonzero"]),
-        elapsed=float(facts["elapsed"]),
-        history=[float(value) for value in facts["history"]],
-        validation=[(int(k), float(score)) for k, score in facts["validation"]],
-        gap=float(facts.get("gap", nan)),
-        n_products=int(facts.get("n_products", 0)),
-        details={str(k): [float(x) for x in v] for k, v in facts.get("details", {}).items()},
-        exact=bool(facts.get("exact", True)),
-    )

@@ -1,16 +1,21 @@
-"""Estimators around a chain CRF, which answers for them."""
+"""Estimators around a chain CRF, which answers for them; and how generative ones learn."""
 
 from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable, Sequence
 from functools import wraps
-from typing import Any
+from typing import Any, ClassVar
 
+import numpy as np
 from numpy.typing import NDArray
 
+from chordal.emissions import Emission
 from chordal.estimators._estimator import Estimator
 from chordal.estimators.chain_crf import ChainCRF
+from chordal.features import DenseInput, Input, SparseInput
+from chordal.labels import SequenceLabels
+from chordal.potentials import Floats
 
 
 def _asked(method: Callable[..., Any]) -> Callable[..., Any]:
@@ -29,6 +34,7 @@ class Wrapped(Estimator):
 
     classes_: NDArray[Any]
     crf_: ChainCRF
+    learned: ClassVar[str] = "crf_"
 
     @abstractmethod
     def _observed(self, X: object) -> Sequence[Any]:
@@ -45,10 +51,27 @@ class Wrapped(Estimator):
     span_probabilities = _asked(ChainCRF.span_probabilities)
     score = _asked(ChainCRF.score)
 
-    def _check_fitted(self) -> None:
-        if not hasattr(self, "crf_"):
-            from sklearn.exceptions import NotFittedError
 
-            raise NotFittedError(
-                f"This {type(self).__name__} instance is not fitted yet; call 'fit' first"
-            )
+def fit_emission(
+    emission: Emission,
+    data: object,
+    labels: SequenceLabels,
+    codes: NDArray[Any],
+    weight: Floats | None,
+) -> None:
+    """Learn the distribution of observations of every label, by their order in the classes."""
+    n = len(labels)
+    counts = np.bincount(codes, weight, minlength=n)
+    if not (counts > 0.0).all():
+        label = labels.labels[labels.order[int(np.argmin(counts))]]
+        raise ValueError(
+            f"label {label!r} has no observation of positive weight to learn from; "
+            "raise sample_weight, or leave it out"
+        )
+    emission.fit(data, codes, n, weight)
+
+
+def input_of(emission: Emission) -> Input:
+    """The input that reads the sufficient statistics of a family."""
+    n = emission.natural.shape[1]
+    return SparseInput(n) if emission.sparse else DenseInput(n)

@@ -2,39 +2,54 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence, Sized
+from collections.abc import Callable, Mapping, Sequence, Sized
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar, final
 
 import numpy as np
+from numpy.typing import NDArray
 
 from chordal import _kernels
-from chordal._validate import check_choice, check_sequences
+from chordal._errors import UnsupportedError
+from chordal._validate import check_choice, check_function, check_sequences
 from chordal.estimators._constraints import segment_spans
 from chordal.estimators._crf import BaseCRF, Part
 from chordal.features import (
     AttributeFeatures,
     AttributeInput,
+    Batch,
+    Cliques,
     CliqueTemplate,
     Columns,
     DenseInput,
     FeatureTemplate,
     Input,
     Items,
+    Layout,
+    Occurrences,
     Reader,
+    RowFeatures,
+    Rows,
     SparseInput,
+    TableLayout,
     TemplateInput,
+    TemplateLayout,
     VocabularyInput,
     WeightKeys,
     input_for,
     itself,
     length_of,
 )
+from chordal.features.clique_template import PATTERNS
+from chordal.inference import INFERENCE
+from chordal.labels import SequenceLabels
 from chordal.potentials import Floats
 from chordal.structures import offsets_of
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
+
+Ints = NDArray[np.int64]
 
 #: The templates of a chain with their cliques, in the order of the weight vector.
 CHAIN = {
@@ -57,31 +72,12 @@ class ChainCRF(BaseCRF):
     """Linear-chain conditional random field.
 
     Minimises Σ −log p(y|x) + l1·‖w‖₁ + (l2/2)·‖w‖² over the weights of node features
-    (observations × labels), transitions (label pairs) and, on request, more.
+    (observations × labels), transitions (label pairs) and, on request, more. The groups of weights
+    that `l2` and `freeze` may name are "node", "edge" (of `transition_features`), "transitions",
+    "intercept", "start" and "end".
 
     Parameters
     ----------
-    objective : str or Objective, default="auto"
-        What training minimises. "auto" is what the solver is made for, else the likelihood.
-    solver : str or Solver, default="lbfgs"
-        How. With l1 > 0, "lbfgs" means its orthant-wise form "owlqn". "newton" (few weights) and
-        "newton_cg" use second derivatives; "adam", "minibatch_lbfgs" and
-        "stochastic_meta_descent" pass over mini-batches. The online solvers "sgd",
-        "averaged_perceptron", "passive_aggressive" and "arow" learn from one sequence after
-        another; all but "sgd" have an objective of their own.
-    inference : str or Inference, default="auto"
-        "auto" takes the exact method for chains.
-    l1, l2 : float
-        Regularisation. (CRFsuite's c2 is l2 / 2: it has no ½.) Online solvers take no l1, and
-        of them only "sgd" has a use for l2. l2 may be a dict by group of weights: "node",
-        "edge" (of `transition_features`), "transitions", "intercept", "start" and "end"; groups
-        that it does not name have 1.
-    freeze : tuple of str
-        Groups of weights that keep their starting values: those of the fit before with
-        `warm_start`, else zeros.
-    pairs : {"seen", "all"}
-        For named attributes: weights for attribute–label pairs seen in training, or for all.
-        Arrays and sparse matrices always have all.
     transitions : {"seen", "all", "none"}
         Which label pairs have a weight. Unseen ones stay possible, with score 0.
     feature_template : str or FeatureTemplate, optional
@@ -93,43 +89,12 @@ class ChainCRF(BaseCRF):
     fit_intercept, ends : bool
         A weight per label; and one each for the first and the last position. CRFsuite has
         neither: named attributes, such as a constant one, do without.
-    min_freq : int
-        Named attributes: leave out pairs seen less often (with pairs="all": attributes).
-    max_iter, tol : int, float, optional
-        Stop after so many iterations (1000), or when the objective falls by less than `tol`
-        (1e-5), relatively, in ten iterations, or when the gradient is that small. Newton-type,
-        mini-batch and online solvers have rules and defaults of their own, which None, the default,
-        stands for. A solver that is given as an object keeps its own.
-    ignore_label : label, optional
-        A label in y that stands for "not observed", as None does.
-    validation_interval : int
-        With `validation_data`, score it every so many iterations.
-    n_iter_no_change : int, optional
-        Stop early after so many scores without improvement, and keep the best weights.
-    n_jobs : int, optional
-        Threads; −1 for all cores. The result is the same, bit for bit.
-    random_state : int, RandomState or None
-        Seed of `sample`, of mini-batches, and of the order in which a solver visits sequences,
-        unless it is an object with a seed of its own.
-    warm_start : bool
-        `fit` starts from the weights of the fit before; new attributes and labels are added.
-    class_weight : dict, "balanced" or None
-        What an error costs by the gold label: {label: weight}, 1 for others, or n_positions /
-        (n_classes · count). For objectives with a cost of errors, "softmax_margin" and "hinge";
-        others are refused: the likelihood does not decompose over positions. Costs by
-        pair of labels are given to the objective: `Hinge(WeightedHamming({(gold, label): 3}))`.
-    verbose : int
-        1 shows progress in a terminal, 2 prints a line per iteration.
 
     Attributes
     ----------
-    classes_ : array of labels
     transitions_ : array [n_classes, n_classes], weights from row to column
     coef_ : array or sparse matrix [n_classes, n_features]
     start_, end_, intercept_, transition_coef_ : arrays, weights of what was asked for
-    objective_, n_iter_ : final objective, iterations
-    inference_ : the inference method in use
-    fit_report_ : FitReport
 
     Examples
     --------
@@ -166,11 +131,7 @@ class ChainCRF(BaseCRF):
                 "give feature_template or transition_features, not both: a template's lines B "
                 "observe transitions"
             )
-        if self.transition_features is not None and not callable(self.transition_features):
-            raise TypeError(
-                "transition_features must be a function of one sequence, or None, "
-                f"got {self.transition_features!r}"
-            )
+        check_function("transition_features", self.transition_features, "one sequence")
 
     def columns_template(self) -> FeatureTemplate | None:
         """The parameter `feature_template`, a str made into a `FeatureTemplate`."""
@@ -326,7 +287,7 @@ class ChainCRF(BaseCRF):
     @property
     def transitions_(self) -> Floats:
         """Weights of transitions, from row to column, in the order of `classes_`."""
-        return self.template_weights("transitions")["intercept"]
+        return self._table("transitions")
 
     @property
     def coef_(self) -> Floats | csr_array:
@@ -343,28 +304,22 @@ class ChainCRF(BaseCRF):
     @property
     def transition_coef_(self) -> Floats:
         """Weights of `transition_features` [n_classes, n_classes, n_features], (from, to, …)."""
-        found = self.template_weights("edge").get("features")
-        n = self.layout_.n_labels
-        return np.zeros((n, n, 0)) if found is None else np.moveaxis(found, 0, -1)
+        return np.moveaxis(self._table("edge", "features"), 0, -1)
 
     @property
     def start_(self) -> Floats:
         """Weights of labels at the first position; zeros without `ends`."""
-        return self._per_label("start")
+        return self._table("start")
 
     @property
     def end_(self) -> Floats:
         """Weights of labels at the last position; zeros without `ends`."""
-        return self._per_label("end")
+        return self._table("end")
 
     @property
     def intercept_(self) -> Floats:
         """Weights of labels anywhere; zeros without `fit_intercept`."""
-        return self._per_label("intercept")
-
-    def _per_label(self, name: str) -> Floats:
-        found = self.template_weights(name).get("intercept")
-        return np.zeros(self.layout_.n_labels) if found is None else found
+        return self._table("intercept")
 
     @property
     def input_(self) -> Input:
@@ -416,3 +371,92 @@ class _OfTransitions:
 
     def __call__(self, x: Sized) -> object:
         return self.function(x) if length_of(x) > 1 else []
+
+
+def fitted_chain(
+    model: ChainCRF,
+    labels: SequenceLabels,
+    inputs: Mapping[str, Input],
+    rows: Mapping[str, tuple[RowFeatures, Floats]],
+    intercepts: Mapping[str, tuple[Ints, Floats]],
+) -> ChainCRF:
+    """The model with these parts, by template: rows with their weights, and kept outputs with
+    theirs; what is not named has no weights.
+    """
+    model._check_parameters()
+    layout = chain_layout(
+        len(labels),
+        {name: features for name, (features, _) in rows.items()},
+        {name: kept for name, (kept, _) in intercepts.items()},
+    )
+    weights = [part[name][1] for name in GROUPS for part in (rows, intercepts) if name in part]
+    reader = model._new_reader([], keep=True)
+    reader.inputs = [inputs.get(name) for name in GROUPS]
+    model.reader_, model.labels_, model.classes_ = reader, labels, labels.classes
+    model.layout_, model.weights_ = layout, np.concatenate(weights)
+    chosen = "chain" if model.inference == "auto" else model.inference
+    model.inference_ = INFERENCE.resolve(chosen)
+    model.objective_, model.n_iter_ = float("nan"), 0  # what was minimised is not known
+    return model
+
+
+def chain_layout(
+    n_labels: int, rows: Mapping[str, RowFeatures | None], kept: Mapping[str, Ints]
+) -> Layout:
+    """The layout of a chain: rows, and outputs with an intercept, by template."""
+    tables = {k: TableLayout(n_labels, PATTERNS[cliques], "full") for k, cliques in CHAIN.items()}
+    none = np.zeros(0, dtype=np.int64)
+    parts = [TemplateLayout(k, tables[k], rows.get(k), kept.get(k, none)) for k in CHAIN]
+    return Layout(n_labels, parts)
+
+
+def chain_batch(node: Rows, edge: Rows | None = None) -> Batch:
+    """A batch of chains with these rows of positions, and perhaps of transitions."""
+    rows, sizes = {"node": node, "edge": edge}, node.lengths
+    patterns = ((cliques, PATTERNS[cliques], rows.get(name)) for name, cliques in CHAIN.items())
+    return Batch(sizes, [Cliques.of_pattern(k, order, sizes, own) for k, order, own in patterns])
+
+
+def chain_crf(
+    labels: SequenceLabels,
+    source: Input,
+    coef: Floats,
+    intercept: Floats | None = None,
+    transitions: Floats | None = None,
+    start: Floats | None = None,
+    **parameters: Any,
+) -> ChainCRF:
+    """A fitted `ChainCRF` with these weights, all in the order of the classes.
+
+    Parameters
+    ----------
+    labels : SequenceLabels
+    source : DenseInput or SparseInput
+    coef : array [n_classes, n_columns]
+    intercept, start : arrays [n_classes], optional
+    transitions : array [n_classes, n_classes], optional
+        From row to column; without them labels are not linked.
+    **parameters
+        Of `ChainCRF`; those that say which weights there are follow from the weights.
+    """
+    n, order = len(labels), np.argsort(labels.order)  # the class of every label number
+    fixed: dict[str, Any] = {
+        "pairs": "all",
+        "transitions": "none" if transitions is None else "all",
+        "fit_intercept": intercept is not None,
+        "ends": start is not None,
+    }
+    given = sorted(parameters.keys() & fixed.keys())
+    if given:
+        raise UnsupportedError(f"{given[0]} follows from the weights and cannot be set")
+    model = ChainCRF(**fixed, **{"warm_start": True, **parameters})
+    empty = Occurrences(np.zeros(1, dtype=np.int64), np.zeros(0, dtype=np.int32), None)
+    no_rows = Rows(np.zeros(0, dtype=np.int64), empty)
+    node = source.features(no_rows, np.zeros(0, dtype=np.int32), n, "all")
+    keys, end = node.keys(), None if start is None else np.zeros(n)
+    per_label = {"intercept": intercept, "start": start, "end": end}
+    kept = {name: (np.arange(n), w[order]) for name, w in per_label.items() if w is not None}
+    if transitions is not None:
+        kept["transitions"] = (np.arange(n * n), transitions[np.ix_(order, order)].ravel())
+    rows = {"node": (node, coef[order][keys.output, keys.column])}
+    return fitted_chain(model, labels.copy(), {"node": source}, rows, kept)

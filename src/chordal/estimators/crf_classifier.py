@@ -12,18 +12,19 @@ from numpy.typing import ArrayLike, NDArray
 from chordal._validate import is_sparse
 from chordal.estimators._crf import BaseCRF, Pair
 from chordal.estimators._fitting import objective_for, solver_for
-from chordal.estimators._labels import SequenceLabels
 from chordal.features import (
     Batch,
     Cliques,
     CliqueTemplate,
     DenseInput,
+    Input,
     Reader,
     Rows,
     SparseInput,
     input_for,
     itself,
 )
+from chordal.labels import SequenceLabels
 from chordal.objectives import Objective
 from chordal.potentials import Floats
 from chordal.solvers import Callback
@@ -40,46 +41,25 @@ class CRFClassifier(BaseCRF):
 
     Minimises Σ loss + l1·‖w‖₁ + (l2/2)·‖w‖² over the weights of a linear function per class. With
     the likelihood this is logistic regression, with the hinge a multi-class support vector machine.
-    Of two classes only the second has a function, as in binary logistic regression.
+    Of two classes only the second has a function, as in binary logistic regression. The groups of
+    weights are "node" and "intercept".
 
     Parameters
     ----------
-    objective : str or Objective, default="auto"
-        What training minimises: "auto" is what the solver is made for, else the likelihood.
-    solver : str or Solver, default="lbfgs"
-        How. With l1 > 0, "lbfgs" means its orthant-wise form "owlqn".
-    l1, l2 : float
-        Regularisation. scikit-learn's C is 1 / l2, and a penalty λ‖w‖² is l2 = 2λ. The intercept
-        is free of it, unless l2 is a dict that names it: {"node": 1.0, "intercept": 1.0}.
-    freeze : tuple of str
-        Groups of weights, "node" or "intercept", that keep their starting values.
+    l2 : float or dict
+        Regularisation by (l2/2)·‖w‖²: scikit-learn's C is 1 / l2, and a penalty λ‖w‖² is l2 = 2λ.
+        The intercept is free of it, unless l2 is a dict that names it:
+        {"node": 1.0, "intercept": 1.0}.
     fit_intercept : bool
         Whether each function has a constant term.
     class_weight : dict, "balanced" or None
         Factors of the examples of each class; "balanced" makes all classes count the same.
-    max_iter, tol : int, float, optional
-        Stopping rules; None stands for those of the solver.
-    validation_interval : int
-        With `validation_data`, score it every so many iterations.
-    n_iter_no_change : int, optional
-        Stop early after so many scores without improvement, and keep the best weights.
-    n_jobs : int, optional
-        Threads; −1 for all cores. The result is the same, bit for bit.
-    random_state : int, RandomState or None
-        Seed of the order in which an online solver visits the examples.
-    warm_start : bool
-        `fit` starts from the weights of the fit before.
-    verbose : int
-        1 shows progress in a terminal, 2 prints a line per iteration.
 
     Attributes
     ----------
-    classes_ : array of labels
     coef_ : array [n_classes, n_features], or [1, n_features] for two classes
     intercept_ : array [n_classes] or [1]
     n_features_in_, feature_names_in_ : number and, where X has them, names of the columns
-    objective_, n_iter_ : final objective, iterations
-    fit_report_ : FitReport
 
     Examples
     --------
@@ -95,6 +75,7 @@ class CRFClassifier(BaseCRF):
     fit_intercept: bool = True
 
     unpenalised: ClassVar[tuple[str, ...]] = ("intercept",)
+    classifies: ClassVar[bool] = True
 
     def fit(
         self,
@@ -111,14 +92,9 @@ class CRFClassifier(BaseCRF):
         ----------
         X : array or SciPy sparse matrix [n_samples, n_features]
         y : array of labels [n_samples]
-        sample_weight : array [n_samples], optional
-        validation_data : (X, y), optional
-            Scored every `validation_interval` iterations.
-        callback : callable, optional
-            Called with an `Iteration` after each; training stops when it returns True.
         """
         keep = bool(self.warm_start) and hasattr(self, "weights_")
-        _, labels = self._table(X, y, reset=not keep)
+        _, labels = self._matrix(X, y, reset=not keep)
         classes = np.unique(labels)
         if keep and not np.array_equal(classes, self.classes_):
             raise ValueError(
@@ -149,7 +125,7 @@ class CRFClassifier(BaseCRF):
             All classes there will be. The first call needs them, unless its y holds them all.
         """
         keep = hasattr(self, "weights_")
-        _, labels = self._table(X, y, reset=not keep)
+        _, labels = self._matrix(X, y, reset=not keep)
         given = labels if classes is None else classes
         known = self.classes_ if keep else _enough(np.unique(given))
         if keep and classes is not None and not np.array_equal(np.unique(given), known):
@@ -166,7 +142,7 @@ class CRFClassifier(BaseCRF):
     def _groups(self) -> Sequence[str]:
         return ("node", "intercept")
 
-    def _table(self, X: object, *y: object, reset: bool = False) -> Any:
+    def _matrix(self, X: object, *y: object, reset: bool = False) -> Any:
         """What users gave as a matrix, and labels if there are any, as scikit-learn checks them."""
         from sklearn.utils.multiclass import check_classification_targets
         from sklearn.utils.validation import validate_data
@@ -180,11 +156,13 @@ class CRFClassifier(BaseCRF):
     def _examples(self, X: object, name: str = "X", known: bool = False) -> Any:
         if isinstance(X, (list, np.ndarray)) and len(X) == 0:
             return np.zeros((0, self.n_features_in_))
-        return self._table(X)
+        return self._matrix(X)
 
     def _flat(self, y: object, X: object, name: str = "y") -> Sequence[Any]:
         """All labels as one sequence, which is quicker than a list for each."""
-        return [_column(y)]
+        from sklearn.utils.validation import column_or_1d
+
+        return [np.asarray(column_or_1d(y))]
 
     def _check_lengths(
         self, sizes: NDArray[np.int64], flat: Sequence[Any], prefix: str = ""
@@ -195,14 +173,11 @@ class CRFClassifier(BaseCRF):
             )
 
     def _new_labels(self) -> SequenceLabels:
-        labels = SequenceLabels(ranked=True)
-        labels.learn([self._all_classes])
-        return labels
+        return SequenceLabels.of([self._all_classes], ranked=True)
 
     def _new_reader(self, X: object, keep: bool = False) -> Reader:
         relative = objective_for(self, solver_for(self)).relative
-        source = input_for(X)
-        return MatrixReader(self._templates_for("relative" if relative else "full"), [source, None])
+        return self._reader("relative" if relative else "full", input_for(X))
 
     def _own_facts(self) -> dict[str, Any]:
         names = getattr(self, "feature_names_in_", None)
@@ -214,7 +189,7 @@ class CRFClassifier(BaseCRF):
             if not (isinstance(names, list) and all(isinstance(name, str) for name in names)):
                 raise ValueError("feature_names must be a list of str, or null")
             self.feature_names_in_ = np.array(names, dtype=object)
-        return MatrixReader(self._templates_for(facts["templates"][0]["tables"]), [None, None])
+        return self._reader(facts["templates"][0]["tables"], None)
 
     def _check_reader(self, reader: Reader) -> None:
         source = reader.inputs[0]
@@ -225,12 +200,13 @@ class CRFClassifier(BaseCRF):
         if names is not None and len(names) != source.n_columns:
             raise ValueError(f"there must be {source.n_columns} feature_names, got {len(names)}")
 
-    def _templates_for(self, tables: str) -> list[CliqueTemplate]:
-        """Templates of a linear function; of two classes it may be "relative" to the first."""
-        return [
+    def _reader(self, tables: str, source: Input | None) -> Reader:
+        """Of a linear function, which of two classes may be "relative" to the first."""
+        templates = [
             CliqueTemplate("node", features=itself, fit_intercept=False, tables=tables),
             CliqueTemplate("intercept", fit_intercept=bool(self.fit_intercept), tables=tables),
         ]
+        return MatrixReader(templates, [source, None])
 
     def _class_weighted(
         self, objective: Objective, labels: SequenceLabels, gold: Target, weight: Floats | None
@@ -253,16 +229,12 @@ class CRFClassifier(BaseCRF):
     @property
     def coef_(self) -> Floats:
         """Weights [n_classes, n_features], or [1, n_features] of two classes."""
-        return self._difference(self.template_weights("node")["features"].T)
+        return _difference(self._table("node", "features").T)
 
     @property
     def intercept_(self) -> Floats:
         """Constant terms [n_classes], or [1] of two classes; zeros without `fit_intercept`."""
-        found = self.template_weights("intercept").get("intercept")
-        return self._difference(np.zeros(len(self.classes_)) if found is None else found)
-
-    def _difference(self, of_class: Floats) -> Floats:
-        return of_class[1:] - of_class[:1] if len(of_class) == 2 else of_class.copy()
+        return _difference(self._table("intercept"))
 
     def predict(self, X: object, **options: Any) -> NDArray[Any]:
         """The class of each example; options as for all estimators."""
@@ -298,12 +270,14 @@ class CRFClassifier(BaseCRF):
         return scores - np.log(np.exp(scores).sum(axis=1, keepdims=True))
 
     def __sklearn_tags__(self) -> Tags:
-        from sklearn.utils import ClassifierTags
-
         tags = super().__sklearn_tags__()
-        tags.estimator_type, tags.classifier_tags = "classifier", ClassifierTags()
         tags.input_tags.sparse = True
         return tags
+
+
+def _difference(of_class: Floats) -> Floats:
+    """Of two classes, what speaks for the second."""
+    return of_class[1:] - of_class[:1] if len(of_class) == 2 else of_class.copy()
 
 
 class MatrixReader(Reader):
@@ -323,12 +297,6 @@ class MatrixReader(Reader):
         ones = np.ones(X.shape[0], dtype=np.int64)
         rows = [Rows(ones, data), None]
         return Batch(ones, [Cliques.of_pattern("each", 1, ones, own) for own in rows])
-
-
-def _column(y: object) -> NDArray[Any]:
-    from sklearn.utils.validation import column_or_1d
-
-    return np.asarray(column_or_1d(y))
 
 
 def _enough(classes: NDArray[Any]) -> NDArray[Any]:

@@ -22,44 +22,24 @@ class GraphCRF(BaseCRF):
     """Conditional random field over the nodes of graphs, joined by edges.
 
     Nodes have features with a weight per label. Edges have a weight for every pair of labels,
-    and if there are features of edges, one for every feature and pair.
+    and if there are features of edges, one for every feature and pair. The groups of weights are
+    "nodes" and "edges".
 
     Parameters
     ----------
-    objective : str or Objective, default="auto"
-        What training minimises: "auto" is what the solver is made for, else the likelihood.
-        "pseudo_likelihood" and "piecewise" need no inference and are quick on any graph; "hinge"
-        is the structured support vector machine.
-    solver : str or Solver, default="lbfgs"
-        How. With l1 > 0, "lbfgs" means its orthant-wise form "owlqn".
-    inference : str or Inference, default="auto"
-        "auto" looks at the graphs: exact where that is affordable, else an approximation. See
-        `inference_` and `fit_report_.exact`.
     tables : {"symmetric", "full", "potts"}
         "symmetric": the direction of an edge does not matter. "full": it does, as with edges that
         point somewhere, or features of edges that do. "potts": one weight for equal labels. An
         edge may be listed once; with "full", once in each direction.
     fit_intercept : bool
         Whether labels, and pairs of labels, have weights of their own beside those of features.
-    l1, l2 : float
-        Regularisation; l2 may be a dict by group of weights, "nodes" and "edges".
-    freeze : tuple of str
-        Groups of weights that keep their starting values.
-    pairs, min_freq, ignore_label, max_iter, tol, validation_interval, n_iter_no_change, n_jobs
-        As in `TemplateCRF`.
-    random_state, warm_start, class_weight, verbose
-        As in `TemplateCRF`.
 
     Attributes
     ----------
-    classes_ : array of labels
     coef_ : array [n_classes, n_features], weights of nodes
     intercept_ : array [n_classes]
     pair_coef_ : array [n_edge_features, n_classes, n_classes]
     pair_intercept_ : array [n_classes, n_classes]
-    objective_, n_iter_ : final objective, iterations
-    inference_ : the inference method that training used
-    fit_report_ : FitReport
 
     Examples
     --------
@@ -148,22 +128,19 @@ class GraphCRF(BaseCRF):
     @property
     def coef_(self) -> NDArray[Any]:
         """Weights of nodes [n_classes, n_features]."""
-        return np.ascontiguousarray(self.template_weights("nodes")["features"].T)
+        return np.ascontiguousarray(self._table("nodes", "features").T)
 
     @property
     def intercept_(self) -> NDArray[Any]:
         """Weights of labels [n_classes]; zeros without `fit_intercept`."""
-        found = self.template_weights("nodes").get("intercept")
-        return np.zeros(self.layout_.n_labels) if found is None else found
+        return self._table("nodes")
 
     @property
     def pair_coef_(self) -> NDArray[Any]:
         """Weights of edge features [n_edge_features, n_classes, n_classes]."""
-        found, n = self.template_weights("edges").get("features"), self.layout_.n_labels
-        return np.zeros((0, n, n)) if found is None else found
+        return self._table("edges", "features")
 
     @property
     def pair_intercept_(self) -> NDArray[Any]:
         """Weights of label pairs [n_classes, n_classes]."""
-        found, n = self.template_weights("edges").get("intercept"), self.layout_.n_labels
-        return np.zeros((n, n)) if found is None else found
+        return self._table("edges")

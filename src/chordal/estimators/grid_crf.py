@@ -11,7 +11,7 @@ from typing import Any, ClassVar, final
 import numpy as np
 from numpy.typing import NDArray
 
-from chordal._validate import check_choice, check_number, check_sequences
+from chordal._validate import check_choice, check_function, check_number, check_sequences
 from chordal.estimators._crf import BaseCRF
 from chordal.features import TABLES, CliqueTemplate, Reader
 from chordal.structures import Grid
@@ -30,19 +30,11 @@ class GridCRF(BaseCRF):
 
     Every pixel has features with a weight per label. Neighbours have a weight for every pair of
     labels; with `contrast` also one that fades where their features differ, so that labels
-    change where the image does.
+    change where the image does. The groups of weights are "pixels" and "edges", or with
+    `directions` "edges (0, 1)" and so on, by the step from one end to the other.
 
     Parameters
     ----------
-    objective : str or Objective, default="auto"
-        What training minimises: "auto" is what the solver is made for, else the likelihood.
-        Large grids are learned quickly by "pseudo_likelihood" and "piecewise", which need no
-        inference.
-    solver : str or Solver, default="lbfgs"
-        How. With l1 > 0, "lbfgs" means its orthant-wise form "owlqn".
-    inference : str or Inference, default="auto"
-        "auto" looks at the grids: exact where they are narrow, else an approximation. See
-        `inference_` and `fit_report_.exact`.
     neighbours : {4, 8, 6, 26}
         4 or 8 neighbours of a pixel (8 with diagonals), 6 or 26 of a voxel.
     directions : bool
@@ -60,24 +52,11 @@ class GridCRF(BaseCRF):
     edge_features : callable, optional
         A function of the features of both ends of edges, arrays [n_edges, n_features] each, to an
         array [n_edges, n_edge_features]: more observations of edges.
-    l1, l2 : float
-        Regularisation; l2 may be a dict by group of weights: "pixels" and "edges", or with
-        `directions` "edges (0, 1)" and so on, by the step from one end to the other.
-    freeze : tuple of str
-        Groups of weights that keep their starting values.
-    ignore_label, max_iter, tol, validation_interval, n_iter_no_change, n_jobs, random_state
-        As in `TemplateCRF`.
-    warm_start, class_weight, verbose
-        As in `TemplateCRF`.
 
     Attributes
     ----------
-    classes_ : array of labels
     coef_ : array [n_classes, n_features], weights of pixels
     contrast_ : float or None, β in use
-    objective_, n_iter_ : final objective, iterations
-    inference_ : the inference method that training used
-    fit_report_ : FitReport
 
     References
     ----------
@@ -112,25 +91,21 @@ class GridCRF(BaseCRF):
 
     def _examples(self, X: object, name: str = "X", known: bool = False) -> Sequence[Any]:
         """Arrays with an axis for each direction, and one of features."""
-        ndim = NEIGHBOURS[self.neighbours]
+        ndim, columns = NEIGHBOURS[self.neighbours], self._columns()
         images = []
         for i, x in enumerate(check_sequences(X, name, empty=True)):
             image = np.asarray(x)
             if image.ndim != ndim + 1 or image.dtype.kind not in "fiub":
-                axes = "[height, width, n_features]"
-                if ndim == 3:
-                    axes = "[depth, height, width, n_features]"
+                axes = "depth, height, width" if ndim == 3 else "height, width"
                 raise ValueError(
-                    f"{name}[{i}] must be an array {axes} of numbers for {self.neighbours} "
-                    f"neighbours, got {image.dtype} of shape {image.shape}"
+                    f"{name}[{i}] must be an array [{axes}, n_features] of numbers for "
+                    f"{self.neighbours} neighbours, got {image.dtype} of shape {image.shape}"
                 )
-            if self.contrast_columns is not None and len(self.contrast_columns):
-                last = max(self.contrast_columns)
-                if last >= image.shape[-1]:
-                    raise ValueError(
-                        f"contrast_columns names column {last}, and {name}[{i}] has "
-                        f"{image.shape[-1]} features, from 0 on"
-                    )
+            if columns and max(columns) >= image.shape[-1]:
+                raise ValueError(
+                    f"contrast_columns names column {max(columns)}, and {name}[{i}] has "
+                    f"{image.shape[-1]} features, from 0 on"
+                )
             images.append(image)
         return images
 
@@ -167,30 +142,33 @@ class GridCRF(BaseCRF):
 
     def _templates_for(self, beta: float | None) -> list[CliqueTemplate]:
         """Templates of pixels and neighbours, with this contrast."""
-        observed = None
-        if beta is not None or self.edge_features is not None:
-            columns = None if self.contrast_columns is None else tuple(self.contrast_columns)
-            observed = (beta, columns, self.edge_features)
-        intercept = bool(self.fit_intercept)
+        observed = beta is not None or self.edge_features is not None
+        intercept, columns = bool(self.fit_intercept), self._columns()
+        both: dict[str, Any] = {"tables": self.tables, "fit_intercept": intercept or not observed}
         templates = [CliqueTemplate("pixels", features=_pixels, fit_intercept=intercept)]
-        steps = Grid([], 1, self.neighbours).directions if self.directions else [None]
-        for step in steps:
+        for name, step in self._steps().items():
             own = _Edges(self.neighbours, step)
-            templates.append(
-                CliqueTemplate(
-                    "edges" if step is None else f"edges {step}",
-                    own,
-                    None if observed is None else _EdgeRows(own, *observed),
-                    tables=self.tables,
-                    fit_intercept=intercept or observed is None,
-                )
-            )
+            rows = _EdgeRows(own, beta, columns, self.edge_features) if observed else None
+            templates.append(CliqueTemplate(name, own, rows, **both))
         return templates
+
+    def _columns(self) -> tuple[int, ...] | None:
+        """The features that the contrast compares; None for all."""
+        return None if self.contrast_columns is None else tuple(self.contrast_columns)
+
+    def _steps(self) -> dict[str, tuple[int, ...] | None]:
+        """The templates of edges, each of one step or of all."""
+        if not self.directions:
+            return {"edges": None}
+        return {f"edges {step}": step for step in Grid([], 1, self.neighbours).directions}
+
+    def _groups(self) -> Sequence[str]:
+        return ["pixels", *self._steps()]
 
     def _beta(self, X: Sequence[Any], edges: _Edges) -> float | None:
         if self.contrast != "auto":
             return None if self.contrast is None else float(self.contrast)
-        columns = None if self.contrast_columns is None else tuple(self.contrast_columns)
+        columns = self._columns()
         total, count = 0.0, 0
         for x in X:
             distance = _distance(*_ends(x, edges(x)), columns)
@@ -203,7 +181,6 @@ class GridCRF(BaseCRF):
         return 0.5 * count / total if total > 0.0 else 1.0
 
     def _check_parameters(self) -> None:
-        super()._check_parameters()
         if self.neighbours not in list(NEIGHBOURS):
             raise ValueError(
                 f"neighbours must be 4 or 8 (2-d), 6 or 26 (3-d), got {self.neighbours!r}"
@@ -219,16 +196,13 @@ class GridCRF(BaseCRF):
                 raise TypeError(f"contrast_columns must be a list of columns, got {columns!r}")
             for k, column in enumerate(columns):
                 check_number(f"contrast_columns[{k}]", column, integer=True)
-        if self.edge_features is not None and not callable(self.edge_features):
-            raise TypeError(
-                "edge_features must be a function of the features of both ends, or None; got "
-                f"{self.edge_features!r}"
-            )
+        check_function("edge_features", self.edge_features, "the features of both ends")
+        super()._check_parameters()
 
     @property
     def coef_(self) -> NDArray[Any]:
         """Weights of pixels [n_classes, n_features]."""
-        return np.ascontiguousarray(self.template_weights("pixels")["features"].T)
+        return np.ascontiguousarray(self._table("pixels", "features").T)
 
 
 def _pixels(x: NDArray[Any]) -> NDArray[Any]:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from copy import deepcopy
+from dataclasses import KW_ONLY, dataclass, field
 from itertools import pairwise
 from typing import Any, final
 
@@ -15,20 +17,19 @@ from chordal._validate import (
     check_same_lengths,
     check_sample_weight,
     check_sequences,
+    generator_from,
 )
-from chordal.emissions import Emission, Statistics
-from chordal.estimators._assembly import chain_crf
-from chordal.estimators._estimator import generator_from
-from chordal.estimators._generative import fit_emission, input_of, new_emission
-from chordal.estimators._labels import SequenceLabels
-from chordal.estimators._wrapped import Wrapped
-from chordal.estimators.chain_crf import ChainCRF
+from chordal.emissions import EMISSIONS, Emission, Statistics
+from chordal.estimators._wrapped import Wrapped, fit_emission, input_of
+from chordal.estimators.chain_crf import ChainCRF, chain_crf
 from chordal.features import Rows
+from chordal.labels import SequenceLabels
 from chordal.potentials import Floats
 from chordal.structures import offsets_of
 
 
 @final
+@dataclass(eq=False, repr=False)
 class HMM(Wrapped):
     """Hidden Markov model of labelled sequences, the generative partner of `ChainCRF`.
 
@@ -71,21 +72,15 @@ class HMM(Wrapped):
     True
     """
 
-    labels_: SequenceLabels
-    emission_: Emission
-    start_: Floats
-    transitions_: Floats
+    emission: str | Emission = "categorical"
+    _: KW_ONLY
+    alpha: float = 1.0
+    random_state: RandomState = None
 
-    def __init__(
-        self,
-        emission: str | Emission = "categorical",
-        *,
-        alpha: float = 1.0,
-        random_state: RandomState = None,
-    ) -> None:
-        self.emission = emission
-        self.alpha = alpha
-        self.random_state = random_state
+    labels_: SequenceLabels = field(init=False)
+    emission_: Emission = field(init=False)
+    start_: Floats = field(init=False)
+    transitions_: Floats = field(init=False)
 
     def fit(self, X: Sequence[Any], y: Sequence[Any], *, sample_weight: object = None) -> HMM:
         """Count.
@@ -98,13 +93,12 @@ class HMM(Wrapped):
         sample_weight : array [n_sequences], optional
         """
         check_number("alpha", self.alpha)
-        emission = new_emission(self.emission)
+        emission = deepcopy(EMISSIONS.resolve(self.emission))
         X, y = check_sequences(X), check_sequences(y, "y")
         rows = emission.read(X, grow=True)
         check_same_lengths(rows.lengths, y)
         weight = check_sample_weight(sample_weight, len(X))
-        labels = SequenceLabels()
-        labels.learn(y)
+        labels = SequenceLabels.of(y)
         codes = labels.codes(labels.encode(y))
         of_row = None if weight is None else np.repeat(weight, rows.lengths)
         fit_emission(emission, rows.data, labels, codes, of_row)
@@ -125,8 +119,7 @@ class HMM(Wrapped):
         >>> hmm.predict([np.array([[0], [2], [12]])])
         [['calm', 'calm', 'busy']]
         """
-        labels = SequenceLabels()
-        labels.learn([list(classes)])
+        labels = SequenceLabels.of([list(classes)])
         order = labels.order  # the given number of every class
         n = len(labels)
         first, table = np.asarray(start, dtype=np.float64), np.asarray(transitions, np.float64)
@@ -151,19 +144,13 @@ class HMM(Wrapped):
     ) -> tuple[Floats, Floats]:
         """Probabilities of first labels and of transitions."""
         weight = np.ones(len(codes)) if weight is None else weight
-        offsets = offsets_of(rows.lengths)
-        first = offsets[:-1][rows.lengths > 0]
-        follows = np.ones(len(codes), dtype=bool)
-        follows[first] = False
-        at = np.flatnonzero(follows)
+        first = _first(rows)
+        at = np.delete(np.arange(len(codes)), first)
         start = np.bincount(codes[first], weight[first], minlength=n) + self.alpha
         pairs = codes[at - 1] * n + codes[at]
         table = np.bincount(pairs, weight[at], minlength=n * n).reshape(n, n) + self.alpha
-        totals = table.sum(axis=1, keepdims=True)
-        # A label that nothing follows says nothing about what would.
-        return start / start.sum(), np.where(totals > 0.0, table, 1.0) / np.where(
-            totals > 0.0, totals, n
-        )
+        table[table.sum(axis=1) == 0.0] = 1.0  # what nothing follows says nothing of what would
+        return start / start.sum(), table / table.sum(axis=1, keepdims=True)
 
     def _take(
         self, labels: SequenceLabels, start: Floats, transitions: Floats, emission: Emission
@@ -186,8 +173,7 @@ class HMM(Wrapped):
             Of `ChainCRF`: l2, solver, n_jobs, ….
         """
         emission = self.emission_
-        with np.errstate(divide="ignore"):
-            start, transitions = np.log(self.start_), np.log(self.transitions_)
+        start, transitions = self._logarithms()
         return chain_crf(
             self.labels_,
             input_of(emission),
@@ -197,6 +183,10 @@ class HMM(Wrapped):
             start=start,
             **parameters,
         )
+
+    def _logarithms(self) -> tuple[Floats, Floats]:
+        with np.errstate(divide="ignore"):
+            return np.log(self.start_), np.log(self.transitions_)
 
     def statistics(self, X: object) -> list[Statistics]:
         """The sufficient statistics of every position: what the CRF of `to_crf` reads."""
@@ -216,13 +206,11 @@ class HMM(Wrapped):
         y = check_sequences(y, "y")
         check_same_lengths(rows.lengths, y)
         codes = self.labels_.codes(self.labels_.encode(y))
-        offsets = offsets_of(rows.lengths)
         terms = self.emission_.log_density(rows.data)[np.arange(len(codes)), codes]
-        with np.errstate(divide="ignore"):
-            start, transitions = np.log(self.start_), np.log(self.transitions_)
+        start, transitions = self._logarithms()
         chained = np.empty(len(codes))
         chained[1:] = transitions[codes[:-1], codes[1:]]
-        first = offsets[:-1][rows.lengths > 0]
+        first = _first(rows)
         chained[first] = start[codes[first]]
         sums = np.zeros(len(rows.lengths))
         np.add.at(sums, np.repeat(np.arange(len(sums)), rows.lengths), terms + chained)
@@ -246,3 +234,8 @@ class HMM(Wrapped):
         lengths = np.full(n_sequences, length, dtype=np.int64)
         X = np.split(observed, offsets_of(lengths)[1:-1])
         return X, self.labels_.decode(numbers, lengths)
+
+
+def _first(rows: Rows) -> NDArray[np.int64]:
+    """The first positions of sequences that have one."""
+    return offsets_of(rows.lengths)[:-1][rows.lengths > 0]

@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 
 from chordal._validate import check_sequences
 from chordal.estimators._crf import BaseCRF
-from chordal.estimators._labels import SequenceLabels, TargetLabels
 from chordal.features import Batch, CliqueTemplate, Reader
+from chordal.labels import SequenceLabels, TargetLabels, matched_targets
 from chordal.potentials import Floats, Potentials
 from chordal.solvers import Solver
 
@@ -24,7 +24,9 @@ class MatchingModel(BaseCRF):
 
     The score of a matching is the sum of w · f(i, j) over its pairs, plus a learned score for
     every source item that has no target. No target is taken twice. The best matching is a linear
-    assignment, found exactly, which is all that the perceptron and the hinge need.
+    assignment, found exactly, which is all that the perceptron and the hinge need; sums over all
+    matchings are exact where there are few items, and approximate elsewhere. Labels are numbers of
+    targets, and −1 is none. The groups of weights are "pairs" and "no_target".
 
     Parameters
     ----------
@@ -34,29 +36,15 @@ class MatchingModel(BaseCRF):
     solver : str or Solver, default="frank_wolfe"
         "frank_wolfe" and "one_slack" (which needs the package clarabel) end with a duality
         gap; "sgd" is the subgradient method; "averaged_perceptron" has its own objective.
-    inference : str or Inference, default="auto"
-        "auto" finds the best matching exactly; sums over all matchings are exact where there are
-        few items, and approximate elsewhere.
-    l1, l2 : float
-        Regularisation; l2 may be a dict by group of weights, "pairs" and "no_target".
-    freeze : tuple of str
-        Groups of weights that keep their starting values.
     features : callable, optional
         Makes the features of pairs [n_source, n_target, n_features] from a source and a target.
         X is then a list of pairs (source, target); otherwise it holds such arrays.
-    max_iter, tol, validation_interval, n_iter_no_change, n_jobs
-        As in `TemplateCRF`.
-    random_state, warm_start, class_weight, verbose
-        As in `TemplateCRF`; labels are numbers of targets, and −1 is none.
 
     Attributes
     ----------
     coef_ : array [n_features]
     no_target_ : float
         The score of having no target.
-    inference_ : the inference method in use
-    objective_, n_iter_ : final objective, iterations
-    fit_report_ : FitReport
 
     References
     ----------
@@ -125,7 +113,9 @@ class MatchingModel(BaseCRF):
     def _flat(self, y: object, X: Sequence[Any], name: str = "y") -> Sequence[Any]:
         """The targets of every source item as labels, of which the last stands for none."""
         given = check_sequences(y, name, empty=True)
-        return [_labels(X, given, i) for i in range(len(X))]
+        if len(given) != len(X):
+            raise ValueError(f"X and y must have the same length, got {len(X)} and {len(given)}")
+        return [matched_targets(own, i, *X[i].shape[:2]) for i, own in enumerate(given)]
 
     def _examples(self, X: object, name: str = "X", known: bool = False) -> list[Floats]:
         """Features of the pairs of each example [n_source, n_target, n_features]."""
@@ -166,24 +156,3 @@ def _no_target(x: Floats) -> Floats:
     out = np.zeros((x.shape[0], x.shape[1] + 1, 1))
     out[:, -1] = 1.0
     return out
-
-
-def _labels(pairs: Sequence[Any], y: Sequence[Any], i: int) -> NDArray[np.int32]:
-    """The targets of example i as labels: the last is none."""
-    if len(y) != len(pairs):
-        raise ValueError(f"X and y must have the same length, got {len(pairs)} and {len(y)}")
-    n_source, n_target, _ = pairs[i].shape
-    target = np.asarray(y[i])
-    if target.shape != (n_source,) or (n_source and target.dtype.kind not in "iu"):
-        raise ValueError(
-            f"y[{i}] must be {n_source} whole numbers, the target of each source item, "
-            f"got {target.dtype} of shape {target.shape}"
-        )
-    target = target.astype(np.int64)
-    if n_source and (target.min() < -1 or target.max() >= n_target):
-        raise ValueError(f"y[{i}] must hold targets from 0 to {n_target - 1}, or -1 for none")
-    taken = target[target >= 0]
-    if len(np.unique(taken)) < len(taken):
-        twice = int(np.argmax(np.bincount(taken)))
-        raise ValueError(f"y[{i}] takes target {twice} twice: a matching takes it once at most")
-    return np.where(target < 0, n_target, target).astype(np.int32)

@@ -2,26 +2,23 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, final
+from copy import deepcopy
+from dataclasses import KW_ONLY, dataclass, field
+from typing import Any, ClassVar, final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from chordal._validate import RandomState, check_number, check_sample_weight
-from chordal.emissions import Emission, Statistics
-from chordal.estimators._assembly import chain_crf
-from chordal.estimators._estimator import generator_from
-from chordal.estimators._generative import fit_emission, input_of, new_emission
-from chordal.estimators._labels import SequenceLabels
-from chordal.estimators._wrapped import Wrapped
-from chordal.estimators.chain_crf import ChainCRF
+from chordal._validate import RandomState, check_number, check_sample_weight, generator_from
+from chordal.emissions import EMISSIONS, Emission, Statistics
+from chordal.estimators._wrapped import Wrapped, fit_emission, input_of
+from chordal.estimators.chain_crf import ChainCRF, chain_crf
+from chordal.labels import SequenceLabels
 from chordal.potentials import Floats
-
-if TYPE_CHECKING:
-    from sklearn.utils import Tags
 
 
 @final
+@dataclass(eq=False, repr=False)
 class NaiveBayes(Wrapped):
     """Naive Bayes: p(x, y) = p(y) p(x | y), with columns independent given the label.
 
@@ -52,15 +49,14 @@ class NaiveBayes(Wrapped):
     array(['a', 'b'], dtype='<U1')
     """
 
-    labels_: SequenceLabels
-    emission_: Emission
-    class_prior_: Floats
+    emission: str | Emission = "gaussian"
+    _: KW_ONLY
+    random_state: RandomState = None
 
-    def __init__(
-        self, emission: str | Emission = "gaussian", *, random_state: RandomState = None
-    ) -> None:
-        self.emission = emission
-        self.random_state = random_state
+    labels_: SequenceLabels = field(init=False)
+    emission_: Emission = field(init=False)
+    class_prior_: Floats = field(init=False)
+    classifies: ClassVar[bool] = True
 
     def fit(self, X: object, y: object, sample_weight: object = None) -> NaiveBayes:
         """Count, or take moments.
@@ -71,11 +67,11 @@ class NaiveBayes(Wrapped):
         y : array [n] of labels
         sample_weight : array [n], optional
         """
-        emission = new_emission(self.emission)
+        emission = deepcopy(EMISSIONS.resolve(self.emission))
         rows = emission.read([_table(X)], grow=True)
-        labels = SequenceLabels()
-        numbers = _encoded(labels, y, int(rows.lengths[0]), learn=True)
-        codes = labels.codes(numbers)
+        flat = _column(y, int(rows.lengths[0]))
+        labels = SequenceLabels.of([flat])
+        codes = labels.codes(labels.encode([flat]))
         weight = check_sample_weight(sample_weight, len(codes))
         fit_emission(emission, rows.data, labels, codes, weight)
         counts = np.bincount(codes, weight, minlength=len(labels))
@@ -138,8 +134,7 @@ class NaiveBayes(Wrapped):
         """log p(x, y) of each row, the joint probability (density) of both."""
         self._check_fitted()
         rows = self.emission_.read([_table(X)], grow=False)
-        numbers = _encoded(self.labels_, y, int(rows.lengths[0]), learn=False)
-        codes = self.labels_.codes(numbers)
+        codes = self.labels_.codes(self.labels_.encode([_column(y, int(rows.lengths[0]))]))
         density = self.emission_.log_density(rows.data)[np.arange(len(codes)), codes]
         return density + np.log(self.class_prior_)[codes]
 
@@ -151,13 +146,6 @@ class NaiveBayes(Wrapped):
         codes = rng.choice(len(self.classes_), n_samples, p=self.class_prior_)
         return self.emission_.sample(codes, rng), self.classes_[codes]
 
-    def __sklearn_tags__(self) -> Tags:
-        from sklearn.utils import ClassifierTags
-
-        tags = super().__sklearn_tags__()
-        tags.estimator_type, tags.classifier_tags = "classifier", ClassifierTags()
-        return tags
-
 
 def _table(X: object) -> object:
     """Rows of observations, in the form of one sequence."""
@@ -167,12 +155,10 @@ def _table(X: object) -> object:
     return X
 
 
-def _encoded(labels: SequenceLabels, y: object, n_rows: int, learn: bool) -> NDArray[np.int32]:
+def _column(y: object, n_rows: int) -> NDArray[Any]:
     flat = np.asarray(y)
     if flat.shape != (n_rows,):
         raise ValueError(f"y must have one label per row of X ({n_rows}), got shape {flat.shape}")
     if n_rows == 0:
         raise ValueError("X is empty: give at least one row")
-    if learn:
-        labels.learn([flat])
-    return labels.encode([flat])
+    return flat

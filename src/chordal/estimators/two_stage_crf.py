@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import KW_ONLY, dataclass, field
 from itertools import chain as chained
 from typing import TYPE_CHECKING, Any, final
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from chordal._errors import UnsupportedError
 from chordal._validate import (
@@ -16,16 +17,15 @@ from chordal._validate import (
     check_same_lengths,
     check_sample_weight,
     check_sequences,
+    generator_from,
     is_sparse,
 )
 from chordal.estimators import _fitting
-from chordal.estimators._assembly import chain_crf, fitted_chain
-from chordal.estimators._estimator import generator_from
-from chordal.estimators._labels import SequenceLabels
 from chordal.estimators._monitor import FitReport
 from chordal.estimators._wrapped import Wrapped
-from chordal.estimators.chain_crf import GROUPS, ChainCRF
+from chordal.estimators.chain_crf import GROUPS, ChainCRF, chain_crf, fitted_chain
 from chordal.features import DenseInput, Input, SparseInput, length_of
+from chordal.labels import SequenceLabels
 from chordal.potentials import Floats
 from chordal.structures import offsets_of
 
@@ -34,6 +34,7 @@ if TYPE_CHECKING:
 
 
 @final
+@dataclass(eq=False, repr=False)
 class TwoStageCRF(Wrapped):
     """Chain CRF on top of a classifier of single positions.
 
@@ -84,26 +85,17 @@ class TwoStageCRF(Wrapped):
     [['a', 'b']]
     """
 
-    unary_: Any
-    scale_: float
-    reports_: list[FitReport]
+    unary: object = None
+    crf: ChainCRF | None = None
+    _: KW_ONLY
+    cv: int | str = 5
+    scale: bool = False
+    joint: bool = False
+    random_state: RandomState = None
 
-    def __init__(
-        self,
-        unary: object = None,
-        crf: ChainCRF | None = None,
-        *,
-        cv: int | str = 5,
-        scale: bool = False,
-        joint: bool = False,
-        random_state: RandomState = None,
-    ) -> None:
-        self.unary = unary
-        self.crf = crf
-        self.cv = cv
-        self.scale = scale
-        self.joint = joint
-        self.random_state = random_state
+    unary_: Any = field(init=False)
+    scale_: float = field(init=False)
+    reports_: list[FitReport] = field(init=False)
 
     def fit(
         self, X: Sequence[Any], y: Sequence[Any], *, sample_weight: object = None
@@ -119,8 +111,7 @@ class TwoStageCRF(Wrapped):
         X, y = check_sequences(X), check_sequences(y, "y")
         check_same_lengths(np.array([length_of(x) for x in X]), y)
         weight = check_sample_weight(sample_weight, len(X))
-        labels = SequenceLabels()
-        labels.learn(y)
+        labels = SequenceLabels.of(y)
         unary, scores = self._first_stage(X, y, weight, labels.classes)
         linear = unary.linear(labels, X[0]) if self.joint else None
         chain = self._second_stage(scores, y, weight, labels, settings)
@@ -163,28 +154,32 @@ class TwoStageCRF(Wrapped):
         """The classifier, and scores of the training data that it has not learned by heart."""
         from sklearn.base import clone
 
-        given = (
-            ChainCRF(transitions="none", fit_intercept=True) if self.unary is None else self.unary
-        )
-        unary = UnaryPart(given, classes)
+        default = ChainCRF(transitions="none", fit_intercept=True)
+        given = UnaryPart(default if self.unary is None else self.unary, classes)
         if self.cv == "prefit":
+            return given, given.scores(X)
+
+        def fitted_to(chosen: Sequence[int]) -> UnaryPart:
+            part = UnaryPart(clone(given.model), classes)
+            of_chosen = None if weight is None else weight[chosen]
+            part.fit([X[i] for i in chosen], [y[i] for i in chosen], of_chosen)
+            return part
+
+        everyone = range(len(X))
+        if self.cv == "same":
+            unary = fitted_to(everyone)
             return unary, unary.scores(X)
-        unary = UnaryPart(clone(given), classes)
+        n_folds = int(self.cv)
+        if len(X) < n_folds:
+            raise ValueError(f"cv={self.cv} needs as many sequences, got {len(X)}")
         scores: list[Any] = [None] * len(X)
-        if self.cv != "same":
-            if len(X) < int(self.cv):
-                raise ValueError(f"cv={self.cv} needs as many sequences, got {len(X)}")
-            order = generator_from(self.random_state).permutation(len(X))
-            for fold in range(int(self.cv)):
-                apart = order[fold :: int(self.cv)].tolist()
-                rest = sorted(set(range(len(X))) - set(apart))
-                part = UnaryPart(clone(given), classes)
-                of_rest = None if weight is None else weight[rest]
-                part.fit([X[i] for i in rest], [y[i] for i in rest], of_rest)
-                for i, found in zip(apart, part.scores([X[i] for i in apart]), strict=True):
-                    scores[i] = found
-        unary.fit(X, y, weight)
-        return unary, unary.scores(X) if self.cv == "same" else scores
+        order = generator_from(self.random_state).permutation(len(X)).tolist()
+        for fold in range(n_folds):
+            apart = order[fold::n_folds]
+            part = fitted_to(sorted(set(everyone) - set(apart)))
+            for i, found in zip(apart, part.scores([X[i] for i in apart]), strict=True):
+                scores[i] = found
+        return fitted_to(everyone), scores
 
     def _second_stage(
         self,
@@ -234,10 +229,6 @@ def _joined(
     return fitted_chain(joint, links.labels_, inputs, {"node": (node, weights)}, kept)
 
 
-#: Of log-probabilities.
-FLOOR = float(np.log(np.finfo(np.float64).eps))
-
-
 class UnaryPart:
     """Fits a classifier of positions, and gives its scores; ours take whole sequences."""
 
@@ -265,11 +256,9 @@ class UnaryPart:
         """Arrays [length, n_classes], in the order of the classes."""
         lengths = [length_of(x) for x in X]
         if self.own:
-            found = np.concatenate(self.model.predict_marginals(X))
-            found = np.log(np.maximum(found, np.exp(FLOOR)))
+            found = _logarithms(np.concatenate(self.model.predict_marginals(X)))
         elif hasattr(self.model, "predict_proba"):
-            found = np.asarray(self.model.predict_proba(positions(X)), dtype=np.float64)
-            found = np.log(np.maximum(found, np.exp(FLOOR)))
+            found = _logarithms(self.model.predict_proba(positions(X)))
         else:
             found = np.asarray(self.model.decision_function(positions(X)), dtype=np.float64)
             if found.ndim == 1:  # of two labels, the margin of the second
@@ -329,6 +318,12 @@ def positions(X: Sequence[Any]) -> NDArray[Any] | list[Any] | csr_array:
     if isinstance(X[0], np.ndarray):
         return np.concatenate(X)
     return list(chained.from_iterable(X))
+
+
+def _logarithms(chances: ArrayLike) -> Floats:
+    """Logarithms of probabilities, none below that of the least difference from 1."""
+    least = np.exp(np.log(np.finfo(np.float64).eps))
+    return np.log(np.maximum(np.asarray(chances, dtype=np.float64), least))
 
 
 def _plain(labels: Iterable[Any]) -> list[Any]:

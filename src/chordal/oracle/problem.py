@@ -22,6 +22,8 @@ class Problem(NamedTuple):
     n_weights : int
     exempt : bool
         Some weights, such as intercepts, have no l2.
+    chains : bool
+        Examples are chains, as far as is known before they are read.
     """
 
     objective: Objective
@@ -30,6 +32,7 @@ class Problem(NamedTuple):
     partial: bool = False
     n_weights: int = 0
     exempt: bool = False
+    chains: bool = True
 
     @property
     def described_targets(self) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import ClassVar, final
 
+from chordal._errors import UnsupportedError
 from chordal.oracle import Problem
 from chordal.oracle.rules import DualRule
 from chordal.oracle.rules.exponentiated_gradient import ExponentiatedRule
@@ -44,6 +45,11 @@ class ExponentiatedGradient(BlockSolver):
     rule: ClassVar[DualRule] = ExponentiatedRule()
 
     def check(self, problem: Problem) -> None:
-        """Refuse other objectives than the likelihood and the hinge."""
+        """Refuse other objectives than the likelihood and the hinge, and what is no chain."""
         check_margin(self, problem, ["hinge", "likelihood"])
         super().check(problem)
+        if not problem.chains:
+            raise UnsupportedError(
+                f"solver {self.name!r} keeps dual variables of chains alone; use "
+                "'block_frank_wolfe' or 'one_slack', or for the likelihood 'lbfgs'"
+            )

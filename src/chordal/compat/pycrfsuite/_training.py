@@ -9,11 +9,12 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 from chordal._status import Status
+from chordal.compat._assembly import assembled
 from chordal.compat.pycrfsuite import _messages
 from chordal.compat.pycrfsuite._data import Batch, TrainingData, layout_of
 from chordal.compat.pycrfsuite._owlqn import OriginalOWLQN
 from chordal.compat.pycrfsuite._parameters import Parameters
-from chordal.estimators import ChainCRF, assembled, chain_batch
+from chordal.estimators import ChainCRF, chain_batch
 from chordal.execution import execution_for
 from chordal.features import Layout, Shard
 from chordal.inference import INFERENCE, Inference

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from chordal import ChainCRF
-from chordal.estimators import assembled
+from chordal.compat._assembly import assembled
 
 
 def taken_apart(crf, edge=False):

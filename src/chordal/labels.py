@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from itertools import chain, pairwise
 from numbers import Real
 from typing import Any
@@ -35,6 +35,15 @@ def _hashable(label: object) -> bool:
     except TypeError:
         return False
     return True
+
+
+def _is_missing(label: object) -> bool:
+    return label is None or bool(label != label)  # NaN
+
+
+def _first(lists: Sequence[Sequence[Any]], wrong: Callable[[Any], bool]) -> tuple[int, int, Any]:
+    """Sequence, position and label of the first label with this fault."""
+    return next((i, t, v) for i, s in enumerate(lists) for t, v in enumerate(s) if wrong(v))
 
 
 def _holds(dtype: np.dtype[Any], labels: list[Any]) -> bool:
@@ -72,25 +81,26 @@ class SequenceLabels:
         self.as_list = True
         self._dtype: np.dtype[Any] | None = None
 
+    @classmethod
+    def of(cls, y: Sequence[Any], ranked: bool = False) -> SequenceLabels:
+        """The labels of these sequences."""
+        labels = cls(ranked)
+        labels.learn(y)
+        return labels
+
     def learn(self, y: Sequence[Any]) -> None:
         """Number new labels after those already known."""
         lists = self._listed(y)
         try:
             counts = Counter(chain.from_iterable(lists))
         except TypeError:
-            i, t = next(
-                (i, t)
-                for i, s in enumerate(lists)
-                for t, label in enumerate(s)
-                if not _hashable(label)
-            )
+            i, t, label = _first(lists, lambda label: not _hashable(label))
             raise TypeError(
-                f"y[{i}][{t}] is {lists[i][t]!r}; labels must be hashable (str, int, …)"
+                f"y[{i}][{t}] is {label!r}; labels must be hashable (str, int, …)"
             ) from None
-        for label in counts:
-            if label is None or label != label:
-                i = next(i for i, s in enumerate(lists) if any(v is None or v != v for v in s))
-                raise ValueError(f"y[{i}] holds the label {label!r}; give every position a label")
+        if any(map(_is_missing, counts)):
+            i, _, label = _first(lists, _is_missing)
+            raise ValueError(f"y[{i}] holds the label {label!r}; give every position a label")
         new = [label for label in counts if label not in self._number]
         new = sorted(new) if self._ranked else sorted(new, key=lambda label: -counts[label])
         for label in new:
@@ -193,12 +203,7 @@ class SequenceLabels:
         try:
             flat = [self._number[label] for s in lists for label in s]
         except KeyError:
-            i, t, label = next(
-                (i, t, v)
-                for i, s in enumerate(lists)
-                for t, v in enumerate(s)
-                if v not in self._number
-            )
+            i, t, label = _first(lists, lambda label: label not in self._number)
             raise ValueError(
                 f"y[{i}][{t}] is the label {label!r}, which was not seen in training"
             ) from None
@@ -246,6 +251,24 @@ class TargetLabels(SequenceLabels):
     def encode(self, y: Sequence[Any], unknown: int | None = None) -> NDArray[np.int32]:
         """All targets, one example after another."""
         return np.concatenate([np.zeros(0, dtype=np.int32), *y]).astype(np.int32)
+
+
+def matched_targets(y: object, i: int, n_source: int, n_target: int) -> NDArray[np.int32]:
+    """The targets of the source items of example i as labels, of which the last is none."""
+    target = np.asarray(y)
+    if target.shape != (n_source,) or (n_source and target.dtype.kind not in "iu"):
+        raise ValueError(
+            f"y[{i}] must be {n_source} whole numbers, the target of each source item, "
+            f"got {target.dtype} of shape {target.shape}"
+        )
+    target = target.astype(np.int64)
+    if n_source and (target.min() < -1 or target.max() >= n_target):
+        raise ValueError(f"y[{i}] must hold targets from 0 to {n_target - 1}, or -1 for none")
+    taken = target[target >= 0]
+    if len(np.unique(taken)) < len(taken):
+        twice = int(np.argmax(np.bincount(taken)))
+        raise ValueError(f"y[{i}] takes target {twice} twice: a matching takes it once at most")
+    return np.where(target < 0, n_target, target).astype(np.int32)
 
 
 def targets_of(labels: SequenceLabels, y: Sequence[Any], ignored: object = None) -> Target:
@@ -305,6 +328,18 @@ def _without(
     if isinstance(sequence, np.ndarray) and sequence.dtype != object:
         return sequence if ignored is None else sequence[sequence != ignored]
     return [label for label in sequence if not _is_ignored(label, ignored)]
+
+
+def observed(y: Sequence[Any], ignored: object = None) -> NDArray[np.bool_]:
+    """Which labels are given: not None, and not the label that stands for none."""
+    parts = [np.zeros(0, dtype=bool)]
+    for labels in y:
+        if isinstance(labels, np.ndarray) and labels.dtype != object:
+            parts.append(np.broadcast_to(labels != ignored, len(labels)))
+            continue
+        given = [v is not None and v is not ignored and v != ignored for v in labels]
+        parts.append(np.array(given, dtype=bool))
+    return np.concatenate(parts)
 
 
 def class_weights(given: object, labels: SequenceLabels, target: Target) -> Floats:
