@@ -1,9 +1,7 @@
-"""How a run ended, and a warning if it ended early."""
+"""How a run ended."""
 
 from __future__ import annotations
 
-import sys
-import warnings
 from enum import Enum
 
 
@@ -25,24 +23,3 @@ class Status(Enum):
     def succeeded(self) -> bool:
         """Whether the weights are a solution rather than the best so far."""
         return self is Status.CONVERGED
-
-
-class ConvergenceWarning(UserWarning):
-    """Stands in for scikit-learn's where scikit-learn is not imported, which takes a second."""
-
-
-def warn_not_converged(status: Status, solver: str, n_iter: int) -> None:
-    """Warn of a fit that stopped at `max_iter` before it converged."""
-    if status is not Status.MAX_ITERATIONS:
-        return
-    kind: type[Warning] = ConvergenceWarning
-    if "sklearn" in sys.modules:
-        from sklearn import exceptions
-
-        kind = exceptions.ConvergenceWarning
-    warnings.warn(
-        f"solver {solver!r} did not converge in {n_iter} iterations; "
-        "increase max_iter, increase tol, or scale the data",
-        kind,
-        stacklevel=3,
-    )

@@ -15,12 +15,12 @@ from sklearn.model_selection import GridSearchCV, KFold, cross_val_predict, cros
 from sklearn.pipeline import Pipeline, make_pipeline
 
 from chordal import ChainCRF
-from chordal._status import Status, warn_not_converged
+from chordal._status import Status
 from chordal.estimators._estimator import (
     Estimator,
     ExampleList,
 )
-from chordal.estimators._monitor import fit_callbacks
+from chordal.estimators._monitor import fit_callbacks, warn_not_converged
 from chordal.solvers import Iteration
 
 
@@ -393,12 +393,14 @@ def test_callbacks_see_a_fit(attribute_problem):
     assert watch.events.count("end ChainCRF iteration") == crf.n_iter_ == 3
 
 
-def test_a_fit_that_did_not_converge_warns():
+def test_a_fit_that_did_not_converge_warns(attribute_problem):
     with pytest.warns(ConvergenceWarning, match="'lbfgs' did not converge in 7 iterations"):
-        warn_not_converged(Status.MAX_ITERATIONS, "lbfgs", 7)
+        warn_not_converged("lbfgs", 7)
+    with pytest.warns(ConvergenceWarning, match="'lbfgs' did not converge in 2 iterations"):
+        ChainCRF(max_iter=2).fit(*attribute_problem)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        warn_not_converged(Status.CONVERGED, "lbfgs", 7)
+        assert ChainCRF().fit(*attribute_problem).fit_report_.status is Status.CONVERGED
 
 
 def test_columns_of_arrays_are_counted():

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from chordal._status import Status, warn_not_converged
+from chordal._status import Status
 from chordal._validate import (
     check_choice,
     check_function,
@@ -24,6 +24,7 @@ from chordal.estimators._monitor import (
     FitReport,
     Monitor,
     fit_callbacks,
+    warn_not_converged,
 )
 from chordal.execution import effective_n_jobs, execution_for
 from chordal.features import (
@@ -157,7 +158,8 @@ def fit(
         report = FitReport.of(solution, **names, validation=monitor.scores, exact=exact)
         fitted |= {"objective_": report.objective, "n_iter_": report.n_iter}
         vars(estimator).update(fitted, weights_=solution.weights, fit_report_=report)
-    warn_not_converged(report.status, report.solver, report.n_iter)
+    if report.status is Status.MAX_ITERATIONS:
+        warn_not_converged(report.solver, report.n_iter)
     if report.status is Status.INTERRUPTED:
         raise KeyboardInterrupt  # the model is fitted with the best weights so far
     return estimator

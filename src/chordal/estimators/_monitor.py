@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field, fields, replace
@@ -301,4 +303,23 @@ def _live_line(console: Console) -> Progress:
         TimeRemainingColumn(),
         console=console,
         transient=True,
+    )
+
+
+class ConvergenceWarning(UserWarning):
+    """Stands in for scikit-learn's where scikit-learn is not imported, which takes a second."""
+
+
+def warn_not_converged(solver: str, n_iter: int) -> None:
+    """Warn of a fit that stopped at `max_iter` before it converged."""
+    kind: type[Warning] = ConvergenceWarning
+    if "sklearn" in sys.modules:
+        from sklearn import exceptions
+
+        kind = exceptions.ConvergenceWarning
+    warnings.warn(
+        f"solver {solver!r} did not converge in {n_iter} iterations; "
+        "increase max_iter, increase tol, or scale the data",
+        kind,
+        stacklevel=3,
     )
