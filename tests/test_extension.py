@@ -210,7 +210,7 @@ def test_an_online_solver(tmp_path):
 
         @final
         class ShrinkingPerceptron(MistakeDriven):
-            loss: ClassVar[str] = "perceptron"
+            objectives: ClassVar[tuple[str, ...]] = ("perceptron",)
 
             def _rule(self):
                 return ShrinkingRule()

@@ -35,30 +35,12 @@ class AveragedPerceptron(MistakeDriven):
     its share of wrong labels; `l2` has no part in it. Fast, without a parameter to tune, and
     without probabilities that mean anything: `predict_marginals` of such a model is overconfident.
 
-    Parameters
-    ----------
-    max_iter : int
-        Most passes over the examples.
-    tol : float
-        Converged when the mean share of wrong labels is below this.
-    l1 : float
-        Must be 0.
-    random_state : int, Generator or None
-        Seed of the orders of examples.
-
     References
     ----------
     Collins (2002), Discriminative training methods for hidden Markov models.
-
-    Examples
-    --------
-    >>> from chordal import ChainCRF
-    >>> X, y = [[["the"], ["cat"], ["sleeps"]], [["a"], ["dog"]]], [["D", "N", "V"], ["D", "N"]]
-    >>> ChainCRF(solver=AveragedPerceptron(max_iter=20, random_state=0)).fit(X, y).predict(X)
-    [['D', 'N', 'V'], ['D', 'N']]
     """
 
-    loss: ClassVar[str] = "perceptron"
+    objectives: ClassVar[tuple[str, ...]] = ("perceptron",)
 
     def _rule(self) -> PerceptronRule:
         return PerceptronRule()

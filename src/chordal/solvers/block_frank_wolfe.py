@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from typing import ClassVar, final
 
-from chordal.oracle import Problem
 from chordal.oracle.rules import DualRule
 from chordal.oracle.rules.frank_wolfe import FrankWolfeRule
-from chordal.solvers._dual import BlockSolver, check_margin
+from chordal.solvers._dual import BlockSolver
 
 
 @final
@@ -20,17 +19,6 @@ class BlockFrankWolfe(BlockSolver):
     after each pass by their primal value; `n_evaluations` counts the visits to examples of both.
     Chains hasten the passes where l2 is small: steps are taken on the objective plus a quadratic
     term around a point that moves on every few passes, which leaves the bounds as they are.
-
-    Parameters
-    ----------
-    max_iter : int
-        Most passes over the examples.
-    tol : float
-        Converged when the duality gap is at most this share of the primal value.
-    l1 : float
-        Must be 0.
-    random_state : int, Generator or None
-        Seed of the orders of examples.
 
     References
     ----------
@@ -48,12 +36,4 @@ class BlockFrankWolfe(BlockSolver):
     """
 
     rule: ClassVar[DualRule] = FrankWolfeRule()
-
-    def default_objective(self) -> str:
-        """The hinge."""
-        return "hinge"
-
-    def check(self, problem: Problem) -> None:
-        """Refuse other objectives than the hinge."""
-        check_margin(self, problem, ["hinge"])
-        super().check(problem)
+    objectives: ClassVar[tuple[str, ...]] = ("hinge",)

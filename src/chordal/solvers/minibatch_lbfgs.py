@@ -3,21 +3,20 @@
 from __future__ import annotations
 
 from collections import deque
+from dataclasses import dataclass
 from typing import final
 
 import numpy as np
 
 from chordal._status import Status
-from chordal._validate import RandomState, check_number
 from chordal.oracle import Floats
-from chordal.solvers._base import Run
-from chordal.solvers._divergence import Watch
-from chordal.solvers._history import Pair, curvature_of, two_loop
-from chordal.solvers._passes import Batch, Evaluated, PassSolver, Stepper
-from chordal.solvers.lbfgs import LBFGS
+from chordal.solvers._base import Run, number
+from chordal.solvers._passes import Batch, PassSolver, Stepper, WatchedRun
+from chordal.solvers.lbfgs import LBFGS, Pair, curvature_of, two_loop
 
 
 @final
+@dataclass(eq=False)
 class MinibatchLBFGS(PassSolver):
     """A quasi-Newton step for every mini-batch.
 
@@ -33,8 +32,6 @@ class MinibatchLBFGS(PassSolver):
 
     Parameters
     ----------
-    max_iter, tol, l1, random_state, batch_size
-        As in `Adam`.
     memory : int
         Pairs of steps and gradient changes that are remembered.
     learning_rate : float
@@ -48,42 +45,23 @@ class MinibatchLBFGS(PassSolver):
     optimization; Schraudolph, Yu and Günter (2007), A stochastic quasi-Newton method for online
     convex optimization; Moritz, Nishihara and Jordan (2016), A linearly-convergent stochastic
     L-BFGS algorithm.
-
-    Examples
-    --------
-    >>> from chordal import ChainCRF
-    >>> X, y = [[["the"], ["cat"], ["sleeps"]], [["a"], ["dog"]]], [["D", "N", "V"], ["D", "N"]]
-    >>> ChainCRF(solver="minibatch_lbfgs", l2=0.1, random_state=0).fit(X, y).predict(X)
-    [['D', 'N', 'V'], ['D', 'N']]
     """
 
-    def __init__(
-        self,
-        max_iter: int = 200,
-        tol: float = 3e-4,
-        l1: float = 0.0,
-        random_state: RandomState = None,
-        batch_size: int | None = 64,
-        memory: int = 30,
-        learning_rate: float = 0.2,
-        period: int = 20,
-        joined: int = 8,
-    ) -> None:
-        super().__init__(max_iter, tol, l1, random_state, batch_size)
-        for name, value in (("memory", memory), ("period", period), ("joined", joined)):
-            check_number(name, value, minimum=1, integer=True)
-        check_number("learning_rate", learning_rate, strict=True)
-        self.memory, self.learning_rate = memory, learning_rate
-        self.period, self.joined = period, joined
+    tol: float = number(3e-4, minimum=-np.inf)
+    memory: int = number(30, minimum=1)
+    learning_rate: float = number(0.2, strict=True)
+    period: int = number(20, minimum=1)
+    joined: int = number(8, minimum=1)
+
+    def remedy(self) -> str:
+        """Smaller steps, or less noise."""
+        return f"use a learning_rate below {self.learning_rate:g}, a larger batch_size"
 
     def _stepper(self, run: Run, batches: list[Batch]) -> Stepper:
         return _Curvature(self, len(run.weights), batches)
 
-    def _whole(self, run: Run, batch: Batch, stepper: Stepper, watch: Watch) -> Status:
+    def _whole(self, run: WatchedRun, batch: Batch, stepper: Stepper) -> Status:
         return LBFGS(self.max_iter, self.tol, memory=self.memory)._run(run)
-
-    def _advice(self) -> str:
-        return f"use a learning_rate below {self.learning_rate:g}, a larger batch_size"
 
 
 class _Curvature(Stepper):
@@ -97,10 +75,8 @@ class _Curvature(Stepper):
         self._steps, self._sum = 0, np.zeros(n_weights)
         self._mean: Floats | None = None  # of the weights of the last period
 
-    def step(
-        self, batch: Batch, weights: Floats, here: Evaluated, rate: float
-    ) -> tuple[Floats, Evaluated | None]:
-        gradient, size = here[1], rate * self._solver.learning_rate
+    def step(self, batch: Batch, weights: Floats, gradient: Floats, rate: float) -> Floats:
+        size = rate * self._solver.learning_rate
         if rate < 1.0:
             gradient = gradient + self._correction(batch, weights)
             size *= 2.0  # instead of the first time that steps are halved
@@ -114,7 +90,7 @@ class _Curvature(Stepper):
         self._sum += weights
         if self._steps % self._solver.period == 0:
             self._look_back(self._sum / self._solver.period)
-        return weights, None
+        return weights
 
     def _correction(self, batch: Batch, weights: Floats) -> Floats:
         """What other mini-batches have at the anchor, in place of what this one had there."""
