@@ -7,7 +7,8 @@ import pytest
 
 from chordal._errors import UnsupportedError
 from chordal._status import Status
-from chordal.oracle import ExampleOracle, Oracle
+from chordal.oracle import Oracle
+from chordal.oracle.examples import ExampleOracle
 from chordal.solvers import SOLVERS
 from chordal.solvers._online import OnlineSolver
 from chordal.solvers.arow import AROW

@@ -11,7 +11,7 @@ import pytest
 from chordal import ChainCRF, Status, UnsupportedError
 from chordal.objectives.hinge import Hinge
 from chordal.objectives.likelihood import Likelihood
-from chordal.oracle import ExampleOracle
+from chordal.oracle.examples import ExampleOracle
 from chordal.solvers import SOLVERS
 from chordal.solvers.averaged_perceptron import AveragedPerceptron
 from chordal.solvers.passive_aggressive import PassiveAggressive

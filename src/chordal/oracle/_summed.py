@@ -82,13 +82,9 @@ class SummedOracle:
 
     def batches(self) -> list[SummedOracle]:
         """An oracle for each mini-batch, with a share of the penalty by its number of examples."""
-        sizes = [sum(s.frame.structure.n_examples for s in self.shards[a:b]) for a, b in self._runs]
-        shares = [size / max(1, sum(sizes)) for size in sizes]
-        return [self._part(*run, share) for run, share in zip(self._runs, shares, strict=True)]
-
-    @property
-    def _runs(self) -> list[tuple[int, int]]:
-        return list(pairwise(self._cuts))
+        counts = [shard.frame.structure.n_examples for shard in self.shards]
+        n = max(1, sum(counts))
+        return [self._part(a, b, sum(counts[a:b]) / n) for a, b in pairwise(self._cuts)]
 
     def _part(self, first: int, last: int, share: float) -> SummedOracle:
         part = copy(self)  # waves work in the same memory: batches are taken one after another

@@ -1,28 +1,51 @@
-"""Which oracle a solver gets: by what it asks for, and by the structure."""
+"""What a solver says yes or no to, and which oracle it gets: by what it asks, and the structure."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from chordal.features import Layout
 from chordal.inference import Inference
-from chordal.objectives import Objective
-from chordal.oracle._protocols import (
-    DualOracle,
-    ExampleOracle,
-    Mapper,
-    PlaneOracle,
-    SecondOrderOracle,
-)
+from chordal.objectives import TARGETS, Objective
+from chordal.oracle._protocols import Mapper, SecondOrderOracle
 from chordal.oracle._summed import SummedOracle
 from chordal.oracle.chains import ChainExamples
-from chordal.oracle.examples import StructuredExamples
+from chordal.oracle.examples import DualOracle, ExampleOracle, PlaneOracle, StructuredExamples
 from chordal.potentials import Floats
 from chordal.structures import Chain, Structure
+
+
+class Problem(NamedTuple):
+    """What training is about to minimise, as far as it is known before any work.
+
+    Attributes
+    ----------
+    objective : Objective
+    targets : {"hard", "soft", "partial"}
+        What is known of the labels.
+    l2 : float or dict by group of weights
+    partial : bool
+        Some weights stay as they are.
+    n_weights : int
+    exempt : bool
+        Some weights, such as intercepts, have no l2.
+    """
+
+    objective: Objective
+    targets: str = "hard"
+    l2: float | Mapping[str, float] = 1.0
+    partial: bool = False
+    n_weights: int = 0
+    exempt: bool = False
+
+    @property
+    def described_targets(self) -> str:
+        """The kind of targets, in words."""
+        return TARGETS[self.targets]
 
 
 def missing(oracle: object, asked: type) -> list[str]:
@@ -53,13 +76,12 @@ def oracle_for(
 
     Where it asks for single examples, shards must hold one each, those of chains any number.
     """
+    loss, penalty = (features, shards, objective, inference, mapper), (l2, centre)
     if not asks_examples(asks):
-        return SummedOracle(
-            features, shards, objective, inference, mapper, l2, centre, cuts, without_l1
-        )
+        return SummedOracle(*loss, *penalty, cuts, without_l1)
     if all(isinstance(shard.frame.structure, Chain) for shard in shards):
-        return ChainExamples(features, shards, objective, inference, mapper, l2, centre)
-    return StructuredExamples(features, shards, objective, inference, mapper, l2, centre)
+        return ChainExamples(*loss, *penalty)
+    return StructuredExamples(*loss, *penalty)
 
 
 def check_questions(

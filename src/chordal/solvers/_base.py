@@ -123,8 +123,9 @@ class Course:
         self.details: dict[str, list[float]] = {}
         self._started = time.perf_counter()
 
-    def begin(self) -> None:
-        """Before the first iteration."""
+    def begin(self) -> Status | None:
+        """Before the first iteration; returns a status when there is nothing to do."""
+        return None
 
     @property
     def elapsed(self) -> float:
@@ -200,12 +201,12 @@ class Run(Course):
         if self._data is not None:
             self._data.recycle(gradient)
 
-    def hess_vec(self, direction: Floats) -> Floats:
-        """The Hessian at the present weights times the direction."""
+    def hess_vec(self, oracle: Oracle, weights: Floats, direction: Floats) -> Floats:
+        """An oracle's Hessian at the weights times the direction."""
         self.n_products += 1
-        return cast(SecondOrderOracle, self.oracle).hess_vec(self.weights, direction)
+        return cast(SecondOrderOracle, oracle).hess_vec(weights, direction)
 
-    def begin(self) -> None:
+    def begin(self) -> Status | None:
         """Evaluate the starting weights, and refuse those without a value."""
         self.value, self.gradient = self.evaluate(self.weights)
         with np.errstate(over="ignore"):
@@ -216,6 +217,8 @@ class Run(Course):
                 f"{self.gradient_norm:g}: the features are too large, scale them; or labels are "
                 "forbidden by -inf"
             )
+        smooth = self.solver.l1 == 0.0  # else the gradient does not tell
+        return Status.CONVERGED if smooth and self.converged() else None
 
     def accept(
         self, weights: Floats, value: float, gradient: Floats, gradient_norm: float
@@ -351,8 +354,7 @@ class Solver(ABC):
         self.require(oracle)
         run = self.course(oracle, np.asarray(start, dtype=np.float64), callback, self)
         try:
-            run.begin()
-            status = self._run(run)
+            status = run.begin() or self._run(run)
         except KeyboardInterrupt:
             status = Status.INTERRUPTED
         except OverflowError:

@@ -13,19 +13,18 @@ import numpy as np
 from chordal._errors import UnsupportedError
 from chordal._status import Status
 from chordal._validate import RandomState
-from chordal.oracle import DualOracle, Floats, Problem, RegularisedOracle, asks_examples
-from chordal.oracle.rules import DualRule
+from chordal.oracle import Floats, Problem, RegularisedOracle, asks_examples
+from chordal.oracle.examples import DualOracle, DualRule
 from chordal.solvers._base import Callback, Course, Solution, Solver, number, require_alike
 
 
 class DualRun(Course):
     """One run: the best weights by their primal value, and the best dual value."""
 
-    def __init__(
-        self, oracle: RegularisedOracle, start: Floats, callback: Callback | None, solver: Solver
-    ) -> None:
-        super().__init__(oracle, start, callback, solver)
-        self.centre = np.zeros(len(start)) if oracle.centre is None else oracle.centre
+    def begin(self) -> None:
+        """Nothing is known of the dual yet."""
+        centre = self.oracle.centre
+        self.centre = np.zeros(len(self.weights)) if centre is None else centre
         self.lower = -inf
         self.details = {"primal": [], "dual": [], "gap": []}
 

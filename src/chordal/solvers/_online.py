@@ -12,19 +12,17 @@ from numpy.typing import NDArray
 from chordal._errors import UnsupportedError
 from chordal._status import Status
 from chordal._validate import RandomState
-from chordal.oracle import ExampleOracle, Floats, Problem
-from chordal.oracle.rules import Learner, Rule
-from chordal.solvers._base import Callback, Course, Solver, number, require_alike
+from chordal.oracle import Floats, Problem
+from chordal.oracle.examples import ExampleOracle, Learner, Rule
+from chordal.solvers._base import Course, Solver, number, require_alike
 
 
 class OnlineRun(Course):
     """One run of an online solver."""
 
-    def __init__(
-        self, oracle: ExampleOracle, start: Floats, callback: Callback | None, solver: OnlineSolver
-    ) -> None:
-        super().__init__(oracle, start, callback, solver)
-        self.random = np.random.default_rng(solver.random_state)
+    def begin(self) -> None:
+        """Choose the orders of examples."""
+        self.random = np.random.default_rng(self.solver.random_state)
 
     def order(self) -> NDArray[np.int64]:
         """All examples, in a new order."""

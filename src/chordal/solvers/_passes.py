@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
+from abc import abstractmethod
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from math import nan
-from typing import ClassVar, cast
+from typing import ClassVar
 
 import numpy as np
 
 from chordal._status import Status
 from chordal._validate import RandomState
-from chordal.oracle import BatchOracle, Floats, Oracle, SecondOrderOracle
+from chordal.oracle import BatchOracle, Floats, Oracle
 from chordal.solvers._base import Course, Run, Solver, fallen, number
 
 GROWTH = 1e6  # of the objective: no noise either
@@ -19,7 +20,9 @@ RISES = 10  # so many in a row, and above where the run began: no noise
 PASSES = 2  # without a lower value, before steps are halved
 MAX_HALVINGS = 10  # before a run is taken for converged
 
-Evaluated = tuple[float, Floats]
+#: New weights from a mini-batch, the old ones, its gradient there and a rate; the rate falls from 1
+#: in the course of a run.
+Step = Callable[[Oracle, Floats, Floats, float], Floats]
 
 
 class WatchedRun(Run):
@@ -30,11 +33,12 @@ class WatchedRun(Run):
     first, raise an error, which says what the solver advises.
     """
 
-    def begin(self) -> None:
+    def begin(self) -> Status | None:
         """Evaluate the starting weights."""
-        super().begin()
+        status = super().begin()
         self._first = self._last = self.value
         self._rises, self._bests = 0, [self.value]
+        return status
 
     def refuse_growth(self, value: float, weights: Floats) -> None:
         """Refuse what shows that steps are too large."""
@@ -85,30 +89,6 @@ class WatchedRun(Run):
         )
 
 
-class Batch:
-    """A mini-batch's objective; the run counts what is asked of it."""
-
-    def __init__(self, oracle: Oracle, run: Run) -> None:
-        self._oracle, self._run = oracle, run
-
-    def value_grad(self, weights: Floats) -> Evaluated:
-        """The batch's objective and gradient."""
-        return self._run.ask(self._oracle, weights)
-
-    def hess_vec(self, weights: Floats, direction: Floats) -> Floats:
-        """The batch's Hessian times the direction."""
-        self._run.n_products += 1
-        return cast(SecondOrderOracle, self._oracle).hess_vec(weights, direction)
-
-
-class Stepper(ABC):
-    """The memory of one run: how a gradient becomes a step."""
-
-    @abstractmethod
-    def step(self, batch: Batch, weights: Floats, gradient: Floats, rate: float) -> Floats:
-        """New weights, from the batch's gradient; `rate` falls from 1 in the course of a run."""
-
-
 @dataclass(eq=False)
 class PassSolver(Solver):
     """Takes a step for every mini-batch; an iteration is a pass over all of them, in a new order.
@@ -151,23 +131,18 @@ class PassSolver(Solver):
             self.asks = self.asks_whole  # type: ignore[misc]
 
     @abstractmethod
-    def _stepper(self, run: Run, batches: list[Batch]) -> Stepper:
-        """A fresh memory."""
+    def _steps(self, run: Run, batches: Sequence[Oracle]) -> Step:
+        """How a gradient becomes a step, with a fresh memory."""
 
     def _run(self, run: WatchedRun) -> Status:
-        if run.converged():
-            return Status.CONVERGED
-        oracles = [run.oracle]
-        if self.batch_size is not None:
-            oracles = list(cast(BatchOracle, run.oracle).batches())
-        batches = [Batch(oracle, run) for oracle in oracles]
-        stepper, start, first = self._stepper(run, batches), run.weights, run.value
+        batches = [run.oracle] if self.batch_size is None else run.oracle.batches()
+        step, start, first = self._steps(run, batches), run.weights, run.value
         with np.errstate(over="ignore", invalid="ignore"):  # divergence is said in our own words
             if run.noisy:
-                return self._noisy(run, batches, stepper)
+                return self._noisy(run, batches, step)
             if len(batches) == 1:
-                return self._whole(run, batches[0], stepper)
-            status = self._passes(run, batches, stepper)
+                return self._whole(run, batches[0], step)
+            status = self._passes(run, batches, step)
         run.value, gradient = run.evaluate(run.weights)
         run.gradient_norm = float(np.linalg.norm(gradient))
         if run.value >= first:  # a good start, and too much noise
@@ -176,26 +151,26 @@ class PassSolver(Solver):
             return status if status is Status.STOPPED else Status.STALLED
         return status
 
-    def _whole(self, run: WatchedRun, batch: Batch, stepper: Stepper) -> Status:
+    def _whole(self, run: WatchedRun, batch: Oracle, step: Step) -> Status:
         """One batch: its objective after a step is known before the next."""
         weights, gradient, rate, status = run.weights, run.gradient, Rate(self.window), None
         while status is None:
-            weights = stepper.step(batch, weights, gradient, rate.value)
+            weights = step(batch, weights, gradient, rate.value)
             run.refuse_growth(0.0, weights)
-            value, gradient = batch.value_grad(weights)
+            value, gradient = run.ask(batch, weights)
             status = run.follow(weights, value, gradient) or rate.after(run)
         return status
 
-    def _passes(self, run: WatchedRun, batches: list[Batch], stepper: Stepper) -> Status:
+    def _passes(self, run: WatchedRun, batches: Sequence[Oracle], step: Step) -> Status:
         random = np.random.default_rng(self.random_state)
         weights, rate, status = run.weights, Rate(PASSES), None
         while status is None:
             order = [batches[k] for k in random.permutation(len(batches))]
-            weights, value = self._pass(run, order, stepper, weights, rate.value)
+            weights, value = self._pass(run, order, step, weights, rate.value)
             status = run.follow(weights, value) or rate.after(run)
         return status
 
-    def _noisy(self, run: WatchedRun, batches: list[Batch], stepper: Stepper) -> Status:
+    def _noisy(self, run: WatchedRun, batches: Sequence[Oracle], step: Step) -> Status:
         """Values that come from samples are not compared: steps fall as 1/√k, to the last pass.
 
         The result is the mean of the weights after the passes of the second half.
@@ -205,7 +180,7 @@ class PassSolver(Solver):
         while status is None:
             order = [batches[k] for k in random.permutation(len(batches))]
             rate = 1.0 / float(np.sqrt(1.0 + run.n_iter))
-            weights, value = self._pass(run, order, stepper, weights, rate)
+            weights, value = self._pass(run, order, step, weights, rate)
             run.weights, run.value, run.gradient_norm = weights, value, nan
             if 2 * run.n_iter >= self.max_iter - 1:
                 n += 1
@@ -215,14 +190,14 @@ class PassSolver(Solver):
         return status
 
     def _pass(
-        self, run: WatchedRun, batches: list[Batch], stepper: Stepper, weights: Floats, rate: float
+        self, run: WatchedRun, batches: list[Oracle], step: Step, weights: Floats, rate: float
     ) -> tuple[Floats, float]:
         """A step for each mini-batch: the weights after them, and the values before each."""
         value = 0.0
         for batch in batches:
-            own, gradient = batch.value_grad(weights)
+            own, gradient = run.ask(batch, weights)
             value += own
-            weights = stepper.step(batch, weights, gradient, rate)
+            weights = step(batch, weights, gradient, rate)
             run.refuse_growth(0.0 if run.noisy else value, weights)
         return weights, value
 

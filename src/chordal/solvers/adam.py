@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import final
 
 import numpy as np
 
-from chordal.oracle import Floats, Problem
+from chordal.oracle import Floats, Oracle, Problem
 from chordal.solvers._base import Run, number
-from chordal.solvers._passes import Batch, PassSolver, Stepper
+from chordal.solvers._passes import PassSolver, Step
 
 
 @final
@@ -46,20 +47,16 @@ class Adam(PassSolver):
         """Smaller steps."""
         return f"use a learning_rate below {self.learning_rate:g}"
 
-    def _stepper(self, run: Run, batches: list[Batch]) -> Stepper:
-        return _Moments(self, len(run.weights))
+    def _steps(self, run: Run, batches: Sequence[Oracle]) -> Step:
+        mean, square, k = np.zeros_like(run.weights), np.zeros_like(run.weights), 0
 
+        def step(batch: Oracle, weights: Floats, gradient: Floats, rate: float) -> Floats:
+            nonlocal mean, square, k
+            k += 1
+            mean += (1.0 - self.beta1) * (gradient - mean)
+            square += (1.0 - self.beta2) * (gradient * gradient - square)
+            size = rate * self.learning_rate / (1.0 - self.beta1**k)
+            root = np.sqrt(square / (1.0 - self.beta2**k))
+            return weights - size * mean / (root + self.epsilon)
 
-class _Moments(Stepper):
-    def __init__(self, adam: Adam, n_weights: int) -> None:
-        self._adam, self._steps = adam, 0
-        self._mean, self._square = np.zeros(n_weights), np.zeros(n_weights)
-
-    def step(self, batch: Batch, weights: Floats, gradient: Floats, rate: float) -> Floats:
-        adam = self._adam
-        self._steps += 1
-        self._mean += (1.0 - adam.beta1) * (gradient - self._mean)
-        self._square += (1.0 - adam.beta2) * (gradient * gradient - self._square)
-        size = rate * adam.learning_rate / (1.0 - adam.beta1**self._steps)
-        root = np.sqrt(self._square / (1.0 - adam.beta2**self._steps))
-        return weights - size * self._mean / (root + adam.epsilon)
+        return step

@@ -8,37 +8,10 @@ from typing import ClassVar, final
 
 from chordal import _kernels
 from chordal.oracle import Floats
-from chordal.oracle.rules import Mistake, MistakeRule
+from chordal.oracle.examples import Mistake
+from chordal.oracle.rules.mistake import MistakeRule
 from chordal.solvers._base import number
 from chordal.solvers._online import MistakeDriven
-
-
-@dataclass(frozen=True)
-class AROWRule(MistakeRule):
-    """With δ = φ(gold) − φ(best): w += ℓ Σδ / (r + δᵀΣδ), Σ⁻¹ += δδᵀ / r; r: `regularization`."""
-
-    regularization: float = 1.0
-    variance: float = 1.0  # of every weight at the beginning
-    averaged: bool = False
-
-    @property
-    def memory(self) -> float:  # type: ignore[override]
-        """The first variance."""
-        return self.variance
-
-    def step(self, mistake: Mistake, w: Floats, memory: Floats) -> float:
-        """Change the weights after a mistake; the loss."""
-        x, loss = mistake.weight * mistake.difference, mistake.lead + mistake.n_wrong
-        spread = float(x @ (memory * x))
-        if not isfinite(spread):
-            return inf
-        w += loss / (self.regularization + spread) * memory * x
-        memory /= 1.0 + memory * x * x / self.regularization
-        return mistake.weight * loss
-
-    def kernel(self) -> _kernels.Arow:
-        """The rule as the compiled loop takes it."""
-        return _kernels.Arow(self.regularization)
 
 
 @final
@@ -68,5 +41,16 @@ class AROW(MistakeDriven):
 
     objectives: ClassVar[tuple[str, ...]] = ("hinge",)
 
-    def _rule(self) -> AROWRule:
-        return AROWRule(float(self.regularization), float(self.variance))
+    def _rule(self) -> MistakeRule:
+        kernel = _kernels.Arow(float(self.regularization))
+        return MistakeRule(self._step, kernel, averaged=False, memory=float(self.variance))
+
+    def _step(self, mistake: Mistake, w: Floats, memory: Floats) -> float:
+        """`memory` is the diagonal of Σ."""
+        x, loss = mistake.weight * mistake.difference, mistake.lead + mistake.n_wrong
+        spread = float(x @ (memory * x))
+        if not isfinite(spread):
+            return inf
+        w += loss / (self.regularization + spread) * memory * x
+        memory /= 1.0 + memory * x * x / self.regularization
+        return mistake.weight * loss

@@ -2,29 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import ClassVar, final
 
 from chordal import _kernels
 from chordal.oracle import Floats
-from chordal.oracle.rules import Mistake, MistakeRule
+from chordal.oracle.examples import Mistake
+from chordal.oracle.rules.mistake import MistakeRule
 from chordal.solvers._online import MistakeDriven
-
-
-@dataclass(frozen=True)
-class PerceptronRule(MistakeRule):
-    """w += φ(gold) − φ(best); the loss is the share of wrong labels."""
-
-    averaged: bool = True
-
-    def step(self, mistake: Mistake, w: Floats, memory: Floats) -> float:
-        """Change the weights after a mistake; the loss."""
-        w += mistake.weight * mistake.difference
-        return mistake.weight * mistake.n_wrong / mistake.n_labels
-
-    def kernel(self) -> _kernels.Perceptron:
-        """The rule as the compiled loop takes it."""
-        return _kernels.Perceptron()
 
 
 @final
@@ -42,5 +26,9 @@ class AveragedPerceptron(MistakeDriven):
 
     objectives: ClassVar[tuple[str, ...]] = ("perceptron",)
 
-    def _rule(self) -> PerceptronRule:
-        return PerceptronRule()
+    def _rule(self) -> MistakeRule:
+        return MistakeRule(self._step, _kernels.Perceptron())
+
+    def _step(self, mistake: Mistake, w: Floats, memory: Floats) -> float:
+        w += mistake.weight * mistake.difference
+        return mistake.weight * mistake.n_wrong / mistake.n_labels

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import ClassVar, final
 
-from chordal.oracle.rules import DualRule
+from chordal.oracle.examples import DualRule
 from chordal.oracle.rules.frank_wolfe import FrankWolfeRule
 from chordal.solvers._dual import BlockSolver
 

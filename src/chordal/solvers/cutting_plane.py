@@ -10,7 +10,8 @@ from numpy.typing import NDArray
 
 from chordal import _kernels
 from chordal._status import Status
-from chordal.oracle import Floats, PlaneOracle, Planes
+from chordal.oracle import Floats
+from chordal.oracle.examples import PlaneOracle, Planes
 from chordal.solvers._base import number
 from chordal.solvers._dual import DualRun, DualSolver
 

@@ -53,8 +53,6 @@ class GradientDescent(Solver):
         return f"use a learning_rate below {self.learning_rate:g}" if self.learning_rate else ""
 
     def _run(self, run: WatchedRun) -> Status:
-        if run.converged():
-            return Status.CONVERGED
         if self.learning_rate is None:
             return self._searching(run)
         return self._fixed(run, float(self.learning_rate))

@@ -44,8 +44,6 @@ class LBFGS(Solver):
     def _run(self, run: Run) -> Status:
         vectors = run.vectors
         history, direction = CurvatureHistory(self.memory, vectors.run), np.empty_like(run.weights)
-        if run.converged():
-            return Status.CONVERGED
         while True:
             slope = history.direction(run.gradient, direction)
             if slope >= 0.0:

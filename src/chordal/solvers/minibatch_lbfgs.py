@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import final
 
 import numpy as np
 
 from chordal._status import Status
-from chordal.oracle import Floats
+from chordal.oracle import Floats, Oracle
 from chordal.solvers._base import Run, number
-from chordal.solvers._passes import Batch, PassSolver, Stepper, WatchedRun
+from chordal.solvers._passes import PassSolver, Step, WatchedRun
 from chordal.solvers.lbfgs import LBFGS, Pair, curvature_of, two_loop
 
 
@@ -57,25 +58,26 @@ class MinibatchLBFGS(PassSolver):
         """Smaller steps, or less noise."""
         return f"use a learning_rate below {self.learning_rate:g}, a larger batch_size"
 
-    def _stepper(self, run: Run, batches: list[Batch]) -> Stepper:
-        return _Curvature(self, len(run.weights), batches)
+    def _steps(self, run: Run, batches: Sequence[Oracle]) -> Step:
+        return _Curvature(self, run, batches).step
 
-    def _whole(self, run: WatchedRun, batch: Batch, stepper: Stepper) -> Status:
+    def _whole(self, run: WatchedRun, batch: Oracle, step: Step) -> Status:
         return LBFGS(self.max_iter, self.tol, memory=self.memory)._run(run)
 
 
-class _Curvature(Stepper):
+class _Curvature:
     """Pairs of steps and gradient changes; `batches` are all."""
 
-    def __init__(self, solver: MinibatchLBFGS, n_weights: int, batches: list[Batch]) -> None:
-        self._solver, self._all = solver, batches
+    def __init__(self, solver: MinibatchLBFGS, run: Run, batches: Sequence[Oracle]) -> None:
+        self._solver, self._run, self._all = solver, run, batches
         self._since, self._anchor, self._mean_gradient = 0, np.zeros(0), np.zeros(0)
         self._pairs: deque[Pair] = deque(maxlen=solver.memory)
-        self._batches: deque[Batch] = deque(maxlen=solver.joined)
-        self._steps, self._sum = 0, np.zeros(n_weights)
+        self._batches: deque[Oracle] = deque(maxlen=solver.joined)
+        self._steps, self._sum = 0, np.zeros_like(run.weights)
         self._mean: Floats | None = None  # of the weights of the last period
 
-    def step(self, batch: Batch, weights: Floats, gradient: Floats, rate: float) -> Floats:
+    def step(self, batch: Oracle, weights: Floats, gradient: Floats, rate: float) -> Floats:
+        """A quasi-Newton step."""
         size = rate * self._solver.learning_rate
         if rate < 1.0:
             gradient = gradient + self._correction(batch, weights)
@@ -92,14 +94,14 @@ class _Curvature(Stepper):
             self._look_back(self._sum / self._solver.period)
         return weights
 
-    def _correction(self, batch: Batch, weights: Floats) -> Floats:
+    def _correction(self, batch: Oracle, weights: Floats) -> Floats:
         """What other mini-batches have at the anchor, in place of what this one had there."""
         if self._since == 0:
             self._anchor, self._mean_gradient = weights, np.zeros_like(weights)
             for one in self._all:
-                self._mean_gradient += one.value_grad(weights)[1] / len(self._all)
+                self._mean_gradient += self._run.ask(one, weights)[1] / len(self._all)
         self._since = (self._since + 1) % len(self._all)
-        return self._mean_gradient - batch.value_grad(self._anchor)[1]
+        return self._mean_gradient - self._run.ask(batch, self._anchor)[1]
 
     def _look_back(self, mean: Floats) -> None:
         """Learn a pair from this mean of the weights and the one before."""
@@ -108,8 +110,8 @@ class _Curvature(Stepper):
             return
         s, y = mean - before, np.zeros_like(mean)
         for batch in self._batches:
-            y += batch.value_grad(mean)[1]
-            y -= batch.value_grad(before)[1]
+            y += self._run.ask(batch, mean)[1]
+            y -= self._run.ask(batch, before)[1]
         curvature = curvature_of(s, y)
         if curvature > 0.0:
             self._pairs.append((s, y, curvature))

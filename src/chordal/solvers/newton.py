@@ -62,8 +62,6 @@ class Newton(Solver):
             )
 
     def _run(self, run: Run) -> Status:
-        if run.converged():
-            return Status.CONVERGED
         oracle = cast(SecondOrderOracle, run.oracle)
         decrements = run.details["decrement"] = []
         while True:

@@ -49,8 +49,6 @@ class NewtonCG(Solver):
     asks: ClassVar[type] = SecondOrderOracle
 
     def _run(self, run: Run) -> Status:
-        if run.converged():
-            return Status.CONVERGED
         radius, first, status = np.inf, run.gradient_norm, None
         while status is None:
             step = self._step(run, radius, min(0.25, np.sqrt(run.gradient_norm / first)))
@@ -82,7 +80,7 @@ class NewtonCG(Solver):
         square, goal = float(residual @ residual), (forcing * run.gradient_norm) ** 2
         predicted = 0.0
         for _ in range(self.max_products):
-            product = run.hess_vec(p)
+            product = run.hess_vec(run.oracle, run.weights, p)
             curvature = float(p @ product)
             if curvature <= 0.0 and radius == np.inf:
                 radius = max(1.0, float(np.linalg.norm(run.weights)))

@@ -9,42 +9,12 @@ from typing import ClassVar, Literal, final, get_args
 from chordal import _kernels
 from chordal._validate import check_choice
 from chordal.oracle import Floats
-from chordal.oracle.rules import Mistake, MistakeRule
+from chordal.oracle.examples import Mistake
+from chordal.oracle.rules.mistake import MistakeRule
 from chordal.solvers._base import number
 from chordal.solvers._online import MistakeDriven
 
 Variant = Literal["hard", "linear", "squared"]
-
-
-@dataclass(frozen=True)
-class PassiveAggressiveRule(MistakeRule):
-    """w += τ (φ(gold) − φ(best)), with the τ that makes up for the loss.
-
-    See `PassiveAggressive` for the settings.
-    """
-
-    variant: Variant = "linear"
-    aggressiveness: float = 1.0
-    error_sensitive: bool = True
-    averaged: bool = True
-
-    def step(self, mistake: Mistake, w: Floats, memory: Floats) -> float:
-        """Change the weights after a mistake; the loss."""
-        loss = mistake.lead + (sqrt(mistake.n_wrong) if self.error_sensitive else 1.0)
-        norm = float(mistake.difference @ mistake.difference)
-        if norm == 0.0 or not isfinite(norm):
-            return 0.0 if norm == 0.0 else inf
-        tau = loss / norm
-        if self.variant == "linear":
-            tau = min(self.aggressiveness, tau)
-        elif self.variant == "squared":
-            tau = loss / (norm + 0.5 / self.aggressiveness)
-        w += mistake.weight * tau * mistake.difference
-        return mistake.weight * loss
-
-    def kernel(self) -> _kernels.PassiveAggressive:
-        """The rule as the compiled loop takes it."""
-        return _kernels.PassiveAggressive(self.variant, self.aggressiveness, self.error_sensitive)
 
 
 @final
@@ -83,6 +53,20 @@ class PassiveAggressive(MistakeDriven):
         super().__post_init__()
         check_choice("variant", self.variant, get_args(Variant))
 
-    def _rule(self) -> PassiveAggressiveRule:
-        flags = (bool(self.error_sensitive), bool(self.averaged))
-        return PassiveAggressiveRule(self.variant, float(self.aggressiveness), *flags)
+    def _rule(self) -> MistakeRule:
+        settings = (self.variant, float(self.aggressiveness), bool(self.error_sensitive))
+        kernel = _kernels.PassiveAggressive(*settings)
+        return MistakeRule(self._step, kernel, averaged=bool(self.averaged))
+
+    def _step(self, mistake: Mistake, w: Floats, memory: Floats) -> float:
+        loss = mistake.lead + (sqrt(mistake.n_wrong) if self.error_sensitive else 1.0)
+        norm = float(mistake.difference @ mistake.difference)
+        if norm == 0.0 or not isfinite(norm):
+            return 0.0 if norm == 0.0 else inf
+        tau = loss / norm
+        if self.variant == "linear":
+            tau = min(self.aggressiveness, tau)
+        elif self.variant == "squared":
+            tau = loss / (norm + 0.5 / self.aggressiveness)
+        w += mistake.weight * tau * mistake.difference
+        return mistake.weight * loss

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from chordal._errors import UnsupportedError
 from chordal._status import Status
 from chordal._validate import check_choice, check_number
-from chordal.oracle.rules import GradientRule
+from chordal.oracle.rules.gradient import GradientRule
 from chordal.solvers._base import fallen, number
 from chordal.solvers._online import OnlineRun, OnlineSolver
 from chordal.solvers._passes import GROWTH

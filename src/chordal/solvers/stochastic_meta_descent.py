@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar, final
 
 import numpy as np
 
-from chordal.oracle import Floats, SecondOrderBatchOracle, SecondOrderOracle
+from chordal.oracle import Floats, Oracle, SecondOrderBatchOracle, SecondOrderOracle
 from chordal.solvers._base import Run, number
-from chordal.solvers._passes import Batch, PassSolver, Stepper
+from chordal.solvers._passes import PassSolver, Step
 
 
 @final
@@ -57,27 +58,24 @@ class StochasticMetaDescent(PassSolver):
         """Smaller steps."""
         return "use a smaller learning_rate or meta_rate"
 
-    def _stepper(self, run: Run, batches: list[Batch]) -> Stepper:
-        rate = self.learning_rate or _calibrated(batches[0], run.weights)
-        return _Gains(self, np.full(len(run.weights), rate))
+    def _steps(self, run: Run, batches: Sequence[Oracle]) -> Step:
+        rate = self.learning_rate or _calibrated(run, batches[0])
+        gains, trace = np.full(len(run.weights), rate), np.zeros_like(run.weights)
+
+        def step(batch: Oracle, weights: Floats, gradient: Floats, rate: float) -> Floats:
+            nonlocal gains, trace
+            gains *= np.clip(1.0 - self.meta_rate * gradient * trace, 0.5, 2.0)
+            now = rate * gains
+            product = run.hess_vec(batch, weights, trace)
+            trace = self.decay * trace - now * (gradient + self.decay * product)
+            return weights - now * gradient
+
+        return step
 
 
-def _calibrated(batch: Batch, weights: Floats) -> float:
+def _calibrated(run: Run, batch: Oracle) -> float:
     """A fifth of the step to the minimum along the gradient, of the quadratic model."""
-    gradient = batch.value_grad(weights)[1]
-    curvature = float(gradient @ batch.hess_vec(weights, gradient))
+    gradient = run.ask(batch, run.weights)[1]
+    curvature = float(gradient @ run.hess_vec(batch, run.weights, gradient))
     square = float(gradient @ gradient)
     return 0.2 * square / curvature if curvature > 0.0 else 1.0
-
-
-class _Gains(Stepper):
-    def __init__(self, solver: StochasticMetaDescent, gains: Floats) -> None:
-        self._solver, self._gains, self._trace = solver, gains, np.zeros_like(gains)
-
-    def step(self, batch: Batch, weights: Floats, gradient: Floats, rate: float) -> Floats:
-        solver, trace = self._solver, self._trace
-        self._gains *= np.clip(1.0 - solver.meta_rate * gradient * trace, 0.5, 2.0)
-        gains = rate * self._gains
-        product = batch.hess_vec(weights, trace)
-        self._trace = solver.decay * trace - gains * (gradient + solver.decay * product)
-        return weights - gains * gradient
