@@ -10,8 +10,14 @@ from chordal.oracle._protocols import (
     SecondOrderBatchOracle,
     SecondOrderOracle,
 )
-from chordal.oracle._summed import SummedOracle
-from chordal.oracle.build import Problem, asks_examples, check_questions, missing, oracle_for
+from chordal.oracle.training import (
+    Problem,
+    SummedOracle,
+    asks_examples,
+    check_questions,
+    missing,
+    oracle_for,
+)
 from chordal.potentials import Floats
 
 __all__ = [
