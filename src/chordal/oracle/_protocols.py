@@ -25,7 +25,6 @@ class Oracle(Protocol):
 
     def value_grad(self, weights: Floats) -> tuple[float, Floats]:
         """The objective and its gradient."""
-        ...
 
 
 @runtime_checkable
@@ -38,11 +37,9 @@ class DataOracle(Oracle, Protocol):
     @property
     def run(self) -> Runner:
         """Runs the solver's own work on blocks of long vectors."""
-        ...
 
     def recycle(self, vector: Floats) -> None:
         """Take back the memory of a gradient that is no longer needed."""
-        ...
 
 
 @runtime_checkable
@@ -51,11 +48,9 @@ class SecondOrderOracle(Oracle, Protocol):
 
     def hess_vec(self, weights: Floats, direction: Floats) -> Floats:
         """The Hessian at the weights times the direction."""
-        ...
 
     def hessian(self, weights: Floats) -> Floats:
         """The Hessian [n_weights, n_weights]; for few weights."""
-        ...
 
 
 @runtime_checkable
@@ -64,7 +59,6 @@ class BatchOracle(Oracle, Protocol):
 
     def batches(self) -> Sequence[Oracle]:
         """The functions of the batches, each with its share of the penalty; this is their sum."""
-        ...
 
 
 @runtime_checkable
@@ -86,7 +80,6 @@ class RegularisedOracle(Penalised, Protocol):
 
     def value_grad(self, weights: Floats) -> tuple[float, Floats]:
         """The objective, with the regularisation, and its gradient or a subgradient."""
-        ...
 
 
 class Mapper(Protocol):
@@ -96,4 +89,3 @@ class Mapper(Protocol):
 
     def map(self, task: Callable[[S], T], items: Iterable[S]) -> list[T]:
         """Run task(item) for every item."""
-        ...

@@ -46,11 +46,9 @@ class Learner(Protocol):
         OverflowError
             When weights or scores are no longer finite.
         """
-        ...
 
     def weights(self) -> Floats:
         """What has been learned so far, also when a visit was interrupted; a copy."""
-        ...
 
 
 class DualLearner(Protocol):
@@ -58,11 +56,9 @@ class DualLearner(Protocol):
 
     def visit(self, order: Ints) -> None:
         """Improve the dual variables of these examples in turn; raises as `Learner.visit`."""
-        ...
 
     def state(self) -> tuple[Floats, float]:
         """Weights that the dual variables give, and the dual value reached; also in between."""
-        ...
 
 
 class Rule(ABC):
@@ -96,11 +92,9 @@ class ExampleOracle(Penalised, Protocol):
 
     def learner(self, rule: Rule, start: Floats) -> Learner:
         """A learner by this rule, from these weights on."""
-        ...
 
     def penalty(self, weights: Floats) -> float:
         """The regularisation term of all examples."""
-        ...
 
 
 class Planes(NamedTuple):
@@ -122,7 +116,6 @@ class PlaneOracle(Penalised, Protocol):
 
     def planes(self, weights: Floats) -> Planes:
         """The planes that touch the losses at these weights."""
-        ...
 
 
 @runtime_checkable
@@ -133,11 +126,9 @@ class DualOracle(Penalised, Protocol):
 
     def value(self, weights: Floats) -> float:
         """The regularised objective."""
-        ...
 
     def dual_learner(self, rule: DualRule) -> DualLearner:
         """A learner by this rule, at w = centre."""
-        ...
 
 
 class StructuredExamples:

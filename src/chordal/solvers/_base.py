@@ -299,18 +299,15 @@ class Solver(ABC):
         cls.__doc__ = completed(cls)
 
     def __post_init__(self) -> None:
-        for setting in (f for f in fields(self) if f.metadata):
-            value, kind, limits = (
-                getattr(self, setting.name),
-                str(setting.type),
-                {**setting.metadata},
-            )
-            if value is None and "None" in kind:
+        for setting in fields(self):
+            name, kind, limits = setting.name, str(setting.type), {**setting.metadata}
+            value = getattr(self, name)
+            if not limits or (value is None and "None" in kind):
                 continue
             below = limits.pop("below")
-            check_number(setting.name, value, integer="int" in kind, **limits)
+            check_number(name, value, integer="int" in kind, **limits)
             if value >= below:
-                raise ValueError(f"{setting.name} must be below {below:g}, got {value!r}")
+                raise ValueError(f"{name} must be below {below:g}, got {value!r}")
 
     @abstractmethod
     def _run(self, run: Any) -> Status:

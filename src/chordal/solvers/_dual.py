@@ -70,6 +70,14 @@ class DualSolver(Solver):
     ----------
     tol : float
         Converged when the duality gap is at most this share of the primal value.
+
+    Examples
+    --------
+    >>> from chordal import ChainCRF
+    >>> X, y = [[["the"], ["cat"], ["sleeps"]], [["a"], ["dog"]]], [["D", "N", "V"], ["D", "N"]]
+    >>> crf = ChainCRF("hinge", "block_frank_wolfe", l2=0.1, random_state=0).fit(X, y)
+    >>> crf.predict(X), crf.fit_report_.gap <= 1e-3 * crf.objective_
+    ([['D', 'N', 'V'], ['D', 'N']], True)
     """
 
     tol: float = number(1e-3, minimum=-inf)

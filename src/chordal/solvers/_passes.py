@@ -18,7 +18,7 @@ from chordal.solvers._base import Course, Run, Solver, fallen, number
 GROWTH = 1e6  # of the objective: no noise either
 RISES = 10  # so many in a row, and above where the run began: no noise
 PASSES = 2  # without a lower value, before steps are halved
-MAX_HALVINGS = 10  # before a run is taken for converged
+SLOWEST = 0.5**10  # the least rate of steps, before a run is taken for converged
 
 #: New weights from a mini-batch, the old ones, its gradient there and a rate; the rate falls from 1
 #: in the course of a run.
@@ -38,6 +38,7 @@ class WatchedRun(Run):
         status = super().begin()
         self._first = self._last = self.value
         self._rises, self._bests = 0, [self.value]
+        self.rate, self._wait = 1.0, 0  # of steps, and iterations since it changed
         return status
 
     def refuse_growth(self, value: float, weights: Floats) -> None:
@@ -73,6 +74,14 @@ class WatchedRun(Run):
         """Settled, and at the lowest value rather than swinging above it."""
         close = self._last - self.value <= self.solver.tol * abs(self.value)
         return self.settled(window) and close
+
+    def slow_down(self, window: int) -> Status | None:
+        """Halve the rate where the value has settled; a status when that has not helped before."""
+        self._wait += 1
+        if self._wait < window or not self.settled(window):
+            return None
+        self._wait, self.rate = 0, 0.5 * self.rate
+        return Status.CONVERGED if self.rate < SLOWEST else None
 
     def refuse_fruitless(self, n_iter: int) -> None:
         """Refuse steps of which none in so many iterations came below where the run began."""
@@ -153,21 +162,21 @@ class PassSolver(Solver):
 
     def _whole(self, run: WatchedRun, batch: Oracle, step: Step) -> Status:
         """One batch: its objective after a step is known before the next."""
-        weights, gradient, rate, status = run.weights, run.gradient, Rate(self.window), None
+        weights, gradient, status = run.weights, run.gradient, None
         while status is None:
-            weights = step(batch, weights, gradient, rate.value)
+            weights = step(batch, weights, gradient, run.rate)
             run.refuse_growth(0.0, weights)
             value, gradient = run.ask(batch, weights)
-            status = run.follow(weights, value, gradient) or rate.after(run)
+            status = run.follow(weights, value, gradient) or run.slow_down(self.window)
         return status
 
     def _passes(self, run: WatchedRun, batches: Sequence[Oracle], step: Step) -> Status:
         random = np.random.default_rng(self.random_state)
-        weights, rate, status = run.weights, Rate(PASSES), None
+        weights, status = run.weights, None
         while status is None:
             order = [batches[k] for k in random.permutation(len(batches))]
-            weights, value = self._pass(run, order, step, weights, rate.value)
-            status = run.follow(weights, value) or rate.after(run)
+            weights, value = self._pass(run, order, step, weights, run.rate)
+            status = run.follow(weights, value) or run.slow_down(PASSES)
         return status
 
     def _noisy(self, run: WatchedRun, batches: Sequence[Oracle], step: Step) -> Status:
@@ -200,20 +209,3 @@ class PassSolver(Solver):
             weights = step(batch, weights, gradient, rate)
             run.refuse_growth(0.0 if run.noisy else value, weights)
         return weights, value
-
-
-class Rate:
-    """The size of steps: 1 at first, and half of it whenever the value has settled."""
-
-    def __init__(self, window: int) -> None:
-        self.value, self._window, self._halvings, self._wait = 1.0, window, 0, 0
-
-    def after(self, run: WatchedRun) -> Status | None:
-        """Called after each iteration; a status when steps have become small enough."""
-        self._wait += 1
-        if self._wait < self._window or not run.settled(self._window):
-            return None
-        self._wait = 0
-        self._halvings += 1
-        self.value *= 0.5
-        return Status.CONVERGED if self._halvings > MAX_HALVINGS else None

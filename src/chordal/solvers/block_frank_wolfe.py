@@ -25,14 +25,6 @@ class BlockFrankWolfe(BlockSolver):
     Lacoste-Julien, Jaggi, Schmidt and Pletscher (2013), Block-coordinate Frank–Wolfe optimization
     for structural SVMs; Lin, Mairal and Harchaoui (2015), A universal catalyst for first-order
     optimization.
-
-    Examples
-    --------
-    >>> from chordal import ChainCRF
-    >>> X, y = [[["the"], ["cat"], ["sleeps"]], [["a"], ["dog"]]], [["D", "N", "V"], ["D", "N"]]
-    >>> crf = ChainCRF("hinge", BlockFrankWolfe(random_state=0), l2=0.1).fit(X, y)
-    >>> crf.predict(X), crf.fit_report_.gap <= 1e-3 * crf.objective_
-    ([['D', 'N', 'V'], ['D', 'N']], True)
     """
 
     rule: ClassVar[DualRule] = FrankWolfeRule()

@@ -58,14 +58,6 @@ class CuttingPlane(DualSolver):
     ----------
     Tsochantaridis et al. (2005), Large margin methods for structured and interdependent output
     variables; Joachims, Finley and Yu (2009), Cutting-plane training of structural SVMs.
-
-    Examples
-    --------
-    >>> from chordal import ChainCRF
-    >>> X, y = [[["the"], ["cat"], ["sleeps"]], [["a"], ["dog"]]], [["D", "N", "V"], ["D", "N"]]
-    >>> crf = ChainCRF("hinge", "cutting_plane", l2=0.1).fit(X, y)
-    >>> crf.predict(X), crf.fit_report_.gap <= 1e-3 * crf.objective_
-    ([['D', 'N', 'V'], ['D', 'N']], True)
     """
 
     max_iter: int = number(200, minimum=1)

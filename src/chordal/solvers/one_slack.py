@@ -41,14 +41,6 @@ class OneSlack(DualSolver):
     ----------
     Joachims, Finley and Yu (2009), Cutting-plane training of structural SVMs; Teo et al. (2010),
     Bundle methods for regularized risk minimization.
-
-    Examples
-    --------
-    >>> from chordal import ChainCRF
-    >>> X, y = [[["the"], ["cat"], ["sleeps"]], [["a"], ["dog"]]], [["D", "N", "V"], ["D", "N"]]
-    >>> crf = ChainCRF("hinge", "one_slack", l2=0.1).fit(X, y)
-    >>> crf.predict(X), crf.fit_report_.gap <= 1e-3 * crf.objective_
-    ([['D', 'N', 'V'], ['D', 'N']], True)
     """
 
     max_idle: int = number(20, minimum=1)

@@ -80,18 +80,6 @@ STEP_SCHEDULES = {
 }
 
 
-def schedule_for(schedule: str | StepSchedule, learning_rate: float | None) -> StepSchedule:
-    """The schedule of this name, or the one given, with this rate unless it is None."""
-    if not isinstance(schedule, StepSchedule):
-        check_choice("schedule", schedule, STEP_SCHEDULES)
-        schedule = STEP_SCHEDULES[schedule]
-    if learning_rate is None:
-        return schedule
-    if schedule.rate == inf:
-        raise ValueError("learning_rate has no part in steps 1 / (λ k): leave it at None")
-    return replace(schedule, rate=float(learning_rate))
-
-
 @final
 @dataclass(eq=False)
 class SGD(OnlineSolver):
@@ -174,9 +162,17 @@ class SGD(OnlineSolver):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        self._schedule = schedule_for(self.schedule, self.learning_rate)
         if self.projection and self.momentum:
             raise ValueError("projection and momentum do not go together: choose one")
+        own = self.schedule
+        if not isinstance(own, StepSchedule):
+            check_choice("schedule", own, STEP_SCHEDULES)
+            own = STEP_SCHEDULES[own]
+        if self.learning_rate is not None:
+            if own.rate == inf:
+                raise ValueError("learning_rate has no part in steps 1 / (λ k): leave it at None")
+            own = replace(own, rate=float(self.learning_rate))
+        self._schedule = own
 
     def remedy(self) -> str:
         """A rate that suits."""

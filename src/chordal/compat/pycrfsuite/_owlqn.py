@@ -14,7 +14,7 @@ import numpy as np
 
 from chordal._status import Status
 from chordal.oracle import Floats
-from chordal.solvers import Run, Solver
+from chordal.solvers import Run, Solver, number
 from chordal.solvers.lbfgs import Pair, two_loop
 
 SUFFICIENT = 1e-4  # share of the expected decrease that a step must reach
@@ -27,6 +27,8 @@ class OriginalOWLQN(Solver):
 
     Parameters
     ----------
+    l1 : float
+        Weight of ‖w‖₁.
     memory : int
         Pairs of steps and gradient changes that are remembered.
     max_trials : int
@@ -37,8 +39,8 @@ class OriginalOWLQN(Solver):
     Andrew and Gao (2007), Scalable training of L1-regularized log-linear models.
     """
 
-    tol: float = 0.0
-    l1: float = 0.0
+    tol: float = number(0.0, minimum=-np.inf)
+    l1: float = number(0.0)
     memory: int = 6
     max_trials: int = 20
 
