@@ -154,6 +154,8 @@ class StructuredExamples:
     centre : array [n_weights], optional
     """
 
+    compiled: Chains | None = None  # the examples as compiled loops take them, if they are chains
+
     def __init__(
         self,
         features: Layout,
@@ -177,9 +179,6 @@ class StructuredExamples:
             )
         self._sums: Sums | None = None
         self._take(shards)
-
-    #: The examples as compiled loops take them, where they are chains.
-    compiled: Chains | None = None
 
     def _take(self, shards: Sequence[Any]) -> None:
         self.shards, self.n_examples = shards, len(shards)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from copy import copy
+from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any, NamedTuple, TypeVar
 
@@ -100,6 +101,7 @@ def check_questions(
         objective.require_curvature(inference, structure, solver)
 
 
+@dataclass(eq=False, repr=False)
 class SummedOracle:
     """Σ objective + (l2/2) ‖w − centre‖² over shards of a batch.
 
@@ -116,28 +118,23 @@ class SummedOracle:
     shards are compiled, and stays; solvers choose the order in which they take them.
     """
 
-    def __init__(
-        self,
-        features: Layout,
-        shards: Sequence[Any],
-        objective: Objective,
-        inference: Inference,
-        mapper: Mapper,
-        l2: float | Floats = 0.0,
-        centre: Floats | None = None,
-        cuts: Sequence[int] | None = None,
-        without_l1: Ints | None = None,
-    ) -> None:
-        self.features, self.shards = features, shards
-        self.objective, self.inference, self.mapper = objective, inference, mapper
-        self.l2, self.centre, self.without_l1 = l2, centre, without_l1
-        self.n_weights = features.n_weights
+    features: Layout
+    shards: Sequence[Any]
+    objective: Objective
+    inference: Inference
+    mapper: Mapper
+    l2: float | Floats = 0.0
+    centre: Floats | None = None
+    cuts: Sequence[int] | None = None
+    without_l1: Ints | None = None
+
+    def __post_init__(self) -> None:
+        shards, self.n_weights = self.shards, self.features.n_weights
         #: Whether values and gradients are estimates from samples.
-        self.noisy = objective.stochastic
-        self._cuts = [0, len(shards)] if cuts is None else list(cuts)
+        self.noisy = self.objective.stochastic
         # Memory for the potentials of a wave, kept: fresh pages cost as much as the sums in them.
         # Waves are of equal length, so that threads are.
-        n_waves = max(1, -(-len(shards) // max(14, 4 * mapper.n_jobs)))
+        n_waves = max(1, -(-len(shards) // max(14, 4 * self.mapper.n_jobs)))
         wave = max(1, -(-len(shards) // n_waves))
         states = max((shard.frame.structure.n_states for shard in shards), default=0)
         self._memory = [aligned_zeros(states) for _ in range(wave)]
@@ -145,7 +142,7 @@ class SummedOracle:
         self._kept: dict[str, Any] = {"expanded": None, "sums": None, "gradient": None}
         self._gold: tuple[Ints | slice, Floats] | None = None
         partial = any(isinstance(shard.labels, PartialLabels) for shard in shards)
-        if objective.minus_gold and not partial:
+        if self.objective.minus_gold and not partial:
             self._gold = self._gold_counts()
 
     @property
@@ -161,11 +158,12 @@ class SummedOracle:
         """An oracle for each mini-batch, with a share of the penalty by its number of examples."""
         counts = [shard.frame.structure.n_examples for shard in self.shards]
         n = max(1, sum(counts))
-        return [self._part(a, b, sum(counts[a:b]) / n) for a, b in pairwise(self._cuts)]
+        cuts = [0, len(counts)] if self.cuts is None else self.cuts
+        return [self._part(a, b, sum(counts[a:b]) / n) for a, b in pairwise(cuts)]
 
     def _part(self, first: int, last: int, share: float) -> SummedOracle:
         part = copy(self)  # waves work in the same memory: batches are taken one after another
-        part.shards, part._cuts = self.shards[first:last], [0, last - first]
+        part.shards, part.cuts = self.shards[first:last], None
         part.l2 = share * self.l2
         if self._gold is not None:
             part._gold = part._gold_counts()
