@@ -188,32 +188,25 @@ def test_an_online_solver(tmp_path):
         '''
         """A perceptron whose steps shrink with what a weight has moved before."""
 
-        from dataclasses import dataclass
         from typing import ClassVar, final
 
         import numpy as np
 
-        from chordal.oracle.rules import MistakeRule
+        from chordal.oracle.rules.mistake import MistakeRule
         from chordal.solvers._online import MistakeDriven
-
-
-        @dataclass(frozen=True)
-        class ShrinkingRule(MistakeRule):
-            averaged: bool = True
-            memory: float = 1.0
-
-            def step(self, mistake, w, memory):
-                memory += mistake.difference**2
-                w += mistake.weight * mistake.difference / np.sqrt(memory)
-                return mistake.weight * mistake.n_wrong / mistake.n_labels
 
 
         @final
         class ShrinkingPerceptron(MistakeDriven):
-            loss: ClassVar[str] = "perceptron"
+            objectives: ClassVar[tuple[str, ...]] = ("perceptron",)
 
             def _rule(self):
-                return ShrinkingRule()
+                return MistakeRule(self._step, memory=1.0)
+
+            def _step(self, mistake, w, memory):
+                memory += mistake.difference**2
+                w += mistake.weight * mistake.difference / np.sqrt(memory)
+                return mistake.weight * mistake.n_wrong / mistake.n_labels
         ''',
     )
     with SOLVERS.extended(tmp_path):

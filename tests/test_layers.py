@@ -58,7 +58,7 @@ OPTIONAL = {
     "hmmlearn": "chordal.compat.hmmlearn",
     "networkx": "chordal.compat",
     "zstandard": "chordal.formats._files",
-    "clarabel": "chordal.solvers._qp",
+    "clarabel": "chordal.solvers.one_slack",
 }
 
 

@@ -49,14 +49,16 @@ def completed(own: str | None, shared: str | None, parameters: Collection[str]) 
     head, sections = _sections(own)
     _, theirs = _sections(shared)
     for title in ("Parameters", "Attributes"):
-        if title in sections and title in theirs:
-            described = {name for entry in _entries(sections[title]) for name in _names(entry)}
-            for entry in _entries(theirs[title]):
-                names = set(_names(entry))
-                if names & described or (title == "Parameters" and not names & {*parameters}):
-                    continue
-                sections[title] += f"\n{entry}"
-    written = [f"{title}\n{'-' * len(title)}\n{text}" for title, text in sections.items()]
+        entries = _entries(sections.get(title, ""))
+        described = {name for entry in entries for name in _names(entry)}
+        for entry in _entries(theirs.get(title, "")):
+            names = {*_names(entry)}
+            if not names & described and (title == "Attributes" or names & {*parameters}):
+                entries.append(entry)
+        if entries:
+            sections[title] = "\n".join(entries)
+    titles = sorted(sections, key=("Parameters", "Attributes").__contains__, reverse=True)
+    written = [f"{title}\n{'-' * len(title)}\n{sections[title]}" for title in titles]
     return "\n\n".join([head, *written])
 
 

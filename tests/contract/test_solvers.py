@@ -112,8 +112,8 @@ class WritesToTheStart(LBFGS):
 
 
 class OneMore(LBFGS):
-    def __init__(self, max_iter=1000, tol=1e-5, l1=0.0):
-        super().__init__(max_iter + 1, tol, l1)
+    def __init__(self, max_iter=1000, tol=1e-5):
+        super().__init__(max_iter + 1, tol)
 
 
 class IgnoresL1(OWLQN):

@@ -13,7 +13,8 @@ from chordal.execution.serial import Serial
 from chordal.features import input_for
 from chordal.inference.chain import ChainInference
 from chordal.objectives.likelihood import Likelihood
-from chordal.oracle import ExampleOracle, PartialOracle, SummedOracle
+from chordal.oracle import PartialOracle, SummedOracle
+from chordal.oracle.examples import ExampleOracle
 from chordal.solvers import SOLVERS
 
 L2 = {"node": 0.3, "edge": 2.0, "transitions": 1.5, "intercept": 0.0, "start": 0.7, "end": 4.0}

@@ -14,8 +14,7 @@ from chordal import (
     TemplateCRF,
 )
 from chordal.model_file import load, save
-from chordal.solvers._schedule import StepSchedule
-from chordal.solvers.sgd import SGD
+from chordal.solvers.sgd import SGD, StepSchedule
 
 from .conftest import CLASSIFIERS, MODELS, TABLE, TWO, same
 

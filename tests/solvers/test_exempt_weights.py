@@ -10,8 +10,8 @@ from chordal._blocks import run_in_turn
 from chordal.execution.serial import Serial
 from chordal.inference.chain import ChainInference
 from chordal.objectives.likelihood import Likelihood
-from chordal.oracle import ChainExamples
-from chordal.oracle.rules import GradientRule
+from chordal.oracle.chains import ChainExamples
+from chordal.oracle.rules.gradient import GradientRule
 from chordal.solvers.owlqn import OWLQN
 
 RULES = {

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from chordal.solvers._line_search import (
+from chordal.solvers.lbfgs import (
     ARMIJO,
     CURVATURE,
     MAX_EVALUATIONS,

@@ -20,7 +20,8 @@ from chordal.features import input_for
 from chordal.inference.chain import ChainInference
 from chordal.labels import SequenceLabels
 from chordal.objectives.hinge import Hinge
-from chordal.oracle import ChainExamples, SummedOracle, asks_examples
+from chordal.oracle import SummedOracle, asks_examples
+from chordal.oracle.chains import ChainExamples
 from chordal.oracle.rules.frank_wolfe import FrankWolfeRule
 from chordal.solvers import SOLVERS
 from chordal.solvers._dual import DualSolver

@@ -18,21 +18,24 @@ from chordal.objectives.hinge import Hinge
 from chordal.objectives.likelihood import Likelihood
 from chordal.objectives.perceptron import Perceptron
 from chordal.objectives.softmax_margin import SoftmaxMargin
-from chordal.oracle import ChainExamples, ExampleOracle
-from chordal.oracle.rules import GradientRule
+from chordal.oracle.chains import ChainExamples
+from chordal.oracle.examples import ExampleOracle
+from chordal.oracle.rules.gradient import GradientRule
 from chordal.potentials import Potentials
-from chordal.solvers.arow import AROWRule
-from chordal.solvers.averaged_perceptron import PerceptronRule
-from chordal.solvers.passive_aggressive import PassiveAggressiveRule
+from chordal.solvers.arow import AROW
+from chordal.solvers.averaged_perceptron import AveragedPerceptron
+from chordal.solvers.passive_aggressive import PassiveAggressive
 from chordal.structures import Chain
 from chordal.testing import Listed, ListedExamples
 
 RULES = {
-    "perceptron": PerceptronRule(),
-    "PA": PassiveAggressiveRule("hard"),
-    "PA-I": PassiveAggressiveRule("linear", 0.05),
-    "PA-II": PassiveAggressiveRule("squared", 0.3, error_sensitive=False, averaged=False),
-    "AROW": AROWRule(2.0, 0.7),
+    "perceptron": AveragedPerceptron()._rule(),
+    "PA": PassiveAggressive(variant="hard")._rule(),
+    "PA-I": PassiveAggressive(aggressiveness=0.05)._rule(),
+    "PA-II": PassiveAggressive(
+        variant="squared", aggressiveness=0.3, error_sensitive=False, averaged=False
+    )._rule(),
+    "AROW": AROW(regularization=2.0, variance=0.7)._rule(),
     "gradient": GradientRule(0.05, 1 / 0.3, 0.05, first=0.0),
     "gradient without decay": GradientRule(0.0, 5.0),
     "gradient of strong decay": GradientRule(3.0, 3.1, 3.0, look_ahead=True),

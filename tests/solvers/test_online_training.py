@@ -4,14 +4,16 @@ import os
 import signal
 import threading
 import time
+from dataclasses import replace
 
 import numpy as np
 import pytest
+from numpy.testing import assert_array_equal
 
-from chordal import ChainCRF, Status, UnsupportedError
+from chordal import ChainCRF, CliqueTemplate, Status, TemplateCRF, UnsupportedError
 from chordal.objectives.hinge import Hinge
 from chordal.objectives.likelihood import Likelihood
-from chordal.oracle import ExampleOracle
+from chordal.oracle.examples import ExampleOracle
 from chordal.solvers import SOLVERS
 from chordal.solvers.averaged_perceptron import AveragedPerceptron
 from chordal.solvers.passive_aggressive import PassiveAggressive
@@ -276,3 +278,41 @@ def test_crfsuites_weights(tmp_path, algorithm, params, solver, passes):
     for i, j in np.ndindex(n, n):
         key = (crf.classes_[i], crf.classes_[j])
         assert crf.transitions_[i, j] == pytest.approx(transitions.get(key, 0.0), abs=2e-6), key
+
+
+def observed(x):
+    return x
+
+
+def observed_pairs(x):
+    return x[1:]
+
+
+ROWS, EACH = CliqueTemplate("rows", features=observed), CliqueTemplate("each", "each")
+PAIRS, STEPS = (
+    CliqueTemplate("pairs", "steps", features=observed_pairs),
+    CliqueTemplate("s", "steps"),
+)
+
+
+def of_templates(*templates):
+    rng = np.random.default_rng(0)
+    X = [rng.normal(size=(n, 3)) for n in (3, 5, 2, 6)]
+    y = [["ab"[int(v > 0.0)] for v in x[:, 0]] for x in X]
+    return TemplateCRF(templates, solver="averaged_perceptron", max_iter=5, random_state=0).fit(
+        X, y
+    )
+
+
+@pytest.mark.parametrize("templates", [(ROWS, EACH, STEPS), (ROWS, PAIRS, STEPS)])
+def test_the_order_of_templates_does_not_matter(templates):
+    one, other = of_templates(*templates), of_templates(*templates[::-1])
+    for template in templates:
+        ours, theirs = (m.weights_[m.layout_.slices[template.name]] for m in (one, other))
+        assert_array_equal(ours, theirs)
+
+
+@pytest.mark.parametrize("more", [replace(ROWS, name="more"), replace(PAIRS, name="more")])
+def test_chains_take_one_template_with_features(more):
+    with pytest.raises(UnsupportedError, match="features of one template of all variables"):
+        of_templates(ROWS, PAIRS, more)

@@ -1,5 +1,7 @@
 """Settings of solvers that are no numbers of their kind are refused when a solver is made."""
 
+import inspect
+
 import pytest
 
 from chordal.solvers import SOLVERS
@@ -9,7 +11,6 @@ from chordal.solvers.owlqn import OWLQN
 SETTINGS = {
     "max_iter": ([0, -1, 2.5, "many", None], "max_iter must be an integer of at least 1"),
     "tol": ([float("nan"), float("inf"), "small"], "tol must be a number"),
-    "l1": ([-1.0, float("nan"), "some"], "l1 must be a number of at least 0"),
 }
 
 
@@ -19,6 +20,24 @@ def test_every_solver_refuses_them_by_name(name):
         for value in values:
             with pytest.raises(ValueError, match=message):
                 SOLVERS.resolve(name, **{setting: value})
+
+
+def test_owlqn_takes_l1():
+    for value in (-1.0, float("nan"), "some"):
+        with pytest.raises(ValueError, match="l1 must be a number of at least 0"):
+            OWLQN(l1=value)
+
+
+@pytest.mark.parametrize("name", SOLVERS.names())
+def test_help_describes_every_setting_once(name):
+    solver = SOLVERS.get(name)
+    described = [
+        setting
+        for line in solver.__doc__.partition("Parameters\n")[2].splitlines()
+        if " : " in line and not line.startswith(" ")
+        for setting in line.partition(" : ")[0].split(", ")
+    ]
+    assert sorted(described) == sorted(inspect.signature(solver).parameters)
 
 
 @pytest.mark.parametrize("solver", [LBFGS, OWLQN])

@@ -15,7 +15,7 @@ from chordal.costs import Cost
 from chordal.objectives.hinge import Hinge
 from chordal.objectives.piecewise import Piecewise
 from chordal.objectives.softmax_margin import SoftmaxMargin
-from chordal.oracle.rules import GradientRule
+from chordal.oracle.rules.gradient import GradientRule
 from chordal.solvers.sgd import SGD, STEP_SCHEDULES, StepSchedule
 from chordal.testing.contracts.online import single_examples
 

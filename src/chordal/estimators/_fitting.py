@@ -223,7 +223,11 @@ def solver_for(estimator: BaseCRF) -> Solver:
         settings = {k: v for k, v in settings.items() if v is not None}
         if SOLVERS.get(solver).seeded:
             settings["random_state"] = generator_from(random_state)
-        return SOLVERS.resolve(solver, l1=l1, **settings)
+        if SOLVERS.get(solver).handles_l1:
+            settings["l1"] = l1
+        elif l1 > 0.0:
+            raise ValueError(f"solver {solver!r} does not take l1 > 0; 'owlqn' does")
+        return SOLVERS.resolve(solver, **settings)
     given = SOLVERS.resolve(solver)
     if given.l1 != l1:
         raise ValueError(

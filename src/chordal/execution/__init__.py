@@ -3,10 +3,37 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable, Iterable
 from numbers import Integral
+from typing import TypeVar
 
 from chordal._registry import Registry
-from chordal.execution._base import Execution
+
+S = TypeVar("S")
+T = TypeVar("T")
+E = TypeVar("E", bound="Execution")
+
+
+class Execution:
+    """Runs independent tasks; results come back in the order of the items.
+
+    As it stands, each runs where it is asked for. Subclasses run them elsewhere, or at once.
+    """
+
+    def __init__(self, n_jobs: int = 1) -> None:
+        self.n_jobs = 1
+
+    def map(self, task: Callable[[S], T], items: Iterable[S]) -> list[T]:
+        """Run task(item) for every item."""
+        return [task(item) for item in items]
+
+    def __enter__(self: E) -> E:
+        """Hold what the execution needs until the block ends."""
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        """Release what the execution holds."""
+
 
 EXECUTION = Registry("chordal.execution", Execution, "execution")
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor, wait
 from typing import TypeVar, final
 
-from chordal.execution._base import Execution
+from chordal.execution import Execution
 
 S = TypeVar("S")
 T = TypeVar("T")
@@ -35,9 +35,6 @@ class Threads(Execution):
                 future.cancel()
             wait(futures)
             raise
-
-    def __enter__(self) -> Threads:
-        return self
 
     def __exit__(self, *error: object) -> None:
         self._pool.shutdown()

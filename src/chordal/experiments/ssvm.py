@@ -117,7 +117,7 @@ class SSVM(Experiment):
         """
         n, values, letters = len(data[0]), [], []
         for passes in passes_of:
-            solver = SGD(passes, 0.0, 0.0, self.seed, average_after=0.5 * passes, period=passes)
+            solver = SGD(passes, 0.0, self.seed, average_after=0.5 * passes, period=passes)
             crf = self._svm(solver, n, None, setup).set_params(random_state=None).fit(*data)
             letters.append((passes, crf.score(*tests)))
             # The first plane of cutting planes is taken at the weights: its height is the primal.
@@ -128,9 +128,7 @@ class SSVM(Experiment):
     def _perceptrons(self, setup: Setup) -> dict[str, ChainCRF]:
         passes = PERCEPTRON_PASSES // 3 if setup.quick else PERCEPTRON_PASSES
         shared: dict[str, Any] = {"fit_intercept": True, "ends": True, "validation_interval": 1}
-        plain = SGD(
-            passes, 0.0, 0.0, self.seed, schedule="constant", learning_rate=1.0, keep_best=False
-        )
+        plain = SGD(passes, 0.0, self.seed, schedule="constant", learning_rate=1.0, keep_best=False)
         return {
             "perceptron": ChainCRF("perceptron", plain, l2=0.0, **shared),
             "averaged perceptron": ChainCRF(

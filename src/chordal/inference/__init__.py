@@ -1,18 +1,16 @@
 """Inference: what potentials say about labels. One file is one method."""
 
 from chordal._registry import Registry
-from chordal.inference._base import (
+from chordal.inference._answers import (
     ByCost,
     Convergence,
     Decoded,
-    Inference,
     Marginals,
     Ranked,
     Relaxed,
     Spans,
-    most_probable_labels,
 )
-from chordal.inference._choice import choose, exact_for
+from chordal.inference._base import Inference, choose, exact_for, most_probable_labels
 from chordal.inference._sweeps import effective_sample_size, r_hat, sweep
 
 INFERENCE = Registry("chordal.inference", Inference, "inference")

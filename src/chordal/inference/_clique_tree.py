@@ -12,7 +12,8 @@ import numpy as np
 
 from chordal import _kernels
 from chordal._errors import UnsupportedError
-from chordal.inference._base import Decoded, Inference, Labels, Marginals, Ranked
+from chordal.inference._answers import Decoded, Labels, Marginals, Ranked
+from chordal.inference._base import Inference
 from chordal.potentials import Floats, Potentials, refuse_infeasible, refuse_other_shape
 from chordal.structures import Ints, Structure
 

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from chordal import _kernels
-from chordal.inference._base import Convergence, Decoded, Labels
+from chordal.inference._answers import Convergence, Decoded, Labels
 from chordal.potentials import Potentials
 from chordal.structures import Structure
 

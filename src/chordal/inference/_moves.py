@@ -11,7 +11,8 @@ import numpy as np
 from chordal import _kernels
 from chordal._status import Status
 from chordal._validate import check_number
-from chordal.inference._base import Convergence, Decoded, Inference, Labels, most_probable_labels
+from chordal.inference._answers import Convergence, Decoded, Labels
+from chordal.inference._base import Inference, most_probable_labels
 from chordal.inference._cliques import (
     allowed_labels,
     at_most_pairs,

@@ -6,7 +6,7 @@ import numpy as np
 
 from chordal import _kernels
 from chordal._errors import UnsupportedError
-from chordal.inference._base import Labels
+from chordal.inference._answers import Labels
 from chordal.potentials import Floats, Potentials
 from chordal.structures import Ints, Structure, offsets_of
 

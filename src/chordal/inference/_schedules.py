@@ -11,7 +11,7 @@ from typing import final
 import numpy as np
 
 from chordal import _kernels
-from chordal.inference._base import Labels
+from chordal.inference._answers import Labels
 from chordal.inference._sweeps import UNIFORMS, draw, sweep
 from chordal.potentials import Potentials
 

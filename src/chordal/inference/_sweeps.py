@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from chordal import _kernels
-from chordal.inference._base import Labels
+from chordal.inference._answers import Labels
 from chordal.potentials import Floats, Potentials
 
 UNIFORMS = 2_000_000  # drawn at a time

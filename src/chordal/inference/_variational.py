@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from chordal._errors import UnsupportedError
-from chordal.inference._base import Labels
+from chordal.inference._answers import Labels
 from chordal.inference._sweeps import sweep
 from chordal.inference.loopy_bp import LoopyBPInference
 from chordal.potentials import Floats, Potentials

@@ -11,7 +11,8 @@ from chordal import _kernels
 from chordal._errors import InfeasibleError
 from chordal._status import Status
 from chordal._validate import check_number
-from chordal.inference._base import Convergence, Decoded, Inference, Labels, Relaxed
+from chordal.inference._answers import Convergence, Decoded, Labels, Relaxed
+from chordal.inference._base import Inference
 from chordal.inference._moves import improved_by_trees
 from chordal.potentials import Floats, Potentials
 from chordal.structures import Structure

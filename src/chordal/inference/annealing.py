@@ -10,7 +10,8 @@ import numpy as np
 
 from chordal import _kernels
 from chordal._validate import check_choice, check_number
-from chordal.inference._base import Decoded, Inference
+from chordal.inference._answers import Decoded
+from chordal.inference._base import Inference
 from chordal.inference._cliques import with_rough_bound
 from chordal.inference._moves import improved, improved_by_trees
 from chordal.inference._schedules import Schedule, SingleSchedule, TreeSchedule, in_threads

@@ -8,7 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from chordal import _kernels
-from chordal.inference._base import ByCost, Decoded, Inference, Labels, Marginals, Ranked, Spans
+from chordal.inference._answers import ByCost, Decoded, Labels, Marginals, Ranked, Spans
+from chordal.inference._base import Inference
 from chordal.potentials import Floats, Potentials, refuse_infeasible, refuse_other_shape
 from chordal.structures import Chain, Structure
 

@@ -10,7 +10,8 @@ import numpy as np
 from chordal._errors import InfeasibleError, UnsupportedError
 from chordal._status import Status
 from chordal._validate import check_choice, check_number
-from chordal.inference._base import Convergence, Inference, Labels, Marginals
+from chordal.inference._answers import Convergence, Labels, Marginals
+from chordal.inference._base import Inference
 from chordal.inference._cliques import allowed_labels
 from chordal.inference._schedules import (
     ChromaticSchedule,

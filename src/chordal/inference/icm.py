@@ -8,7 +8,8 @@ from typing import ClassVar, final
 
 from chordal import _kernels
 from chordal._validate import check_choice, check_number
-from chordal.inference._base import Decoded, Inference
+from chordal.inference._answers import Decoded
+from chordal.inference._base import Inference
 from chordal.inference._moves import improved, improved_by_trees
 from chordal.potentials import Potentials
 from chordal.structures import Structure

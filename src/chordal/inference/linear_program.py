@@ -9,7 +9,8 @@ import numpy as np
 
 from chordal._errors import InfeasibleError
 from chordal._validate import check_number
-from chordal.inference._base import Decoded, Inference, Relaxed
+from chordal.inference._answers import Decoded, Relaxed
+from chordal.inference._base import Inference
 from chordal.inference._moves import improved_by_trees
 from chordal.inference._polytope import Polytope, n_columns, refuse_large, rounded
 from chordal.potentials import Floats, Potentials

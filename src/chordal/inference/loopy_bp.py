@@ -9,7 +9,7 @@ import numpy as np
 
 from chordal import _kernels
 from chordal._validate import check_choice
-from chordal.inference._base import Decoded
+from chordal.inference._answers import Decoded
 from chordal.inference._cliques import with_rough_bound
 from chordal.inference._messages import SumProduct, ending
 from chordal.inference._moves import improved_by_trees

@@ -7,7 +7,8 @@ from typing import ClassVar, final
 import numpy as np
 
 from chordal._errors import InfeasibleError, UnsupportedError
-from chordal.inference._base import Decoded, Inference
+from chordal.inference._answers import Decoded
+from chordal.inference._base import Inference
 from chordal.potentials import Floats, Potentials
 from chordal.structures import Matching, Structure
 from chordal.structures.matching import exclusion_table

@@ -8,7 +8,8 @@ import numpy as np
 
 from chordal import _kernels
 from chordal._errors import UnsupportedError
-from chordal.inference._base import Decoded, Inference, Labels
+from chordal.inference._answers import Decoded, Labels
+from chordal.inference._base import Inference
 from chordal.inference._cliques import at_most_pairs, require_finite_size
 from chordal.potentials import Floats, Potentials, refuse_infeasible
 from chordal.structures import Structure

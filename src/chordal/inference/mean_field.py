@@ -9,7 +9,8 @@ import numpy as np
 
 from chordal import _kernels
 from chordal._validate import check_number
-from chordal.inference._base import Convergence, Inference, Marginals
+from chordal.inference._answers import Convergence, Marginals
+from chordal.inference._base import Inference
 from chordal.inference._messages import ending
 from chordal.inference._variational import start
 from chordal.potentials import Floats, Potentials, refuse_infeasible

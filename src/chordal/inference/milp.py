@@ -9,7 +9,8 @@ import numpy as np
 from chordal._errors import InfeasibleError
 from chordal._status import Status
 from chordal._validate import check_number
-from chordal.inference._base import Convergence, Decoded, Inference
+from chordal.inference._answers import Convergence, Decoded
+from chordal.inference._base import Inference
 from chordal.inference._polytope import Polytope, n_columns, refuse_large
 from chordal.potentials import Potentials
 from chordal.structures import Structure

@@ -7,8 +7,8 @@ from typing import ClassVar, final
 
 import numpy as np
 
-from chordal.inference._base import Decoded, Inference, Relaxed
-from chordal.inference._choice import exact_for
+from chordal.inference._answers import Decoded, Relaxed
+from chordal.inference._base import Inference, exact_for
 from chordal.inference._cliques import at_most_pairs, require_finite_size
 from chordal.inference._mirror import Mirrored
 from chordal.inference.max_flow import MaxFlowInference

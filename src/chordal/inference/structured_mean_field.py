@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 from chordal import _kernels
 from chordal._status import Status
 from chordal._validate import check_number
-from chordal.inference._base import Convergence, Inference, Marginals
+from chordal.inference._answers import Convergence, Marginals
+from chordal.inference._base import Inference
 from chordal.inference._variational import start
 from chordal.inference.loopy_bp import LoopyBPInference
 from chordal.potentials import Floats, Potentials

@@ -8,7 +8,7 @@ from weakref import WeakKeyDictionary
 import numpy as np
 
 from chordal import _kernels
-from chordal.inference._base import Decoded, Marginals
+from chordal.inference._answers import Decoded, Marginals
 from chordal.inference._clique_tree import CliqueTreeInference, Plan, plan_of
 from chordal.potentials import Floats, Potentials, refuse_infeasible
 from chordal.structures import Structure, offsets_of

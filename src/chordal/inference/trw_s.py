@@ -9,7 +9,8 @@ import numpy as np
 
 from chordal import _kernels
 from chordal._validate import check_number
-from chordal.inference._base import Decoded, Inference
+from chordal.inference._answers import Decoded
+from chordal.inference._base import Inference
 from chordal.inference._messages import ending
 from chordal.inference._moves import improved_by_trees
 from chordal.potentials import Potentials, refuse_infeasible

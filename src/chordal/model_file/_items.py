@@ -15,7 +15,8 @@ from chordal._validate import check_choice
 from chordal.costs import COSTS, Cost
 from chordal.inference import INFERENCE
 from chordal.objectives import OBJECTIVES
-from chordal.solvers import SOLVERS, StepSchedule
+from chordal.solvers import SOLVERS
+from chordal.solvers.sgd import StepSchedule
 
 #: The parameters of models that are such items.
 REGISTRIES: dict[str, Registry[Any]] = {

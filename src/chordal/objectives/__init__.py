@@ -1,8 +1,7 @@
 """Objectives: what training minimises. One file is one objective."""
 
 from chordal._registry import Registry
-from chordal.objectives._base import TARGETS, Evaluation, Objective
-from chordal.objectives._margin import MarginObjective
+from chordal.objectives._base import TARGETS, Evaluation, MarginObjective, Objective
 
 OBJECTIVES = Registry("chordal.objectives", Objective, "objective")
 

@@ -9,8 +9,7 @@ import numpy as np
 
 from chordal._errors import UnsupportedError
 from chordal.inference import Inference
-from chordal.objectives._base import Evaluation, Objective
-from chordal.objectives._margin import hard_labels
+from chordal.objectives._base import Evaluation, Objective, hard_labels
 from chordal.potentials import Floats, Potentials
 from chordal.structures import Structure
 from chordal.targets import Target

@@ -11,8 +11,7 @@ from chordal._errors import UnsupportedError
 from chordal._validate import check_choice
 from chordal.costs import Cost
 from chordal.inference import Inference
-from chordal.objectives._base import Evaluation
-from chordal.objectives._margin import MarginObjective, cost_for, hard_labels
+from chordal.objectives._base import Evaluation, MarginObjective, cost_for, hard_labels
 from chordal.potentials import Floats, Potentials
 from chordal.structures import Structure
 from chordal.targets import Target

@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import ClassVar, final
 
 from chordal.inference import Inference
-from chordal.objectives._base import Evaluation
-from chordal.objectives._margin import MarginObjective
+from chordal.objectives._base import Evaluation, MarginObjective
 from chordal.potentials import Floats, Potentials
 from chordal.targets import PartialLabels, Target
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import ClassVar, final
 
-from chordal.objectives._margin import MarginObjective
+from chordal.objectives._base import MarginObjective
 
 
 @final

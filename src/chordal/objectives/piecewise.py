@@ -8,8 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from chordal.inference import Inference
-from chordal.objectives._base import Evaluation, Objective
-from chordal.objectives._margin import linear_target
+from chordal.objectives._base import Evaluation, Objective, linear_target
 from chordal.potentials import Floats, Potentials, refuse_infeasible
 from chordal.targets import Target, add_target, score_of
 

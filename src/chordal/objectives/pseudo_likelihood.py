@@ -8,8 +8,7 @@ import numpy as np
 
 from chordal import _kernels
 from chordal.inference import Inference
-from chordal.objectives._base import Evaluation, Objective
-from chordal.objectives._margin import hard_labels
+from chordal.objectives._base import Evaluation, Objective, hard_labels
 from chordal.potentials import Floats, Potentials
 from chordal.targets import Target
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import ClassVar, final
 
 from chordal.costs import Cost
-from chordal.objectives._margin import MarginObjective, cost_for
+from chordal.objectives._base import MarginObjective, cost_for
 
 
 @final

@@ -11,8 +11,7 @@ import numpy as np
 
 from chordal._validate import check_choice, check_number
 from chordal.inference import Inference, sweep
-from chordal.objectives._base import Evaluation, Objective
-from chordal.objectives._margin import hard_labels
+from chordal.objectives._base import Evaluation, Objective, hard_labels
 from chordal.potentials import Floats, Potentials
 from chordal.structures import Structure
 from chordal.targets import Labels, Target

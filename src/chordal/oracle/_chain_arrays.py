@@ -128,14 +128,15 @@ def _label_costs(chains: Chains, objective: Objective) -> tuple[float, _kernels.
 def chains_of(layout: Layout, shards: Sequence[Shard]) -> Chains:
     """The sequences of shards with gold labels."""
     lengths = np.concatenate([np.diff(s.frame.structure.variable_offsets) for s in shards])
-    node, of_node = _node_entries(layout, shards)
-    edge, edge_cells, of_edge = _edge_entries(layout, shards)
+    node, node_cells, of_node = _entries(layout, shards, pairs=False)
+    edge, edge_cells, of_edge = _entries(layout, shards, pairs=True)
+    assert node is not None  # the reader has seen to it
     base, n = -(-node.n_cells // 4) * 4, layout.n_labels  # flags are kept for four cells at a time
     n_cells = base + -(-(n * n if edge is None else edge.n_cells) // 4) * 4
     if n_cells >= 2**32:
         raise ValueError("too many weights for online learning: raise min_freq")
     cells = np.empty(layout.n_weights, dtype=np.int64)
-    cells[of_node], cells[of_edge] = node.cells, base + edge_cells
+    cells[of_node], cells[of_edge] = node_cells, base + edge_cells
     gold = np.concatenate([s.labels for s in shards if isinstance(s.labels, np.ndarray)])
     weights = [s.weight for s in shards if s.weight is not None]
     weight = np.concatenate(weights) if weights else None
@@ -153,32 +154,35 @@ def chains_of(layout: Layout, shards: Sequence[Shard]) -> Chains:
     return Chains(arrays, n, n_cells, cells, lengths, gold, weight, edge is None)
 
 
-def _node_entries(layout: Layout, shards: Sequence[Shard]) -> tuple[RowEntries, Ints]:
-    """The rows of all templates of single variables as one list of entries, and which weights
-    these have.
+def _entries(
+    layout: Layout, shards: Sequence[Shard], pairs: bool
+) -> tuple[RowEntries | None, Ints, Ints]:
+    """The rows of all templates of variables, or of pairs of them, as one list of entries; the
+    cells of their weights, and which weights these are. Without rows, the cells of one table.
     """
     found: RowEntries | None = None
-    places = [np.zeros(0, dtype=np.int64)]
-    for k, own in enumerate(layout.templates):
-        if own.order > 1 or (own.rows is None and len(own.kept) == 0):
-            continue
+    table, places = [np.zeros(0, dtype=np.int64)], [np.zeros(0, dtype=np.int64)]
+    numbered = [(k, own) for k, own in enumerate(layout.templates) if (own.order > 1) == pairs]
+    for k, own in sorted(numbered, key=lambda item: item[1].rows is None):  # those with rows first
         first, outputs = layout.slices[own.name].start, own.tables.cell_of_output
         if own.rows is not None:
-            if found is not None or any(s.variables[k] is not None for s in shards):
+            if found is not None or (not pairs and any(s.variables[k] is not None for s in shards)):
                 raise UnsupportedError(
                     "learning from one chain after another takes the features of one template of "
-                    "variables; use a solver such as 'lbfgs'"
+                    "all variables, and of one of pairs at most; use a solver such as 'lbfgs'"
                 )
             found = own.rows.entries([s.rows[k] for s in shards])
-            if not own.tables.is_full:
+            if not pairs and not own.tables.is_full:
                 found = found.of_output(int(outputs[0]), layout.n_labels)
             places.append(first + np.arange(own.n_row_weights))
-        if found is not None and len(own.kept):
-            rows = _rows_of([s.variables[k] for s in shards], shards)
+        if found is None:
+            table.append(outputs[own.kept])
+        elif len(own.kept):
+            variables = [s.variables[k] for s in shards]
+            rows = np.arange(found.n_rows) if pairs else _rows_of(variables, shards)
             found = found.with_wide_row(rows, outputs[own.kept])
-            places.append(first + own.n_row_weights + np.arange(len(own.kept)))
-    assert found is not None
-    return found, np.concatenate(places)
+        places.append(first + own.n_row_weights + np.arange(len(own.kept)))
+    return found, np.concatenate(table) if found is None else found.cells, np.concatenate(places)
 
 
 def _rows_of(variables: Sequence[Ints | None], shards: Sequence[Shard]) -> Ints:
@@ -190,30 +194,6 @@ def _rows_of(variables: Sequence[Ints | None], shards: Sequence[Shard]) -> Ints:
         for at, n, own in zip(first, sizes, variables, strict=True)
     ]
     return np.concatenate([np.zeros(0, dtype=np.int64), *parts])
-
-
-def _edge_entries(layout: Layout, shards: Sequence[Shard]) -> tuple[RowEntries | None, Ints, Ints]:
-    """Entries of the rows of transitions, or None for one table; cells of the weights, and which
-    weights these are.
-    """
-    found: RowEntries | None = None
-    cells, places = [np.zeros(0, dtype=np.int64)], [np.zeros(0, dtype=np.int64)]
-    for k, own in enumerate(layout.templates):
-        if own.order == 1:
-            continue
-        first = layout.slices[own.name].start
-        if own.rows is not None:
-            found = own.rows.entries([s.rows[k] for s in shards])
-            cells.append(found.cells)
-            places.append(first + np.arange(own.n_row_weights))
-        kept = own.tables.cell_of_output[own.kept]
-        if found is not None:
-            n = len(found.cells)
-            found = found.with_wide_row(np.arange(found.n_rows), kept)
-            kept = found.cells[n:]
-        cells.append(kept)
-        places.append(first + own.n_row_weights + np.arange(len(own.kept)))
-    return found, np.concatenate(cells), np.concatenate(places)
 
 
 def _kernel_rows(entries: RowEntries, base: int) -> _kernels.OnlineRows:

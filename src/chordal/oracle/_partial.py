@@ -54,16 +54,11 @@ class PartialOracle:
             self.start = np.append(self.start, 1.0)
         self.n_weights = len(self.start)
         self.noisy, self.without_l1 = False, None
-        self._runner: Runner = run_in_turn
+        self.run: Runner = run_in_turn  # for the solver's own work on long vectors
         if isinstance(oracle, DataOracle):
-            self.noisy, self._runner = oracle.noisy, oracle.run
+            self.noisy, self.run = oracle.noisy, oracle.run
             if oracle.without_l1 is not None:
                 self.without_l1 = np.flatnonzero(np.isin(self._free, oracle.without_l1))
-
-    @property
-    def run(self) -> Runner:
-        """Runs the solver's own work on blocks of long vectors."""
-        return self._runner
 
     def recycle(self, vector: Floats) -> None:
         """Parts of gradients are copies: their memory is of no use."""

@@ -1,19 +1,15 @@
-"""What solvers may ask of a problem, and what is asked of features."""
+"""What solvers may ask of a function; `examples` has what they may ask of single examples."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeVar, runtime_checkable
+from typing import Protocol, TypeVar, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
 
 from chordal._blocks import Runner
-from chordal.oracle.rules._base import DualLearner, DualRule, Learner, Rule
 from chordal.potentials import Floats
-
-if TYPE_CHECKING:
-    from scipy.sparse import csr_array
 
 Ints = NDArray[np.int64]
 
@@ -29,7 +25,6 @@ class Oracle(Protocol):
 
     def value_grad(self, weights: Floats) -> tuple[float, Floats]:
         """The objective and its gradient."""
-        ...
 
 
 @runtime_checkable
@@ -42,11 +37,9 @@ class DataOracle(Oracle, Protocol):
     @property
     def run(self) -> Runner:
         """Runs the solver's own work on blocks of long vectors."""
-        ...
 
     def recycle(self, vector: Floats) -> None:
         """Take back the memory of a gradient that is no longer needed."""
-        ...
 
 
 @runtime_checkable
@@ -55,11 +48,9 @@ class SecondOrderOracle(Oracle, Protocol):
 
     def hess_vec(self, weights: Floats, direction: Floats) -> Floats:
         """The Hessian at the weights times the direction."""
-        ...
 
     def hessian(self, weights: Floats) -> Floats:
         """The Hessian [n_weights, n_weights]; for few weights."""
-        ...
 
 
 @runtime_checkable
@@ -68,7 +59,6 @@ class BatchOracle(Oracle, Protocol):
 
     def batches(self) -> Sequence[Oracle]:
         """The functions of the batches, each with its share of the penalty; this is their sum."""
-        ...
 
 
 @runtime_checkable
@@ -85,64 +75,11 @@ class Penalised(Protocol):
 
 
 @runtime_checkable
-class ExampleOracle(Penalised, Protocol):
-    """Examples that an online solver learns from one by one; a step costs what one costs."""
-
-    n_examples: int
-
-    def learner(self, rule: Rule, start: Floats) -> Learner:
-        """A learner by this rule, from these weights on."""
-        ...
-
-    def penalty(self, weights: Floats) -> float:
-        """The regularisation term of all examples."""
-        ...
-
-
-@runtime_checkable
 class RegularisedOracle(Penalised, Protocol):
     """A convex loss, never below zero, with its penalty: what bounds are made of."""
 
     def value_grad(self, weights: Floats) -> tuple[float, Floats]:
         """The objective, with the regularisation, and its gradient or a subgradient."""
-        ...
-
-
-class Planes(NamedTuple):
-    """A plane under each example's loss: loss_i(w) ≥ offsets[i] + ⟨slopes[i], w⟩ for all w.
-
-    `values` are the losses at the weights where the planes touch them. Sample weights are in.
-    """
-
-    values: Floats
-    offsets: Floats
-    slopes: csr_array  # [n_examples, n_weights]
-
-
-@runtime_checkable
-class PlaneOracle(Penalised, Protocol):
-    """Examples whose losses have planes under them, by a loss-augmented argmax each."""
-
-    n_examples: int
-
-    def planes(self, weights: Floats) -> Planes:
-        """The planes that touch the losses at these weights."""
-        ...
-
-
-@runtime_checkable
-class DualOracle(Penalised, Protocol):
-    """Examples with dual variables of their own; a step costs what one example costs."""
-
-    n_examples: int
-
-    def value(self, weights: Floats) -> float:
-        """The regularised objective."""
-        ...
-
-    def dual_learner(self, rule: DualRule) -> DualLearner:
-        """A learner by this rule, at w = centre."""
-        ...
 
 
 class Mapper(Protocol):
@@ -152,4 +89,3 @@ class Mapper(Protocol):
 
     def map(self, task: Callable[[S], T], items: Iterable[S]) -> list[T]:
         """Run task(item) for every item."""
-        ...

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,9 +10,7 @@ from numpy.typing import NDArray
 from chordal import _kernels
 from chordal.features import Shard
 from chordal.oracle._chain_arrays import ChainDuals, chains_of
-from chordal.oracle._protocols import Planes
-from chordal.oracle.examples import StructuredExamples
-from chordal.oracle.rules._base import DualLearner, DualRule, Learner, Rule
+from chordal.oracle.examples import Planes, StructuredExamples
 from chordal.potentials import Floats, Potentials
 from chordal.structures import Chain, offsets_of
 from chordal.targets import Labels
@@ -41,47 +38,31 @@ class ChainExamples(StructuredExamples):
         self.chains = chains_of(self.features, shards)
         self.n_examples = len(self.chains.lengths)
         self._offsets = offsets_of(self.chains.lengths)
-        self._compiled = self.inference.name == "chain"
-
-    @cached_property
-    def duals(self) -> ChainDuals:
-        """What compiled rules of dual variables take."""
-        self.require_one_l2()
-        return ChainDuals(self.chains, self.objective)
-
-    def learner(self, rule: Rule, start: Floats) -> Learner:
-        """A learner by this rule, from these weights on."""
-        if self._compiled:
-            return rule.chain_learner(self, self.chains, start)
-        return rule.learner(self, start)
-
-    def dual_learner(self, rule: DualRule) -> DualLearner:
-        """A learner of dual variables by this rule, at w = centre."""
-        if self._compiled:
-            return rule.chain_learner(self, self.duals)
-        return super().dual_learner(rule)
+        self.compiled = self.chains if self.inference.name == "chain" else None
 
     def value(self, weights: Floats) -> float:
         """The regularised objective."""
-        if self._compiled:
-            losses = self.duals.sample_weight * self._leads(weights)
+        duals = self.duals
+        if duals is not None:
+            losses = duals.sample_weight * self._leads(duals, weights)
             return float(losses.sum()) + self.penalty(weights)
         each = range(self.n_examples)
         return sum(self.loss_gradient(i, weights)[0] for i in each) + self.penalty(weights)
 
     def planes(self, weights: Floats) -> Planes:
         """The planes that touch the losses at these weights."""
-        if not self._compiled:
+        duals, chains = self.duals, self.chains
+        if duals is None:
             return super().planes(weights)
-        import scipy.sparse as sp
+        from scipy.sparse import csr_array
 
-        labels, chains = np.empty(len(self.chains.gold), dtype=np.int32), self.chains
-        values = self.duals.sample_weight * self._leads(weights, labels)
+        self.require_one_l2()
+        labels = np.empty(len(chains.gold), dtype=np.int32)
+        values = duals.sample_weight * self._leads(duals, weights, labels)
         offsets, cells, parts = _kernels.chain_differences(chains.arrays, labels)
-        parts *= np.repeat(self.duals.sample_weight, np.diff(offsets))
-        slopes = sp.csr_array(
-            (parts, chains.weight_of(cells), offsets), (self.n_examples, self.n_weights)
-        )
+        parts *= np.repeat(duals.sample_weight, np.diff(offsets))
+        where = (chains.weight_of(cells), offsets)
+        slopes = csr_array((parts, *where), (self.n_examples, self.n_weights))
         slopes.sum_duplicates()
         return Planes(values, values - slopes @ weights, slopes)
 
@@ -110,10 +91,12 @@ class ChainExamples(StructuredExamples):
         self.chains.arrays.adjoint(i, unary=parts.unary, tables=parts.tables, w=cells)
         return self.chains.gather(cells)
 
-    def _leads(self, weights: Floats, labels: NDArray[np.int32] | None = None) -> Floats:
+    def _leads(
+        self, duals: ChainDuals, weights: Floats, labels: NDArray[np.int32] | None = None
+    ) -> Floats:
         """The unweighted losses; `labels` takes the best labellings."""
-        duals, arrays = self.duals, self.chains.arrays
-        cells, lead = self.chains.spread(weights), np.zeros(self.n_examples)
+        arrays, cells = self.chains.arrays, self.chains.spread(weights)
+        lead = np.zeros(self.n_examples)
 
         def task(begin: int) -> None:
             end = min(begin + PIECE, self.n_examples)

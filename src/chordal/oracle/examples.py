@@ -1,9 +1,11 @@
-"""Examples of any structure, learned one by one: potentials, inference and adjoint of each."""
+"""Examples learned one by one: what solvers may ask of them, and what a rule does with each."""
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from typing import Any
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,12 +14,121 @@ from chordal._errors import UnsupportedError
 from chordal.features import Layout, Sums
 from chordal.inference import Inference
 from chordal.objectives import Objective
-from chordal.oracle._protocols import Mapper, Planes
-from chordal.oracle.rules._base import DualLearner, DualRule, Learner, Mistake, Rule
+from chordal.oracle._chain_arrays import ChainDuals, Chains
+from chordal.oracle._protocols import Mapper, Penalised
 from chordal.potentials import Floats, Potentials
 from chordal.targets import Labels
 
+if TYPE_CHECKING:
+    from scipy.sparse import csr_array
+
 Ints = NDArray[np.int64]
+
+
+class Mistake(NamedTuple):
+    """What the best labelling of an example has wrong."""
+
+    n_wrong: int
+    n_labels: int
+    lead: float  # score(best) − score(gold)
+    difference: Floats  # φ(gold) − φ(best)
+    weight: float  # of the example
+
+
+class Learner(Protocol):
+    """Weights that examples change, one after another."""
+
+    def visit(self, order: Ints) -> float:
+        """Learn from these examples in turn; the sum of the losses met on the way.
+
+        Raises
+        ------
+        OverflowError
+            When weights or scores are no longer finite.
+        """
+
+    def weights(self) -> Floats:
+        """What has been learned so far, also when a visit was interrupted; a copy."""
+
+
+class DualLearner(Protocol):
+    """Dual variables of examples, which visits improve one after another."""
+
+    def visit(self, order: Ints) -> None:
+        """Improve the dual variables of these examples in turn; raises as `Learner.visit`."""
+
+    def state(self) -> tuple[Floats, float]:
+        """Weights that the dual variables give, and the dual value reached; also in between."""
+
+
+class Rule(ABC):
+    """How one example changes the weights."""
+
+    averaged: bool  # what is learned is a mean over time, not the last weights
+
+    @abstractmethod
+    def learner(
+        self, examples: StructuredExamples, start: Floats, chains: Chains | None = None
+    ) -> Learner:
+        """A learner by this rule, from these weights on, for any structure.
+
+        If the examples are `chains`, it may be a compiled loop.
+        """
+
+
+class DualRule(ABC):
+    """How an example's dual variables are improved."""
+
+    @abstractmethod
+    def learner(self, examples: StructuredExamples, duals: ChainDuals | None = None) -> DualLearner:
+        """As `Rule.learner`, from w = centre."""
+
+
+@runtime_checkable
+class ExampleOracle(Penalised, Protocol):
+    """Examples that an online solver learns from one by one; a step costs what one costs."""
+
+    n_examples: int
+
+    def learner(self, rule: Rule, start: Floats) -> Learner:
+        """A learner by this rule, from these weights on."""
+
+    def penalty(self, weights: Floats) -> float:
+        """The regularisation term of all examples."""
+
+
+class Planes(NamedTuple):
+    """A plane under each example's loss: loss_i(w) ≥ offsets[i] + ⟨slopes[i], w⟩ for all w.
+
+    `values` are the losses at the weights where the planes touch them. Sample weights are in.
+    """
+
+    values: Floats
+    offsets: Floats
+    slopes: csr_array  # [n_examples, n_weights]
+
+
+@runtime_checkable
+class PlaneOracle(Penalised, Protocol):
+    """Examples whose losses have planes under them, by a loss-augmented argmax each."""
+
+    n_examples: int
+
+    def planes(self, weights: Floats) -> Planes:
+        """The planes that touch the losses at these weights."""
+
+
+@runtime_checkable
+class DualOracle(Penalised, Protocol):
+    """Examples with dual variables of their own; a step costs what one example costs."""
+
+    n_examples: int
+
+    def value(self, weights: Floats) -> float:
+        """The regularised objective."""
+
+    def dual_learner(self, rule: DualRule) -> DualLearner:
+        """A learner by this rule, at w = centre."""
 
 
 class StructuredExamples:
@@ -42,6 +153,8 @@ class StructuredExamples:
         others have the same.
     centre : array [n_weights], optional
     """
+
+    compiled: Chains | None = None  # the examples as compiled loops take them, if they are chains
 
     def __init__(
         self,
@@ -72,12 +185,17 @@ class StructuredExamples:
 
     def learner(self, rule: Rule, start: Floats) -> Learner:
         """A learner by this rule, from these weights on."""
-        return rule.learner(self, start)
+        return rule.learner(self, start, self.compiled)
 
     def dual_learner(self, rule: DualRule) -> DualLearner:
         """A learner of dual variables by this rule, at w = centre."""
         self.require_one_l2()
-        return rule.learner(self)
+        return rule.learner(self, self.duals)
+
+    @cached_property
+    def duals(self) -> ChainDuals | None:
+        """What compiled rules of dual variables take."""
+        return None if self.compiled is None else ChainDuals(self.compiled, self.objective)
 
     def require_one_l2(self) -> None:
         """Refuse weights without regularisation, for which there is no dual."""

@@ -5,13 +5,14 @@ from __future__ import annotations
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from math import inf, nan
-from typing import Any, ClassVar, NamedTuple, cast
+from typing import Any, ClassVar, NamedTuple, TypeVar, cast
 
 import numpy as np
 
 from chordal._blocks import Runner, blocks_of, run_in_turn
+from chordal._docs import complete_docs
 from chordal._errors import InfeasibleError, UnsupportedError
 from chordal._status import Status
 from chordal._validate import RandomState, check_number
@@ -24,6 +25,8 @@ from chordal.oracle import (
     asks_examples,
     missing,
 )
+
+T = TypeVar("T")
 
 
 class Vectors:
@@ -105,117 +108,6 @@ class Solution:
     n_products: int = 0  # Hessian–vector products
 
 
-class Solver(ABC):
-    """Minimises value(w) + l1 ‖w‖₁; sees nothing but an oracle.
-
-    `asks` is the protocol of that oracle. `check` says which problems the solver takes.
-
-    Parameters
-    ----------
-    max_iter : int
-        Most iterations.
-    tol : float
-        Converged when the value fell by less than this, relatively, over the last ten
-        iterations, or when ‖gradient‖ < tol · max(1, ‖w‖).
-    l1 : float
-        Weight of ‖w‖₁; only solvers with `handles_l1` take one above zero. Weights that the oracle
-        names in `without_l1` have no part in it.
-    """
-
-    asks: type = Oracle  # the protocol of its oracle
-    handles_l1: ClassVar[bool] = False
-    rotates: ClassVar[bool] = False  # takes the same path whatever the choice of axes
-    remedy: ClassVar[str] = ""  # what else to try when it diverges
-    seeded: ClassVar[bool] = False  # takes random_state
-    monotone: ClassVar[bool] = True  # the value never rises
-    robust: ClassVar[bool] = True  # copes with weights of very different curvature
-    window: ClassVar[int] = 10
-
-    batch_size: int | None = None  # examples in a mini-batch; None: all of them in one
-    random_state: RandomState = None
-
-    def __init__(self, max_iter: int = 1000, tol: float = 1e-5, l1: float = 0.0) -> None:
-        check_number("max_iter", max_iter, minimum=1, integer=True)
-        check_number("tol", tol, minimum=-inf)  # below 0: never converged
-        check_number("l1", l1)
-        if l1 > 0.0 and not self.handles_l1:
-            raise ValueError(f"solver {self.name!r} does not take l1 > 0; 'owlqn' does")
-        self.max_iter, self.tol, self.l1 = max_iter, tol, l1
-
-    @abstractmethod
-    def _run(self, run: Any) -> Status:
-        """Iterate until a status is reached, keeping `run` up to date."""
-
-    def default_objective(self) -> str:
-        """What this solver minimises where no objective is asked for."""
-        return "likelihood"
-
-    def check(self, problem: Problem) -> None:
-        """Refuse a problem that this solver cannot work on, before any work."""
-        if problem.objective.stochastic:
-            raise UnsupportedError(
-                f"solver {self.name!r} compares values of the objective, and objective "
-                f"{problem.objective.name!r} is estimated from samples; use a solver whose steps "
-                "do not depend on values, such as 'adam'"
-            )
-
-    def require(self, oracle: object) -> None:
-        """Refuse an oracle that does not have what this solver asks for."""
-        names = missing(oracle, self.asks)
-        if names:
-            raise UnsupportedError(
-                f"solver {self.name!r} needs an oracle with {', '.join(names)}, which "
-                f"{type(oracle).__name__} does not have"
-            )
-
-    def minimize(self, oracle: object, start: Floats, callback: Callback | None = None) -> Solution:
-        """Minimise from `start`. Ctrl-C ends the run with the best weights so far."""
-        self.require(oracle)
-        run = self.course()(oracle, np.asarray(start, dtype=np.float64), callback, self)
-        try:
-            run.begin()
-            status = self._run(run)
-        except KeyboardInterrupt:
-            status = Status.INTERRUPTED
-        except OverflowError:
-            remedy = f"; or {self.remedy}" if self.remedy else ""
-            raise ValueError(
-                f"solver {self.name!r} diverges: weights or scores are no longer finite; the "
-                f"features are too large: scale them{remedy}"
-            ) from None
-        return run.solution(status)
-
-    def course(self) -> type[Course]:
-        """What one run keeps."""
-        return Run
-
-    @property
-    def name(self) -> str:
-        """The name of its file, by which it is chosen."""
-        return type(self).__module__.rpartition(".")[2]
-
-
-def require_alike(solver: Solver, problem: Problem) -> None:
-    """Refuse what a solver of single examples, or of bounds, does not take: groups of weights, and
-    of examples, labels that are not known.
-    """
-    if isinstance(problem.l2, Mapping):
-        raise UnsupportedError(
-            f"solver {solver.name!r} takes one l2 for all weights, not a dict by group; "
-            "solvers such as 'lbfgs' take both"
-        )
-    if problem.partial:
-        raise UnsupportedError(
-            f"solver {solver.name!r} moves all weights, and cannot freeze some of them (or "
-            "keep weights of -inf); solvers such as 'lbfgs' can"
-        )
-    if asks_examples(solver.asks) and problem.targets != "hard":
-        raise UnsupportedError(
-            f"solver {solver.name!r} needs one label per position, and y has "
-            f"{problem.described_targets}; use a solver such as 'lbfgs'"
-        )
-
-
 class Course:
     """How a run goes: the current iterate, the counters, and who is told of them."""
 
@@ -224,30 +116,35 @@ class Course:
     ) -> None:
         self.oracle, self.callback, self.solver = oracle, callback, solver
         self.weights = start
-        self.value = self.gradient_norm = float("inf")
+        self.value, self.gradient_norm, self.gap = inf, nan, nan
         self.n_iter = self.n_evaluations = self.n_products = 0
         self.history: list[float] = []
-        self.gap = nan
         self.details: dict[str, list[float]] = {}
         self._started = time.perf_counter()
 
-    def begin(self) -> None:
-        """Before the first iteration."""
+    def begin(self) -> Status | None:
+        """Before the first iteration; returns a status when there is nothing to do."""
+        return None
 
     @property
     def elapsed(self) -> float:
         """Seconds since the run began."""
         return time.perf_counter() - self._started
 
-    def record(self, weights: Floats, value: float, gradient_norm: float) -> Status | None:
-        """Count an iteration and call the callback, which may stop the run."""
+    def record(
+        self, weights: Floats, value: float, gradient_norm: float, converged: bool
+    ) -> Status | None:
+        """Count an iteration and tell the callback; returns a status when the run should end."""
         self.n_iter += 1
         self.history.append(value)
-        if self.callback is None:
-            return None
-        counted = (self.n_evaluations, self.elapsed)
-        state = Iteration(self.n_iter, value, gradient_norm, *counted, weights, self.gap)
-        return Status.STOPPED if self.callback(state) else None
+        if self.callback is not None:
+            counted = (self.n_evaluations, self.elapsed)
+            state = Iteration(self.n_iter, value, gradient_norm, *counted, weights, self.gap)
+            if self.callback(state):
+                return Status.STOPPED
+        if converged:
+            return Status.CONVERGED
+        return Status.MAX_ITERATIONS if self.n_iter >= self.solver.max_iter else None
 
     def solution(self, status: Status) -> Solution:
         """What the run has found."""
@@ -266,7 +163,7 @@ class Run(Course):
         self._data = oracle if isinstance(oracle, DataOracle) else None
         self.vectors = Vectors(run_in_turn if self._data is None else self._data.run)
         self.gradient: Floats = np.zeros(0)  # of the smooth part
-        self._start = start
+        self._start, self.gradient_norm = start, inf
         self.l1: float | Floats = solver.l1
         if solver.l1 > 0.0 and self._data is not None and self._data.without_l1 is not None:
             self.l1 = np.full(len(start), solver.l1)
@@ -303,12 +200,12 @@ class Run(Course):
         if self._data is not None:
             self._data.recycle(gradient)
 
-    def hess_vec(self, direction: Floats) -> Floats:
-        """The Hessian at the present weights times the direction."""
+    def hess_vec(self, oracle: Oracle, weights: Floats, direction: Floats) -> Floats:
+        """An oracle's Hessian at the weights times the direction."""
         self.n_products += 1
-        return cast(SecondOrderOracle, self.oracle).hess_vec(self.weights, direction)
+        return cast(SecondOrderOracle, oracle).hess_vec(weights, direction)
 
-    def begin(self) -> None:
+    def begin(self) -> Status | None:
         """Evaluate the starting weights, and refuse those without a value."""
         self.value, self.gradient = self.evaluate(self.weights)
         with np.errstate(over="ignore"):
@@ -319,6 +216,8 @@ class Run(Course):
                 f"{self.gradient_norm:g}: the features are too large, scale them; or labels are "
                 "forbidden by -inf"
             )
+        smooth = self.solver.l1 == 0.0  # else the gradient does not tell
+        return Status.CONVERGED if smooth and self.converged() else None
 
     def accept(
         self, weights: Floats, value: float, gradient: Floats, gradient_norm: float
@@ -326,19 +225,164 @@ class Run(Course):
         """Move to a new iterate; returns a status when the run should end."""
         self.weights, self.value = weights, value
         self.gradient, self.gradient_norm = gradient, gradient_norm
-        if self.record(weights, value, gradient_norm) is not None:
-            return Status.STOPPED
-        if self.converged():
-            return Status.CONVERGED
-        return Status.MAX_ITERATIONS if self.n_iter >= self.solver.max_iter else None
+        return self.record(weights, value, gradient_norm, self.converged())
 
     def converged(self) -> bool:
         """Whether the gradient is small, or the value has all but stopped falling."""
-        tol = self.solver.tol
+        tol, window = self.solver.tol, self.solver.window
         small = tol * max(1.0, self.vectors.norm(self.weights))
         if self.gradient_norm == 0.0 or self.gradient_norm < small:
             return True
-        window = self.solver.window
-        if len(self.history) <= window:
-            return False
-        return self.history[-1 - window] - self.value < tol * abs(self.value)
+        return fallen(self.history, self.value, window) < tol * abs(self.value)
+
+
+def fallen(history: list[float], value: float, window: int) -> float:
+    """How far the value fell in so many iterations; infinity if there were fewer before it."""
+    return history[-window] - value if len(history) >= window else inf
+
+
+def number(default: T, *, minimum: float = 0.0, strict: bool = False, below: float = inf) -> T:
+    """A setting of a solver that is checked: a finite number of at least (or, `strict`, above)
+    the minimum, and below a limit. Its annotation says whether it is an integer, and may be None.
+    """
+    limits = {"minimum": minimum, "strict": strict, "below": below}
+    return field(default=default, metadata=limits)
+
+
+@dataclass(eq=False)
+class Solver(ABC):
+    """Minimises value(w) + l1 ‖w‖₁; sees nothing but an oracle.
+
+    `asks` is the protocol of that oracle. `check` says which problems the solver takes. Settings
+    are fields; docstrings of subclasses describe theirs, those of their base are added.
+
+    Parameters
+    ----------
+    max_iter : int
+        Most iterations.
+    tol : float
+        Converged when the value fell by less than this, relatively, over the last ten
+        iterations, or when ‖gradient‖ < tol · max(1, ‖w‖).
+
+    Examples
+    --------
+    An estimator takes a solver by its name, or as an object with settings:
+
+    >>> from chordal import ChainCRF
+    >>> from chordal.solvers.lbfgs import LBFGS
+    >>> X, y = [[["the"], ["cat"], ["sleeps"]], [["a"], ["dog"]]], [["D", "N", "V"], ["D", "N"]]
+    >>> ChainCRF(solver="averaged_perceptron", random_state=0).fit(X, y).predict(X)
+    [['D', 'N', 'V'], ['D', 'N']]
+    >>> ChainCRF(solver=LBFGS(memory=3), l2=0.1).fit(X, y).predict(X)
+    [['D', 'N', 'V'], ['D', 'N']]
+    """
+
+    max_iter: int = number(1000, minimum=1)
+    tol: float = number(1e-5, minimum=-inf)  # below 0: never converged
+    # What some solvers take, and what stands for it elsewhere.
+    l1: float = field(init=False, repr=False, default=0.0)
+    random_state: RandomState = field(init=False, repr=False, default=None)
+    batch_size: int | None = field(init=False, repr=False, default=None)  # None: all examples
+
+    asks: ClassVar[type] = Oracle  # the protocol of its oracle
+    course: ClassVar[type[Course]] = Run  # what one run keeps
+    objectives: ClassVar[tuple[str, ...]] = ()  # what it minimises, "auto" first; else any
+    handles_l1: ClassVar[bool] = False
+    rotates: ClassVar[bool] = False  # takes the same path whatever the choice of axes
+    seeded: ClassVar[bool] = False  # takes random_state
+    monotone: ClassVar[bool] = True  # the value never rises
+    robust: ClassVar[bool] = True  # copes with weights of very different curvature
+    window: ClassVar[int] = 10
+
+    def __init_subclass__(cls) -> None:
+        complete_docs(cls)
+
+    def __post_init__(self) -> None:
+        for setting in fields(self):
+            name, kind, limits = setting.name, str(setting.type), {**setting.metadata}
+            value = getattr(self, name)
+            if not limits or (value is None and "None" in kind):
+                continue
+            below = limits.pop("below")
+            check_number(name, value, integer="int" in kind, **limits)
+            if value >= below:
+                raise ValueError(f"{name} must be below {below:g}, got {value!r}")
+
+    @abstractmethod
+    def _run(self, run: Any) -> Status:
+        """Iterate until a status is reached, keeping `run` up to date."""
+
+    def default_objective(self) -> str:
+        """What this solver minimises where no objective is asked for."""
+        return self.objectives[0] if self.objectives else "likelihood"
+
+    def check(self, problem: Problem) -> None:
+        """Refuse a problem that this solver cannot work on, before any work."""
+        objective = problem.objective
+        if self.objectives and objective.name not in self.objectives:
+            raise UnsupportedError(
+                f"solver {self.name!r} minimises objective "
+                f"{' or '.join(map(repr, self.objectives))}, not {objective.name!r}; leave "
+                "objective at 'auto', or use another solver"
+            )
+        if objective.stochastic:
+            raise UnsupportedError(
+                f"solver {self.name!r} compares values of the objective, and objective "
+                f"{objective.name!r} is estimated from samples; use a solver whose steps "
+                "do not depend on values, such as 'adam'"
+            )
+
+    def remedy(self) -> str:
+        """What else to try when it diverges."""
+        return ""
+
+    def require(self, oracle: object) -> None:
+        """Refuse an oracle that does not have what this solver asks for."""
+        names = missing(oracle, self.asks)
+        if names:
+            raise UnsupportedError(
+                f"solver {self.name!r} needs an oracle with {', '.join(names)}, which "
+                f"{type(oracle).__name__} does not have"
+            )
+
+    def minimize(self, oracle: object, start: Floats, callback: Callback | None = None) -> Solution:
+        """Minimise from `start`. Ctrl-C ends the run with the best weights so far."""
+        self.require(oracle)
+        run = self.course(oracle, np.asarray(start, dtype=np.float64), callback, self)
+        try:
+            status = run.begin() or self._run(run)
+        except KeyboardInterrupt:
+            status = Status.INTERRUPTED
+        except OverflowError:
+            remedy = self.remedy()
+            raise ValueError(
+                f"solver {self.name!r} diverges: weights or scores are no longer finite; the "
+                f"features are too large: scale them{remedy and '; or '}{remedy}"
+            ) from None
+        return run.solution(status)
+
+    @property
+    def name(self) -> str:
+        """The name of its file, by which it is chosen."""
+        return type(self).__module__.rpartition(".")[2]
+
+
+def require_alike(solver: Solver, problem: Problem) -> None:
+    """Refuse what a solver of single examples, or of bounds, does not take: groups of weights, and
+    of examples, labels that are not known.
+    """
+    if isinstance(problem.l2, Mapping):
+        raise UnsupportedError(
+            f"solver {solver.name!r} takes one l2 for all weights, not a dict by group; "
+            "solvers such as 'lbfgs' take both"
+        )
+    if problem.partial:
+        raise UnsupportedError(
+            f"solver {solver.name!r} moves all weights, and cannot freeze some of them (or "
+            "keep weights of -inf); solvers such as 'lbfgs' can"
+        )
+    if asks_examples(solver.asks) and problem.targets != "hard":
+        raise UnsupportedError(
+            f"solver {solver.name!r} needs one label per position, and y has "
+            f"{problem.described_targets}; use a solver such as 'lbfgs'"
+        )

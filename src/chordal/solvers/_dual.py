@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
+from dataclasses import dataclass
+from math import inf
 from typing import Any, ClassVar
 
 import numpy as np
@@ -11,28 +13,88 @@ import numpy as np
 from chordal._errors import UnsupportedError
 from chordal._status import Status
 from chordal._validate import RandomState
-from chordal.oracle import DualOracle, Floats, Problem, RegularisedOracle
-from chordal.oracle.rules import DualRule
-from chordal.solvers._base import Callback, Course, Solution, Solver, require_alike
+from chordal.oracle import Floats, Problem, RegularisedOracle, asks_examples
+from chordal.oracle.examples import DualOracle, DualRule
+from chordal.solvers._base import Callback, Course, Solution, Solver, number, require_alike
 
 
+class DualRun(Course):
+    """One run: the best weights by their primal value, and the best dual value."""
+
+    def begin(self) -> None:
+        """Nothing is known of the dual yet."""
+        centre = self.oracle.centre
+        self.centre = np.zeros(len(self.weights)) if centre is None else centre
+        self.lower = -inf
+        self.details = {"primal": [], "dual": [], "gap": []}
+
+    def improve(self, weights: Floats, primal: float, dual: float) -> None:
+        """Keep the weights if they are the best so far, and the higher of the dual values."""
+        if not np.isfinite(primal) or not np.isfinite(weights).all():
+            raise OverflowError
+        if primal < self.value:
+            self.weights, self.value = weights, primal
+        self.lower = max(self.lower, dual)
+        self.gap = max(self.value - self.lower, 0.0)  # rounding may leave −1e-16
+
+    def plane(self, weights: Floats) -> tuple[float, float, Floats]:
+        """The objective, and a plane under the loss in terms of v = w − centre: offset and slope,
+        loss(centre + v) ≥ offset + ⟨slope, v⟩.
+        """
+        oracle, v = self.oracle, weights - self.centre
+        self.n_evaluations += 1
+        value, gradient = oracle.value_grad(weights)
+        if not np.isfinite(value) or not np.isfinite(gradient @ gradient):
+            raise OverflowError
+        slope = gradient - oracle.l2 * v
+        loss = value - 0.5 * oracle.l2 * float(v @ v)
+        return value, loss - float(slope @ v), slope
+
+    def finish(self) -> Status | None:
+        """Count an iteration; returns a status when the run should end."""
+        for name, value in (("primal", self.value), ("dual", self.lower), ("gap", self.gap)):
+            self.details[name].append(value)
+        close = self.gap <= self.solver.tol * abs(self.value)
+        return self.record(self.weights, self.value, self.gradient_norm, close)
+
+
+@dataclass(eq=False)
 class DualSolver(Solver):
     """Bounds the optimum of a convex loss + (l2/2) ‖w − centre‖² from both sides.
 
     The primal value of the weights is an upper bound, the dual value a lower one; their difference,
     the gap, says how far the weights are from the best at most. `details` holds "primal",
     "dual" and "gap", the best so far, after each iteration. No gradient norm is computed.
+
+    Parameters
+    ----------
+    tol : float
+        Converged when the duality gap is at most this share of the primal value.
+
+    Examples
+    --------
+    >>> from chordal import ChainCRF
+    >>> X, y = [[["the"], ["cat"], ["sleeps"]], [["a"], ["dog"]]], [["D", "N", "V"], ["D", "N"]]
+    >>> crf = ChainCRF("hinge", "block_frank_wolfe", l2=0.1, random_state=0).fit(X, y)
+    >>> crf.predict(X), crf.fit_report_.gap <= 1e-3 * crf.objective_
+    ([['D', 'N', 'V'], ['D', 'N']], True)
     """
 
-    asks: type = RegularisedOracle
+    tol: float = number(1e-3, minimum=-inf)
 
-    def __init__(self, max_iter: int = 1000, tol: float = 1e-3, l1: float = 0.0) -> None:
-        super().__init__(max_iter, tol, l1)
+    asks: ClassVar[type] = RegularisedOracle
+    course: ClassVar[type[Course]] = DualRun
 
     def check(self, problem: Problem) -> None:
         """Refuse what leaves the solver without a duality gap."""
         super().check(problem)
         objective, l2 = problem.objective, problem.l2
+        if asks_examples(self.asks) and not objective.additive:
+            raise UnsupportedError(
+                f"solver {self.name!r} keeps dual variables of single labels and transitions, into "
+                f"which objective {objective.name!r} ({objective!r}) does not decompose: use "
+                "scaling='margin', or another solver"
+            )
         if not objective.convex:
             raise UnsupportedError(
                 f"solver {self.name!r} bounds convex objectives, which {objective.name!r} is not"
@@ -66,96 +128,27 @@ class DualSolver(Solver):
         with np.errstate(over="ignore", invalid="ignore"):  # what is not finite is refused
             return super().minimize(oracle, start, callback)
 
-    def course(self) -> type[Course]:
-        """Bounds from both sides."""
-        return DualRun
 
-
-class DualRun(Course):
-    """One run: the best weights by their primal value, and the best dual value."""
-
-    def __init__(
-        self,
-        oracle: RegularisedOracle,
-        start: Floats,
-        callback: Callback | None,
-        solver: DualSolver,
-    ) -> None:
-        super().__init__(oracle, start, callback, solver)
-        self.centre = np.zeros(len(start)) if oracle.centre is None else oracle.centre
-        self.gradient_norm = float("nan")
-        self.lower = -float("inf")
-        self.details = {"primal": [], "dual": [], "gap": []}
-
-    def improve(self, weights: Floats, primal: float, dual: float) -> None:
-        """Keep the weights if they are the best so far, and the higher of the dual values."""
-        if not np.isfinite(primal) or not np.isfinite(weights).all():
-            raise OverflowError
-        if primal < self.value:
-            self.weights, self.value = weights, primal
-        self.lower = max(self.lower, dual)
-        self.gap = max(self.value - self.lower, 0.0)  # rounding may leave −1e-16
-
-    def plane(self, weights: Floats) -> tuple[float, float, Floats]:
-        """The objective, and a plane under the loss in terms of v = w − centre: offset and slope,
-        loss(centre + v) ≥ offset + ⟨slope, v⟩.
-        """
-        oracle, v = self.oracle, weights - self.centre
-        self.n_evaluations += 1
-        value, gradient = oracle.value_grad(weights)
-        if not np.isfinite(value) or not np.isfinite(gradient @ gradient):
-            raise OverflowError
-        slope = gradient - oracle.l2 * v
-        loss = value - 0.5 * oracle.l2 * float(v @ v)
-        return value, loss - float(slope @ v), slope
-
-    def finish(self) -> Status | None:
-        """Count an iteration; returns a status when the run should end."""
-        for name, value in (("primal", self.value), ("dual", self.lower), ("gap", self.gap)):
-            self.details[name].append(value)
-        if self.record(self.weights, self.value, self.gradient_norm) is not None:
-            return Status.STOPPED
-        if self.gap <= self.solver.tol * abs(self.value):
-            return Status.CONVERGED
-        return Status.MAX_ITERATIONS if self.n_iter >= self.solver.max_iter else None
-
-
-def check_margin(solver: Solver, problem: Problem, names: Collection[str]) -> None:
-    """Refuse objectives other than these, and losses that do not decompose over the parts."""
-    objective = problem.objective
-    if objective.name not in names:
-        raise UnsupportedError(
-            f"solver {solver.name!r} minimises objective {' or '.join(map(repr, names))}, not "
-            f"{objective.name!r}; leave objective at 'auto', or use another solver"
-        )
-    if not objective.additive:
-        raise UnsupportedError(
-            f"solver {solver.name!r} keeps dual variables of single labels and transitions, into "
-            f"which objective {objective.name!r} ({objective!r}) does not decompose: use "
-            "scaling='margin', or another solver"
-        )
-
-
+@dataclass(eq=False)
 class BlockSolver(DualSolver):
     """Improves the dual variables of one example after another; an iteration is a pass.
 
     The first weights are the regularisation's centre, where the dual variables are known; other
     starts are refused.
+
+    Parameters
+    ----------
+    max_iter : int
+        Most passes over the examples.
+    random_state : int, Generator or None
+        Seed of the orders of examples.
     """
 
-    seeded: ClassVar[bool] = True
-    asks: type = DualOracle
-    rule: ClassVar[DualRule]
+    random_state: RandomState = None
 
-    def __init__(
-        self,
-        max_iter: int = 1000,
-        tol: float = 1e-3,
-        l1: float = 0.0,
-        random_state: RandomState = None,
-    ) -> None:
-        super().__init__(max_iter, tol, l1)
-        self.random_state = random_state
+    asks: ClassVar[type] = DualOracle
+    seeded: ClassVar[bool] = True
+    rule: ClassVar[DualRule]
 
     def _run(self, run: DualRun) -> Status:
         if not np.array_equal(run.weights, run.centre):

@@ -1,53 +1,104 @@
-"""What solvers share that pass over mini-batches, a step for each."""
+"""Runs whose value may rise, and solvers that take a step for every mini-batch."""
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
-from typing import ClassVar, cast
+from abc import abstractmethod
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from math import nan
+from typing import ClassVar
 
 import numpy as np
 
 from chordal._status import Status
-from chordal._validate import RandomState, check_number
-from chordal.oracle import BatchOracle, Floats, Oracle, SecondOrderOracle
-from chordal.solvers._base import Run, Solver
-from chordal.solvers._divergence import Watch
+from chordal._validate import RandomState
+from chordal.oracle import BatchOracle, Floats, Oracle
+from chordal.solvers._base import Course, Run, Solver, fallen, number
 
+GROWTH = 1e6  # of the objective: no noise either
+RISES = 10  # so many in a row, and above where the run began: no noise
 PASSES = 2  # without a lower value, before steps are halved
-MAX_HALVINGS = 10  # before a run is taken for converged
+SLOWEST = 0.5**10  # the least rate of steps, before a run is taken for converged
 
-Evaluated = tuple[float, Floats]
-
-
-class Batch:
-    """A mini-batch's objective; the run counts what is asked of it."""
-
-    def __init__(self, oracle: Oracle, run: Run) -> None:
-        self._oracle, self._run = oracle, run
-
-    def value_grad(self, weights: Floats) -> Evaluated:
-        """The batch's objective and gradient."""
-        return self._run.ask(self._oracle, weights)
-
-    def hess_vec(self, weights: Floats, direction: Floats) -> Floats:
-        """The batch's Hessian times the direction."""
-        self._run.n_products += 1
-        return cast(SecondOrderOracle, self._oracle).hess_vec(weights, direction)
+#: New weights from a mini-batch, the old ones, its gradient there and a rate; the rate falls from 1
+#: in the course of a run.
+Step = Callable[[Oracle, Floats, Floats, float], Floats]
 
 
-class Stepper(ABC):
-    """The memory of one run: how a gradient becomes a step."""
+class WatchedRun(Run):
+    """A run whose value may rise: the best iterate is kept, and divergence is noticed.
 
-    @abstractmethod
-    def step(
-        self, batch: Batch, weights: Floats, here: Evaluated, rate: float
-    ) -> tuple[Floats, Evaluated | None]:
-        """New weights, and what the batch's objective is there if that was asked.
+    The weights are those with the lowest value so far, from the start on. Values that are not
+    finite, that are a million times the first, or that rise ten times in a row to above the
+    first, raise an error, which says what the solver advises.
+    """
 
-        `here` is the objective at the old weights; `rate` falls from 1 in the course of a run.
-        """
+    def begin(self) -> Status | None:
+        """Evaluate the starting weights."""
+        status = super().begin()
+        self._first = self._last = self.value
+        self._rises, self._bests = 0, [self.value]
+        self.rate, self._wait = 1.0, 0  # of steps, and iterations since it changed
+        return status
+
+    def refuse_growth(self, value: float, weights: Floats) -> None:
+        """Refuse what shows that steps are too large."""
+        far = GROWTH * max(1.0, abs(self._first))
+        if not value < self._first + far or not np.isfinite(weights).all():
+            self._refuse(f"the objective went from {self._first:.6g} to {value:.6g}")
+
+    def follow(
+        self, weights: Floats, value: float, gradient: Floats | None = None
+    ) -> Status | None:
+        """Count an iteration, whatever its value; a status when the run should end."""
+        self.refuse_growth(value, weights)
+        self._rises = self._rises + 1 if value > self._last else 0
+        self._last = value
+        if self._rises >= RISES and value > self._first:
+            self._refuse(
+                f"the objective rose {RISES} times in a row, from {self._first:.6g} to {value:.6g}"
+            )
+        norm = nan if gradient is None else float(np.linalg.norm(gradient))
+        if value < self.value:
+            self.weights, self.value, self.gradient_norm = weights, value, norm
+        self._bests.append(self.value)
+        small = self.solver.tol * max(1.0, float(np.linalg.norm(weights)))
+        return self.record(weights, value, norm, norm <= small and value == self.value)
+
+    def settled(self, window: int) -> bool:
+        """Whether the lowest value fell by less than tol, relatively, in so many iterations."""
+        fall = fallen(self._bests, self.value, window + 1)
+        return fall < self.solver.tol * abs(self.value)
+
+    def steady(self, window: int) -> bool:
+        """Settled, and at the lowest value rather than swinging above it."""
+        close = self._last - self.value <= self.solver.tol * abs(self.value)
+        return self.settled(window) and close
+
+    def slow_down(self, window: int) -> Status | None:
+        """Halve the rate where the value has settled; a status when that has not helped before."""
+        self._wait += 1
+        if self._wait < window or not self.settled(window):
+            return None
+        self._wait, self.rate = 0, 0.5 * self.rate
+        return Status.CONVERGED if self.rate < SLOWEST else None
+
+    def refuse_fruitless(self, n_iter: int) -> None:
+        """Refuse steps of which none in so many iterations came below where the run began."""
+        if self.n_iter == n_iter and self.value == self._first < self._last:
+            self._refuse(
+                f"no step of {n_iter} lowered the objective, which went from {self._first:.6g} to "
+                f"{self._last:.6g}"
+            )
+
+    def _refuse(self, what: str) -> None:
+        raise ValueError(
+            f"solver {self.solver.name!r} diverges: {what}; {self.solver.remedy()}, "
+            "or scale the features"
+        )
 
 
+@dataclass(eq=False)
 class PassSolver(Solver):
     """Takes a step for every mini-batch; an iteration is a pass over all of them, in a new order.
 
@@ -57,55 +108,50 @@ class PassSolver(Solver):
     objective and gradient are evaluated at the end. With one batch, the objective of every
     iteration is that of its weights.
 
-    Steps are halved when the lowest value fell by less than `tol`, relatively, in two passes (with
-    one batch: in ten iterations). With one batch, it has also converged when
-    ‖gradient‖ < tol · max(1, ‖w‖).
+    Parameters
+    ----------
+    max_iter : int
+        Most passes over the examples.
+    tol : float
+        Steps are halved when the lowest objective of a pass has not fallen by this, relatively,
+        for two passes (with one batch: for ten); converged after ten times. With one batch, also
+        when ‖gradient‖ < tol · max(1, ‖w‖).
+    random_state : int, Generator or None
+        Seed: which examples are in a mini-batch, and the orders of mini-batches.
+    batch_size : int or None
+        Examples in a mini-batch; None: all, with one step per pass.
     """
 
-    asks: type = BatchOracle
+    max_iter: int = number(200, minimum=1)
+    tol: float = number(3e-3, minimum=-np.inf)
+    random_state: RandomState = None
+    batch_size: int | None = number(64, minimum=1)
+
+    asks: ClassVar[type] = BatchOracle
     asks_whole: ClassVar[type] = Oracle  # without mini-batches
+    course: ClassVar[type[Course]] = WatchedRun
     monotone: ClassVar[bool] = False
     robust: ClassVar[bool] = False
     seeded: ClassVar[bool] = True
 
-    def __init__(
-        self,
-        max_iter: int,
-        tol: float,
-        l1: float,
-        random_state: RandomState,
-        batch_size: int | None,
-    ) -> None:
-        super().__init__(max_iter, tol, l1)
-        if batch_size is not None:
-            check_number("batch_size", batch_size, minimum=1, integer=True)
-        else:
-            self.asks = self.asks_whole
-        self.random_state, self.batch_size = random_state, batch_size
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.batch_size is None:
+            self.asks = self.asks_whole  # type: ignore[misc]
 
     @abstractmethod
-    def _stepper(self, run: Run, batches: list[Batch]) -> Stepper:
-        """A fresh memory."""
+    def _steps(self, run: Run, batches: Sequence[Oracle]) -> Step:
+        """How a gradient becomes a step, with a fresh memory."""
 
-    @abstractmethod
-    def _advice(self) -> str:
-        """What to try where the run diverges."""
-
-    def _run(self, run: Run) -> Status:
-        if run.converged():
-            return Status.CONVERGED
-        oracles = [run.oracle]
-        if self.batch_size is not None:
-            oracles = list(cast(BatchOracle, run.oracle).batches())
-        batches = [Batch(oracle, run) for oracle in oracles]
-        stepper, watch = self._stepper(run, batches), Watch(run, self._advice())
-        start, first = run.weights, run.value
+    def _run(self, run: WatchedRun) -> Status:
+        batches = [run.oracle] if self.batch_size is None else run.oracle.batches()
+        step, start, first = self._steps(run, batches), run.weights, run.value
         with np.errstate(over="ignore", invalid="ignore"):  # divergence is said in our own words
             if run.noisy:
-                return self._noisy(run, batches, stepper, watch)
+                return self._noisy(run, batches, step)
             if len(batches) == 1:
-                return self._whole(run, batches[0], stepper, watch)
-            status = self._passes(run, batches, stepper, watch)
+                return self._whole(run, batches[0], step)
+            status = self._passes(run, batches, step)
         run.value, gradient = run.evaluate(run.weights)
         run.gradient_norm = float(np.linalg.norm(gradient))
         if run.value >= first:  # a good start, and too much noise
@@ -114,68 +160,52 @@ class PassSolver(Solver):
             return status if status is Status.STOPPED else Status.STALLED
         return status
 
-    def _whole(self, run: Run, batch: Batch, stepper: Stepper, watch: Watch) -> Status:
+    def _whole(self, run: WatchedRun, batch: Oracle, step: Step) -> Status:
         """One batch: its objective after a step is known before the next."""
-        weights, here, rate = run.weights, (run.value, run.gradient), Rate(self.window)
-        while True:
-            weights, there = stepper.step(batch, weights, here, rate.value)
-            watch.check(0.0, weights)
-            here = batch.value_grad(weights) if there is None else there
-            status = watch.record(weights, *here) or rate.after(watch)
-            if status is not None:
-                return status
+        weights, gradient, status = run.weights, run.gradient, None
+        while status is None:
+            weights = step(batch, weights, gradient, run.rate)
+            run.refuse_growth(0.0, weights)
+            value, gradient = run.ask(batch, weights)
+            status = run.follow(weights, value, gradient) or run.slow_down(self.window)
+        return status
 
-    def _passes(self, run: Run, batches: list[Batch], stepper: Stepper, watch: Watch) -> Status:
+    def _passes(self, run: WatchedRun, batches: Sequence[Oracle], step: Step) -> Status:
         random = np.random.default_rng(self.random_state)
-        weights, rate = run.weights, Rate(PASSES)
-        while True:
-            value = 0.0
-            for k in random.permutation(len(batches)):
-                here = batches[k].value_grad(weights)
-                value += here[0]
-                weights, _ = stepper.step(batches[k], weights, here, rate.value)
-                watch.check(value, weights)
-            status = watch.record(weights, value) or rate.after(watch)
-            if status is not None:
-                return status
+        weights, status = run.weights, None
+        while status is None:
+            order = [batches[k] for k in random.permutation(len(batches))]
+            weights, value = self._pass(run, order, step, weights, run.rate)
+            status = run.follow(weights, value) or run.slow_down(PASSES)
+        return status
 
-    def _noisy(self, run: Run, batches: list[Batch], stepper: Stepper, watch: Watch) -> Status:
+    def _noisy(self, run: WatchedRun, batches: Sequence[Oracle], step: Step) -> Status:
         """Values that come from samples are not compared: steps fall as 1/√k, to the last pass.
 
         The result is the mean of the weights after the passes of the second half.
         """
         random = np.random.default_rng(self.random_state)
-        weights, mean, n = run.weights, np.zeros_like(run.weights), 0
-        while run.n_iter < self.max_iter:
-            value = 0.0
-            for k in random.permutation(len(batches)):
-                here = batches[k].value_grad(weights)
-                value += here[0]
-                rate = 1.0 / float(np.sqrt(1.0 + run.n_iter))
-                weights, _ = stepper.step(batches[k], weights, here, rate)
-                watch.check(0.0, weights)
-            run.weights, run.value, run.gradient_norm = weights, value, float("nan")
+        weights, mean, n, status = run.weights, np.zeros_like(run.weights), 0, None
+        while status is None:
+            order = [batches[k] for k in random.permutation(len(batches))]
+            rate = 1.0 / float(np.sqrt(1.0 + run.n_iter))
+            weights, value = self._pass(run, order, step, weights, rate)
+            run.weights, run.value, run.gradient_norm = weights, value, nan
             if 2 * run.n_iter >= self.max_iter - 1:
                 n += 1
                 mean += (weights - mean) / n
                 run.weights = mean.copy()
-            if run.record(run.weights, value, float("nan")) is not None:
-                return Status.STOPPED
-        return Status.MAX_ITERATIONS
+            status = run.record(run.weights, value, nan, converged=False)
+        return status
 
-
-class Rate:
-    """The size of steps: 1 at first, and half of it whenever the value has settled."""
-
-    def __init__(self, window: int) -> None:
-        self.value, self._window, self._halvings, self._wait = 1.0, window, 0, 0
-
-    def after(self, watch: Watch) -> Status | None:
-        """Called after each iteration; a status when steps have become small enough."""
-        self._wait += 1
-        if self._wait < self._window or not watch.settled(self._window):
-            return None
-        self._wait = 0
-        self._halvings += 1
-        self.value *= 0.5
-        return Status.CONVERGED if self._halvings > MAX_HALVINGS else None
+    def _pass(
+        self, run: WatchedRun, batches: list[Oracle], step: Step, weights: Floats, rate: float
+    ) -> tuple[Floats, float]:
+        """A step for each mini-batch: the weights after them, and the values before each."""
+        value = 0.0
+        for batch in batches:
+            own, gradient = run.ask(batch, weights)
+            value += own
+            weights = step(batch, weights, gradient, rate)
+            run.refuse_growth(0.0 if run.noisy else value, weights)
+        return weights, value

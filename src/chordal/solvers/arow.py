@@ -7,41 +7,15 @@ from math import inf, isfinite
 from typing import ClassVar, final
 
 from chordal import _kernels
-from chordal._validate import RandomState, check_number
 from chordal.oracle import Floats
-from chordal.oracle.rules import Mistake, MistakeRule
+from chordal.oracle.examples import Mistake
+from chordal.oracle.rules.mistake import MistakeRule
+from chordal.solvers._base import number
 from chordal.solvers._online import MistakeDriven
 
 
-@dataclass(frozen=True)
-class AROWRule(MistakeRule):
-    """With δ = φ(gold) − φ(best): w += ℓ Σδ / (r + δᵀΣδ), Σ⁻¹ += δδᵀ / r; r: `regularization`."""
-
-    regularization: float = 1.0
-    variance: float = 1.0  # of every weight at the beginning
-    averaged: bool = False
-
-    @property
-    def memory(self) -> float:  # type: ignore[override]
-        """The first variance."""
-        return self.variance
-
-    def step(self, mistake: Mistake, w: Floats, memory: Floats) -> float:
-        """Change the weights after a mistake; the loss."""
-        x, loss = mistake.weight * mistake.difference, mistake.lead + mistake.n_wrong
-        spread = float(x @ (memory * x))
-        if not isfinite(spread):
-            return inf
-        w += loss / (self.regularization + spread) * memory * x
-        memory /= 1.0 + memory * x * x / self.regularization
-        return mistake.weight * loss
-
-    def kernel(self) -> _kernels.Arow:
-        """The rule as the compiled loop takes it."""
-        return _kernels.Arow(self.regularization)
-
-
 @final
+@dataclass(eq=False)
 class AROW(MistakeDriven):
     """Adaptive regularisation of weights, with one variance for each weight.
 
@@ -51,8 +25,6 @@ class AROW(MistakeDriven):
 
     Parameters
     ----------
-    max_iter, tol, l1, random_state
-        As in `PassiveAggressive`.
     variance : float
         Of every weight at the beginning.
     regularization : float
@@ -62,30 +34,23 @@ class AROW(MistakeDriven):
     References
     ----------
     Crammer, Kulesza and Dredze (2009), Adaptive regularization of weight vectors.
-
-    Examples
-    --------
-    >>> from chordal import ChainCRF
-    >>> X, y = [[["the"], ["cat"], ["sleeps"]], [["a"], ["dog"]]], [["D", "N", "V"], ["D", "N"]]
-    >>> ChainCRF(solver=AROW(max_iter=20, random_state=0)).fit(X, y).predict(X)
-    [['D', 'N', 'V'], ['D', 'N']]
     """
 
-    loss: ClassVar[str] = "hinge"
+    variance: float = number(1.0, strict=True)
+    regularization: float = number(10.0, strict=True)
 
-    def __init__(
-        self,
-        max_iter: int = 100,
-        tol: float = 1e-5,
-        l1: float = 0.0,
-        random_state: RandomState = None,
-        variance: float = 1.0,
-        regularization: float = 10.0,
-    ) -> None:
-        super().__init__(max_iter, tol, l1, random_state)
-        check_number("variance", variance, strict=True)
-        check_number("regularization", regularization, strict=True)
-        self.variance, self.regularization = variance, regularization
+    objectives: ClassVar[tuple[str, ...]] = ("hinge",)
 
-    def _rule(self) -> AROWRule:
-        return AROWRule(float(self.regularization), float(self.variance))
+    def _rule(self) -> MistakeRule:
+        kernel = _kernels.Arow(float(self.regularization))
+        return MistakeRule(self._step, kernel, averaged=False, memory=float(self.variance))
+
+    def _step(self, mistake: Mistake, w: Floats, memory: Floats) -> float:
+        """`memory` is the diagonal of Σ."""
+        x, loss = mistake.weight * mistake.difference, mistake.lead + mistake.n_wrong
+        spread = float(x @ (memory * x))
+        if not isfinite(spread):
+            return inf
+        w += loss / (self.regularization + spread) * memory * x
+        memory /= 1.0 + memory * x * x / self.regularization
+        return mistake.weight * loss

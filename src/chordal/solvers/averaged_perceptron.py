@@ -2,29 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import ClassVar, final
 
 from chordal import _kernels
 from chordal.oracle import Floats
-from chordal.oracle.rules import Mistake, MistakeRule
+from chordal.oracle.examples import Mistake
+from chordal.oracle.rules.mistake import MistakeRule
 from chordal.solvers._online import MistakeDriven
-
-
-@dataclass(frozen=True)
-class PerceptronRule(MistakeRule):
-    """w += φ(gold) − φ(best); the loss is the share of wrong labels."""
-
-    averaged: bool = True
-
-    def step(self, mistake: Mistake, w: Floats, memory: Floats) -> float:
-        """Change the weights after a mistake; the loss."""
-        w += mistake.weight * mistake.difference
-        return mistake.weight * mistake.n_wrong / mistake.n_labels
-
-    def kernel(self) -> _kernels.Perceptron:
-        """The rule as the compiled loop takes it."""
-        return _kernels.Perceptron()
 
 
 @final
@@ -35,30 +19,16 @@ class AveragedPerceptron(MistakeDriven):
     its share of wrong labels; `l2` has no part in it. Fast, without a parameter to tune, and
     without probabilities that mean anything: `predict_marginals` of such a model is overconfident.
 
-    Parameters
-    ----------
-    max_iter : int
-        Most passes over the examples.
-    tol : float
-        Converged when the mean share of wrong labels is below this.
-    l1 : float
-        Must be 0.
-    random_state : int, Generator or None
-        Seed of the orders of examples.
-
     References
     ----------
     Collins (2002), Discriminative training methods for hidden Markov models.
-
-    Examples
-    --------
-    >>> from chordal import ChainCRF
-    >>> X, y = [[["the"], ["cat"], ["sleeps"]], [["a"], ["dog"]]], [["D", "N", "V"], ["D", "N"]]
-    >>> ChainCRF(solver=AveragedPerceptron(max_iter=20, random_state=0)).fit(X, y).predict(X)
-    [['D', 'N', 'V'], ['D', 'N']]
     """
 
-    loss: ClassVar[str] = "perceptron"
+    objectives: ClassVar[tuple[str, ...]] = ("perceptron",)
 
-    def _rule(self) -> PerceptronRule:
-        return PerceptronRule()
+    def _rule(self) -> MistakeRule:
+        return MistakeRule(self._step, _kernels.Perceptron())
+
+    def _step(self, mistake: Mistake, w: Floats, memory: Floats) -> float:
+        w += mistake.weight * mistake.difference
+        return mistake.weight * mistake.n_wrong / mistake.n_labels

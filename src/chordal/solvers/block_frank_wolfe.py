@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from typing import ClassVar, final
 
-from chordal.oracle import Problem
-from chordal.oracle.rules import DualRule
+from chordal.oracle.examples import DualRule
 from chordal.oracle.rules.frank_wolfe import FrankWolfeRule
-from chordal.solvers._dual import BlockSolver, check_margin
+from chordal.solvers._dual import BlockSolver
 
 
 @final
@@ -21,39 +20,12 @@ class BlockFrankWolfe(BlockSolver):
     Chains hasten the passes where l2 is small: steps are taken on the objective plus a quadratic
     term around a point that moves on every few passes, which leaves the bounds as they are.
 
-    Parameters
-    ----------
-    max_iter : int
-        Most passes over the examples.
-    tol : float
-        Converged when the duality gap is at most this share of the primal value.
-    l1 : float
-        Must be 0.
-    random_state : int, Generator or None
-        Seed of the orders of examples.
-
     References
     ----------
     Lacoste-Julien, Jaggi, Schmidt and Pletscher (2013), Block-coordinate Frank–Wolfe optimization
     for structural SVMs; Lin, Mairal and Harchaoui (2015), A universal catalyst for first-order
     optimization.
-
-    Examples
-    --------
-    >>> from chordal import ChainCRF
-    >>> X, y = [[["the"], ["cat"], ["sleeps"]], [["a"], ["dog"]]], [["D", "N", "V"], ["D", "N"]]
-    >>> crf = ChainCRF("hinge", BlockFrankWolfe(random_state=0), l2=0.1).fit(X, y)
-    >>> crf.predict(X), crf.fit_report_.gap <= 1e-3 * crf.objective_
-    ([['D', 'N', 'V'], ['D', 'N']], True)
     """
 
     rule: ClassVar[DualRule] = FrankWolfeRule()
-
-    def default_objective(self) -> str:
-        """The hinge."""
-        return "hinge"
-
-    def check(self, problem: Problem) -> None:
-        """Refuse other objectives than the hinge."""
-        check_margin(self, problem, ["hinge"])
-        super().check(problem)
+    objectives: ClassVar[tuple[str, ...]] = ("hinge",)

@@ -2,25 +2,37 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, final
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar, final
 
 import numpy as np
 from numpy.typing import NDArray
 
+from chordal import _kernels
 from chordal._status import Status
-from chordal._validate import check_number
-from chordal.oracle import Floats, PlaneOracle, Planes, Problem
-from chordal.solvers._dual import DualRun, DualSolver, check_margin
-from chordal.solvers._plane_program import PlaneProgram
+from chordal.oracle import Floats
+from chordal.oracle.examples import PlaneOracle, Planes
+from chordal.solvers._base import number
+from chordal.solvers._dual import DualRun, DualSolver
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
 EXACTNESS = 0.2  # the gap of a program as a share of the gap so far
 SHARE = 0.3  # of the way from the best weights to the model's minimum
+# Of the program:
+INNER = 4  # passes over the examples at a time
+MAX_INNER = 25  # times INNER passes until z moves
+NEARNESS = 1.0  # the gap with (κ/2) ‖v − z‖² at which z moves, as a share of the program's own
+HASTE = 0.02  # κ as a share of the mean square of the slopes
+MAX_ROUNDS = 2000  # moves of z
+WHOLE = 1e-11  # a smaller gap, relatively, is rounding
+
+Ints = NDArray[np.int64]
 
 
 @final
+@dataclass(eq=False)
 class CuttingPlane(DualSolver):
     """Minimises the sum of every example's highest plane, and adds the planes that are missing.
 
@@ -33,12 +45,6 @@ class CuttingPlane(DualSolver):
 
     Parameters
     ----------
-    max_iter : int
-        Most iterations.
-    tol : float
-        Converged when the duality gap is at most this share of the primal value.
-    l1 : float
-        Must be 0.
     max_idle : int
         Programs after which an inactive plane leaves.
 
@@ -52,33 +58,13 @@ class CuttingPlane(DualSolver):
     ----------
     Tsochantaridis et al. (2005), Large margin methods for structured and interdependent output
     variables; Joachims, Finley and Yu (2009), Cutting-plane training of structural SVMs.
-
-    Examples
-    --------
-    >>> from chordal import ChainCRF
-    >>> X, y = [[["the"], ["cat"], ["sleeps"]], [["a"], ["dog"]]], [["D", "N", "V"], ["D", "N"]]
-    >>> crf = ChainCRF("hinge", "cutting_plane", l2=0.1).fit(X, y)
-    >>> crf.predict(X), crf.fit_report_.gap <= 1e-3 * crf.objective_
-    ([['D', 'N', 'V'], ['D', 'N']], True)
     """
 
-    asks: type = PlaneOracle
+    max_iter: int = number(200, minimum=1)
+    max_idle: int = number(5, minimum=1)
 
-    def __init__(
-        self, max_iter: int = 200, tol: float = 1e-3, l1: float = 0.0, max_idle: int = 5
-    ) -> None:
-        super().__init__(max_iter, tol, l1)
-        check_number("max_idle", max_idle, minimum=1, integer=True)
-        self.max_idle = max_idle
-
-    def default_objective(self) -> str:
-        """The hinge."""
-        return "hinge"
-
-    def check(self, problem: Problem) -> None:
-        """Refuse other objectives than the hinge."""
-        check_margin(self, problem, ["hinge"])
-        super().check(problem)
+    asks: ClassVar[type] = PlaneOracle
+    objectives: ClassVar[tuple[str, ...]] = ("hinge",)
 
     def _run(self, run: DualRun) -> Status:
         oracle, weights = run.oracle, run.weights
@@ -166,3 +152,80 @@ class _Model:
         best = np.zeros(self._run.oracle.n_examples)
         np.maximum.at(best, self._owner[used], heights[used])
         return best
+
+
+class PlaneProgram:
+    """min (l2/2) ‖v‖² + Σ_i max(0, max_k b_k + ⟨a_k, v⟩) over the planes k of every example i.
+
+    Where l2 is small beside the squares of the slopes, steps are taken on the program plus
+    (κ/2) ‖v − z‖², and z moves on after a few passes (Lin, Mairal and Harchaoui (2015), A universal
+    catalyst for first-order optimization); the dual variables serve the program as it is.
+
+    Parameters
+    ----------
+    l2 : float
+    slopes : CSR array [n_planes, n_weights]
+    offsets : float64 [n_planes]
+    owner : int64 [n_planes]
+        The example of each plane, in rising order.
+    """
+
+    def __init__(self, l2: float, slopes: csr_array, offsets: Floats, owner: Ints) -> None:
+        self._l2, self._slopes, self._offsets = l2, slopes, offsets
+        _, first = np.unique(owner, return_index=True)
+        self._first, self._examples = first, np.append(first, len(owner))
+        self._planes = _kernels.Planes(
+            example_offsets=self._examples,
+            row_offsets=slopes.indptr.astype(np.int64),
+            cells=slopes.indices.astype(np.int32),
+            values=slopes.data,
+            offsets=offsets,
+            n_weights=slopes.shape[1],
+        )
+        curvature = float(slopes.data @ slopes.data) / len(offsets)
+        self._kappa = HASTE * curvature if HASTE * curvature > l2 else 0.0
+
+    def solve(
+        self, alpha: Floats, v: Floats, target: float, random: np.random.Generator
+    ) -> tuple[Floats, float, Floats]:
+        """v at the minimum, a lower bound of it, and the dual variables, from those given on.
+
+        The bound is below the program's value at v by `target` at most, if rounding lets it.
+        """
+        l2, kappa = self._l2, self._kappa
+        root = np.sqrt(l2 / (l2 + kappa))
+        alpha, before, z = alpha.copy(), v, v
+        best, (lowest, highest) = v, self._bounds(alpha, v, 0.0, v)
+        for _ in range(MAX_ROUNDS):
+            v = self._near(z, alpha, max(NEARNESS * (lowest - highest), 0.0), random)
+            z = v + (1.0 - root) / (1.0 + root) * (v - before)
+            before = v
+            value, dual = self._bounds(alpha, v, 0.0, v)
+            highest = max(highest, dual)
+            if value < lowest:
+                best, lowest = v, value
+            if lowest - highest <= max(target, WHOLE * abs(lowest)):
+                break
+        return best, highest, alpha
+
+    def _near(self, z: Floats, alpha: Floats, target: float, random: np.random.Generator) -> Floats:
+        """The minimum with (κ/2) ‖v − z‖² added, up to a gap of `target`; changes α."""
+        l2, n = self._l2 + self._kappa, len(self._examples) - 1
+        v = (self._kappa * z - self._slopes.T @ alpha) / l2
+        for _ in range(MAX_INNER):
+            order = np.concatenate([random.permutation(n) for _ in range(INNER)])
+            self._planes.ascend(l2, order, alpha=alpha, v=v)
+            value, dual = self._bounds(alpha, v, self._kappa, z)
+            if value - dual <= target:
+                break
+        return v
+
+    def _bounds(self, alpha: Floats, v: Floats, kappa: float, z: Floats) -> tuple[float, float]:
+        """The program's value at v with (κ/2) ‖v − z‖² added, and the dual value of α."""
+        heights = np.maximum.reduceat(self._offsets + self._slopes @ v, self._first)
+        away, l2 = v - z, self._l2 + kappa
+        value = float(np.maximum(heights, 0.0).sum()) + 0.5 * self._l2 * float(v @ v)
+        value += 0.5 * kappa * float(away @ away)
+        pull = kappa * z - self._slopes.T @ alpha
+        dual = float(alpha @ self._offsets) + 0.5 * kappa * float(z @ z)
+        return value, dual - 0.5 / l2 * float(pull @ pull)

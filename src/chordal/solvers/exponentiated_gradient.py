@@ -6,9 +6,9 @@ from typing import ClassVar, final
 
 from chordal._errors import UnsupportedError
 from chordal.oracle import Problem
-from chordal.oracle.rules import DualRule
+from chordal.oracle.examples import DualRule
 from chordal.oracle.rules.exponentiated_gradient import ExponentiatedRule
-from chordal.solvers._dual import BlockSolver, check_margin
+from chordal.solvers._dual import BlockSolver
 
 
 @final
@@ -23,30 +23,17 @@ class ExponentiatedGradient(BlockSolver):
     that it has given up altogether could not come back; should a run stall all the same, its gap
     says so.
 
-    Parameters
-    ----------
-    max_iter, tol, l1, random_state
-        As in `BlockFrankWolfe`.
-
     References
     ----------
     Collins, Globerson, Koo, Carreras and Bartlett (2008), Exponentiated gradient algorithms for
     conditional random fields and max-margin Markov networks.
-
-    Examples
-    --------
-    >>> from chordal import ChainCRF
-    >>> X, y = [[["the"], ["cat"], ["sleeps"]], [["a"], ["dog"]]], [["D", "N", "V"], ["D", "N"]]
-    >>> crf = ChainCRF("likelihood", ExponentiatedGradient(random_state=0), l2=0.1).fit(X, y)
-    >>> crf.predict(X), crf.fit_report_.gap <= 1e-3 * crf.objective_
-    ([['D', 'N', 'V'], ['D', 'N']], True)
     """
 
     rule: ClassVar[DualRule] = ExponentiatedRule()
+    objectives: ClassVar[tuple[str, ...]] = ("likelihood", "hinge")
 
     def check(self, problem: Problem) -> None:
-        """Refuse other objectives than the likelihood and the hinge, and what is no chain."""
-        check_margin(self, problem, ["hinge", "likelihood"])
+        """Refuse what is no chain, too."""
         super().check(problem)
         if not problem.chains:
             raise UnsupportedError(

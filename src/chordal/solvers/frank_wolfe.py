@@ -23,23 +23,11 @@ class FrankWolfe(DualSolver):
     ----------
     max_iter : int
         Most evaluations.
-    tol : float
-        Converged when the duality gap is at most this share of the primal value.
-    l1 : float
-        Must be 0.
 
     References
     ----------
     Lacoste-Julien, Jaggi, Schmidt and Pletscher (2013), Block-coordinate Frank–Wolfe optimization
     for structural SVMs.
-
-    Examples
-    --------
-    >>> from chordal import ChainCRF
-    >>> X, y = [[["the"], ["cat"], ["sleeps"]], [["a"], ["dog"]]], [["D", "N", "V"], ["D", "N"]]
-    >>> crf = ChainCRF("hinge", FrankWolfe(tol=0.01), l2=0.1).fit(X, y)
-    >>> crf.predict(X), crf.fit_report_.gap <= 0.01 * crf.objective_
-    ([['D', 'N', 'V'], ['D', 'N']], True)
     """
 
     def _run(self, run: DualRun) -> Status:

@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import ClassVar, final
 
 import numpy as np
 
 from chordal._status import Status
-from chordal._validate import check_number
 from chordal.oracle import Floats
-from chordal.solvers._base import Run, Solver
-from chordal.solvers._divergence import Watch
+from chordal.solvers._base import Course, Run, Solver, number
+from chordal.solvers._passes import WatchedRun
 
 MAX_HALVINGS = 60
 
 
 @final
+@dataclass(eq=False)
 class GradientDescent(Solver):
     """w ← w − η ∇f(w).
 
@@ -25,12 +26,6 @@ class GradientDescent(Solver):
 
     Parameters
     ----------
-    max_iter : int
-        Most iterations.
-    tol : float
-        As for every solver: the relative fall in ten iterations, or the gradient.
-    l1 : float
-        Must be 0.
     learning_rate : float, optional
         η for all steps. The objective is a sum over examples: more of them need a smaller one.
     momentum : float
@@ -40,38 +35,24 @@ class GradientDescent(Solver):
     ----------
     Barzilai and Borwein (1988), Two-point step size gradient methods; Polyak (1964), Some methods
     of speeding up the convergence of iteration methods.
-
-    Examples
-    --------
-    >>> from chordal import ChainCRF
-    >>> X, y = [[["the"], ["cat"], ["sleeps"]], [["a"], ["dog"]]], [["D", "N", "V"], ["D", "N"]]
-    >>> ChainCRF(solver=GradientDescent(learning_rate=0.1), l2=0.1).fit(X, y).predict(X)
-    [['D', 'N', 'V'], ['D', 'N']]
     """
 
+    learning_rate: float | None = number(None, strict=True)
+    momentum: float = number(0.0, below=1.0)
+
+    course: ClassVar[type[Course]] = WatchedRun
     robust: ClassVar[bool] = False
 
-    def __init__(
-        self,
-        max_iter: int = 1000,
-        tol: float = 1e-5,
-        l1: float = 0.0,
-        learning_rate: float | None = None,
-        momentum: float = 0.0,
-    ) -> None:
-        super().__init__(max_iter, tol, l1)
-        if learning_rate is not None:
-            check_number("learning_rate", learning_rate, strict=True)
-        check_number("momentum", momentum)
-        if momentum >= 1.0:
-            raise ValueError(f"momentum must be below 1, got {momentum!r}")
-        if momentum > 0.0 and learning_rate is None:
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.momentum > 0.0 and self.learning_rate is None:
             raise ValueError("momentum needs a learning_rate: a line search goes straight downhill")
-        self.learning_rate, self.momentum = learning_rate, momentum
 
-    def _run(self, run: Run) -> Status:
-        if run.converged():
-            return Status.CONVERGED
+    def remedy(self) -> str:
+        """Smaller steps, where their size was given."""
+        return f"use a learning_rate below {self.learning_rate:g}" if self.learning_rate else ""
+
+    def _run(self, run: WatchedRun) -> Status:
         if self.learning_rate is None:
             return self._searching(run)
         return self._fixed(run, float(self.learning_rate))
@@ -105,20 +86,18 @@ class GradientDescent(Solver):
             step *= 0.5
         return None
 
-    def _fixed(self, run: Run, rate: float) -> Status:
-        watch = Watch(run, f"use a learning_rate below {rate:g}")
+    def _fixed(self, run: WatchedRun, rate: float) -> Status:
         weights, gradient = run.weights, run.gradient
         velocity = np.zeros_like(weights)
         while True:
             velocity = self.momentum * velocity - rate * gradient
             weights = weights + velocity
-            with np.errstate(
-                over="ignore", invalid="ignore"
-            ):  # divergence is said in our own words
+            # Divergence is said in our own words.
+            with np.errstate(over="ignore", invalid="ignore"):
                 value, gradient = run.evaluate(weights)
-            status = watch.record(weights, value, gradient)
+            status = run.follow(weights, value, gradient)
             if status is not None:
                 return status
-            watch.refuse_fruitless(20)
-            if watch.steady(self.window):
+            run.refuse_fruitless(20)
+            if run.steady(self.window):
                 return Status.CONVERGED

@@ -3,21 +3,21 @@
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import final
 
 import numpy as np
 
 from chordal._status import Status
-from chordal._validate import RandomState, check_number
-from chordal.oracle import Floats
-from chordal.solvers._base import Run
-from chordal.solvers._divergence import Watch
-from chordal.solvers._history import Pair, curvature_of, two_loop
-from chordal.solvers._passes import Batch, Evaluated, PassSolver, Stepper
-from chordal.solvers.lbfgs import LBFGS
+from chordal.oracle import Floats, Oracle
+from chordal.solvers._base import Run, number
+from chordal.solvers._passes import PassSolver, Step, WatchedRun
+from chordal.solvers.lbfgs import LBFGS, Pair, curvature_of, two_loop
 
 
 @final
+@dataclass(eq=False)
 class MinibatchLBFGS(PassSolver):
     """A quasi-Newton step for every mini-batch.
 
@@ -33,8 +33,6 @@ class MinibatchLBFGS(PassSolver):
 
     Parameters
     ----------
-    max_iter, tol, l1, random_state, batch_size
-        As in `Adam`.
     memory : int
         Pairs of steps and gradient changes that are remembered.
     learning_rate : float
@@ -48,59 +46,39 @@ class MinibatchLBFGS(PassSolver):
     optimization; Schraudolph, Yu and Günter (2007), A stochastic quasi-Newton method for online
     convex optimization; Moritz, Nishihara and Jordan (2016), A linearly-convergent stochastic
     L-BFGS algorithm.
-
-    Examples
-    --------
-    >>> from chordal import ChainCRF
-    >>> X, y = [[["the"], ["cat"], ["sleeps"]], [["a"], ["dog"]]], [["D", "N", "V"], ["D", "N"]]
-    >>> ChainCRF(solver="minibatch_lbfgs", l2=0.1, random_state=0).fit(X, y).predict(X)
-    [['D', 'N', 'V'], ['D', 'N']]
     """
 
-    def __init__(
-        self,
-        max_iter: int = 200,
-        tol: float = 3e-4,
-        l1: float = 0.0,
-        random_state: RandomState = None,
-        batch_size: int | None = 64,
-        memory: int = 30,
-        learning_rate: float = 0.2,
-        period: int = 20,
-        joined: int = 8,
-    ) -> None:
-        super().__init__(max_iter, tol, l1, random_state, batch_size)
-        for name, value in (("memory", memory), ("period", period), ("joined", joined)):
-            check_number(name, value, minimum=1, integer=True)
-        check_number("learning_rate", learning_rate, strict=True)
-        self.memory, self.learning_rate = memory, learning_rate
-        self.period, self.joined = period, joined
+    tol: float = number(3e-4, minimum=-np.inf)
+    memory: int = number(30, minimum=1)
+    learning_rate: float = number(0.2, strict=True)
+    period: int = number(20, minimum=1)
+    joined: int = number(8, minimum=1)
 
-    def _stepper(self, run: Run, batches: list[Batch]) -> Stepper:
-        return _Curvature(self, len(run.weights), batches)
-
-    def _whole(self, run: Run, batch: Batch, stepper: Stepper, watch: Watch) -> Status:
-        return LBFGS(self.max_iter, self.tol, memory=self.memory)._run(run)
-
-    def _advice(self) -> str:
+    def remedy(self) -> str:
+        """Smaller steps, or less noise."""
         return f"use a learning_rate below {self.learning_rate:g}, a larger batch_size"
 
+    def _steps(self, run: Run, batches: Sequence[Oracle]) -> Step:
+        return _Curvature(self, run, batches).step
 
-class _Curvature(Stepper):
+    def _whole(self, run: WatchedRun, batch: Oracle, step: Step) -> Status:
+        return LBFGS(self.max_iter, self.tol, memory=self.memory)._run(run)
+
+
+class _Curvature:
     """Pairs of steps and gradient changes; `batches` are all."""
 
-    def __init__(self, solver: MinibatchLBFGS, n_weights: int, batches: list[Batch]) -> None:
-        self._solver, self._all = solver, batches
+    def __init__(self, solver: MinibatchLBFGS, run: Run, batches: Sequence[Oracle]) -> None:
+        self._solver, self._run, self._all = solver, run, batches
         self._since, self._anchor, self._mean_gradient = 0, np.zeros(0), np.zeros(0)
         self._pairs: deque[Pair] = deque(maxlen=solver.memory)
-        self._batches: deque[Batch] = deque(maxlen=solver.joined)
-        self._steps, self._sum = 0, np.zeros(n_weights)
+        self._batches: deque[Oracle] = deque(maxlen=solver.joined)
+        self._steps, self._sum = 0, np.zeros_like(run.weights)
         self._mean: Floats | None = None  # of the weights of the last period
 
-    def step(
-        self, batch: Batch, weights: Floats, here: Evaluated, rate: float
-    ) -> tuple[Floats, Evaluated | None]:
-        gradient, size = here[1], rate * self._solver.learning_rate
+    def step(self, batch: Oracle, weights: Floats, gradient: Floats, rate: float) -> Floats:
+        """A quasi-Newton step."""
+        size = rate * self._solver.learning_rate
         if rate < 1.0:
             gradient = gradient + self._correction(batch, weights)
             size *= 2.0  # instead of the first time that steps are halved
@@ -114,16 +92,16 @@ class _Curvature(Stepper):
         self._sum += weights
         if self._steps % self._solver.period == 0:
             self._look_back(self._sum / self._solver.period)
-        return weights, None
+        return weights
 
-    def _correction(self, batch: Batch, weights: Floats) -> Floats:
+    def _correction(self, batch: Oracle, weights: Floats) -> Floats:
         """What other mini-batches have at the anchor, in place of what this one had there."""
         if self._since == 0:
             self._anchor, self._mean_gradient = weights, np.zeros_like(weights)
             for one in self._all:
-                self._mean_gradient += one.value_grad(weights)[1] / len(self._all)
+                self._mean_gradient += self._run.ask(one, weights)[1] / len(self._all)
         self._since = (self._since + 1) % len(self._all)
-        return self._mean_gradient - batch.value_grad(self._anchor)[1]
+        return self._mean_gradient - self._run.ask(batch, self._anchor)[1]
 
     def _look_back(self, mean: Floats) -> None:
         """Learn a pair from this mean of the weights and the one before."""
@@ -132,8 +110,8 @@ class _Curvature(Stepper):
             return
         s, y = mean - before, np.zeros_like(mean)
         for batch in self._batches:
-            y += batch.value_grad(mean)[1]
-            y -= batch.value_grad(before)[1]
+            y += self._run.ask(batch, mean)[1]
+            y -= self._run.ask(batch, before)[1]
         curvature = curvature_of(s, y)
         if curvature > 0.0:
             self._pairs.append((s, y, curvature))

@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import ClassVar, cast, final
 
 import numpy as np
 
 from chordal._errors import UnsupportedError
 from chordal._status import Status
-from chordal._validate import check_number
 from chordal.oracle import Floats, Problem, SecondOrderOracle
-from chordal.solvers._base import Run, Solver
-from chordal.solvers._line_search import Point, strong_wolfe
+from chordal.solvers._base import Run, Solver, number
+from chordal.solvers.lbfgs import Point, strong_wolfe
 
 
 @final
+@dataclass(eq=False)
 class Newton(Solver):
     """Steps −H⁻¹ g with a line search; near the minimum, each doubles the correct digits.
 
@@ -24,13 +25,9 @@ class Newton(Solver):
 
     Parameters
     ----------
-    max_iter : int
-        Most iterations.
     tol : float
         Converged when the value fell by less than this, relatively, in the last iteration, or
         when ‖gradient‖ < tol · max(1, ‖w‖).
-    l1 : float
-        Must be 0.
     max_weights : int
         Refuse models with more weights: the Hessian has their number squared.
 
@@ -47,15 +44,11 @@ class Newton(Solver):
     True
     """
 
-    asks: type = SecondOrderOracle
-    window: ClassVar[int] = 1
+    max_iter: int = number(100, minimum=1)
+    max_weights: int = number(5000, minimum=1)
 
-    def __init__(
-        self, max_iter: int = 100, tol: float = 1e-5, l1: float = 0.0, max_weights: int = 5000
-    ) -> None:
-        super().__init__(max_iter, tol, l1)
-        check_number("max_weights", max_weights, minimum=1, integer=True)
-        self.max_weights = max_weights
+    asks: ClassVar[type] = SecondOrderOracle
+    window: ClassVar[int] = 1
 
     def check(self, problem: Problem) -> None:
         """Refuse a Hessian that is too large."""
@@ -69,8 +62,6 @@ class Newton(Solver):
             )
 
     def _run(self, run: Run) -> Status:
-        if run.converged():
-            return Status.CONVERGED
         oracle = cast(SecondOrderOracle, run.oracle)
         decrements = run.details["decrement"] = []
         while True:

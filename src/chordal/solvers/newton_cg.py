@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple, final
+from dataclasses import dataclass
+from typing import ClassVar, NamedTuple, final
 
 import numpy as np
 
 from chordal._status import Status
-from chordal._validate import check_number
 from chordal.oracle import Floats, SecondOrderOracle
-from chordal.solvers._base import Run, Solver
+from chordal.solvers._base import Run, Solver, number
 
 ACCEPT = 1e-4  # the share of the predicted fall that a step has to bring
 
@@ -21,6 +21,7 @@ class _Step(NamedTuple):
 
 
 @final
+@dataclass(eq=False)
 class NewtonCG(Solver):
     """Newton steps that conjugate gradients find as well as they are needed.
 
@@ -30,13 +31,9 @@ class NewtonCG(Solver):
 
     Parameters
     ----------
-    max_iter : int
-        Most iterations.
     tol : float
         Converged when a step inside the trust region lowered the value by less than this,
         relatively, or when ‖gradient‖ < tol · max(1, ‖w‖).
-    l1 : float
-        Must be 0.
     max_products : int
         Most Hessian–vector products in an iteration.
 
@@ -44,27 +41,14 @@ class NewtonCG(Solver):
     ----------
     Steihaug (1983), The conjugate gradient method and trust regions in large scale optimization;
     Lin, Weng and Keerthi (2008), Trust region Newton method for large-scale logistic regression.
-
-    Examples
-    --------
-    >>> from chordal import ChainCRF
-    >>> X, y = [[["the"], ["cat"], ["sleeps"]], [["a"], ["dog"]]], [["D", "N", "V"], ["D", "N"]]
-    >>> ChainCRF(solver="newton_cg", l2=0.1).fit(X, y).predict(X)
-    [['D', 'N', 'V'], ['D', 'N']]
     """
 
-    asks: type = SecondOrderOracle
+    max_iter: int = number(200, minimum=1)
+    max_products: int = number(200, minimum=1)
 
-    def __init__(
-        self, max_iter: int = 200, tol: float = 1e-5, l1: float = 0.0, max_products: int = 200
-    ) -> None:
-        super().__init__(max_iter, tol, l1)
-        check_number("max_products", max_products, minimum=1, integer=True)
-        self.max_products = max_products
+    asks: ClassVar[type] = SecondOrderOracle
 
     def _run(self, run: Run) -> Status:
-        if run.converged():
-            return Status.CONVERGED
         radius, first, status = np.inf, run.gradient_norm, None
         while status is None:
             step = self._step(run, radius, min(0.25, np.sqrt(run.gradient_norm / first)))
@@ -96,7 +80,7 @@ class NewtonCG(Solver):
         square, goal = float(residual @ residual), (forcing * run.gradient_norm) ** 2
         predicted = 0.0
         for _ in range(self.max_products):
-            product = run.hess_vec(p)
+            product = run.hess_vec(run.oracle, run.weights, p)
             curvature = float(p @ product)
             if curvature <= 0.0 and radius == np.inf:
                 radius = max(1.0, float(np.linalg.norm(run.weights)))

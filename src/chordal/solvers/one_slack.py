@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import final
 
 import numpy as np
 
 from chordal._status import Status
-from chordal._validate import check_number
 from chordal.oracle import Floats
+from chordal.solvers._base import number
 from chordal.solvers._dual import DualRun, DualSolver
-from chordal.solvers._qp import simplex_program
 
 SHARE = 0.3  # of the way from the best weights to the model's minimum
 
 
 @final
+@dataclass(eq=False)
 class OneSlack(DualSolver):
     """Minimises the best lower model of a convex loss, and adds the plane that it lacks.
 
@@ -28,10 +29,6 @@ class OneSlack(DualSolver):
     ----------
     max_iter : int
         Most evaluations.
-    tol : float
-        Converged when the duality gap is at most this share of the primal value.
-    l1 : float
-        Must be 0.
     max_idle : int
         Programs after which an inactive plane is removed.
 
@@ -44,22 +41,9 @@ class OneSlack(DualSolver):
     ----------
     Joachims, Finley and Yu (2009), Cutting-plane training of structural SVMs; Teo et al. (2010),
     Bundle methods for regularized risk minimization.
-
-    Examples
-    --------
-    >>> from chordal import ChainCRF
-    >>> X, y = [[["the"], ["cat"], ["sleeps"]], [["a"], ["dog"]]], [["D", "N", "V"], ["D", "N"]]
-    >>> crf = ChainCRF("hinge", "one_slack", l2=0.1).fit(X, y)
-    >>> crf.predict(X), crf.fit_report_.gap <= 1e-3 * crf.objective_
-    ([['D', 'N', 'V'], ['D', 'N']], True)
     """
 
-    def __init__(
-        self, max_iter: int = 1000, tol: float = 1e-3, l1: float = 0.0, max_idle: int = 20
-    ) -> None:
-        super().__init__(max_iter, tol, l1)
-        check_number("max_idle", max_idle, minimum=1, integer=True)
-        self.max_idle = max_idle
+    max_idle: int = number(20, minimum=1)
 
     def _run(self, run: DualRun) -> Status:
         model, weights = _Model(run), run.weights
@@ -109,3 +93,33 @@ class _Model:
         self._offsets, self._slopes = self._offsets[kept], self._slopes[kept]
         self._gram, self._idle = self._gram[np.ix_(kept, kept)], self._idle[kept]
         return self._centre + self._v, dual
+
+
+def simplex_program(gram: Floats, offsets: Floats) -> Floats:
+    """argmax ⟨offsets, α⟩ − ½ αᵀ gram α over α ≥ 0, Σ α = 1, by Clarabel (the extra `qp`)."""
+    try:
+        import clarabel
+    except ImportError:
+        raise ImportError(
+            "cutting planes need a solver of quadratic programs: pip install chordal[qp]"
+        ) from None
+    import scipy.sparse as sp
+
+    n = len(offsets)
+    if n == 1:
+        return np.ones(1)
+    scale = 1.0 / max(float(np.abs(np.diag(gram)).max()), float(np.abs(offsets).max()), 1e-300)
+    A = sp.vstack([sp.csc_matrix(np.ones((1, n))), -sp.identity(n)])
+    b = np.concatenate([[1.0], np.zeros(n)])
+    settings = clarabel.DefaultSettings()
+    settings.verbose = False
+    settings.tol_gap_rel = settings.tol_gap_abs = settings.tol_feas = 1e-9
+    cones = [clarabel.ZeroConeT(1), clarabel.NonnegativeConeT(n)]
+    upper = sp.csc_matrix(sp.triu(sp.csc_matrix(scale * gram)))
+    program = clarabel.DefaultSolver(upper, -scale * offsets, sp.csc_matrix(A), b, cones, settings)
+    alpha = np.asarray(program.solve().x)
+    alpha = np.where(np.isfinite(alpha), np.maximum(alpha, 0.0), 0.0)
+    total = float(alpha.sum())
+    if not total > 0.0:  # nothing usable came back: the newest plane alone is feasible
+        return np.asarray(np.eye(n)[-1])
+    return alpha / total

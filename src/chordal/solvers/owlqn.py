@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
+from collections import deque
+from dataclasses import dataclass
 from typing import ClassVar, final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from chordal._status import Status
-from chordal._validate import check_number
 from chordal.oracle import Floats
-from chordal.solvers._base import Run, Solver
-from chordal.solvers._history import SubspaceHistory
-from chordal.solvers.lbfgs import LBFGS
+from chordal.solvers._base import Run, Solver, number
+from chordal.solvers.lbfgs import LBFGS, curvature_of, two_loop
 
 
 @final
+@dataclass(eq=False)
 class OWLQN(Solver):
     """Orthant-wise limited-memory quasi-Newton.
 
@@ -29,6 +30,8 @@ class OWLQN(Solver):
 
     Parameters
     ----------
+    l1 : float
+        Weight of ‖w‖₁. Weights that the oracle names in `without_l1` have no part in it.
     memory : int
         Pairs of steps and gradient changes that are remembered.
     settling : int
@@ -39,20 +42,11 @@ class OWLQN(Solver):
     Andrew and Gao (2007), Scalable training of L1-regularized log-linear models.
     """
 
-    handles_l1: ClassVar[bool] = True
+    l1: float = number(0.0)
+    memory: int = number(200, minimum=1)
+    settling: int = number(40)
 
-    def __init__(
-        self,
-        max_iter: int = 1000,
-        tol: float = 1e-5,
-        l1: float = 0.0,
-        memory: int = 200,
-        settling: int = 40,
-    ) -> None:
-        super().__init__(max_iter, tol, l1)
-        check_number("memory", memory, minimum=1, integer=True)
-        check_number("settling", settling, integer=True)
-        self.memory, self.settling = memory, settling
+    handles_l1: ClassVar[bool] = True
 
     def _run(self, run: Run) -> Status:
         if self.l1 == 0.0:  # no orthants to keep to
@@ -127,3 +121,46 @@ def _pseudo_gradient(weights: Floats, gradient: Floats, l1: float | Floats) -> F
     right, left = gradient + l1, gradient - l1
     at_zero = np.where(right < 0.0, right, np.where(left > 0.0, left, 0.0))
     return np.where(weights > 0.0, right, np.where(weights < 0.0, left, at_zero))
+
+
+class SubspaceHistory:
+    """Pairs on the coordinates that are free to move, which change from step to step.
+
+    With an L1 term few weights are ever free, so that many pairs cost little.
+    """
+
+    def __init__(self, memory: int) -> None:
+        self._steps: deque[tuple[Floats, Floats]] = deque(maxlen=memory)
+        self._free: NDArray[np.int64] = np.zeros(0, dtype=np.int64)
+
+    def __len__(self) -> int:
+        return len(self._steps)
+
+    def clear(self) -> None:
+        """Forget all pairs."""
+        self._steps.clear()
+
+    def restrict(self, free: NDArray[np.int64]) -> None:
+        """Keep the pairs on these coordinates (ascending); new ones start at zero."""
+        if np.array_equal(free, self._free):
+            return
+        at = np.minimum(np.searchsorted(self._free, free), max(len(self._free) - 1, 0))
+        known = self._free[at] == free if len(self._free) else np.zeros(len(free), dtype=bool)
+
+        def moved(values: Floats) -> Floats:
+            return np.where(known, values[at], 0.0)
+
+        self._steps = deque(
+            ((moved(s), moved(y)) for s, y in self._steps), maxlen=self._steps.maxlen
+        )
+        self._free = free
+
+    def add(self, s: Floats, y: Floats) -> None:
+        """Remember a pair on the current coordinates."""
+        if curvature_of(s, y) > 0.0:
+            self._steps.append((s, y))
+
+    def direction(self, gradient: Floats) -> Floats:
+        """−H · gradient, all on the current coordinates."""
+        pairs = [(s, y, curvature_of(s, y)) for s, y in self._steps]
+        return two_loop([pair for pair in pairs if pair[2] > 0.0], gradient)

@@ -7,46 +7,18 @@ from math import inf, isfinite, sqrt
 from typing import ClassVar, Literal, final, get_args
 
 from chordal import _kernels
-from chordal._validate import RandomState, check_choice, check_number
+from chordal._validate import check_choice
 from chordal.oracle import Floats
-from chordal.oracle.rules import Mistake, MistakeRule
+from chordal.oracle.examples import Mistake
+from chordal.oracle.rules.mistake import MistakeRule
+from chordal.solvers._base import number
 from chordal.solvers._online import MistakeDriven
 
 Variant = Literal["hard", "linear", "squared"]
 
 
-@dataclass(frozen=True)
-class PassiveAggressiveRule(MistakeRule):
-    """w += τ (φ(gold) − φ(best)), with the τ that makes up for the loss.
-
-    See `PassiveAggressive` for the settings.
-    """
-
-    variant: Variant = "linear"
-    aggressiveness: float = 1.0
-    error_sensitive: bool = True
-    averaged: bool = True
-
-    def step(self, mistake: Mistake, w: Floats, memory: Floats) -> float:
-        """Change the weights after a mistake; the loss."""
-        loss = mistake.lead + (sqrt(mistake.n_wrong) if self.error_sensitive else 1.0)
-        norm = float(mistake.difference @ mistake.difference)
-        if norm == 0.0 or not isfinite(norm):
-            return 0.0 if norm == 0.0 else inf
-        tau = loss / norm
-        if self.variant == "linear":
-            tau = min(self.aggressiveness, tau)
-        elif self.variant == "squared":
-            tau = loss / (norm + 0.5 / self.aggressiveness)
-        w += mistake.weight * tau * mistake.difference
-        return mistake.weight * loss
-
-    def kernel(self) -> _kernels.PassiveAggressive:
-        """The rule as the compiled loop takes it."""
-        return _kernels.PassiveAggressive(self.variant, self.aggressiveness, self.error_sensitive)
-
-
 @final
+@dataclass(eq=False)
 class PassiveAggressive(MistakeDriven):
     """Passive–aggressive learning, by default averaged over time.
 
@@ -55,14 +27,6 @@ class PassiveAggressive(MistakeDriven):
 
     Parameters
     ----------
-    max_iter : int
-        Most passes over the examples.
-    tol : float
-        Converged when the mean loss is below this.
-    l1 : float
-        Must be 0.
-    random_state : int, Generator or None
-        Seed of the orders of examples.
     variant : {"hard", "linear", "squared"}
         With n = ‖φ(y) − φ(ŷ)‖² and C the aggressiveness: τ = ℓ/n, which follows every example
         whatever it takes (PA); min(C, ℓ/n) (PA-I); ℓ / (n + 1/2C) (PA-II). CRFsuite's 0, 1, 2.
@@ -76,38 +40,33 @@ class PassiveAggressive(MistakeDriven):
     References
     ----------
     Crammer et al. (2006), Online passive-aggressive algorithms.
-
-    Examples
-    --------
-    >>> from chordal import ChainCRF
-    >>> X, y = [[["the"], ["cat"], ["sleeps"]], [["a"], ["dog"]]], [["D", "N", "V"], ["D", "N"]]
-    >>> ChainCRF(solver=PassiveAggressive(max_iter=20, random_state=0)).fit(X, y).predict(X)
-    [['D', 'N', 'V'], ['D', 'N']]
     """
 
-    loss: ClassVar[str] = "hinge"
+    variant: Variant = "linear"
+    aggressiveness: float = number(1.0, strict=True)
+    error_sensitive: bool = True
+    averaged: bool = True
 
-    def __init__(
-        self,
-        max_iter: int = 100,
-        tol: float = 1e-5,
-        l1: float = 0.0,
-        random_state: RandomState = None,
-        variant: Variant = "linear",
-        aggressiveness: float = 1.0,
-        error_sensitive: bool = True,
-        averaged: bool = True,
-    ) -> None:
-        super().__init__(max_iter, tol, l1, random_state)
-        check_choice("variant", variant, get_args(Variant))
-        check_number("aggressiveness", aggressiveness, strict=True)
-        self.variant, self.aggressiveness = variant, aggressiveness
-        self.error_sensitive, self.averaged = error_sensitive, averaged
+    objectives: ClassVar[tuple[str, ...]] = ("hinge",)
 
-    def _rule(self) -> PassiveAggressiveRule:
-        return PassiveAggressiveRule(
-            self.variant,
-            float(self.aggressiveness),
-            bool(self.error_sensitive),
-            bool(self.averaged),
-        )
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_choice("variant", self.variant, get_args(Variant))
+
+    def _rule(self) -> MistakeRule:
+        settings = (self.variant, float(self.aggressiveness), bool(self.error_sensitive))
+        kernel = _kernels.PassiveAggressive(*settings)
+        return MistakeRule(self._step, kernel, averaged=bool(self.averaged))
+
+    def _step(self, mistake: Mistake, w: Floats, memory: Floats) -> float:
+        loss = mistake.lead + (sqrt(mistake.n_wrong) if self.error_sensitive else 1.0)
+        norm = float(mistake.difference @ mistake.difference)
+        if norm == 0.0 or not isfinite(norm):
+            return 0.0 if norm == 0.0 else inf
+        tau = loss / norm
+        if self.variant == "linear":
+            tau = min(self.aggressiveness, tau)
+        elif self.variant == "squared":
+            tau = loss / (norm + 0.5 / self.aggressiveness)
+        w += mistake.weight * tau * mistake.difference
+        return mistake.weight * loss

@@ -3,25 +3,85 @@
 from __future__ import annotations
 
 import warnings
-from dataclasses import replace
-from math import sqrt
-from typing import ClassVar, final
+from dataclasses import dataclass, replace
+from math import inf, sqrt
+from typing import final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from chordal._errors import UnsupportedError
 from chordal._status import Status
-from chordal._validate import RandomState, check_number
-from chordal.oracle.rules import GradientRule
-from chordal.solvers._divergence import GROWTH
+from chordal._validate import check_choice, check_number
+from chordal.oracle.rules.gradient import GradientRule
+from chordal.solvers._base import fallen, number
 from chordal.solvers._online import OnlineRun, OnlineSolver
-from chordal.solvers._schedule import STEP_SCHEDULES as STEP_SCHEDULES
-from chordal.solvers._schedule import StepSchedule as StepSchedule
-from chordal.solvers._schedule import schedule_for
+from chordal.solvers._passes import GROWTH
+
+
+@dataclass(frozen=True)
+class StepSchedule:
+    """Step k has the size rate / (1 + slope · k^power).
+
+    Attributes
+    ----------
+    rate : float, optional
+        None: it is found by trials.
+    slope : float, optional
+        None: λ · rate, with λ = l2 / number of examples. This suits a strongly convex objective;
+        then the rate may be infinite, and the sizes are 1 / (λ k).
+    power : float
+    first : {1, 0}
+        The number k of the first step.
+
+    Examples
+    --------
+    >>> [float(StepSchedule(rate=0.1, power=0.5, slope=1.0).size(k)) for k in (1, 4)]
+    [0.05, 0.03333333333333333]
+    """
+
+    rate: float | None = None
+    slope: float | None = None
+    power: float = 1.0
+    first: int = 1
+
+    def __post_init__(self) -> None:
+        if self.rate is not None and not (self.slope is None and self.rate == inf):
+            check_number("rate", self.rate, strict=True)
+        if self.slope is not None:
+            check_number("slope", self.slope)
+        check_number("power", self.power, strict=True)
+        if self.first not in (0, 1):
+            raise ValueError(f"first must be 0 or 1, got {self.first!r}")
+
+    def rule(self, decay: float, rate: float | None = None) -> GradientRule:
+        """The rule of these steps; `rate` takes the place of the schedule's own."""
+        rate = self.rate if rate is None else rate
+        if rate is None:
+            raise ValueError("the schedule has no rate: give one")
+        inverse = inf if rate == 0.0 else 1.0 / rate
+        growth = decay if self.slope is None else 0.0 if rate == 0.0 else self.slope / rate
+        if inverse == growth == 0.0:
+            raise ValueError("a schedule of steps 1 / (λ k), 'pegasos', needs l2 > 0")
+        return GradientRule(decay, inverse, growth, self.power, float(self.first))
+
+    def size(self, k: int, decay: float = 0.0) -> float:
+        """The size of step k, with λ = decay."""
+        return self.rule(decay).rate(k - self.first)
+
+
+#: Schedules by name.
+STEP_SCHEDULES = {
+    "bottou": StepSchedule(first=0),
+    "pegasos": StepSchedule(rate=inf),
+    "constant": StepSchedule(slope=0.0),
+    "inverse": StepSchedule(rate=1.0, slope=0.05),
+    "inverse_sqrt": StepSchedule(rate=0.1, slope=1.0, power=0.5),
+}
 
 
 @final
+@dataclass(eq=False)
 class SGD(OnlineSolver):
     """Stochastic gradient descent; with objective "hinge", the stochastic subgradient method.
 
@@ -31,15 +91,9 @@ class SGD(OnlineSolver):
 
     Parameters
     ----------
-    max_iter : int
-        Most passes over the examples.
     tol : float
         Converged when the objective fell by less than this, relatively, in `period` passes. It is
         estimated from the losses met on the way.
-    l1 : float
-        Must be 0.
-    random_state : int, Generator or None
-        Seed of the orders of examples.
     learning_rate : float, optional
         η₀. None takes the schedule's, or finds it: of the rates tried on a sample, the one that
         lowers the objective most.
@@ -88,77 +142,58 @@ class SGD(OnlineSolver):
     [['D', 'N', 'V'], ['D', 'N']]
     """
 
-    remedy: ClassVar[str] = "lower learning_rate, or leave it at None to have it found"
+    max_iter: int = number(1000, minimum=1)
+    tol: float = number(1e-6, minimum=-inf)
+    learning_rate: float | None = number(None, strict=True)
+    period: int = number(10, minimum=1)
+    first_rate: float = number(0.1, strict=True)
+    rate_factor: float = number(2.0, minimum=1.0, strict=True)
+    sample_size: int = number(1000, minimum=1)
+    n_rates: int = number(10, minimum=1)
+    max_trials: int = number(19, minimum=1)
+    schedule: str | StepSchedule = "bottou"
+    momentum: float = number(0.0, below=1.0)
+    average_after: float | None = number(None)
+    shuffle: bool = True
+    max_steps: int | None = number(None, minimum=1)
+    projection: bool = False
+    look_ahead: bool = False
+    keep_best: bool = True
 
-    def __init__(
-        self,
-        max_iter: int = 1000,
-        tol: float = 1e-6,
-        l1: float = 0.0,
-        random_state: RandomState = None,
-        learning_rate: float | None = None,
-        period: int = 10,
-        first_rate: float = 0.1,
-        rate_factor: float = 2.0,
-        sample_size: int = 1000,
-        n_rates: int = 10,
-        max_trials: int = 19,
-        schedule: str | StepSchedule = "bottou",
-        momentum: float = 0.0,
-        average_after: float | None = None,
-        shuffle: bool = True,
-        max_steps: int | None = None,
-        projection: bool = False,
-        look_ahead: bool = False,
-        keep_best: bool = True,
-    ) -> None:
-        super().__init__(max_iter, tol, l1, random_state)
-        self.learning_rate, self.period, self.schedule = learning_rate, period, schedule
-        self.first_rate, self.rate_factor = first_rate, rate_factor
-        self.sample_size, self.n_rates, self.max_trials = sample_size, n_rates, max_trials
-        self.momentum, self.average_after, self.shuffle = momentum, average_after, shuffle
-        self.max_steps, self.projection = max_steps, projection
-        self.look_ahead, self.keep_best = look_ahead, keep_best
-        self._schedule = schedule_for(schedule, learning_rate)
-        self._check()
-
-    def _check(self) -> None:
-        check_number("first_rate", self.first_rate, strict=True)
-        check_number("rate_factor", self.rate_factor, minimum=1.0, strict=True)
-        for name in ("period", "sample_size", "n_rates", "max_trials"):
-            check_number(name, getattr(self, name), minimum=1, integer=True)
-        if self.max_steps is not None:
-            check_number("max_steps", self.max_steps, minimum=1, integer=True)
-        if self.average_after is not None:
-            check_number("average_after", self.average_after)
-        check_number("momentum", self.momentum)
-        if self.momentum >= 1.0:
-            raise ValueError(f"momentum must be below 1, got {self.momentum!r}")
+    def __post_init__(self) -> None:
+        super().__post_init__()
         if self.projection and self.momentum:
             raise ValueError("projection and momentum do not go together: choose one")
+        own = self.schedule
+        if not isinstance(own, StepSchedule):
+            check_choice("schedule", own, STEP_SCHEDULES)
+            own = STEP_SCHEDULES[own]
+        if self.learning_rate is not None:
+            if own.rate == inf:
+                raise ValueError("learning_rate has no part in steps 1 / (λ k): leave it at None")
+            own = replace(own, rate=float(self.learning_rate))
+        self._schedule = own
+
+    def remedy(self) -> str:
+        """A rate that suits."""
+        return "lower learning_rate, or leave it at None to have it found"
 
     def _run(self, run: OnlineRun) -> Status:
-        rule = self._rule(run)
+        rule, status = self._rule(run), None
         before = self._start_value(run, rule)
         learner = run.oracle.learner(rule, run.weights)
         n, left = max(run.oracle.n_examples, 1), self.max_steps
-        while run.n_iter < self.max_iter and left != 0:
+        while status is None and left != 0:
             order = self._order(run)[:left]
-            try:
-                value = run.visit(learner, order)
-            except KeyboardInterrupt:
-                if run.n_iter == 0 or rule.averaged:  # else the best pass so far stands
-                    run.weights = run.finite(learner.weights())
-                raise
-            weights = run.finite(learner.weights())
+            weights, value = run.go(learner, order, keep=rule.averaged)
             value = value * n / max(len(order), 1) + run.oracle.penalty(weights)
             if value < run.value or rule.averaged or not self.keep_best:
                 run.weights, run.value = weights, value
             left = None if left is None else left - len(order)
-            if run.record(weights, value, run.gradient_norm) is not None:
-                return Status.STOPPED
-            if self._converged(run.history):
-                return Status.CONVERGED
+            converged = self._converged(run.history, value)
+            status = run.record(weights, value, run.gradient_norm, converged)
+        if status is Status.STOPPED or status is Status.CONVERGED:
+            return status
         if np.isinf(run.value):
             raise OverflowError
         self._warn_of_divergence(run, before)
@@ -174,17 +209,14 @@ class SGD(OnlineSolver):
         if grown:
             warnings.warn(
                 f"solver 'sgd' diverges: the objective is {value:.6g}, and was {first:.6g} {at}; "
-                f"{self.remedy}, or take more passes",
+                f"{self.remedy()}, or take more passes",
                 RuntimeWarning,
                 stacklevel=3,
             )
 
-    def _converged(self, history: list[float]) -> bool:
-        if len(history) <= self.period:
-            return False
-        value = history[-1]
-        fall = history[-1 - self.period] - value
-        return fall < self.tol * abs(value) or (value == 0.0 and self.tol >= 0.0)
+    def _converged(self, history: list[float], value: float) -> bool:
+        fall = fallen(history, value, self.period)
+        return fall < self.tol * abs(value) or (value == 0.0 and self.tol >= 0.0 and fall < inf)
 
     def _order(self, run: OnlineRun) -> NDArray[np.int64]:
         return run.order() if self.shuffle else np.arange(run.oracle.n_examples)
@@ -214,7 +246,7 @@ class SGD(OnlineSolver):
         """The objective of the starting weights, by a sample; rates that were found are good."""
         n = run.oracle.n_examples
         if self._schedule.rate is None or n == 0:
-            return float("inf")
+            return inf
         sample = np.unique(np.linspace(0, n - 1, self.sample_size).astype(np.int64))
         return self._trial(run, rule, sample, 0.0) * n / len(sample)
 
@@ -222,7 +254,7 @@ class SGD(OnlineSolver):
         """The best of the rates that lower the objective of a sample within one pass."""
         sample = self._order(run)[: self.sample_size]
         before = self._trial(run, rule, sample, 0.0)
-        rate, best_rate, best = self.first_rate, self.first_rate, float("inf")
+        rate, best_rate, best = self.first_rate, self.first_rate, inf
         rising, left = True, self.n_rates
         for _ in range(self.max_trials):
             after = self._trial(run, rule, sample, rate)
@@ -245,7 +277,7 @@ class SGD(OnlineSolver):
         try:
             value = run.visit(learner, sample)
         except OverflowError:
-            return float("inf")
+            return inf
         share = len(sample) / max(run.oracle.n_examples, 1)
         return value + share * run.oracle.penalty(learner.weights())
 

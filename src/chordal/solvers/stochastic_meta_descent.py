@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import ClassVar, final
 
 import numpy as np
 
-from chordal._validate import RandomState, check_number
-from chordal.oracle import Floats, SecondOrderBatchOracle, SecondOrderOracle
-from chordal.solvers._base import Run
-from chordal.solvers._passes import Batch, Evaluated, PassSolver, Stepper
+from chordal.oracle import Floats, Oracle, SecondOrderBatchOracle, SecondOrderOracle
+from chordal.solvers._base import Run, number
+from chordal.solvers._passes import PassSolver, Step
 
 
 @final
+@dataclass(eq=False)
 class StochasticMetaDescent(PassSolver):
     """w ← w − p g, with gains p of single weights that follow a gradient of their own.
 
@@ -25,8 +27,6 @@ class StochasticMetaDescent(PassSolver):
 
     Parameters
     ----------
-    max_iter, tol, l1, random_state, batch_size
-        As in `Adam`.
     learning_rate : float, optional
         The gains at first. None: a fifth of the step that is best for the first mini-batch along
         its gradient, by its curvature.
@@ -39,65 +39,43 @@ class StochasticMetaDescent(PassSolver):
     ----------
     Vishwanathan, Schraudolph, Schmidt and Murphy (2006), Accelerated training of conditional random
     fields with stochastic gradient methods.
-
-    Examples
-    --------
-    >>> from chordal import ChainCRF
-    >>> X, y = [[["the"], ["cat"], ["sleeps"]], [["a"], ["dog"]]], [["D", "N", "V"], ["D", "N"]]
-    >>> crf = ChainCRF(solver="stochastic_meta_descent", l2=0.1, random_state=0)
-    >>> crf.fit(X, y).predict(X)
-    [['D', 'N', 'V'], ['D', 'N']]
     """
 
-    asks: type = SecondOrderBatchOracle
+    batch_size: int | None = number(16, minimum=1)
+    learning_rate: float | None = number(None, strict=True)
+    meta_rate: float = number(0.1)
+    decay: float = number(0.99)
+
+    asks: ClassVar[type] = SecondOrderBatchOracle
     asks_whole: ClassVar[type] = SecondOrderOracle
 
-    def __init__(
-        self,
-        max_iter: int = 200,
-        tol: float = 3e-3,
-        l1: float = 0.0,
-        random_state: RandomState = None,
-        batch_size: int | None = 16,
-        learning_rate: float | None = None,
-        meta_rate: float = 0.1,
-        decay: float = 0.99,
-    ) -> None:
-        super().__init__(max_iter, tol, l1, random_state, batch_size)
-        if learning_rate is not None:
-            check_number("learning_rate", learning_rate, strict=True)
-        check_number("meta_rate", meta_rate)
-        check_number("decay", decay)
-        if decay > 1.0:
-            raise ValueError(f"decay must be at most 1, got {decay!r}")
-        self.learning_rate, self.meta_rate, self.decay = learning_rate, meta_rate, decay
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.decay > 1.0:
+            raise ValueError(f"decay must be at most 1, got {self.decay!r}")
 
-    def _stepper(self, run: Run, batches: list[Batch]) -> Stepper:
-        rate = self.learning_rate or _calibrated(batches[0], run.weights)
-        return _Gains(self, np.full(len(run.weights), rate))
-
-    def _advice(self) -> str:
+    def remedy(self) -> str:
+        """Smaller steps."""
         return "use a smaller learning_rate or meta_rate"
 
+    def _steps(self, run: Run, batches: Sequence[Oracle]) -> Step:
+        rate = self.learning_rate or _calibrated(run, batches[0])
+        gains, trace = np.full(len(run.weights), rate), np.zeros_like(run.weights)
 
-def _calibrated(batch: Batch, weights: Floats) -> float:
+        def step(batch: Oracle, weights: Floats, gradient: Floats, rate: float) -> Floats:
+            nonlocal gains, trace
+            gains *= np.clip(1.0 - self.meta_rate * gradient * trace, 0.5, 2.0)
+            now = rate * gains
+            product = run.hess_vec(batch, weights, trace)
+            trace = self.decay * trace - now * (gradient + self.decay * product)
+            return weights - now * gradient
+
+        return step
+
+
+def _calibrated(run: Run, batch: Oracle) -> float:
     """A fifth of the step to the minimum along the gradient, of the quadratic model."""
-    gradient = batch.value_grad(weights)[1]
-    curvature = float(gradient @ batch.hess_vec(weights, gradient))
+    gradient = run.ask(batch, run.weights)[1]
+    curvature = float(gradient @ run.hess_vec(batch, run.weights, gradient))
     square = float(gradient @ gradient)
     return 0.2 * square / curvature if curvature > 0.0 else 1.0
-
-
-class _Gains(Stepper):
-    def __init__(self, solver: StochasticMetaDescent, gains: Floats) -> None:
-        self._solver, self._gains, self._trace = solver, gains, np.zeros_like(gains)
-
-    def step(
-        self, batch: Batch, weights: Floats, here: Evaluated, rate: float
-    ) -> tuple[Floats, Evaluated | None]:
-        gradient, solver, trace = here[1], self._solver, self._trace
-        self._gains *= np.clip(1.0 - solver.meta_rate * gradient * trace, 0.5, 2.0)
-        gains = rate * self._gains
-        product = batch.hess_vec(weights, trace)
-        self._trace = solver.decay * trace - gains * (gradient + solver.decay * product)
-        return weights - gains * gradient, None

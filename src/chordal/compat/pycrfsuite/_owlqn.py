@@ -7,23 +7,28 @@ chordal's own `owlqn` solver goes other ways to the same optimum. Programs that 
 from __future__ import annotations
 
 from collections import deque
+from dataclasses import dataclass
 from typing import ClassVar, final
 
 import numpy as np
 
 from chordal._status import Status
 from chordal.oracle import Floats
-from chordal.solvers import Pair, Run, Solver, two_loop
+from chordal.solvers import Run, Solver, number
+from chordal.solvers.lbfgs import Pair, two_loop
 
 SUFFICIENT = 1e-4  # share of the expected decrease that a step must reach
 
 
 @final
+@dataclass(eq=False)
 class OriginalOWLQN(Solver):
     """Orthant-wise limited-memory quasi-Newton, with curvature pairs of all weights.
 
     Parameters
     ----------
+    l1 : float
+        Weight of ‖w‖₁.
     memory : int
         Pairs of steps and gradient changes that are remembered.
     max_trials : int
@@ -34,18 +39,12 @@ class OriginalOWLQN(Solver):
     Andrew and Gao (2007), Scalable training of L1-regularized log-linear models.
     """
 
-    handles_l1: ClassVar[bool] = True
+    tol: float = number(0.0, minimum=-np.inf)
+    l1: float = number(0.0)
+    memory: int = 6
+    max_trials: int = 20
 
-    def __init__(
-        self,
-        max_iter: int,
-        tol: float = 0.0,
-        l1: float = 0.0,
-        memory: int = 6,
-        max_trials: int = 20,
-    ) -> None:
-        super().__init__(max_iter, tol, l1)
-        self.memory, self.max_trials = memory, max_trials
+    handles_l1: ClassVar[bool] = True
 
     def _run(self, run: Run) -> Status:
         pairs: deque[Pair] = deque(maxlen=self.memory)

@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 from chordal import _kernels
 from chordal._errors import UnsupportedError
 from chordal.oracle._chain_arrays import ChainDuals
-from chordal.oracle.rules._base import DualLearner, DualRule, Examples
-from chordal.oracle.rules._duals import DualState
+from chordal.oracle.examples import DualLearner, DualRule, StructuredExamples
+from chordal.oracle.rules.frank_wolfe import DualState
 from chordal.potentials import Floats
 from chordal.structures import offsets_of
 
@@ -26,16 +26,14 @@ RISE = 20.0  # visits after which K grows faster
 class ExponentiatedRule(DualRule):
     """Multiplicative steps on the distribution of an example's labellings."""
 
-    def learner(self, examples: Examples) -> DualLearner:
-        """A learner in Python, for any structure."""
+    def learner(self, examples: StructuredExamples, duals: ChainDuals | None = None) -> DualLearner:
+        """A compiled learner of chains."""
+        if duals is not None:
+            return ChainExponentiated(examples, duals)
         raise UnsupportedError(
             "dual variables by the rule 'exponentiated_gradient' are kept for chains alone; use "
             "solver 'block_frank_wolfe' or 'one_slack', or for the likelihood 'lbfgs'"
         )
-
-    def chain_learner(self, examples: Examples, duals: ChainDuals) -> DualLearner:
-        """A learner of chains, compiled where that can be."""
-        return ChainExponentiated(examples, duals)
 
 
 class ChainExponentiated:
@@ -44,7 +42,7 @@ class ChainExponentiated:
     The hinge is the limit K → ∞ of losses log Σ exp(K score) / K, and K grows from visit to visit.
     """
 
-    def __init__(self, examples: Examples, duals: ChainDuals) -> None:
+    def __init__(self, examples: StructuredExamples, duals: ChainDuals) -> None:
         self._examples, self._duals, chains = examples, duals, duals.chains
         self._centre = np.zeros(examples.n_weights) if examples.centre is None else examples.centre
         self._w = chains.spread(self._centre)

@@ -22,9 +22,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from chordal import _kernels
-from chordal.oracle._chain_arrays import ChainDuals
-from chordal.oracle.rules._base import DualLearner, DualRule, Examples
-from chordal.oracle.rules._duals import DualState
+from chordal.oracle._chain_arrays import ChainDuals, Chains
+from chordal.oracle.examples import DualLearner, DualRule, StructuredExamples
 from chordal.potentials import Floats, Potentials
 from chordal.structures import offsets_of
 
@@ -39,19 +38,37 @@ EMPHASIS = 5.0  # the mean over time weighs visit j by about j to this power
 class FrankWolfeRule(DualRule):
     """Each visit moves one example's dual variables by the step that raises the dual most."""
 
-    def learner(self, examples: Examples) -> DualLearner:
-        """A learner in Python, for any structure."""
-        return PlaneLearner(examples)
+    def learner(self, examples: StructuredExamples, duals: ChainDuals | None = None) -> DualLearner:
+        """A learner by this rule; compiled for chains."""
+        return PlaneLearner(examples) if duals is None else ChainFrankWolfe(examples, duals)
 
-    def chain_learner(self, examples: Examples, duals: ChainDuals) -> DualLearner:
-        """A learner of chains, compiled where that can be."""
-        return ChainFrankWolfe(examples, duals)
+
+class DualState:
+    """The highest dual value so far, from linear terms L and sums G: w = centre + G / l2.
+
+    With `chains`, weights and sums are in their cells.
+    """
+
+    def __init__(self, examples: StructuredExamples, chains: Chains | None = None) -> None:
+        centre = np.zeros(examples.n_weights) if examples.centre is None else examples.centre
+        self.centre = centre if chains is None else chains.spread(centre)
+        self._l2, self._highest = examples.l2, -np.inf
+
+    def reach(self, weights: Floats, linear: float) -> float:
+        """The same for weights in place of the sum G."""
+        return self.reach_by(self._l2 * (weights - self.centre), linear)
+
+    def reach_by(self, G: Floats, linear: float) -> float:
+        """The highest value so far, with L − ⟨centre, G⟩ − ‖G‖² / (2 l2) among them."""
+        value = linear - float(self.centre @ G) - 0.5 * float(G @ G) / self._l2
+        self._highest = max(self._highest, value)
+        return self._highest
 
 
 class PlaneLearner:
     """Mixes the plane that touches one example's loss into that example's own."""
 
-    def __init__(self, examples: Examples) -> None:
+    def __init__(self, examples: StructuredExamples) -> None:
         self._examples, self._dual = examples, DualState(examples)
         self._w = self._dual.centre.copy()
         self._mean, self._mean_linear, self._steps = self._w.copy(), 0.0, 0
@@ -161,7 +178,7 @@ class ChainFrankWolfe:
     problem as it is, and so do their means over time, which `state` gives.
     """
 
-    def __init__(self, examples: Examples, duals: ChainDuals) -> None:
+    def __init__(self, examples: StructuredExamples, duals: ChainDuals) -> None:
         self._examples, self._duals, chains = examples, duals, duals.chains
         labels, transitions = duals.gold_keys()
         self._labels = DualMarginals(labels, chains.lengths)

@@ -13,7 +13,7 @@ from chordal._errors import UnsupportedError
 from chordal.costs import cost_matrix
 from chordal.objectives import MarginObjective, Objective
 from chordal.oracle._chain_arrays import Chains
-from chordal.oracle.rules._base import Examples, Learner, Rule
+from chordal.oracle.examples import Learner, Rule, StructuredExamples
 from chordal.potentials import Floats
 
 Ints = NDArray[np.int64]
@@ -55,31 +55,25 @@ class GradientRule(Rule):
         """η of the step t."""
         return 1.0 / (self.inverse_rate + self.growth * (step + self.first) ** self.power)
 
-    def learner(self, examples: Examples, start: Floats) -> Learner:
-        """A learner in Python, for any structure."""
-        self._check(examples)
-        return Descent(self, examples, start)
-
-    def chain_learner(self, examples: Examples, chains: Chains, start: Floats) -> Learner:
-        """A learner of chains, compiled where that can be."""
-        self._check(examples)
-        loss = _chain_loss(examples.objective, chains.n_labels)
-        if loss is None:
-            return self.learner(examples, start)
-        return ChainDescent(self, loss, examples, chains, start)
-
-    def _check(self, examples: Examples) -> None:
+    def learner(
+        self, examples: StructuredExamples, start: Floats, chains: Chains | None = None
+    ) -> Learner:
+        """A learner by this rule; compiled for chains, where the loss is one the loop knows."""
         if len(examples.exempt) and self.radius < inf:
             raise UnsupportedError(
                 "projection shortens all weights, and cannot go with weights that have no l2; "
                 "leave projection out, or regularise all weights"
             )
+        loss = None if chains is None else _chain_loss(examples.objective, chains.n_labels)
+        if chains is None or loss is None:
+            return Descent(self, examples, start)
+        return ChainDescent(self, loss, examples, chains, start)
 
 
 class Descent:
     """Examples of any structure, one after another."""
 
-    def __init__(self, rule: GradientRule, examples: Examples, start: Floats) -> None:
+    def __init__(self, rule: GradientRule, examples: StructuredExamples, start: Floats) -> None:
         self._rule, self._examples = rule, examples
         self._centre = np.zeros(len(start)) if examples.centre is None else examples.centre
         self._v, self._velocity = start - self._centre, np.zeros(len(start))
@@ -126,7 +120,7 @@ class ChainDescent:
         self,
         rule: GradientRule,
         loss: _kernels.ChainLoss,
-        examples: Examples,
+        examples: StructuredExamples,
         chains: Chains,
         start: Floats,
     ) -> None:

@@ -1,11 +1,12 @@
-"""A sum over shards of a batch: the problem of training."""
+"""The problem of training: what a solver may refuse, which oracle it gets, and sums over shards."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from copy import copy
+from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,9 +14,12 @@ from numpy.typing import NDArray
 from chordal._blocks import Runner, aligned_zeros, blocks_of
 from chordal.features import Layout
 from chordal.inference import Inference
-from chordal.objectives import Evaluation, Objective
-from chordal.oracle._protocols import Mapper
+from chordal.objectives import TARGETS, Evaluation, Objective
+from chordal.oracle._protocols import Mapper, SecondOrderOracle
+from chordal.oracle.chains import ChainExamples
+from chordal.oracle.examples import DualOracle, ExampleOracle, PlaneOracle, StructuredExamples
 from chordal.potentials import Floats, Potentials
+from chordal.structures import Chain, Structure
 from chordal.targets import PartialLabels, add_target
 
 Ints = NDArray[np.int64]
@@ -23,6 +27,84 @@ Ints = NDArray[np.int64]
 T = TypeVar("T")
 
 
+class Problem(NamedTuple):
+    """What training is about to minimise, as far as it is known before any work.
+
+    Attributes
+    ----------
+    objective : Objective
+    targets : {"hard", "soft", "partial"}
+        What is known of the labels.
+    l2 : float or dict by group of weights
+    partial : bool
+        Some weights stay as they are.
+    n_weights : int
+    exempt : bool
+        Some weights, such as intercepts, have no l2.
+    chains : bool
+        Examples are chains, as far as is known before they are read.
+    """
+
+    objective: Objective
+    targets: str = "hard"
+    l2: float | Mapping[str, float] = 1.0
+    partial: bool = False
+    n_weights: int = 0
+    exempt: bool = False
+    chains: bool = True
+
+    @property
+    def described_targets(self) -> str:
+        """The kind of targets, in words."""
+        return TARGETS[self.targets]
+
+
+def missing(oracle: object, asked: type) -> list[str]:
+    """Fields and methods of a protocol that an oracle does not have, sorted."""
+    bases = [base for base in asked.__mro__ if getattr(base, "_is_protocol", False)]
+    names = {name for base in bases for name in {**base.__annotations__, **vars(base)}}
+    return sorted(n for n in names if not n.startswith("_") and not hasattr(oracle, n))
+
+
+def asks_examples(asked: type) -> bool:
+    """Whether a protocol is about single examples rather than their sum."""
+    return asked in (ExampleOracle, DualOracle, PlaneOracle)
+
+
+def oracle_for(
+    asks: type,
+    features: Layout,
+    shards: Sequence[Any],
+    objective: Objective,
+    inference: Inference,
+    mapper: Mapper,
+    l2: float | Floats = 0.0,
+    centre: Floats | None = None,
+    cuts: Sequence[int] | None = None,
+    without_l1: Ints | None = None,
+) -> SummedOracle | StructuredExamples:
+    """The oracle for a solver that asks for this protocol.
+
+    Where it asks for single examples, shards must hold one each, those of chains any number.
+    """
+    loss, penalty = (features, shards, objective, inference, mapper), (l2, centre)
+    if not asks_examples(asks):
+        return SummedOracle(*loss, *penalty, cuts, without_l1)
+    if all(isinstance(shard.frame.structure, Chain) for shard in shards):
+        return ChainExamples(*loss, *penalty)
+    return StructuredExamples(*loss, *penalty)
+
+
+def check_questions(
+    solver: str, asks: type, objective: Objective, inference: Inference, structure: Structure
+) -> None:
+    """Refuse an objective whose questions inference cannot answer, before any work."""
+    objective.require(inference, structure)
+    if SecondOrderOracle in asks.__mro__:
+        objective.require_curvature(inference, structure, solver)
+
+
+@dataclass(eq=False, repr=False)
 class SummedOracle:
     """Σ objective + (l2/2) ‖w − centre‖² over shards of a batch.
 
@@ -39,28 +121,23 @@ class SummedOracle:
     shards are compiled, and stays; solvers choose the order in which they take them.
     """
 
-    def __init__(
-        self,
-        features: Layout,
-        shards: Sequence[Any],
-        objective: Objective,
-        inference: Inference,
-        mapper: Mapper,
-        l2: float | Floats = 0.0,
-        centre: Floats | None = None,
-        cuts: Sequence[int] | None = None,
-        without_l1: Ints | None = None,
-    ) -> None:
-        self.features, self.shards = features, shards
-        self.objective, self.inference, self.mapper = objective, inference, mapper
-        self.l2, self.centre, self.without_l1 = l2, centre, without_l1
-        self.n_weights = features.n_weights
+    features: Layout
+    shards: Sequence[Any]
+    objective: Objective
+    inference: Inference
+    mapper: Mapper
+    l2: float | Floats = 0.0
+    centre: Floats | None = None
+    cuts: Sequence[int] | None = None
+    without_l1: Ints | None = None
+
+    def __post_init__(self) -> None:
+        shards, self.n_weights = self.shards, self.features.n_weights
         #: Whether values and gradients are estimates from samples.
-        self.noisy = objective.stochastic
-        self._cuts = [0, len(shards)] if cuts is None else list(cuts)
+        self.noisy = self.objective.stochastic
         # Memory for the potentials of a wave, kept: fresh pages cost as much as the sums in them.
         # Waves are of equal length, so that threads are.
-        n_waves = max(1, -(-len(shards) // max(14, 4 * mapper.n_jobs)))
+        n_waves = max(1, -(-len(shards) // max(14, 4 * self.mapper.n_jobs)))
         wave = max(1, -(-len(shards) // n_waves))
         states = max((shard.frame.structure.n_states for shard in shards), default=0)
         self._memory = [aligned_zeros(states) for _ in range(wave)]
@@ -68,7 +145,7 @@ class SummedOracle:
         self._kept: dict[str, Any] = {"expanded": None, "sums": None, "gradient": None}
         self._gold: tuple[Ints | slice, Floats] | None = None
         partial = any(isinstance(shard.labels, PartialLabels) for shard in shards)
-        if objective.minus_gold and not partial:
+        if self.objective.minus_gold and not partial:
             self._gold = self._gold_counts()
 
     @property
@@ -82,17 +159,14 @@ class SummedOracle:
 
     def batches(self) -> list[SummedOracle]:
         """An oracle for each mini-batch, with a share of the penalty by its number of examples."""
-        sizes = [sum(s.frame.structure.n_examples for s in self.shards[a:b]) for a, b in self._runs]
-        shares = [size / max(1, sum(sizes)) for size in sizes]
-        return [self._part(*run, share) for run, share in zip(self._runs, shares, strict=True)]
-
-    @property
-    def _runs(self) -> list[tuple[int, int]]:
-        return list(pairwise(self._cuts))
+        counts = [shard.frame.structure.n_examples for shard in self.shards]
+        n = max(1, sum(counts))
+        cuts = [0, len(counts)] if self.cuts is None else self.cuts
+        return [self._part(a, b, sum(counts[a:b]) / n) for a, b in pairwise(cuts)]
 
     def _part(self, first: int, last: int, share: float) -> SummedOracle:
         part = copy(self)  # waves work in the same memory: batches are taken one after another
-        part.shards, part._cuts = self.shards[first:last], [0, last - first]
+        part.shards, part.cuts = self.shards[first:last], None
         part.l2 = share * self.l2
         if self._gold is not None:
             part._gold = part._gold_counts()

@@ -1,8 +1,9 @@
-"""What rules share that change the weights where the best labelling is wrong."""
+"""Mistakes: the weights change where the best labelling is not the gold one."""
 
 from __future__ import annotations
 
-from abc import abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass
 from typing import TypeAlias
 
 import numpy as np
@@ -10,7 +11,7 @@ from numpy.typing import NDArray
 
 from chordal import _kernels
 from chordal.oracle._chain_arrays import Chains
-from chordal.oracle.rules._base import Examples, Learner, Mistake, Rule
+from chordal.oracle.examples import Learner, Mistake, Rule, StructuredExamples
 from chordal.potentials import Floats
 
 Ints = NDArray[np.int64]
@@ -19,41 +20,40 @@ Ints = NDArray[np.int64]
 Kernel: TypeAlias = "_kernels.Perceptron | _kernels.PassiveAggressive | _kernels.Arow"
 
 
+@dataclass(frozen=True)
 class MistakeRule(Rule):
     """Compares the best labelling with the gold one; weights stay where both are equal.
 
-    A rule keeps one number for each weight, if it needs one: `memory` is the first.
+    Attributes
+    ----------
+    step : function (mistake, w, memory) -> loss
+        Changes the weights, and the number that is kept of each, in place; the loss is infinite
+        if it overflows. Called where floating-point overflow is silent.
+    kernel : compiled rule, optional
+        The same step for chains.
+    averaged : bool
+    memory : float
+        What is kept of each weight at first.
     """
 
+    step: Callable[[Mistake, Floats, Floats], float]
+    kernel: Kernel | None = None
+    averaged: bool = True
     memory: float = 0.0
 
-    @abstractmethod
-    def step(self, mistake: Mistake, w: Floats, memory: Floats) -> float:
-        """Change the weights and what is kept of them in place; the loss, infinite if it overflows.
-
-        Called where floating-point overflow is silent.
-        """
-
-    def kernel(self) -> Kernel | None:
-        """The same step compiled, if there is one."""
-        return None
-
-    def learner(self, examples: Examples, start: Floats) -> Learner:
-        """A learner in Python, for any structure."""
-        return MistakeLearner(self, examples, start)
-
-    def chain_learner(self, examples: Examples, chains: Chains, start: Floats) -> Learner:
-        """A learner of chains, compiled where that can be."""
-        kernel = self.kernel()
-        if kernel is None:
-            return self.learner(examples, start)
-        return ChainMistakeLearner(self, kernel, examples, chains, start)
+    def learner(
+        self, examples: StructuredExamples, start: Floats, chains: Chains | None = None
+    ) -> Learner:
+        """A learner by this rule; compiled for chains, if there is a kernel."""
+        if chains is None or self.kernel is None:
+            return MistakeLearner(self, examples, start)
+        return ChainMistakeLearner(self, self.kernel, examples, chains, start)
 
 
 class MistakeLearner:
     """Examples of any structure, one after another."""
 
-    def __init__(self, rule: MistakeRule, examples: Examples, start: Floats) -> None:
+    def __init__(self, rule: MistakeRule, examples: StructuredExamples, start: Floats) -> None:
         self._rule, self._examples = rule, examples
         self._w, self._total, self._steps = start.copy(), start.copy(), 1
         self._memory = np.full(len(start), rule.memory)
@@ -81,7 +81,12 @@ class ChainMistakeLearner:
     """Chains, in a compiled loop. Its memory holds what the mean over time differs by, too."""
 
     def __init__(
-        self, rule: MistakeRule, kernel: Kernel, examples: Examples, chains: Chains, start: Floats
+        self,
+        rule: MistakeRule,
+        kernel: Kernel,
+        examples: StructuredExamples,
+        chains: Chains,
+        start: Floats,
     ) -> None:
         self._rule, self._kernel = rule, kernel
         self._examples, self._chains = examples, chains
