@@ -17,10 +17,11 @@ SOURCE = Path(__file__).parents[1] / "src" / "chordal"
 # Units joined by | do not import each other. `chordal` is the package's __init__, the public API.
 LAYERS = """
  _kernels
- _errors  _registry  _validate  _status  _atomic  _blocks  _docs
+ _errors  _registry  _validate  _status  _atomic  _blocks  _docs  _estimator
  structures
  potentials
  targets  labels
+ text
  features | preprocessing | inference | costs | metrics | datasets
  emissions
  objectives

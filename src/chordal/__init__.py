@@ -19,10 +19,11 @@ if TYPE_CHECKING:
         TemplateCRF,
         TwoStageCRF,
     )
-    from chordal.features import CliqueTemplate, Columns, FeatureTemplate
+    from chordal.features import CliqueTemplate
     from chordal.model_file import ModelFileError, load, save
     from chordal.model_selection import ChainCRFCV, CRFClassifierCV, regularization_path
     from chordal.preprocessing import RBFFeatures
+    from chordal.text import Columns, FeatureTemplate
 
     __version__: str
 
@@ -32,13 +33,13 @@ _HOMES = {
     "CRFClassifierCV": "chordal.model_selection",
     "ChainCRFCV": "chordal.model_selection",
     "CliqueTemplate": "chordal.features",
-    "Columns": "chordal.features",
+    "Columns": "chordal.text",
     "FitReport": "chordal.estimators",
     "InfeasibleError": "chordal._errors",
     "ModelFileError": "chordal.model_file",
     "RBFFeatures": "chordal.preprocessing",
     "Status": "chordal._status",
-    "FeatureTemplate": "chordal.features",
+    "FeatureTemplate": "chordal.text",
     "UnsupportedError": "chordal._errors",
     "load": "chordal.model_file",
     "regularization_path": "chordal.model_selection",

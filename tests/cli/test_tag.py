@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from chordal import load
-from chordal.features import Columns
+from chordal.text import Columns
 
 from .conftest import SENTENCES, as_text
 

@@ -10,7 +10,7 @@ from numpy.testing import assert_array_equal
 
 from chordal import ChainCRF
 from chordal._errors import InfeasibleError
-from chordal.features import Columns
+from chordal.text import Columns
 
 RNG = np.random.default_rng(5)
 

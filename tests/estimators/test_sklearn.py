@@ -15,11 +15,11 @@ from sklearn.model_selection import GridSearchCV, KFold, cross_val_predict, cros
 from sklearn.pipeline import Pipeline, make_pipeline
 
 from chordal import ChainCRF
-from chordal._status import Status
-from chordal.estimators._estimator import (
+from chordal._estimator import (
     Estimator,
     ExampleList,
 )
+from chordal._status import Status
 from chordal.estimators._monitor import fit_callbacks, warn_not_converged
 from chordal.solvers import Iteration
 

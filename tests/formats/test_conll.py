@@ -9,9 +9,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from chordal._errors import FormatError
-from chordal.features import Columns
 from chordal.formats import Record, _lines
 from chordal.formats.conll import CoNLL
+from chordal.text import Columns
 
 TEXT = (
     b"-DOCSTART- -X- O O\n\n"

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 from chordal._errors import FormatError
 
 if TYPE_CHECKING:
-    from chordal.features import Columns, FeatureTemplate
     from chordal.formats import Format
+    from chordal.text import Columns, FeatureTemplate
 
 
 @dataclass(frozen=True)
@@ -76,8 +76,8 @@ class Data:
 
 def load_data(path: str, reading: Reading, template: FeatureTemplate | None) -> Data:
     """The whole file. With a template, tokens must be columns; without, attributes."""
-    from chordal.features import Columns
     from chordal.formats.conll import CoNLL
+    from chordal.text import Columns
 
     reader = reading.format_for(path)
     name = "<stdin>" if path == "-" else path
@@ -118,7 +118,7 @@ def make_template(
     file: str | None, task: str | None, dialect: str, n_columns: int | None
 ) -> FeatureTemplate | None:
     """The template of -t or --task; None without both."""
-    from chordal.features import FeatureTemplate
+    from chordal.text import FeatureTemplate
 
     if file is not None:
         return read_template(file, dialect)
@@ -131,7 +131,7 @@ def make_template(
 
 def read_template(path: str, dialect: str) -> FeatureTemplate:
     """A template file; errors name it."""
-    from chordal.features import FeatureTemplate
+    from chordal.text import FeatureTemplate
 
     with open(path, "rb") as file:
         raw = file.read()

@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from chordal.features import Columns, Items
 from chordal.formats import Format, Record
 from chordal.formats.conll import append_column
 from chordal.formats.crfsuite import CRFsuite
 from chordal.formats.jsonl import JSONL
+from chordal.text import Columns, Items
 
 if TYPE_CHECKING:
     from chordal import ChainCRF

@@ -130,7 +130,7 @@ def training_data(
         return data, program
     if task is None:
         return load_data(path, reading, None), None
-    from chordal.features import FeatureTemplate
+    from chordal.text import FeatureTemplate
 
     data = load_data(path, reading, FeatureTemplate("B"))  # any: it asks for columns
     return data, make_template(None, task, dialect, data.X.n_columns)

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from chordal._errors import UnsupportedError
 from chordal.compat._assembly import MAX_LABELS, assembled
 from chordal.estimators import ChainCRF
-from chordal.features import FeatureTemplate
+from chordal.text import FeatureTemplate
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from chordal._errors import InfeasibleError
+from chordal._estimator import Estimator, ExampleList
 from chordal._validate import (
     RandomState,
     check_choice,
@@ -21,7 +22,6 @@ from chordal._validate import (
     generator_from,
 )
 from chordal.estimators._constraints import Constraints, Transitions
-from chordal.estimators._estimator import Estimator, ExampleList
 from chordal.estimators._monitor import CompactReport, FitReport
 from chordal.execution import effective_n_jobs, execution_for
 from chordal.features import Batch, CliqueTemplate, Layout, Reader, Shard, length_of

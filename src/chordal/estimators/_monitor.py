@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from chordal._estimator import Estimator
 from chordal._status import Status
-from chordal.estimators._estimator import Estimator
 from chordal.potentials import Floats
 from chordal.solvers import Callback, Iteration, Solution
 

@@ -10,8 +10,8 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from chordal._estimator import Estimator
 from chordal.emissions import Emission
-from chordal.estimators._estimator import Estimator
 from chordal.estimators.chain_crf import ChainCRF
 from chordal.features import DenseInput, Input, SparseInput
 from chordal.labels import SequenceLabels

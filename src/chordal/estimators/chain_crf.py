@@ -20,11 +20,8 @@ from chordal.features import (
     Batch,
     Cliques,
     CliqueTemplate,
-    Columns,
     DenseInput,
-    FeatureTemplate,
     Input,
-    Items,
     Layout,
     Occurrences,
     Reader,
@@ -45,6 +42,7 @@ from chordal.inference import INFERENCE
 from chordal.labels import SequenceLabels
 from chordal.potentials import Floats
 from chordal.structures import offsets_of
+from chordal.text import Columns, FeatureTemplate, Items
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array

@@ -17,8 +17,7 @@ from chordal.features.clique_template import (
 from chordal.features.entries import RowEntries, packed_flags
 from chordal.features.layout import Layout, Shard, Sums, TemplateLayout, layout_of, transferred
 from chordal.features.reader import Reader, input_for, length_of
-from chordal.features.template import FeatureTemplate, TemplateInput
-from chordal.features.text import Columns, Items
+from chordal.features.template import TemplateInput
 
 __all__ = [
     "PATTERNS",
@@ -29,12 +28,9 @@ __all__ = [
     "Batch",
     "CliqueTemplate",
     "Cliques",
-    "Columns",
     "DenseFeatures",
     "DenseInput",
-    "FeatureTemplate",
     "Input",
-    "Items",
     "Layout",
     "Occurrences",
     "Reader",

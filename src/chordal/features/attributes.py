@@ -18,8 +18,8 @@ from chordal._blocks import BLOCK, Runner, aligned_zeros, blocks_of, run_in_turn
 from chordal.features._base import Condensed, Input, RowFeatures, WeightKeys
 from chordal.features.batch import Floats, Ints, Occurrences, Rows, ranges
 from chordal.features.entries import AttributeRows, Counts, RowEntries
-from chordal.features.text import Items
 from chordal.structures import offsets_of
+from chordal.text import Items
 
 N_SEGMENTS = 4  # of the narrow weights: the adjoint's tasks
 

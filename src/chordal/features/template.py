@@ -1,12 +1,9 @@
-"""Feature templates in the syntax of CRF++ and Wapiti: attributes of columns of text."""
+"""Columns of text, read by a feature template."""
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from itertools import pairwise
-from typing import Any, NamedTuple, final
+from collections.abc import Mapping
+from typing import Any, final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,177 +11,8 @@ from numpy.typing import NDArray
 from chordal import _kernels
 from chordal._validate import check_choice
 from chordal.features.attributes import VocabularyInput
-from chordal.features.batch import Ints, Occurrences, Rows
-from chordal.features.text import Columns
-from chordal.structures import offsets_of
-
-DIALECTS = ("crf++", "wapiti")
-
-_MACRO = re.compile(
-    r"%(?P<kind>[xXtTmMs])\[\s*(?P<absolute>@?)(?P<offset>[+-]?\d+)\s*,\s*(?P<column>\d+)\s*"
-    r'(?:,\s*"(?P<pattern>(?:[^"\\]|\\.)*)"\s*)?\]'
-)
-
-
-class Item(NamedTuple):
-    """A literal ("l"), or a macro on a cell: x itself, t test, m match, s shape."""
-
-    kind: str
-    small: bool  # in small letters
-    absolute: bool
-    offset: int
-    column: int
-    text: str  # the literal, or the pattern
-
-
-@dataclass(frozen=True)
-class Program:
-    """Lines of items as the kernel takes them."""
-
-    items: Ints  # [n_items * 7]
-    line_ends: Ints
-    pool: bytes
-    wapiti: bool
-    begin: int  # the first position that has attributes: 0, or 1 for transitions
-    n_columns: int  # that the lines ask for
-
-    @classmethod
-    def of(cls, lines: list[list[Item]], wapiti: bool, begin: int) -> Program:
-        """The program of these lines."""
-        items = [item for line in lines for item in line]
-        texts = [item.text.encode("utf-8", "surrogatepass") for item in items]
-        limits = offsets_of([len(text) for text in texts])
-        rows = [
-            (ord(item.kind), item.small, item.absolute, item.offset, item.column, *place)
-            for item, place in zip(items, pairwise(limits), strict=True)
-        ]
-        return cls(
-            np.array(rows, dtype=np.int64).ravel(),
-            np.cumsum([len(line) for line in lines], dtype=np.int64),
-            b"".join(texts),
-            wapiti,
-            begin,
-            n_columns=max((item.column + 1 for item in items if item.kind != "l"), default=0),
-        )
-
-    def __len__(self) -> int:
-        return len(self.line_ends)
-
-
-@final
-@dataclass(repr=False, unsafe_hash=True)
-class FeatureTemplate:
-    """Lines that say which attributes a position has.
-
-    Parameters
-    ----------
-    text : str
-        A line begins with U (attributes of a label), B (of a pair of labels) or * (both); the
-        whole line, its macros replaced, is the attribute. `B` alone asks for weights of label
-        pairs without observation. Empty lines and lines that begin with # say nothing.
-        %x[-1,0] is the cell one row above in the first column, %t[0,0,"^\\u"] is true or false
-        as the pattern is found or not, %m[0,0,"...$"] is what the pattern found, %s[0,0] the shape
-        of the cell ("Xx-d"); %X, %T and %M give small letters. A row @1 counts from the
-        beginning of the sequence, @-1 from its end.
-    dialect : "crf++" or "wapiti"
-        What lies outside the sequence is called _B-1 or _x-1; patterns see Unicode's characters,
-        or bytes as Wapiti does.
-
-    Examples
-    --------
-    >>> template = FeatureTemplate("U0:%x[0,0]\\nU1:%x[-1,0]/%X[0,0]\\nU2:%s[0,0]\\nB")
-    >>> template.attributes([["Paris"], ["1900"]])[0]
-    ['U0:Paris', 'U1:_B-1/paris', 'U2:Xx']
-    >>> template.transitions, template.n_columns
-    (True, 1)
-    """
-
-    text: str
-    dialect: str = "crf++"
-
-    def __post_init__(self) -> None:
-        if not isinstance(self.text, str):
-            raise TypeError(f"a template must be a str, got {type(self.text).__name__}")
-        check_choice("dialect", self.dialect, DIALECTS)
-        states: list[list[Item]] = []
-        pairs: list[list[Item]] = []
-        self.transitions = False
-        for number, line in enumerate(map(str.strip, self.text.splitlines()), start=1):
-            if not line or line.startswith("#"):
-                continue
-            kind = line[0].upper()
-            if kind not in "UB*":
-                raise ValueError(
-                    f"template line {number} must begin with U, B, * or #, got {line!r}"
-                )
-            items = list(_items(line, number))
-            observes = any(item.kind != "l" for item in items)
-            if kind in "U*":
-                states.append(items)
-            if kind in "B*" and observes:
-                pairs.append(items)
-            elif kind in "B*":
-                self.transitions = True
-        self.unigrams = Program.of(states, self.dialect == "wapiti", begin=0)
-        self.bigrams = Program.of(pairs, self.dialect == "wapiti", begin=1)
-        if not states and not pairs and not self.transitions:
-            raise ValueError("the template has no lines that begin with U, B or *")
-
-    @property
-    def n_columns(self) -> int:
-        """The number of columns that the macros ask for."""
-        return max(self.unigrams.n_columns, self.bigrams.n_columns)
-
-    def attributes(self, rows: Sequence[Sequence[str]]) -> list[list[str]]:
-        """The attributes of each position of one sequence."""
-        source = TemplateInput(self, "unigrams")
-        data = source.read(Columns.from_sequences([rows]), grow=True).data
-        names = [source.name(k) for k in data.ids]
-        return [names[a:b] for a, b in pairwise(data.offsets)]
-
-    def __repr__(self) -> str:
-        lines = len(self.unigrams) + len(self.bigrams)
-        of = f"{lines} lines, {self.n_columns} columns, dialect {self.dialect!r}"
-        return f"<FeatureTemplate: {of}>"
-
-
-def _items(line: str, number: int) -> Iterator[Item]:
-    at = 0
-    while at < len(line):
-        if line[at] != "%":
-            end = line.find("%", at)
-            end = len(line) if end < 0 else end
-            yield Item("l", False, False, 0, 0, line[at:end])
-            at = end
-            continue
-        match = _MACRO.match(line, at)
-        if match is None:
-            raise ValueError(
-                f"template line {number}, column {at + 1}: expected a macro such as %x[-1,0], "
-                f'%t[0,0,"\\u"], %m[0,0,"^.."] or %s[0,0], got {line[at : at + 20]!r}'
-            )
-        kind, pattern = match["kind"], match["pattern"]
-        if (pattern is not None) != (kind in "tTmM"):
-            needs = "needs a pattern in quotes" if pattern is None else "takes no pattern"
-            raise ValueError(f"template line {number}, column {at + 1}: %{kind} {needs}")
-        if pattern is not None:
-            _check_pattern(pattern, number)
-        offset, column = int(match["offset"]), int(match["column"])
-        if abs(offset) > 10**6 or column > 10**6:
-            raise ValueError(f"template line {number}: {match[0]} is out of range")
-        yield Item(
-            kind.lower(), kind.isupper(), match["absolute"] == "@", offset, column, pattern or ""
-        )
-        at = match.end()
-
-
-def _check_pattern(pattern: str, number: int) -> None:
-    bare = re.sub(r"\\.", "a", pattern.removeprefix("^"))
-    if re.search(r"(^|[*?])[*?]", bare):
-        raise ValueError(
-            f"template line {number}: * and ? must follow a character in the pattern "
-            f'"{pattern}"; write \\* or \\? for the character itself'
-        )
+from chordal.features.batch import Occurrences, Rows
+from chordal.text import Columns, FeatureTemplate
 
 
 @final
@@ -200,45 +28,18 @@ class TemplateInput(VocabularyInput):
         # Those that are not in use: each thread takes its own.
         self._readers: list[_kernels.TemplateReader] = []
 
-    def _reader(self) -> _kernels.TemplateReader:
-        """A reader that remembers what others have read, if one is free."""
-        try:
-            return self._readers.pop()
-        except IndexError:
-            program = self.program
-            return _kernels.TemplateReader(
-                items=program.items,
-                line_ends=program.line_ends,
-                pool=program.pool,
-                wapiti=program.wapiti,
-                begin=program.begin,
-                vocabulary=self.vocabulary,
-            )
-
     def with_vocabulary(self, vocabulary: _kernels.Vocabulary) -> TemplateInput:
         """The same input with other attributes."""
         return TemplateInput(self.template, self.part, vocabulary)
 
     def read(self, X: object, grow: bool) -> Rows:
         """Read a batch of sequences."""
-        columns = Columns.of(X)
-        program = self.program
-        if columns.n_rows and columns.n_columns < program.n_columns:
-            raise ValueError(
-                f"the template asks for column {program.n_columns - 1}, but the rows have "
-                f"{columns.n_columns} (columns are counted from 0)"
-            )
-        cells = columns.cells
-        if (cells > len(columns.text)).any() or (cells[:, :, 0] > cells[:, :, 1]).any():
-            raise ValueError("a cell of the columns lies outside of their text")
-        reader = self._reader()
-        ids, offsets = reader.read(
-            columns.text,
-            np.ascontiguousarray(cells, dtype=np.uint32).ravel(),
-            columns.n_columns,
-            columns.lengths,
-            grow,
-        )
+        columns, program = Columns.of(X), self.program
+        try:  # a reader that remembers what others have read, if one is free
+            reader = self._readers.pop()
+        except IndexError:
+            reader = program.reader(self.vocabulary)
+        ids, offsets = program.read(reader, columns, grow)
         if not grow:
             self._readers.append(reader)
         lengths = np.maximum(columns.lengths - program.begin, 0)

@@ -12,11 +12,11 @@ from numpy.typing import NDArray
 from chordal import _kernels
 from chordal._errors import FormatError
 from chordal._validate import check_same_lengths
-from chordal.features import Columns
 from chordal.formats._base import Format, Record, check_labels, check_unweighted
 from chordal.formats._files import Place, name_of, open_source
 from chordal.formats._passages import LARGEST, Block, Passage, read_passages
 from chordal.structures import offsets_of
+from chordal.text import Columns
 
 
 class _Noted(NamedTuple):

@@ -9,11 +9,11 @@ from numbers import Real
 from typing import Any, ClassVar, final
 
 from chordal._errors import FormatError
-from chordal.features import Items
 from chordal.formats._base import Format, Record, check_labels
 from chordal.formats._files import Place, name_of, open_source
 from chordal.formats._lines import decoded, read_paragraphs
 from chordal.formats._passages import Block, Passage, read_passages
+from chordal.text import Items
 
 _MARK = re.compile(r"\\[:\\]|:")
 _ESCAPED = re.compile(r"\\([:\\])")

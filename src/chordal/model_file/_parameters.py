@@ -10,8 +10,8 @@ import numpy as np
 
 from chordal._errors import UnsupportedError
 from chordal.estimators import BaseCRF
-from chordal.features import FeatureTemplate
 from chordal.model_file._items import REGISTRIES, item_facts, item_of
+from chordal.text import FeatureTemplate
 
 Facts = dict[str, Any]
 

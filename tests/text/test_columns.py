@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from numpy.testing import assert_array_equal
 
 from chordal import _kernels
-from chordal.features import Columns
+from chordal.text import Columns
 
 SEQUENCES = [[["in", "IN", "O"], ["Köln", "NNP", "B"]], [["Yes", "UH", "O"]]]
 
