@@ -17,7 +17,7 @@ SOURCE = Path(__file__).parents[1] / "src" / "chordal"
 # Units joined by | do not import each other. `chordal` is the package's __init__, the public API.
 LAYERS = """
  _kernels
- _errors  _registry  _validate  _status  _atomic  _blocks
+ _errors  _registry  _validate  _status  _atomic  _blocks  _schemes
  structures
  potentials
  targets

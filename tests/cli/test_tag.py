@@ -209,3 +209,24 @@ def test_codes_are_indices_into_classes(model):
     columns = Columns.from_sequences(rows())
     codes = model.predict_codes(columns)
     assert model.classes_[codes].tolist() == [label for s in model.predict(rows()) for label in s]
+
+
+@pytest.mark.parametrize("scheme", ["iobes", "bilou"])
+def test_a_scheme_that_the_labels_are_not_of(refused, files, scheme):
+    message = refused("tag", files / "model", "--constrain", scheme, input=BARE)
+    assert f"--constrain {scheme} is not the scheme of the labels" in message
+    assert "the labels are of 'bio'" in message
+
+
+def test_the_scheme_is_found(chordal, files, tmp_path):
+    bilou = chordal(
+        "convert", files / "train.txt", "-", "--from-scheme", "bio", "--to-scheme", "bilou"
+    )
+    words = ["train", "-q", "-t", files / "template", "-", tmp_path / "m"]
+    chordal(*words, input=bilou)
+    for model, scheme in ((files / "model", "bio"), (tmp_path / "m", "bilou")):
+        texts = [
+            chordal("tag", model, "--constrain", given, "--all-marginals", input=BARE)
+            for given in ("auto", scheme)
+        ]
+        assert texts[0] == texts[1] != chordal("tag", model, "--all-marginals", input=BARE)

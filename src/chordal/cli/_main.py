@@ -8,6 +8,7 @@ import signal
 import sys
 
 from chordal.cli._quick import quick_tag
+from chordal.cli._words import in_options
 
 # 0 good, 1 wrong data or model, 2 wrong usage, 130 stopped by Ctrl-C.
 WRONG, USAGE, STOPPED = 1, 2, 130
@@ -100,7 +101,7 @@ def describe(error: Exception) -> str:
     if isinstance(error, MemoryError):
         return "out of memory"
     if isinstance(error, (ValueError, OSError, ImportError, EOFError)):
-        return " ".join(str(error).split("\n"))
+        return in_options(" ".join(str(error).split("\n")))
     return f"internal, {type(error).__name__}: {error}; --debug shows where"
 
 

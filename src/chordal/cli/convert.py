@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from chordal._schemes import SCHEMES
 from chordal.cli import _options as options
 from chordal.cli._data import Reading
 from chordal.cli._models import kind_of, open_model, tool
@@ -15,7 +16,6 @@ from chordal.cli._output import note, print_json
 if TYPE_CHECKING:
     from chordal.formats import Record
 
-SCHEMES = ["iob1", "bio", "iobes", "bilou"]
 MODELS = ["chordal", "crfsuite"]
 
 
@@ -39,10 +39,11 @@ def command(
     ] = None,
     from_scheme: Annotated[
         str | None,
-        options.choice("--from-scheme", names=SCHEMES, help="How the labels write spans."),
+        options.choice("--from-scheme", names=list(SCHEMES), help="How the labels write spans."),
     ] = None,
     to_scheme: Annotated[
-        str | None, options.choice("--to-scheme", names=SCHEMES, help="How they shall write them.")
+        str | None,
+        options.choice("--to-scheme", names=list(SCHEMES), help="How they shall write them."),
     ] = None,
     lenient: Annotated[
         bool, typer.Option("--lenient", help="Read illegal labels as conlleval does.")

@@ -32,7 +32,7 @@ def command(
     scheme: Annotated[
         str,
         options.choice(
-            "--scheme", names=["conlleval", "iob2", "iobes", "bilou"], help="How chunks are read."
+            "--scheme", names=["conlleval", "bio", "iobes", "bilou"], help="How chunks are read."
         ),
     ] = "conlleval",
     table: Annotated[bool, typer.Option("--table", help="A table of the chunks' types.")] = False,

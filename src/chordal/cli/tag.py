@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from chordal._schemes import SCHEMES
 from chordal.cli import _options as options
 from chordal.cli._data import Reading
 
@@ -35,7 +36,11 @@ def command(
     ] = None,
     constrain: Annotated[
         str | None,
-        options.choice("--constrain", names=["bio", "iobes"], help="Legal tags of a scheme only."),
+        options.choice(
+            "--constrain",
+            names=["auto", *SCHEMES],
+            help="Legal tags of a scheme only; auto: the scheme of the model's labels.",
+        ),
     ] = None,
     format: options.Format = None,
     separator: options.Separator = None,

@@ -275,9 +275,10 @@ class BaseCRF(Estimator, metaclass=ABCMeta):
         allowed_labels : list, optional
             For each example None, or for each variable None, the labels allowed there, or flags
             in the order of `classes_`.
-        allowed_transitions : {"bio", "iobes"}, matrix or pairs, optional
-            On chains, only these: legal tags of a scheme, a boolean matrix [from, to] in the
-            order of `classes_`, or pairs (from, to) of labels.
+        allowed_transitions : {"auto", "bio", "iob1", "iobes", "bilou"}, matrix or pairs, optional
+            On chains, only these: legal tags of a scheme ("auto": the one that the labels are
+            of), a boolean matrix [from, to] in the order of `classes_`, or pairs (from, to) of
+            labels.
         """
         X, batch, numbers = self._best(X, method, allowed_labels, allowed_transitions)
         return self._decoded(numbers, batch, X)
