@@ -9,6 +9,7 @@ from chordal._registry import Registry
 from chordal.estimators._assembly import MAX_LABELS, assembled, chain_batch, chain_layout
 from chordal.estimators._crf import BaseCRF
 from chordal.estimators._estimator import Estimator
+from chordal.estimators._interruption import InterruptedFitWarning, whole_fits
 from chordal.estimators._monitor import FitReport
 from chordal.estimators.chain_crf import ChainCRF
 
@@ -46,6 +47,7 @@ __all__ = [
     "FitReport",
     "GraphCRF",
     "GridCRF",
+    "InterruptedFitWarning",
     "MatchingModel",
     "NaiveBayes",
     "TemplateCRF",
@@ -53,4 +55,5 @@ __all__ = [
     "assembled",
     "chain_batch",
     "chain_layout",
+    "whole_fits",
 ]

@@ -177,6 +177,10 @@ class BaseCRF(Estimator, metaclass=ABCMeta):
             Scored every `validation_interval` iterations.
         callback : callable, optional
             Called with an `Iteration` after each; training stops when it returns True.
+
+        Ctrl-C ends training with a warning: the model that is returned has the best weights so
+        far, and `fit_report_.status` is INTERRUPTED. A second Ctrl-C within seconds, or one before
+        anything was learned, raises KeyboardInterrupt; so does the first within a search.
         """
         from chordal.estimators._fitting import fit
 

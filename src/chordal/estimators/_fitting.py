@@ -20,6 +20,7 @@ from chordal.estimators._groups import (
     members,
     minimized,
 )
+from chordal.estimators._interruption import keep_or_raise
 from chordal.estimators._labels import SequenceLabels, targets_of
 from chordal.estimators._monitor import (
     FitProgress,
@@ -147,7 +148,7 @@ def fit(
         vars(estimator).update(fitted, weights_=weights, fit_report_=report)
     warn_not_converged(report.status, report.solver, report.n_iter)
     if report.status is Status.INTERRUPTED:
-        raise KeyboardInterrupt  # the model is fitted with the best weights so far
+        keep_or_raise(report.n_iter, not np.array_equal(solution.weights, work.start))
     return estimator
 
 
