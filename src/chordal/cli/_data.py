@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from chordal._errors import FormatError
@@ -56,6 +56,12 @@ class Data:
     def n_tokens(self) -> int:
         """The number of tokens."""
         return sum(map(len, self.y))
+
+    def weighted(self, weight: list[float]) -> Data:
+        """The same with weights of sequences, of which the file may have none."""
+        if self.weight is not None:
+            raise FormatError(self.path, "it has weights of its own: give no --weights")
+        return replace(self, weight=weight)
 
     def part(self, chosen: Sequence[int]) -> Data:
         """Only these sequences."""

@@ -19,14 +19,16 @@ def names_in(package: str) -> list[str]:
     return Registry(package, object, package).names()
 
 
-def choice(*flags: str, names: Callable[[], list[str]] | list[str], help: str) -> Any:
-    """An option whose value is one of some names; shells complete it."""
+def choice(
+    *flags: str, names: Callable[[], list[str]] | list[str], help: str, numbers: bool = False
+) -> Any:
+    """An option whose value is one of some names, or a number if allowed; shells complete it."""
 
     def known() -> list[str]:
         return names() if callable(names) else names
 
     def check(value: str | None) -> str | None:
-        if value is not None and value not in known():
+        if value is not None and value not in known() and not (numbers and value.isdigit()):
             raise typer.BadParameter(f"must be one of {', '.join(known())}; got {value!r}")
         return value
 

@@ -88,6 +88,7 @@ def command(
 def convert_model(source: str, target: str, kind: str, to: str | None) -> dict[str, Any]:
     """A model file of another kind."""
     from chordal import save
+    from chordal.model_file import metadata_of
 
     crf = open_model(source)
     wanted = to or "chordal"
@@ -96,7 +97,7 @@ def convert_model(source: str, target: str, kind: str, to: str | None) -> dict[s
     if wanted == "crfsuite":
         tool("write_crfsuite", "crfsuite_model")(crf, target)
     else:
-        save(crf, target)
+        save(crf, target, metadata=metadata_of(source) if kind == "chordal" else None)
     return {"from": kind, "to": wanted, "weights": crf.layout_.n_weights}
 
 

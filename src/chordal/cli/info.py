@@ -51,6 +51,8 @@ def installation() -> dict[str, Any]:
 
 def of_model(path: str) -> dict[str, Any]:
     """Everything about a model but its weights."""
+    from chordal.model_file import metadata_of
+
     crf = open_model(path)
     parameters = crf.get_params(deep=False)
     template = template_of(crf)
@@ -62,11 +64,13 @@ def of_model(path: str) -> dict[str, Any]:
         for name, value in parameters.items()
         if value is not None
     }
+    metadata = metadata_of(path) if kind_of(path) == "chordal" else {}
     return {
         "model": path,
         "written by": kind_of(path) or "chordal",
         "bytes": file_size(path),
         "labels": [str(label) for label in crf.classes_],
+        **({"metadata": metadata} if metadata else {}),
         "sizes": sizes(crf),
         "parameters": plain,
         "fit": report(crf),

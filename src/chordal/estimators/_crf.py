@@ -177,6 +177,7 @@ class BaseCRF(Estimator, metaclass=ABCMeta):
             Scored every `validation_interval` iterations.
         callback : callable, optional
             Called with an `Iteration` after each; training stops when it returns True.
+            ``callback=lambda state: save(state.model(), path)`` keeps the model so far.
 
         Ctrl-C ends training with a warning: the model that is returned has the best weights so
         far, and `fit_report_.status` is INTERRUPTED. A second Ctrl-C within seconds, or one before

@@ -28,6 +28,7 @@ from chordal.estimators._monitor import (
     Monitor,
     fit_callbacks,
     warn_not_converged,
+    with_model,
 )
 from chordal.execution import effective_n_jobs, execution_for
 from chordal.features import (
@@ -126,7 +127,13 @@ def fit(
         fit_callbacks(
             estimator, solver.max_iter, given, lambda state: {**fitted, "weights_": state.weights}
         ) as watcher,
-        training(estimator, solver, (callback, watcher), validate, work.spread) as (run, monitor),
+        training(
+            estimator,
+            solver,
+            (with_model(callback, estimator, fitted), watcher),
+            validate,
+            work.spread,
+        ) as (run, monitor),
     ):
         oracle = oracle_for(
             solver.asks,

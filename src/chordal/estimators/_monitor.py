@@ -6,6 +6,7 @@ import sys
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from copy import copy
 from dataclasses import dataclass, field
 from itertools import count
 from math import isnan, nan
@@ -166,7 +167,9 @@ class Monitor:
         self._show(state, score)
         stop = False
         for callback in self._callbacks:  # users may keep the weights
-            stop |= bool(callback(state._replace(weights=self._spread(state.weights))))
+            weights = self._spread(state.weights)
+            told = state._replace(weights=weights, score=nan if score is None else score)
+            stop |= bool(callback(told))
         return stop or (self._limit is not None and self._waited >= self._limit)
 
     def chosen(self, solution: Solution) -> tuple[Floats, float, float, float]:
@@ -176,6 +179,26 @@ class Monitor:
             return best.weights, best.value, best.gradient_norm, best.gap
         weights = self._spread(solution.weights)
         return weights, solution.value, solution.gradient_norm, solution.gap
+
+
+def with_model(
+    callback: Callback | None, estimator: Estimator, fitted: Mapping[str, object]
+) -> Callback | None:
+    """The user's callback, told how to make the model so far from these fitted attributes."""
+    if callback is None:
+        return None
+
+    def told(state: Iteration) -> bool | None:
+        def model() -> Estimator:
+            made = copy(estimator)
+            vars(made).pop("fit_report_", None)  # of a fit before
+            learned = {"objective_": state.value, "n_iter_": state.iteration}
+            vars(made).update(fitted, **learned, weights_=state.weights)
+            return made
+
+        return callback(state._replace(model=model))
+
+    return told
 
 
 @contextmanager
