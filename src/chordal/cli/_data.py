@@ -30,6 +30,10 @@ class Reading:
             return self.format
         return "conll" if path == "-" else format_of(path)
 
+    def with_label(self, label: int | None) -> Reading:
+        """The same with labels in this column."""
+        return replace(self, label=label)
+
     def format_for(self, path: str) -> Format:
         """What reads and writes the file."""
         from chordal.formats import FORMATS

@@ -191,6 +191,8 @@ def _jsonl(
     ranked: Ranked | None,
 ) -> str:
     value = json.loads(writer.encode(record._replace(labels=None)))
+    if record.labels is not None:
+        value["gold_labels"] = list(record.labels)
     value["labels"] = labeller.names(codes)
     if chances is not None:
         chosen = chances[np.arange(len(codes)), codes]

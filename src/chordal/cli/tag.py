@@ -50,7 +50,7 @@ def command(
     """Label data: lines are kept as they are, and a column is added.
 
     Sequences that arrive through a pipe are answered one by one. JSON Lines come back with the
-    labels found; for CRFsuite's items, labels are printed as `crfsuite tag` prints them.
+    labels found, and labels that they had under gold_labels; for CRFsuite's items, labels are printed as `crfsuite tag` prints them.
 
     With --k-best, a sequence is repeated for each labelling, after a line "# rank probability".
     """
