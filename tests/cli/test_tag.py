@@ -85,13 +85,7 @@ def test_a_byte_order_mark_is_left_out(chordal, files):
     assert chordal("tag", files / "model", input=b"\xef\xbb\xbf" + BARE) == plain
 
 
-def test_extra_columns_and_separators(chordal, files):
-    wide = BARE.replace(b"DT", b"DT x,y").replace(b"\n", b" z\n").replace(b"\n z\n", b"\n\n")
-    wide = wide.replace(b" x,y z", b" z")
-    out = chordal("tag", files / "model", input=wide)
-    labels = [line.split()[-1] for line in out.splitlines() if line]
-    plain = chordal("tag", files / "model", input=BARE)
-    assert labels == [line.split()[-1] for line in plain.splitlines() if line]
+def test_separators(chordal, files):
     spaced = BARE.replace(b" ", b"\t").replace(b"pound", b"pound sterling")
     out = chordal("tag", files / "model", "--separator", "tab", input=spaced)
     assert b"pound sterling\tNN\tI-NP\n" in out
@@ -190,11 +184,6 @@ def test_crfsuite_items(chordal, refused, files, tmp_path):
     with_chances = chordal("tag", tmp_path / "model", tmp_path / "train.crfsuite", "-m").decode()
     assert with_chances.startswith("B-NP:0.")
     assert "no template" in refused("tag", tmp_path / "model", input=BARE)
-
-
-def test_a_template_that_needs_more_columns(refused, files):
-    message = refused("tag", files / "model", input=b"the\npound\n\n")
-    assert "the template asks for column 1, but the rows have 1" in message
 
 
 def test_threads_change_nothing(chordal, files, tmp_path):

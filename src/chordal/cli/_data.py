@@ -10,7 +10,10 @@ from chordal._errors import FormatError
 
 if TYPE_CHECKING:
     from chordal.features import Columns, FeatureTemplate
-    from chordal.formats import Format
+    from chordal.formats import Format, Place
+
+
+LARGEST_TEMPLATE = 1 << 28
 
 
 @dataclass(frozen=True)
@@ -21,6 +24,13 @@ class Reading:
     separator: str | None = None
     comment: str | None = None
     label: int | None = -1
+    encoding: str | None = None
+
+    def place(self, path: str) -> Place:
+        """What is to be read: the path, or a stream of UTF-8 made of it."""
+        from chordal.formats import recoded
+
+        return path if self.encoding is None else recoded(path, self.encoding)
 
     def name(self, path: str) -> str:
         """The format, by option or by the file's name."""
@@ -92,13 +102,13 @@ def load_data(path: str, reading: Reading, template: FeatureTemplate | None) -> 
     reader = reading.format_for(path)
     name = "<stdin>" if path == "-" else path
     if isinstance(reader, CoNLL):
-        columns = reader.load(path)
+        columns = reader.load(reading.place(path))
         if not len(columns):
             raise FormatError(name, "there are no tokens in it")
         _check_label_column(columns, reading.label, name)
         assert reading.label is not None
         return Data(name, columns.drop(reading.label), columns.column(reading.label))
-    records = list(reader.read(path))
+    records = list(reader.read(reading.place(path)))
     if not records:
         raise FormatError(name, "there are no tokens in it")
     for i, record in enumerate(records):
@@ -139,14 +149,15 @@ def make_template(
     return FeatureTemplate(default_template(task, n_columns or 1))
 
 
-def read_template(path: str, dialect: str) -> FeatureTemplate:
-    """A template file; errors name it."""
+def read_template(path: str, dialect: str, encoding: str | None = None) -> FeatureTemplate:
+    """A template file, compressed or not; errors name it."""
     from chordal.features import FeatureTemplate
+    from chordal.formats import open_source, recoded
 
-    with open(path, "rb") as file:
-        raw = file.read()
+    with open_source(path if encoding is None else recoded(path, encoding)) as source:
+        raw = source.read(LARGEST_TEMPLATE)
     try:
-        return FeatureTemplate(raw.decode("utf-8-sig"), dialect)
+        return FeatureTemplate(raw.decode(), dialect)
     except UnicodeDecodeError as error:
         raise FormatError(path, f"not UTF-8 at byte {error.start + 1}") from None
     except ValueError as error:

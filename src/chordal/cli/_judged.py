@@ -10,7 +10,7 @@ import typer
 
 from chordal._errors import FormatError
 from chordal.cli._data import Reading, load_data
-from chordal.cli._models import open_model, template_of
+from chordal.cli._models import columns_of, open_model, template_of
 
 Labels = list[list[str]]
 
@@ -33,7 +33,7 @@ def read_columns(
         raise typer.BadParameter(
             "true and predicted labels are in files of columns and JSON Lines only; give --model"
         )
-    with open_source(path) as source:
+    with open_source(reading.place(path)) as source:
         text = io.BytesIO(source.read(2**32 - 1))
     text.name = name = source.name  # for messages
     if kind == "jsonl":
@@ -105,6 +105,13 @@ def predicted(
     crf = open_model(model)
     crf.set_params(n_jobs=jobs)
     data = load_data(path, reading.with_label(gold_column), template_of(crf))
+    width = columns_of(crf)
+    if width and data.X.n_columns != width:
+        raise FormatError(
+            data.path,
+            f"it has {data.X.n_columns} columns beside the labels, and the model was trained with "
+            f"{width}; see --gold-column",
+        )
     known, given = {str(label) for label in crf.classes_}, _distinct(data.y)
     if not known & set(given):
         raise FormatError(

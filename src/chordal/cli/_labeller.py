@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from chordal._errors import FormatError
+from chordal.cli._models import columns_of
 from chordal.features import Columns, Items
 from chordal.formats import Format, Record
 from chordal.formats.conll import append_column
@@ -39,8 +41,10 @@ class Answers(NamedTuple):
 class Labeller:
     """A model, and how its answers are written."""
 
-    def __init__(self, model: ChainCRF, answers: Answers, separator: str | None) -> None:
-        self.model, self.answers, self.separator = model, answers, separator
+    def __init__(self, model: ChainCRF, answers: Answers, separator: str | None, path: str) -> None:
+        self.model, self.answers, self.separator, self.path = model, answers, separator, path
+        self.width = columns_of(model)
+        self._checked = self.width == 0
         self.labels: list[str] = [str(label) for label in model.classes_]
         self._constraint: dict[str, Any] = {"allowed_transitions": answers.constrain}
         self._method = {} if answers.method is None else {"method": answers.method}
@@ -52,6 +56,8 @@ class Labeller:
         columns, size = block
         if not len(columns):
             return columns.text[:size]
+        if not self._checked:
+            self._check_width(columns)
         if self.answers.k_best > 1:
             return self._ranked(columns, size)
         separator = self._separator_of(columns)
@@ -64,6 +70,19 @@ class Labeller:
             separator + text.replace("\t", separator) for text in self.with_chances(codes, chances)
         ]
         return append_column(columns, size, np.arange(len(texts), dtype=np.int32), texts)
+
+    def _check_width(self, columns: Columns) -> None:
+        """Refuse rows that are not those of the training data, with or without labels."""
+        n, width = columns.n_columns, self.width
+        labelled = n == width + 1 and not set(columns.codes(n - 1)[1]).isdisjoint(self.labels)
+        if n != width and not labelled:
+            last = "" if n != width + 1 else " (the last holds none of its labels)"
+            raise FormatError(
+                self.path,
+                f"it has {n} columns{last}, and the model was trained with {width} beside the "
+                "labels; raw text is labelled with --text",
+            )
+        self._checked = True
 
     def _codes(self, X: object) -> Ints:
         return self.model.predict_codes(X, **self._method, **self._constraint)
@@ -128,6 +147,12 @@ class Labeller:
         X = [list(record.rows) for record in batch]
         if self.model.feature_template is not None:
             X = [[list(row) for row in rows] for rows in X]  # columns, never dicts
+            n = next((len(row) for rows in X for row in rows), self.width)
+            if self.width and n != self.width:
+                raise FormatError(
+                    self.path,
+                    f"its tokens have {n} columns, and the model was trained with {self.width}",
+                )
         found = self._found(X, [len(rows) for rows in X])
         if isinstance(writer, CRFsuite):
             return _encoded(_crfsuite(self, *parts) for parts in found)

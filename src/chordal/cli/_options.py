@@ -70,6 +70,28 @@ Comment = Annotated[
     str | None, typer.Option(metavar="MARK", help="Begins lines that are no tokens, such as '#'.")
 ]
 LabelColumn = Annotated[int, typer.Option(help="The column of the labels; -1 is the last one.")]
+
+
+def _encoding(name: str | None) -> str | None:
+    import codecs
+
+    try:
+        found = None if name is None else codecs.lookup(name).name
+        if name is not None:
+            "".encode(name)  # some are not of text
+    except LookupError:
+        raise typer.BadParameter(
+            f"unknown encoding {name!r}; known are latin-1, cp1252, …"
+        ) from None
+    return None if found == "utf-8" else found
+
+
+Encoding = Annotated[
+    str | None,
+    typer.Option(
+        "--encoding", callback=_encoding, metavar="NAME", help="Of the files; utf-8 by default."
+    ),
+]
 TemplateFile = Annotated[
     str | None,
     typer.Option(

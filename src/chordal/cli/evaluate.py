@@ -53,6 +53,7 @@ def command(
     format: options.Format = None,
     separator: options.Separator = None,
     comment: options.Comment = None,
+    encoding: options.Encoding = None,
     jobs: options.Jobs = None,
     json: options.Json = False,
 ) -> None:
@@ -65,7 +66,7 @@ def command(
         raise typer.BadParameter("--bootstrap must be at least 2, or 0 for none")
     from chordal.metrics import chunk_scores
 
-    reading = Reading(format, separator, comment)
+    reading = Reading(format, separator, comment, encoding=encoding)
     if model is None:
         columns = (-2 if gold_column is None else gold_column, predicted_column)
         true, found = read_columns(file, reading, *columns, document_marks)

@@ -110,6 +110,7 @@ def command(
     ] = None,
     separator: options.Separator = None,
     comment: options.Comment = None,
+    encoding: options.Encoding = None,
     label_column: options.LabelColumn = -1,
     compact: Annotated[
         float | None,
@@ -159,7 +160,7 @@ def command(
         raise typer.BadParameter("--checkpoint must be another file than MODEL")
     about = read_metadata(metadata or [])
     l2 = l2_of(l2, c)
-    reading = Reading(asked.format, separator, comment, label_column)
+    reading = Reading(asked.format, separator, comment, label_column, encoding)
     data, program = training_data(train, reading, asked.template, task, asked.dialect or "crf++")
     if weights is not None:
         data = data.weighted(read_weights(weights, len(data.y)))
@@ -228,7 +229,7 @@ def training_data(
     path: str, reading: Reading, template: str | None, task: str | None, dialect: str
 ) -> tuple[Data, FeatureTemplate | None]:
     """The data, and the template that they are to be read by."""
-    program = None if template is None else read_template(template, dialect)
+    program = None if template is None else read_template(template, dialect, reading.encoding)
     if program is None and task is None and reading.name(path) in ("conll", "conllu"):
         raise typer.BadParameter(
             "a file of columns needs a template: give -t FILE, or --task chunking, ner or pos"

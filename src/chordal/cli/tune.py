@@ -55,6 +55,7 @@ def command(
     format: options.Format = None,
     separator: options.Separator = None,
     comment: options.Comment = None,
+    encoding: options.Encoding = None,
     label_column: options.LabelColumn = -1,
     jobs: options.Jobs = None,
     resume: Annotated[
@@ -71,7 +72,7 @@ def command(
     Ctrl-C writes nothing. With --resume, the same command goes on where it was stopped.
     """
     points = grid(l1, l2, n_iter, seed)
-    reading = Reading(format, separator, comment, label_column)
+    reading = Reading(format, separator, comment, label_column, encoding)
     data, program = training_data(train, reading, template, task, dialect)
     held_out = None if validation is None else load_data(validation, reading, program)
     parts = list(splits(data, held_out, folds, seed))
