@@ -41,6 +41,7 @@ def words(tmp_path_factory, chordal):
             "it has 3 columns (the last holds none of its labels)",
         ),
         ("The DT x B-NP\n", "it has 4 columns, and the model was trained with 2"),
+        ("The deficit will narrow .\nHe reckons .\n", "raw text is labelled with --text"),
         ("The deficit will narrow soon .\n\n", "raw text is labelled with --text"),
     ],
 )

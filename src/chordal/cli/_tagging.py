@@ -5,10 +5,12 @@ from __future__ import annotations
 import os
 import stat
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import partial
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
+from chordal._errors import FormatError
 from chordal.cli._data import Reading
 from chordal.cli._labeller import Answers, Labeller
 from chordal.cli._models import open_model
@@ -38,7 +40,7 @@ def label_file(
     else:
         labeller = Labeller(crf, answers, reading.separator, "<stdin>" if input == "-" else input)
         found = pieces(labeller, input, reading, jobs)
-    with open_target(output) as target:
+    with open_target(output) as target, _hinted(text):
         for piece in found if reading.encoding is None else encoded(found, reading.encoding):
             target.write(piece)
             if output == "-":
@@ -50,6 +52,17 @@ def pieces(labeller: Labeller, path: str, reading: Reading, jobs: int) -> Iterat
     live = is_live(path)
     label, blocks = _work(labeller, reading.place(path), reading.format_for(path), live)
     return map(label, blocks) if live or jobs == 1 else in_order(label, blocks, jobs)
+
+
+@contextmanager
+def _hinted(text: bool) -> Iterator[None]:
+    """Rows of different lengths are often raw text."""
+    try:
+        yield
+    except FormatError as error:
+        if text or ": expected " not in str(error):
+            raise
+        raise ValueError(f"{error}; raw text is labelled with --text") from None
 
 
 def raw(crf: ChainCRF, place: Place, live: bool, constrain: str | None) -> Iterator[bytes]:

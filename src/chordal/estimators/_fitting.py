@@ -23,13 +23,13 @@ from chordal.estimators._groups import (
 from chordal.estimators._interruption import keep_or_raise
 from chordal.estimators._labels import SequenceLabels, targets_of
 from chordal.estimators._monitor import (
-    FitProgress,
     FitReport,
     Monitor,
     fit_callbacks,
     warn_not_converged,
     with_model,
 )
+from chordal.estimators._progress import FitProgress
 from chordal.execution import effective_n_jobs, execution_for
 from chordal.features import (
     ArrayInput,
@@ -410,7 +410,7 @@ def training(
     with (
         threadpool_limits(1, user_api="blas"),
         execution_for(effective_n_jobs(estimator.n_jobs)) as mapper,
-        FitProgress(estimator.verbose, solver.max_iter) as progress,
+        FitProgress(estimator.verbose, solver) as progress,
     ):
         every, unchanged = estimator.validation_interval, estimator.n_iter_no_change
         yield mapper, Monitor(progress.update, callbacks, validate, every, unchanged, spread)
