@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from chordal import ChainCRF, FeatureTemplate, load, save
+from chordal.features.default_template import default_template
 from chordal.formats import FORMATS
 from chordal.metrics import conlleval_report
 
@@ -220,6 +221,30 @@ def test_json_lines_keep_gold_labels(chordal, refused, files, tmp_path):
 
 
 # --------------------------------------------------------------------------------- inspect and info
+
+
+def test_inspect_explains_the_attributes_of_a_template(chordal, files):
+    out = json.loads(chordal("inspect", files / "model", "--json", "-n", "500"))["meanings"]
+    assert {name[:2]: text for name, text in out.items()} == {
+        "U0": "column 0",
+        "U1": "column 0, 1 before",
+        "U2": "column 0, 1 after",
+        "U3": "column 1",
+        "U4": "column 1, 1 before / column 1",
+    }
+    assert b"column 0, 1 before" in chordal("inspect", files / "model", "-n", "500")
+    one = chordal("inspect", files / "model", "--attribute", "U0:pound")
+    assert b"U0:pound (column 0)" in one
+
+
+@pytest.mark.parametrize("task", ["chunking", "ner", "pos"])
+def test_every_attribute_of_the_ready_made_templates_is_explained(task):
+    template = FeatureTemplate(default_template(task, 2))
+    attributes = template.attributes([["Paris", "NNP"], ["1900", "CD"], ["sleeps", "VBZ"]])
+    meanings = {name: template.explain(name) for row in attributes for name in row}
+    assert all(meanings.values())
+    assert len(set(meanings.values())) > 10
+    assert any("shape of column 0" in text for text in meanings.values()) or task != "ner"
 
 
 def test_inspect(chordal, refused, files):

@@ -138,3 +138,20 @@ def test_a_file_with_the_name_of_a_number(tmp_path, monkeypatch):
     with pytest.raises(typer.BadParameter, match="-t 4 may be a file or threads"):
         given.ours()
     assert Given("./4", *[None] * 15).ours().template == "./4"
+
+
+def test_label_is_wapiti_label(chordal, refused, files, tmp_path):
+    bare = "\n\n".join("\n".join(f"{r[0]} {r[1]}" for r in s) for s in SENTENCES) + "\n\n"
+    (tmp_path / "in.txt").write_text(bare)
+    words = ["label", "-m", files / "model"]
+    assert chordal(*words, tmp_path / "in.txt") == chordal(
+        "tag", files / "model", input=bare.encode()
+    )
+    assert chordal(*words, tmp_path / "in.txt", tmp_path / "out.txt") == b""
+    assert (tmp_path / "out.txt").read_bytes() == chordal(*words, input=bare.encode())
+    only = chordal(*words, "-c", "-l", files / "train.txt").decode()
+    assert [block.split() for block in only.strip().split("\n\n")] == LABELS
+    for option, same in (("-p", ["--method", "mpm"]), ("-n2", ["-k", "2"])):
+        expected = chordal("tag", files / "model", *same, tmp_path / "in.txt")
+        assert chordal(*words, option, tmp_path / "in.txt") == expected
+    assert "--nbest does not go with" in refused(*words, "-n", "2", "-l", code=2)

@@ -36,6 +36,8 @@ class Answers(NamedTuple):
     marginals: bool = False
     all_marginals: bool = False
     k_best: int = 1
+    only: bool = False  # labels alone, of files of columns
+    text: bool = False  # entities of raw text
 
 
 class Labeller:
@@ -55,13 +57,16 @@ class Labeller:
         """A block of columns with the labels as one more, all else as it is."""
         columns, size = block
         if not len(columns):
-            return columns.text[:size]
+            return b"" if self.answers.only else columns.text[:size]
         if not self._checked:
             self._check_width(columns)
         if self.answers.k_best > 1:
             return self._ranked(columns, size)
-        separator = self._separator_of(columns)
         codes = self._codes(columns)
+        if self.answers.only:
+            own = np.split(codes, np.cumsum(columns.lengths)[:-1])
+            return _encoded("\n".join(self.names(part)) + "\n\n" for part in own)
+        separator = self._separator_of(columns)
         if not self.answers.marginals:
             texts = [separator + label for label in self.labels]
             return append_column(columns, size, codes, texts)

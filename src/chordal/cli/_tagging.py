@@ -30,17 +30,16 @@ def label_file(
     input: str,
     output: str,
     jobs: int,
-    text: bool = False,
 ) -> None:
     """Write the input with the labels that a model finds; "-" are the standard streams."""
     crf = open_model(model)
     crf.set_params(n_jobs=1)
-    if text:
+    if answers.text:
         found = raw(crf, reading.place(input), is_live(input), answers.constrain)
     else:
         labeller = Labeller(crf, answers, reading.separator, "<stdin>" if input == "-" else input)
         found = pieces(labeller, input, reading, jobs)
-    with open_target(output) as target, _hinted(text):
+    with open_target(output) as target, _hinted(answers.text):
         for piece in found if reading.encoding is None else encoded(found, reading.encoding):
             target.write(piece)
             if output == "-":

@@ -12,12 +12,19 @@ _OPTIONS = {name: "--" + name.replace("_", "-") for name in _SAME} | {
     "n_jobs": "--jobs",
     "sample_weight": "--weights",
 }
+# What to do in Python, and the option that does it here.
+_PHRASES = {
+    "set comment='#'": "give --comment '#'",
+    "set separator='\\t'": "give --separator tab",
+    "set label=None": "give --no-labels",
+    "with strict=False": "with --lenient",
+}
 # Names with an underscore are parameters wherever they stand. Others, which may be words of a
 # sentence or names of files, are parameters where a value or a rule follows.
 _LONG = "|".join(name for name in _OPTIONS if "_" in name)
 _SHORT = "|".join(name for name in _OPTIONS if "_" not in name)
 _PARAMETER = re.compile(
-    rf"(?<![\w./-])(?:({_LONG})(?![\w./-])|({_SHORT})(?==| must be ))(?:=(['\"]?)([\w.+-]+)\3)?"
+    rf"(?<![\w./-])(?:({_LONG})(?![\w./-])|({_SHORT})(?==| must be | > ))(?:=(['\"]?)([\w.+-]+)\3)?"
 )
 
 
@@ -34,4 +41,6 @@ def in_options(message: str) -> str:
         value = f" {found[4]}" if found[4] else ""
         return _OPTIONS[found[1] or found[2]] + value
 
+    for phrase, instead in _PHRASES.items():
+        message = message.replace(phrase, instead)
     return _PARAMETER.sub(option, message)

@@ -123,5 +123,5 @@ def in_scheme(
         try:
             labels = convert_scheme(record.labels, source, target, strict=strict)
         except ValueError as error:
-            raise ValueError(f"sequence {n}: {error}; see --lenient") from None
+            raise ValueError(f"sequence {n}: {error}") from None
         yield record._replace(labels=labels)

@@ -79,9 +79,8 @@ def command(
     label_file(
         model,
         Reading(format, separator, comment, None, encoding),
-        Answers(method, constrain, marginals or all_marginals, all_marginals, k_best),
+        Answers(method, constrain, marginals or all_marginals, all_marginals, k_best, text=text),
         input=input,
         output=output,
         jobs=1 if jobs is None else jobs,
-        text=text,
     )

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from chordal import _kernels
 from chordal._validate import check_choice
 from chordal.features._base import Ints, Rows
+from chordal.features._explain import explained
 from chordal.features._occurrences import Occurrences
 from chordal.features.attributes import VocabularyInput
 from chordal.features.columns import Columns
@@ -119,6 +120,14 @@ class FeatureTemplate:
         data = source.read(Columns.from_sequences([rows]), grow=True).data
         names = [source.name(k) for k in data.ids]
         return [names[a:b] for a, b in zip(data.offsets[:-1], data.offsets[1:], strict=True)]
+
+    def explain(self, attribute: str) -> str:
+        """What an attribute is about, in words; empty if no line gives it.
+
+        >>> FeatureTemplate("U0:%x[0,0]\\nU1:%x[-1,1]").explain("U1:NN")
+        'column 1, 1 before'
+        """
+        return explained(self.text, attribute)
 
     def __repr__(self) -> str:
         lines = len(self.unigrams) + len(self.bigrams)
