@@ -17,7 +17,7 @@ SOURCE = Path(__file__).parents[1] / "src" / "chordal"
 # Units joined by | do not import each other. `chordal` is the package's __init__, the public API.
 LAYERS = """
  _kernels
- _errors  _registry  _validate  _status  _atomic  _blocks  _docs  _estimator
+ _errors  _registry  _validate  _status  _atomic  _blocks  _docs  _schemes  _estimator
  structures
  potentials
  targets  labels
@@ -28,6 +28,7 @@ LAYERS = """
  testing
  oracle
  execution | solvers
+ _progress
  estimators
  formats | model_file | model_selection | plots | explore | torch | compat
  chordal

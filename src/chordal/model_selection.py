@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from chordal._validate import check_number
-from chordal.estimators import ChainCRF, Estimator
+from chordal.estimators import ChainCRF, Estimator, whole_fits
 from chordal.metrics import METRICS, Scorer, make_sequence_scorer
 from chordal.potentials import Floats
 
@@ -313,7 +313,10 @@ def _walk(
 
     model = clone(estimator).set_params(warm_start=True)
     for k in np.argsort(-values, kind="stable").tolist():
-        yield k, model.set_params(**{parameter: float(values[k])}).fit(X, y)
+        model.set_params(**{parameter: float(values[k])})
+        with whole_fits():
+            model.fit(X, y)
+        yield k, model
 
 
 def _fold_scores(

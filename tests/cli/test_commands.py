@@ -4,6 +4,7 @@ import json
 
 import numpy as np
 import pytest
+from chordal.features.default_template import default_template
 
 from chordal import ChainCRF, FeatureTemplate, load, save
 from chordal.formats import FORMATS
@@ -145,10 +146,14 @@ def test_evaluate_prints_what_conlleval_prints(chordal, judged):
     assert swapped.decode() == conlleval_report(FOUND, LABELS)
 
 
-def test_document_marks_count_as_conlleval_counts_them(chordal, judged):
+def test_document_marks_count_where_that_is_asked_for(chordal, refused, judged):
     text = judged.read_text()
-    marked = chordal("evaluate", "-", input=("-DOCSTART- O O\n\n" + text).encode()).decode()
-    assert marked == conlleval_report([["O"], *LABELS], [["O"], *FOUND])
+    marked = ("-DOCSTART- O O\n\n" + text).encode()
+    assert "1 lines -DOCSTART- would be counted" in refused("evaluate", "-", input=marked)
+    counted = chordal("evaluate", "-", "--document-marks", "count", input=marked).decode()
+    assert counted == conlleval_report([["O"], *LABELS], [["O"], *FOUND])
+    skipped = chordal("evaluate", "-", "--document-marks", "skip", input=marked).decode()
+    assert skipped == conlleval_report(LABELS, FOUND)
     short = chordal("evaluate", "-", input=("-DOCSTART- O\n\n" + text).encode()).decode()
     assert short == conlleval_report(LABELS, FOUND)
 
@@ -184,7 +189,62 @@ def test_evaluate_refuses(refused, files, judged):
     assert "no column 7" in refused("evaluate", judged, "--predicted-column", "7")
 
 
+def test_evaluate_refuses_what_are_not_two_columns_of_labels(chordal, refused, files, judged):
+    message = refused("evaluate", files / "train.txt")
+    assert "columns -2 and -1 have no label in common (PRP, VBZ, DT, …; B-NP, " in message
+    text = judged.read_bytes()
+    for option in ("--marginals", "--all-marginals"):
+        tagged = chordal("tag", files / "model", files / "train.txt", option)
+        message = refused("evaluate", "-", input=tagged)
+        assert "holds probabilities (" in message
+        assert "-column" in message
+    good = chordal("tag", files / "model", files / "train.txt", "--marginals")
+    columns = ["--gold-column", "-3", "--predicted-column", "-2"]
+    assert b"accuracy: 100.00%" in chordal("evaluate", "-", *columns, input=good)
+    words = text.replace(b"B-", b"X").replace(b"I-", b"Y").replace(b" O", b" Z")
+    message = refused("evaluate", "--model", files / "model", "-", input=words)
+    assert "are not those of the model (B-NP, B-VP, I-NP, …)" in message
+
+
+def test_json_lines_keep_gold_labels(chordal, refused, files, tmp_path):
+    path, tagged = tmp_path / "in.jsonl", tmp_path / "out.jsonl"
+    gold = [["O"] * len(labels) for labels in LABELS[:2]] + [LABELS[2]]
+    lines = [{"tokens": rows, "labels": y} for rows, y in zip(ROWS, gold, strict=True)]
+    path.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    chordal("tag", files / "model", path, "-o", tagged)
+    found = [json.loads(line) for line in tagged.read_text().splitlines()]
+    assert [line["gold_labels"] for line in found] == gold
+    assert [line["labels"] for line in found] == LABELS
+    assert chordal("evaluate", tagged).decode() == conlleval_report(gold, LABELS)
+    assert chordal("evaluate", "--model", files / "model", path) == chordal("evaluate", tagged)
+    assert "sequence 1 has no 'gold_labels'" in refused("evaluate", path)
+
+
 # --------------------------------------------------------------------------------- inspect and info
+
+
+def test_inspect_explains_the_attributes_of_a_template(chordal, files):
+    out = json.loads(chordal("inspect", files / "model", "--json", "-n", "500"))["meanings"]
+    assert {name[:2]: text for name, text in out.items()} == {
+        "U0": "column 0",
+        "U1": "column 0, 1 before",
+        "U2": "column 0, 1 after",
+        "U3": "column 1",
+        "U4": "column 1, 1 before / column 1",
+    }
+    assert b"column 0, 1 before" in chordal("inspect", files / "model", "-n", "500")
+    one = chordal("inspect", files / "model", "--attribute", "U0:pound")
+    assert b"U0:pound (column 0)" in one
+
+
+@pytest.mark.parametrize("task", ["chunking", "ner", "pos"])
+def test_every_attribute_of_the_ready_made_templates_is_explained(task):
+    template = FeatureTemplate(default_template(task, 2))
+    attributes = template.attributes([["Paris", "NNP"], ["1900", "CD"], ["sleeps", "VBZ"]])
+    meanings = {name: template.explain(name) for row in attributes for name in row}
+    assert all(meanings.values())
+    assert len(set(meanings.values())) > 10
+    assert any("shape of column 0" in text for text in meanings.values()) or task != "ner"
 
 
 def test_inspect(chordal, refused, files):

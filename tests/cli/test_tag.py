@@ -85,13 +85,7 @@ def test_a_byte_order_mark_is_left_out(chordal, files):
     assert chordal("tag", files / "model", input=b"\xef\xbb\xbf" + BARE) == plain
 
 
-def test_extra_columns_and_separators(chordal, files):
-    wide = BARE.replace(b"DT", b"DT x,y").replace(b"\n", b" z\n").replace(b"\n z\n", b"\n\n")
-    wide = wide.replace(b" x,y z", b" z")
-    out = chordal("tag", files / "model", input=wide)
-    labels = [line.split()[-1] for line in out.splitlines() if line]
-    plain = chordal("tag", files / "model", input=BARE)
-    assert labels == [line.split()[-1] for line in plain.splitlines() if line]
+def test_separators(chordal, files):
     spaced = BARE.replace(b" ", b"\t").replace(b"pound", b"pound sterling")
     out = chordal("tag", files / "model", "--separator", "tab", input=spaced)
     assert b"pound sterling\tNN\tI-NP\n" in out
@@ -192,11 +186,6 @@ def test_crfsuite_items(chordal, refused, files, tmp_path):
     assert "no template" in refused("tag", tmp_path / "model", input=BARE)
 
 
-def test_a_template_that_needs_more_columns(refused, files):
-    message = refused("tag", files / "model", input=b"the\npound\n\n")
-    assert "the template asks for column 1, but the rows have 1" in message
-
-
 def test_threads_change_nothing(chordal, files, tmp_path):
     path = tmp_path / "long.txt"
     path.write_bytes(BARE * 6000)
@@ -209,3 +198,24 @@ def test_codes_are_indices_into_classes(model):
     columns = Columns.from_sequences(rows())
     codes = model.predict_codes(columns)
     assert model.classes_[codes].tolist() == [label for s in model.predict(rows()) for label in s]
+
+
+@pytest.mark.parametrize("scheme", ["iobes", "bilou"])
+def test_a_scheme_that_the_labels_are_not_of(refused, files, scheme):
+    message = refused("tag", files / "model", "--constrain", scheme, input=BARE)
+    assert f"--constrain {scheme} is not the scheme of the labels" in message
+    assert "the labels are of 'bio'" in message
+
+
+def test_the_scheme_is_found(chordal, files, tmp_path):
+    bilou = chordal(
+        "convert", files / "train.txt", "-", "--from-scheme", "bio", "--to-scheme", "bilou"
+    )
+    words = ["train", "-q", "-t", files / "template", "-", tmp_path / "m"]
+    chordal(*words, input=bilou)
+    for model, scheme in ((files / "model", "bio"), (tmp_path / "m", "bilou")):
+        texts = [
+            chordal("tag", model, "--constrain", given, "--all-marginals", input=BARE)
+            for given in ("auto", scheme)
+        ]
+        assert texts[0] == texts[1] != chordal("tag", model, "--all-marginals", input=BARE)

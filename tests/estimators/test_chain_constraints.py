@@ -11,6 +11,10 @@ BIO = ["O", "B-x", "I-x", "B-y", "I-y"]
 IOBES = ["O", "B-x", "I-x", "E-x", "S-x"]
 
 
+BILOU = ["O", "B-x", "I-x", "L-x", "U-x"]
+IOB1 = ["O", "B-x", "I-x", "I-y", "I-z"]
+
+
 def legal_bio(tags):
     """I-x comes after B-x or I-x."""
     return all(
@@ -63,12 +67,32 @@ def tagged(labels):
     return X, ChainCRF(l2=0.3, ends=True, random_state=0).fit(X, y)
 
 
+def legal_bilou(tags):
+    return legal_iobes([tag.translate({ord("L"): "E", ord("U"): "S"}) for tag in tags])
+
+
+def legal_iob1(tags):
+    """B-x comes after B-x or I-x."""
+    return all(
+        not tag.startswith("B-") or before in (f"I-{tag[2:]}", tag)
+        for before, tag in zip(("", *tags), tags, strict=False)
+    )
+
+
+@pytest.mark.parametrize("auto", [False, True])
 @pytest.mark.parametrize(
-    ("labels", "scheme", "legal"), [(BIO, "bio", legal_bio), (IOBES, "iobes", legal_iobes)]
+    ("labels", "scheme", "legal"),
+    [
+        (BIO, "bio", legal_bio),
+        (IOBES, "iobes", legal_iobes),
+        (BILOU, "bilou", legal_bilou),
+        (IOB1, "iob1", legal_iob1),
+    ],
 )
-def test_schemes(shards, listing, labels, scheme, legal):
+def test_schemes(shards, listing, labels, scheme, legal, auto):
     X, crf = tagged(labels)
-    listings = compare(crf, X, listing, lambda _, y: legal(y), allowed_transitions=scheme)
+    given = "auto" if auto else scheme
+    listings = compare(crf, X, listing, lambda _, y: legal(y), allowed_transitions=given)
     assert any(not legal(labels) for labels in crf.predict(X))  # otherwise nothing is shown
     assert [len(all_of.labellings) for all_of in listings] != [5 ** len(x) for x in X]
 
@@ -226,7 +250,12 @@ def test_one_label_may_be_given_by_name():
             {"allowed_labels": [None, [np.ones(3, dtype=bool)], None, None, None]},
             r"allowed_labels\[1\]\[0\] must have 5 flags, got .*3",
         ),
-        ({"allowed_transitions": "bilou"}, r"allowed_transitions.*'bio', 'iobes'.*got 'bilou'"),
+        ({"allowed_transitions": "iob3"}, r"allowed_transitions.*'auto', 'bio'.*got 'iob3'"),
+        (
+            {"allowed_transitions": "bilou"},
+            r"'bilou' is not the scheme .*'\w-x' end with 'L-x'.*; the labels are of 'bio'",
+        ),
+        ({"allowed_transitions": "iobes"}, r"'iobes' is not the scheme .*the labels are of 'bio'"),
         ({"allowed_transitions": [("O", "Q")]}, r"allowed_transitions.*unknown label 'Q'"),
         ({"allowed_transitions": np.ones((3, 3), dtype=bool)}, r"matrix \[5, 5\].*\(3, 3\)"),
         ({"allowed_transitions": 7}, r"allowed_transitions must be"),
@@ -236,3 +265,10 @@ def test_wrong_constraints_are_refused(shards, constraints, message):
     X, crf = tagged(BIO)
     with pytest.raises((ValueError, TypeError), match=message):
         crf.predict(X, **constraints)
+
+
+def test_labels_that_are_no_tags_have_no_scheme():
+    X, crf = tagged(["NN", "VB", "DT", "O", "IN"])
+    for scheme in ("auto", "bio"):
+        with pytest.raises(ValueError, match=rf"allowed_transitions='{scheme}' .*are of"):
+            crf.predict(X, allowed_transitions=scheme)

@@ -230,6 +230,11 @@ def runs(labels):
 SCHEMES = {
     "bio": (["O", "B-x", "I-x", "B-y", "I-y"], bio_entities, ["x", "y"]),
     "iobes": (["O", "B-x", "I-x", "E-x", "S-x"], iobes_entities, ["x"]),
+    "bilou": (
+        ["O", "B-x", "I-x", "L-x", "U-x"],
+        lambda tags: iobes_entities([tag.replace("L-", "E-").replace("U-", "S-") for tag in tags]),
+        ["x"],
+    ),
     "plain": (["a", "b", "c"], runs, ["a", "b", "c"]),
 }
 

@@ -384,3 +384,21 @@ def test_a_seed_reaches_a_solver_that_has_none(solver):
     assert given.random_state is None
     own = SOLVERS.get(solver)(max_iter=3, random_state=5)
     assert_array_equal(weights(own, 0), weights(own, 1))
+
+
+def test_a_callback_gets_the_model_so_far_and_the_score(attribute_problem):
+    X, y = attribute_problem
+    seen = []
+
+    def callback(state):
+        model = state.model()
+        seen.append((state.score, model.score(X[20:], y[20:]), model.predict(X)))
+        assert (model.n_iter_, model.objective_) == (state.iteration, state.value)
+        assert (model.weights_ == state.weights).all()
+
+    crf = ChainCRF(max_iter=6, tol=0.0, validation_interval=2)
+    crf.fit(X[:20], y[:20], validation_data=(X[20:], y[20:]), callback=callback)
+    assert [np.isnan(score) for score, _, _ in seen] == [True, False] * 3
+    assert all(score == found for score, found, _ in seen[1::2])
+    assert seen[-1][2] == crf.predict(X)
+    assert seen[0][2] != seen[-1][2]

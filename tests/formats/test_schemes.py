@@ -93,6 +93,6 @@ def test_bad_labels():
             convert_scheme(["O", label], "bio", "iobes", strict=False)
     with pytest.raises(TypeError, match="labels must be str"):
         convert_scheme([1], "bio", "iobes")
-    with pytest.raises(ValueError, match="target must be one of 'bilou', 'bio'"):
+    with pytest.raises(ValueError, match="target must be one of 'bio', 'iob1'"):
         convert_scheme([], "bio", "iob2")
     assert convert_scheme([], "bio", "iobes") == []

@@ -179,7 +179,7 @@ def test_counts_per_sequence_sum_up(corpora):
 
 # ------------------------------------------------------------------------------- strict schemes
 
-LAST_AND_SINGLE = {"iob2": "", "iobes": "ES", "bilou": "LU"}
+LAST_AND_SINGLE = {"bio": "", "iobes": "ES", "bilou": "LU"}
 
 
 def legal_chunks(labels, scheme):
@@ -190,14 +190,14 @@ def legal_chunks(labels, scheme):
             kind = labels[start].partition("-")[2]
             if written(end - start, kind, scheme) != labels[start:end]:
                 continue
-            goes_on = labels[end : end + 1] == [f"I-{kind}"] and scheme == "iob2"
+            goes_on = labels[end : end + 1] == [f"I-{kind}"] and scheme == "bio"
             if not goes_on:
                 found.append(Chunk(start, end, kind))
     return found
 
 
 def written(size, kind, scheme):
-    if scheme == "iob2":
+    if scheme == "bio":
         return [f"B-{kind}"] + [f"I-{kind}"] * (size - 1)
     last, single = LAST_AND_SINGLE[scheme]
     if size == 1:
@@ -251,13 +251,13 @@ def test_labels_that_are_no_strings():
 
 
 def test_unknown_scheme():
-    with pytest.raises(ValueError, match=r"scheme must be one of 'conlleval', 'iob2'.* got 'BIO'"):
+    with pytest.raises(ValueError, match=r"scheme must be one of 'conlleval', 'bio'.* got 'BIO'"):
         chunk_scores([["B-X"]], [["B-X"]], scheme="BIO")
 
 
 def test_a_prefix_that_the_scheme_lacks():
-    with pytest.raises(ValueError, match=r"'iob2' has the prefixes O, B, I, got the label 'S-X'"):
-        chunk_scores([["B-X"]], [["S-X"]], scheme="iob2")
+    with pytest.raises(ValueError, match=r"'bio' has the prefixes O, B, I, got the label 'S-X'"):
+        chunk_scores([["B-X"]], [["S-X"]], scheme="bio")
 
 
 def test_to_dict():

@@ -45,7 +45,7 @@ def test_grid_search(problem):
     grid = {"l1": [0.0, 1e4]}
     scoring = {
         "chunk": metrics.chunk_f1_scorer,
-        "strict": metrics.make_sequence_scorer("chunk_f1", scheme="iob2"),
+        "strict": metrics.make_sequence_scorer("chunk_f1", scheme="bio"),
         "labels": metrics.make_sequence_scorer("f1", labels=["B-LOC"], average="macro"),
     }
     search = GridSearchCV(ChainCRF(), grid, scoring=scoring, refit="chunk", cv=3)

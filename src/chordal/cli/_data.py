@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from chordal._errors import FormatError
 
 if TYPE_CHECKING:
-    from chordal.formats import Format
+    from chordal.formats import Format, Place
     from chordal.text import Columns, FeatureTemplate
+
+
+LARGEST_TEMPLATE = 1 << 28
 
 
 @dataclass(frozen=True)
@@ -21,6 +24,13 @@ class Reading:
     separator: str | None = None
     comment: str | None = None
     label: int | None = -1
+    encoding: str | None = None
+
+    def place(self, path: str) -> Place:
+        """What is to be read: the path, or a stream of UTF-8 made of it."""
+        from chordal.formats import recoded
+
+        return path if self.encoding is None else recoded(path, self.encoding)
 
     def name(self, path: str) -> str:
         """The format, by option or by the file's name."""
@@ -29,6 +39,10 @@ class Reading:
         if self.format is not None:
             return self.format
         return "conll" if path == "-" else format_of(path)
+
+    def with_label(self, label: int | None) -> Reading:
+        """The same with labels in this column."""
+        return replace(self, label=label)
 
     def format_for(self, path: str) -> Format:
         """What reads and writes the file."""
@@ -57,6 +71,12 @@ class Data:
         """The number of tokens."""
         return sum(map(len, self.y))
 
+    def weighted(self, weight: list[float]) -> Data:
+        """The same with weights of sequences, of which the file may have none."""
+        if self.weight is not None:
+            raise FormatError(self.path, "it has weights of its own: give no --weights")
+        return replace(self, weight=weight)
+
     def part(self, chosen: Sequence[int]) -> Data:
         """Only these sequences."""
         import numpy as np
@@ -82,13 +102,13 @@ def load_data(path: str, reading: Reading, template: FeatureTemplate | None) -> 
     reader = reading.format_for(path)
     name = "<stdin>" if path == "-" else path
     if isinstance(reader, CoNLL):
-        columns = reader.load(path)
+        columns = reader.load(reading.place(path))
         if not len(columns):
             raise FormatError(name, "there are no tokens in it")
         _check_label_column(columns, reading.label, name)
         assert reading.label is not None
         return Data(name, columns.drop(reading.label), columns.column(reading.label))
-    records = list(reader.read(path))
+    records = list(reader.read(reading.place(path)))
     if not records:
         raise FormatError(name, "there are no tokens in it")
     for i, record in enumerate(records):
@@ -129,14 +149,15 @@ def make_template(
     return FeatureTemplate(default_template(task, n_columns or 1))
 
 
-def read_template(path: str, dialect: str) -> FeatureTemplate:
-    """A template file; errors name it."""
+def read_template(path: str, dialect: str, encoding: str | None = None) -> FeatureTemplate:
+    """A template file, compressed or not; errors name it."""
+    from chordal.formats import open_source, recoded
     from chordal.text import FeatureTemplate
 
-    with open(path, "rb") as file:
-        raw = file.read()
+    with open_source(path if encoding is None else recoded(path, encoding)) as source:
+        raw = source.read(LARGEST_TEMPLATE)
     try:
-        return FeatureTemplate(raw.decode("utf-8-sig"), dialect)
+        return FeatureTemplate(raw.decode(), dialect)
     except UnicodeDecodeError as error:
         raise FormatError(path, f"not UTF-8 at byte {error.start + 1}") from None
     except ValueError as error:

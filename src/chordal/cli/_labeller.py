@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from chordal._errors import FormatError
+from chordal.cli._models import columns_of
 from chordal.formats import Format, Record
 from chordal.formats.conll import append_column
 from chordal.formats.crfsuite import CRFsuite
@@ -34,13 +36,17 @@ class Answers(NamedTuple):
     marginals: bool = False
     all_marginals: bool = False
     k_best: int = 1
+    only: bool = False  # labels alone, of files of columns
+    text: bool = False  # entities of raw text
 
 
 class Labeller:
     """A model, and how its answers are written."""
 
-    def __init__(self, model: ChainCRF, answers: Answers, separator: str | None) -> None:
-        self.model, self.answers, self.separator = model, answers, separator
+    def __init__(self, model: ChainCRF, answers: Answers, separator: str | None, path: str) -> None:
+        self.model, self.answers, self.separator, self.path = model, answers, separator, path
+        self.width = columns_of(model)
+        self._checked = self.width == 0
         self.labels: list[str] = [str(label) for label in model.classes_]
         self._constraint: dict[str, Any] = {"allowed_transitions": answers.constrain}
         self._method = {} if answers.method is None else {"method": answers.method}
@@ -51,11 +57,16 @@ class Labeller:
         """A block of columns with the labels as one more, all else as it is."""
         columns, size = block
         if not len(columns):
-            return columns.text[:size]
+            return b"" if self.answers.only else columns.text[:size]
+        if not self._checked:
+            self._check_width(columns)
         if self.answers.k_best > 1:
             return self._ranked(columns, size)
-        separator = self._separator_of(columns)
         codes = self._codes(columns)
+        if self.answers.only:
+            own = np.split(codes, np.cumsum(columns.lengths)[:-1])
+            return _encoded("\n".join(self.names(part)) + "\n\n" for part in own)
+        separator = self._separator_of(columns)
         if not self.answers.marginals:
             texts = [separator + label for label in self.labels]
             return append_column(columns, size, codes, texts)
@@ -64,6 +75,19 @@ class Labeller:
             separator + text.replace("\t", separator) for text in self.with_chances(codes, chances)
         ]
         return append_column(columns, size, np.arange(len(texts), dtype=np.int32), texts)
+
+    def _check_width(self, columns: Columns) -> None:
+        """Refuse rows that are not those of the training data, with or without labels."""
+        n, width = columns.n_columns, self.width
+        labelled = n == width + 1 and not set(columns.codes(n - 1)[1]).isdisjoint(self.labels)
+        if n != width and not labelled:
+            last = "" if n != width + 1 else " (the last holds none of its labels)"
+            raise FormatError(
+                self.path,
+                f"it has {n} columns{last}, and the model was trained with {width} beside the "
+                "labels; raw text is labelled with --text",
+            )
+        self._checked = True
 
     def _codes(self, X: object) -> Ints:
         return self.model.predict_codes(X, **self._method, **self._constraint)
@@ -128,6 +152,12 @@ class Labeller:
         X = [list(record.rows) for record in batch]
         if self.model.feature_template is not None:
             X = [[list(row) for row in rows] for rows in X]  # columns, never dicts
+            n = next((len(row) for rows in X for row in rows), self.width)
+            if self.width and n != self.width:
+                raise FormatError(
+                    self.path,
+                    f"its tokens have {n} columns, and the model was trained with {self.width}",
+                )
         found = self._found(X, [len(rows) for rows in X])
         if isinstance(writer, CRFsuite):
             return _encoded(_crfsuite(self, *parts) for parts in found)
@@ -191,6 +221,8 @@ def _jsonl(
     ranked: Ranked | None,
 ) -> str:
     value = json.loads(writer.encode(record._replace(labels=None)))
+    if record.labels is not None:
+        value["gold_labels"] = list(record.labels)
     value["labels"] = labeller.names(codes)
     if chances is not None:
         chosen = chances[np.arange(len(codes)), codes]

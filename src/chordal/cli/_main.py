@@ -6,8 +6,11 @@ import contextlib
 import os
 import signal
 import sys
+import warnings
+from typing import TextIO
 
 from chordal.cli._quick import quick_tag
+from chordal.cli._words import in_options
 
 # 0 good, 1 wrong data or model, 2 wrong usage, 130 stopped by Ctrl-C.
 WRONG, USAGE, STOPPED = 1, 2, 130
@@ -26,6 +29,8 @@ def main(arguments: list[str] | None = None) -> None:
         words.remove("--debug")
     if arguments is None:
         _prepare_process()
+        if not debug:
+            warnings.showwarning = _warn
     sys.exit(_run(words, debug))
 
 
@@ -100,8 +105,19 @@ def describe(error: Exception) -> str:
     if isinstance(error, MemoryError):
         return "out of memory"
     if isinstance(error, (ValueError, OSError, ImportError, EOFError)):
-        return " ".join(str(error).split("\n"))
+        return in_options(" ".join(str(error).split("\n")))
     return f"internal, {type(error).__name__}: {error}; --debug shows where"
+
+
+def _warn(
+    message: Warning | str,
+    category: type[Warning],
+    filename: str,
+    lineno: int,
+    file: TextIO | None = None,
+    line: str | None = None,
+) -> None:
+    _say(f"warning: {in_options(' '.join(str(message).split()))}")
 
 
 def _say(line: str) -> None:

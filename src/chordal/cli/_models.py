@@ -56,6 +56,14 @@ def template_of(model: ChainCRF) -> FeatureTemplate | None:
     return model.columns_template()
 
 
+def columns_of(model: ChainCRF) -> int:
+    """The columns of the rows that a model was trained on; 0 if that is not known."""
+    from chordal.features import TemplateInput
+
+    source = model.input_
+    return source.width if isinstance(source, TemplateInput) else 0
+
+
 def sizes(model: ChainCRF) -> dict[str, Any]:
     """What a model consists of."""
     import numpy as np

@@ -19,14 +19,16 @@ def names_in(package: str) -> list[str]:
     return Registry(package, object, package).names()
 
 
-def choice(*flags: str, names: Callable[[], list[str]] | list[str], help: str) -> Any:
-    """An option whose value is one of some names; shells complete it."""
+def choice(
+    *flags: str, names: Callable[[], list[str]] | list[str], help: str, numbers: bool = False
+) -> Any:
+    """An option whose value is one of some names, or a number if allowed; shells complete it."""
 
     def known() -> list[str]:
         return names() if callable(names) else names
 
     def check(value: str | None) -> str | None:
-        if value is not None and value not in known():
+        if value is not None and value not in known() and not (numbers and value.isdigit()):
             raise typer.BadParameter(f"must be one of {', '.join(known())}; got {value!r}")
         return value
 
@@ -68,6 +70,28 @@ Comment = Annotated[
     str | None, typer.Option(metavar="MARK", help="Begins lines that are no tokens, such as '#'.")
 ]
 LabelColumn = Annotated[int, typer.Option(help="The column of the labels; -1 is the last one.")]
+
+
+def _encoding(name: str | None) -> str | None:
+    import codecs
+
+    try:
+        found = None if name is None else codecs.lookup(name).name
+        if name is not None:
+            "".encode(name)  # some are not of text
+    except LookupError:
+        raise typer.BadParameter(
+            f"unknown encoding {name!r}; known are latin-1, cp1252, …"
+        ) from None
+    return None if found == "utf-8" else found
+
+
+Encoding = Annotated[
+    str | None,
+    typer.Option(
+        "--encoding", callback=_encoding, metavar="NAME", help="Of the files; utf-8 by default."
+    ),
+]
 TemplateFile = Annotated[
     str | None,
     typer.Option(

@@ -26,7 +26,7 @@ def print_table(title: str, head: Sequence[str], rows: Iterable[Sequence[Any]]) 
     from rich.table import Table
     from rich.text import Text
 
-    table = Table(title=Text(title), title_justify="left", box=SIMPLE_HEAD, pad_edge=False)
+    table = Table(box=SIMPLE_HEAD, pad_edge=False)
     listed = [list(row) for row in rows]
     for k, name in enumerate(head):
         numeric = bool(listed) and not any(isinstance(row[k], str) for row in listed)
@@ -35,6 +35,7 @@ def print_table(title: str, head: Sequence[str], rows: Iterable[Sequence[Any]]) 
         table.add_row(*(Text(_cell(value)) for value in row))
     # What is read by a program must not be cut to the width of a terminal that is not there.
     width = None if sys.stdout.isatty() else 10_000
+    print(title)  # a table's own title is broken at its width
     Console(width=width, highlight=False).print(table)
 
 

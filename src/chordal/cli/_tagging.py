@@ -5,27 +5,42 @@ from __future__ import annotations
 import os
 import stat
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import partial
 from itertools import islice
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from chordal._errors import FormatError
 from chordal.cli._data import Reading
 from chordal.cli._labeller import Answers, Labeller
 from chordal.cli._models import open_model
-from chordal.formats import Format, open_target
+from chordal.formats import Format, Place, open_target
 from chordal.formats.conll import CoNLL
 from chordal.formats.crfsuite import CRFsuite
 
+if TYPE_CHECKING:
+    from chordal import ChainCRF
+
 
 def label_file(
-    model: str, reading: Reading, answers: Answers, *, input: str, output: str, jobs: int
+    model: str,
+    reading: Reading,
+    answers: Answers,
+    *,
+    input: str,
+    output: str,
+    jobs: int,
 ) -> None:
     """Write the input with the labels that a model finds; "-" are the standard streams."""
     crf = open_model(model)
     crf.set_params(n_jobs=1)
-    labeller = Labeller(crf, answers, reading.separator)
-    with open_target(output) as target:
-        for piece in pieces(labeller, input, reading, jobs):
+    if answers.text:
+        found = raw(crf, reading.place(input), is_live(input), answers.constrain)
+    else:
+        labeller = Labeller(crf, answers, reading.separator, "<stdin>" if input == "-" else input)
+        found = pieces(labeller, input, reading, jobs)
+    with open_target(output) as target, _hinted(answers.text):
+        for piece in found if reading.encoding is None else encoded(found, reading.encoding):
             target.write(piece)
             if output == "-":
                 target.flush()
@@ -33,13 +48,46 @@ def label_file(
 
 def pieces(labeller: Labeller, path: str, reading: Reading, jobs: int) -> Iterator[bytes]:
     """The labelled text, piece by piece."""
-    live = path == "-" and not is_regular(0)
-    label, blocks = _work(labeller, path, reading.format_for(path), live)
+    live = is_live(path)
+    label, blocks = _work(labeller, reading.place(path), reading.format_for(path), live)
     return map(label, blocks) if live or jobs == 1 else in_order(label, blocks, jobs)
 
 
+@contextmanager
+def _hinted(text: bool) -> Iterator[None]:
+    """Rows of different lengths are often raw text."""
+    try:
+        yield
+    except FormatError as error:
+        if text or ": expected " not in str(error):
+            raise
+        raise ValueError(f"{error}; raw text is labelled with --text") from None
+
+
+def raw(crf: ChainCRF, place: Place, live: bool, constrain: str | None) -> Iterator[bytes]:
+    """Entities of raw text; what they need is imported only here."""
+    from chordal.cli._raw import raw_pieces
+
+    return raw_pieces(crf, place, live, constrain)
+
+
+def is_live(path: str) -> bool:
+    """Whether somebody may wait for answers at the other end of a pipe."""
+    return path == "-" and not is_regular(0)
+
+
+def encoded(pieces: Iterator[bytes], encoding: str) -> Iterator[bytes]:
+    """The same text in another encoding, that of the input."""
+    import codecs
+
+    decoder = codecs.getincrementaldecoder("utf-8")()
+    encoder = codecs.getincrementalencoder(encoding)()
+    for piece in pieces:
+        yield encoder.encode(decoder.decode(piece))
+
+
 def _work(
-    labeller: Labeller, path: str, reader: Format, live: bool
+    labeller: Labeller, path: Place, reader: Format, live: bool
 ) -> tuple[Callable[[Any], bytes], Iterator[Any]]:
     """How blocks are labelled, and the blocks."""
     if isinstance(reader, CRFsuite) and labeller.reads_items:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from chordal._schemes import SCHEMES
 from chordal.cli import _options as options
 from chordal.cli._data import Reading
 from chordal.cli._models import kind_of, open_model, tool
@@ -15,8 +17,12 @@ from chordal.cli._output import note, print_json
 if TYPE_CHECKING:
     from chordal.formats import Record
 
-SCHEMES = ["iob1", "bio", "iobes", "bilou"]
-MODELS = ["chordal", "crfsuite"]
+# Tools whose models are written: a function of chordal.compat, and its module.
+WRITERS = {
+    "crfsuite": ("write_crfsuite", "crfsuite_model"),
+    "wapiti": ("write_wapiti", "wapiti_model"),
+}
+MODELS = ["chordal", *WRITERS]
 
 
 def command(
@@ -34,21 +40,23 @@ def command(
             "--to",
             "-t",
             names=sorted({*options.FORMAT_NAMES, *MODELS}),
-            help="Format of TARGET, by default by its name; of models, chordal or crfsuite.",
+            help="Format of TARGET, by default by its name; also of models.",
         ),
     ] = None,
     from_scheme: Annotated[
         str | None,
-        options.choice("--from-scheme", names=SCHEMES, help="How the labels write spans."),
+        options.choice("--from-scheme", names=list(SCHEMES), help="How the labels write spans."),
     ] = None,
     to_scheme: Annotated[
-        str | None, options.choice("--to-scheme", names=SCHEMES, help="How they shall write them.")
+        str | None,
+        options.choice("--to-scheme", names=list(SCHEMES), help="How they shall write them."),
     ] = None,
     lenient: Annotated[
         bool, typer.Option("--lenient", help="Read illegal labels as conlleval does.")
     ] = False,
     separator: options.Separator = None,
     comment: options.Comment = None,
+    encoding: options.Encoding = None,
     label_column: options.LabelColumn = -1,
     no_labels: Annotated[
         bool, typer.Option("--no-labels", help="SOURCE has no column of labels.")
@@ -58,7 +66,8 @@ def command(
     """Convert data (any format to any), their tag scheme, or a model.
 
     Models of CRFsuite, CRF++ (text) and Wapiti are recognised by their beginning and become
-    chordal's; chordal's become CRFsuite's with --to crfsuite.
+    chordal's; chordal's become another tool's where TARGET ends in its name (x.crfsuite), or with
+    --to. --encoding is SOURCE's; TARGET is UTF-8.
     """
     if (from_scheme is None) != (to_scheme is None):
         raise typer.BadParameter("give --from-scheme and --to-scheme together")
@@ -67,14 +76,15 @@ def command(
         facts = convert_model(source, target, kind, to)
     else:
         label = None if no_labels else label_column
-        reader = Reading(from_, separator, comment, label).format_for(source)
+        reading = Reading(from_, separator, comment, label, encoding)
+        reader = reading.format_for(source)
         if to == "chordal":
             raise ValueError(
                 f"{source}: not a model, and data cannot become one; see chordal train"
             )
         # Cells that one separator keeps apart may hold what another would not.
         writer = Reading(to, separator, comment, label).format_for(target)
-        records = reader.read(source)
+        records = reader.read(reading.place(source))
         if from_scheme is not None and to_scheme is not None:
             records = in_scheme(records, from_scheme, to_scheme, not lenient)
         facts = {"sequences": writer.write(records, target), "to": writer.name}
@@ -87,15 +97,17 @@ def command(
 def convert_model(source: str, target: str, kind: str, to: str | None) -> dict[str, Any]:
     """A model file of another kind."""
     from chordal import save
+    from chordal.model_file import metadata_of
 
     crf = open_model(source)
-    wanted = to or "chordal"
+    ending = os.path.splitext(target)[1].lower().removeprefix(".")
+    wanted = to or (ending if ending in WRITERS else "chordal")
     if wanted not in MODELS:
         raise ValueError(f"{source} is a model; --to must be one of {', '.join(MODELS)}")
-    if wanted == "crfsuite":
-        tool("write_crfsuite", "crfsuite_model")(crf, target)
+    if wanted in WRITERS:
+        tool(*WRITERS[wanted])(crf, target)
     else:
-        save(crf, target)
+        save(crf, target, metadata=metadata_of(source) if kind == "chordal" else None)
     return {"from": kind, "to": wanted, "weights": crf.layout_.n_weights}
 
 
@@ -111,5 +123,5 @@ def in_scheme(
         try:
             labels = convert_scheme(record.labels, source, target, strict=strict)
         except ValueError as error:
-            raise ValueError(f"sequence {n}: {error}; see --lenient") from None
+            raise ValueError(f"sequence {n}: {error}") from None
         yield record._replace(labels=labels)

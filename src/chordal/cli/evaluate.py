@@ -6,17 +6,15 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from chordal._errors import FormatError
 from chordal.cli import _options as options
-from chordal.cli._data import Reading, load_data
-from chordal.cli._models import open_model, template_of
+from chordal.cli._data import Reading
+from chordal.cli._judged import Labels, predicted, read_columns
 from chordal.cli._output import print_json, print_table
 
 if TYPE_CHECKING:
     from chordal.metrics import BootstrapInterval, ChunkScores
 
 METRICS = ("token_accuracy", "chunk_precision", "chunk_recall", "chunk_f1")
-Labels = list[list[str]]
 
 
 def command(
@@ -32,9 +30,17 @@ def command(
     scheme: Annotated[
         str,
         options.choice(
-            "--scheme", names=["conlleval", "iob2", "iobes", "bilou"], help="How chunks are read."
+            "--scheme", names=["conlleval", "bio", "iobes", "bilou"], help="How chunks are read."
         ),
     ] = "conlleval",
+    document_marks: Annotated[
+        str | None,
+        options.choice(
+            "--document-marks",
+            names=["skip", "count"],
+            help="Whether lines -DOCSTART- with all columns are tokens, as conlleval has them.",
+        ),
+    ] = None,
     table: Annotated[bool, typer.Option("--table", help="A table of the chunks' types.")] = False,
     labels: Annotated[bool, typer.Option("--labels", help="A table of the labels.")] = False,
     confusion: Annotated[
@@ -47,18 +53,23 @@ def command(
     format: options.Format = None,
     separator: options.Separator = None,
     comment: options.Comment = None,
+    encoding: options.Encoding = None,
     jobs: options.Jobs = None,
     json: options.Json = False,
 ) -> None:
-    """Compare predicted with true labels; the figures, and their text, are conlleval's."""
+    """Compare predicted with true labels; the figures, and their text, are conlleval's.
+
+    Both are the last two columns of FILE, or the keys labels and gold_labels of JSON Lines, as
+    `chordal tag` writes them; with --model, FILE holds true labels only.
+    """
     if bootstrap == 1:
         raise typer.BadParameter("--bootstrap must be at least 2, or 0 for none")
     from chordal.metrics import chunk_scores
 
-    reading = Reading(format, separator, comment)
+    reading = Reading(format, separator, comment, encoding=encoding)
     if model is None:
         columns = (-2 if gold_column is None else gold_column, predicted_column)
-        true, found = read_columns(file, reading, *columns)
+        true, found = read_columns(file, reading, *columns, document_marks)
     else:
         true, found = predicted(
             model, file, reading, -1 if gold_column is None else gold_column, jobs
@@ -82,49 +93,6 @@ def command(
         ]
         head = ["", "%", "low 95%", "high 95%", "std. error"]
         print_table(f"bootstrap, {bootstrap} samples of the sequences", head, rows)
-
-
-def read_columns(
-    path: str, reading: Reading, gold_column: int, predicted_column: int
-) -> tuple[Labels, Labels]:
-    """Two columns of a file.
-
-    A document mark with as many columns as the rest is a token to conlleval, and so it is here.
-    """
-    import io
-
-    from chordal.formats import open_source
-    from chordal.formats.conll import CoNLL
-
-    if reading.name(path) != "conll":
-        raise typer.BadParameter("two columns of labels are in files of columns only; give --model")
-    with open_source(path) as source:
-        text = io.BytesIO(source.read(2**32 - 1))
-    text.name = name = source.name  # for messages
-    rules = (reading.separator, None, reading.comment)
-    try:
-        columns = CoNLL(*rules, document=None).load(text)
-    except FormatError:
-        text.seek(0)
-        columns = CoNLL(*rules).load(text)
-    if not len(columns):
-        raise FormatError(name, "there are no tokens in it")
-    n = columns.n_columns
-    for what, k in (("true", gold_column), ("predicted", predicted_column)):
-        if not -n <= k < n:
-            raise FormatError(name, f"there is no column {k} of {what} labels; it has {n}")
-    return columns.column(gold_column), columns.column(predicted_column)
-
-
-def predicted(
-    model: str, path: str, reading: Reading, gold_column: int, jobs: int | None
-) -> tuple[Labels, Labels]:
-    """True labels, and those that a model gives."""
-    crf = open_model(model)
-    crf.set_params(n_jobs=jobs)
-    reading = Reading(reading.format, reading.separator, reading.comment, gold_column)
-    data = load_data(path, reading, template_of(crf))
-    return data.y, [list(map(str, labels)) for labels in crf.predict(data.X)]
 
 
 def bootstrapped(

@@ -7,7 +7,15 @@ from typing import Annotated, Any
 import typer
 
 from chordal.cli import _options as options
-from chordal.cli._models import file_size, kind_of, open_model, report, sizes, template_of
+from chordal.cli._models import (
+    columns_of,
+    file_size,
+    kind_of,
+    open_model,
+    report,
+    sizes,
+    template_of,
+)
 from chordal.cli._output import print_facts, print_json
 
 
@@ -23,6 +31,8 @@ def command(
         print_json(facts)
         return
     for name, value in facts.items():
+        if value is None and model is not None:
+            continue
         if isinstance(value, dict):
             print(f"{name}:")
             print_facts(value, "  ")
@@ -51,10 +61,14 @@ def installation() -> dict[str, Any]:
 
 def of_model(path: str) -> dict[str, Any]:
     """Everything about a model but its weights."""
+    from chordal.model_file import metadata_of
+
     crf = open_model(path)
-    parameters = crf.get_params(deep=False)
+    fitted = report(crf)
+    # A model that another tool has fitted has parameters that nobody asked for.
+    parameters = {} if fitted is None else crf.get_params(deep=False)
     template = template_of(crf)
-    parameters.pop("feature_template")
+    parameters.pop("feature_template", None)
     if template is not None:
         parameters["dialect"] = template.dialect
     plain = {
@@ -62,13 +76,16 @@ def of_model(path: str) -> dict[str, Any]:
         for name, value in parameters.items()
         if value is not None
     }
+    metadata = metadata_of(path) if kind_of(path) == "chordal" else {}
     return {
         "model": path,
         "written by": kind_of(path) or "chordal",
         "bytes": file_size(path),
         "labels": [str(label) for label in crf.classes_],
+        **({"metadata": metadata} if metadata else {}),
         "sizes": sizes(crf),
-        "parameters": plain,
-        "fit": report(crf),
+        "columns": columns_of(crf) or None,
+        "parameters": plain or None,
+        "fit": fitted,
         "feature_template": None if template is None else template.text,
     }

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from chordal.cli import _options as options
-from chordal.cli._models import open_model, sizes
+from chordal.cli._models import open_model, sizes, template_of
 from chordal.cli._output import print_facts, print_json, print_table
 
 if TYPE_CHECKING:
@@ -23,14 +23,26 @@ def command(
     ] = None,
     json: options.Json = False,
 ) -> None:
-    """Show the largest weights, the transitions and the size of a model."""
+    """Show the largest weights, the transitions and the size of a model.
+
+    Attributes that a template gives are explained by the line that gives them: of which column,
+    how many tokens before or after.
+    """
     crf = open_model(model)
+    template = template_of(crf)
+
+    def meaning(name: str) -> str:
+        return "" if template is None else template.explain(name)
+
     if attribute is not None:
         found = weights_of(crf, attribute)
         if json:
-            print_json({"attribute": attribute, "weights": dict(found)})
+            about = {"attribute": attribute, "meaning": meaning(attribute)}
+            print_json({**about, "weights": dict(found)})
         else:
-            print_table(attribute, ["label", "weight"], found)
+            about_it = meaning(attribute)
+            title = f"{attribute} ({about_it})" if about_it else attribute
+            print_table(title, ["label", "weight"], found)
         return
     names = [str(name) for name in crf.classes_]
     if label is not None and label not in names:
@@ -43,13 +55,19 @@ def command(
     if label is not None:
         transitions = [t for t in transitions if label in t[:2]][:top]
     if json:
-        print_json({"sizes": sizes(crf), "weights": weights, "transitions": transitions})
+        meanings = {name: meaning(name) for found in weights.values() for name, _ in found}
+        facts = {"sizes": sizes(crf), "weights": weights, "transitions": transitions}
+        print_json({**facts, **({} if template is None else {"meanings": meanings})})
         return
     if label is None:
         print_facts(sizes(crf))
         print()
     for name, found in weights.items():
-        print_table(f"{name}: for and against", ["attribute", "weight"], found)
+        if template is None:
+            print_table(f"{name}: for and against", ["attribute", "weight"], found)
+        else:
+            rows = [(attribute, weight, meaning(attribute)) for attribute, weight in found]
+            print_table(f"{name}: for and against", ["attribute", "weight", "what it is"], rows)
     print_table("transitions", ["from", "to", "weight"], transitions)
 
 

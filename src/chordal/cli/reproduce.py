@@ -46,10 +46,11 @@ def command(
         _list()
         return
     chosen = _chosen(names)
+    from chordal.estimators import whole_fits
     from chordal.experiments import EXPERIMENTS, Setup, reproduce, results
 
     made = [(name, EXPERIMENTS.get(name.replace("-", "_"))()) for name in chosen]
-    with warnings.catch_warnings(), _Progress() as progress:
+    with warnings.catch_warnings(), whole_fits(), _Progress() as progress:
         # Experiments say themselves how many passes they make.
         warnings.filterwarnings("ignore", message="solver .* did not converge")
         setup = Setup(quick=quick, say=progress.say, n_jobs=jobs)

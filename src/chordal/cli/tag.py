@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from chordal._schemes import SCHEMES
 from chordal.cli import _options as options
 from chordal.cli._data import Reading
 
@@ -35,17 +36,36 @@ def command(
     ] = None,
     constrain: Annotated[
         str | None,
-        options.choice("--constrain", names=["bio", "iobes"], help="Legal tags of a scheme only."),
+        options.choice(
+            "--constrain",
+            names=["auto", *SCHEMES],
+            help="Legal tags of a scheme only; auto: the scheme of the model's labels.",
+        ),
     ] = None,
+    text: Annotated[
+        bool,
+        typer.Option(
+            "--text",
+            help="INPUT is raw text, a line at a time: give entities, their places and "
+            "probabilities as JSON Lines.",
+        ),
+    ] = False,
     format: options.Format = None,
     separator: options.Separator = None,
     comment: options.Comment = None,
+    encoding: options.Encoding = None,
     jobs: options.Jobs = None,
 ) -> None:
     """Label data: lines are kept as they are, and a column is added.
 
     Sequences that arrive through a pipe are answered one by one. JSON Lines come back with the
-    labels found; for CRFsuite's items, labels are printed as `crfsuite tag` prints them.
+    labels found, and with those that they had as gold_labels; for CRFsuite's items, labels are
+    printed as `crfsuite tag` prints them.
+
+    With --text, each line of text gives a line of JSON: {"text": …, "entities": [{"start", "end",
+    "label", "probability", "text"}, …]}. Places count characters of the line. Sentences and tokens
+    are found by the rules of chordal.formats.sentences and tokenize; the probability is that of
+    exactly this entity. Where labels are of no scheme such as BIO, "tokens" stands for "entities".
 
     With --k-best, a sequence is repeated for each labelling, after a line "# rank probability".
     """
@@ -54,10 +74,12 @@ def command(
 
     if k_best > 1 and (marginals or all_marginals or method == "mpm"):
         raise typer.BadParameter("--k-best does not go with --marginals or --method mpm")
+    if text and (k_best > 1 or marginals or all_marginals or method or format):
+        raise typer.BadParameter("--text goes with --constrain and --encoding only")
     label_file(
         model,
-        Reading(format, separator, comment, None),
-        Answers(method, constrain, marginals or all_marginals, all_marginals, k_best),
+        Reading(format, separator, comment, None, encoding),
+        Answers(method, constrain, marginals or all_marginals, all_marginals, k_best, text=text),
         input=input,
         output=output,
         jobs=1 if jobs is None else jobs,

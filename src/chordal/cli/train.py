@@ -2,14 +2,26 @@
 
 from __future__ import annotations
 
+import os
 import time
-import warnings
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from chordal.cli import _foreign as foreign
 from chordal.cli import _options as options
 from chordal.cli._data import Data, Reading, load_data, make_template, read_template
+from chordal.cli._fit import (
+    STOPPED,
+    Watch,
+    estimator,
+    fit,
+    read_metadata,
+    read_weights,
+    say_stopped,
+    started,
+    store,
+)
 from chordal.cli._models import file_size, report, sizes
 from chordal.cli._output import note, print_facts, print_json
 
@@ -22,28 +34,83 @@ def command(
     model: Annotated[str, typer.Argument(metavar="MODEL", help="The model file to write.")],
     template: options.TemplateFile = None,
     task: options.Task = None,
-    dialect: options.Dialect = "crf++",
-    l1: Annotated[float | None, typer.Option(min=0.0, help="L1 regularization.")] = None,
-    l2: Annotated[
-        float | None, typer.Option(min=0.0, help="L2 regularization (l2/2 ‖w‖²); 1 by default.")
+    dialect: Annotated[
+        str | None,
+        options.choice("--dialect", names=["crf++", "wapiti"], help="How the template is read."),
     ] = None,
-    c: Annotated[float | None, typer.Option("--c", "-c", help="CRF++'s: l2 is 1/c.")] = None,
+    l1: Annotated[
+        float | None, typer.Option("--l1", "--rho1", min=0.0, help="L1 regularization.")
+    ] = None,
+    l2: Annotated[
+        float | None,
+        typer.Option(
+            "--l2", "--rho2", min=0.0, help="L2 regularization (l2/2 ‖w‖²); 1 by default."
+        ),
+    ] = None,
+    c: Annotated[
+        float | None, typer.Option("--c", "-c", "--cost", help="CRF++: l2 is 1/c.")
+    ] = None,
     solver: options.Solver = None,
     objective: options.Objective = None,
-    max_iter: options.MaxIter = None,
+    max_iter: Annotated[
+        int | None,
+        typer.Option(
+            "--max-iter",
+            "--maxiter",
+            min=1,
+            help="Iterations at most; by default the solver's own limit.",
+        ),
+    ] = None,
     tol: options.Tol = None,
     pairs: options.Pairs = None,
     min_freq: options.MinFreq = None,
     validation: Annotated[
-        str | None, typer.Option(metavar="FILE", help="Data to score while training.")
+        str | None,
+        typer.Option(
+            "--validation", "--devel", "-d", metavar="FILE", help="Data to score while training."
+        ),
     ] = None,
     n_iter_no_change: Annotated[
         int | None,
         typer.Option(min=1, help="Stop after this many validation scores without a better one."),
     ] = None,
-    format: options.Format = None,
+    weights: Annotated[
+        str | None,
+        typer.Option(metavar="FILE", help="How much each sequence counts: a number per line."),
+    ] = None,
+    warm_start: Annotated[
+        str | None, typer.Option(metavar="MODEL", help="Start from the weights of this model.")
+    ] = None,
+    checkpoint: Annotated[
+        str | None,
+        typer.Option(
+            metavar="FILE",
+            help="Save the model so far here while training; if the file is there, go on from it.",
+        ),
+    ] = None,
+    checkpoint_interval: Annotated[
+        int, typer.Option(min=1, metavar="K", help="Save it every K iterations.")
+    ] = 10,
+    metadata: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="NAME=VALUE|FILE",
+            help="Kept in the model and shown by info; again for more; or a JSON file.",
+        ),
+    ] = None,
+    format: Annotated[
+        str | None,
+        options.choice(
+            "--format",
+            "-f",
+            names=options.FORMAT_NAMES,
+            help="Format of the data; by default by the name. -f N: see --freq.",
+            numbers=True,
+        ),
+    ] = None,
     separator: options.Separator = None,
     comment: options.Comment = None,
+    encoding: options.Encoding = None,
     label_column: options.LabelColumn = -1,
     compact: Annotated[
         float | None,
@@ -56,6 +123,14 @@ def command(
         ),
     ] = "float64",
     jobs: options.Jobs = None,
+    freq: foreign.Freq = None,
+    pattern: foreign.Pattern = None,
+    nthread: foreign.NThread = None,
+    iterations: foreign.Iterations = None,
+    eta: foreign.Eta = None,
+    stopeps: foreign.StopEps = None,
+    stopwin: foreign.StopWin = None,
+    epsilon: foreign.Epsilon = None,
     seed: Annotated[int | None, typer.Option(help="Seed of what is random.")] = None,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing.")] = False,
     json: options.Json = False,
@@ -64,39 +139,74 @@ def command(
 
     Files of columns (CoNLL, CRF++, Wapiti) need a template (-t) or a --task; CRFsuite's items and
     JSON Lines with attributes are taken as they are.
+
+    Ctrl-C writes the model so far; a second Ctrl-C writes nothing.
+
+    Options of crf_learn and wapiti train have their meaning there: -c, -f N, -p N, --eta;
+    -p FILE, -t N, -i, -d, --rho1, --rho2, --stopeps, -w. Their -e is --eta or --stopeps, by the
+    options beside it.
     """
     begin = time.perf_counter()
-    if template is not None and task is not None:
+    asked = foreign.Given(
+        template, pattern, dialect, format, min_freq, freq, pairs, max_iter, iterations, jobs,
+        nthread, c, eta, stopeps, stopwin, epsilon,
+    ).ours()  # fmt: skip
+    rule = asked.rule()
+    if asked.template is not None and task is not None:
         raise typer.BadParameter("give --feature-template or --task, not both")
     if n_iter_no_change is not None and validation is None:
         raise typer.BadParameter("--n-iter-no-change needs --validation FILE")
+    if checkpoint is not None and os.path.abspath(checkpoint) == os.path.abspath(model):
+        raise typer.BadParameter("--checkpoint must be another file than MODEL")
+    about = read_metadata(metadata or [])
     l2 = l2_of(l2, c)
-    reading = Reading(format, separator, comment, label_column)
-    data, program = training_data(train, reading, template, task, dialect)
+    reading = Reading(asked.format, separator, comment, label_column, encoding)
+    data, program = training_data(train, reading, asked.template, task, asked.dialect or "crf++")
+    if weights is not None:
+        data = data.weighted(read_weights(weights, len(data.y)))
     held_out = None if validation is None else load_data(validation, reading, program)
+    by_scores = rule is not None and rule.needs_scores
     crf = estimator(
         program,
         l1=l1,
         l2=l2,
         solver=solver,
         objective=objective,
-        max_iter=max_iter,
-        tol=tol,
-        pairs=pairs,
-        transitions=pairs,
-        min_freq=min_freq,
+        max_iter=asked.max_iter,
+        tol=0.0 if rule is not None and tol is None else tol,
+        pairs=asked.pairs,
+        transitions=asked.pairs,
+        min_freq=asked.min_freq,
         n_iter_no_change=n_iter_no_change,
+        validation_interval=1 if by_scores else None,
         random_state=seed,
-        n_jobs=jobs,
+        n_jobs=asked.jobs,
         verbose=0 if quiet else 1,
     )
-    fit(crf, data, held_out)
+    if checkpoint is not None and os.path.exists(checkpoint):
+        warm_start = checkpoint
+        if not quiet:
+            note(f"going on from {checkpoint}")
+    if warm_start is not None:
+        crf = started(crf, warm_start)
+    watch = None
+    if rule is not None or checkpoint is not None:
+        watch = Watch(rule, checkpoint, checkpoint_interval)
+    scored = held_out if held_out is not None or not by_scores else data
+    stopped = fit(crf, data, scored, watch)
+    if stopped:
+        say_stopped(crf)
     compacted = None
     if compact is not None or dtype != "float64":
         measured = held_out or data
         crf = crf.compact(compact or 0.0, dtype, measured.X, measured.y)
         compacted = str(crf.compact_report_)
-    store(crf, model)
+    store(crf, model, about)
+    if stopped:
+        note(f"the model so far is in {model}")
+        raise typer.Exit(STOPPED)
+    if checkpoint is not None and os.path.exists(checkpoint):
+        os.remove(checkpoint)  # of a run that is over
     summary = {
         "sequences": len(data.y),
         "tokens": data.n_tokens,
@@ -119,7 +229,7 @@ def training_data(
     path: str, reading: Reading, template: str | None, task: str | None, dialect: str
 ) -> tuple[Data, FeatureTemplate | None]:
     """The data, and the template that they are to be read by."""
-    program = None if template is None else read_template(template, dialect)
+    program = None if template is None else read_template(template, dialect, reading.encoding)
     if program is None and task is None and reading.name(path) in ("conll", "conllu"):
         raise typer.BadParameter(
             "a file of columns needs a template: give -t FILE, or --task chunking, ner or pos"
@@ -155,33 +265,6 @@ def l2_of(l2: float | None, c: float | None) -> float | None:
     if not 0 < c < float("inf"):
         raise typer.BadParameter(f"--c must be above 0, got {c}")
     return 1.0 / c
-
-
-def estimator(template: FeatureTemplate | None, **parameters: Any) -> ChainCRF:
-    """A model to be fitted; parameters that are None keep the model's own defaults."""
-    from chordal import ChainCRF
-
-    given = {name: value for name, value in parameters.items() if value is not None}
-    return ChainCRF(feature_template=template, **given)
-
-
-def fit(crf: ChainCRF, data: Data, held_out: Data | None = None) -> None:
-    """Fit, and say so if the iterations ran out."""
-    pair = None if held_out is None else (held_out.X, held_out.y)
-    with warnings.catch_warnings():
-        # The same is said below, in the words of the command line.
-        warnings.filterwarnings("ignore", message="solver .* did not converge")
-        crf.fit(data.X, data.y, sample_weight=data.weight, validation_data=pair)
-    if crf.verbose and crf.fit_report_.status.name == "MAX_ITERATIONS":
-        note(f"warning: not converged after {crf.n_iter_} iterations; --max-iter allows more")
-
-
-def store(crf: ChainCRF, path: str) -> None:
-    """Save a model without what belongs to this run alone."""
-    from chordal import save
-
-    crf.set_params(n_jobs=None, verbose=0)
-    save(crf, path)
 
 
 def validation_scores(crf: ChainCRF, data: Data) -> dict[str, float]:

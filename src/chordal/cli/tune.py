@@ -4,19 +4,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
 from chordal.cli import _options as options
 from chordal.cli._data import Data, Reading, load_data
+from chordal.cli._fit import STOPPED, estimator, fit, say_stopped, store
 from chordal.cli._output import note, print_json, print_table
-from chordal.cli.train import estimator, fit, store, training_data
-
-if TYPE_CHECKING:
-    from chordal import FeatureTemplate
-
-Point = tuple[float, float]  # l1, l2
+from chordal.cli._search import Point, Scores, Search
+from chordal.cli.train import training_data
 
 
 def command(
@@ -58,15 +55,24 @@ def command(
     format: options.Format = None,
     separator: options.Separator = None,
     comment: options.Comment = None,
+    encoding: options.Encoding = None,
     label_column: options.LabelColumn = -1,
     jobs: options.Jobs = None,
+    resume: Annotated[
+        str | None,
+        typer.Option(metavar="FILE", help="Keep scores here, and take those that are there."),
+    ] = None,
     seed: Annotated[int, typer.Option(min=0, help="Seed of points and folds.")] = 0,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress.")] = False,
     json: options.Json = False,
 ) -> None:
-    """Choose l1 and l2 by cross-validation or by a validation file."""
+    """Choose l1 and l2 by cross-validation or by a validation file.
+
+    Ctrl-C ends the search: the best so far is shown, and with -o its model is written. A second
+    Ctrl-C writes nothing. With --resume, the same command goes on where it was stopped.
+    """
     points = grid(l1, l2, n_iter, seed)
-    reading = Reading(format, separator, comment, label_column)
+    reading = Reading(format, separator, comment, label_column, encoding)
     data, program = training_data(train, reading, template, task, dialect)
     held_out = None if validation is None else load_data(validation, reading, program)
     parts = list(splits(data, held_out, folds, seed))
@@ -78,29 +84,51 @@ def command(
         "pairs": pairs,
         "transitions": pairs,
         "min_freq": min_freq,
-        "n_jobs": jobs,
-        "verbose": 0 if quiet else 1,
     }
-    results: list[dict[str, Any]] = []
+    searched: dict[str, Any] = {
+        **parameters,
+        "metric": metric,
+        "sequences": len(data.y),
+        "tokens": data.n_tokens,
+        "template": None if program is None else program.text,
+        "splits": [folds, seed] if held_out is None else [held_out.n_tokens],
+    }
+    parameters |= {"n_jobs": jobs, "verbose": 0 if quiet else 1}
+    search = Search(parts, metric, Scores(resume, searched))
     for k, point in enumerate(points, 1):
-        scores = [score(program, point, parameters, metric, *split) for split in parts]
-        mean = math.fsum(scores) / len(scores)
-        results.append({"l1": point[0], "l2": point[1], metric: mean, "scores": scores})
+        mean = search.score(point, estimator(program, l1=point[0], l2=point[1], **parameters))
+        if mean is None:
+            note(f"Ctrl-C: {k - 1} of {len(points)} points are scored")
+            break
         if not quiet:
             note(f"{k}/{len(points)}  l1={point[0]:g} l2={point[1]:g}  {metric} {mean:.4f}")
-    best = max(results, key=lambda result: result[metric])  # the first, if several are
-    if output is not None:
+    stopped = search.stopped
+    best = max(search.results, key=lambda result: result[metric], default=None)  # the first of some
+    if output is not None and stopped:
+        search.keep(output)
+    elif output is not None and best is not None:
         final = estimator(program, l1=best["l1"], l2=best["l2"], **parameters)
-        fit(final, data)
+        stopped = fit(final, data)
+        if stopped:
+            say_stopped(final)
         store(final, output)
+        if stopped:
+            note(f"the model so far is in {output}")
     if json:
-        print_json({"results": results, "best": best, "model": output})
-        return
+        print_json({"results": search.results, "best": best, "model": output})
+    elif best is not None:
+        titles = [f"fold {k}" for k in range(1, folds + 1)] if held_out is None else ["validation"]
+        show(search.results, metric, titles)
+    if stopped:
+        raise typer.Exit(STOPPED)
+
+
+def show(results: list[dict[str, Any]], metric: str, titles: list[str]) -> None:
+    """A table of the points, the best first."""
     ranked = sorted(results, key=lambda result: -result[metric])
     rows = [[f"{r['l1']:g}", f"{r['l2']:g}", r[metric], *r["scores"]] for r in ranked]
-    titles = ["validation"] if held_out is not None else [f"fold {k}" for k in range(1, folds + 1)]
     print_table(metric, ["l1", "l2", "mean", *titles], rows)
-    print(f"best: --l1 {best['l1']:g} --l2 {best['l2']:g}")
+    print(f"best: --l1 {ranked[0]['l1']:g} --l2 {ranked[0]['l2']:g}")
 
 
 def grid(l1: str, l2: str, n_iter: int, seed: int) -> list[Point]:
@@ -157,20 +185,3 @@ def splits(data: Data, held_out: Data | None, folds: int, seed: int) -> Iterator
         apart = sorted(order[k::folds])
         inside = set(apart)
         yield data.part([i for i in range(n) if i not in inside]), data.part(apart)
-
-
-def score(
-    program: FeatureTemplate | None,
-    point: Point,
-    parameters: dict[str, Any],
-    metric: str,
-    fitted: Data,
-    scored: Data,
-) -> float:
-    """The metric of a model fitted on one part and asked about the other."""
-    from chordal import metrics
-
-    crf = estimator(program, l1=point[0], l2=point[1], **parameters)
-    fit(crf, fitted)
-    name = {"accuracy": "token_accuracy"}.get(metric, metric)
-    return float(metrics.sequence_counts(name, scored.y, crf.predict(scored.X)).value)

@@ -8,10 +8,13 @@ from typing import Any, final
 import numpy as np
 
 from chordal._errors import UnsupportedError
+from chordal._schemes import SCHEMES, split_tag
 from chordal._validate import check_number
 from chordal.costs._base import Cost, Floats, Ints, Labels
 from chordal.potentials import Potentials
 from chordal.structures import Chain, Structure
+
+_PREFIXES = {prefix for scheme in SCHEMES.values() for prefix in scheme.prefixes} - {"O"}
 
 
 @final
@@ -129,7 +132,7 @@ def _limits(labels: Sequence[str]) -> tuple[Ints, Ints]:
     begins, ends = np.zeros((n, n), dtype=np.int64), np.zeros((n, n), dtype=np.int64)
     for a, (before, old) in enumerate(tags):
         for b, (after, new) in enumerate(tags):
-            inside = before in "BI" and after in "IE" and old == new
+            inside = before in "BI" and after in "IEL" and old == new
             if after != "O" and not inside:
                 begins[a, b] = numbers[new]
             if before != "O" and not inside:
@@ -141,5 +144,5 @@ def _split(label: str) -> tuple[str, str]:
     """Prefix and type of a tag; a label without a prefix is outside all chunks."""
     if not isinstance(label, str):
         raise TypeError(f"cost 'chunk' needs labels that are tags such as 'B-NP', got {label!r}")
-    prefix, dash, kind = label.partition("-")
-    return (prefix, kind) if dash and prefix in ("B", "I", "E", "S") else ("O", "")
+    prefix, kind = split_tag(label)
+    return (prefix, kind) if "-" in label and prefix in _PREFIXES else ("O", "")

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+import reprlib
+from collections.abc import Iterable, Sequence
 from numbers import Integral
 from typing import Any
 
@@ -10,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from chordal._errors import UnsupportedError
+from chordal._schemes import SCHEMES, misfit, scheme_of, split_tag
 from chordal.features import Batch
 from chordal.inference import Spans
 from chordal.labels import SequenceLabels
@@ -20,35 +22,30 @@ Mask = NDArray[np.bool_]
 Transitions = str | NDArray[np.bool_] | Iterable[tuple[Any, Any]]
 
 
-def split_tag(label: object) -> tuple[str, str]:
-    """Prefix and type of a tag: "B-NP" is ("B", "NP"), "O" is ("O", "").
-
-    >>> split_tag("I-NP"), split_tag("O")
-    (('I', 'NP'), ('O', ''))
-    """
-    prefix, _, kind = str(label).partition("-")
-    return prefix, kind
-
-
-def _legal_bio(before: tuple[str, str] | None, after: tuple[str, str]) -> bool:
-    """I-X follows B-X or I-X only."""
-    if after[0] != "I":
-        return True
-    return before is not None and before[0] in "BI" and before[1] == after[1]
-
-
-def _legal_iobes(before: tuple[str, str] | None, after: tuple[str, str]) -> bool:
-    """B and I are continued by I or E of their type, and by nothing else."""
-    inside = before is not None and before[0] in "BI"
-    if after[0] in "IE":
-        return inside and before is not None and before[1] == after[1]
-    return not inside
-
-
-SCHEMES: dict[str, Callable[[tuple[str, str] | None, tuple[str, str]], bool]] = {
-    "bio": _legal_bio,
-    "iobes": _legal_iobes,
-}
+def scheme_for(asked: str, labels: Sequence[Any]) -> str:
+    """The scheme that was asked for, if the labels are of it; the labels' own for "auto"."""
+    if asked != "auto" and asked not in SCHEMES:
+        names = ", ".join(map(repr, ("auto", *SCHEMES)))
+        raise ValueError(
+            f"allowed_transitions must be one of {names}, a matrix or pairs of labels; "
+            f"got {asked!r}"
+        )
+    own = scheme_of(labels)
+    if asked == "auto" and own is None:
+        known = reprlib.repr(sorted(map(str, labels)))
+        raise ValueError(
+            f"allowed_transitions='auto' finds no scheme ({', '.join(SCHEMES)}) that the labels "
+            f"{known} are of"
+        )
+    if asked == "auto" and own is not None:
+        return own
+    reason = misfit(labels, asked)
+    if reason is not None:
+        instead = f"the labels are of {own!r}" if own else "the labels are of no scheme"
+        raise ValueError(
+            f"allowed_transitions={asked!r} is not the scheme of the labels: {reason}; {instead}"
+        )
+    return asked
 
 
 class Constraints:
@@ -71,12 +68,7 @@ class Constraints:
     def _compile_transitions(self, allowed: Transitions) -> None:
         labels, n = self.labels_, len(self.labels_)
         if isinstance(allowed, str):
-            if allowed not in SCHEMES:
-                raise ValueError(
-                    f"allowed_transitions must be one of {', '.join(map(repr, SCHEMES))}, a "
-                    f"matrix or pairs of labels; got {allowed!r}"
-                )
-            legal = SCHEMES[allowed]
+            legal = SCHEMES[scheme_for(allowed, labels.labels)].allows
             tags = [split_tag(label) for label in labels.labels]
             self.transitions = np.array([[legal(a, b) for b in tags] for a in tags])
             self.first = np.array([legal(None, b) for b in tags])
@@ -238,10 +230,11 @@ def _event(
         return mask
 
     size = end - begin
-    if prefixes & {"E", "S"}:  # IOBES: an entity carries its own ends
-        inner = [f"I-{kind}"] * (size - 2)
-        tags = [f"S-{kind}"] if size == 1 else [f"B-{kind}", *inner, f"E-{kind}"]
-        return begin, [only(tag) for tag in tags]
+    for scheme in SCHEMES.values():
+        if scheme.marks_ends and prefixes & {scheme.end, scheme.single}:
+            inner = [f"{scheme.inside}-{kind}"] * (size - 2)
+            tags = [f"{scheme.begin}-{kind}", *inner, f"{scheme.end}-{kind}"]
+            return begin, [only(t) for t in (tags if size > 1 else [f"{scheme.single}-{kind}"])]
     if "B" in prefixes:  # BIO: and the next position does not go on with it
         masks = [only(f"B-{kind}")] + [only(f"I-{kind}") for _ in range(size - 1)]
         if end < n and f"I-{kind}" in labels.labels:

@@ -254,6 +254,11 @@ class BaseCRF(Estimator, metaclass=ABCMeta):
             Scored every `validation_interval` iterations.
         callback : callable, optional
             Called with an `Iteration` after each; training stops when it returns True.
+            ``callback=lambda state: save(state.model(), path)`` keeps the model so far.
+
+        Ctrl-C ends training with a warning: the model that is returned has the best weights so
+        far, and `fit_report_.status` is INTERRUPTED. A second Ctrl-C within seconds, or one before
+        anything was learned, raises KeyboardInterrupt; so does the first within a search.
         """
         from chordal.estimators._fitting import fit
 
@@ -352,9 +357,10 @@ class BaseCRF(Estimator, metaclass=ABCMeta):
         allowed_labels : list, optional
             For each example None, or for each variable None, the labels allowed there, or flags
             in the order of `classes_`.
-        allowed_transitions : {"bio", "iobes"}, matrix or pairs, optional
-            On chains, only these: legal tags of a scheme, a boolean matrix [from, to] in the
-            order of `classes_`, or pairs (from, to) of labels.
+        allowed_transitions : {"auto", "bio", "iob1", "iobes", "bilou"}, matrix or pairs, optional
+            On chains, only these: legal tags of a scheme ("auto": the one that the labels are
+            of), a boolean matrix [from, to] in the order of `classes_`, or pairs (from, to) of
+            labels.
         """
         constraints = self._constraints(allowed_labels, allowed_transitions)
         labels = self._best_of_one(X) if method is None and constraints is None else None

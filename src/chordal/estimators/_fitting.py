@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from chordal._progress import FitProgress
 from chordal._status import Status
 from chordal._validate import (
     check_choice,
@@ -19,12 +20,13 @@ from chordal._validate import (
     check_sample_weight,
     generator_from,
 )
+from chordal.estimators._interruption import keep_or_raise
 from chordal.estimators._monitor import (
-    FitProgress,
     FitReport,
     Monitor,
     fit_callbacks,
     warn_not_converged,
+    with_model,
 )
 from chordal.execution import effective_n_jobs, execution_for
 from chordal.features import (
@@ -137,7 +139,13 @@ def fit(
         fit_callbacks(
             estimator, solver.max_iter, given, lambda state: {**fitted, "weights_": state.weights}
         ) as watcher,
-        training(estimator, solver, (callback, watcher), validate, work.spread) as (run, monitor),
+        training(
+            estimator,
+            solver,
+            (with_model(callback, estimator, fitted), watcher),
+            validate,
+            work.spread,
+        ) as (run, monitor),
     ):
         oracle = oracle_for(
             solver.asks,
@@ -161,7 +169,7 @@ def fit(
     if report.status is Status.MAX_ITERATIONS:
         warn_not_converged(report.solver, report.n_iter)
     if report.status is Status.INTERRUPTED:
-        raise KeyboardInterrupt  # the model is fitted with the best weights so far
+        keep_or_raise(report.n_iter, not np.array_equal(solution.weights, work.start))
     return estimator
 
 
@@ -404,7 +412,7 @@ def training(
     with (
         threadpool_limits(1, user_api="blas"),
         execution_for(effective_n_jobs(estimator.n_jobs)) as mapper,
-        FitProgress(estimator.verbose, solver.max_iter) as progress,
+        FitProgress(estimator.verbose, solver) as progress,
     ):
         every, unchanged = estimator.validation_interval, estimator.n_iter_no_change
         yield mapper, Monitor(progress.update, callbacks, validate, every, unchanged, spread)

@@ -6,11 +6,11 @@ import sys
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from copy import copy
 from dataclasses import asdict, dataclass, field, fields, replace
 from itertools import count
 from math import isnan, nan
-from types import TracebackType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -18,10 +18,6 @@ from chordal._estimator import Estimator
 from chordal._status import Status
 from chordal.potentials import Floats
 from chordal.solvers import Callback, Iteration, Solution
-
-if TYPE_CHECKING:
-    from rich.console import Console
-    from rich.progress import Progress
 
 
 @dataclass(frozen=True)
@@ -164,7 +160,9 @@ class Monitor:
         stop = False
         for callback in self.callbacks:
             if callback is not None:  # users may keep the weights
-                stop |= bool(callback(state._replace(weights=self.spread(state.weights))))
+                weights = self.spread(state.weights)
+                told = state._replace(weights=weights, score=nan if score is None else score)
+                stop |= bool(callback(told))
         return stop or (self.n_iter_no_change is not None and self.waited >= self.n_iter_no_change)
 
     def chosen(self, solution: Solution) -> Solution:
@@ -174,6 +172,26 @@ class Monitor:
         best = self.best[1]._asdict()
         kept = {name: best[name] for name in ("weights", "value", "gradient_norm", "gap")}
         return replace(solution, **kept)
+
+
+def with_model(
+    callback: Callback | None, estimator: Estimator, fitted: Mapping[str, object]
+) -> Callback | None:
+    """The user's callback, told how to make the model so far from these fitted attributes."""
+    if callback is None:
+        return None
+
+    def told(state: Iteration) -> bool | None:
+        def model() -> Estimator:
+            made = copy(estimator)
+            vars(made).pop("fit_report_", None)  # of a fit before
+            learned = {"objective_": state.value, "n_iter_": state.iteration}
+            vars(made).update(fitted, **learned, weights_=state.weights)
+            return made
+
+        return callback(state._replace(model=model))
+
+    return told
 
 
 @contextmanager
@@ -227,83 +245,6 @@ def _tear_down(estimator: Estimator) -> None:
     context, begun = kept.pop("_callback_fit_ctx"), kept.pop("_skl_callbacks_to_teardown", ())
     for callback in begun:
         callback.teardown(estimator=estimator, context=context)
-
-
-class FitProgress:
-    """Shows iteration, objective, gradient norm, elapsed and remaining time.
-
-    `verbose` 0 shows nothing, 1 a live line when standard error is a terminal, 2 a line of text
-    per iteration wherever it goes.
-    """
-
-    def __init__(self, verbose: int, max_iter: int) -> None:
-        self._lines = verbose >= 2
-        self._bar: Progress | None = None
-        if verbose <= 0:
-            return
-        from rich.console import Console
-
-        self._console = Console(stderr=True)
-        if verbose == 1 and self._console.is_terminal:
-            self._bar = _live_line(self._console)
-            self._task = self._bar.add_task("fit", total=max_iter, value=0.0, norm="", score="")
-
-    def __enter__(self) -> FitProgress:
-        if self._bar is not None:
-            self._bar.start()
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        if self._bar is not None:
-            self._bar.stop()
-
-    def update(self, state: Iteration, score: float | None) -> None:
-        """Show one iteration, and the validation score if there is one."""
-        text = "" if score is None else f"validation {score:.4f}"
-        norm = "" if isnan(state.gradient_norm) else f"‖g‖ {state.gradient_norm:.3g}"
-        if not isnan(state.gap):
-            norm = f"dual {state.value - state.gap:.6f}  gap {state.gap:.3g}"
-        if self._bar is not None:
-            self._bar.update(self._task, advance=1, value=state.value, norm=norm)
-            if text:
-                self._bar.update(self._task, score=text)
-        elif self._lines:
-            self._console.print(
-                f"iteration {state.iteration:4d}  objective {state.value:.6f}  "
-                f"{norm + '  ' if norm else ''}{state.elapsed:.2f} s  {text}".rstrip(),
-                highlight=False,
-                soft_wrap=True,
-            )
-
-
-def _live_line(console: Console) -> Progress:
-    from rich.progress import (
-        BarColumn,
-        MofNCompleteColumn,
-        Progress,
-        TextColumn,
-        TimeElapsedColumn,
-        TimeRemainingColumn,
-    )
-
-    return Progress(
-        TextColumn("[bold]fit"),
-        BarColumn(bar_width=24),
-        MofNCompleteColumn(),
-        TextColumn("objective {task.fields[value]:.6g}"),
-        TextColumn("{task.fields[norm]}"),
-        TextColumn("{task.fields[score]}"),
-        TimeElapsedColumn(),
-        TextColumn("left ≤"),
-        TimeRemainingColumn(),
-        console=console,
-        transient=True,
-    )
 
 
 class ConvergenceWarning(UserWarning):

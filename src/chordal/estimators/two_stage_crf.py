@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import KW_ONLY, dataclass, field
 from itertools import chain as chained
 from typing import TYPE_CHECKING, Any, final
@@ -21,6 +22,7 @@ from chordal._validate import (
     is_sparse,
 )
 from chordal.estimators import _fitting
+from chordal.estimators._interruption import whole_fits
 from chordal.estimators._monitor import FitReport
 from chordal.estimators._wrapped import Wrapped
 from chordal.estimators.chain_crf import GROUPS, ChainCRF, chain_crf, fitted_chain
@@ -112,9 +114,11 @@ class TwoStageCRF(Wrapped):
         check_same_lengths(np.array([length_of(x) for x in X]), y)
         weight = check_sample_weight(sample_weight, len(X))
         labels = SequenceLabels.of(y)
-        unary, scores = self._first_stage(X, y, weight, labels.classes)
+        with whole_fits():  # but for the last stage
+            unary, scores = self._first_stage(X, y, weight, labels.classes)
         linear = unary.linear(labels, X[0]) if self.joint else None
-        chain = self._second_stage(scores, y, weight, labels, settings)
+        with whole_fits() if self.joint else nullcontext():
+            chain = self._second_stage(scores, y, weight, labels, settings)
         reports = [chain.fit_report_]
         scale = float(chain.coef_[0, 0])
         if linear is not None:

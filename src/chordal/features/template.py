@@ -20,9 +20,14 @@ class TemplateInput(VocabularyInput):
     """Sequences of rows of columns, read by a template's lines U or by its lines B."""
 
     def __init__(
-        self, template: FeatureTemplate, part: str, vocabulary: _kernels.Vocabulary | None = None
+        self,
+        template: FeatureTemplate,
+        part: str,
+        vocabulary: _kernels.Vocabulary | None = None,
+        width: int = 0,
     ) -> None:
         self.template, self.part = template, part
+        self.width = width  # columns of the rows that were learned from; 0 if that is not known
         self.program = template.unigrams if part == "unigrams" else template.bigrams
         self.vocabulary = _kernels.Vocabulary() if vocabulary is None else vocabulary
         # Those that are not in use: each thread takes its own.
@@ -30,7 +35,7 @@ class TemplateInput(VocabularyInput):
 
     def with_vocabulary(self, vocabulary: _kernels.Vocabulary) -> TemplateInput:
         """The same input with other attributes."""
-        return TemplateInput(self.template, self.part, vocabulary)
+        return TemplateInput(self.template, self.part, vocabulary, self.width)
 
     def read(self, X: object, grow: bool) -> Rows:
         """Read a batch of sequences."""
@@ -40,7 +45,9 @@ class TemplateInput(VocabularyInput):
         except IndexError:
             reader = program.reader(self.vocabulary)
         ids, offsets = program.read(reader, columns, grow)
-        if not grow:
+        if grow:
+            self.width = columns.n_columns
+        else:
             self._readers.append(reader)
         lengths = np.maximum(columns.lengths - program.begin, 0)
         return Rows(lengths, Occurrences(offsets, ids, None))
@@ -48,7 +55,12 @@ class TemplateInput(VocabularyInput):
     def facts(self) -> dict[str, Any]:
         """What a model file keeps besides arrays."""
         template = self.template
-        return {"template": template.text, "dialect": template.dialect, "part": self.part}
+        return {
+            "template": template.text,
+            "dialect": template.dialect,
+            "part": self.part,
+            "width": self.width,
+        }
 
     @classmethod
     def from_arrays(
@@ -57,11 +69,14 @@ class TemplateInput(VocabularyInput):
         """What a model file holds, checked."""
         check_choice("part", facts["part"], ["unigrams", "bigrams"])
         template = FeatureTemplate(facts["template"], facts["dialect"])
-        return cls(template, facts["part"], cls.vocabulary_from(arrays))
+        width = facts.get("width", 0)
+        if type(width) is not int or not 0 <= width < 2**31:
+            raise ValueError(f"width must be a number of columns, got {width!r}")
+        return cls(template, facts["part"], cls.vocabulary_from(arrays), width)
 
     def __getstate__(self) -> tuple[Any, ...]:
-        return self.template, self.part, self.vocabulary.arrays()
+        return self.template, self.part, self.vocabulary.arrays(), self.width
 
     def __setstate__(self, state: tuple[Any, ...]) -> None:
-        template, part, arrays = state
-        self.__init__(template, part, _kernels.Vocabulary.from_arrays(*arrays))
+        template, part, arrays, width = state
+        self.__init__(template, part, _kernels.Vocabulary.from_arrays(*arrays), width)

@@ -6,8 +6,10 @@ import os
 
 from chordal._registry import Registry
 from chordal.formats._base import Format, Record, without_compression
-from chordal.formats._files import open_source, open_target
+from chordal.formats._files import Place, open_source, open_target, recoded
+from chordal.formats._lines import read_lines
 from chordal.formats._schemes import SCHEMES, convert_scheme
+from chordal.formats._tokens import Token, sentences, tokenize
 
 FORMATS = Registry("chordal.formats", Format, "format")
 
@@ -29,9 +31,15 @@ __all__ = [
     "FORMATS",
     "SCHEMES",
     "Format",
+    "Place",
     "Record",
+    "Token",
     "convert_scheme",
     "format_of",
     "open_source",
     "open_target",
+    "read_lines",
+    "recoded",
+    "sentences",
+    "tokenize",
 ]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import io
 import os
 import sys
@@ -29,7 +30,7 @@ class Readable(Protocol):
 class Source:
     """Bytes of a file, decompressed, without a byte order mark; errors name the file."""
 
-    def __init__(self, stream: IO[bytes], name: str) -> None:
+    def __init__(self, stream: IO[bytes], name: str, utf8: bool = True) -> None:
         self.name = name
         self._damage: tuple[str, tuple[type[Exception], ...]] = ("", ())
         head = stream.read(6)
@@ -42,7 +43,7 @@ class Source:
             if head.startswith(magic):
                 self._stream, errors = opener(self._stream, name)
                 self._damage = (kind, errors)
-        self._at_start = True
+        self._at_start = utf8  # where a byte order mark may be
 
     def read(self, size: int, eager: bool = False) -> bytes:
         """The next `size` bytes, fewer at the end; with `eager`, what has arrived so far."""
@@ -215,6 +216,50 @@ def open_source(place: Place) -> Iterator[Source]:
         raise TypeError(
             f"must be a path, a binary stream or '-', got {type(place).__name__}: {place!r:.60}"
         )
+
+
+def recoded(place: Place, encoding: str) -> IO[bytes]:
+    """A stream of UTF-8 made of a path, a binary stream or "-" in another encoding.
+
+    >>> with open_source(recoded(io.BytesIO("Zürich".encode("latin-1")), "latin-1")) as source:
+    ...     source.read(100).decode()
+    'Zürich'
+    """
+    if place == "-":
+        stream: IO[bytes] = sys.stdin.buffer
+    else:
+        stream = open(place, "rb") if isinstance(place, (str, os.PathLike)) else place  # noqa: SIM115
+    return io.BufferedReader(_Recoded(Source(stream, name_of(place), utf8=False), encoding))
+
+
+class _Recoded(io.RawIOBase):
+    """UTF-8 instead of another encoding."""
+
+    def __init__(self, source: Source, encoding: str) -> None:
+        self.name = source.name
+        self._source, self._encoding = source, encoding
+        self._decoder = codecs.getincrementaldecoder(encoding)()
+        self._ready, self._read = b"", 0
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        while not self._ready:
+            piece = self._source.read(1 << 16, eager=True)
+            try:
+                self._ready = self._decoder.decode(piece, final=not piece).encode()
+            except (UnicodeError, ValueError) as error:
+                place = self._read + getattr(error, "start", 0) + 1
+                what = f"not {self._encoding} at byte {place}; the file has another encoding"
+                raise FormatError(self.name, what) from None
+            self._read += len(piece)
+            if not piece:
+                break
+        n = min(len(buffer), len(self._ready))
+        buffer[:n] = self._ready[:n]
+        self._ready = self._ready[n:]
+        return n
 
 
 @contextmanager

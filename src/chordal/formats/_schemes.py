@@ -1,28 +1,13 @@
-"""How labels write spans, and from one way to another: IOB1, BIO (or IOB2), IOBES, BILOU."""
+"""Labels from one way of writing spans to another: IOB1, BIO (or IOB2), IOBES, BILOU."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
 
+from chordal._schemes import SCHEMES as TABLE
 from chordal._validate import check_choice
 
-
-class _Scheme(NamedTuple):
-    begin: str
-    inside: str
-    end: str
-    single: str
-    begin_if_adjacent: bool = False  # begin and single only after a span of the same type
-
-
-_SCHEMES = {
-    "bilou": _Scheme("B", "I", "L", "U"),
-    "bio": _Scheme("B", "I", "I", "B"),
-    "iob1": _Scheme("B", "I", "I", "B", begin_if_adjacent=True),
-    "iobes": _Scheme("B", "I", "E", "S"),
-}
-SCHEMES = tuple(_SCHEMES)
+SCHEMES = tuple(TABLE)
 
 _Span = tuple[int, int, str]  # begin, end, and what follows the prefix: "-NP", or nothing
 
@@ -71,7 +56,7 @@ def convert_scheme(
 
 
 def _spans(labels: Sequence[str], scheme: str) -> list[_Span]:
-    begin, inside, end, single, _ = _SCHEMES[scheme]
+    begin, inside, end, single, _ = TABLE[scheme]
     spans: list[_Span] = []
     is_open = False  # whether the last span may go on
     for t, label in enumerate(labels):
@@ -97,7 +82,7 @@ def _spans(labels: Sequence[str], scheme: str) -> list[_Span]:
 
 
 def _written(spans: Sequence[_Span], length: int, scheme: str) -> list[str]:
-    begin, inside, end, single, begin_if_adjacent = _SCHEMES[scheme]
+    begin, inside, end, single, begin_if_adjacent = TABLE[scheme]
     labels = ["O"] * length
     last: _Span = (0, -1, "")
     for span in spans:

@@ -100,7 +100,7 @@ def chunks(labels: Sequence[str], scheme: str = "conlleval") -> list[Chunk]:
     ----------
     labels : list of str
         A prefix, and a type after the first hyphen: "B-NP", "I-NP", "O", …
-    scheme : {"conlleval", "iob2", "iobes", "bilou"}
+    scheme : {"conlleval", "bio", "iobes", "bilou"}
         "conlleval" reads every sequence, legal or not, as the script of that name does: an
         "I-NP" after "O" or after another type begins a chunk too. It has no rule for "S"
         (nor "U" and "L") and for "B" after "E", so that neighbours of one type are one chunk to
@@ -111,7 +111,7 @@ def chunks(labels: Sequence[str], scheme: str = "conlleval") -> list[Chunk]:
     --------
     >>> chunks(["B-NP", "I-NP", "O", "I-VP"])
     [Chunk(start=0, end=2, type='NP'), Chunk(start=3, end=4, type='VP')]
-    >>> chunks(["B-NP", "I-NP", "O", "I-VP"], scheme="iob2")
+    >>> chunks(["B-NP", "I-NP", "O", "I-VP"], scheme="bio")
     [Chunk(start=0, end=2, type='NP')]
     """
     labels = labels if isinstance(labels, (str, list, tuple)) else list(labels)

@@ -13,6 +13,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from chordal._schemes import SCHEMES as TABLE
 from chordal._validate import check_choice
 from chordal.metrics._encode import Ints, Pair
 
@@ -21,10 +22,11 @@ Flags = NDArray[np.bool_]
 # Codes of prefixes. What conlleval has no rule for (S, U, L, …) is OTHER to it.
 OUT, BEGIN, IN, END, DOT, OPEN, CLOSE, SINGLE, OTHER = range(9)
 CONLLEVAL = {"O": OUT, "B": BEGIN, "I": IN, "E": END, ".": DOT, "[": OPEN, "]": CLOSE}
-STRICT = {
-    "iob2": {"O": OUT, "B": BEGIN, "I": IN},
-    "iobes": {"O": OUT, "B": BEGIN, "I": IN, "E": END, "S": SINGLE},
-    "bilou": {"O": OUT, "B": BEGIN, "I": IN, "L": END, "U": SINGLE},
+_ROLES = (BEGIN, IN, END, SINGLE)
+STRICT = {  # a prefix of two roles has the first
+    name: {"O": OUT, **dict(zip(scheme[3::-1], _ROLES[::-1], strict=True))}
+    for name, scheme in TABLE.items()
+    if not scheme.begin_if_adjacent
 }
 SCHEMES = ("conlleval", *STRICT)
 
@@ -144,7 +146,7 @@ def _strict_chunks(tags: Tags, scheme: str) -> Chunks:
     first = np.flatnonzero(np.concatenate([[True], ~goes_on]))
     stop = np.append(first[1:], len(tags.prefix))
     legal = tags.prefix[first] == BEGIN
-    if scheme != "iob2":
+    if TABLE[scheme].marks_ends:
         legal &= tags.prefix[stop - 1] == END
         legal |= tags.prefix[first] == SINGLE
     return Chunks(first[legal], stop[legal], tags.kind[first[legal]])

@@ -6,6 +6,8 @@ was made with.
 
 from __future__ import annotations
 
+import json
+from collections.abc import Mapping
 from typing import Any, TypeVar, overload
 
 from chordal import estimators
@@ -19,7 +21,7 @@ from chordal.model_file._parameters import FunctionsError, parameter_facts, para
 M = TypeVar("M")
 
 
-def save(model: object, path: Path) -> None:
+def save(model: object, path: Path, metadata: Mapping[str, object] | None = None) -> None:
     """Write a fitted model; the file appears whole or not at all.
 
     A file holds no code. Functions that are part of a model, such as the templates of a
@@ -32,6 +34,9 @@ def save(model: object, path: Path) -> None:
     ----------
     model : ChainCRF, GraphCRF, GridCRF, TemplateCRF, MatchingModel or CRFClassifier
     path : str or path
+    metadata : dict, optional
+        What else is to be known about the model (its data, licence, author, …): names and values
+        that JSON can hold. `metadata_of` gives them back, and ``chordal info`` shows them.
 
     Examples
     --------
@@ -48,12 +53,41 @@ def save(model: object, path: Path) -> None:
             f"a {type(model).__name__} cannot be saved; a file can hold: {', '.join(_classes())}"
         )
     facts, arrays = model.to_state()
-    about = {
+    about: dict[str, Any] = {
         "class": type(model).__name__,
         **parameter_facts(model),
         "inference": item_facts("inference", model.inference_),
     }
+    if metadata:
+        about["metadata"] = _checked(metadata)
     write(path, {**about, **facts}, arrays)
+
+
+def metadata_of(path: Path) -> dict[str, object]:
+    """What `save` was told about the model in a file; an empty dict if nothing.
+
+    >>> import tempfile
+    >>> from chordal import ChainCRF
+    >>> crf = ChainCRF().fit([[["w=a"]]], [["A"]])
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     save(crf, f"{folder}/model", metadata={"licence": "CC0"})
+    ...     metadata_of(f"{folder}/model")
+    {'licence': 'CC0'}
+    """
+    found = read(path)[0].get("metadata", {})
+    if not isinstance(found, dict):
+        raise ModelFileError(path, "its metadata are not a JSON object")
+    return found
+
+
+def _checked(metadata: Mapping[str, object]) -> dict[str, object]:
+    if not isinstance(metadata, Mapping) or not all(isinstance(key, str) for key in metadata):
+        raise TypeError(f"metadata must be a dict with names as keys, got {metadata!r}")
+    try:
+        json.dumps(dict(metadata), allow_nan=False)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"metadata must hold what JSON can: {error}") from None
+    return dict(metadata)
 
 
 @overload
@@ -128,4 +162,4 @@ def _class_named(name: str) -> type[BaseCRF]:
     return found
 
 
-__all__ = ["FORMAT", "ModelFileError", "load", "save"]
+__all__ = ["FORMAT", "ModelFileError", "load", "metadata_of", "save"]

@@ -73,6 +73,10 @@ class Iteration(NamedTuple):
     `weights` are the solver's own memory: not to be written to, and to be copied if kept.
     `gradient_norm` is NaN where a solver computes no gradient of the whole objective, `gap` (the
     duality gap) where it knows none.
+
+    An estimator's callback gets a copy of the model's weights, the validation `score` where one was
+    taken after this iteration (else NaN), and `model`, which makes the model so far: a fitted copy
+    of the estimator, to be saved or asked.
     """
 
     iteration: int
@@ -82,6 +86,8 @@ class Iteration(NamedTuple):
     elapsed: float
     weights: Floats
     gap: float = nan
+    score: float = nan
+    model: Callable[[], object] | None = None
 
 
 #: Called after each iteration; returning True stops the solver.

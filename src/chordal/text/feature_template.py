@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from chordal import _kernels
 from chordal._validate import check_choice
 from chordal.structures import offsets_of
+from chordal.text._explain import explained
 from chordal.text.columns import Columns, Ints
 
 DIALECTS = ("crf++", "wapiti")
@@ -167,6 +168,14 @@ class FeatureTemplate:
         ids, offsets = self.unigrams.read(reader, columns, grow=True)
         names = [vocabulary.name(int(k)) for k in ids]
         return [names[a:b] for a, b in pairwise(offsets.tolist())]
+
+    def explain(self, attribute: str) -> str:
+        """What an attribute is about, in words; empty if no line gives it.
+
+        >>> FeatureTemplate("U0:%x[0,0]\\nU1:%x[-1,1]").explain("U1:NN")
+        'column 1, 1 before'
+        """
+        return explained(self.text, attribute)
 
     def __repr__(self) -> str:
         lines = len(self.unigrams) + len(self.bigrams)

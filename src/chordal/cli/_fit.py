@@ -1,0 +1,140 @@
+"""A fit as the command line runs it: from a start, with checkpoints, and through Ctrl-C."""
+
+from __future__ import annotations
+
+import json
+import os
+import warnings
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+import typer
+
+from chordal._errors import FormatError
+from chordal.cli._data import Data
+from chordal.cli._models import open_model
+from chordal.cli._output import note
+
+if TYPE_CHECKING:
+    from chordal import ChainCRF, FeatureTemplate
+    from chordal.cli._foreign import SlowFall, Steady
+    from chordal.solvers import Iteration
+
+STOPPED = 130  # the exit code after Ctrl-C
+
+
+def estimator(template: FeatureTemplate | None, **parameters: Any) -> ChainCRF:
+    """A model to be fitted; parameters that are None keep the model's own defaults."""
+    from chordal import ChainCRF
+
+    given = {name: value for name, value in parameters.items() if value is not None}
+    return ChainCRF(feature_template=template, **given)
+
+
+def started(crf: ChainCRF, path: str) -> ChainCRF:
+    """A model with the parameters of one and the weights of another, which it starts from."""
+    known = open_model(path)
+    template, given = known.columns_template(), crf.columns_template()
+    if (template is None) != (given is None) or (
+        template is not None and given is not None and template.text != given.text
+    ):
+        raise ValueError(f"{path} was trained with another template, and cannot be started from")
+    parameters = crf.get_params(deep=False)
+    return known.set_params(**{**parameters, "warm_start": True})
+
+
+def fit(
+    crf: ChainCRF,
+    data: Data,
+    held_out: Data | None = None,
+    callback: Callable[[Iteration], bool | None] | None = None,
+) -> bool:
+    """Fit, and say so if the iterations ran out; whether Ctrl-C ended it."""
+    pair = None if held_out is None else (held_out.X, held_out.y)
+    with warnings.catch_warnings():
+        # The same is said here, in the words of the command line.
+        warnings.filterwarnings("ignore", message="solver .* did not converge")
+        warnings.filterwarnings("ignore", message="Ctrl-C ended the fit")
+        crf.fit(data.X, data.y, sample_weight=data.weight, validation_data=pair, callback=callback)
+    status = crf.fit_report_.status.name
+    if crf.verbose and status == "MAX_ITERATIONS":
+        note(f"warning: not converged after {crf.n_iter_} iterations; --max-iter allows more")
+    return status == "INTERRUPTED"
+
+
+class Watch:
+    """After each iteration: another tool's rule to stop, and a checkpoint now and then."""
+
+    def __init__(self, rule: SlowFall | Steady | None, checkpoint: str | None, every: int) -> None:
+        self.rule, self.checkpoint, self.every = rule, checkpoint, every
+
+    def __call__(self, state: Iteration) -> bool:
+        from chordal import save
+
+        if self.checkpoint is not None and state.iteration % self.every == 0:
+            assert state.model is not None
+            about = {"checkpoint": {"iteration": state.iteration, "objective": state.value}}
+            save(without_run(state.model()), self.checkpoint, metadata=about)
+        return self.rule is not None and self.rule(state)
+
+
+def without_run(crf: Any) -> Any:
+    """A model without what belongs to this run alone."""
+    return crf.set_params(n_jobs=None, verbose=0, warm_start=False)
+
+
+def store(crf: ChainCRF, path: str, metadata: dict[str, object] | None = None) -> None:
+    """Save a model without what belongs to this run alone."""
+    from chordal import save
+
+    save(without_run(crf), path, metadata=metadata)
+
+
+def say_stopped(crf: ChainCRF) -> None:
+    """What happens next after Ctrl-C."""
+    note(
+        f"Ctrl-C after {crf.n_iter_} iterations: writing the model so far "
+        "(Ctrl-C again: nothing is written)"
+    )
+
+
+def read_weights(path: str, n: int) -> list[float]:
+    """A file of one weight per sequence."""
+    with open(path, encoding="utf-8-sig") as file:
+        lines = file.read().split()
+    weights = []
+    for k, word in enumerate(lines, 1):
+        try:
+            weights.append(float(word))
+        except ValueError:
+            raise FormatError(path, f"weight {k} must be a number, got {word!r}") from None
+        if not 0 <= weights[-1] < float("inf"):
+            raise FormatError(path, f"weight {k} must be a number of at least 0, got {word}")
+    if len(weights) != n:
+        raise FormatError(path, f"there are {len(weights)} weights for {n} sequences")
+    return weights
+
+
+def read_metadata(words: Sequence[str]) -> dict[str, object]:
+    """Metadata from words "name=value", and from files that hold a JSON object.
+
+    >>> read_metadata(["licence=CC0", "data=CoNLL-2000"])
+    {'licence': 'CC0', 'data': 'CoNLL-2000'}
+    """
+    out: dict[str, object] = {}
+    for word in words:
+        name, sign, value = word.partition("=")
+        if sign and not os.path.exists(word):
+            out[name] = value
+            continue
+        if not os.path.exists(word):
+            raise typer.BadParameter(f"--metadata must be NAME=VALUE or a JSON file, got {word!r}")
+        with open(word, encoding="utf-8-sig") as file:
+            try:
+                found = json.load(file)
+            except ValueError as error:
+                raise FormatError(word, f"not JSON: {error}") from None
+        if not isinstance(found, dict):
+            raise FormatError(word, "metadata must be a JSON object: names and values")
+        out |= found
+    return out

@@ -1,0 +1,76 @@
+"""Raw text as tokens and sentences, by rules that fit on a page and know no language."""
+
+from __future__ import annotations
+
+import re
+from typing import NamedTuple
+
+# The first that matches, from left to right; \w without digits and _ are letters of any script.
+_TOKEN = re.compile(
+    r"""
+    (?:https?://|www\.)\S*[\w/]                 # an address of the web
+  | [\w.+-]+@\w[\w.-]*\w                        # an address of mail
+  | (?:[^\W\d_]\.){2,}                          # letters with stops: U.S., z.B.
+  | \d+(?:[.,:/-]\d+)*                          # a number, a date, a time: 1,000.5 12:30 2/3/99
+  | \w+(?:['’·.-]\w+)*                          # a word: don't, Saint-Denis, l'Oréal, node.js
+  | (?P<same>[^\w\s])(?P=same)*                 # signs: one, or the same again: ... -- !!
+    """,
+    re.VERBOSE,
+)
+_END = re.compile(r"[.!?…。！？]+$")
+_CLOSING = frozenset("\"'”’»)]")
+
+
+class Token(NamedTuple):
+    """A token, and the characters from `start` up to, without, `end` that it is."""
+
+    text: str
+    start: int
+    end: int
+
+
+def tokenize(text: str) -> list[Token]:
+    """The tokens of a text, with their places in it.
+
+    Tokens are, in this order: web and mail addresses; letters with stops (``U.S.``); numbers with
+    ``. , : / -`` inside; words with ``' ’ . · -`` inside; and other signs, one or the same several
+    times (``...``). Blanks are between tokens and belong to none.
+
+    >>> [token.text for token in tokenize("Dr. Ada O'Hara paid $1,000.50 (in the U.S.)...")]
+    ['Dr', '.', 'Ada', "O'Hara", 'paid', '$', '1,000.50', '(', 'in', 'the', 'U.S.', ')', '...']
+    """
+    return [Token(found[0], *found.span()) for found in _TOKEN.finditer(text)]
+
+
+def sentences(text: str) -> list[list[Token]]:
+    """The tokens of each sentence of a text.
+
+    A sentence ends after ``. ! ? …`` (and quotes or brackets that close there) where a blank
+    follows and then no small letter; but not after a stop that follows a single letter or a word
+    of at most three letters with a capital (``J. Smith``, ``Mr. Smith``).
+
+    >>> [[token.text for token in own] for own in sentences("Mr. X left. He slept!")]
+    [['Mr', '.', 'X', 'left', '.'], ['He', 'slept', '!']]
+    """
+    out: list[list[Token]] = []
+    own: list[Token] = []
+    tokens = tokenize(text)
+    for k, token in enumerate(tokens):
+        own.append(token)
+        after = tokens[k + 1] if k + 1 < len(tokens) else None
+        if after is None or (after.start > token.end and _ends(own, after)):
+            out.append(own)
+            own = []
+    return out
+
+
+def _ends(own: list[Token], after: Token) -> bool:
+    """Whether a sentence ends between the last token and the next, which a blank separates."""
+    k = len(own) - 1
+    while k > 0 and own[k].text[0] in _CLOSING:
+        k -= 1
+    if not _END.match(own[k].text) or after.text[0].islower():
+        return False
+    before = own[k - 1].text if k else ""
+    short = before.isalpha() and (len(before) == 1 or (before[0].isupper() and len(before) <= 3))
+    return not (own[k].text == "." and short and own[k].start == own[k - 1].end)
