@@ -4,7 +4,7 @@ import json
 
 import numpy as np
 import pytest
-from chordal.features.default_template import default_template
+from chordal.preprocessing.default_template import default_template
 
 from chordal import ChainCRF, FeatureTemplate, load, save
 from chordal.formats import FORMATS

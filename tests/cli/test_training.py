@@ -39,7 +39,9 @@ def pressed(words, ready, again=b""):
     """Run a command, press Ctrl-C when `ready()`, and once more after a line of its errors."""
     command = [sys.executable, "-m", "chordal", *map(str, words)]
     pipe = subprocess.PIPE
-    with subprocess.Popen(command, stdout=pipe, stderr=pipe) as child:
+    # A job in the background of a shell ignores SIGINT, and hands that down.
+    heard = {"preexec_fn": lambda: signal.signal(signal.SIGINT, signal.default_int_handler)}
+    with subprocess.Popen(command, stdout=pipe, stderr=pipe, **heard) as child:
         try:
             until = time.monotonic() + 60
             while not ready():
