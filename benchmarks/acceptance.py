@@ -78,8 +78,9 @@ def main() -> int:
     parser.add_argument("--markdown", type=Path, help="write the table between the marks of a file")
     options = parser.parse_args()
     python = environment(options.venv)
-    if options.chordal is None:
-        installed(python, str(ROOT))
+    problem = "" if options.chordal else installed(python, str(ROOT))
+    if problem:
+        raise SystemExit(problem)
     rows: list[Row] = []
     for project in options.projects or (*SUITES, *PROJECTS):
         if project in SUITES:
