@@ -28,7 +28,7 @@ HOLDS_test  := plots
 HOLDS_bench := plots
 HOLDS_experiments := plots
 
-.PHONY: help demo test lint types layers bench gallery tables sanitize dev clean
+.PHONY: help demo test lint types layers bench acceptance gallery tables sanitize dev clean
 .DELETE_ON_ERROR:
 .SECONDARY:
 
@@ -54,6 +54,9 @@ layers: $(VENV)/.installed-test  ## the order of imports alone
 bench: $(VENV)/.installed-bench  ## speed beside other libraries
 	$(BIN)/python -m benchmarks
 
+acceptance:  ## real projects with python-crfsuite and with chordal; into a venv of its own, from PyPI
+	$(PYTHON) -m benchmarks.acceptance --venv $(VENV)-acceptance --markdown docs/moving.md
+
 gallery: report/results.json  ## docs/gallery, from a run of all experiments (which is made if there is none)
 	$(BIN)/python docs/make_gallery.py report
 
@@ -76,7 +79,7 @@ sanitize:  ## under AddressSanitizer and UBSan, in a venv of its own: the test s
 	$(VENV)-sanitize/bin/pytest -m "not slow" $(TESTS)
 
 clean:  ## remove everything made by the other targets
-	rm -rf $(VENV) $(VENV)-sanitize build dist report src/chordal/_kernels.pyi .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) $(VENV)-sanitize $(VENV)-acceptance build dist report src/chordal/_kernels.pyi .pytest_cache .mypy_cache .ruff_cache .hypothesis
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 $(VENV)/.tools:

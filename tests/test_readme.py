@@ -2,6 +2,8 @@
 
 import re
 import runpy
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -11,6 +13,7 @@ DOCUMENTS = [
     "README.md",
     "docs/learning.md",
     "docs/graphs.md",
+    "docs/moving.md",
     "docs/experiments.md",
     "docs/design.md",
     "docs/dependencies.md",
@@ -35,6 +38,18 @@ def test_the_examples_of_learning_run():
 
 def test_the_examples_of_graphs_run():
     assert run("docs/graphs.md")["skip"].inference_.name == "junction_tree"
+
+
+def test_the_examples_of_moving_run():
+    """In a process of their own: here the real packages may be imported."""
+    text = (ROOT / "docs/moving.md").read_text(encoding="utf-8")
+    program = "\n".join(re.findall(r"```python\n(.*?)```", text, re.DOTALL))
+    program += "\nassert labelled == 'the\\tD\\ncat\\tN\\n\\n', labelled"
+    program += (
+        "\nassert crf.predict_single([{'word': 'cat'}]) == ['N'] and b'chordal' not in content"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
 
 
 def test_every_experiment_is_listed():

@@ -4,11 +4,11 @@ import json
 
 import numpy as np
 import pytest
-from chordal.preprocessing.default_template import default_template
 
 from chordal import ChainCRF, FeatureTemplate, load, save
 from chordal.formats import FORMATS
 from chordal.metrics import conlleval_report
+from chordal.preprocessing.default_template import default_template
 
 from .conftest import SENTENCES, TEMPLATE, as_text, run
 

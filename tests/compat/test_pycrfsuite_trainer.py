@@ -1,6 +1,8 @@
 """chordal.compat.pycrfsuite: parameters, misuse, messages and logs of a trainer, call by call."""
 
 import os
+import re
+import warnings
 
 import pycrfsuite as theirs
 import pytest
@@ -89,9 +91,39 @@ def test_a_file_that_cannot_be_written():
         train(ours, "/nonexistent/folder/model", [(WEATHER, LABELS)])
 
 
-def test_nothing_to_train_on(tmp_path):
-    with pytest.raises(ValueError, match="outside of the holdout group"):
-        train(ours, tmp_path / "model", [(WEATHER, LABELS, 3)], holdout=3)
+@pytest.mark.parametrize("algorithm", ["lbfgs", "l2sgd", "ap", "pa", "arow"])
+@pytest.mark.parametrize(
+    "instances", [[], [([], [])], [(WEATHER, LABELS, 3)]], ids=["none", "empty", "held out"]
+)
+def test_nothing_to_train_on(tmp_path, algorithm, instances):
+    """The files are the same, byte for byte."""
+    holdout = 3 if instances and instances[0][0] else -1
+    train(theirs, tmp_path / "theirs", instances, algorithm, holdout)
+    with pytest.warns(UserWarning, match="nothing to train on"):
+        trainer = train(ours, tmp_path / "ours", instances, algorithm, holdout)
+    assert (tmp_path / "ours").read_bytes() == (tmp_path / "theirs").read_bytes()
+    assert trainer.logparser.featgen_num_features == 0
+    assert trainer.logparser.events[-1][0] == "end"
+    if holdout == 3:
+        assert opened(ours, tmp_path / "ours").labels() == list(dict.fromkeys(LABELS))
+    else:
+        with pytest.raises(ValueError, match="no labels: it was trained without data"):
+            opened(ours, tmp_path / "ours")
+
+
+def test_messages_when_there_is_nothing_to_train_on(tmp_path):
+    logs = []
+    for module in (ours, theirs):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            trainer = train(module, tmp_path / "model", [])
+        events = [event for event, _, _ in trainer.logparser.events]
+        log = re.sub(r"\d+\.\d{3}\n", "\n", "".join(trainer.logparser.log))
+        logs.append((events, sorted(log.splitlines())))  # parameters have orders of their own
+    assert logs[0] == logs[1]
+
+
+def test_a_holdout_that_is_no_number(tmp_path):
     with pytest.raises(TypeError, match="holdout must be an integer"):
         train(ours, tmp_path / "model", [(WEATHER, LABELS)], holdout="1")
 

@@ -107,7 +107,7 @@ def test_the_model_is_theirs(theirs, words, params):
             assert list(p) == list(q)
             np.testing.assert_allclose(list(p.values()), list(q.values()), rtol=0, atol=1e-4)
     single = mine.predict_marginals_single(X[0])
-    assert single == mine.predict_marginals(X[:1])[0]
+    assert single == list(mine.predict_marginals(X[:1])[0])
     assert [list(p) for p in single] == [list(p) for p in real.predict_marginals_single(X[0])]
 
 
@@ -227,13 +227,13 @@ def test_searches(words):
 
 
 @pytest.mark.parametrize("same_lengths", [False, True])
-def test_cross_validation(words, same_lengths):
+def test_cross_validation(words, same_lengths, theirs):
     X, y = words
     if same_lengths:
         X, y = [x[:2] for x in X], [labels[:2] for labels in y]
     found = cross_val_predict(ours.CRF(), X, y, cv=4)
-    assert found.shape == (len(X),)
-    assert all(isinstance(labels, list) for labels in found)
+    real = cross_val_predict(theirs.CRF(), X, y, cv=4)
+    assert (found.shape, found.tolist()) == (real.shape, real.tolist())
     assert metrics.flat_accuracy_score(y, found) > 0.9
     for scoring in (None, scorers.flat_accuracy, scorers.sequence_accuracy):
         assert cross_val_score(ours.CRF(), X, y, cv=4, scoring=scoring).mean() > 0.8
@@ -291,6 +291,36 @@ def test_a_trainer_of_ones_own():
     assert "L-BFGS optimization\n" in seen
 
 
+def test_generators(words):
+    X, y = words
+    dev = {"X_dev": (x for x in X[:5]), "y_dev": (labels for labels in y[:5])}
+    crf = ours.CRF().fit((iter(x) for x in X), (iter(labels) for labels in y), **dev)
+    listed = ours.CRF().fit(X, y, X[:5], y[:5])
+    assert crf.state_features_ == listed.state_features_
+    assert crf.transition_features_ == listed.transition_features_
+    logs = [c.training_log_.last_iteration["item_accuracy"] for c in (crf, listed)]
+    assert logs[0] == logs[1]
+    assert crf.predict(iter(x) for x in X).tolist() == listed.predict(X).tolist()
+    assert list(crf.predict_marginals(x for x in X)) == list(listed.predict_marginals(X))
+
+
+@pytest.mark.parametrize(("drop_x", "drop_y", "which"), [(1, 0, "X"), (0, 1, "y")])
+def test_generators_of_different_lengths(words, drop_x, drop_y, which):
+    X, y = words
+    with pytest.raises(ValueError, match=f"{which} ends after 23"):
+        ours.CRF().fit((x for x in X[: 24 - drop_x]), (labels for labels in y[: 24 - drop_y]))
+
+
+def test_empty_batches(words, theirs):
+    for module in (ours, theirs):
+        crf = module.CRF().fit(*words)
+        for found in (crf.predict([]), crf.predict_marginals([])):
+            assert (found.shape, found.dtype) == ((0,), np.dtype(object))
+        for found in (crf.predict([[], []]), crf.predict_marginals([[], []])):
+            assert found.shape == (2, 0)
+        assert crf.predict_single([]) == crf.predict_marginals_single([]) == []
+
+
 # --------------------------------------------------------------------------------------- bad input
 
 
@@ -301,8 +331,8 @@ def test_a_trainer_of_ones_own():
         ([WEATHER, WEATHER], [LABELS], ValueError, "same number of sequences, got 2 and 1"),
         ([WEATHER], [[1] * 10], TypeError, r"labels must be str, got int in yseq\[0\]"),
         ([WEATHER, ["ab"]], [LABELS, ["x"]], TypeError, r"X\[1\].*xseq\[0\] must be a dict or"),
-        ([], [], ValueError, "The data is empty"),
-        ([[]], [[]], ValueError, "no item to train on"),
+        ([], [], ValueError, "X must have items to train on"),
+        ([[]], [[]], ValueError, "X must have items to train on"),
     ],
 )
 def test_bad_data(X, y, error, message):
@@ -370,8 +400,9 @@ def test_sequence_accuracy():
 
 
 def test_metrics_of_sequences_that_do_not_match():
+    with pytest.raises(ValueError, match=r"y_true\[1\] and y_pred\[1\] must have the same"):
+        metrics.flat_accuracy_score([["a"], ["b", "c"]], [["a"], ["b"]])
+    assert metrics.sequence_accuracy_score([["a"], ["b", "c"]], [["a"], ["b"]]) == 0.5
     for function in (metrics.flat_accuracy_score, metrics.sequence_accuracy_score):
-        with pytest.raises(ValueError, match=r"y_true\[1\] and y_pred\[1\] must have the same"):
-            function([["a"], ["b", "c"]], [["a"], ["b"]])
         with pytest.raises(ValueError, match="y_true and y_pred must have the same number"):
             function([["a"]], [["a"], ["b"]])

@@ -191,7 +191,7 @@ WAPITI_DAMAGE = [
     (lambda c: c.replace(b"5:u:l=V,", b"99999999999:u:l=V,"), "entry 3 of the observations"),
     (lambda c: c.replace(b"1:I,", b"1:B,"), "'B' twice"),
     (lambda c: c.replace(b"\n130=", b"\n13000="), "weight 13000 belongs to no observation"),
-    (lambda c: c.replace(b"\n6=", b"\n4="), "each pair once"),
+    (lambda c: c.replace(b"\n6=", b"\n4="), "weight 4 must be given once"),
     (lambda c: c.replace(b"\n6=", b"\n-6="), "belongs to no observation"),
     (lambda c: c.replace(b"\n4=0x1", b"\n4=nan "), "number"),
     (lambda c: c.replace(b"\n4=0x1.116027fbaca14p-1", b"\n4=inf"), "must be numbers up to"),

@@ -51,6 +51,10 @@ class Model(NamedTuple):
         bad = np.flatnonzero((at < 0) | (self.ids >= (starts + sizes)[at]))
         if len(bad):
             raise ValueError(f"weight {self.ids[bad[0]]} belongs to no observation")
+        rising = np.sort(self.ids)
+        twice = np.flatnonzero(rising[1:] == rising[:-1])
+        if len(twice):
+            raise ValueError(f"weight {rising[twice[0]]} must be given once, got it twice")
         within, owner, pair = self.ids - starts[at], blocks.observation[order][at], pairs[at]
         state = (owner[~pair], within[~pair], self.weights[~pair])
         source, target = np.divmod(within[pair], n)
@@ -71,8 +75,9 @@ class Model(NamedTuple):
         table = np.bincount(index, (repeated * weights)[shared], minlength=len(pairs))
         edge = None
         if any(line[0] in "Bb*" and "%" in line for line in self.lines):
-            names, index = _used(self.names, owner)
-            edge = (names, (index, source, target, weights))
+            own = np.flatnonzero(repeated == 0.0)
+            names, index = _used(self.names, owner[own])
+            edge = (names, (index, source[own], target[own], weights[own]))
         names, index = _used(self.names, state[0])
         return assembled(
             self.labels,

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import os
 import struct
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -82,6 +83,8 @@ def read_crfsuite(source: str | os.PathLike[str] | bytes, **parameters: object) 
 def _parse(data: bytes, name: str, parameters: dict[str, Any]) -> ChainCRF:
     try:
         header = _header(data)
+        if not header.n_labels:
+            raise ValueError("it has no labels: it was trained without data")
         view = memoryview(data)
         labels = read_cqdb(view[header.labels :], header.n_labels, "labels")
         attributes = read_cqdb(view[header.attributes :], header.n_attributes, "attributes")
@@ -178,6 +181,13 @@ def write_crfsuite(model: ChainCRF, path: str | os.PathLike[str]) -> None:
     content = _content(model)
     with atomic_write(path) as file:
         file.write(content)
+
+
+def write_labels_alone(labels: Sequence[str], path: str | os.PathLike[str]) -> None:
+    """Write a model without weights, as CRFsuite does when it is given no data."""
+    nothing = np.zeros(0, dtype=FEATURE)
+    with atomic_write(path) as file:
+        file.write(_joined([_label(label) for label in labels], [], nothing, 0))
 
 
 def _unsupported(what: str) -> UnsupportedError:

@@ -20,10 +20,11 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 import numpy as np
 
+from chordal._atomic import atomic_write
 from chordal._errors import UnsupportedError
 from chordal.compat._observations import (
     Blocks,
@@ -35,9 +36,16 @@ from chordal.compat._observations import (
     read_text_model,
 )
 from chordal.estimators import ChainCRF
+from chordal.features import VocabularyInput
 from chordal.structures import offsets_of
+from chordal.text import FeatureTemplate
 
-MEMM = 1
+MEMM, CRF = 1, 2
+
+_MACRO = re.compile(
+    r"%(?P<kind>.)\[\s*(?P<absolute>@?)(?P<offset>[+-]?\d+)\s*,\s*(?P<column>\d+)\s*"
+    r'(?:,\s*(?P<pattern>"(?:[^"\\]|\\.)*")\s*)?\]'
+)
 
 
 def read_wapiti(source: str | os.PathLike[str] | bytes, **parameters: object) -> ChainCRF:
@@ -162,3 +170,146 @@ class _Reader:
 def _number(text: str) -> float:
     """As C reads it: in base 16 if it begins so."""
     return float.fromhex(text) if "x" in text else float(text)
+
+
+def write_wapiti(model: ChainCRF, path: str | os.PathLike[str]) -> None:
+    """Write a model that `wapiti label` can load; it gives the same tags and posteriors.
+
+    The model must read columns by a feature template in Wapiti's dialect, as in
+    ``ChainCRF(feature_template=FeatureTemplate(text, "wapiti"))``, or be one of `read_wapiti`.
+    Weights of zero are left out, and observations without others. The file is complete or not
+    there: an old one is replaced at the end.
+
+    Raises
+    ------
+    UnsupportedError
+        If the model has what Wapiti does not know: features other than a template's, shapes
+        (``%s``), `fit_intercept`, `ends`, labels that are no strings. Templates in CRF++'s
+        dialect can be written if they look at the cells of their own row alone, by ``%x``: the
+        two tools have different names for what is outside of a sequence.
+    """
+    content = _content(model)
+    with atomic_write(path) as file:
+        file.write(content)
+
+
+def _content(model: ChainCRF) -> bytes:
+    template = _template(model)
+    patterns = [_pattern(line, template.dialect) for line in _lines(template)]
+    labels = [_label(label) for label in model.labels_.labels]
+    numbers: dict[bytes, int] = {}  # of observations
+    parts = [_observed(model, group, numbers) for group in ("node", "edge")]
+    parts.append(_tied(model, patterns, numbers))
+    if not numbers:
+        raise _unsupported("a model without weights")
+    blocks = _blocks(list(numbers), len(labels))
+    starts = np.zeros((len(numbers), 2), dtype=np.int64)  # of labels, of pairs
+    starts[blocks.observation, blocks.pairs.astype(np.int64)] = blocks.starts
+    ids = np.concatenate([
+        starts[observation, int(k > 0)] + output for k, (observation, output, _) in enumerate(parts)
+    ])  # fmt: skip
+    weights = np.concatenate([part[2] for part in parts])
+    order = np.argsort(ids)
+    pairs = zip(ids[order].tolist(), weights[order].tolist(), strict=True)
+    head = f"#mdl#{CRF}#{len(ids)}\n#rdr#{len(patterns)}/{max(template.n_columns - 1, 0)}/0\n"
+    return b"".join([
+        head.encode(),
+        *_netstrings(pattern.encode("utf-8", "surrogatepass") for pattern in patterns),
+        f"#qrk#{len(labels)}\n".encode(),
+        *_netstrings(labels),
+        f"#qrk#{len(numbers)}\n".encode(),
+        *_netstrings(numbers),
+        "".join(f"{k}={w.hex()}\n" for k, w in pairs).encode(),
+    ])  # fmt: skip
+
+
+def _unsupported(what: str) -> UnsupportedError:
+    return UnsupportedError(f"a Wapiti model cannot hold {what}")
+
+
+def _template(model: ChainCRF) -> FeatureTemplate:
+    """The template of a model that Wapiti can hold."""
+    template = model.columns_template()
+    if template is None:
+        raise _unsupported("features of its own: train on columns, with a feature_template")
+    for parameter, group in (("fit_intercept", "intercept"), ("ends", "start")):
+        if len(model.layout_[group].kept):
+            raise _unsupported(f"the weights of {parameter}=True")
+    if not np.isfinite(model.weights_).all():
+        raise _unsupported("weights that are not finite")
+    return template
+
+
+def _lines(template: FeatureTemplate) -> list[str]:
+    stripped = (line.strip() for line in template.text.splitlines())
+    return [line for line in stripped if line and not line.startswith("#")]
+
+
+def _pattern(line: str, dialect: str) -> str:
+    """A line as Wapiti's model files have it: no spaces in macros, no zeros before numbers."""
+
+    def macro(match: re.Match[str]) -> str:
+        kind, offset, column = match["kind"], int(match["offset"]), int(match["column"])
+        if kind.lower() not in "xtm":
+            raise _unsupported(f"shapes: {match[0]} in the line {line!r}")
+        if dialect != "wapiti" and (kind != "x" or offset or match["absolute"]):
+            raise _unsupported(
+                f"{match[0]} in CRF++'s meaning (line {line!r}): Wapiti has other names for what "
+                "is outside of a sequence, and sees bytes; train with "
+                'FeatureTemplate(text, "wapiti")'
+            )
+        pattern = f",{match['pattern']}" if match["pattern"] else ""
+        return f"%{kind}[{match['absolute']}{offset},{column}{pattern}]"
+
+    if "\0" in line:
+        raise _unsupported(f"NUL in a template: {line!r}")
+    return line[0].lower() + _MACRO.sub(macro, line[1:])
+
+
+def _label(label: object) -> bytes:
+    if not isinstance(label, str) or not label or "\0" in label:
+        raise _unsupported(f"the label {label!r}: it must be a str, neither empty nor with NUL")
+    return label.encode()
+
+
+def _observed(model: ChainCRF, group: str, numbers: dict[bytes, int]) -> tuple[Ints, Ints, Floats]:
+    """(observation, output, weight) of the weights that are not 0; names get their numbers."""
+    rows, source = model.layout_[group].rows, model.reader_.inputs[("node", "edge").index(group)]
+    if rows is None or not isinstance(source, VocabularyInput):
+        none = np.zeros(0, dtype=np.int64)
+        return none, none, np.zeros(0)
+    keys, weights = rows.keys(), model.weights_[model.layout_.slices[group]]
+    kept = np.flatnonzero(weights)
+    used, owner = np.unique(keys.column[kept], return_inverse=True)
+    array, offsets = source.vocabulary.arrays()
+    data, limits = array.tobytes(), offsets.tolist()
+    names = [data[limits[k] : limits[k + 1]] for k in used.tolist()]
+    lowered = [name[:1].lower() + name[1:] for name in names]
+    if len(set(lowered)) < len(names):
+        raise _unsupported("template lines that differ in the case of their first letter alone")
+    for name in lowered:
+        if b"\0" in name:
+            raise _unsupported(f"the observation {name!r}: it must not hold NUL")
+    number = np.array([numbers.setdefault(k, len(numbers)) for k in lowered], dtype=np.int64)
+    return number[owner], keys.output[kept].astype(np.int64), weights[kept]
+
+
+def _tied(
+    model: ChainCRF, patterns: Sequence[str], numbers: dict[bytes, int]
+) -> tuple[Ints, Ints, Floats]:
+    """Weights of transitions without observation, as those of the first line that asks for them."""
+    weights = model.weights_[model.layout_.slices["transitions"]]
+    kept = np.flatnonzero(weights)
+    pairs = model.layout_["transitions"].kept[kept].astype(np.int64)
+    lines = [line for line in patterns if line[0] in "b*" and "%" not in line]
+    if not len(kept):
+        return pairs, pairs, np.zeros(0)
+    name = lines[0].encode("utf-8", "surrogatepass")
+    number = numbers.setdefault(name, len(numbers))
+    # A line that is there twice counts twice.
+    return np.full(len(kept), number), pairs, weights[kept] / lines.count(lines[0])
+
+
+def _netstrings(strings: Iterable[bytes]) -> Iterator[bytes]:
+    for string in strings:
+        yield b"%d:%s,\n" % (len(string), string)

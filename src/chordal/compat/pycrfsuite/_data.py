@@ -64,6 +64,11 @@ class TrainingData:
         numbers = [self.labels.setdefault(name, len(self.labels)) for name in names]
         self._instances.append((group.__index__(), rows, numbers))
 
+    def is_empty(self, holdout: int) -> bool:
+        """Whether no item is left to train on without the group `holdout`."""
+        groups = (group for group, rows, _ in self._instances if rows.n_rows)
+        return all(0 <= holdout == group for group in groups)
+
     def split(self, holdout: int) -> tuple[Batch, Batch | None]:
         """The instances to train on, and those of the group `holdout`, if it is not negative."""
         train = [i for i in self._instances if holdout < 0 or i[0] != holdout]

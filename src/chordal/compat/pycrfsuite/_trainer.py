@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import os
 import time
+import warnings
 from collections.abc import Iterable, Mapping
 from typing import Any, SupportsFloat
 
 import numpy as np
 
-from chordal.compat.crfsuite_model import write_crfsuite
+from chordal.compat.crfsuite_model import write_crfsuite, write_labels_alone
 from chordal.compat.pycrfsuite import _messages
 from chordal.compat.pycrfsuite._data import TrainingData
 from chordal.compat.pycrfsuite._logparser import TrainLogParser
@@ -40,6 +41,7 @@ class BaseTrainer:
     """
 
     verbose: bool | None = None
+    _cleared = False
     _data: TrainingData
     _parameters: Parameters
 
@@ -73,6 +75,7 @@ class BaseTrainer:
         what becomes of them later does not matter.
         """
         self._data.append(xseq, yseq, group)
+        self._cleared = False
 
     def select(self, algorithm: str, type: str = "crf1d") -> None:
         """Choose the algorithm; parameters get its defaults.
@@ -86,27 +89,36 @@ class BaseTrainer:
         """Train, and write the model to the file `model`, unless that is "".
 
         Instances of the group `holdout` are not trained on; the model's answers to them are
-        reported after each iteration.
+        reported after each iteration. Without any item to train on, the model knows its labels
+        alone, and a warning says so; after `clear` that is an error.
         """
-        if len(self._data) == 0:
+        if self._cleared:
             raise ValueError("The data is empty. Call Trainer.append before Trainer.train.")
         if isinstance(holdout, bool) or not hasattr(holdout, "__index__"):
             raise TypeError(f"holdout must be an integer, got {holdout!r}")
         self._before_train()
         crf, n_features = trained(self._data, self._parameters, holdout, self.message)
+        if crf is None:
+            warnings.warn(
+                "there was nothing to train on: the model has no weights. Call Trainer.append "
+                "before Trainer.train, with items outside of the holdout group",
+                stacklevel=2,
+            )
         if os.fspath(model) != "":
             self._write(crf, n_features, model)
 
-    def _write(self, crf: ChainCRF, n_features: int, path: str | os.PathLike[str]) -> None:
+    def _write(self, crf: ChainCRF | None, n_features: int, path: str | os.PathLike[str]) -> None:
         began = time.perf_counter()
-        active = len(np.unique(crf.node_weights()[0].column))
-        lines = _messages.stored(
-            (len(crf.weights_), n_features),
-            (active, self._data.source.n_columns),
-            len(self._data.labels),
-        )
-        tell(self.message, lines)
-        write_crfsuite(crf, path)
+        weights, active = 0, 0
+        if crf is not None:
+            weights, active = len(crf.weights_), len(np.unique(crf.node_weights()[0].column))
+        labels = list(self._data.labels)
+        attributes = (active, self._data.source.n_columns)
+        tell(self.message, _messages.stored((weights, n_features), attributes, len(labels)))
+        if crf is None:
+            write_labels_alone(labels, path)
+        else:
+            write_crfsuite(crf, path)
         self.message(f"Seconds required: {time.perf_counter() - began:.3f}\n")
         self.message("\n")
 
@@ -137,7 +149,7 @@ class BaseTrainer:
 
     def clear(self) -> None:
         """Forget all instances."""
-        self._data = TrainingData()
+        self._data, self._cleared = TrainingData(), True
 
     def _before_train(self) -> None:
         """For subclasses: called before each training."""

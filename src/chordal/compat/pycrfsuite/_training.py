@@ -26,18 +26,24 @@ from chordal.targets import Labels
 
 Say = Callable[[str], None]
 
+NOTHING_TO_DO = {"lbfgs": "L-BFGS terminated with error code (-1020)"}
 SEED = 0  # of the order of instances: CRFsuite's own order is the same in every run, too
 
 
 def trained(
     data: TrainingData, parameters: Parameters, holdout: int, say: Say
-) -> tuple[ChainCRF, int]:
-    """The trained model and the number of its features; says what CRFsuite would say."""
+) -> tuple[ChainCRF | None, int]:
+    """The trained model and the number of its features; says what CRFsuite would say.
+
+    There is no model if there is no item to train on.
+    """
     began = time.perf_counter()
     tell(say, _messages.beginning(parameters, holdout))
+    if data.is_empty(holdout):
+        tell(say, _messages.prepared(parameters, 0, time.perf_counter() - began))
+        tell(say, _messages.ending(NOTHING_TO_DO.get(parameters.algorithm, ""), 0.0))
+        return None, 0
     train, held = data.split(holdout)
-    if len(train.gold) == 0:
-        raise ValueError("there is no item to train on outside of the holdout group")
     features = layout_of(
         train,
         data.source.n_columns,

@@ -6,8 +6,12 @@
 >>> y = [["D", "N", "V"], ["D", "N"]]
 >>> crf.fit(X, y).predict(X).tolist()
 [['D', 'N', 'V'], ['D', 'N']]
+
+Pickles of sklearn-crfsuite load as fitted models after `chordal.compat.install()`, and what
+`portable` returns is pickled such that it loads there.
 """
 
+from chordal.compat.sklearn_crfsuite._pickles import portable
 from chordal.compat.sklearn_crfsuite.estimator import CRF
 
-__all__ = ["CRF"]
+__all__ = ["CRF", "portable"]

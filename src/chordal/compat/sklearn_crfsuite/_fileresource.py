@@ -5,14 +5,19 @@ from __future__ import annotations
 import contextlib
 import os
 import tempfile
+from collections.abc import Mapping
 from typing import Any
+
+CONTENT = "__FILE_RESOURCE_DATA__"  # sklearn-crfsuite's key in pickles
+_FIELDS = ("name", "auto", "keep_tempfiles", "suffix", "prefix")
 
 
 class FileResource:
     """A file that belongs to an object.
 
     Without a name of the user's own it is a temporary one, deleted with the object (unless
-    `keep_tempfiles`), and its content travels with pickles.
+    `keep_tempfiles`), and its content travels with pickles, which sklearn-crfsuite's class of the
+    same name reads and writes, too.
     """
 
     def __init__(
@@ -26,6 +31,11 @@ class FileResource:
         self.auto = filename is None
         self.keep_tempfiles = keep_tempfiles
         self.suffix, self.prefix = suffix, prefix
+
+    @property
+    def filename(self) -> str | None:
+        """The name that the user gave."""
+        return None if self.auto else self.name
 
     def ensure_name(self) -> str:
         """The file's name; a temporary file is made if there is none."""
@@ -56,13 +66,45 @@ class FileResource:
         state = self.__dict__.copy()
         if self.auto and self.name is not None:
             with open(self.name, "rb") as file:
-                state["content"] = file.read()
+                state[CONTENT] = file.read()
             state["name"] = None
         return state
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        content = state.pop("content", None)
-        self.__dict__.update(state)
+        """Take the state of a pickle; a temporary file is made anew."""
+        self.auto, self.name = False, None  # until the state is checked, there is nothing to delete
+        missing = [key for key in _FIELDS if key not in state]
+        if missing:
+            raise ValueError(
+                f"this pickle of a model's file lacks {', '.join(missing)}, it has "
+                f"{sorted(map(str, state))}; pickles of Python 2 need encoding='latin1'"
+            )
+        content = state.get(CONTENT)
+        if isinstance(content, str):  # Python 2 knew no bytes; encoding="latin1" keeps them
+            content = content.encode("latin-1")
+        if content is not None and not isinstance(content, bytes):
+            raise ValueError(f"the model in this pickle must be bytes, got {type(content)}")
+        # The number of the open file tells that there was one.
+        if content is None and state["auto"] and "fd" in state:
+            raise ValueError(
+                "this pickle has lost its model: the temporary file that held it was gone when the "
+                "pickle was made"
+            )
+        for key in _FIELDS:
+            setattr(self, key, state[key])
         if content is not None:
+            self.auto, self.name = True, None
             with open(self.ensure_name(), "wb") as file:
                 file.write(content)
+
+
+def check_state(state: Mapping[str, Any]) -> None:
+    """Refuse the state of a pickled CRF that would become a model without weights."""
+    modelfile = state.get("modelfile")
+    if not isinstance(modelfile, FileResource):
+        raise ValueError(
+            "this pickle of a CRF holds no file of a model: its 'modelfile' must be a "
+            f"FileResource, got {type(modelfile).__name__} among {sorted(map(str, state))}"
+        )
+    if state.get("training_log_") is not None and modelfile.auto and modelfile.name is None:
+        raise ValueError("this pickle is of a trained CRF, but it holds no model")

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence, Sized
+from itertools import zip_longest
 from typing import Any
 
 import numpy as np
@@ -13,7 +14,7 @@ from sklearn.exceptions import NotFittedError
 from chordal.compat import pycrfsuite
 from chordal.compat.pycrfsuite._dumpparser import ParsedDump
 from chordal.compat.pycrfsuite._logparser import TrainLogParser
-from chordal.compat.sklearn_crfsuite._fileresource import FileResource
+from chordal.compat.sklearn_crfsuite._fileresource import FileResource, check_state
 from chordal.compat.sklearn_crfsuite.trainer import LinePerIterationTrainer
 
 # What sklearn-crfsuite calls a parameter, where CRFsuite has another name.
@@ -28,6 +29,7 @@ _NAMES = {
     "calibration_max_trials": "calibration.max_trials",
     "pa_type": "type",
 }
+_NONE = object()  # where one of two iterables has ended
 _OWN = {"algorithm", "verbose", "model_filename", "keep_tempfiles", "trainer_cls"}
 
 
@@ -158,18 +160,18 @@ calibration_max_trials : float, float, int, int, int
 
     def fit(
         self,
-        X: Sequence[Any],
-        y: Sequence[Any],
-        X_dev: Sequence[Any] | None = None,
-        y_dev: Sequence[Any] | None = None,
+        X: Iterable[Any],
+        y: Iterable[Any],
+        X_dev: Iterable[Any] | None = None,
+        y_dev: Iterable[Any] | None = None,
     ) -> CRF:
         """Train.
 
         Parameters
         ----------
-        X : list of sequences of items
+        X : list or generator of sequences of items
             Items are dicts or lists of attribute names, as python-crfsuite takes them.
-        y : list of sequences of labels, which are strings
+        y : list or generator of sequences of labels, which are strings
         X_dev, y_dev : optional
             Data to report scores on while training; see `verbose` and `training_log_`.
         """
@@ -179,32 +181,40 @@ calibration_max_trials : float, float, int, int, int
         self._append(trainer, X, y, 0)
         if X_dev is not None and y_dev is not None:
             self._append(trainer, X_dev, y_dev, 1)
+        holdout = -1 if X_dev is None else 1
+        if trainer._data.is_empty(holdout):
+            raise ValueError("X must have items to train on, got none")
         self._close()
         if self.modelfile.auto != (self.model_filename is None) or not self.modelfile.auto:
             self.modelfile = self._new_modelfile()  # set_params may have changed its name
         self.modelfile.keep_tempfiles = self.keep_tempfiles
-        trainer.train(self.modelfile.refresh(), holdout=-1 if X_dev is None else 1)
+        trainer.train(self.modelfile.refresh(), holdout=holdout)
         self.training_log_ = trainer.logparser
         return self
 
-    def predict(self, X: Sequence[Any]) -> NDArray[Any]:
-        """The labels of each sequence: an array of lists."""
-        return _array_of(self._fitted_tagger()._tag_all(X))
+    def predict(self, X: Iterable[Any]) -> NDArray[Any]:
+        """The labels of each sequence: an array of lists.
+
+        As NumPy makes it of lists, it is a table where all sequences have the same length.
+        """
+        return np.array(self._fitted_tagger()._tag_all(X), dtype=object)
 
     def predict_single(self, xseq: object) -> list[str]:
         """The labels of one sequence."""
         return self._fitted_tagger().tag(xseq)
 
-    def predict_marginals(self, X: Sequence[Any]) -> NDArray[Any]:
-        """The probability of every label at each position: an array of lists of dicts."""
+    def predict_marginals(self, X: Iterable[Any]) -> NDArray[Any]:
+        """The probability of every label at each position: an array of lists of dicts.
+
+        As NumPy makes it of lists, it is a table where all sequences have the same length.
+        """
         tagger = self._fitted_tagger()
         labels = tagger.labels()
-        return _array_of(
-            [
-                [dict(zip(labels, row, strict=True)) for row in table.tolist()]
-                for table in tagger._marginals_all(X)
-            ]
-        )
+        found = [
+            [dict(zip(labels, row, strict=True)) for row in table.tolist()]
+            for table in tagger._marginals_all(X)
+        ]
+        return np.array(found, dtype=object)
 
     def predict_marginals_single(self, xseq: object) -> list[dict[str, float]]:
         """The probability of every label at each position of one sequence."""
@@ -284,21 +294,30 @@ calibration_max_trials : float, float, int, int, int
         return make(algorithm=self.algorithm, params=params, verbose=self.verbose)
 
     def _append(
-        self, trainer: pycrfsuite.Trainer, X: Sequence[Any], y: Sequence[Any], group: int
+        self, trainer: pycrfsuite.Trainer, X: Iterable[Any], y: Iterable[Any], group: int
     ) -> None:
         suffix = "_dev" if group else ""
-        if len(X) != len(y):
+        if isinstance(X, Sized) and isinstance(y, Sized) and len(X) != len(y):
             raise ValueError(
                 f"X{suffix} and y{suffix} must have the same number of sequences, "
                 f"got {len(X)} and {len(y)}"
             )
-        for i, (xseq, yseq) in enumerate(zip(X, y, strict=True)):
+        n = 0
+        pairs: Iterable[tuple[Any, Any]] = zip_longest(X, y, fillvalue=_NONE)
+        for xseq, yseq in pairs:
+            if xseq is _NONE or yseq is _NONE:
+                which = "X" if xseq is _NONE else "y"
+                raise ValueError(
+                    f"X{suffix} and y{suffix} must have the same number of sequences, "
+                    f"{which}{suffix} ends after {n}"
+                )
             try:
                 trainer.append(xseq, yseq, group)
             except (TypeError, ValueError) as error:
-                raise type(error)(f"X{suffix}[{i}], y{suffix}[{i}]: {error}") from error
+                raise type(error)(f"X{suffix}[{n}], y{suffix}[{n}]: {error}") from error
+            n += 1
         if self.verbose:
-            print(f"loaded {len(X)} sequences of {'dev' if group else 'training'} data")
+            print(f"loaded {n} sequences of {'dev' if group else 'training'} data")
 
     def _fitted_tagger(self) -> pycrfsuite.Tagger:
         tagger = self.tagger_
@@ -321,10 +340,15 @@ calibration_max_trials : float, float, int, int, int
         state["_tagger"] = state["_info_cached"] = None
         return state
 
-
-def _array_of(items: list[Any]) -> NDArray[Any]:
-    """An array of lists, which NumPy would make a table if all had the same length."""
-    array = np.empty(len(items), dtype=object)
-    for i, item in enumerate(items):
-        array[i] = item
-    return array
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """Take the state of a pickle, of sklearn-crfsuite's CRF too; its model is read at once."""
+        check_state(state)
+        missing = {k: v for k, v in CRF().get_params(deep=False).items() if k not in state}
+        if "model_filename" in missing:  # versions before 0.5 did not keep it
+            missing["model_filename"] = state["modelfile"].filename
+        super().__setstate__({**missing, **state})
+        if self.modelfile.auto and self.modelfile.name is not None:
+            try:
+                self.tagger_  # noqa: B018
+            except ValueError as error:
+                raise ValueError(f"this pickle of a CRF holds no sound model: {error}") from None

@@ -57,8 +57,15 @@ def flat_classification_report(
 
 
 def sequence_accuracy_score(y_true: Sequences, y_pred: Sequences) -> float:
-    """The share of sequences that are right from beginning to end; 0 if there is none."""
-    _check(y_true, y_pred)
+    """The share of sequences that are right from beginning to end; 0 if there is none.
+
+    A sequence of another length is wrong.
+    """
+    if len(y_true) != len(y_pred):
+        raise ValueError(
+            "y_true and y_pred must have the same number of sequences, "
+            f"got {len(y_true)} and {len(y_pred)}"
+        )
     if len(y_true) == 0:
         return 0.0
     right = sum(list(t) == list(p) for t, p in zip(y_true, y_pred, strict=True))
