@@ -100,3 +100,13 @@ def test_class_weights_multiply_rows():
     given = WeightedHamming([[0, 3], [4, 0]], normalize=True).with_class_weight(weight)
     assert given.costs.tolist() == [[0.0, 6.0], [2.0, 0.0]]
     assert given.normalize
+
+
+def test_the_chunk_cost_reads_bilou_as_iobes():
+    one = ChunkCost(["O", "B-X", "I-X", "E-X", "S-X"])
+    other = ChunkCost(["O", "B-X", "I-X", "L-X", "U-X"])
+    rng = np.random.default_rng(0)
+    potentials = Potentials(Chain([6], n_labels=5), np.zeros(30), np.zeros(25))
+    for _ in range(50):
+        found, gold = rng.integers(5, size=(2, 6)).astype(np.int32)
+        assert one.of(potentials, found, gold)[0] == other.of(potentials, found, gold)[0]

@@ -20,7 +20,7 @@ from chordal.costs import Cost
 from chordal.costs.chunk import ChunkCost
 from chordal.costs.hamming import Hamming
 from chordal.costs.weighted_hamming import WeightedHamming
-from chordal.model_file import load, save
+from chordal.model_file import load, metadata_of, save
 from chordal.model_file._items import item_facts
 from chordal.objectives.hinge import Hinge
 from chordal.objectives.softmax_margin import SoftmaxMargin
@@ -440,3 +440,17 @@ def test_a_cost_of_your_own_is_refused(tmp_path):
     crf = ChainCRF(Hinge(Own()), "adam", max_iter=2).fit([[["a"], ["b"]]], [["A", "B"]])
     with pytest.raises(UnsupportedError, match=r"whose cost is your own \(Own\) cannot be saved"):
         save(crf, tmp_path / "model.chordal")
+
+
+def test_metadata(tmp_path):
+    crf = ChainCRF().fit([[["a"], ["b"]]], [["A", "B"]])
+    path = tmp_path / "model.chordal"
+    save(crf, path)
+    assert metadata_of(path) == {}
+    save(crf, path, metadata={"licence": "CC0", "sources": ["a", 1, None]})
+    assert metadata_of(path) == {"licence": "CC0", "sources": ["a", 1, None]}
+    assert load(path).predict([[["b"]]]) == [["B"]]
+    for bad in ({1: "a"}, {"a": object()}, {"a": float("nan")}, ["a"]):
+        with pytest.raises((TypeError, ValueError), match="metadata must"):
+            save(crf, path, metadata=bad)
+    assert metadata_of(path)["licence"] == "CC0"
