@@ -67,6 +67,22 @@ def test_the_same_model_as_with_an_attribute_for_every_number(dtype, solver):
     assert_allclose([mine[k] for k in sorted(mine)], [theirs[k] for k in sorted(mine)], atol=1e-5)
 
 
+@pytest.mark.parametrize(
+    "solver", ["sgd", "averaged_perceptron", "passive_aggressive", "arow", "block_frank_wolfe"]
+)
+def test_online_solvers_take_the_same_steps(solver):
+    X, y = problem(20)
+    settings = {"solver": solver, "max_iter": 3, "pairs": "all", "random_state": 0}
+    if solver == "sgd":
+        settings["l2"] = 0.1
+    settings |= {"fit_intercept": True, "ends": True}
+    vectors, named = ChainCRF(**settings).fit(X, y), ChainCRF(**settings).fit(flat(X), y)
+    new, _ = problem(seed=1)
+    for own, other in zip(vectors.node_scores(new), named.node_scores(flat(new)), strict=True):
+        assert_allclose(own, other, atol=1e-8)
+    assert_allclose(vectors.transitions_, named.transitions_, atol=1e-8)
+
+
 def test_brute_force():
     """log p(y | x) from the weights that users see, all labellings listed."""
     X, y = problem(6)
