@@ -8,8 +8,8 @@ from sklearn.base import clone
 from sklearn.pipeline import make_pipeline
 
 from chordal import ChainCRF
-from chordal.features import Columns
 from chordal.preprocessing import Gazetteer
+from chordal.text import Columns
 
 CITIES = ["York", "New York", "New York City", "Rome"]
 
@@ -116,5 +116,5 @@ def test_bad_input():
         Gazetteer(good).transform([[{"word": "Rome", "city": 1}]])
     with pytest.raises(ValueError, match="key must be the number of a column"):
         Gazetteer(good).transform(Columns.from_sequences([[["a"]]]))
-    with pytest.raises(ValueError, match="no parameter 'case'"):
+    with pytest.raises(ValueError, match="Invalid parameter 'case'"):
         Gazetteer(good).set_params(case=True)

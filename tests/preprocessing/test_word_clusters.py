@@ -3,8 +3,8 @@
 import pytest
 
 from chordal._errors import FormatError
-from chordal.features import Columns
 from chordal.preprocessing import WordClusters
+from chordal.text import Columns
 
 BROWN = "0010\tthe\t200\n0010110\tRome\t7\n11\tRome\t1\n\n111\trome\t2\n"
 

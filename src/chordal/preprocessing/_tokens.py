@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-import inspect
-from abc import ABC, abstractmethod
+from abc import ABCMeta, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar, runtime_checkable
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
+
+from chordal._estimator import Estimator
+from chordal.text import Columns
 
 if TYPE_CHECKING:
     from sklearn.utils import Tags
@@ -16,26 +18,13 @@ T = TypeVar("T", bound="TokenTransformer")
 Marks = tuple[str, list[str | None]]
 
 
-@runtime_checkable
-class TextColumns(Protocol):
-    """Columns of text, such as `chordal.features.Columns`."""
-
-    def column(self, k: int) -> list[list[str]]:
-        """One column as strings, sequence by sequence."""
-        ...
-
-    def with_columns(self, *columns: Sequence[Sequence[str]]) -> TextColumns:
-        """The same with more columns."""
-        ...
-
-
-class TokenTransformer(ABC):
+class TokenTransformer(Estimator, metaclass=ABCMeta):
     """Adds marks to tokens by their words; subclasses say which.
 
-    It speaks scikit-learn's protocol, so that it may stand in a `Pipeline` before an estimator,
-    and does not import scikit-learn. Its parameters are the constructor's arguments.
+    It may stand in a `Pipeline` before an estimator.
     """
 
+    learned: ClassVar[str] = "_loaded"
     key: str | int
 
     @abstractmethod
@@ -68,9 +57,9 @@ class TokenTransformer(ABC):
             A token is a dict, a list of attribute strings, a row of cells or, with a `key` that is
             a str, the word itself, which becomes a dict.
         """
-        if not hasattr(self, "_loaded"):
+        if not hasattr(self, self.learned):
             self.load()
-        if isinstance(X, TextColumns):
+        if isinstance(X, Columns):
             if not isinstance(self.key, int):
                 raise ValueError(f"key must be the number of a column of text, got {self.key!r}")
             found = [self.marks(words) for words in X.column(self.key)]
@@ -122,19 +111,10 @@ class TokenTransformer(ABC):
                 raise ValueError(f"{place} has {name!r} already; choose another name")
         return {**token, **given}
 
-    def get_params(self, deep: bool = True) -> dict[str, Any]:
-        """The parameters by name."""
-        return {name: getattr(self, name) for name in inspect.signature(type(self)).parameters}
-
     def set_params(self: T, **params: object) -> T:
-        """Set parameters; what was read before is forgotten."""
-        known = self.get_params()
-        for name, value in params.items():
-            if name not in known:
-                raise ValueError(f"{type(self).__name__} has no parameter {name!r}; got {value!r}")
-            setattr(self, name, value)
-        vars(self).pop("_loaded", None)
-        return self
+        """Set parameters; the lists are read again."""
+        vars(self).pop(self.learned, None)
+        return super().set_params(**params)
 
     def __sklearn_tags__(self) -> Tags:
         """What scikit-learn's tools want to know."""

@@ -18,7 +18,7 @@ Trie = dict[str | None, "Trie"]
 
 
 @final
-@dataclass(eq=False)
+@dataclass(eq=False, repr=False)
 class Gazetteer(TokenTransformer):
     """Marks the tokens of names that stand in lists: "B" for the first, "I" for the others.
 
@@ -51,7 +51,7 @@ class Gazetteer(TokenTransformer):
     lists: Mapping[str, Names]
     key: str | int = "word"
     ignore_case: bool = False
-    _loaded: dict[str, Trie] = field(init=False, repr=False)
+    _loaded: dict[str, Trie] = field(init=False)
 
     def load(self) -> None:
         """Read the lists."""

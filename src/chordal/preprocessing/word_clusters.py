@@ -13,7 +13,7 @@ from chordal.preprocessing._tokens import Marks, TokenTransformer
 
 
 @final
-@dataclass(eq=False)
+@dataclass(eq=False, repr=False)
 class WordClusters(TokenTransformer):
     """Adds the cluster of each word that has one.
 
@@ -54,7 +54,7 @@ class WordClusters(TokenTransformer):
     key: str | int = "word"
     ignore_case: bool = False
     name: str = "cluster"
-    _loaded: dict[str, str] = field(init=False, repr=False)
+    _loaded: dict[str, str] = field(init=False)
 
     def load(self) -> None:
         """Read the clusters."""
