@@ -112,6 +112,11 @@ def set_state(model: BaseCRF, facts: Mapping[str, Any], arrays: Mapping[str, NDA
         reader.inputs[k], rows = _rows(facts_of[template.name]["rows"], mine, tables.n_outputs)
         if (rows is None) != (template.features is None):
             raise ValueError(f"template {template.name!r} must have rows if it has features")
+        if isinstance(template.features, Beside) and not (
+            isinstance(reader.inputs[k], VectorInput)
+            and isinstance(reader.input(template.features.template), AttributeInput)
+        ):
+            raise ValueError(f"template {template.name!r} must have arrays that stand in dicts")
         kept = _kept(mine["kept"], tables.n_outputs, template.name)
         templates.append(TemplateLayout(template.name, tables, rows, kept))
     model._check_reader(reader)

@@ -32,7 +32,6 @@ from chordal.features import (
     TableLayout,
     TemplateInput,
     TemplateLayout,
-    VectorInput,
     VocabularyInput,
     WeightKeys,
     input_for,
@@ -192,11 +191,6 @@ class ChainCRF(BaseCRF):
             read = isinstance(source, TemplateInput) and (source.template, source.part)
             if source is not None and read != (columns is not None and (columns, part)):
                 raise ValueError("the parameter feature_template and what reads rows must agree")
-        vectors = reader.input("vectors")
-        if vectors is not None and not (
-            isinstance(vectors, VectorInput) and isinstance(node, AttributeInput)
-        ):
-            raise ValueError("vectors must be arrays that stand among attributes")
 
     def quick(self) -> _kernels.QuickChain | None:
         """A compiled form of the model, for one sequence of named attributes at a time.

@@ -91,7 +91,7 @@ class Vectors:
         sequence = int(np.searchsorted(offsets, row, side="right")) - 1
         return f"X[{sequence}][{row - offsets[sequence]}]"
 
-    def refuse(self, why: str = "and only ChainCRF reads arrays beside attributes") -> None:
+    def refuse(self, why: str = "and only ChainCRF and GraphCRF (in nodes) read arrays") -> None:
         """ValueError that names the first array, if there is any."""
         if self.blocks:
             name, rows, _ = self.blocks[0]

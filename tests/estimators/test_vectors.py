@@ -7,7 +7,16 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
-from chordal import ChainCRF, GraphCRF, TwoStageCRF, UnsupportedError, load, save
+from chordal import (
+    ChainCRF,
+    CliqueTemplate,
+    GraphCRF,
+    TemplateCRF,
+    TwoStageCRF,
+    UnsupportedError,
+    load,
+    save,
+)
 from chordal.compat.crfsuite_model import write_crfsuite
 
 EXACT = {"tol": 1e-12, "max_iter": 5000, "pairs": "all"}
@@ -208,6 +217,27 @@ def test_where_arrays_are_refused(tmp_path):
     crf = ChainCRF().fit(X, y)
     with pytest.raises(UnsupportedError, match="arrays among attributes"):
         write_crfsuite(crf, tmp_path / "model.crfsuite")
-    graph = [(x, np.zeros((0, 2), dtype=int)) for x in X]
-    with pytest.raises(ValueError, match="has the array 'vec', and only ChainCRF reads arrays"):
-        GraphCRF().fit(graph, y)
+    with pytest.raises(ValueError, match="has the array 'vec', and only ChainCRF and GraphCRF"):
+        TemplateCRF([CliqueTemplate("words", features=lambda x: x)]).fit(X, y)
+    edges = [(x, np.stack([np.arange(len(x) - 1), np.arange(1, len(x))], axis=1), x[1:]) for x in X]
+    with pytest.raises(ValueError, match="has the array 'vec', and only ChainCRF and GraphCRF"):
+        GraphCRF().fit(edges, y)
+
+
+def test_nodes_of_graphs(tmp_path):
+    X, y = problem()
+
+    def graphs(X):
+        return [
+            (x, np.array([(i, i + 1) for i in range(len(x) - 1)], int).reshape(-1, 2)) for x in X
+        ]
+
+    settings = {**EXACT, "l2": {"nodes": 0.5, "edges": 0.5, "vectors": 0.5}}
+    graph = GraphCRF(**settings).fit(graphs(X), y)
+    named = GraphCRF(**{**settings, "l2": 0.5}).fit(graphs(flat(X)), y)
+    assert_allclose(graph.objective_, named.objective_, rtol=1e-9)
+    assert graph.predict(graphs(X)) == named.predict(graphs(flat(X)))
+    save(graph, tmp_path / "graph")
+    assert load(tmp_path / "graph").predict(graphs(X)) == graph.predict(graphs(X))
+    with pytest.raises(ValueError, match=r"X\[1\]\[0\] has the array 'vec', and training saw no"):
+        named.predict([*graphs(flat(X))[:1], *graphs(X[:1])])
