@@ -3,7 +3,8 @@
 // A token is a dict, list, tuple or set. As in CRFsuite, a string in a list is an attribute of
 // value 1; in a dict {"word": "Paris"} is the attribute "word:Paris" of value 1, {"len": 5.0} is
 // "len" of value 5, {"upper": True} is "upper" of value 1, and containers nest: {"a": {"b": 2.0}}
-// is "a:b" of value 2. A value of zero adds nothing and is dropped.
+// is "a:b" of value 2. A value of zero adds nothing and is dropped. An array of numbers is no
+// attribute: it goes to the vectors (item_vectors.hpp).
 // Strings are fetched a token ahead, since what takes time is cache misses.
 #pragma once
 
@@ -11,6 +12,7 @@
 
 #include <cmath>
 
+#include "item_vectors.hpp"
 #include "utf8.hpp"
 #include "vocabulary.hpp"
 
@@ -46,19 +48,22 @@ public:
     void sequence(nb::handle x) {
         names.clear();
         lengths.clear();
+        vectors.clear();
+        row_ = 0;
         tokens(x);
         names.look_up();
     }
 
     Names names;
     std::vector<std::int64_t> lengths;
+    ItemVectors vectors;
 
 private:
     std::string where() const {
-        std::string text = "X[" + std::to_string(sequence_) + "]";
-        if (position_ >= 0) text += "[" + std::to_string(position_) + "]";
-        return text;
+        const std::string text = 'X' + bracketed(sequence_);
+        return position_ >= 0 ? text + bracketed(position_) : text;
     }
+    static std::string bracketed(Py_ssize_t number) { return '[' + std::to_string(number) + ']'; }
     static std::string type_of(nb::handle x) { return Py_TYPE(x.ptr())->tp_name; }
 
     [[noreturn]] void refuse_type(const std::string& message) const {
@@ -103,6 +108,7 @@ private:
                         "strings: write [\"...\"] for a token with one attribute");
         container(item);
         names.end_row();
+        ++row_;
     }
 
     void container(nb::handle item) {
@@ -125,7 +131,9 @@ private:
     }
 
     [[noreturn]] void refuse_name(nb::handle name) const {
-        refuse_type("attribute names must be str, got " + type_of(name) + " in " + where());
+        const bool number = PyFloat_Check(name.ptr()) || PyObject_CheckBuffer(name.ptr());
+        refuse_type("attribute names must be str, got " + type_of(name) + " in " + where() +
+                    (number ? "; a vector is an array with a name: {\"vec\": array}" : ""));
     }
 
     void attribute(nb::handle name) {
@@ -169,7 +177,7 @@ private:
                 container(value);
                 --depth_;
                 prefix_.resize(begin_of_prefix);
-            } else {
+            } else if (!vector(key, value)) {
                 const double number = number_of(key, value);
                 if (number == 0.0) continue;
                 names.text() += prefix_;
@@ -179,13 +187,64 @@ private:
         }
     }
 
+    // Takes an array of numbers; false for what is none.
+    bool vector(nb::handle key, nb::handle value) {
+        if (PyFloat_Check(value.ptr()) || !PySequence_Check(value.ptr()) ||
+            PyBytes_Check(value.ptr()) || PyByteArray_Check(value.ptr()))
+            return false;
+        NumberView view;
+        nb::object converted;
+        if (!view.open(value.ptr())) {  // as it is with tensors, for instance
+            if (!nb::hasattr(value, "__array__")) return false;
+            converted = numbers_of(key, value);
+            if (!view.open(converted.ptr())) return false;
+        }
+        if (view.dimensions() == 0) return false;
+        if (view.dimensions() != 1 || view.size() == 0)
+            refuse_vector(key, view.dimensions() != 1
+                                   ? "have one dimension, got " + std::to_string(view.dimensions())
+                                   : "hold at least one number");
+        full_name_ = prefix_;
+        append_text(key.ptr(), full_name_);
+        VectorBlock& block = vectors.block(full_name_, view.size());
+        if (block.width != view.size())
+            refuse_vector(key, "have " + std::to_string(block.width) +
+                                   " numbers as the first one, got " + std::to_string(view.size()));
+        if (!block.rows.empty() && block.rows.back() == row_)
+            refuse_vector(key, "occur once in a token");
+        if (!view.append_to(block)) {  // of a type that NumPy knows, if any
+            converted = numbers_of(key, value);
+            require(view.open(converted.ptr()) && view.append_to(block), "no array of numbers");
+        }
+        if (!all_finite(block)) refuse_vector(key, "hold no NaN and no infinity; clean or impute it");
+        block.rows.push_back(row_);
+        return true;
+    }
+
+    // An array of float64 with the same numbers.
+    nb::object numbers_of(nb::handle key, nb::handle value) const {
+        const nb::module_ numpy = nb::module_::import_("numpy");
+        const nb::object array = numpy.attr("asarray")(value);
+        const auto kind = nb::cast<std::string>(array.attr("dtype").attr("kind"));
+        const nb::object type = array.attr("dtype");
+        if (std::string("fiub").find(kind) == std::string::npos)
+            refuse_type("the array " + nb::cast<std::string>(nb::repr(key)) + " in " + where() +
+                        " must hold numbers, got " + nb::cast<std::string>(nb::repr(type)));
+        return array.attr("astype")("float64");
+    }
+
+    [[noreturn]] void refuse_vector(nb::handle key, const std::string& must) const {
+        const std::string name = nb::cast<std::string>(nb::repr(key));
+        throw nb::value_error(("the array " + name + " in " + where() + " must " + must).c_str());
+    }
+
     double number_of(nb::handle key, nb::handle value) const {
         const bool numeric = PyNumber_Check(value.ptr()) && !PyComplex_Check(value.ptr());
         const double number = numeric ? PyFloat_AsDouble(value.ptr()) : -1.0;
         if (!numeric || (number == -1.0 && PyErr_Occurred())) {
             PyErr_Clear();
             refuse_type("the value of attribute " + nb::cast<std::string>(nb::repr(key)) + " in " +
-                        where() + " must be a str, a number, a bool or a container, got " +
+                        where() + " must be a str, a number, a bool, a container or an array of numbers, got " +
                         type_of(value));
         }
         if (!std::isfinite(number))
@@ -198,7 +257,8 @@ private:
 
     Py_ssize_t sequence_ = 0, position_ = -1;
     int depth_ = 0;  // of nested containers
-    std::string prefix_;
+    std::int64_t row_ = 0;  // tokens before this one
+    std::string prefix_, full_name_;
 };
 
 }  // namespace chordal

@@ -206,6 +206,7 @@ public:
         std::unique_ptr<ItemReader> reader(spare_.exchange(nullptr));
         if (!reader) reader = std::make_unique<ItemReader>(vocabulary_, false);
         reader->sequence(items);
+        if (!reader->vectors.empty()) refuse(reader->vectors.blocks().front());
         const Names& names = reader->names;
         const AttributeEntries x{names.row_offsets.data(), names.ids.data(),
                                  names.values.empty() ? nullptr : names.values.data(),
@@ -260,6 +261,12 @@ public:
 
 private:
     static constexpr std::size_t kShort = 256;
+
+    [[noreturn]] static void refuse(const VectorBlock& block) {
+        throw nb::value_error(("X[0][" + std::to_string(block.rows.front()) + "] has the array '" +
+                               block.name + "', and training saw no arrays")
+                                  .c_str());
+    }
 
     Vocabulary& vocabulary_;
     mutable std::atomic<ItemReader*> spare_{nullptr};  // whose memory serves the next sequence

@@ -3,6 +3,8 @@
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/tuple.h>
 #include <nanobind/stl/unique_ptr.h>
+#include <nanobind/stl/variant.h>
+#include <nanobind/stl/vector.h>
 
 #include <memory>
 #include <optional>
@@ -77,10 +79,12 @@ static const Binding binding([](nb::module_& m) {
                 Names& names = reader.names;
                 return std::make_tuple(
                     array_of(std::move(names.ids)), values_of(names),
-                    array_of(std::move(names.row_offsets)), array_of(std::move(reader.lengths)));
+                    array_of(std::move(names.row_offsets)), array_of(std::move(reader.lengths)),
+                    vectors_of(reader.vectors));
             },
             nb::arg("X"), nb::arg("grow"),
-            "Ids, values (None if all are 1), offsets of tokens, lengths of sequences.")
+            "Ids, values (None if all are 1), offsets of tokens, lengths of sequences; arrays among "
+            "the attributes: name, tokens, numbers.")
         .def(
             "read_fields",
             [](Vocabulary& self, nb::bytes text, Input<std::uint32_t> fields,

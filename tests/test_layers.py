@@ -61,6 +61,7 @@ OPTIONAL = {
     "networkx": "chordal.compat",
     "zstandard": "chordal.formats._files",
     "clarabel": "chordal.solvers.one_slack",
+    "narwhals": "chordal.preprocessing.frames",
 }
 
 

@@ -11,6 +11,7 @@ import pytest
 ROOT = Path(__file__).parents[1]
 DOCUMENTS = [
     "README.md",
+    "docs/features.md",
     "docs/learning.md",
     "docs/graphs.md",
     "docs/moving.md",
@@ -34,6 +35,12 @@ def test_the_readmes_examples_run():
 
 def test_the_examples_of_learning_run():
     assert run("docs/learning.md")["crf"].classes_.tolist() == [0, 1]
+
+
+def test_the_examples_of_features_run():
+    names = run("docs/features.md")
+    assert names["frame"]["predicted"].tolist() == ["O", "LOC", "PER"]
+    assert names["model"].predict([["via", "New", "York"]]) == [["O", "LOC", "LOC"]]
 
 
 def test_the_examples_of_graphs_run():

@@ -267,3 +267,16 @@ def test_bad_parts():
     for call in (columns.column, columns.drop, lambda k: columns.select([k])):
         with pytest.raises(ValueError, match="there are 3 columns, numbered from 0; got 3"):
             call(3)
+
+
+def test_more_columns():
+    columns = Columns.from_sequences([[["in", "IN"], ["Rome", "NNP"]], [], [["Yes", "UH"]]])
+    more = columns[1:].with_columns([[], ["é"]], [[], [""]])
+    assert more.rows() == [[], [["Yes", "UH", "é", ""]]]
+    assert columns.with_columns().rows() == columns.rows()
+    both = columns.with_columns([["a", "b"], [], ["a"]])
+    assert both.column(2) == [["a", "b"], [], ["a"]]
+    with pytest.raises(ValueError, match="a cell for every row"):
+        columns.with_columns([["a"], [], ["a"]])
+    with pytest.raises(TypeError, match="must be str, got int"):
+        columns.with_columns([["a", "b"], [], [3]])

@@ -216,6 +216,8 @@ def _supported(model: ChainCRF) -> VocabularyInput:
     layout, source = model.layout_, model.input_
     if not isinstance(source, VocabularyInput):
         raise _unsupported("features of arrays and sparse matrices: train on named attributes")
+    if layout["vectors"].rows is not None:
+        raise _unsupported("arrays among attributes: train on attributes alone")
     if layout["edge"].rows is not None:
         raise _unsupported(
             "transitions that depend on observations (transition_features, or lines B and * of a "

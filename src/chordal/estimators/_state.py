@@ -14,6 +14,7 @@ from chordal.estimators._monitor import FitReport
 from chordal.features import (
     AttributeFeatures,
     AttributeInput,
+    Beside,
     CliqueTemplate,
     DenseFeatures,
     DenseInput,
@@ -24,6 +25,7 @@ from chordal.features import (
     TableLayout,
     TemplateInput,
     TemplateLayout,
+    VectorInput,
     check_described,
 )
 from chordal.potentials import Floats
@@ -42,6 +44,7 @@ _INPUTS: dict[str, tuple[type[Input], type[RowFeatures]]] = {
     "template": (TemplateInput, AttributeFeatures),
     "sparse": (SparseInput, AttributeFeatures),
     "dense": (DenseInput, DenseFeatures),
+    "vectors": (VectorInput, DenseFeatures),
 }
 
 
@@ -56,6 +59,8 @@ def to_state(model: BaseCRF) -> tuple[Facts, Arrays]:
     described: list[Facts] = []
     parts = zip(model.reader_.templates, model.reader_.inputs, model.layout_.templates, strict=True)
     for template, source, own in parts:
+        if isinstance(template.features, Beside) and source is None:
+            continue  # no arrays were among the attributes
         rows: Facts | None = None
         found: Arrays = {"kept": own.kept.astype(np.int64, copy=False)}
         if source is not None and own.rows is not None:
@@ -86,18 +91,32 @@ def set_state(model: BaseCRF, facts: Mapping[str, Any], arrays: Mapping[str, NDA
     labels = model.labels_type.from_facts(facts["labels"])
     described = facts["templates"]
     reader = model._reader_from(facts)
-    check_described(reader.templates, described)
+    facts_of = {own["name"]: own for own in described}
+    present = [
+        template
+        for template in reader.templates
+        if template.name in facts_of or not isinstance(template.features, Beside)
+    ]
+    check_described(present, described)
     templates = []
-    for k, (template, own) in enumerate(zip(reader.templates, described, strict=True)):
+    for k, template in enumerate(reader.templates):
         tables = _tables(template, len(labels), arrays["weights"].size)
+        if template not in present:
+            templates.append(TemplateLayout(template.name, tables, None, np.zeros(0, np.int64)))
+            continue
         mine = {
             key.removeprefix(f"{template.name}."): array
             for key, array in arrays.items()
             if key.startswith(f"{template.name}.")
         }
-        reader.inputs[k], rows = _rows(own["rows"], mine, tables.n_outputs)
+        reader.inputs[k], rows = _rows(facts_of[template.name]["rows"], mine, tables.n_outputs)
         if (rows is None) != (template.features is None):
             raise ValueError(f"template {template.name!r} must have rows if it has features")
+        if isinstance(template.features, Beside) and not (
+            isinstance(reader.inputs[k], VectorInput)
+            and isinstance(reader.input(template.features.template), AttributeInput)
+        ):
+            raise ValueError(f"template {template.name!r} must have arrays that stand in dicts")
         kept = _kept(mine["kept"], tables.n_outputs, template.name)
         templates.append(TemplateLayout(template.name, tables, rows, kept))
     model._check_reader(reader)

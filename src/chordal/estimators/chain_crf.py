@@ -18,6 +18,7 @@ from chordal.features import (
     AttributeFeatures,
     AttributeInput,
     Batch,
+    Beside,
     Cliques,
     CliqueTemplate,
     DenseInput,
@@ -57,6 +58,7 @@ CHAIN = {
     "intercept": "each",
     "start": "first",
     "end": "last",
+    "vectors": "each",
 }
 GROUPS = tuple(CHAIN)
 
@@ -72,7 +74,12 @@ class ChainCRF(BaseCRF):
     Minimises Σ −log p(y|x) + l1·‖w‖₁ + (l2/2)·‖w‖² over the weights of node features
     (observations × labels), transitions (label pairs) and, on request, more. The groups of weights
     that `l2` and `freeze` may name are "node", "edge" (of `transition_features`), "transitions",
-    "intercept", "start" and "end".
+    "intercept", "start", "end" and "vectors".
+
+    A token is a dict or a list of strings, or a sequence is an array or a sparse matrix. A dict may
+    hold arrays of one dimension, such as embeddings: ``{"word": "Paris", "vec": array}``. They have
+    a weight for every number and label, which `template_weights("vectors")` gives. Every array
+    of a name has one width, and tokens without it count as zeros.
 
     Parameters
     ----------
@@ -146,7 +153,7 @@ class ChainCRF(BaseCRF):
         return Columns.of(X, name)
 
     def _new_reader(self, X: Sequence[Any], keep: bool = False) -> Reader:
-        """Six templates, of which some may have no weights."""
+        """Seven templates, of which some may have no weights."""
         columns = self.columns_template()
         observed: Callable[[Any], Any] | None = None
         inputs: list[Input | None] = [None] * len(GROUPS)
@@ -158,7 +165,7 @@ class ChainCRF(BaseCRF):
                 observed, inputs[1] = itself, TemplateInput(columns, "bigrams")
         elif self.transition_features is not None:
             observed = _OfTransitions(self.transition_features)
-        features = {"node": itself, "edge": observed}
+        features = {"node": itself, "edge": observed, "vectors": Beside("node")}
         intercepts: dict[str, bool | str] = {
             "transitions": _TRANSITIONS[choice],
             "intercept": bool(self.fit_intercept),
@@ -190,7 +197,8 @@ class ChainCRF(BaseCRF):
 
         It answers in microseconds: ``crf.quick().best(x)`` is ``crf.predict([x])[0]``, and
         ``crf.quick().sequence(x)`` has scores, log Z and marginals. None for models that read
-        arrays or columns, have `transition_features`, or infer by another method than "chain".
+        arrays or columns, have `transition_features`, or infer by another method than "chain";
+        arrays in dicts count as arrays.
 
         Examples
         --------
@@ -212,7 +220,9 @@ class ChainCRF(BaseCRF):
         rows = layout["node"].rows
         if not isinstance(source, VocabularyInput) or not isinstance(rows, AttributeFeatures):
             return None
-        if layout["edge"].rows is not None or self.inference not in ("auto", "chain"):
+        if layout["edge"].rows is not None or layout["vectors"].rows is not None:
+            return None
+        if self.inference not in ("auto", "chain"):
             return None
         expanded = dict(zip(layout.slices, layout.expanded(self.weights_), strict=True))
         wide, narrow = expanded["node"][0]
@@ -333,22 +343,33 @@ class ChainCRF(BaseCRF):
         return rows.keys(), self.weights_[self.layout_.slices["node"]]
 
     def top_features(self, n: int = 10, label: object = None) -> list[tuple[str, Any, float]]:
-        """The n node weights of largest magnitude: (feature, label, weight).
+        """The n weights of positions of largest magnitude: (feature, label, weight).
 
-        With `label`, those that speak most for it come first and most against it last.
+        With `label`, those that speak most for it come first and most against it last. Number k of
+        the array "vec" is called "vec:k".
         """
         self._check_fitted()
         (keys, weights), labels = self.node_weights(), self.labels_
+        column, output, names = keys.column, keys.output, self.input_.name
+        beside, of_vectors = self.reader_.input("vectors"), self.layout_["vectors"].rows
+        n_attributes = self.input_.n_columns
+        if beside is not None and of_vectors is not None:
+            more = of_vectors.keys()
+            column = np.concatenate([column, n_attributes + more.column])
+            output = np.concatenate([output, more.output])
+            weights = np.concatenate([weights, self.weights_[self.layout_.slices["vectors"]]])
         if label is None:
             chosen = np.argsort(-np.abs(weights), kind="stable")[:n]
         else:
-            mine = np.flatnonzero(keys.output == labels.number(label))
+            mine = np.flatnonzero(output == labels.number(label))
             chosen = mine[np.argsort(-weights[mine], kind="stable")][:n]
-        name = self.input_.name
-        return [
-            (name(int(keys.column[k])), labels.labels[keys.output[k]], float(weights[k]))
-            for k in chosen
-        ]
+
+        def name(k: int) -> str:
+            if beside is None or k < n_attributes:
+                return names(k)
+            return beside.name(k - n_attributes)
+
+        return [(name(int(column[k])), labels.labels[output[k]], float(weights[k])) for k in chosen]
 
     def top_transitions(self, n: int = 10) -> list[tuple[Any, Any, float]]:
         """The n transitions of largest magnitude: (from, to, weight)."""

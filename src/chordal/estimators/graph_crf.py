@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from chordal._validate import check_choice, check_sequences
 from chordal.estimators._crf import BaseCRF
-from chordal.features import TABLES, CliqueTemplate, Reader
+from chordal.features import TABLES, Beside, CliqueTemplate, Reader
 from chordal.structures import repeated_edge
 
 
@@ -23,7 +23,7 @@ class GraphCRF(BaseCRF):
 
     Nodes have features with a weight per label. Edges have a weight for every pair of labels,
     and if there are features of edges, one for every feature and pair. The groups of weights are
-    "nodes" and "edges".
+    "nodes", "edges" and "vectors": nodes that are dicts may hold arrays, as in `ChainCRF`.
 
     Parameters
     ----------
@@ -99,7 +99,7 @@ class GraphCRF(BaseCRF):
             )
 
     def _groups(self) -> Sequence[str]:
-        return ("nodes", "edges")
+        return ("nodes", "edges", "vectors")
 
     def _new_reader(self, X: Sequence[Any], keep: bool = False) -> Reader:
         return Reader.like(self._templates_for(len(X[0]) == 3), X)
@@ -119,6 +119,7 @@ class GraphCRF(BaseCRF):
                 tables=self.tables,
                 fit_intercept=intercept or observed is None,
             ),
+            CliqueTemplate("vectors", features=Beside("nodes"), fit_intercept=False),
         ]
 
     def _check_parameters(self) -> None:

@@ -216,9 +216,7 @@ def _joined(
     """A chain on observations: node weights of one model, all others of the other."""
     if unary.labels_.labels != links.labels_.labels:
         raise UnsupportedError("joint training needs a unary part that was fitted to the same y")
-    n, node = links.layout_.n_labels, unary.layout_["node"].rows
-    assert node is not None
-    intercept = np.zeros(n)
+    n, intercept = links.layout_.n_labels, np.zeros(links.layout_.n_labels)
     for model, factor in ((unary, scale), (links, 1.0)):
         own = model.weights_[model.layout_.slices["intercept"]]
         intercept[: len(own)] += factor * own
@@ -227,10 +225,14 @@ def _joined(
         for name in ("transitions", "start", "end")
     }
     joint = ChainCRF(**{**settings, "fit_intercept": True, "pairs": unary.pairs})
-    weights = scale * unary.weights_[unary.layout_.slices["node"]]
     kept["intercept"] = (np.arange(n), intercept)
-    inputs = {"node": unary.input_}
-    return fitted_chain(joint, links.labels_, inputs, {"node": (node, weights)}, kept)
+    inputs, rows = {}, {}
+    for name in ("node", "vectors"):
+        source, features = unary.reader_.input(name), unary.layout_[name].rows
+        if source is not None and features is not None:
+            inputs[name] = source
+            rows[name] = (features, scale * unary.weights_[unary.layout_.slices[name]])
+    return fitted_chain(joint, links.labels_, inputs, rows, kept)
 
 
 class UnaryPart:

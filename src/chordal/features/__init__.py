@@ -8,6 +8,7 @@ from chordal.features.batch import Batch, Cliques, Occurrences, Rows
 from chordal.features.clique_template import (
     PATTERNS,
     TABLES,
+    Beside,
     CliqueTemplate,
     TableLayout,
     check_described,
@@ -18,6 +19,7 @@ from chordal.features.entries import RowEntries, packed_flags
 from chordal.features.layout import Layout, Shard, Sums, TemplateLayout, layout_of, transferred
 from chordal.features.reader import Reader, input_for, length_of
 from chordal.features.template import TemplateInput
+from chordal.features.vectors import VectorInput
 
 __all__ = [
     "PATTERNS",
@@ -26,6 +28,7 @@ __all__ = [
     "AttributeFeatures",
     "AttributeInput",
     "Batch",
+    "Beside",
     "CliqueTemplate",
     "Cliques",
     "DenseFeatures",
@@ -43,6 +46,7 @@ __all__ = [
     "TableLayout",
     "TemplateInput",
     "TemplateLayout",
+    "VectorInput",
     "VocabularyInput",
     "WeightKeys",
     "check_described",

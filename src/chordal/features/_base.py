@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from chordal._blocks import Runner, run_in_turn
 from chordal._errors import UnsupportedError
-from chordal.features.batch import Floats, Ints, Rows
+from chordal.features.batch import Floats, Ints, Rows, Vectors
 from chordal.features.entries import RowEntries
 
 
@@ -120,6 +120,10 @@ class Input(ABC):
     @abstractmethod
     def read(self, X: Sequence[Any], grow: bool) -> Rows:
         """Read a batch of sequences; `grow` lets new attributes in."""
+
+    def read_with_vectors(self, X: Sequence[Any], grow: bool) -> tuple[Rows, Vectors | None]:
+        """The same, and the arrays that stand among attributes, where there may be some."""
+        return self.read(X, grow), None
 
     @abstractmethod
     def features(

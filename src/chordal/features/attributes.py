@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from chordal import _kernels
 from chordal._blocks import BLOCK, Runner, aligned_zeros, blocks_of, run_in_turn, unit_of
 from chordal.features._base import Condensed, Input, RowFeatures, WeightKeys
-from chordal.features.batch import Floats, Ints, Occurrences, Rows, ranges
+from chordal.features.batch import Floats, Ints, Occurrences, Rows, Vectors, ranges
 from chordal.features.entries import AttributeRows, Counts, RowEntries
 from chordal.structures import offsets_of
 from chordal.text import Items
@@ -114,15 +114,21 @@ class AttributeInput(VocabularyInput):
         return AttributeInput(vocabulary)
 
     def read(self, X: Sequence[Any] | Items, grow: bool) -> Rows:
-        """Read a batch of sequences."""
+        """Read a batch of sequences; refuses arrays among the attributes."""
+        rows, vectors = self.read_with_vectors(X, grow)
+        vectors.refuse()
+        return rows
+
+    def read_with_vectors(self, X: Sequence[Any] | Items, grow: bool) -> tuple[Rows, Vectors]:
+        """Read a batch of sequences, and the arrays that stand among the attributes."""
         if isinstance(X, Items):
             fields, lengths = np.ascontiguousarray(X.fields).reshape(-1), X.lengths
             ids, values, offsets = self.vocabulary.read_fields(
                 X.text, fields, X.values, X.offsets, grow
             )
-        else:
-            ids, values, offsets, lengths = self.vocabulary.read(X, grow)
-        return Rows(lengths, Occurrences(offsets, ids, values))
+            return Rows(lengths, Occurrences(offsets, ids, values)), Vectors(lengths, [])
+        ids, values, offsets, lengths, blocks = self.vocabulary.read(X, grow)
+        return Rows(lengths, Occurrences(offsets, ids, values)), Vectors(lengths, blocks)
 
     @classmethod
     def from_arrays(

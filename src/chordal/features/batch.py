@@ -75,6 +75,30 @@ class Rows:
 
 
 @dataclass(frozen=True)
+class Vectors:
+    """The arrays that stood among the attributes of a batch of tokens.
+
+    lengths : int64 [n_sequences], tokens of each
+    blocks : of each name, the tokens that have it and their numbers [n, width]
+    """
+
+    lengths: Ints
+    blocks: Sequence[tuple[str, Ints, NDArray[Any]]]
+
+    def place(self, row: int) -> str:
+        """A token as users count it."""
+        offsets = offsets_of(self.lengths)
+        sequence = int(np.searchsorted(offsets, row, side="right")) - 1
+        return f"X[{sequence}][{row - offsets[sequence]}]"
+
+    def refuse(self, why: str = "and only ChainCRF and GraphCRF (in nodes) read arrays") -> None:
+        """ValueError that names the first array, if there is any."""
+        if self.blocks:
+            name, rows, _ = self.blocks[0]
+            raise ValueError(f"{self.place(rows[0])} has the array {name!r}, {why}")
+
+
+@dataclass(frozen=True)
 class Cliques:
     """The cliques that a template finds in a batch, example after example.
 

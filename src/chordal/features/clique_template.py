@@ -33,6 +33,21 @@ def itself(x: object) -> Any:
 
 @final
 @dataclass(frozen=True)
+class Beside:
+    """The features of a template that takes the arrays among the attributes of another one.
+
+    template : str, the name of the other one, which comes before it
+    """
+
+    template: str
+
+    def __call__(self, x: object) -> Any:
+        """Not to be called: what reads the attributes finds the arrays."""
+        raise TypeError(f"the arrays of template {self.template!r} are read with its attributes")
+
+
+@final
+@dataclass(frozen=True)
 class CliqueTemplate:
     """A kind of cliques; the weights of a template are shared by all of its cliques.
 

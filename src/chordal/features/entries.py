@@ -125,6 +125,53 @@ class RowEntries:
             wide_values=None if values is None else np.insert(values, at, 1.0),
         )
 
+    def beside(self, other: RowEntries) -> RowEntries:
+        """The same rows with the entries of `other` behind their own; its cells come after all
+        others, and so do its weights.
+        """
+        unit = unit_of(self.n_outputs)
+        start = -(-self.n_cells // unit)
+        if start * unit + other.n_cells >= 2**27 * unit:
+            raise ValueError("too many weights for online learning: raise min_freq")
+        wide = _Merger(self.wide_offsets, other.wide_offsets)
+        narrow = _Merger(self.narrow_offsets, other.narrow_offsets)
+        moved = other.narrow_cells + np.uint32(start * unit)
+        return RowEntries(
+            n_outputs=self.n_outputs,
+            n_cells=start * unit + other.n_cells,
+            cells=np.concatenate([self.cells, start * unit + other.cells]),
+            wide_offsets=wide.offsets,
+            wide_codes=wide.merged(self.wide_codes, other.wide_codes + np.uint32(start << 5)),
+            wide_values=wide.values(self.wide_values, other.wide_values),
+            narrow_offsets=narrow.offsets,
+            narrow_outputs=narrow.merged(self.narrow_outputs, other.narrow_outputs),
+            narrow_cells=narrow.merged(self.narrow_cells, moved),
+            narrow_values=narrow.values(self.narrow_values, other.narrow_values),
+        )
+
+
+class _Merger:
+    """Where the entries of two lists of rows go when each row holds both."""
+
+    def __init__(self, first: Counts, second: Counts) -> None:
+        before, after = first.astype(np.int64), second.astype(np.int64)
+        self.offsets = entry_offsets([np.diff(before) + np.diff(after)])
+        self._first = np.arange(before[-1]) + np.repeat(after[:-1], np.diff(before))
+        self._second = np.arange(after[-1]) + np.repeat(before[1:], np.diff(after))
+
+    def merged(self, first: NDArray[Any], second: NDArray[Any]) -> NDArray[Any]:
+        """What the entries have, row by row."""
+        out = np.empty(len(first) + len(second), dtype=first.dtype)
+        out[self._first], out[self._second] = first, second
+        return out
+
+    def values(self, first: Floats | None, second: Floats | None) -> Floats | None:
+        """The same of values, which are None when all are 1."""
+        if first is None and second is None:
+            return None
+        ones = np.ones(len(self._first) if first is None else len(self._second))
+        return self.merged(ones if first is None else first, ones if second is None else second)
+
 
 def entry_offsets(counts: Iterable[NDArray[np.integer]]) -> Counts:
     """Offsets of the entries of rows, from how many each row has, shard after shard."""

@@ -6,6 +6,7 @@ import copy
 import re
 from collections.abc import Iterable, Iterator, Sequence, Sized
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -14,8 +15,9 @@ from chordal._validate import is_sparse
 from chordal.features._base import Input
 from chordal.features.arrays import DenseInput, SparseInput
 from chordal.features.attributes import AttributeInput
-from chordal.features.batch import Batch, Cliques, Ints, Rows
-from chordal.features.clique_template import CliqueTemplate, itself
+from chordal.features.batch import Batch, Cliques, Ints, Rows, Vectors
+from chordal.features.clique_template import Beside, CliqueTemplate, itself
+from chordal.features.vectors import VectorInput
 from chordal.structures import check_scopes, offsets_of
 
 
@@ -71,12 +73,23 @@ class Reader:
         rows: list[Rows | None] = []
         sizes: Ints | None = None
         counts: Ints | None = None
-        for template, source in zip(self.templates, self.inputs, strict=True):
+        found: dict[str, Vectors | None] = {
+            template.features.template: None
+            for template in self.templates
+            if isinstance(template.features, Beside)
+        }
+        for k, (template, source) in enumerate(zip(self.templates, self.inputs, strict=True)):
             own: Rows | None = None
-            if source is not None and template.labelwise:
+            if isinstance(template.features, Beside):
+                own = self._beside(k, found[template.features.template], grow)
+            elif source is not None and template.labelwise:
                 own, sizes, counts = _labelwise(template, source, X)
             elif source is not None:
-                own = _rows(template, source, X, grow)
+                own, vectors = _rows(template, source, X, grow)
+                if template.name in found:
+                    found[template.name] = vectors
+                elif vectors is not None:
+                    vectors.refuse()
                 if sizes is None and template.cliques == "each":
                     sizes = own.lengths
             rows.append(own)
@@ -87,6 +100,20 @@ class Reader:
             for template, own in zip(self.templates, rows, strict=True)
         ]
         return Batch(sizes, cliques, counts, self.exclusive)
+
+    def _beside(self, k: int, vectors: Vectors | None, grow: bool) -> Rows | None:
+        """The rows of a template of arrays; it has an input once an array was met."""
+        source = self.inputs[k]
+        if vectors is None:
+            return None
+        if source is None:
+            if not grow:
+                vectors.refuse("and training saw no arrays")
+            if not vectors.blocks:
+                return None
+            source = self.inputs[k] = VectorInput()
+        assert isinstance(source, VectorInput)
+        return source.gathered(vectors, grow)
 
 
 def input_for(x: object) -> Input:
@@ -112,7 +139,7 @@ def length_of(x: Sized) -> int:
 
 
 def _input_like(template: CliqueTemplate, X: Sequence[Any]) -> Input | None:
-    if template.features is None or len(X) == 0:
+    if template.features is None or isinstance(template.features, Beside) or len(X) == 0:
         return None
     for i, x in enumerate(X):
         first = _observed(template, x, i)
@@ -124,17 +151,19 @@ def _input_like(template: CliqueTemplate, X: Sequence[Any]) -> Input | None:
         return input_for(first)
 
 
-def _rows(template: CliqueTemplate, source: Input, X: Sequence[Any], grow: bool) -> Rows:
-    """The observations of a template; examples may have none."""
+def _rows(
+    template: CliqueTemplate, source: Input, X: Sequence[Any], grow: bool
+) -> tuple[Rows, Vectors | None]:
+    """The observations of a template, and arrays among them; examples may have none."""
     if template.features is itself:
-        return source.read(X, grow)
+        return source.read_with_vectors(X, grow)
     observed = [_observed(template, x, i) for i, x in enumerate(X)]
     where = [i for i, own in enumerate(observed) if length_of(own)]
     with _named(template, where):
-        rows = source.read([observed[i] for i in where], grow)
+        rows, vectors = source.read_with_vectors([observed[i] for i in where], grow)
     counts = np.zeros(len(X), dtype=np.int64)
     counts[where] = rows.lengths
-    return Rows(counts, rows.data)
+    return Rows(counts, rows.data), vectors and replace(vectors, lengths=counts)
 
 
 def _observed(template: CliqueTemplate, x: object, i: int) -> Any:

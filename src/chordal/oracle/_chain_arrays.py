@@ -166,14 +166,15 @@ def _entries(
     for k, own in sorted(numbered, key=lambda item: item[1].rows is None):  # those with rows first
         first, outputs = layout.slices[own.name].start, own.tables.cell_of_output
         if own.rows is not None:
-            if found is not None or (not pairs and any(s.variables[k] is not None for s in shards)):
+            if found is not None if pairs else any(s.variables[k] is not None for s in shards):
                 raise UnsupportedError(
-                    "learning from one chain after another takes the features of one template of "
-                    "all variables, and of one of pairs at most; use a solver such as 'lbfgs'"
+                    "learning from one chain after another takes features of all variables, and "
+                    "those of one template of pairs at most; use a solver such as 'lbfgs'"
                 )
-            found = own.rows.entries([s.rows[k] for s in shards])
+            entries = own.rows.entries([s.rows[k] for s in shards])
             if not pairs and not own.tables.is_full:
-                found = found.of_output(int(outputs[0]), layout.n_labels)
+                entries = entries.of_output(int(outputs[0]), layout.n_labels)
+            found = entries if found is None else found.beside(entries)
             places.append(first + np.arange(own.n_row_weights))
         if found is None:
             table.append(outputs[own.kept])

@@ -10,11 +10,23 @@ from typing import TYPE_CHECKING
 
 from chordal.preprocessing.alignment import AlignmentFeatures
 from chordal.preprocessing.default_template import TASKS, default_template
+from chordal.preprocessing.frames import frame_column, sequences_from_frame
+from chordal.preprocessing.gazetteer import Gazetteer
+from chordal.preprocessing.word_clusters import WordClusters
 
 if TYPE_CHECKING:
     from chordal.preprocessing.rbf_features import RBFFeatures
 
-__all__ = ["TASKS", "AlignmentFeatures", "RBFFeatures", "default_template"]
+__all__ = [
+    "TASKS",
+    "AlignmentFeatures",
+    "Gazetteer",
+    "RBFFeatures",
+    "WordClusters",
+    "default_template",
+    "frame_column",
+    "sequences_from_frame",
+]
 
 
 def __getattr__(name: str) -> object:

@@ -73,8 +73,7 @@ class Columns:
                     )
                 parts += [_encoded(cell, i, t) for cell in row]
         limits = offsets_of([len(part) for part in parts])
-        if limits[-1] >= 2**32:
-            raise ValueError(f"the text must be smaller than 4 GiB, got {limits[-1]} bytes")
+        _check_size(limits[-1])
         cells = np.stack([limits[:-1], limits[1:]], axis=1).astype(np.uint32)
         shape = (sum(lengths), n_columns or 0, 2)
         return cls(b"".join(parts), cells.reshape(shape), np.array(lengths, dtype=np.int64))
@@ -122,6 +121,33 @@ class Columns:
             return self.select(slice(0, k))
         return self.select([j for j in range(self.n_columns) if j != k])
 
+    def with_columns(self, *columns: Sequence[Sequence[str]]) -> Columns:
+        """The same with more columns, each given as a cell for every row, sequence by sequence.
+
+        >>> columns = Columns.from_sequences([[["in"], ["Rome"]], [["Yes"]]])
+        >>> columns.with_columns([["O", "B"], ["O"]]).rows()
+        [[['in', 'O'], ['Rome', 'B']], [['Yes', 'O']]]
+        """
+        places: dict[str, int] = {}  # where each text lies, once
+        limits: list[tuple[int, int]] = []
+        end, added = len(self.text), []
+        for column in columns:
+            if [len(cells) for cells in column] != self.lengths.tolist():
+                raise ValueError("a column must have a cell for every row of every sequence")
+            for i, cells in enumerate(column):
+                for t, cell in enumerate(cells):
+                    if cell not in places:
+                        places[cell] = len(limits)
+                        added.append(_encoded(cell, i, t))
+                        limits.append((end, end + len(added[-1])))
+                        end = limits[-1][1]
+        _check_size(end)
+        numbers = [places[cell] for column in columns for cells in column for cell in cells]
+        table = np.array(limits, dtype=np.uint32).reshape(-1, 2)
+        more = table[np.array(numbers, dtype=np.int64)].reshape(len(columns), self.n_rows, 2)
+        table = np.concatenate([self.cells, more.transpose(1, 0, 2)], axis=1)
+        return Columns(b"".join([self.text, *added]), table, self.lengths, self.lines)
+
     def codes(self, k: int) -> tuple[NDArray[np.int32], list[str]]:
         """A number for each row, and what the numbers stand for, in order of appearance.
 
@@ -151,6 +177,11 @@ class Columns:
         if not -self.n_columns <= k < self.n_columns:
             raise ValueError(f"there are {self.n_columns} columns, numbered from 0; got {k}")
         return k % self.n_columns
+
+
+def _check_size(n_bytes: int) -> None:
+    if n_bytes >= 2**32:
+        raise ValueError(f"the text must be smaller than 4 GiB, got {n_bytes} bytes")
 
 
 def _encoded(cell: object, i: int, t: int) -> bytes:
