@@ -176,7 +176,7 @@ public:
           attributes_(layout.places.size() / 4),
           labels_(labels),
           held_{wide, narrow, table, shared ? *shared : table} {
-        const std::size_t n = labels.size();
+        const std::size_t n = labels_.size();
         require(n > 0 && layout.outputs == n && table.size() == n * n &&
                     (!shared || shared->size() == 3 * n),
                 "the weights of a chain do not fit its labels");
@@ -232,9 +232,9 @@ public:
         auto list = nb::steal<Labels>(PyList_New(static_cast<Py_ssize_t>(length)));
         if (!list.is_valid()) throw nb::python_error();
         for (std::size_t t = 0; t < length; ++t) {
-            PyObject* label = PyList_GET_ITEM(labels_.ptr(), found[t]);
+            PyObject* label = tuple_item(labels_, found[t]);
             Py_INCREF(label);
-            PyList_SET_ITEM(list.ptr(), static_cast<Py_ssize_t>(t), label);
+            fill_list(list, static_cast<Py_ssize_t>(t), label);
         }
         return list;
     }
@@ -259,7 +259,7 @@ private:
     Vocabulary& vocabulary_;
     mutable std::atomic<ItemReader*> spare_{nullptr};  // whose memory serves the next sequence
     std::size_t attributes_;
-    Labels labels_;
+    nb::tuple labels_;  // a copy, which nobody changes
     Input<double> held_[4];  // what the pointers lead into
     std::vector<double> prepared_;
 };
@@ -302,15 +302,24 @@ public:
     }
 
 private:
+    // Threads that ask at the same time may each compute; what the first one found is kept.
     void add_up() {
-        if (added_) return;
-        marginals_.resize(unary_.size());
+        {
+            const nb::ft_lock_guard guard(mutex_);
+            if (added_) return;
+        }
+        std::vector<double> marginals(unary_.size());
+        double log_partition = 0.0;
         if (length() > 0)
             chain_.run(length(), [&] {
                 return CHORDAL_DISPATCH(quick_marginals(chain_.model, unary_.data(), length(),
-                                                        interrupted, &log_partition_,
-                                                        marginals_.data()));
+                                                        interrupted, &log_partition,
+                                                        marginals.data()));
             });
+        const nb::ft_lock_guard guard(mutex_);
+        if (added_) return;
+        marginals_ = std::move(marginals);
+        log_partition_ = log_partition;
         added_ = true;
     }
 
@@ -319,6 +328,11 @@ private:
     std::vector<double> unary_, marginals_;
     double log_partition_ = 0.0;
     bool added_ = false;
+    struct Mutex : nb::ft_mutex {
+        Mutex() = default;
+        Mutex(Mutex&&) noexcept {}  // a sequence moves before others know it
+    };
+    Mutex mutex_;  // of these three, where the GIL does not hold other threads back
 };
 
 }  // namespace
