@@ -9,6 +9,7 @@ import pytest
 ROOT = Path(__file__).parents[1]
 DOCUMENTS = [
     "README.md",
+    "docs/install.md",
     "docs/learning.md",
     "docs/graphs.md",
     "docs/experiments.md",
