@@ -65,12 +65,10 @@ private:
     }
 
     // Fetches the strings of a list, which are read next.
-    static void prefetch([[maybe_unused]] PyObject* item) {
-#if !defined(Py_LIMITED_API) && !defined(Py_GIL_DISABLED)
-        if (!PyList_CheckExact(item)) return;
-        for (Py_ssize_t k = 0; k < PyList_GET_SIZE(item); ++k)
-            CHORDAL_PREFETCH(PyList_GET_ITEM(item, k));
-#endif
+    static void prefetch(PyObject* item) {
+        if (kItemsMayChange || !PyList_CheckExact(item)) return;
+        for (Py_ssize_t k = 0, n = item_count(item); k < n; ++k)
+            CHORDAL_PREFETCH(item_at(item, k));
     }
 
     void tokens(nb::handle x) {

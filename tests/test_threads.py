@@ -51,6 +51,21 @@ def test_threads_that_predict_by_one_model_agree(words, model):
     at_once(ask)
 
 
+@pytest.mark.parametrize(
+    "question",
+    [
+        lambda model, X, y: model.k_best(X, k=3),
+        lambda model, X, y: model.predict(X, allowed_transitions=~np.eye(5, dtype=bool)),
+        lambda model, X, y: model.score(X, y),
+        lambda model, X, y: [m.tolist() for m in model.predict_marginals(X)],
+        lambda model, X, y: model.predict(X, method='mpm'),
+    ],
+)
+def test_other_questions_too(words, model, question):
+    expected = question(model, *words)
+    assert all(found == expected for found in at_once(lambda _: question(model, *words)))
+
+
 def test_threads_may_ask_about_one_sequence(words, model):
     x = words[0][0] * 50
     expected = np.array(model.quick().sequence(x).marginals())
