@@ -58,7 +58,7 @@ def test_threads_that_predict_by_one_model_agree(words, model):
         lambda model, X, y: model.predict(X, allowed_transitions=~np.eye(5, dtype=bool)),
         lambda model, X, y: model.score(X, y),
         lambda model, X, y: [m.tolist() for m in model.predict_marginals(X)],
-        lambda model, X, y: model.predict(X, method='mpm'),
+        lambda model, X, y: model.predict(X, method="mpm"),
     ],
 )
 def test_other_questions_too(words, model, question):
