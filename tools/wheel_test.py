@@ -23,7 +23,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 WORK, DIST = ROOT / "build/wheel-test", ROOT / "dist"
 BUILD = ["build", "scikit-build-core>=0.11", "nanobind>=2.5", "cmake", "ninja"]
-TESTS = ["cli", "compat", "features", "formats", "model_file", "test_threads.py"]
+TESTS = ["cli/test_commands.py", "compat", "features", "formats", "test_threads.py"]
 
 
 def run(*command: str | Path, cwd: Path = WORK) -> None:
