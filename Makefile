@@ -28,12 +28,12 @@ HOLDS_test  := plots
 HOLDS_bench := plots
 HOLDS_experiments := plots
 
-.PHONY: help demo test lint types layers bench acceptance gallery tables sanitize dev clean
+.PHONY: help demo test lint types layers bench acceptance gallery tables sanitize wheel-test release-check dev clean
 .DELETE_ON_ERROR:
 .SECONDARY:
 
 help:  ## list the targets
-	@sed -n 's/^\([a-z]*\):.*## \(.*\)/\1\t\2/p' $(MAKEFILE_LIST) | expand -t 12
+	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1\t\2/p' $(MAKEFILE_LIST) | expand -t 16
 
 demo: $(VENV)/.installed-plots  ## read handwritten dates with a chain CRF; writes report/index.html
 	$(BIN)/python examples/digit_dates.py
@@ -77,6 +77,16 @@ sanitize:  ## under AddressSanitizer and UBSan, in a venv of its own: the test s
 	LD_PRELOAD="$$($${CXX:-g++} -print-file-name=libasan.so) $$($${CXX:-g++} -print-file-name=libstdc++.so)" \
 	ASAN_OPTIONS=detect_leaks=0 UBSAN_OPTIONS=print_stacktrace=1 PYTHONMALLOC=malloc \
 	$(VENV)-sanitize/bin/pytest -m "not slow" $(TESTS)
+
+wheel-test:  ## source archive and wheel, built and tried in empty environments; PYTHONS="python3.10 …": others too
+	$(PYTHON) tools/wheel_test.py $(PYTHONS)
+
+release-check: $(VENV)/.twine  ## what is still missing for publication; looks at dist/ too
+	$(BIN)/python tools/release_check.py
+
+$(VENV)/.twine: | $(VENV)/.tools
+	$(PIP) install twine
+	@touch $@
 
 clean:  ## remove everything made by the other targets
 	rm -rf $(VENV) $(VENV)-sanitize $(VENV)-acceptance build dist report src/chordal/_kernels.pyi .pytest_cache .mypy_cache .ruff_cache .hypothesis

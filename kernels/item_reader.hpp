@@ -13,22 +13,10 @@
 #include <cmath>
 
 #include "item_vectors.hpp"
-#include "utf8.hpp"
+#include "python_objects.hpp"
 #include "vocabulary.hpp"
 
 namespace chordal {
-
-inline void append_text(PyObject* s, std::string& out) {
-    const auto length = static_cast<std::size_t>(PyUnicode_GET_LENGTH(s));
-    const void* data = PyUnicode_DATA(s);
-    if (PyUnicode_IS_ASCII(s)) {
-        out.append(static_cast<const char*>(data), length);
-        return;
-    }
-    const auto kind = PyUnicode_KIND(s);
-    for (std::size_t i = 0; i < length; ++i)
-        chordal::append_utf8(PyUnicode_READ(kind, data, static_cast<Py_ssize_t>(i)), out);
-}
 
 // Walks Python's containers; holds the GIL throughout.
 class ItemReader {
@@ -37,10 +25,10 @@ public:
 
     void batch(nb::handle X) {
         const nb::object all = listed(X, "X", "a list of sequences");
-        const auto n = PySequence_Fast_GET_SIZE(all.ptr());
+        const auto n = item_count(all);
         for (sequence_ = 0; sequence_ < n; ++sequence_) {
             if ((sequence_ & 1023) == 0 && PyErr_CheckSignals() != 0) throw nb::python_error();
-            tokens(PySequence_Fast_GET_ITEM(all.ptr(), sequence_));
+            tokens(item_at(all, sequence_));
         }
         names.look_up();
     }
@@ -64,7 +52,6 @@ private:
         return position_ >= 0 ? text + bracketed(position_) : text;
     }
     static std::string bracketed(Py_ssize_t number) { return '[' + std::to_string(number) + ']'; }
-    static std::string type_of(nb::handle x) { return Py_TYPE(x.ptr())->tp_name; }
 
     [[noreturn]] void refuse_type(const std::string& message) const {
         throw nb::type_error(message.c_str());
@@ -72,30 +59,30 @@ private:
 
     nb::object listed(nb::handle x, const char* name, const char* expected) const {
         const bool text = PyUnicode_Check(x.ptr()) || PyBytes_Check(x.ptr());
-        PyObject* list = text || PyDict_Check(x.ptr()) ? nullptr : PySequence_Fast(x.ptr(), "");
-        if (!list) {
+        nb::object list;
+        if (!text && !PyDict_Check(x.ptr())) list = items_of(x);
+        if (!list.is_valid()) {
             PyErr_Clear();
             refuse_type((*name ? std::string(name) : where()) + " must be " + expected + ", got " +
                         type_of(x));
         }
-        return nb::steal(list);
+        return list;
     }
 
     // Fetches the strings of a list, which are read next.
     static void prefetch(PyObject* item) {
-        if (!PyList_CheckExact(item)) return;
-        for (Py_ssize_t k = 0; k < PyList_GET_SIZE(item); ++k)
-            CHORDAL_PREFETCH(PyList_GET_ITEM(item, k));
+        if (kItemsMayChange || !PyList_CheckExact(item)) return;
+        for (Py_ssize_t k = 0, n = item_count(item); k < n; ++k)
+            CHORDAL_PREFETCH(item_at(item, k));
     }
 
     void tokens(nb::handle x) {
         position_ = -1;
         const nb::object all = listed(x, "", "a list of tokens");
-        const auto length = PySequence_Fast_GET_SIZE(all.ptr());
+        const auto length = item_count(all);
         for (position_ = 0; position_ < length; ++position_) {
-            if (position_ + 1 < length)
-                prefetch(PySequence_Fast_GET_ITEM(all.ptr(), position_ + 1));
-            token(PySequence_Fast_GET_ITEM(all.ptr(), position_));
+            if (position_ + 1 < length) prefetch(item_at(all, position_ + 1));
+            token(item_at(all, position_));
         }
         lengths.push_back(length);
     }
@@ -113,9 +100,9 @@ private:
 
     void container(nb::handle item) {
         if (PyList_Check(item.ptr()) || PyTuple_Check(item.ptr())) {
-            const nb::object all = nb::steal(PySequence_Fast(item.ptr(), ""));
-            for (Py_ssize_t k = 0; k < PySequence_Fast_GET_SIZE(all.ptr()); ++k)
-                attribute(PySequence_Fast_GET_ITEM(all.ptr(), k));
+            const nb::object all = items_of(item);
+            if (!all.is_valid()) throw nb::python_error();
+            for (Py_ssize_t k = 0; k < item_count(all); ++k) attribute(item_at(all, k));
         } else if (PyDict_Check(item.ptr())) {
             mapping(item);
         } else if (PyAnySet_Check(item.ptr())) {  // sorted: a set's own order changes between runs
@@ -158,7 +145,10 @@ private:
         PyObject *key, *value;
         Py_ssize_t at = 0;
         nb::object copy;  // float() of other objects may run any code, and change the dict
-        if (!plain(item)) copy = nb::steal(PyDict_Copy(item.ptr()));
+        if (kItemsMayChange || !plain(item)) {
+            copy = nb::steal(PyDict_Copy(item.ptr()));
+            if (!copy.is_valid()) throw nb::python_error();
+        }
         PyObject* dict = copy.is_valid() ? copy.ptr() : item.ptr();
         while (PyDict_Next(dict, &at, &key, &value)) {
             if (!PyUnicode_Check(key)) refuse_name(key);

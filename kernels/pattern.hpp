@@ -5,12 +5,11 @@
 // Unicode's, with the classes of Python's str; in Wapiti's dialect they are bytes of the C locale.
 #pragma once
 
-#include <Python.h>
-
 #include <cstring>
 #include <string>
 #include <vector>
 
+#include "unicode_classes.hpp"
 #include "utf8.hpp"
 
 namespace chordal {
@@ -32,14 +31,14 @@ struct Unicode {
         for (std::size_t k = 1; k < size; ++k) code = code << 6 | (byte(k) & 0x3Fu);
         return {code, size};
     }
-    static bool alpha(Py_UCS4 c) { return Py_UNICODE_ISALPHA(c); }
-    static bool digit(Py_UCS4 c) { return Py_UNICODE_ISDECIMAL(c); }
-    static bool lower(Py_UCS4 c) { return Py_UNICODE_ISLOWER(c); }
-    static bool upper(Py_UCS4 c) { return Py_UNICODE_ISUPPER(c) || Py_UNICODE_ISTITLE(c); }
-    static bool space(Py_UCS4 c) { return Py_UNICODE_ISSPACE(c); }
-    static bool alnum(Py_UCS4 c) { return Py_UNICODE_ISALNUM(c); }
+    static bool alpha(Py_UCS4 c) { return unicode::alpha(c); }
+    static bool digit(Py_UCS4 c) { return unicode::decimal(c); }
+    static bool lower(Py_UCS4 c) { return unicode::lower(c); }
+    static bool upper(Py_UCS4 c) { return unicode::upper_or_title(c); }
+    static bool space(Py_UCS4 c) { return unicode::space(c); }
+    static bool alnum(Py_UCS4 c) { return unicode::alnum(c); }
     static bool punctuation(Py_UCS4 c) { return !alnum(c) && !space(c) && c > 0x20; }
-    static Py_UCS4 to_lower(Py_UCS4 c) { return Py_UNICODE_TOLOWER(c); }
+    static Py_UCS4 to_lower(Py_UCS4 c) { return unicode::to_lower(c); }
     static void append(Py_UCS4 c, std::string& out) { append_utf8(c, out); }
 };
 

@@ -177,7 +177,7 @@ public:
           attributes_(layout.places.size() / 4),
           labels_(labels),
           held_{wide, narrow, table, shared ? *shared : table} {
-        const std::size_t n = labels.size();
+        const std::size_t n = labels_.size();
         require(n > 0 && layout.outputs == n && table.size() == n * n &&
                     (!shared || shared->size() == 3 * n),
                 "the weights of a chain do not fit its labels");
@@ -238,9 +238,9 @@ public:
         auto list = nb::steal<Labels>(PyList_New(static_cast<Py_ssize_t>(length)));
         if (!list.is_valid()) throw nb::python_error();
         for (std::size_t t = 0; t < length; ++t) {
-            PyObject* label = PyList_GET_ITEM(labels_.ptr(), found[t]);
+            PyObject* label = tuple_item(labels_, found[t]);
             Py_INCREF(label);
-            PyList_SET_ITEM(list.ptr(), static_cast<Py_ssize_t>(t), label);
+            fill_list(list, static_cast<Py_ssize_t>(t), label);
         }
         return list;
     }
@@ -263,7 +263,7 @@ private:
     static constexpr std::size_t kShort = 256;
 
     [[noreturn]] static void refuse(const VectorBlock& block) {
-        throw nb::value_error(("X[0][" + std::to_string(block.rows.front()) + "] has the array '" +
+        throw nb::type_error(("X[0][" + std::to_string(block.rows.front()) + "] has the array '" +
                                block.name + "', and training saw no arrays")
                                   .c_str());
     }
@@ -271,7 +271,7 @@ private:
     Vocabulary& vocabulary_;
     mutable std::atomic<ItemReader*> spare_{nullptr};  // whose memory serves the next sequence
     std::size_t attributes_;
-    Labels labels_;
+    nb::tuple labels_;  // a copy, which nobody changes
     Input<double> held_[4];  // what the pointers lead into
     std::vector<double> prepared_;
 };
@@ -314,15 +314,24 @@ public:
     }
 
 private:
+    // Threads that ask at the same time may each compute; what the first one found is kept.
     void add_up() {
-        if (added_) return;
-        marginals_.resize(unary_.size());
+        {
+            const nb::ft_lock_guard guard(mutex_);
+            if (added_) return;
+        }
+        std::vector<double> marginals(unary_.size());
+        double log_partition = 0.0;
         if (length() > 0)
             chain_.run(length(), [&] {
                 return CHORDAL_DISPATCH(quick_marginals(chain_.model, unary_.data(), length(),
-                                                        interrupted, &log_partition_,
-                                                        marginals_.data()));
+                                                        interrupted, &log_partition,
+                                                        marginals.data()));
             });
+        const nb::ft_lock_guard guard(mutex_);
+        if (added_) return;
+        marginals_ = std::move(marginals);
+        log_partition_ = log_partition;
         added_ = true;
     }
 
@@ -331,6 +340,11 @@ private:
     std::vector<double> unary_, marginals_;
     double log_partition_ = 0.0;
     bool added_ = false;
+    struct Mutex : nb::ft_mutex {
+        Mutex() = default;
+        Mutex(Mutex&&) noexcept {}  // a sequence moves before others know it
+    };
+    Mutex mutex_;  // of these three, where the GIL does not hold other threads back
 };
 
 }  // namespace

@@ -12,6 +12,7 @@ ROOT = Path(__file__).parents[1]
 DOCUMENTS = [
     "README.md",
     "docs/features.md",
+    "docs/install.md",
     "docs/learning.md",
     "docs/graphs.md",
     "docs/moving.md",

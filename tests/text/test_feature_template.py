@@ -41,6 +41,20 @@ def test_small_letters_and_shapes_know_unicode():
     assert [f[0] for f in found] == ["U:école|X", "U:straße-12b|Xx-dx", "U:東京|a", "U:iphone|xXx"]
 
 
+def test_classes_and_small_letters_are_those_of_str():
+    codes = (c for c in range(0x21, 0x110000) if not 0xD800 <= c < 0xE000)
+    words = [c for c in map(chr, codes) if ord(c) % 97 == 0 or c.lower() != c or c.isdecimal()]
+    tests = {"a": str.isalpha, "d": str.isdecimal, "l": str.islower, "u": str.istitle}
+    tests |= {"s": str.isspace, "w": str.isalnum}
+    lines = [f'{kind}:%m[0,0,"\\{kind}"]' for kind in tests]
+    found = expanded(
+        "\n".join(["U:%X[0,0]"] + [f"U{line}" for line in lines]), [[w] for w in words]
+    )
+    for word, names in zip(words, found, strict=True):
+        kinds = [f"U{kind}:{word if holds(word) else ''}" for kind, holds in tests.items()]
+        assert names == [f"U:{word.lower()[0]}", *kinds]
+
+
 @pytest.mark.parametrize(
     ("pattern", "word", "expected"),
     [
