@@ -263,9 +263,9 @@ private:
     static constexpr std::size_t kShort = 256;
 
     [[noreturn]] static void refuse(const VectorBlock& block) {
-        throw nb::value_error(("X[0][" + std::to_string(block.rows.front()) + "] has the array '" +
-                               block.name + "', and training saw no arrays")
-                                  .c_str());
+        throw nb::type_error(("X[0][" + std::to_string(block.rows.front()) + "] has the array '" +
+                              block.name + "', and training saw no arrays")
+                                 .c_str());
     }
 
     Vocabulary& vocabulary_;

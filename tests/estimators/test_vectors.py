@@ -139,9 +139,9 @@ def test_models_without_arrays_stay_as_they_were(tmp_path):
     ]
     assert not any(name.startswith("vectors") for name in arrays)
     assert crf.quick() is not None
-    with pytest.raises(ValueError, match=r"X\[0\]\[0\] has the array 'vec', and training saw no"):
+    with pytest.raises(TypeError, match=r"X\[0\]\[0\] has the array 'vec', and training saw no"):
         crf.predict(X[:1])
-    with pytest.raises(ValueError, match=r"X\[0\]\[0\] has the array 'vec', and training saw no"):
+    with pytest.raises(TypeError, match=r"X\[0\]\[0\] has the array 'vec', and training saw no"):
         crf.predict(X)
 
 
@@ -217,10 +217,10 @@ def test_where_arrays_are_refused(tmp_path):
     crf = ChainCRF().fit(X, y)
     with pytest.raises(UnsupportedError, match="arrays among attributes"):
         write_crfsuite(crf, tmp_path / "model.crfsuite")
-    with pytest.raises(ValueError, match="has the array 'vec', and only ChainCRF and GraphCRF"):
+    with pytest.raises(TypeError, match="has the array 'vec', and only ChainCRF and GraphCRF"):
         TemplateCRF([CliqueTemplate("words", features=lambda x: x)]).fit(X, y)
     edges = [(x, np.stack([np.arange(len(x) - 1), np.arange(1, len(x))], axis=1), x[1:]) for x in X]
-    with pytest.raises(ValueError, match="has the array 'vec', and only ChainCRF and GraphCRF"):
+    with pytest.raises(TypeError, match="has the array 'vec', and only ChainCRF and GraphCRF"):
         GraphCRF().fit(edges, y)
 
 
@@ -239,5 +239,5 @@ def test_nodes_of_graphs(tmp_path):
     assert graph.predict(graphs(X)) == named.predict(graphs(flat(X)))
     save(graph, tmp_path / "graph")
     assert load(tmp_path / "graph").predict(graphs(X)) == graph.predict(graphs(X))
-    with pytest.raises(ValueError, match=r"X\[1\]\[0\] has the array 'vec', and training saw no"):
+    with pytest.raises(TypeError, match=r"X\[1\]\[0\] has the array 'vec', and training saw no"):
         named.predict([*graphs(flat(X))[:1], *graphs(X[:1])])

@@ -194,7 +194,7 @@ def test_sets_are_read_in_sorted_order(kind):
         ([[{"a": 1j}]], TypeError, "got complex"),
         ([[{"a": float("nan")}]], ValueError, "must be finite, got"),
         ([[["x"], {"a": float("inf")}]], ValueError, r"X\[0\]\[1\] must be finite, got inf"),
-        ([[{"a": np.zeros(3)}]], ValueError, "array 'a'"),
+        ([[{"a": np.zeros(3)}]], TypeError, "array 'a'"),
     ],
 )
 def test_bad_input(X, error, message):

@@ -124,10 +124,10 @@ def test_what_training_did_not_see():
 
 def test_only_a_template_beside_takes_arrays():
     X = [[{"w": "a"}, {"v": np.ones(2)}]]
-    with pytest.raises(ValueError, match=r"X\[0\]\[1\] has the array 'v', and only ChainCRF"):
+    with pytest.raises(TypeError, match=r"X\[0\]\[1\] has the array 'v', and only ChainCRF"):
         AttributeInput().read(X, grow=True)
     reader = Reader.like([CliqueTemplate("node", features=itself)], X)
-    with pytest.raises(ValueError, match=r"X\[0\]\[1\] has the array 'v', and only ChainCRF"):
+    with pytest.raises(TypeError, match=r"X\[0\]\[1\] has the array 'v', and only ChainCRF"):
         reader.read(X, grow=True)
 
 

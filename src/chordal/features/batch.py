@@ -92,10 +92,10 @@ class Vectors:
         return f"X[{sequence}][{row - offsets[sequence]}]"
 
     def refuse(self, why: str = "and only ChainCRF and GraphCRF (in nodes) read arrays") -> None:
-        """ValueError that names the first array, if there is any."""
+        """TypeError that names the first array, if there is any."""
         if self.blocks:
             name, rows, _ = self.blocks[0]
-            raise ValueError(f"{self.place(rows[0])} has the array {name!r}, {why}")
+            raise TypeError(f"{self.place(rows[0])} has the array {name!r}, {why}")
 
 
 @dataclass(frozen=True)
