@@ -264,8 +264,8 @@ private:
 
     [[noreturn]] static void refuse(const VectorBlock& block) {
         throw nb::type_error(("X[0][" + std::to_string(block.rows.front()) + "] has the array '" +
-                               block.name + "', and training saw no arrays")
-                                  .c_str());
+                              block.name + "', and training saw no arrays")
+                                 .c_str());
     }
 
     Vocabulary& vocabulary_;
