@@ -132,6 +132,10 @@ def test_the_command_line(tmp_path):
     ]
     assert "100.00" in chordal("evaluate", tagged)
     assert "B-NP, " in chordal("info", model)
+    assert "B-NP" in chordal("inspect", model)
+    assert "best" in chordal("tune", "--task", "chunking", "--l2", "0.1,1", "--folds", "2", text)
+    chordal("convert", text, tmp_path / "train.jsonl")
+    chordal("convert", model, tmp_path / "model.crfsuite")
     assert "train" in chordal("--help")
 
 
