@@ -23,10 +23,10 @@ else
 endif
 
 # Extras that hold others: one install serves them all.
-HOLDS_dev   := test plots
-HOLDS_test  := plots
-HOLDS_bench := plots
-HOLDS_experiments := plots
+HOLDS_dev   := test examples
+HOLDS_test  := examples
+HOLDS_bench := examples
+HOLDS_experiments := examples
 
 .PHONY: help demo test lint types layers bench acceptance gallery tables sanitize wheel-test release-check dev clean
 .DELETE_ON_ERROR:
@@ -35,7 +35,7 @@ HOLDS_experiments := plots
 help:  ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1\t\2/p' $(MAKEFILE_LIST) | expand -t 16
 
-demo: $(VENV)/.installed-plots  ## read handwritten dates with a chain CRF; writes report/index.html
+demo: $(VENV)/.installed-examples  ## read handwritten dates with a chain CRF; writes report/index.html
 	$(BIN)/python examples/digit_dates.py
 
 test: $(VENV)/.installed-test  ## the test suite and the doctests

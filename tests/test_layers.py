@@ -12,12 +12,14 @@ from typing import NamedTuple
 
 import pytest
 
+from chordal._optional import EXTRAS
+
 SOURCE = Path(__file__).parents[1] / "src" / "chordal"
 
 # Units joined by | do not import each other. `chordal` is the package's __init__, the public API.
 LAYERS = """
  _kernels
- _errors  _registry  _validate  _status  _atomic  _blocks  _docs  _schemes  _estimator
+ _errors  _optional  _registry  _validate  _status  _atomic  _blocks  _docs  _schemes  _estimator
  structures
  potentials
  targets  labels
@@ -50,7 +52,8 @@ NEVER = [
     ("solvers", "objectives"),
 ]
 
-# An optional package and the one unit or module that may import it; some have two.
+# An optional package and the one unit or module that may import it; some have two. SciPy and
+# scikit-learn serve in many places.
 OPTIONAL = {
     "dask": "chordal.execution.dask",
     "distributed": "chordal.execution.dask",
@@ -82,6 +85,7 @@ class Import(NamedTuple):
     target: str  # dotted name of the imported module
     when: str  # "load", "typing" (under TYPE_CHECKING) or "call" (inside a function)
     private: str = ""  # the names that start with an underscore, of `from module import names`
+    within: frozenset[str] = frozenset()  # packages of the `with needed(package, …)` around it
 
     def __str__(self):
         return f"{self.module} (line {self.line}) imports {self.target}"
@@ -106,10 +110,11 @@ def read_tree(source: Path) -> tuple[set[str], list[Import]]:
     imports = []
     for module, path in files.items():
         package = module if path.name == "__init__.py" else module.rpartition(".")[0]
-        for node, when in walk(ast.parse(path.read_text(encoding="utf-8")), "load"):
+        tree = ast.parse(path.read_text(encoding="utf-8"))
+        for node, when, within in walk(tree, "load"):
             for target in targets(node, package, modules):
                 names = private_names(node, target)
-                imports.append(Import(module, node.lineno, target, when, names))
+                imports.append(Import(module, node.lineno, target, when, names, within))
     return set(files), imports
 
 
@@ -156,7 +161,11 @@ def names_of(node: ast.AST) -> Iterator[str]:
         yield from [node.attr] if ast.unparse(node.value) in ("self", "cls") else []
 
 
-def walk(node: ast.AST, when: str) -> Iterator[tuple[ast.AST, str]]:
+def walk(
+    node: ast.AST, when: str, within: frozenset[str] = frozenset()
+) -> Iterator[tuple[ast.AST, str, frozenset[str]]]:
+    if isinstance(node, ast.With):
+        within |= {package for item in node.items for package in needed_by(item.context_expr)}
     for field, value in ast.iter_fields(node):
         inner = when
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda):
@@ -165,8 +174,14 @@ def walk(node: ast.AST, when: str) -> Iterator[tuple[ast.AST, str]]:
             inner = "typing"
         for child in value if isinstance(value, list) else [value]:
             if isinstance(child, ast.AST):
-                yield child, inner
-                yield from walk(child, inner)
+                yield child, inner, within
+                yield from walk(child, inner, within)
+
+
+def needed_by(call: ast.AST) -> Iterator[str]:
+    """The package of ``needed("package", …)``."""
+    if isinstance(call, ast.Call) and ast.unparse(call.func) == "needed":
+        yield ast.literal_eval(call.args[0])
 
 
 def is_type_checking(node: ast.AST) -> bool:
@@ -235,6 +250,8 @@ def private_names_in_experiments(modules, imports):
         private = any(part.startswith("_") for part in item.target.split("."))
         if item.target == "chordal._registry" and item.module == "chordal.experiments":
             continue  # the folder is the registry
+        if item.target == "chordal._optional":
+            continue  # how a package that may be missing is imported
         if unit_of(item.module) == "experiments" and ours and private:
             yield f"{item}: experiments use the public API only"
 
@@ -286,6 +303,23 @@ def optional_packages_loaded_by_the_public_api(modules, imports):
             yield f"{item} as soon as chordal is imported"
 
 
+def optional_packages_without_a_word(modules, imports):
+    """Where an optional package is imported, its absence is an error that names the extra.
+
+    The import stands in a block `with needed(…)`, or a package around its module imports something
+    of the same extra in one.
+    """
+    doors = {(item.module, EXTRAS[name][1]) for item in imports for name in item.within}
+    for item in imports:
+        package = item.target.split(".")[0]
+        if package not in EXTRAS or item.when == "typing" or package in item.within:
+            continue
+        names = item.module.split(".")
+        around = (".".join(names[:n]) for n in range(1, len(names)))
+        if not any((outer, EXTRAS[package][1]) in doors for outer in around):
+            yield f"{item}, an optional package, outside of `with needed({package!r}, …)`"
+
+
 RULES = [
     unlisted,
     against_the_order,
@@ -295,6 +329,7 @@ RULES = [
     cycles,
     optional_packages_away_from_home,
     optional_packages_loaded_by_the_public_api,
+    optional_packages_without_a_word,
 ]
 
 
@@ -328,10 +363,12 @@ GOOD = {
     "objectives/likelihood": "from chordal.inference import Inference\n",
     "estimators": "def fit():\n    from chordal.execution.dask import run\n",
     "execution/dask": "import dask\n",
-    "plots": "from typing import TYPE_CHECKING\n"
+    "plots/__init__": "from typing import TYPE_CHECKING\n"
     "if TYPE_CHECKING:\n    import matplotlib\n"
-    "def show():\n    import matplotlib.pyplot\n",
-    "torch/__init__": "import torch\nfrom chordal.objectives import likelihood\n",
+    "def show():\n    with needed('matplotlib', 'plots'):\n        import matplotlib.pyplot\n",
+    "plots/tables": "from matplotlib import colors\n",
+    "torch/__init__": "with needed('torch', ''):\n    import torch\n"
+    "from chordal.objectives import likelihood\n",
     "experiments/digits": "from chordal import ChainCRF, datasets\nfrom . import tables\n",
     "experiments/tables": "import chordal\n",
     "testing/contracts": "from chordal import inference, objectives\n",
@@ -377,6 +414,9 @@ BAD = [
         "only chordal.torch and chordal.experiments._network may import",
     ),
     ("estimators", "from chordal.execution import dask", "as soon as chordal is imported"),
+    ("inference/milp", "from scipy.optimize import milp", "outside of `with needed('scipy'"),
+    ("inference/milp", "with needed('sklearn', ''):\n  import scipy", "outside of `with needed("),
+    ("costs/chunk", "from matplotlib import colors", "outside of `with needed('matplotlib'"),
 ]
 
 

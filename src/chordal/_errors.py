@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import sys
+from typing import TypeVar
+
+E = TypeVar("E", bound=Exception)
+
 
 class InfeasibleError(ValueError):
     """The constraints (scores of −inf) leave no labelling of some example."""
@@ -23,6 +28,30 @@ class InfeasibleError(ValueError):
 
 class UnsupportedError(ValueError):
     """Two parts that cannot work together; the message names both and what is missing."""
+
+
+class NotFittedError(ValueError, AttributeError):
+    """Stands in for scikit-learn's class of this name: see `as_sklearn`."""
+
+
+class ConvergenceWarning(UserWarning):
+    """Stands in for scikit-learn's class of this name: see `as_sklearn`."""
+
+
+def as_sklearn(ours: type[E]) -> type[E]:
+    """scikit-learn's class of the same name, if scikit-learn is imported; else ours.
+
+    Code that catches scikit-learn's has imported it. All other code neither needs scikit-learn
+    nor waits a second for it.
+    """
+    return getattr(sys.modules.get("sklearn.exceptions"), ours.__name__, ours)
+
+
+def not_fitted(estimator: object) -> NotFittedError:
+    """The error of an estimator that is asked before `fit`."""
+    return as_sklearn(NotFittedError)(
+        f"This {type(estimator).__name__} instance is not fitted yet; call 'fit' first"
+    )
 
 
 class FormatError(ValueError):

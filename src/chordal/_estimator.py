@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Collection, Mapping, Sequence
+from contextlib import suppress
 from copy import deepcopy
 from dataclasses import dataclass
 from html import escape
@@ -17,6 +18,8 @@ from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 import numpy as np
 
 from chordal._docs import complete_docs
+from chordal._errors import not_fitted
+from chordal._optional import needed
 
 if TYPE_CHECKING:
     from sklearn.callback import FitCallback
@@ -117,7 +120,8 @@ class Estimator:
         An argument that nobody asked for is an error, as in scikit-learn; only `score` goes
         without weights unless `set_score_request` asks for them.
         """
-        from sklearn.utils.metadata_routing import MetadataRequest
+        with needed("sklearn", "get_metadata_routing"):
+            from sklearn.utils.metadata_routing import MetadataRequest
 
         if hasattr(self, "_metadata_request"):
             return deepcopy(self._metadata_request)
@@ -132,8 +136,9 @@ class Estimator:
     def set_callbacks(self: E, *callbacks: FitCallback) -> E:
         """Watch each `fit` with callbacks of scikit-learn 1.9 or newer; without any, none."""
         try:
-            from sklearn.callback import CallbackSupportMixin
-        except ImportError:
+            with needed("sklearn", "set_callbacks"):
+                from sklearn.callback import CallbackSupportMixin
+        except ModuleNotFoundError:
             raise ImportError("callbacks need scikit-learn 1.9 or newer") from None
         CallbackSupportMixin.set_callbacks(self, *callbacks)
         return self
@@ -149,16 +154,18 @@ class Estimator:
 
     def _repr_html_(self) -> str:
         """What notebooks show."""
-        from sklearn.utils import estimator_html_repr
+        with needed("sklearn", "the diagram of an estimator"):
+            from sklearn.utils import estimator_html_repr
 
         return str(estimator_html_repr(self))
 
     def _repr_mimebundle_(self, **options: object) -> dict[str, str]:
-        from sklearn import get_config
-
         out = {"text/plain": repr(self)}
-        if get_config()["display"] == "diagram":
-            out["text/html"] = self._repr_html_()
+        with suppress(ImportError), needed("sklearn", "the diagram of an estimator"):
+            from sklearn import get_config
+
+            if get_config()["display"] == "diagram":
+                out["text/html"] = self._repr_html_()
         return out
 
     def _get_params_html(self, deep: bool = True, doc_link: str = "") -> HTMLTable:
@@ -172,7 +179,8 @@ class Estimator:
 
     def __sklearn_tags__(self) -> Tags:
         """What scikit-learn's tools want to know."""
-        from sklearn.utils import ClassifierTags, Tags, TargetTags
+        with needed("sklearn", "__sklearn_tags__"):
+            from sklearn.utils import ClassifierTags, Tags, TargetTags
 
         tags = Tags(estimator_type=None, target_tags=TargetTags(required=True))
         if self.classifies:
@@ -181,11 +189,7 @@ class Estimator:
 
     def _check_fitted(self) -> None:
         if not hasattr(self, self.learned):
-            from sklearn.exceptions import NotFittedError
-
-            raise NotFittedError(
-                f"This {type(self).__name__} instance is not fitted yet; call 'fit' first"
-            )
+            raise not_fitted(self)
 
 
 @dataclass(frozen=True)

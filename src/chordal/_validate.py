@@ -6,7 +6,7 @@ import reprlib
 from collections.abc import Iterable, Sequence
 from math import isfinite
 from numbers import Integral, Real
-from typing import TYPE_CHECKING, Any, TypeGuard
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeGuard
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
 #: What seeds random numbers; None for fresh ones.
-RandomState = int | np.random.Generator | np.random.RandomState | None
+RandomState: TypeAlias = "int | np.random.Generator | np.random.RandomState | None"
 
 
 def generator_from(random_state: RandomState) -> np.random.Generator:

@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar, final
 import numpy as np
 from numpy.typing import NDArray
 
+from chordal._errors import not_fitted
+from chordal._optional import needed
 from chordal._validate import check_number
 from chordal.estimators import ChainCRF, Estimator, whole_fits
 from chordal.metrics import METRICS, Scorer, make_sequence_scorer
@@ -163,7 +165,8 @@ class CrossValidated(Estimator):
 
     def fit(self: C, X: Examples, y: Examples) -> C:
         """Score each strength on each fold, then fit the best to all data."""
-        from sklearn.base import clone
+        with needed("sklearn", type(self).__name__):
+            from sklearn.base import clone
 
         given = self._make() if self.estimator is None else self.estimator
         l2s = self.l2s if self.l1s is None else None
@@ -180,11 +183,7 @@ class CrossValidated(Estimator):
 
     def _fitted(self) -> Any:
         if not hasattr(self, "estimator_"):
-            from sklearn.exceptions import NotFittedError
-
-            raise NotFittedError(
-                f"This {type(self).__name__} instance is not fitted yet; call 'fit' first"
-            )
+            raise not_fitted(self)
         return self.estimator_
 
     def predict(self, X: Examples, **options: object) -> Sequence[Any] | NDArray[Any]:
@@ -298,7 +297,8 @@ def _check_estimator(estimator: Regularized, parameter: str) -> None:
 
 
 def _scorer(estimator: Regularized, scoring: str | Scorer | None) -> Scorer:
-    from sklearn.metrics import check_scoring
+    with needed("sklearn", "chordal.model_selection"):
+        from sklearn.metrics import check_scoring
 
     if isinstance(scoring, str) and scoring in METRICS and isinstance(estimator, ChainCRF):
         return make_sequence_scorer(scoring)
@@ -309,7 +309,8 @@ def _walk(
     estimator: Regularized, parameter: str, values: Floats, X: Examples, y: Examples
 ) -> Iterator[tuple[int, Any]]:
     """The index of each value and its fitted model, the strongest first."""
-    from sklearn.base import clone
+    with needed("sklearn", "chordal.model_selection"):
+        from sklearn.base import clone
 
     model = clone(estimator).set_params(warm_start=True)
     for k in np.argsort(-values, kind="stable").tolist():
@@ -329,9 +330,10 @@ def _fold_scores(
     scorer: Scorer,
 ) -> list[Floats]:
     """For each fold the scores of all values."""
-    from sklearn.base import is_classifier
-    from sklearn.model_selection import check_cv
-    from sklearn.utils import _safe_indexing, indexable
+    with needed("sklearn", "chordal.model_selection"):
+        from sklearn.base import is_classifier
+        from sklearn.model_selection import check_cv
+        from sklearn.utils import _safe_indexing, indexable
 
     X, y = indexable(X, y)
     out = []

@@ -98,5 +98,5 @@ def test_members_are_averaged_and_the_last_rows_held_out(torch):
 
 def test_without_torch_the_extra_is_named(monkeypatch):
     monkeypatch.setitem(sys.modules, "torch", None)
-    with pytest.raises(ImportError, match=r"pip install 'chordal\[torch\]'"):
+    with pytest.raises(ImportError, match=r'pip install "chordal\[torch\]"'):
         DropoutNetwork().fit(*rows())

@@ -207,4 +207,4 @@ def test_without_matplotlib_it_is_said_what_to_install():
     code = "import sys; sys.modules['matplotlib'] = None; import chordal.plots"
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert run.returncode != 0
-    assert "pip install 'chordal[plots]'" in run.stderr
+    assert 'pip install "chordal[plots]"' in run.stderr

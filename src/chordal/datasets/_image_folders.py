@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from chordal._optional import needed
 from chordal.datasets._images import Bytes, LabelledImages
 
 if TYPE_CHECKING:
@@ -106,12 +107,9 @@ def by_colour(colours: list[tuple[int, int, int]]) -> Resize:
 
 def _opened(file: Path) -> Image.Image:
     """An image, decoded; of the formats that sets come in, and of no more pixels than they have."""
-    try:
+    with needed("PIL", f"reading {file}"):
         from PIL import Image
-    except ImportError:
-        raise ImportError(
-            "images are read by Pillow, which comes with pip install chordal[plots]"
-        ) from None
+
     try:
         with Image.open(file, formats=FORMATS) as image:
             width, height = image.size
@@ -124,12 +122,14 @@ def _opened(file: Path) -> Image.Image:
 
 
 def _box() -> Image.Resampling:
-    from PIL import Image
+    with needed("PIL", "reading images"):
+        from PIL import Image
 
     return Image.Resampling.BOX
 
 
 def _nearest() -> Image.Resampling:
-    from PIL import Image
+    with needed("PIL", "reading images"):
+        from PIL import Image
 
     return Image.Resampling.NEAREST

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from chordal._optional import needed
 from chordal._validate import check_choice
 from chordal.datasets._files import found, text_of
 from chordal.datasets._npz import arrays_of, require
@@ -61,7 +62,8 @@ def load_citations(name: str = "cora", path: str | PathLike[str] | None = None) 
     ValueError
         Where an array is missing or not as it should be.
     """
-    from scipy.sparse import csr_array
+    with needed("scipy", "load_citations"):
+        from scipy.sparse import csr_array
 
     check_choice("name", name, ["cora", "citeseer"])
     names = (f"{name}.npz", f"{name}.content", f"{name}/{name}.content")
@@ -89,7 +91,8 @@ def _from_text(file: Path) -> Citations:
 
     Fields are numbered by their names. Some papers that CiteSeer cites have no row: left out.
     """
-    from scipy.sparse import csr_array
+    with needed("scipy", "load_citations"):
+        from scipy.sparse import csr_array
 
     rows = [line.split() for line in text_of(file).splitlines() if line.strip()]
     n_words = len(rows[0]) - 2 if rows else 0

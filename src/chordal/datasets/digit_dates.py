@@ -8,10 +8,8 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.datasets import load_digits
-from sklearn.model_selection import train_test_split
-from sklearn.utils import check_random_state
 
+from chordal._optional import needed
 from chordal._validate import check_number
 
 Floats = NDArray[np.float64]
@@ -81,6 +79,11 @@ def load_digit_dates(
     [1 0 0 3 2 0 0 0]
     [2 6 0 7 1 9 9 6]
     """
+    with needed("sklearn", "load_digit_dates"):
+        from sklearn.datasets import load_digits
+        from sklearn.model_selection import train_test_split
+        from sklearn.utils import check_random_state
+
     check_number("n_train", n_train, minimum=1, integer=True)
     check_number("n_test", n_test, minimum=1, integer=True)
     check_number("blots", blots)

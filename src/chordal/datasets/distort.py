@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.ndimage import affine_transform
 
+from chordal._optional import needed
 from chordal._validate import check_number
 
 Floats = NDArray[np.float64]
@@ -50,6 +50,9 @@ def distorted(
     >>> np.argwhere(moved[0] == 1.0)
     array([[2, 1]])
     """
+    with needed("scipy", "distorted"):
+        from scipy.ndimage import affine_transform
+
     array = np.asarray(images, dtype=np.float64)
     if array.ndim != 3:
         raise ValueError(

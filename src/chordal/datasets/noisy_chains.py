@@ -8,6 +8,7 @@ from os import PathLike
 import numpy as np
 from numpy.typing import NDArray
 
+from chordal._optional import needed
 from chordal._validate import check_number
 from chordal.datasets._files import found
 from chordal.datasets._npz import arrays_of, require
@@ -57,7 +58,8 @@ def make_noisy_chains(
     >>> len(chains.X), chains.X[0].shape, chains.y[0].shape
     (5, (10, 3), (10,))
     """
-    from scipy.ndimage import gaussian_filter1d
+    with needed("scipy", "make_noisy_chains"):
+        from scipy.ndimage import gaussian_filter1d
 
     for name, value in (("n", n), ("length", length), ("n_labels", n_labels)):
         check_number(name, value, minimum=1, integer=True)

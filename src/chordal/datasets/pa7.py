@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from chordal._optional import needed
 from chordal.datasets._files import found
 
 Bytes = NDArray[np.uint8]
@@ -116,8 +117,9 @@ def _cells(folder: Path, words: object, part: str, field: str) -> Array:
 
 
 def _mat(folder: Path, name: str) -> dict[str, Any]:
-    from scipy.io import loadmat
-    from scipy.io.matlab import MatReadError
+    with needed("scipy", "load_pa7"):
+        from scipy.io import loadmat
+        from scipy.io.matlab import MatReadError
 
     file = folder / f"{name}.mat"
     if not file.is_file():

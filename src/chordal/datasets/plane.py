@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.utils import check_random_state
 
 from chordal._validate import check_number
 
@@ -50,7 +49,7 @@ def make_curved_classes(
     check_number("sharpness", sharpness)
     if n_classes not in (2, 3):
         raise ValueError(f"n_classes must be 2 or 3, got {n_classes!r}")
-    random = check_random_state(random_state)
+    random = _generator(random_state)
     X = random.uniform(-RADIUS, RADIUS, size=(n_samples, 2))
     a, b = X.T
     if n_classes == 2:
@@ -93,7 +92,13 @@ def make_masked_classes(
     """
     check_number("n_samples", n_samples, minimum=1, integer=True)
     check_number("spread", spread)
-    random = check_random_state(random_state)
+    random = _generator(random_state)
     y = random.permutation(np.arange(n_samples) % 3)
     centres = 1.5 * (y - 1.0)[:, None]
     return centres + spread * random.normal(size=(n_samples, 2)), y
+
+
+def _generator(random_state: int | np.random.RandomState | None) -> np.random.RandomState:
+    if isinstance(random_state, np.random.RandomState):
+        return random_state
+    return np.random.RandomState(random_state)

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from chordal._optional import needed
 from chordal._validate import check_number
 
 Floats = NDArray[np.float64]
@@ -48,7 +49,8 @@ def make_stereo_scene(
     >>> scene.left.shape, int(scene.disparity.max()) < 8
     ((60, 80), True)
     """
-    from scipy.ndimage import gaussian_filter
+    with needed("scipy", "make_stereo_scene"):
+        from scipy.ndimage import gaussian_filter
 
     for name, value in (("height", height), ("width", width), ("n_things", n_things)):
         check_number(name, value, minimum=1, integer=True)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from chordal._optional import needed
 from chordal.features import Rows
 from chordal.potentials import Floats
 
@@ -70,7 +71,8 @@ class Emission(ABC):
         weight: Floats | None = None,
     ) -> None:
         """Learn from rows with labels, each of which has a row with positive weight."""
-        import scipy.sparse as sp
+        with needed("scipy", f"emission {self.name!r}"):
+            import scipy.sparse as sp
 
         n = len(labels)
         weight = np.ones(n) if weight is None else weight

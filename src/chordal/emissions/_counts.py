@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
-from scipy.special import gammaln
 
+from chordal._optional import needed
 from chordal._validate import is_sparse
 from chordal.emissions._base import Emission, Statistics
 from chordal.features import DenseInput, Rows
@@ -15,6 +15,14 @@ from chordal.potentials import Floats
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
+
+
+def log_factorials(counts: Floats) -> Floats:
+    """log x! of each count."""
+    with needed("scipy", "an emission of counts"):
+        from scipy.special import gammaln
+
+    return np.asarray(gammaln(counts + 1.0))
 
 
 class CountEmission(Emission):
@@ -26,7 +34,8 @@ class CountEmission(Emission):
     def read(self, X: Sequence[Any], grow: bool) -> Rows:
         """Rows of counts, dense or sparse; other numbers are refused."""
 
-        import scipy.sparse as sp
+        with needed("scipy", f"emission {self.name!r}"):
+            import scipy.sparse as sp
 
         if grow:
             shape = X[0].shape if is_sparse(X[0]) else np.shape(X[0])
@@ -70,5 +79,5 @@ class CountEmission(Emission):
     def _log_factorials(self, data: csr_matrix) -> Floats:
         """Σ log x! of every row."""
         logs = data.copy()
-        logs.data = gammaln(logs.data + 1.0)
+        logs.data = log_factorials(logs.data)
         return np.asarray(logs.sum(axis=1)).ravel()

@@ -8,6 +8,7 @@ from typing import Any, ClassVar, final
 import numpy as np
 from numpy.typing import NDArray
 
+from chordal._optional import needed
 from chordal._validate import check_number, is_sparse
 from chordal.emissions._base import Emission, Statistics, log_probabilities
 from chordal.features import Rows
@@ -89,7 +90,8 @@ class Categorical(Emission):
 
     def statistics(self, data: NDArray[np.int64]) -> Statistics:
         """One indicator for each known symbol of a row."""
-        import scipy.sparse as sp
+        with needed("scipy", f"emission {self.name!r}"):
+            import scipy.sparse as sp
 
         starts = self._starts()
         known = data >= 0

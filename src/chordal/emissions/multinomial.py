@@ -6,11 +6,10 @@ from typing import TYPE_CHECKING, Any, final
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import gammaln
 
 from chordal._validate import check_number
 from chordal.emissions._base import log_probabilities
-from chordal.emissions._counts import CountEmission
+from chordal.emissions._counts import CountEmission, log_factorials
 from chordal.potentials import Floats
 
 if TYPE_CHECKING:
@@ -62,7 +61,7 @@ class Multinomial(CountEmission):
     def log_base(self, data: csr_matrix) -> Floats:
         """log of the multinomial coefficient of every row."""
         totals = np.asarray(data.sum(axis=1)).ravel()
-        return gammaln(totals + 1.0) - self._log_factorials(data)
+        return log_factorials(totals) - self._log_factorials(data)
 
     def learn(self, sums: Floats, counts: Floats) -> None:
         """Shares of the columns for each label, smoothed by `alpha`."""

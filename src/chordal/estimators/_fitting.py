@@ -28,7 +28,7 @@ from chordal.estimators._monitor import (
     warn_not_converged,
     with_model,
 )
-from chordal.execution import effective_n_jobs, execution_for
+from chordal.execution import effective_n_jobs, execution_for, one_blas_thread
 from chordal.features import (
     ArrayInput,
     Batch,
@@ -407,10 +407,8 @@ def training(
 
     `spread` makes the model's weights of those that are learned.
     """
-    from threadpoolctl import threadpool_limits  # not needed to predict
-
     with (
-        threadpool_limits(1, user_api="blas"),
+        one_blas_thread(),
         execution_for(effective_n_jobs(estimator.n_jobs)) as mapper,
         FitProgress(estimator.verbose, solver) as progress,
     ):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -14,7 +13,9 @@ from typing import Any
 
 import numpy as np
 
+from chordal._errors import ConvergenceWarning, as_sklearn
 from chordal._estimator import Estimator
+from chordal._optional import needed
 from chordal._status import Status
 from chordal.potentials import Floats
 from chordal.solvers import Callback, Iteration, Solution
@@ -217,7 +218,8 @@ def fit_callbacks(
     if not getattr(estimator, "_skl_callbacks", None):
         yield None
         return
-    from sklearn.callback import CallbackSupportMixin
+    with needed("sklearn", "set_callbacks"):
+        from sklearn.callback import CallbackSupportMixin
 
     known: dict[str, object] = {"estimator": estimator, **data}
     number = count(1)
@@ -247,20 +249,11 @@ def _tear_down(estimator: Estimator) -> None:
         callback.teardown(estimator=estimator, context=context)
 
 
-class ConvergenceWarning(UserWarning):
-    """Stands in for scikit-learn's where scikit-learn is not imported, which takes a second."""
-
-
 def warn_not_converged(solver: str, n_iter: int) -> None:
     """Warn of a fit that stopped at `max_iter` before it converged."""
-    kind: type[Warning] = ConvergenceWarning
-    if "sklearn" in sys.modules:
-        from sklearn import exceptions
-
-        kind = exceptions.ConvergenceWarning
     warnings.warn(
         f"solver {solver!r} did not converge in {n_iter} iterations; "
         "increase max_iter, increase tol, or scale the data",
-        kind,
+        as_sklearn(ConvergenceWarning),
         stacklevel=3,
     )

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from chordal import _kernels
 from chordal._errors import UnsupportedError
+from chordal._optional import needed
 from chordal._validate import check_choice, check_function, check_sequences
 from chordal.estimators._constraints import segment_spans
 from chordal.estimators._crf import BaseCRF, Part
@@ -300,14 +301,18 @@ class ChainCRF(BaseCRF):
     @property
     def coef_(self) -> Floats | csr_array:
         """Weights of node features [n_classes, n_features]; sparse for named attributes."""
-        import scipy.sparse as sp
-
         self._check_fitted()
         number, source = np.argsort(self.labels_.order), self.input_
         keys, weights = self.node_weights()
         shape = (self.layout_.n_labels, source.n_columns)
-        matrix = sp.csr_array((weights, (number[keys.output], keys.column)), shape=shape)
-        return matrix.toarray() if isinstance(source, (DenseInput, SparseInput)) else matrix
+        if isinstance(source, (DenseInput, SparseInput)):
+            dense = np.zeros(shape)
+            dense[number[keys.output], keys.column] = weights
+            return dense
+        with needed("scipy", "coef_ of named attributes"):
+            from scipy.sparse import csr_array
+
+        return csr_array((weights, (number[keys.output], keys.column)), shape=shape)
 
     @property
     def transition_coef_(self) -> Floats:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, final
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from chordal._optional import needed
 from chordal._validate import is_sparse
 from chordal.estimators._crf import BaseCRF, Pair
 from chordal.estimators._fitting import objective_for, solver_for
@@ -144,8 +145,9 @@ class CRFClassifier(BaseCRF):
 
     def _matrix(self, X: object, *y: object, reset: bool = False) -> Any:
         """What users gave as a matrix, and labels if there are any, as scikit-learn checks them."""
-        from sklearn.utils.multiclass import check_classification_targets
-        from sklearn.utils.validation import validate_data
+        with needed("sklearn", "CRFClassifier"):
+            from sklearn.utils.multiclass import check_classification_targets
+            from sklearn.utils.validation import validate_data
 
         kinds = [np.float64, np.float32]
         checked = validate_data(self, X, *y, accept_sparse="csr", dtype=kinds, reset=reset)
@@ -160,7 +162,8 @@ class CRFClassifier(BaseCRF):
 
     def _flat(self, y: object, X: object, name: str = "y") -> Sequence[Any]:
         """All labels as one sequence, which is quicker than a list for each."""
-        from sklearn.utils.validation import column_or_1d
+        with needed("sklearn", "CRFClassifier"):
+            from sklearn.utils.validation import column_or_1d
 
         return [np.asarray(column_or_1d(y))]
 
@@ -212,7 +215,8 @@ class CRFClassifier(BaseCRF):
         self, objective: Objective, labels: SequenceLabels, gold: Target, weight: Floats | None
     ) -> tuple[Objective, Floats | None]:
         """`class_weight` as factors of the examples of each class."""
-        from sklearn.utils.class_weight import compute_class_weight
+        with needed("sklearn", "CRFClassifier"):
+            from sklearn.utils.class_weight import compute_class_weight
 
         classes, numbers = labels.classes, np.asarray(gold)
         factors = compute_class_weight(
@@ -290,7 +294,8 @@ class MatrixReader(Reader):
         if isinstance(source, DenseInput) and is_sparse(X):
             X = X.toarray()
         elif isinstance(source, SparseInput) and not is_sparse(X):
-            from scipy.sparse import csr_array
+            with needed("scipy", "a sparse matrix"):
+                from scipy.sparse import csr_array
 
             X = csr_array(X)
         data = source.read([X], grow=False).data

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from chordal._errors import UnsupportedError
+from chordal._optional import needed
 from chordal._validate import (
     RandomState,
     check_number,
@@ -156,7 +157,8 @@ class TwoStageCRF(Wrapped):
         self, X: Sequence[Any], y: Sequence[Any], weight: Floats | None, classes: NDArray[Any]
     ) -> tuple[UnaryPart, list[Floats]]:
         """The classifier, and scores of the training data that it has not learned by heart."""
-        from sklearn.base import clone
+        with needed("sklearn", "TwoStageCRF"):
+            from sklearn.base import clone
 
         default = ChainCRF(transitions="none", fit_intercept=True)
         given = UnaryPart(default if self.unary is None else self.unary, classes)
@@ -318,7 +320,8 @@ class UnaryPart:
 def positions(X: Sequence[Any]) -> NDArray[Any] | list[Any] | csr_array:
     """All positions of all sequences, in the form of the sequences."""
     if is_sparse(X[0]):
-        import scipy.sparse as sp
+        with needed("scipy", "a sparse matrix"):
+            import scipy.sparse as sp
 
         return sp.vstack(X, format="csr")
     if isinstance(X[0], np.ndarray):

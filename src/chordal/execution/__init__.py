@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable
+from contextlib import AbstractContextManager, nullcontext
 from numbers import Integral
 from typing import TypeVar
 
@@ -61,4 +62,16 @@ def execution_for(n_jobs: int) -> Execution:
     return EXECUTION.resolve("threads" if n_jobs > 1 else "serial", n_jobs=n_jobs)
 
 
-__all__ = ["EXECUTION", "Execution", "effective_n_jobs", "execution_for"]
+def one_blas_thread() -> AbstractContextManager[object]:
+    """Holds BLAS to one thread inside a `with` block, where threadpoolctl is installed.
+
+    Idle threads of BLAS spin, and take cores from ours.
+    """
+    try:
+        from threadpoolctl import threadpool_limits
+    except ImportError:  # it comes with scikit-learn; without it, BLAS keeps its threads
+        return nullcontext()
+    return threadpool_limits(1, user_api="blas")
+
+
+__all__ = ["EXECUTION", "Execution", "effective_n_jobs", "execution_for", "one_blas_thread"]

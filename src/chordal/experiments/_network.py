@@ -11,6 +11,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
 
+from chordal._optional import needed
+
 if TYPE_CHECKING:
     import torch
 
@@ -135,11 +137,9 @@ def _uniform(torch: ModuleType, n_in: int, n_out: int, random: torch.Generator) 
 
 
 def _torch() -> ModuleType:
-    try:
+    with needed("torch", "DropoutNetwork"):
         import torch
-    except ImportError as error:
-        message = "networks with dropout need torch; pip install 'chordal[torch]'"
-        raise ImportError(message) from error
+
     return torch
 
 

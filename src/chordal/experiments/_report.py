@@ -10,9 +10,8 @@ from math import isfinite
 from pathlib import Path
 from typing import Any
 
-from threadpoolctl import threadpool_limits
-
 import chordal
+from chordal.execution import one_blas_thread
 from chordal.experiments._base import Experiment, Finished, Outcome, Row, Setup
 from chordal.experiments._page import page
 
@@ -41,7 +40,7 @@ def reproduce(
         started(name, experiment)
         begin, problem, outcome = time.perf_counter(), "", None
         try:
-            with threadpool_limits(1, user_api="blas"):
+            with one_blas_thread():
                 outcome = experiment.run(setup)
             if setup.quick:
                 outcome.rows = [replace(row, judged=False) for row in outcome.rows]

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from chordal import _kernels
 from chordal._blocks import Runner, run_in_turn, unit_of
+from chordal._optional import needed
 from chordal._validate import check_number
 from chordal.features._base import Condensed, Input, RowFeatures, WeightKeys
 from chordal.features.attributes import AttributeFeatures
@@ -118,7 +119,8 @@ class SparseInput(ArrayInput):
 
     def read(self, X: Sequence[Any], grow: bool) -> Rows:
         """Read a batch of sequences."""
-        import scipy.sparse as sp
+        with needed("scipy", "a sparse matrix"):
+            import scipy.sparse as sp
 
         for i, x in enumerate(X):
             if not sp.issparse(x):

@@ -12,6 +12,7 @@ from typing import IO, Any, Protocol, TypeAlias
 
 from chordal._atomic import atomic_write
 from chordal._errors import FormatError
+from chordal._optional import needed
 
 Place: TypeAlias = "str | os.PathLike[str] | IO[bytes]"
 
@@ -111,12 +112,9 @@ class _ZstdReader(io.RawIOBase):
     """
 
     def __init__(self, stream: _Rewound, name: str) -> None:
-        try:
+        with needed("zstandard", f"reading {name}"):
             import zstandard
-        except ImportError as error:
-            raise ImportError(
-                f"{name} is compressed by zstd, which needs a package: pip install zstandard"
-            ) from error
+
         self._decompressor = zstandard.ZstdDecompressor()
         self.damage: type[Exception] = zstandard.ZstdError
         self._stream = stream
@@ -303,10 +301,9 @@ def _compressed(file: IO[bytes], name: str) -> Iterator[Any]:
         with lzma.LZMAFile(file, "wb") as xz_stream:
             yield xz_stream
     elif suffix == ".zst":
-        try:
+        with needed("zstandard", f"writing {name}"):
             import zstandard
-        except ImportError as error:
-            raise ImportError(f"to write {name}, pip install zstandard") from error
+
         with zstandard.ZstdCompressor().stream_writer(file, closefd=False) as zst_stream:
             yield zst_stream
     else:

@@ -6,6 +6,7 @@ import numpy as np
 
 from chordal import _kernels
 from chordal._errors import UnsupportedError
+from chordal._optional import needed
 from chordal.inference._answers import Labels
 from chordal.potentials import Floats, Potentials
 from chordal.structures import Ints, Structure, offsets_of
@@ -31,7 +32,8 @@ class Polytope:
     """
 
     def __init__(self, potentials: Potentials, example: int) -> None:
-        from scipy.sparse import csr_array
+        with needed("scipy", "inference by linear programs ('milp', 'linear_program')"):
+            from scipy.sparse import csr_array
 
         s = potentials.structure
         first, last = s.variable_offsets[example : example + 2]

@@ -214,12 +214,13 @@ def _accumulate(parts: Potentials, example: int, labellings: Labels, probability
 
 
 def _shares(scores: Floats) -> Floats:
-    from scipy.special import softmax  # later: SciPy takes longer to import than all methods
-
-    return np.asarray(softmax(scores))
+    """Probabilities of labellings, at least one of which is allowed."""
+    raised = np.exp(scores - scores.max())
+    return raised / raised.sum()
 
 
 def _log_sum(scores: Floats) -> float:
-    from scipy.special import logsumexp
-
-    return float(logsumexp(scores)) if (scores > -np.inf).any() else -np.inf
+    highest = scores.max(initial=-np.inf)
+    if highest == -np.inf:
+        return -np.inf
+    return float(highest + np.log(np.exp(scores - highest).sum()))

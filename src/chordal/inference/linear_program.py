@@ -8,6 +8,7 @@ from typing import ClassVar, final
 import numpy as np
 
 from chordal._errors import InfeasibleError
+from chordal._optional import needed
 from chordal._validate import check_number
 from chordal.inference._answers import Decoded, Relaxed
 from chordal.inference._base import Inference
@@ -104,7 +105,8 @@ class LinearProgramInference(Inference):
 
 def _solved(polytope: Polytope, example: int) -> tuple[Floats, float]:
     """The best corner, and a bound that its multipliers prove."""
-    from scipy.optimize import linprog
+    with needed("scipy", "inference 'linear_program'"):
+        from scipy.optimize import linprog
 
     if polytope.is_empty:
         raise InfeasibleError(example)

@@ -7,6 +7,7 @@ from typing import ClassVar, final
 import numpy as np
 
 from chordal._errors import InfeasibleError, UnsupportedError
+from chordal._optional import needed
 from chordal.inference._answers import Decoded
 from chordal.inference._base import Inference
 from chordal.potentials import Floats, Potentials
@@ -87,7 +88,8 @@ class MatchingInference(Inference):
 
 def _assigned(scores: Floats, example: int) -> np.ndarray:
     """The best column of each row, the last column for any number of them."""
-    from scipy.optimize import linear_sum_assignment
+    with needed("scipy", "inference 'matching'"):
+        from scipy.optimize import linear_sum_assignment
 
     n_target = scores.shape[1] - 1
     none = np.repeat(scores[:, -1:], len(scores), axis=1)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, ClassVar, final
 import numpy as np
 
 from chordal._errors import InfeasibleError
+from chordal._optional import needed
 from chordal._status import Status
 from chordal._validate import check_number
 from chordal.inference._answers import Convergence, Decoded
@@ -110,7 +111,8 @@ class MILPInference(Inference):
 
     def _solved(self, polytope: Polytope, example: int) -> OptimizeResult | None:
         """The result of HiGHS, or None where there is nothing to choose."""
-        from scipy.optimize import Bounds, LinearConstraint, milp
+        with needed("scipy", "inference 'milp'"):
+            from scipy.optimize import Bounds, LinearConstraint, milp
 
         if polytope.is_empty:
             raise InfeasibleError(example)

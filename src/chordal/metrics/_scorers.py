@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
+from chordal._optional import needed
 from chordal._validate import check_choice
 from chordal.metrics import _accuracy, _chunks, _labels
 from chordal.metrics._accuracy import SequenceCounts
@@ -78,7 +79,8 @@ def make_sequence_scorer(metric: str, **options: object) -> Scorer:
     >>> cross_val_score(ChainCRF(), X, y, scoring=scorer, cv=2)
     array([1., 1.])
     """
-    from sklearn.metrics import make_scorer  # takes a second to import: when asked for
+    with needed("sklearn", "make_sequence_scorer"):
+        from sklearn.metrics import make_scorer  # takes a second to import: when asked for
 
     check_choice("metric", metric, METRICS)
     return make_scorer(METRICS[metric], **options)

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from chordal import _kernels
+from chordal._optional import needed
 from chordal.features import Shard
 from chordal.oracle._chain_arrays import ChainDuals, chains_of
 from chordal.oracle.examples import Planes, StructuredExamples
@@ -54,7 +55,8 @@ class ChainExamples(StructuredExamples):
         duals, chains = self.duals, self.chains
         if duals is None:
             return super().planes(weights)
-        from scipy.sparse import csr_array
+        with needed("scipy", "a solver of cutting planes"):
+            from scipy.sparse import csr_array
 
         self.require_one_l2()
         labels = np.empty(len(chains.gold), dtype=np.int32)

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from chordal._errors import UnsupportedError
+from chordal._optional import needed
 from chordal.features import Layout, Sums
 from chordal.inference import Inference
 from chordal.objectives import Objective
@@ -232,7 +233,8 @@ class StructuredExamples:
 
     def planes(self, weights: Floats) -> Planes:
         """The planes that touch the losses at these weights."""
-        from scipy.sparse import csr_array, vstack
+        with needed("scipy", "a solver of cutting planes"):
+            from scipy.sparse import csr_array, vstack
 
         self.require_one_l2()
         values, offsets, slopes = np.empty(self.n_examples), np.empty(self.n_examples), []

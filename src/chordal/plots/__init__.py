@@ -1,18 +1,18 @@
-"""Pictures of models, fits and errors. They need matplotlib: `pip install chordal[plots]`.
+"""Pictures of models, fits and errors. They need matplotlib: `pip install "chordal[plots]"`.
 
 Every function draws into the axes given as `ax`, or into new ones, and returns them.
 """
 
 from typing import TYPE_CHECKING
 
+from chordal._optional import needed
+
 if TYPE_CHECKING:
     from matplotlib.axes import Axes as Axes
     from matplotlib.figure import Figure as Figure
 
-try:
+with needed("matplotlib", "chordal.plots"):
     import matplotlib as _matplotlib  # noqa: F401
-except ImportError as error:
-    raise ImportError("chordal.plots needs matplotlib; pip install 'chordal[plots]'") from error
 
 from chordal.plots._convergence import convergence
 from chordal.plots._pictures import as_png, subplots

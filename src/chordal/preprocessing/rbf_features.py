@@ -6,13 +6,16 @@ from typing import Any, final
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
-from sklearn.cluster import KMeans
-from sklearn.metrics.pairwise import rbf_kernel
-from sklearn.utils import check_random_state
-from sklearn.utils.validation import check_array, check_is_fitted, validate_data
 
+from chordal._optional import needed
 from chordal._validate import RandomState, check_choice, check_number
+
+with needed("sklearn", "RBFFeatures"):
+    from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
+    from sklearn.cluster import KMeans
+    from sklearn.metrics.pairwise import rbf_kernel
+    from sklearn.utils import check_random_state
+    from sklearn.utils.validation import check_array, check_is_fitted, validate_data
 
 Floats = NDArray[np.float64]
 

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from chordal import _kernels
+from chordal._optional import needed
 from chordal._status import Status
 from chordal.oracle import Floats
 from chordal.oracle.examples import PlaneOracle, Planes
@@ -98,7 +99,8 @@ class _Model:
     """Planes of all examples: in the program, or idle in the cache."""
 
     def __init__(self, run: DualRun, max_idle: int) -> None:
-        import scipy.sparse as sp
+        with needed("scipy", "solver 'cutting_plane'"):
+            import scipy.sparse as sp
 
         self._run, self._max_idle = run, max_idle
         self._random = np.random.default_rng(0)
@@ -112,7 +114,8 @@ class _Model:
         """Take the planes that lie above all others of their example at the weights, from the
         cache or new; whether there are any above the model at its minimum.
         """
-        import scipy.sparse as sp
+        with needed("scipy", "solver 'cutting_plane'"):
+            import scipy.sparse as sp
 
         v = weights - self._run.centre
         heights, used = self._offsets + self._slopes @ v, self._idle < self._max_idle

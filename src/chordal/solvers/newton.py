@@ -8,6 +8,7 @@ from typing import ClassVar, cast, final
 import numpy as np
 
 from chordal._errors import UnsupportedError
+from chordal._optional import needed
 from chordal._status import Status
 from chordal.oracle import Floats, Problem, SecondOrderOracle
 from chordal.solvers._base import Run, Solver, number
@@ -94,7 +95,8 @@ class Newton(Solver):
 
 def _direction(hessian: Floats, gradient: Floats) -> Floats:
     """−(H + damping)⁻¹ g, with the least damping of a geometric series that Cholesky accepts."""
-    from scipy.linalg import LinAlgError, cho_factor, cho_solve
+    with needed("scipy", "solver 'newton'"):
+        from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
     largest = max(float(np.abs(np.diag(hessian)).max()), 1e-300)
     damping, diagonal = 0.0, np.diag_indices_from(hessian)

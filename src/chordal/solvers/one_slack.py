@@ -7,6 +7,7 @@ from typing import final
 
 import numpy as np
 
+from chordal._optional import needed
 from chordal._status import Status
 from chordal.oracle import Floats
 from chordal.solvers._base import number
@@ -35,7 +36,7 @@ class OneSlack(DualSolver):
     Notes
     -----
     Any convex objective will do, also a smooth one. The program is solved by Clarabel:
-    ``pip install chordal[qp]``.
+    ``pip install "chordal[qp]"``.
 
     References
     ----------
@@ -97,13 +98,9 @@ class _Model:
 
 def simplex_program(gram: Floats, offsets: Floats) -> Floats:
     """argmax ⟨offsets, α⟩ − ½ αᵀ gram α over α ≥ 0, Σ α = 1, by Clarabel (the extra `qp`)."""
-    try:
+    with needed("clarabel", "solver 'one_slack'"), needed("scipy", "solver 'one_slack'", "qp"):
         import clarabel
-    except ImportError:
-        raise ImportError(
-            "cutting planes need a solver of quadratic programs: pip install chordal[qp]"
-        ) from None
-    import scipy.sparse as sp
+        import scipy.sparse as sp
 
     n = len(offsets)
     if n == 1:

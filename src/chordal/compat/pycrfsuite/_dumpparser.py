@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from chordal.estimators import ChainCRF
+if TYPE_CHECKING:
+    from chordal.estimators import ChainCRF
 
 _HEADER = struct.Struct("<4sI4s9I")
 _FIELDS = ("magic", "size", "type", "version", "num_features", "num_labels", "num_attrs")

@@ -9,11 +9,12 @@ features, so that zeros are kept here.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any, SupportsFloat
+from typing import TYPE_CHECKING, Any, SupportsFloat
 
 import numpy as np
 
-from chordal.features import AttributeInput, Rows
+if TYPE_CHECKING:
+    from chordal.features import AttributeInput, Rows
 
 MAX_DEPTH = 100
 ZERO = 1e-300  # stands for 0 on the way through the reader, which drops zeros

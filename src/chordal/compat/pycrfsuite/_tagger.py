@@ -7,16 +7,17 @@ import math
 import os
 import sys
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from chordal import _kernels
-from chordal.compat.crfsuite_model import read_crfsuite
 from chordal.compat.pycrfsuite._dumpparser import ParsedDump, dumped, parsed
 from chordal.compat.pycrfsuite._items import ItemSequence, tokens_of
-from chordal.estimators import ChainCRF
-from chordal.potentials import Floats
+
+if TYPE_CHECKING:
+    from chordal.estimators import ChainCRF
+    from chordal.potentials import Floats
 
 CLOSED = "The tagger is not opened"
 
@@ -44,6 +45,9 @@ class Tagger:
         """Open a model given as the content of its file."""
         if not isinstance(value, bytes):
             raise TypeError(f"value must be bytes, got {type(value).__name__}")
+        # Not before a model is opened: programs that may tag, or may not, start without it.
+        from chordal.compat.crfsuite_model import read_crfsuite
+
         self.close()
         self._model, self._content = read_crfsuite(value), value
         self._chain = self._model.quick()

@@ -6,7 +6,6 @@ import time
 from collections.abc import Callable, Iterable
 
 import numpy as np
-from threadpoolctl import threadpool_limits
 
 from chordal._status import Status
 from chordal.compat._assembly import assembled
@@ -15,7 +14,7 @@ from chordal.compat.pycrfsuite._data import Batch, TrainingData, layout_of
 from chordal.compat.pycrfsuite._owlqn import OriginalOWLQN
 from chordal.compat.pycrfsuite._parameters import Parameters
 from chordal.estimators import ChainCRF, chain_batch
-from chordal.execution import execution_for
+from chordal.execution import execution_for, one_blas_thread
 from chordal.features import Layout, Shard
 from chordal.inference import INFERENCE, Inference
 from chordal.objectives import OBJECTIVES
@@ -119,7 +118,7 @@ def minimised(
     """Run the solver that stands for CRFsuite's algorithm."""
     solver = SOLVERS_OF[parameters.algorithm](parameters)
     l2 = 2.0 * parameters["c2"] if "c2" in parameters else 0.0  # CRFsuite's penalty has no ½
-    with threadpool_limits(1, user_api="blas"), execution_for(1) as mapper:
+    with one_blas_thread(), execution_for(1) as mapper:
         shards = compiled(features, batch, batch.gold)
         likelihood = OBJECTIVES.resolve("likelihood")
         oracle = oracle_for(solver.asks, features, shards, likelihood, inference, mapper, l2)

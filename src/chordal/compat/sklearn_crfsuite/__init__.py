@@ -11,7 +11,10 @@ Pickles of sklearn-crfsuite load as fitted models after `chordal.compat.install(
 `portable` returns is pickled such that it loads there.
 """
 
-from chordal.compat.sklearn_crfsuite._pickles import portable
-from chordal.compat.sklearn_crfsuite.estimator import CRF
+from chordal._optional import needed
+
+with needed("sklearn", "chordal.compat.sklearn_crfsuite"):
+    from chordal.compat.sklearn_crfsuite._pickles import portable
+    from chordal.compat.sklearn_crfsuite.estimator import CRF
 
 __all__ = ["CRF", "portable"]

@@ -10,6 +10,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from numpy.typing import NDArray
 
 from chordal._errors import UnsupportedError
+from chordal._optional import needed
 from chordal._status import Status
 from chordal.potentials import Floats
 from chordal.testing.contracts._common import Iterate, require
@@ -61,7 +62,8 @@ class Margins:
 
     def planes(self, weights: Floats) -> _Planes:
         """A plane under every example's loss."""
-        import scipy.sparse as sp
+        with needed("scipy", "chordal.testing"):
+            import scipy.sparse as sp
 
         self._ask()
         wrong = self.weight * (self.psi @ weights < 1.0)

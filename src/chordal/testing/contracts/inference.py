@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 from numpy.testing import assert_allclose, assert_array_equal
 from numpy.typing import NDArray
-from scipy.stats import chi2
 
 from chordal._errors import InfeasibleError, UnsupportedError
+from chordal._optional import needed
 from chordal._status import Status
 from chordal.inference import Convergence, Inference, Ranked, Spans
 from chordal.inference.exhaustive import ExhaustiveInference
@@ -25,6 +25,9 @@ from chordal.testing.contracts._common import (
     weighted_parts,
 )
 from chordal.testing.contracts._derivative import check_marginals_derivative
+
+with needed("scipy", "chordal.testing"):
+    from scipy.stats import chi2
 
 N_SAMPLES = 4000
 #: Chance that a correct sampler fails the frequency test, for each example.
