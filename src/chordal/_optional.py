@@ -12,6 +12,7 @@ EXTRAS = {
     "PIL": ("Pillow", "plots"),
     "clarabel": ("Clarabel", "qp"),
     "matplotlib": ("matplotlib", "plots"),
+    "narwhals": ("narwhals", "frames"),
     "scipy": ("SciPy", "scikit-learn"),
     "sklearn": ("scikit-learn", "scikit-learn"),
     "torch": ("PyTorch", "torch"),

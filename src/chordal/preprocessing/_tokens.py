@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 from chordal._estimator import Estimator
+from chordal._optional import needed
 from chordal.text import Columns
 
 if TYPE_CHECKING:
@@ -118,7 +119,8 @@ class TokenTransformer(Estimator, metaclass=ABCMeta):
 
     def __sklearn_tags__(self) -> Tags:
         """What scikit-learn's tools want to know."""
-        from sklearn.utils import Tags, TargetTags, TransformerTags
+        with needed("sklearn", "__sklearn_tags__"):
+            from sklearn.utils import Tags, TargetTags, TransformerTags
 
         return Tags(
             estimator_type=None,

@@ -11,6 +11,8 @@ from typing import Any
 
 import numpy as np
 
+from chordal._optional import needed
+
 Groups = list[list[int]]
 
 
@@ -115,12 +117,9 @@ def frame_column(
 
 def _opened(frame: Any) -> Any:
     """The frame through narwhals."""
-    try:
+    with needed("narwhals", "reading data frames"):
         import narwhals as nw
-    except ImportError as error:
-        raise ImportError(
-            'data frames are read through narwhals: pip install "chordal[frames]"'
-        ) from error
+
     try:
         return nw.from_native(frame, eager_only=True)
     except TypeError as error:
