@@ -66,6 +66,29 @@ def _dtype_of(name: object, labels: list[Any]) -> np.dtype[Any]:
     return dtype
 
 
+def _small_integers(y: Sequence[Any]) -> NDArray[Any] | None:
+    """All labels, if they are integers from 0 in arrays, and not much larger than there are."""
+    if not len(y) or not all(isinstance(s, np.ndarray) and s.dtype.kind in "iu" for s in y):
+        return None
+    flat = np.concatenate(y) if len(y) > 1 else y[0]
+    small = flat.ndim == 1 and len(flat) and flat.min() >= 0 and flat.max() <= 10 * len(flat)
+    return flat if small else None
+
+
+def _counts(numbers: NDArray[Any]) -> dict[int, int]:
+    """How often each number occurs, in the order in which they are met.
+
+    >>> _counts(np.array([3, 1, 3]))
+    {3: 2, 1: 1}
+    """
+    counts = np.bincount(numbers)
+    first = np.zeros(len(counts), dtype=np.int64)
+    first[numbers[::-1]] = np.arange(len(numbers))[::-1]  # the last that is written stays
+    values = np.flatnonzero(counts)
+    values = values[np.argsort(first[values], kind="stable")]
+    return dict(zip(values.tolist(), counts[values].tolist(), strict=True))
+
+
 class SequenceLabels:
     """A number for every label. Frequent labels come first, which keeps rows of weights short;
     or with `ranked` they come in their own order.
@@ -90,9 +113,9 @@ class SequenceLabels:
 
     def learn(self, y: Sequence[Any]) -> None:
         """Number new labels after those already known."""
-        lists = self._listed(y)
+        lists, numbers = self._listed(y), _small_integers(y)
         try:
-            counts = Counter(chain.from_iterable(lists))
+            counts = Counter(chain.from_iterable(lists)) if numbers is None else _counts(numbers)
         except TypeError:
             i, t, label = _first(lists, lambda label: not _hashable(label))
             raise TypeError(
@@ -196,18 +219,26 @@ class SequenceLabels:
 
     def encode(self, y: Sequence[Any], unknown: int | None = None) -> NDArray[np.int32]:
         """The numbers of all labels, sequence after sequence; unseen ones are `unknown`."""
+        numbers = _small_integers(y)
+        if numbers is not None:
+            place = np.full(numbers.max() + 1, -1 if unknown is None else unknown, dtype=np.int32)
+            known = [label for label in self._number if label in range(len(place))]
+            place[np.array(known, dtype=np.int64)] = [self._number[label] for label in known]
+            found = place[numbers]
+            if unknown is not None or (found >= 0).all():
+                return found
         lists = self._listed(y)
+        flat = chain.from_iterable(lists)
         if unknown is not None:
-            flat = [self._number.get(label, unknown) for s in lists for label in s]
-            return np.array(flat, dtype=np.int32)
+            get = self._number.get
+            return np.array([get(label, unknown) for label in flat], dtype=np.int32)
         try:
-            flat = [self._number[label] for s in lists for label in s]
+            return np.array(list(map(self._number.__getitem__, flat)), dtype=np.int32)
         except KeyError:
             i, t, label = _first(lists, lambda label: label not in self._number)
             raise ValueError(
                 f"y[{i}][{t}] is the label {label!r}, which was not seen in training"
             ) from None
-        return np.array(flat, dtype=np.int32)
 
     def decode(self, numbers: NDArray[np.int32], lengths: NDArray[np.int64]) -> list[Any]:
         """Sequences of labels, in the type in which they were given."""

@@ -9,6 +9,7 @@ from typing import Any, final
 
 import numpy as np
 
+from chordal import _kernels
 from chordal._blocks import Runner, run_in_turn
 from chordal.features._base import RowFeatures, WeightKeys
 from chordal.features.batch import Batch, Cliques, Floats, Ints, Rows, joined, ranges
@@ -296,7 +297,9 @@ class Layout:
         """Add one block of the gradient."""
         for k, own in enumerate(self.templates):
             if block == 0 and len(own.kept):
-                total = self._parts_of(k, shard, parts).sum(axis=0)
+                total = np.zeros(own.tables.n_cells)
+                values = self._parts_of(k, shard, parts).ravel()
+                _kernels.column_sums(values=values, out=total)
                 sums[k][1][:] += own.tables.gathered(total[None])[0]
             elif block > 0:
                 n = own.n_blocks(n_jobs)
