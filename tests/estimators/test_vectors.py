@@ -148,6 +148,8 @@ def test_models_without_arrays_stay_as_they_were(tmp_path):
 def test_files_and_pickles(tmp_path):
     X, y = problem()
     crf = ChainCRF().fit(X, y)
+    assert crf.quick() is None
+    assert crf.predict(X[:1]) == crf.predict(X)[:1]
     save(crf, tmp_path / "model")
     for other in (load(tmp_path / "model"), pickle.loads(pickle.dumps(crf))):
         assert other.predict(X) == crf.predict(X)

@@ -4,6 +4,7 @@ import io
 import json
 
 import pytest
+from numpy.testing import assert_array_equal
 
 from chordal._errors import FormatError
 from chordal.formats import Record
@@ -129,3 +130,17 @@ def test_bad_options():
     for tokens in ([], [1]):
         with pytest.raises(ValueError, match="tokens must be a key or a list of keys"):
             JSONL(tokens=tokens)
+
+
+def test_lists_of_numbers_are_vectors():
+    line = b'{"tokens": [{"w": "a", "v": [1, 0.5], "l": ["x"], "n": {"u": [2]}, "e": []}]}\n'
+    (record,) = JSONL().read(io.BytesIO(line))
+    (token,) = record.rows
+    assert_array_equal(token["v"], [1.0, 0.5])
+    assert_array_equal(token["n"]["u"], [2.0])
+    assert (token["w"], token["l"], token["e"]) == ("a", ["x"], [])
+    (again,) = JSONL().read(io.BytesIO(JSONL().encode(record).encode()))
+    assert_array_equal(again.rows[0]["v"], token["v"])
+    huge = b'{"tokens": [{"v": [1' + b"0" * 400 + b"]}]}\n"
+    with pytest.raises(FormatError, match="numbers in 'v' that are too large"):
+        list(JSONL().read(io.BytesIO(huge)))

@@ -68,11 +68,12 @@ def sizes(model: ChainCRF) -> dict[str, Any]:
     """What a model consists of."""
     import numpy as np
 
-    node, edge = model.input_, model.reader_.inputs[1]
+    node, edge, vectors = model.input_, model.reader_.inputs[1], model.reader_.input("vectors")
     return {
         "labels": len(model.classes_),
         "attributes": node.n_columns,
         "transition_attributes": 0 if edge is None else edge.n_columns,
+        **({} if vectors is None else {"numbers_of_vectors": vectors.n_columns}),
         "weights": model.layout_.n_weights,
         "nonzero_weights": int(np.count_nonzero(model.weights_)),
         "transitions": len(model.layout_["transitions"].kept),

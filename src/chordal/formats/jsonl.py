@@ -6,6 +6,8 @@ import json
 from collections.abc import Iterator, Sequence
 from typing import Any, ClassVar, NoReturn, final
 
+import numpy as np
+
 from chordal._errors import FormatError
 from chordal.formats._base import Format, Record, check_labels
 from chordal.formats._files import Place, name_of
@@ -17,8 +19,9 @@ class JSONL(Format):
     r"""One JSON object per line: ``{"tokens": [...], "labels": [...]}``.
 
     A token is a string (a row of one column), a list of strings (columns, or attributes) or an
-    object (a dict of attributes). Optional keys are ``labels``, a string per token; ``comments``, a
-    list of strings; and ``weight``, a number. Other keys are ignored, and so are blank lines.
+    object (a dict of attributes, in which a list of numbers is a vector). Optional keys are
+    ``labels``, a string per token; ``comments``, a list of strings; and ``weight``, a number. Other
+    keys are ignored, and so are blank lines.
 
     Parameters
     ----------
@@ -83,13 +86,13 @@ class JSONL(Format):
         if record.weight != 1.0:
             value["weight"] = float(record.weight)
         try:
-            text = json.dumps(value, ensure_ascii=False, allow_nan=False)
+            text = json.dumps(value, ensure_ascii=False, allow_nan=False, default=_numbers)
         except TypeError as error:
             raise ValueError(str(error)) from error
         try:
             text.encode()
         except UnicodeEncodeError:  # half a surrogate pair has an escape and no UTF-8
-            text = json.dumps(value, allow_nan=False)
+            text = json.dumps(value, allow_nan=False, default=_numbers)
         return text + "\n"
 
     def _record(self, value: object) -> Record:
@@ -142,13 +145,32 @@ def _row(token: object, t: int) -> list[str] | dict[str, Any]:
     if isinstance(token, str):
         return [token]
     if isinstance(token, dict):
-        return token
+        return _with_vectors(token, t)
     if isinstance(token, list) and all(isinstance(cell, str) for cell in token):
         return token
     raise ValueError(
         f"token {t} must be a string, a list of strings or an object, got {_kind(token)}: "
         f"{token!r:.60}"
     )
+
+
+def _with_vectors(token: dict[str, Any], t: int) -> dict[str, Any]:
+    """The same with lists of numbers as arrays."""
+    for key, value in token.items():
+        if isinstance(value, dict):
+            token[key] = _with_vectors(value, t)
+        elif isinstance(value, list) and value and all(type(v) in (float, int) for v in value):
+            try:
+                token[key] = np.array(value, dtype=np.float64)
+            except OverflowError:
+                raise ValueError(f"token {t} has numbers in {key!r} that are too large") from None
+    return token
+
+
+def _numbers(value: object) -> list[Any]:
+    if isinstance(value, np.ndarray):
+        return value.tolist()
+    raise TypeError(f"{type(value).__name__} is not JSON serializable")
 
 
 def _written(row: object, t: int) -> object:
