@@ -172,6 +172,7 @@ MESSAGES = [
     ("INFERENCE.resolve('milp').map(model)", "linear programs", "scipy"),
     ("INFERENCE.resolve('linear_program').map(model)", "linear programs", "scipy"),
     ("chordal.datasets.load_digit_dates()", "load_digit_dates", "sklearn"),
+    ("chordal.preprocessing.sequences_from_frame(0, 'a', 'b')", "reading data frames", "narwhals"),
     ("metrics.make_sequence_scorer('f1')", "make_sequence_scorer", "sklearn"),
     ("list(formats.open_target('x.zst').__enter__())", "writing x.zst", "zstandard"),
     ("fit('one_slack')", "solver 'one_slack'", "clarabel"),
@@ -184,7 +185,7 @@ MESSAGES = [
 ]
 
 PRELUDE = """
-import chordal, chordal.datasets
+import chordal, chordal.datasets, chordal.preprocessing
 from chordal import formats, metrics
 from chordal.inference import INFERENCE
 from chordal.potentials import Potentials
