@@ -89,6 +89,9 @@ def test_train_by_task(chordal, files, tmp_path, task):
     chordal("train", "-q", "--task", task, files / "train.txt", tmp_path / "m")
     model = load(tmp_path / "m")
     assert model.predict(ROWS) == LABELS
+    words = ("--dialect", "wapiti", files / "train.txt", tmp_path / "m")
+    chordal("train", "-q", "--task", task, *words)
+    assert load(tmp_path / "m").feature_template.dialect == "wapiti"
 
 
 def test_label_column_and_validation(chordal, files, tmp_path):

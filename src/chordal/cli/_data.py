@@ -146,7 +146,7 @@ def make_template(
         return None
     from chordal.preprocessing import default_template
 
-    return FeatureTemplate(default_template(task, n_columns or 1))
+    return FeatureTemplate(default_template(task, n_columns or 1), dialect)
 
 
 def read_template(path: str, dialect: str, encoding: str | None = None) -> FeatureTemplate:
