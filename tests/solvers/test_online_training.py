@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from numpy.testing import assert_array_equal
+from numpy.testing import assert_allclose, assert_array_equal
 
 from chordal import ChainCRF, CliqueTemplate, Status, TemplateCRF, UnsupportedError
 from chordal.objectives.hinge import Hinge
@@ -312,7 +312,21 @@ def test_the_order_of_templates_does_not_matter(templates):
         assert_array_equal(ours, theirs)
 
 
-@pytest.mark.parametrize("more", [replace(ROWS, name="more"), replace(PAIRS, name="more")])
-def test_chains_take_one_template_with_features(more):
-    with pytest.raises(UnsupportedError, match="features of one template of all variables"):
-        of_templates(ROWS, PAIRS, more)
+def test_two_templates_of_all_variables_as_one_with_the_columns_of_both():
+    more = replace(ROWS, name="more", features=lambda x: x[:, :2] ** 2, fit_intercept=False)
+    both = replace(ROWS, features=lambda x: np.column_stack([ROWS.features(x), more.features(x)]))
+    apart, joined = of_templates(ROWS, PAIRS, more), of_templates(both, PAIRS)
+    features = [apart.template_weights(name)["features"] for name in (ROWS.name, "more")]
+    assert_allclose(
+        np.concatenate(features), joined.template_weights(ROWS.name)["features"], rtol=1e-12
+    )
+    assert_allclose(
+        apart.template_weights(PAIRS.name)["features"],
+        joined.template_weights(PAIRS.name)["features"],
+        rtol=1e-12,
+    )
+
+
+def test_chains_take_one_template_of_pairs_with_features():
+    with pytest.raises(UnsupportedError, match="those of one template of pairs at most"):
+        of_templates(ROWS, PAIRS, replace(PAIRS, name="more"))
