@@ -111,7 +111,9 @@ def environment(folder: Path) -> Path:
 def installed(python: Path, *requirements: str) -> str:
     """Install; returns what went wrong."""
     command = [str(python), "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
-    done = subprocess.run([*command, *requirements], capture_output=True, text=True)
+    # A build of its own: the folder's may belong to an install that follows the sources.
+    own = {**os.environ, "SKBUILD_BUILD_DIR": str(ROOT / "build" / "acceptance")}
+    done = subprocess.run([*command, *requirements], capture_output=True, text=True, env=own)
     if done.returncode == 0:
         return ""
     lines = [line for line in done.stderr.strip().splitlines() if line.startswith("ERROR")]

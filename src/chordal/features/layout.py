@@ -82,7 +82,9 @@ class TemplateLayout:
             self.rows.map(rows, w[0], outputs)
             _put(scores, tables.filled(outputs.reshape(n, tables.n_outputs)), at, add)
             add = True
-        if table is not None:
+        if table is not None and at is None and add:
+            _kernels.intercept_map(row=table, out=out)
+        elif table is not None:
             _put(scores, table, at, add)
 
     def n_blocks(self, n_jobs: int) -> int:
@@ -298,8 +300,8 @@ class Layout:
         for k, own in enumerate(self.templates):
             if block == 0 and len(own.kept):
                 total = np.zeros(own.tables.n_cells)
-                values = self._parts_of(k, shard, parts).ravel()
-                _kernels.column_sums(values=values, out=total)
+                own_parts = self._parts_of(k, shard, parts).ravel()
+                _kernels.intercept_adjoint(parts=own_parts, out=total)
                 sums[k][1][:] += own.tables.gathered(total[None])[0]
             elif block > 0:
                 n = own.n_blocks(n_jobs)
