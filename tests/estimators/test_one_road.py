@@ -21,6 +21,7 @@ from chordal import (
     TemplateCRF,
     TwoStageCRF,
 )
+from chordal.inference import INFERENCE, choose
 
 RNG = np.random.default_rng(7)
 
@@ -407,3 +408,45 @@ def test_naive_bayes_answers_as_the_chain_of_single_positions_it_is():
     np.testing.assert_allclose(model.entropy(X), -(proba * np.log(proba)).sum(axis=1), atol=1e-9)
     best = [own[0][1] for own in model.k_best(X, 2)]
     np.testing.assert_allclose(np.exp(best), proba.max(axis=1), rtol=1e-9)
+
+
+def test_potentials(problem):
+    """Scores of a whole batch, label by label in the order of the classes: beside `k_best`."""
+    model, X, _ = problem
+    potentials = model.potentials(X)
+    codes = model.predict_codes(X)
+    np.testing.assert_array_equal(choose(potentials, "map").map(potentials).labels, codes)
+    listed = INFERENCE.resolve("exhaustive").k_best(potentials, 3)[1]
+    chances = listed - INFERENCE.resolve("exhaustive").log_partition(potentials)[:, None]
+    for own, expected in zip(chances, model.k_best(X, 3), strict=True):
+        np.testing.assert_allclose(own[: len(expected)], [p for _, p in expected], atol=1e-9)
+    if not isinstance(model, MatchingModel):
+        rows = np.concatenate(rows_of(model, model.node_scores(X)))
+        np.testing.assert_allclose(potentials.unary, rows.ravel())
+        order = len(model.classes_) - 1
+        other = potentials.score(order - codes)  # other labels than the best
+        assert (other <= potentials.score(codes)).all()
+
+
+def test_potentials_of_nothing(problem):
+    model, X, _ = problem
+    assert model.potentials(X[:0]).structure.n_examples == 0
+
+
+def test_potentials_of_constraints():
+    model, X, y = PROBLEMS["chain"]
+    model = clone(model).fit(X, y)
+    allowed = [[["a"]] * len(x) for x in X]
+    scores = model.potentials(X, allowed_labels=allowed).unary.reshape(-1, 3)
+    assert np.isfinite(scores[:, 0]).all()
+    assert (scores[:, 1:] == -np.inf).all()
+
+
+@pytest.mark.parametrize("model", [HMM(), NaiveBayes(), TwoStageCRF()])
+def test_potentials_of_wrapped_chains(model):
+    X, y = [[["x" + name] for name in labels] for labels in NAMES], NAMES
+    if isinstance(model, NaiveBayes):
+        X, y = seen(COLUMN), COLUMN
+    potentials = model.fit(X, y).potentials(X)
+    labels = choose(potentials, "map").map(potentials).labels
+    np.testing.assert_array_equal(labels, model.predict_codes(X))

@@ -44,6 +44,7 @@ class Wrapped(Estimator):
     predict_codes = _asked(ChainCRF.predict_codes)
     predict_marginals = _asked(ChainCRF.predict_marginals)
     node_scores = _asked(ChainCRF.node_scores)
+    potentials = _asked(ChainCRF.potentials)
     k_best = _asked(ChainCRF.k_best)
     sample = _asked(ChainCRF.sample)
     log_likelihood = _asked(ChainCRF.log_likelihood)

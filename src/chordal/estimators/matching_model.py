@@ -13,7 +13,7 @@ from chordal._validate import check_sequences
 from chordal.estimators._crf import BaseCRF
 from chordal.features import Batch, CliqueTemplate, Reader
 from chordal.labels import SequenceLabels, TargetLabels, matched_targets
-from chordal.potentials import Floats, Potentials
+from chordal.potentials import Floats
 from chordal.solvers import Solver
 
 
@@ -89,13 +89,6 @@ class MatchingModel(BaseCRF):
         """The score of having no target."""
         self._check_fitted()
         return float(self.weights_[-1])
-
-    def potentials(self, X: Sequence[Any]) -> Potentials:
-        """The scores of all pairs, and what may not be taken twice."""
-        self._check_fitted()
-        _, batch = self._batch(X)
-        shard = self.layout_.compile(batch, 0, len(batch.sizes), once=True)
-        return self.layout_.potentials(shard, self.layout_.expanded(self.weights_))
 
     def _decoded(
         self, numbers: NDArray[np.int32], batch: Batch, X: Sequence[Any]
