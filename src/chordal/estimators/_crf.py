@@ -213,6 +213,10 @@ class BaseCRF(Estimator, metaclass=ABCMeta):
         """What concerns the variables of each example, in the shape that its labels have."""
         return values
 
+    def _allowed(self, given: Sequence[Any], X: Sequence[Any]) -> Sequence[Any]:
+        """`allowed_labels`, in the shape of labels, as a sequence of entries for each example."""
+        return given
+
     def _check_parameters(self) -> None:
         """Refuse parameters that are not of their kind."""
         from chordal.estimators._fitting import check_settings  # not needed to predict
@@ -355,12 +359,26 @@ class BaseCRF(Estimator, metaclass=ABCMeta):
             probability. By default the first, or the second where `inference` is a method such as
             "mean_field", which has marginals only.
         allowed_labels : list, optional
-            For each example None, or for each variable None, the labels allowed there, or flags
-            in the order of `classes_`.
+            Known and forbidden labels, in the shape of y: for each example None, or for each
+            variable None (all labels), the label that is known, a list of those that are allowed,
+            or flags in the order of `classes_`. Of `MatchingModel` labels are targets, and flags
+            end with that of having none.
         allowed_transitions : {"auto", "bio", "iob1", "iobes", "bilou"}, matrix or pairs, optional
             On chains, only these: legal tags of a scheme ("auto": the one that the labels are
             of), a boolean matrix [from, to] in the order of `classes_`, or pairs (from, to) of
             labels.
+
+        Examples
+        --------
+        The first word is known to be a determiner, and the second is no verb:
+
+        >>> from chordal import ChainCRF
+        >>> X = [[["the"], ["cat"], ["sleeps"]], [["cat"], ["sleeps"]]]
+        >>> crf = ChainCRF(l2=0.1).fit(X, [["D", "N", "V"], ["N", "V"]])
+        >>> crf.predict([[["the"], ["sleeps"]]])
+        [['N', 'V']]
+        >>> crf.predict([[["the"], ["sleeps"]]], allowed_labels=[["D", ["D", "N"]]])
+        [['D', 'N']]
         """
         constraints = self._constraints(allowed_labels, allowed_transitions)
         labels = self._best_of_one(X) if method is None and constraints is None else None
@@ -677,7 +695,7 @@ class BaseCRF(Estimator, metaclass=ABCMeta):
         if batch is None:
             X, batch = self._batch(X)
         if constraints is not None:
-            constraints.check(batch)
+            constraints.check(batch, lambda given: self._allowed(given, X))
         layout, expanded, given = self.layout_, self.layout_.expanded(self.weights_), batch
 
         def ask(limits: tuple[int, int]) -> T:

@@ -132,6 +132,12 @@ class GridCRF(BaseCRF):
             images[i] = labels.reshape(prod(shape), -1) if soft else labels.ravel()
         return images
 
+    def _allowed(self, given: Sequence[Any], X: Sequence[Any]) -> Sequence[Any]:
+        return [
+            own if own is None else _listed(own, x.shape[:-1], f"allowed_labels[{i}]")
+            for i, (own, x) in enumerate(zip(given, X, strict=True))
+        ]
+
     def _shaped(self, values: list[Any], X: Sequence[Any]) -> list[Any]:
         pairs = zip(values, X, strict=True)
         return [own.reshape(*x.shape[:-1], *own.shape[1:]) for own, x in pairs]
@@ -216,6 +222,17 @@ class GridCRF(BaseCRF):
     def coef_(self) -> NDArray[Any]:
         """Weights of pixels [n_classes, n_features]."""
         return np.ascontiguousarray(self._table("pixels", "features").T)
+
+
+def _listed(image: Any, shape: tuple[int, ...], where: str) -> list[Any]:
+    """What stands at each pixel of nested lists or an array, which may have more axes."""
+    if not hasattr(image, "__len__") or len(image) != shape[0]:
+        got = len(image) if hasattr(image, "__len__") else repr(image)
+        raise ValueError(f"{where} must have the shape of its image: {shape[0]} entries, got {got}")
+    if len(shape) == 1:
+        return list(image)
+    rows = (_listed(row, shape[1:], f"{where}[{k}]") for k, row in enumerate(image))
+    return [entry for row in rows for entry in row]
 
 
 def _pixels(x: NDArray[Any]) -> NDArray[Any]:

@@ -110,6 +110,16 @@ class MatchingModel(BaseCRF):
             raise ValueError(f"X and y must have the same length, got {len(X)} and {len(given)}")
         return [matched_targets(own, i, *X[i].shape[:2]) for i, own in enumerate(given)]
 
+    def _allowed(self, given: Sequence[Any], X: Sequence[Any]) -> Sequence[Any]:
+        """Flags of the targets that each source item may have, and of having none."""
+        return [
+            own if own is None else [
+                _flags(entry, x.shape[1], f"allowed_labels[{i}][{k}]")
+                for k, entry in enumerate(own)
+            ]
+            for i, (own, x) in enumerate(zip(given, X, strict=True))
+        ]  # fmt: skip
+
     def _examples(self, X: object, name: str = "X", known: bool = False) -> list[Floats]:
         """Features of the pairs of each example [n_source, n_target, n_features]."""
         arrays: list[Floats] = []
@@ -137,6 +147,30 @@ class MatchingModel(BaseCRF):
                 f"X[0] has {arrays[0].shape[2]} features per pair, and the model {len(self.coef_)}"
             )
         return arrays
+
+
+def _flags(entry: Any, n_target: int, where: str) -> NDArray[np.bool_] | None:
+    """Targets, of which −1 is none, as flags; flags stay as they are."""
+    if entry is None:
+        return None
+    targets = np.atleast_1d(
+        np.asarray(list(entry) if isinstance(entry, (set, frozenset)) else entry)
+    )
+    if targets.dtype == bool and len(targets) == n_target + 1:
+        return targets
+    empty = targets.size == 0
+    if (
+        targets.ndim != 1
+        or not (empty or targets.dtype.kind in "iu")
+        or (not empty and (targets.min() < -1 or targets.max() >= n_target))
+    ):
+        raise ValueError(
+            f"{where} must be None, targets from 0 to {n_target - 1} or -1 for none, or "
+            f"{n_target + 1} flags; got {entry!r}"
+        )
+    flags = np.zeros(n_target + 1, dtype=bool)
+    flags[targets.astype(np.int64)] = True  # −1 is the last
+    return flags
 
 
 def _pairs(x: Floats) -> Floats:
