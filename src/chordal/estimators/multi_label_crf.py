@@ -244,13 +244,18 @@ class MultiLabelCRF(BaseCRF):
 
     def _reader_from(self, facts: Mapping[str, Any]) -> Reader:
         names, edges = facts["label_names"], np.array(facts["edges"], dtype=np.int64)
-        if not isinstance(names, list) or not names or len(set(names)) < len(names):
+        plain = isinstance(names, list) and all(isinstance(v, (str, int, float)) for v in names)
+        if not plain or not names or len(set(names)) < len(names):
             raise ValueError("label_names must be a list of different labels")
+        if facts["labels"]["labels"] != [0, 1]:
+            raise ValueError("the labels must be 0 and 1")
         edges = edges.reshape(-1, 2)
         if len(edges) and not (edges.min() >= 0 and edges.max() < len(names)):
             raise ValueError(f"edges must join labels from 0 to {len(names) - 1}")
         if (edges[:, 0] >= edges[:, 1]).any():
             raise ValueError("edges must join a label with a later one")
+        if len(np.unique(edges, axis=0)) < len(edges):
+            raise ValueError("an edge occurs twice")
         self.label_names_, self.edges_ = np.array(names), edges
         return self._reader(None)
 

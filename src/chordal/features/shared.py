@@ -10,7 +10,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from chordal._blocks import Runner, run_in_turn
-from chordal._validate import check_number
 from chordal.features._base import Input, RowFeatures, WeightKeys
 from chordal.features.arrays import DenseFeatures, DenseInput, SparseInput
 from chordal.features.attributes import AttributeFeatures
@@ -75,18 +74,17 @@ class SharedInput(Input):
         return SharedFeatures(self.source.features(whole, outputs, k * n_outputs), k)
 
     def facts(self) -> dict[str, Any]:
-        """The number of columns and of variables, and whether rows are sparse."""
-        sparse = isinstance(self.source, SparseInput)
-        return {**self.source.facts(), "n_variables": self.n_variables, "sparse": sparse}
+        """The number of columns; the features keep the rest."""
+        return self.source.facts()
 
     @classmethod
     def from_arrays(
         cls, facts: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]
     ) -> SharedInput:
         """What a model file holds, checked."""
-        check_number("n_variables", facts["n_variables"], minimum=1, integer=True)
-        kind = SparseInput if facts["sparse"] else DenseInput
-        return cls(kind.from_arrays(facts, arrays), facts["n_variables"])
+        k, own = _opened(arrays)
+        kind = SparseInput if own else DenseInput
+        return cls(kind.from_arrays(facts, arrays), k)
 
 
 @final
@@ -164,19 +162,24 @@ class SharedFeatures(RowFeatures):
 
     def arrays(self) -> dict[str, NDArray[Any]]:
         """Those of the base, and the number of variables."""
-        return {"n_variables": np.array([self.n_variables]), **self.base.arrays()}
+        return {"n_variables": np.array([self.n_variables], dtype=np.int64), **self.base.arrays()}
 
     @classmethod
     def from_arrays(
         cls, n_columns: int, n_outputs: int, arrays: Mapping[str, NDArray[Any]]
     ) -> SharedFeatures:
         """What a model file holds, checked."""
-        own = dict(arrays)
-        given = own.pop("n_variables")
-        if given.shape != (1,) or given.dtype.kind != "i" or not 0 < given[0] <= n_columns:
-            raise ValueError(f"n_variables must be a number from 1 to {n_columns}")
-        k = int(given[0])
+        k, own = _opened(arrays)
         if n_columns % k:
             raise ValueError(f"{n_columns} columns cannot be those of {k} variables")
-        made: type[RowFeatures] = AttributeFeatures if set(own) - {"kept"} else DenseFeatures
+        made: type[RowFeatures] = AttributeFeatures if own else DenseFeatures
         return cls(made.from_arrays(n_columns // k, k * n_outputs, own), k)
+
+
+def _opened(arrays: Mapping[str, NDArray[Any]]) -> tuple[int, dict[str, NDArray[Any]]]:
+    """The number of variables, and the arrays of the base, of which dense rows have none."""
+    own = {name: array for name, array in arrays.items() if name != "kept"}
+    given = own.pop("n_variables")
+    if given.shape != (1,) or given.dtype != np.int64 or not 0 < given[0] < 2**31:
+        raise ValueError("n_variables must be one whole number above 0")
+    return int(given[0]), own
