@@ -247,9 +247,8 @@ class SequenceLabels:
             labels = self.labels
             flat = [labels[k] for k in numbers.tolist()]
             return [flat[a:b] for a, b in pairwise(limits.tolist())]
-        table = np.empty(len(self.labels), dtype=object)
-        table[:] = self.labels
-        if self._dtype is not None and self._dtype.kind != "O":
+        table = self.classes[np.argsort(self.order)]
+        if self._dtype is not None:
             table = table.astype(self._dtype)
         return np.split(table[numbers], limits[1:-1]) if len(lengths) else []
 
@@ -309,6 +308,12 @@ def targets_of(labels: SequenceLabels, y: Sequence[Any], ignored: object = None)
     or a dict of labels with their probabilities; an example may also be an array [n_variables,
     n_classes] of probabilities in the order of the classes.
     """
+    target = _target(labels, y, ignored)
+    labels.as_list = isinstance(y[0], (list, tuple))  # as given, also where some were left out
+    return target
+
+
+def _target(labels: SequenceLabels, y: Sequence[Any], ignored: object) -> Target:
     types = _types_in(y)
     if types & {dict, np.ndarray, set, frozenset}:
         if ignored is not None:

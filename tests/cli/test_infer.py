@@ -1,4 +1,4 @@
-"""chordal infer: models in the UAI format and libDAI's."""
+"""chordal infer: models in the formats of UAI, libDAI and toulbar2."""
 
 import io
 import json
@@ -145,3 +145,23 @@ def test_what_is_refused(refused, folder, tmp_path):
     (tmp_path / "far.evid").write_text("1 9 0")
     words = ("infer", model, "-e", tmp_path / "far.evid", "-t", "PR")
     assert "variable 9 is observed" in refused(*words)
+
+
+COSTS = {
+    "m.wcsp": "tiny 2 2 3 10  2 2  1 0 0 1  0 3  1 1 0 1  0 1  2 0 1 0 2  0 0 10  1 1 10",
+    "m.cfn": """{"problem": {"name": "tiny", "mustbe": "<10"}, "variables": {"x": 2, "y": 2},
+        "functions": {"a": {"scope": ["x"], "costs": [3, 0]}, "b": {"scope": ["y"],
+        "costs": [1, 0]}, "c": {"scope": ["x", "y"], "costs": [10, 0, 0, 10]}}}""",
+}
+
+
+@pytest.mark.parametrize("name", COSTS)
+def test_cost_functions_of_toulbar2(chordal, tmp_path, name):
+    """Equal labels are forbidden: 0 1 costs 3, and 1 0 costs 1."""
+    path = tmp_path / name
+    path.write_text(COSTS[name])
+    found = json.loads(chordal("infer", path, "--task", "MAP", "--json"))
+    assert found["labels"] == [1, 0]
+    assert found["log10_score"] == pytest.approx(log10(-1.0))
+    found = json.loads(chordal("infer", path, "--task", "PR", "--json"))
+    assert found["log10_partition"] == pytest.approx(log10(np.logaddexp(-3.0, -1.0)))

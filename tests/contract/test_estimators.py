@@ -35,6 +35,7 @@ DATA = {
     "GridCRF": ({}, IMAGES, [tags.reshape(2, 3) for tags in TAGS]),
     "HMM": ({"emission": "gaussian"}, ROWS, TAGS),
     "MatchingModel": ({}, LINKS, [np.array([0, 1]), np.array([2, 0])] * 2),
+    "MultiLabelCRF": ({}, np.concatenate(ROWS), np.eye(2, dtype=int)[np.concatenate(TAGS)]),
     "NaiveBayes": ({}, np.concatenate(ROWS), np.concatenate(TAGS)),
     "TemplateCRF": ({"templates": TEMPLATES}, ROWS, TAGS),
     "TwoStageCRF": ({"unary": LogisticRegression()}, ROWS, TAGS),

@@ -73,7 +73,7 @@ def test_soft_targets_of_a_repeated_sequence_are_its_label_frequencies():
 def test_arrays_alone_name_classes_by_column():
     crf = ChainCRF(l2=0.1).fit([np.eye(2), np.eye(2)], [np.array([[0.9, 0.1], [0.2, 0.8]])] * 2)
     assert list(crf.classes_) == [0, 1]
-    assert crf.predict([np.eye(2)]) == [[0, 1]]
+    assert [found.tolist() for found in crf.predict([np.eye(2)])] == [[0, 1]]
 
 
 def test_partly_masked_data_beat_what_is_left_without_them(rng):

@@ -138,3 +138,62 @@ def test_methods_without_a_best_labelling_predict_by_marginals(inference, object
         crf.predict(X, method="map")
     with pytest.raises(ValueError, match="method must be"):
         crf.predict(X, method="best")
+
+
+def _probabilities(labels):
+    return np.eye(2)[labels]
+
+
+def _dicts(labels):
+    out = np.empty(labels.shape, dtype=object)
+    for place, label in np.ndenumerate(labels):
+        out[place] = {int(label): 1.0}
+    return out
+
+
+@pytest.mark.parametrize("made", [_dicts, _probabilities, lambda y: _dicts(y).tolist()])
+def test_certain_distributions_are_labels(halves, made):
+    X, y = halves
+    plain = GridCRF(tol=1e-9).fit(X, y)
+    crf = GridCRF(tol=1e-9).fit(X, [made(labels) for labels in y])
+    assert_allclose(crf.coef_, plain.coef_, atol=1e-6)
+    for found, expected in zip(crf.predict(X), plain.predict(X), strict=True):
+        assert_array_equal(found, expected)
+        assert found.shape == (4, 6)
+        assert found.dtype.kind == "i"
+
+
+@pytest.mark.parametrize("unknown", [None, {0, 1}, frozenset({0, 1})])
+@pytest.mark.parametrize("as_lists", [False, True])
+def test_label_images_of_objects_predict_images(halves, unknown, as_lists):
+    X, y = halves
+    partly = [labels.astype(object) for labels in y]
+    for labels in partly:
+        labels[1, 1] = unknown
+    graph = GraphCRF(tol=1e-9).fit(
+        [(x.reshape(-1, 2), Grid([(4, 6)], 2).scopes.reshape(-1, 2)) for x in X],
+        [list(labels.ravel()) for labels in partly],
+    )
+    crf = GridCRF(tol=1e-9).fit(X, [own.tolist() for own in partly] if as_lists else partly)
+    assert_allclose(crf.coef_, graph.coef_, atol=1e-5)
+    for found in (crf.predict(X)[0], crf.sample(X, 2)[0][1], crf.k_best(X, 2)[0][1][0]):
+        assert found.shape == (4, 6)
+        assert set(found.ravel()) <= {0, 1}
+        assert found.dtype.kind == "i"
+
+
+def test_arrays_of_objects_stay_arrays():
+    """Of every estimator: labels that are not observed do not turn arrays into lists."""
+    X = [(np.array([[1.0], [-1.0], [0.5]]), [(0, 1), (1, 2)])]
+    y = [np.array(["a", "b", None], dtype=object)]
+    found = GraphCRF().fit(X, y).predict(X)[0]
+    assert isinstance(found, np.ndarray)
+    assert found.tolist() == ["a", "b", "a"]
+
+
+def test_labels_of_another_shape_are_refused(halves):
+    X, y = halves
+    with pytest.raises(ValueError, match=r"y\[0\] must have the shape of its image, \(4, 6\)"):
+        GridCRF().fit(X, [labels[:, :5] for labels in y])
+    with pytest.raises(ValueError, match=r"an axis of probabilities; got int64 of shape"):
+        GridCRF().fit(X, [labels[..., None] for labels in y])

@@ -16,11 +16,13 @@ from chordal import (
     CRFClassifier,
     GraphCRF,
     GridCRF,
+    InfeasibleError,
     MatchingModel,
     NaiveBayes,
     TemplateCRF,
     TwoStageCRF,
 )
+from chordal.inference import INFERENCE, choose
 
 RNG = np.random.default_rng(7)
 
@@ -193,26 +195,55 @@ def test_samples(problem):
             assert abs(count[labels] / 2000 - chance) < 0.06
 
 
-@pytest.mark.parametrize("kind", [*LINKED, "classifier"])
-def test_allowed_labels(kind):
+def as_flags(entry, names):
+    return np.array([entry is None or name in entry for name in names])
+
+
+def as_known(entry, names):
+    return entry[0] if entry is not None and len(entry) == 1 else entry
+
+
+FORMS = {
+    "lists": lambda entry, names: entry,
+    "sets": lambda entry, names: entry if entry is None else set(entry),
+    "flags": as_flags,
+    "lists of flags": lambda entry, names: as_flags(entry, names).tolist(),
+    "known labels": as_known,
+}
+
+
+def shaped(kind, entries, gold, form):
+    """What is allowed at variables, in the shape that the labels of an example have."""
+    if kind == "classifier":
+        return entries[0]
+    if kind == "grid":
+        width = gold.shape[1]
+        rows = [entries[k : k + width] for k in range(0, len(entries), width)]
+        return np.array(rows) if form == "flags" else rows
+    return entries
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("kind", PROBLEMS)
+def test_allowed_labels(kind, form):
     model, X, y = PROBLEMS[kind]
     model = clone(model).fit(X, y)
-    names = model.classes_.tolist()
-    sizes = [len(flat(own)) for own in y]
-    allowed = [
-        None if i == 0 else [names[:-1] if v % 2 == 0 else None for v in range(n)]
-        for i, n in enumerate(sizes)
-    ]
+    names = [0, 1, 2, -1] if kind == "matching" else model.classes_.tolist()
+    some = [names[1:], None, names[:1]]
+    entries = [[some[(v + i) % 3] for v in range(len(flat(own)))] for i, own in enumerate(y)]
+    entries[0] = [None] * len(entries[0])
     listings = []
-    for i, own in enumerate(everything(model, X)):
-        legal = [
-            (labels, chance)
-            for labels, chance in own
-            if allowed[i] is None
-            or all(a is None or label in a for a, label in zip(allowed[i], labels, strict=True))
-        ]
-        total = sum(chance for _, chance in legal)
-        listings.append([(labels, chance / total) for labels, chance in legal])
+    for wanted, own in zip(entries, everything(model, X), strict=True):
+        pairs = [zip(wanted, labels, strict=True) for labels, _ in own]
+        legal = [all(a is None or label in a for a, label in both) for both in pairs]
+        total = sum(chance for (_, chance), fine in zip(own, legal, strict=True) if fine)
+        kept = [(y, p / total) for (y, p), fine in zip(own, legal, strict=True) if fine]
+        listings.append(kept)
+    allowed = [
+        shaped(kind, [FORMS[form](entry, names) for entry in wanted], gold, form)
+        for wanted, gold in zip(entries, y, strict=True)
+    ]
+    allowed[0] = None
     predicted = model.predict(X, allowed_labels=allowed)
     marginals = rows_of(model, model.predict_marginals(X, allowed_labels=allowed))
     ranked = model.k_best(X, 2, allowed_labels=allowed)
@@ -221,9 +252,52 @@ def test_allowed_labels(kind):
         of = dict(listing)
         assert flat(predicted[i]) == max(listing, key=lambda pair: pair[1])[0]
         np.testing.assert_allclose(marginals[i], by_listing(listing, names), rtol=0, atol=1e-9)
+        assert len(ranked[i]) == min(2, len(listing))
         for labels, chance in ranked[i]:
             assert of[flat(labels)] == pytest.approx(np.exp(chance), rel=1e-9)
         assert all(flat(labels) in of for labels in samples[i])
+
+
+def test_a_known_target_is_taken_once():
+    model, X, y = PROBLEMS["matching"]
+    model = clone(model).fit(X, y)
+    found = model.predict(X, allowed_labels=[[1, None]] * len(X))
+    assert all(own[0] == 1 and own[1] != 1 for own in found)
+    with pytest.raises(InfeasibleError):
+        model.predict(X, allowed_labels=[[1, 1]] * len(X))
+
+
+def test_allowed_labels_of_naive_bayes():
+    X = seen(COLUMN)
+    model = NaiveBayes().fit(X, COLUMN)
+    allowed = [[0, 2] if k % 2 else 1 for k in range(len(X))]
+    chances = model.predict_proba(X)
+    chances[::2, [0, 2]] = 0.0
+    chances[1::2, 1] = 0.0
+    chances /= chances.sum(axis=1, keepdims=True)
+    found = model.predict_marginals(X, allowed_labels=allowed)
+    np.testing.assert_allclose(found, chances, atol=1e-10)
+    assert model.predict(X, allowed_labels=allowed).tolist() == chances.argmax(axis=1).tolist()
+
+
+@pytest.mark.parametrize(
+    ("kind", "entry", "message"),
+    [
+        ("grid", [[None, None]], r"allowed_labels\[0\] must have the shape.* 2 entries, got 1"),
+        ("grid", [[0, 1], [0]], r"allowed_labels\[0\]\[1\] must have the shape of its image"),
+        ("grid", [[0, 1], [0, 7]], r"allowed_labels\[0\]\[3\] must be None.*unknown label 7"),
+        ("classifier", [9], r"allowed_labels\[0\]\[0\].*unknown label 9"),
+        ("matching", [[3], None], r"allowed_labels\[0\]\[0\].*0 to 2 or -1.* 4 flags; got \[3\]"),
+        ("matching", [None, "a"], r"allowed_labels\[0\]\[1\].*got 'a'"),
+        ("matching", [None], r"allowed_labels\[0\] must have one entry per position \(2\), got 1"),
+        ("graph", [0, 1, 2, "x"], r"allowed_labels\[0\]\[3\].*unknown label 'x'"),
+    ],
+)
+def test_allowed_labels_that_do_not_fit(kind, entry, message):
+    model, X, y = PROBLEMS[kind]
+    model = clone(model).fit(X, y)
+    with pytest.raises(ValueError, match=message):
+        model.predict(X, allowed_labels=[entry] + [None] * (len(X) - 1))
 
 
 @pytest.mark.parametrize("kind", [*LINKED, "classifier"])
@@ -407,3 +481,45 @@ def test_naive_bayes_answers_as_the_chain_of_single_positions_it_is():
     np.testing.assert_allclose(model.entropy(X), -(proba * np.log(proba)).sum(axis=1), atol=1e-9)
     best = [own[0][1] for own in model.k_best(X, 2)]
     np.testing.assert_allclose(np.exp(best), proba.max(axis=1), rtol=1e-9)
+
+
+def test_potentials(problem):
+    """Scores of a whole batch, label by label in the order of the classes: beside `k_best`."""
+    model, X, _ = problem
+    potentials = model.potentials(X)
+    codes = model.predict_codes(X)
+    np.testing.assert_array_equal(choose(potentials, "map").map(potentials).labels, codes)
+    listed = INFERENCE.resolve("exhaustive").k_best(potentials, 3)[1]
+    chances = listed - INFERENCE.resolve("exhaustive").log_partition(potentials)[:, None]
+    for own, expected in zip(chances, model.k_best(X, 3), strict=True):
+        np.testing.assert_allclose(own[: len(expected)], [p for _, p in expected], atol=1e-9)
+    if not isinstance(model, MatchingModel):
+        rows = np.concatenate(rows_of(model, model.node_scores(X)))
+        np.testing.assert_allclose(potentials.unary, rows.ravel())
+        order = len(model.classes_) - 1
+        other = potentials.score(order - codes)  # other labels than the best
+        assert (other <= potentials.score(codes)).all()
+
+
+def test_potentials_of_nothing(problem):
+    model, X, _ = problem
+    assert model.potentials(X[:0]).structure.n_examples == 0
+
+
+def test_potentials_of_constraints():
+    model, X, y = PROBLEMS["chain"]
+    model = clone(model).fit(X, y)
+    allowed = [[["a"]] * len(x) for x in X]
+    scores = model.potentials(X, allowed_labels=allowed).unary.reshape(-1, 3)
+    assert np.isfinite(scores[:, 0]).all()
+    assert (scores[:, 1:] == -np.inf).all()
+
+
+@pytest.mark.parametrize("model", [HMM(), NaiveBayes(), TwoStageCRF()])
+def test_potentials_of_wrapped_chains(model):
+    X, y = [[["x" + name] for name in labels] for labels in NAMES], NAMES
+    if isinstance(model, NaiveBayes):
+        X, y = seen(COLUMN), COLUMN
+    potentials = model.fit(X, y).potentials(X)
+    labels = choose(potentials, "map").map(potentials).labels
+    np.testing.assert_array_equal(labels, model.predict_codes(X))

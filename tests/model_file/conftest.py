@@ -14,6 +14,7 @@ from chordal import (
     GraphCRF,
     GridCRF,
     MatchingModel,
+    MultiLabelCRF,
     TemplateCRF,
 )
 from chordal.costs.hamming import Hamming
@@ -156,6 +157,7 @@ def files(tmp_path_factory):
         "TemplateCRF": MODELS["templates"],
         "MatchingModel": MODELS["matching"],
         "CRFClassifier": (*CLASSIFIERS["three"], {}),
+        "MultiLabelCRF": (MultiLabelCRF(), TABLE, (TABLE > 0).astype(int), {}),
         "ChainCRF": (ChainCRF(), [[["a"], ["b"]]], [["A", "B"]], {}),
     }
     for name, (model, inputs, y, functions) in kinds.items():

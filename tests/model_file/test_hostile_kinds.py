@@ -128,7 +128,14 @@ def joined(table, metadata, facts, body):
     return struct.pack("<Q", len(header)) + header + body
 
 
-NEW_KINDS = ["GraphCRF", "GridCRF", "TemplateCRF", "MatchingModel", "CRFClassifier"]
+NEW_KINDS = [
+    "GraphCRF",
+    "GridCRF",
+    "TemplateCRF",
+    "MatchingModel",
+    "CRFClassifier",
+    "MultiLabelCRF",
+]
 
 
 @pytest.mark.parametrize("kind", NEW_KINDS)
@@ -219,6 +226,18 @@ FACTS = [
     ("CRFClassifier", ("parameters", "l1"), float("nan"), "l1 must be a number"),
     ("CRFClassifier", ("parameters", "solver"), {"name": "sgd", "schedule": {"rate": -1}}, "rate"),
     ("CRFClassifier", ("class",), "GraphCRF", "."),
+    ("MultiLabelCRF", ("labels", "labels"), [0, 2], "labels must be 0 and 1"),
+    ("MultiLabelCRF", ("label_names",), ["a", "a", "b"], "list of different labels"),
+    ("MultiLabelCRF", ("label_names",), ["a", "b"], "."),
+    ("MultiLabelCRF", ("label_names",), [["a"], "b", "c"], "list of different labels"),
+    ("MultiLabelCRF", ("edges",), [[0, 1], [0, 3]], "labels from 0 to 2"),
+    ("MultiLabelCRF", ("edges",), [[0, 1], [0, 10**30]], "."),
+    ("MultiLabelCRF", ("edges",), [[0, 1], [2, 1]], "with a later one"),
+    ("MultiLabelCRF", ("edges",), [[0, 1], [0, 1]], "twice"),
+    ("MultiLabelCRF", ("edges",), [[0, 1]], "columns must be those of the labels"),
+    ("MultiLabelCRF", ("edges",), "ab", "."),
+    ("MultiLabelCRF", ("templates", 0, "rows", "n_columns"), 10**15, "there must be"),
+    ("MultiLabelCRF", ("templates", 0, "rows", "kind"), "dense", "."),
 ]  # fmt: skip
 
 

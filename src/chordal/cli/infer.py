@@ -1,4 +1,4 @@
-"""``chordal infer``: questions about a model in the UAI format or libDAI's."""
+"""``chordal infer``: questions about a model in the format of UAI, libDAI or toulbar2."""
 
 from __future__ import annotations
 
@@ -19,7 +19,9 @@ QUESTIONS = {"PR": "log_partition", "MAR": "marginals", "MAP": "map"}
 
 
 def command(
-    model: Annotated[str, typer.Argument(metavar="MODEL", help="A .uai or .fg file; - is stdin.")],
+    model: Annotated[
+        str, typer.Argument(metavar="MODEL", help="A .uai, .fg, .wcsp or .cfn file; - is stdin.")
+    ],
     task: Annotated[
         str,
         options.choice(

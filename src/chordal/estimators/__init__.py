@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from chordal.estimators.grid_crf import GridCRF
     from chordal.estimators.hmm import HMM
     from chordal.estimators.matching_model import MatchingModel
+    from chordal.estimators.multi_label_crf import MultiLabelCRF
     from chordal.estimators.naive_bayes import NaiveBayes
     from chordal.estimators.template_crf import TemplateCRF
     from chordal.estimators.two_stage_crf import TwoStageCRF
@@ -50,6 +51,7 @@ __all__ = [
     "GridCRF",
     "InterruptedFitWarning",
     "MatchingModel",
+    "MultiLabelCRF",
     "NaiveBayes",
     "TemplateCRF",
     "TwoStageCRF",

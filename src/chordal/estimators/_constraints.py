@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import reprlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from itertools import pairwise
 from numbers import Integral
 from typing import Any
 
@@ -16,6 +17,7 @@ from chordal.features import Batch
 from chordal.inference import Spans
 from chordal.labels import SequenceLabels
 from chordal.potentials import Potentials
+from chordal.structures import Structure
 
 Mask = NDArray[np.bool_]
 #: The name of a scheme, a boolean matrix [from, to], or pairs (from, to) of labels.
@@ -59,6 +61,7 @@ class Constraints:
     ) -> None:
         self.labels_ = labels
         self._per_position = allowed_labels
+        self._own_labels = False  # whether variables differ in the labels that they have
         self.transitions: Mask | None = None  # [from, to]
         self.first: Mask | None = None
         self.last: Mask | None = None
@@ -96,67 +99,66 @@ class Constraints:
         for a, b in pairs:
             self.transitions[a, b] = True
 
-    def check(self, batch: Batch) -> None:
-        """Refuse constraints that do not fit these examples."""
+    def check(
+        self, batch: Batch, listed: Callable[[Sequence[Any]], Sequence[Any]] | None = None
+    ) -> None:
+        """Refuse constraints that do not fit these examples.
+
+        `listed` turns what was given, in the shape of labels, into an entry for each variable.
+        """
         given, n = self._per_position, len(batch.sizes)
         if given is not None and len(given) != n:
             raise ValueError(
                 f"allowed_labels must have one entry per example ({n}), got {len(given)}"
-            )
-        if given is not None and batch.label_counts is not None:
-            raise UnsupportedError(
-                "allowed_labels needs variables that all have the same labels, and those of these "
-                "examples differ: leave out what is not allowed from the examples"
             )
         if self.transitions is not None and not batch.is_chain:
             raise UnsupportedError(
                 "allowed_transitions needs chains, in which every variable follows another; use "
                 "allowed_labels, or a ChainCRF"
             )
+        self._own_labels = batch.label_counts is not None
+        if given is not None and listed is not None:
+            self._per_position = listed(given)
 
-    def positions(self, begin: int, lengths: NDArray[np.int64]) -> Mask | None:
-        """Allowed labels [n_positions, n_labels] of the examples from `begin` on."""
+    def positions(self, begin: int, structure: Structure) -> Mask | None:
+        """Allowed labels, flags [n_states], of the examples from `begin` on."""
         if self._per_position is None:
             return None
-        n = len(self.labels_)
-        mask = np.ones((int(lengths.sum()), n), dtype=bool)
-        row = 0
-        for i, length in enumerate(lengths, start=begin):
+        mask, counts = np.ones(structure.n_states, dtype=bool), structure.label_counts
+        limits, states = structure.variable_offsets, structure.state_offsets
+        for i, (first, last) in enumerate(pairwise(limits.tolist()), start=begin):
             given = self._per_position[i]
-            if given is not None:
-                if len(given) != length:
-                    raise ValueError(
-                        f"allowed_labels[{i}] must have one entry per position ({length}), "
-                        f"got {len(given)}"
-                    )
-                for t in range(length):
-                    mask[row + t] = self._row(given[t], i, t)
-            row += int(length)
+            if given is None:
+                continue
+            if len(given) != last - first:
+                raise ValueError(
+                    f"allowed_labels[{i}] must have one entry per position ({last - first}), "
+                    f"got {len(given)}"
+                )
+            for v, own in enumerate(given, start=first):
+                if own is not None:
+                    row = self._row(own, int(counts[v]), f"allowed_labels[{i}][{v - first}]")
+                    mask[states[v] : states[v + 1]] = row
         return mask
 
-    def _row(self, given: Iterable[Any] | None, i: int, t: int) -> Mask:
-        n = len(self.labels_)
-        if given is None:
-            return np.ones(n, dtype=bool)
-        if isinstance(given, str):
-            raise TypeError(
-                f"allowed_labels[{i}][{t}] must be a list of labels, flags or None, got str; "
-                f"write [{given!r}] for one label"
-            )
+    def _row(self, given: Any, n: int, where: str) -> Mask:
+        """The labels of a variable with n of them that are allowed, by their numbers."""
         flags = isinstance(given, (list, tuple)) and len(given) == n
         if flags and all(isinstance(flag, (bool, np.bool_)) for flag in given):
             given = np.array(given)
-        if isinstance(given, np.ndarray) and given.dtype == bool:
-            if given.shape != (n,):
-                raise ValueError(f"allowed_labels[{i}][{t}] must have {n} flags, got {given.shape}")
-            row = np.zeros(n, dtype=bool)
-            row[self.labels_.order] = given
-            return row
         row = np.zeros(n, dtype=bool)
+        if isinstance(given, np.ndarray) and given.dtype == bool and given.ndim:
+            if given.shape != (n,):
+                raise ValueError(f"{where} must have {n} flags, got {given.shape}")
+            row[slice(None) if self._own_labels else self.labels_.order] = given
+            return row
+        one = isinstance(given, (str, bytes)) or not isinstance(given, Iterable)
         try:
-            row[[self.labels_.number(label) for label in given]] = True
-        except ValueError as error:
-            raise ValueError(f"allowed_labels[{i}][{t}]: {error}") from None
+            row[[self.labels_.number(label) for label in ([given] if one else given)]] = True
+        except (ValueError, TypeError, IndexError) as error:
+            raise ValueError(
+                f"{where} must be None, a label, a list of labels or flags: {error}"
+            ) from None
         return row
 
     def apply(self, potentials: Potentials, begin: int) -> Potentials:
@@ -164,9 +166,9 @@ class Constraints:
         structure = potentials.structure
         lengths = np.diff(structure.variable_offsets)
         unary, tables = potentials.unary, potentials.tables
-        allowed = self.positions(begin, lengths)
+        allowed = self.positions(begin, structure)
         if allowed is not None:
-            unary = np.where(allowed.ravel(), unary, -np.inf)
+            unary = np.where(allowed, unary, -np.inf)
         if self.transitions is not None:
             n_cells = self.transitions.size
             tables = np.where(self.transitions.ravel(), tables.reshape(-1, n_cells), -np.inf)

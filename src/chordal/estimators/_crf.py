@@ -30,7 +30,7 @@ from chordal.labels import SequenceLabels, class_weights, observed
 from chordal.objectives import Objective
 from chordal.potentials import Floats, Potentials
 from chordal.solvers import Callback, Solver
-from chordal.structures import offsets_of
+from chordal.structures import Chain, offsets_of
 from chordal.targets import Target
 
 E = TypeVar("E", bound="BaseCRF")
@@ -213,6 +213,10 @@ class BaseCRF(Estimator, metaclass=ABCMeta):
         """What concerns the variables of each example, in the shape that its labels have."""
         return values
 
+    def _allowed(self, given: Sequence[Any], X: Sequence[Any]) -> Sequence[Any]:
+        """`allowed_labels`, in the shape of labels, as a sequence of entries for each example."""
+        return given
+
     def _check_parameters(self) -> None:
         """Refuse parameters that are not of their kind."""
         from chordal.estimators._fitting import check_settings  # not needed to predict
@@ -355,12 +359,26 @@ class BaseCRF(Estimator, metaclass=ABCMeta):
             probability. By default the first, or the second where `inference` is a method such as
             "mean_field", which has marginals only.
         allowed_labels : list, optional
-            For each example None, or for each variable None, the labels allowed there, or flags
-            in the order of `classes_`.
+            Known and forbidden labels, in the shape of y: for each example None, or for each
+            variable None (all labels), the label that is known, a list of those that are allowed,
+            or flags in the order of `classes_`. Of `MatchingModel` labels are targets, and flags
+            end with that of having none.
         allowed_transitions : {"auto", "bio", "iob1", "iobes", "bilou"}, matrix or pairs, optional
             On chains, only these: legal tags of a scheme ("auto": the one that the labels are
             of), a boolean matrix [from, to] in the order of `classes_`, or pairs (from, to) of
             labels.
+
+        Examples
+        --------
+        The first word is known to be a determiner, and the second is no verb:
+
+        >>> from chordal import ChainCRF
+        >>> X = [[["the"], ["cat"], ["sleeps"]], [["cat"], ["sleeps"]]]
+        >>> crf = ChainCRF(l2=0.1).fit(X, [["D", "N", "V"], ["N", "V"]])
+        >>> crf.predict([[["the"], ["sleeps"]]])
+        [['N', 'V']]
+        >>> crf.predict([[["the"], ["sleeps"]]], allowed_labels=[["D", ["D", "N"]]])
+        [['D', 'N']]
         """
         constraints = self._constraints(allowed_labels, allowed_transitions)
         labels = self._best_of_one(X) if method is None and constraints is None else None
@@ -467,6 +485,47 @@ class BaseCRF(Estimator, metaclass=ABCMeta):
         """
         X, batch, found = self._ask(X, None, lambda part: part.potentials.unary)
         return self._arranged(_joined(found), batch, X)
+
+    def potentials(
+        self,
+        X: object,
+        *,
+        allowed_labels: Sequence[Any] | None = None,
+        allowed_transitions: Transitions | None = None,
+    ) -> Potentials:
+        """All scores of a batch, as every inference method takes them.
+
+        Labels are numbered by their places in `classes_`, as in `predict_codes`: the numbers that
+        inference finds are indices into `classes_`. (Of `MatchingModel`, a label is the number of a
+        target, and the last one stands for none.)
+
+        Parameters
+        ----------
+        allowed_labels, allowed_transitions
+            As in `predict`: what is not allowed has the score −inf.
+
+        Examples
+        --------
+        >>> from chordal import ChainCRF
+        >>> from chordal.inference import INFERENCE
+        >>> X, y = [[["w=a"], ["w=b"]], [["w=b"]]], [["A", "B"], ["B"]]
+        >>> crf = ChainCRF().fit(X, y)
+        >>> potentials = crf.potentials(X)
+        >>> found = INFERENCE.resolve("chain").map(potentials).labels
+        >>> crf.classes_[found]
+        array(['A', 'B', 'B'], dtype='<U1')
+        >>> bool(np.all(potentials.score(found) >= potentials.score([0, 0, 0])))
+        True
+        """
+        constraints = self._constraints(allowed_labels, allowed_transitions)
+        _, batch, found = self._ask(
+            X, None, lambda part: part.potentials, constraints, serial=True, whole=True
+        )
+        if not found:
+            return Potentials(Chain([], self.layout_.n_labels), [], [])
+        if batch.label_counts is not None:
+            return found[0]
+        return _relabelled(found[0], self.labels_.order)
 
     def k_best(
         self,
@@ -629,23 +688,24 @@ class BaseCRF(Estimator, metaclass=ABCMeta):
         *,
         batch: Batch | None = None,
         serial: bool = False,
+        whole: bool = False,
     ) -> tuple[Sequence[Any], Batch, list[T]]:
-        """Examples, their batch, and answers to a question, shard by shard."""
+        """Examples, their batch, and answers to a question, shard by shard or of the `whole`."""
         self._check_fitted()
         if batch is None:
             X, batch = self._batch(X)
         if constraints is not None:
-            constraints.check(batch)
-        layout, expanded, whole = self.layout_, self.layout_.expanded(self.weights_), batch
+            constraints.check(batch, lambda given: self._allowed(given, X))
+        layout, expanded, given = self.layout_, self.layout_.expanded(self.weights_), batch
 
         def ask(limits: tuple[int, int]) -> T:
             begin, end = limits
-            shard = layout.compile(whole, begin, end, once=True)
+            shard = layout.compile(given, begin, end, once=True)
             potentials = layout.potentials(shard, expanded)
             if constraints is not None:
                 potentials = constraints.apply(potentials, begin)
             method = self.inference_ if question is None else self._method(question, potentials)
-            variables = slice(int(whole.offsets[begin]), int(whole.offsets[end]))
+            variables = slice(int(given.offsets[begin]), int(given.offsets[end]))
             try:
                 return answer(Part(potentials, method, shard, slice(begin, end), variables))
             except InfeasibleError as error:
@@ -653,7 +713,12 @@ class BaseCRF(Estimator, metaclass=ABCMeta):
 
         n_jobs = 1 if serial else effective_n_jobs(self.n_jobs)
         with execution_for(n_jobs) as mapper:
-            return X, batch, mapper.map(ask, batch.limits(layout.n_labels))
+            limits = batch.limits(layout.n_labels)
+            return (
+                X,
+                batch,
+                mapper.map(ask, [(0, len(batch.sizes))] if whole and limits else limits),
+            )
 
     def _batch(self, X: object) -> tuple[Sequence[Any], Batch]:
         """Examples, checked and read; none make an empty batch."""
@@ -701,6 +766,19 @@ def decoded(potentials: Potentials, inference: Inference, question: str) -> NDAr
     if question == "map":
         return inference.map(potentials).labels
     return most_probable_labels(inference.marginals(potentials, overwrite=True).parts)
+
+
+def _relabelled(potentials: Potentials, order: NDArray[np.int64]) -> Potentials:
+    """The same scores, in which label k is the one that was number order[k]."""
+    n, sizes = len(order), np.diff(potentials.table_offsets)
+    cells = np.arange(len(potentials.tables))
+    for size in np.unique(sizes):  # all labellings of a clique, of so many variables
+        axes = round(np.log(size) / np.log(n)) if n > 1 else 0
+        moved = np.arange(size).reshape((n,) * axes)[np.ix_(*[order] * axes)].ravel()
+        starts = potentials.table_offsets[:-1][sizes == size]
+        cells[starts[:, None] + np.arange(size)] = starts[:, None] + moved
+    unary = potentials.unary.reshape(-1, n)[:, order].ravel()
+    return potentials.like(unary, potentials.tables[cells])
 
 
 def _joined(found: Sequence[Floats]) -> Floats:

@@ -21,6 +21,8 @@ from chordal.features import (
     Input,
     Layout,
     RowFeatures,
+    SharedFeatures,
+    SharedInput,
     SparseInput,
     TableLayout,
     TemplateInput,
@@ -44,6 +46,7 @@ _INPUTS: dict[str, tuple[type[Input], type[RowFeatures]]] = {
     "template": (TemplateInput, AttributeFeatures),
     "sparse": (SparseInput, AttributeFeatures),
     "dense": (DenseInput, DenseFeatures),
+    "shared": (SharedInput, SharedFeatures),
     "vectors": (VectorInput, DenseFeatures),
 }
 

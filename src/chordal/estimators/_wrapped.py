@@ -22,8 +22,10 @@ def _asked(method: Callable[..., Any]) -> Callable[..., Any]:
     """The same question to the chain, about what it reads."""
 
     @wraps(method)
-    def ask(self: Wrapped, X: object, *arguments: object, **options: object) -> Any:
+    def ask(self: Wrapped, X: object, *arguments: object, **options: Any) -> Any:
         observed = self._observed(X)
+        if options.get("allowed_labels") is not None:
+            options["allowed_labels"] = self._allowed(options["allowed_labels"])
         return method(self.crf_, observed, *arguments, **options)
 
     return ask
@@ -40,10 +42,15 @@ class Wrapped(Estimator):
     def _observed(self, X: object) -> Sequence[Any]:
         """What the chain reads of these examples; refuses to answer before `fit`."""
 
+    def _allowed(self, given: Sequence[Any]) -> Sequence[Any]:
+        """`allowed_labels` as the chain takes them."""
+        return given
+
     predict = _asked(ChainCRF.predict)
     predict_codes = _asked(ChainCRF.predict_codes)
     predict_marginals = _asked(ChainCRF.predict_marginals)
     node_scores = _asked(ChainCRF.node_scores)
+    potentials = _asked(ChainCRF.potentials)
     k_best = _asked(ChainCRF.k_best)
     sample = _asked(ChainCRF.sample)
     log_likelihood = _asked(ChainCRF.log_likelihood)

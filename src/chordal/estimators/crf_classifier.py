@@ -175,6 +175,9 @@ class CRFClassifier(BaseCRF):
                 f"{prefix}X and y must have the same length, got {len(sizes)} and {len(flat[0])}"
             )
 
+    def _allowed(self, given: Sequence[Any], X: object) -> Sequence[Any]:
+        return [[entry] for entry in given]
+
     def _new_labels(self) -> SequenceLabels:
         return SequenceLabels.of([self._all_classes], ranked=True)
 

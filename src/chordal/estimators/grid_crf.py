@@ -75,6 +75,15 @@ class GridCRF(BaseCRF):
     array([[0, 0, 1, 1],
            [0, 0, 1, 1],
            [0, 0, 1, 1]])
+
+    A label image may be an array of objects: None where a pixel was not observed, a set of possible
+    labels, or a dict {label: probability}.
+
+    >>> partly = [image.astype(object) for image in y]
+    >>> for image in partly:
+    ...     image[0, 0], image[2, 3] = None, {0, 1}
+    >>> GridCRF(l2=0.1).fit(X, partly).predict(X[:1])[0][2]
+    array([0, 0, 1, 1])
     """
 
     neighbours: int = 4
@@ -110,14 +119,24 @@ class GridCRF(BaseCRF):
         return images
 
     def _flat(self, y: object, X: Sequence[Any], name: str = "y") -> Sequence[Any]:
+        """Labels of pixels one after another; of probabilities, a row for each pixel."""
         images = [np.asarray(labels) for labels in check_sequences(y, name, empty=True)]
         for i, (labels, x) in enumerate(zip(images, X, strict=False)):
-            if labels.shape != x.shape[:-1]:
+            shape = x.shape[:-1]
+            soft = labels.ndim == x.ndim and labels.dtype.kind == "f"
+            if labels.shape != (*shape, *labels.shape[-1:] * soft):
                 raise ValueError(
-                    f"{name}[{i}] must have the shape of its image, {x.shape[:-1]}, "
-                    f"got {labels.shape}"
+                    f"{name}[{i}] must have the shape of its image, {shape}, or that and an axis "
+                    f"of probabilities; got {labels.dtype} of shape {labels.shape}"
                 )
-        return [labels.ravel() for labels in images]
+            images[i] = labels.reshape(prod(shape), -1) if soft else labels.ravel()
+        return images
+
+    def _allowed(self, given: Sequence[Any], X: Sequence[Any]) -> Sequence[Any]:
+        return [
+            own if own is None else _listed(own, x.shape[:-1], f"allowed_labels[{i}]")
+            for i, (own, x) in enumerate(zip(given, X, strict=True))
+        ]
 
     def _shaped(self, values: list[Any], X: Sequence[Any]) -> list[Any]:
         pairs = zip(values, X, strict=True)
@@ -203,6 +222,17 @@ class GridCRF(BaseCRF):
     def coef_(self) -> NDArray[Any]:
         """Weights of pixels [n_classes, n_features]."""
         return np.ascontiguousarray(self._table("pixels", "features").T)
+
+
+def _listed(image: Any, shape: tuple[int, ...], where: str) -> list[Any]:
+    """What stands at each pixel of nested lists or an array, which may have more axes."""
+    if not hasattr(image, "__len__") or len(image) != shape[0]:
+        got = len(image) if hasattr(image, "__len__") else repr(image)
+        raise ValueError(f"{where} must have the shape of its image: {shape[0]} entries, got {got}")
+    if len(shape) == 1:
+        return list(image)
+    rows = (_listed(row, shape[1:], f"{where}[{k}]") for k, row in enumerate(image))
+    return [entry for row in rows for entry in row]
 
 
 def _pixels(x: NDArray[Any]) -> NDArray[Any]:

@@ -13,7 +13,7 @@ from chordal._validate import check_sequences
 from chordal.estimators._crf import BaseCRF
 from chordal.features import Batch, CliqueTemplate, Reader
 from chordal.labels import SequenceLabels, TargetLabels, matched_targets
-from chordal.potentials import Floats, Potentials
+from chordal.potentials import Floats
 from chordal.solvers import Solver
 
 
@@ -90,13 +90,6 @@ class MatchingModel(BaseCRF):
         self._check_fitted()
         return float(self.weights_[-1])
 
-    def potentials(self, X: Sequence[Any]) -> Potentials:
-        """The scores of all pairs, and what may not be taken twice."""
-        self._check_fitted()
-        _, batch = self._batch(X)
-        shard = self.layout_.compile(batch, 0, len(batch.sizes), once=True)
-        return self.layout_.potentials(shard, self.layout_.expanded(self.weights_))
-
     def _decoded(
         self, numbers: NDArray[np.int32], batch: Batch, X: Sequence[Any]
     ) -> list[NDArray[np.int64]]:
@@ -116,6 +109,16 @@ class MatchingModel(BaseCRF):
         if len(given) != len(X):
             raise ValueError(f"X and y must have the same length, got {len(X)} and {len(given)}")
         return [matched_targets(own, i, *X[i].shape[:2]) for i, own in enumerate(given)]
+
+    def _allowed(self, given: Sequence[Any], X: Sequence[Any]) -> Sequence[Any]:
+        """Flags of the targets that each source item may have, and of having none."""
+        return [
+            own if own is None else [
+                _flags(entry, x.shape[1], f"allowed_labels[{i}][{k}]")
+                for k, entry in enumerate(own)
+            ]
+            for i, (own, x) in enumerate(zip(given, X, strict=True))
+        ]  # fmt: skip
 
     def _examples(self, X: object, name: str = "X", known: bool = False) -> list[Floats]:
         """Features of the pairs of each example [n_source, n_target, n_features]."""
@@ -144,6 +147,30 @@ class MatchingModel(BaseCRF):
                 f"X[0] has {arrays[0].shape[2]} features per pair, and the model {len(self.coef_)}"
             )
         return arrays
+
+
+def _flags(entry: Any, n_target: int, where: str) -> NDArray[np.bool_] | None:
+    """Targets, of which −1 is none, as flags; flags stay as they are."""
+    if entry is None:
+        return None
+    targets = np.atleast_1d(
+        np.asarray(list(entry) if isinstance(entry, (set, frozenset)) else entry)
+    )
+    if targets.dtype == bool and len(targets) == n_target + 1:
+        return targets
+    empty = targets.size == 0
+    if (
+        targets.ndim != 1
+        or not (empty or targets.dtype.kind in "iu")
+        or (not empty and (targets.min() < -1 or targets.max() >= n_target))
+    ):
+        raise ValueError(
+            f"{where} must be None, targets from 0 to {n_target - 1} or -1 for none, or "
+            f"{n_target + 1} flags; got {entry!r}"
+        )
+    flags = np.zeros(n_target + 1, dtype=bool)
+    flags[targets.astype(np.int64)] = True  # −1 is the last
+    return flags
 
 
 def _pairs(x: Floats) -> Floats:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from copy import deepcopy
 from dataclasses import KW_ONLY, dataclass, field
 from typing import Any, ClassVar, final
@@ -110,9 +111,15 @@ class NaiveBayes(Wrapped):
         (rows,) = self.statistics(X)
         return [rows[k : k + 1] for k in range(rows.shape[0])]
 
-    def predict(self, X: object) -> NDArray[Any]:
-        """The most probable label of each row."""
-        codes = self.predict_codes(X)
+    def _allowed(self, given: Sequence[Any]) -> Sequence[Any]:
+        return [[entry] for entry in given]
+
+    def predict(self, X: object, *, allowed_labels: Sequence[Any] | None = None) -> NDArray[Any]:
+        """The most probable label of each row, of those that are allowed there, if given.
+
+        Entries of `allowed_labels` are None, a label, a list of labels or flags.
+        """
+        codes = self.predict_codes(X, allowed_labels=allowed_labels)
         return self.classes_[codes]
 
     def predict_proba(self, X: object) -> Floats:
@@ -120,9 +127,13 @@ class NaiveBayes(Wrapped):
         rows = self.statistics(X)
         return self.crf_.predict_marginals(rows)[0]
 
-    def predict_marginals(self, X: object) -> Floats:
+    def predict_marginals(
+        self, X: object, *, allowed_labels: Sequence[Any] | None = None
+    ) -> Floats:
         """The same as `predict_proba`, by the name that all chordal estimators have."""
-        return self.predict_proba(X)
+        if allowed_labels is None:
+            return self.predict_proba(X)
+        return np.concatenate(super().predict_marginals(X, allowed_labels=allowed_labels))
 
     def score(self, X: object, y: object, sample_weight: object = None) -> float:
         """The share of rows that `predict` labels right."""

@@ -18,6 +18,7 @@ from chordal.features.clique_template import (
 from chordal.features.entries import RowEntries, packed_flags
 from chordal.features.layout import Layout, Shard, Sums, TemplateLayout, layout_of, transferred
 from chordal.features.reader import Reader, input_for, length_of
+from chordal.features.shared import SharedFeatures, SharedInput
 from chordal.features.template import TemplateInput
 from chordal.features.vectors import VectorInput
 
@@ -41,6 +42,8 @@ __all__ = [
     "RowFeatures",
     "Rows",
     "Shard",
+    "SharedFeatures",
+    "SharedInput",
     "SparseInput",
     "Sums",
     "TableLayout",

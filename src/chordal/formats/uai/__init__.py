@@ -1,14 +1,15 @@
-"""Models as files: the UAI competitions' format and libDAI's.
+"""Models as files: the UAI competitions' format, libDAI's and toulbar2's.
 
-`read_uai` and `read_fg` give potentials, to be asked by any inference method; `read_model` chooses
-by the file's name. Unlike the other formats, which hold labelled sequences, these hold a model with
-its scores.
+`read_uai`, `read_fg`, `read_wcsp` and `read_cfn` give potentials, to be asked by any inference
+method; `read_model` chooses by the file's name. Unlike the other formats, which hold labelled
+sequences, these hold a model with its scores.
 """
 
 from __future__ import annotations
 
 from chordal.formats._base import without_compression
 from chordal.formats._files import Place, name_of
+from chordal.formats.uai._cfn import read_cfn
 from chordal.formats.uai._evidence import (
     apply_evidence,
     condition_on,
@@ -25,19 +26,26 @@ from chordal.formats.uai._results import (
     write_mar,
     write_pr,
 )
+from chordal.formats.uai._wcsp import read_wcsp
 from chordal.potentials import Potentials
+
+#: What reads a model, by the end of the file's name; others are UAI's.
+READERS = {".fg": read_fg, ".wcsp": read_wcsp, ".cfn": read_cfn}
 
 
 def read_model(place: Place) -> Potentials:
-    """A model from a file: libDAI's if its name ends in .fg, compressed or not, else UAI's."""
-    return (
-        read_fg(place) if without_compression(name_of(place)).endswith(".fg") else read_uai(place)
-    )
+    """A model from a file, compressed or not: libDAI's if its name ends in .fg, toulbar2's if it
+    ends in .wcsp or .cfn, else UAI's.
+    """
+    name = without_compression(name_of(place))
+    read = next((read for end, read in READERS.items() if name.endswith(end)), read_uai)
+    return read(place)
 
 
 __all__ = [
     "apply_evidence",
     "condition_on",
+    "read_cfn",
     "read_evidence",
     "read_fg",
     "read_map",
@@ -45,6 +53,7 @@ __all__ = [
     "read_model",
     "read_pr",
     "read_uai",
+    "read_wcsp",
     "write_evidence",
     "write_fg",
     "write_map",

@@ -8,12 +8,16 @@ from math import prod
 import numpy as np
 
 from chordal.formats._files import Place, open_target
-from chordal.formats.uai._functions import MAX_STATES, Function, assemble, exponential, functions_of
+from chordal.formats.uai._functions import (
+    MAX_CELLS,
+    MAX_STATES,
+    Function,
+    assemble,
+    exponential,
+    functions_of,
+)
 from chordal.formats.uai._tokens import Tokens
 from chordal.potentials import Potentials
-
-#: Cells that a table may have although the file gives but a few of them.
-MAX_CELLS = 100_000_000
 
 
 def read_fg(place: Place) -> Potentials:

@@ -72,7 +72,7 @@ class Tokens:
         """The next n words as numbers; beyond the range of float64 they are 0 or infinite."""
         self.need(n, what)
         self.at += n
-        return self._numbers(range(self.at - n, self.at), lambda _: what)
+        return self.numbers_at(range(self.at - n, self.at), lambda _: what)
 
     def logs(self, places: Sequence[int], what: Callable[[int], str]) -> Floats:
         """The logarithms of the words at these places, which must not be negative.
@@ -80,7 +80,7 @@ class Tokens:
         0 becomes −inf, but no number beyond the range of float64 is taken for 0 or infinity.
         `what` names the k-th of them.
         """
-        values = self._numbers(places, what)
+        values = self.numbers_at(places, what)
         if (values < 0.0).any():
             k = int(np.argmax(values < 0.0))
             self.at = places[k]
@@ -92,7 +92,8 @@ class Tokens:
             logs[k] = float(exact.ln(_PRECISE)) if exact else -np.inf
         return logs
 
-    def _numbers(self, places: Sequence[int], what: Callable[[int], str]) -> Floats:
+    def numbers_at(self, places: Sequence[int], what: Callable[[int], str]) -> Floats:
+        """The words at these places as numbers; `what` names the k-th of them."""
         words = [self.words[place] for place in places]
         for k, word in enumerate(words):
             if not _NUMBER.fullmatch(word):

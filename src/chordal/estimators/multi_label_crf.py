@@ -1,0 +1,405 @@
+"""MultiLabelCRF: which of several labels an example has."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import combinations
+from typing import TYPE_CHECKING, Any, ClassVar, final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from chordal._optional import needed
+from chordal._validate import check_choice, check_sample_weight, is_sparse
+from chordal.estimators._crf import BaseCRF, Pair
+from chordal.features import (
+    Batch,
+    Cliques,
+    CliqueTemplate,
+    DenseInput,
+    Occurrences,
+    Reader,
+    Rows,
+    SharedInput,
+    SparseInput,
+    itself,
+    length_of,
+)
+from chordal.labels import SequenceLabels
+from chordal.potentials import Floats
+from chordal.solvers import Callback
+
+if TYPE_CHECKING:
+    from sklearn.utils import Tags
+
+Ints = NDArray[np.int64]
+
+STRUCTURES = ("independent", "tree", "full")
+
+
+@final
+@dataclass(eq=False, repr=False, kw_only=True)
+class MultiLabelCRF(BaseCRF):
+    """Multi-label classification: a variable for every label, which the example has or not.
+
+    Every label has weights of its own for all features, and a constant term. Labels that are
+    joined by an edge have weights for the four ways to have them or not, so that what goes together
+    is learned. Without edges and with the likelihood this is one logistic regression per label. The
+    groups of weights are "nodes", "intercept" and, where there are edges, "edges".
+
+    `score` is the share of right decisions, 1 − the Hamming loss.
+
+    Parameters
+    ----------
+    structure : {"tree", "independent", "full"} or list of pairs
+        Which labels are joined. "tree": those of the spanning tree with the most mutual
+        information in training (Chow and Liu); inference is exact and quick. "full": every two,
+        exact for up to about 20 labels. "independent": none. Or pairs of labels, by name or
+        number.
+    l2 : float or dict
+        Regularisation by (l2/2)·‖w‖²: scikit-learn's C is 1 / l2. The constant terms are free of
+        it, unless l2 is a dict that names "intercept".
+    fit_intercept : bool
+        Whether each label has a constant term.
+
+    Attributes
+    ----------
+    label_names_ : array [n_labels], the labels; their numbers if y was a matrix
+    edges_ : int array [n_edges, 2], the labels that are joined, by their numbers
+    coef_ : array [n_labels, n_features]
+    intercept_ : array [n_labels]
+    classes_ : array [0, 1], absent and present
+
+    References
+    ----------
+    Ghamrawi and McCallum (2005), Collective multi-label classification; Chow and Liu (1968),
+    Approximating discrete probability distributions with dependence trees.
+
+    Examples
+    --------
+    >>> X = np.array([[1.0, 0.0], [0.9, 0.2], [0.1, 1.0], [0.0, 0.9]])
+    >>> y = [{"beach", "sea"}, {"beach", "sea"}, {"town"}, set()]
+    >>> model = MultiLabelCRF(l2=0.1).fit(X, y)
+    >>> model.label_names_, model.edges_.tolist()
+    (array(['beach', 'sea', 'town'], dtype='<U5'), [[0, 1], [0, 2]])
+    >>> model.predict([[0.8, 0.1]])
+    array([[1, 1, 0]])
+    >>> model.predict_proba([[0.8, 0.1]]).round(2)
+    array([[0.89, 0.88, 0.05]])
+
+    What is known of an example helps with the rest:
+
+    >>> model.predict_marginals([[0.5, 0.6]], allowed_labels=[[None, 1, None]])[0][0].round(2)
+    array([0.11, 0.89])
+    """
+
+    structure: str | Sequence[Any] = "tree"
+    fit_intercept: bool = True
+
+    label_names_: NDArray[Any] = field(init=False)
+    edges_: Ints = field(init=False)
+    unpenalised: ClassVar[tuple[str, ...]] = ("intercept",)
+    classifies: ClassVar[bool] = True
+
+    def fit(
+        self,
+        X: object,
+        y: object,
+        sample_weight: object = None,
+        *,
+        validation_data: Pair | None = None,
+        callback: Callback | None = None,
+    ) -> MultiLabelCRF:
+        """Learn the weights.
+
+        Parameters
+        ----------
+        X : array or SciPy sparse matrix [n_samples, n_features]
+        y : matrix of 0 and 1 [n_samples, n_labels], or list of sets of labels
+            With the likelihood, None in a matrix (of objects) is a label about which nothing is
+            known.
+        """
+        self._check_parameters()
+        if not (self.warm_start and hasattr(self, "weights_")):
+            self._matrix(X, reset=True)
+            self._learn_labels(y, sample_weight)
+        return super().fit(X, y, sample_weight, validation_data=validation_data, callback=callback)
+
+    def partial_fit(self, X: object, y: object, sample_weight: object = None) -> MultiLabelCRF:
+        """Go on learning from more data with the same labels and edges; see `BaseCRF`."""
+        if not hasattr(self, "weights_"):
+            return self.fit(X, y, sample_weight)
+        return super().partial_fit(X, y, sample_weight)
+
+    def _learn_labels(self, y: object, sample_weight: object) -> None:
+        """Names of the labels, and which are joined."""
+        if _are_sets(y):
+            names = sorted({label for own in y for label in own})  # type: ignore[attr-defined]
+            if not names:
+                raise ValueError("y names no label: every set is empty")
+            self.label_names_ = np.array(names)
+        table = self._indicators(y, None if _are_sets(y) else -1)
+        if not _are_sets(y):
+            self.label_names_ = np.arange(table.shape[1])
+        weight = check_sample_weight(sample_weight, len(table))
+        self.edges_ = self._edges(table, weight)
+
+    def _edges(self, table: NDArray[Any], weight: Floats | None) -> Ints:
+        """The labels that are joined, by their numbers."""
+        k = table.shape[1]
+        if isinstance(self.structure, str):
+            pairs = list(combinations(range(k), 2)) if self.structure == "full" else []
+            if self.structure == "tree":
+                pairs = _spanning_tree(mutual_information(table, weight))
+            return np.array(pairs, dtype=np.int64).reshape(-1, 2)
+        number = {name: j for j, name in enumerate(self.label_names_.tolist())}
+        found: set[tuple[int, int]] = set()
+        for e, pair in enumerate(self.structure):
+            ends = list(pair) if isinstance(pair, (list, tuple, np.ndarray)) else [pair]
+            if len(ends) != 2 or not all(end in number for end in ends) or ends[0] == ends[1]:
+                raise ValueError(
+                    f"structure[{e}] must be a pair of different labels of "
+                    f"{self.label_names_.tolist()[:20]}, got {pair!r}"
+                )
+            a, b = sorted(number[end] for end in ends)
+            if (a, b) in found:
+                raise ValueError(f"structure[{e}] joins {pair!r} a second time; keep one")
+            found.add((a, b))
+        return np.array(sorted(found), dtype=np.int64).reshape(-1, 2)
+
+    def _matrix(self, X: object, reset: bool = False) -> Any:
+        with needed("sklearn", "MultiLabelCRF"):
+            from sklearn.utils.validation import validate_data
+
+        kinds = [np.float64, np.float32]
+        return validate_data(self, X, accept_sparse="csr", dtype=kinds, reset=reset)
+
+    def _examples(self, X: object, name: str = "X", known: bool = False) -> Any:
+        if isinstance(X, (list, np.ndarray)) and len(X) == 0:
+            return np.zeros((0, self.n_features_in_))
+        return self._matrix(X)
+
+    def _indicators(self, y: Any, n_labels: int | None = None) -> NDArray[Any]:
+        """0 and 1 [n_samples, n_labels]; of a matrix of objects also None."""
+        if _are_sets(y):
+            number = {name: j for j, name in enumerate(self.label_names_.tolist())}
+            table = np.zeros((len(y), len(number)), dtype=np.int64)
+            for i, own in enumerate(y):
+                for label in own:
+                    if label not in number:
+                        raise ValueError(
+                            f"y[{i}] has the label {label!r}, which was not seen in training"
+                        )
+                    table[i, number[label]] = 1
+            return table
+        table = y.toarray() if is_sparse(y) else np.asarray(y)
+        expected = len(self.label_names_) if n_labels is None else n_labels
+        if table.ndim != 2 or table.shape[1] == 0 or expected not in (-1, table.shape[1]):
+            shape = "n_labels" if expected == -1 else expected
+            raise ValueError(
+                f"y must be a matrix of 0 and 1 [n_samples, {shape}] or a list of sets of labels, "
+                f"got shape {table.shape}"
+            )
+        wrong = [v for v in set(table.ravel().tolist()) if v is not None and v not in (0, 1)]
+        if wrong:
+            raise ValueError(f"y must hold 0 and 1, got {wrong[0]!r}")
+        return table if table.dtype == object else table.astype(np.int64)
+
+    def _flat(self, y: object, X: object, name: str = "y") -> Sequence[Any]:
+        return list(self._indicators(y))
+
+    def _check_lengths(self, sizes: Ints, flat: Sequence[Any], prefix: str = "") -> None:
+        if len(sizes) != len(flat):
+            raise ValueError(
+                f"{prefix}X and y must have the same length, got {len(sizes)} and {len(flat)}"
+            )
+
+    def _new_labels(self) -> SequenceLabels:
+        return SequenceLabels.of([np.array([0, 1])], ranked=True)
+
+    def _groups(self) -> Sequence[str]:
+        linked = self.structure != "independent" if isinstance(self.structure, str) else True
+        return ("nodes", "intercept", *["edges"] * linked)
+
+    def _new_reader(self, X: Any, keep: bool = False) -> Reader:
+        kind = SparseInput if is_sparse(X) else DenseInput
+        return self._reader(SharedInput(kind(X.shape[1]), len(self.label_names_)))
+
+    def _reader(self, source: SharedInput | None) -> Reader:
+        """Labels and edges are told apart by a column for each."""
+        both: dict[str, Any] = {"features": itself, "fit_intercept": False}
+        templates = [CliqueTemplate("nodes", tables="relative", **both)]
+        inputs: list[Any] = [source]
+        if self.fit_intercept:
+            templates.append(CliqueTemplate("intercept", tables="relative", **both))
+            inputs.append(SparseInput(len(self.label_names_)))
+        if "edges" in self._groups():
+            templates.append(CliqueTemplate("edges", itself, **both))
+            inputs.append(SparseInput(len(self.edges_)))
+        return MultiLabelReader(templates, inputs, self.edges_)
+
+    def _own_facts(self) -> dict[str, Any]:
+        return {"label_names": self.label_names_.tolist(), "edges": self.edges_.tolist()}
+
+    def _reader_from(self, facts: Mapping[str, Any]) -> Reader:
+        names, edges = facts["label_names"], np.array(facts["edges"], dtype=np.int64)
+        plain = isinstance(names, list) and all(isinstance(v, (str, int, float)) for v in names)
+        if not plain or not names or len(set(names)) < len(names):
+            raise ValueError("label_names must be a list of different labels")
+        if facts["labels"]["labels"] != [0, 1]:
+            raise ValueError("the labels must be 0 and 1")
+        edges = edges.reshape(-1, 2)
+        if len(edges) and not (edges.min() >= 0 and edges.max() < len(names)):
+            raise ValueError(f"edges must join labels from 0 to {len(names) - 1}")
+        if (edges[:, 0] >= edges[:, 1]).any():
+            raise ValueError("edges must join a label with a later one")
+        if len(np.unique(edges, axis=0)) < len(edges):
+            raise ValueError("an edge occurs twice")
+        self.label_names_, self.edges_ = np.array(names), edges
+        return self._reader(None)
+
+    def _check_reader(self, reader: Reader) -> None:
+        sizes = [len(self.label_names_)] * self.fit_intercept
+        sizes += [len(self.edges_)] * ("edges" in self._groups())
+        source = reader.inputs[0]
+        others = [own.n_columns if own is not None else -1 for own in reader.inputs[1:]]
+        if not isinstance(source, SharedInput) or others != sizes:
+            raise ValueError("the columns must be those of the labels and of their edges")
+        if source.n_variables != len(self.label_names_):
+            raise ValueError(f"there must be {len(self.label_names_)} variables")
+        self.n_features_in_ = source.source.n_columns
+
+    def _check_parameters(self) -> None:
+        if isinstance(self.structure, str):
+            check_choice("structure", self.structure, STRUCTURES)
+        elif not hasattr(self.structure, "__len__"):
+            raise TypeError(
+                f"structure must be one of {', '.join(map(repr, STRUCTURES))} or a list of pairs "
+                f"of labels, got {self.structure!r}"
+            )
+        super()._check_parameters()
+
+    def _decoded(self, numbers: NDArray[np.int32], batch: Batch, X: object) -> Ints:
+        return numbers.astype(np.int64).reshape(-1, len(self.label_names_))
+
+    def predict_proba(self, X: object) -> Floats:
+        """P(label | x), [n_samples, n_labels]: of each label by itself."""
+        self._check_fitted()
+        found = self.predict_marginals(X)
+        return np.array([own[:, 1] for own in found]).reshape(-1, len(self.label_names_))
+
+    @property
+    def coef_(self) -> Floats:
+        """Weights [n_labels, n_features]."""
+        table = self._table("nodes", "features")[:, 1]
+        return np.ascontiguousarray(table.reshape(-1, len(self.label_names_)).T)
+
+    @property
+    def intercept_(self) -> Floats:
+        """Constant terms [n_labels]; zeros without `fit_intercept`."""
+        self._check_fitted()
+        if not self.fit_intercept:
+            return np.zeros(len(self.label_names_))
+        return self._table("intercept", "features")[:, 1]
+
+    @property
+    def pair_coef_(self) -> Floats:
+        """Weights of edges [n_edges, 2, 2]: first label absent or present, then the second."""
+        self._check_fitted()
+        if "edges" not in self._groups():
+            return np.zeros((0, 2, 2))
+        return self._table("edges", "features")
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        tags.target_tags.two_d_labels = True
+        tags.target_tags.single_output = False
+        assert tags.classifier_tags is not None
+        tags.classifier_tags.multi_class, tags.classifier_tags.multi_label = False, True
+        return tags
+
+
+class MultiLabelReader(Reader):
+    """Reads rows of a matrix as examples with a variable per label, joined by the same edges."""
+
+    def __init__(
+        self, templates: Sequence[CliqueTemplate], inputs: Sequence[Any], edges: Ints
+    ) -> None:
+        super().__init__(templates, inputs)
+        self.edges = edges
+
+    def read(self, X: Any, grow: bool) -> Batch:
+        """An example for every row."""
+        source = self.inputs[0]
+        assert isinstance(source, SharedInput)
+        dense = isinstance(source.source, DenseInput)
+        if dense and is_sparse(X):
+            X = X.toarray()
+        elif not dense and not is_sparse(X):
+            with needed("scipy", "a sparse matrix"):
+                from scipy.sparse import csr_array
+
+            X = csr_array(X)
+        rows, n, k = source.read([X], grow=False), length_of(X), source.n_variables
+        cliques = []
+        for template in self.templates:
+            if template.name == "edges":
+                counts = np.full(n, len(self.edges), dtype=np.int64)
+                scopes = np.tile(self.edges, (n, 1))
+                cliques.append(
+                    Cliques(scopes, counts, _numbered(counts), 2).recognised(rows.lengths)
+                )
+            else:
+                own = rows if template.name == "nodes" else _numbered(rows.lengths)
+                cliques.append(Cliques.of_pattern("each", 1, rows.lengths, own))
+        return Batch(np.full(n, k, dtype=np.int64), cliques)
+
+
+def _numbered(counts: Ints) -> Rows:
+    """Rows that say by a column which one of its example each is."""
+    total = int(counts.sum())
+    ids = np.tile(np.arange(counts[0] if len(counts) else 0, dtype=np.int32), len(counts))
+    return Rows(counts, Occurrences(np.arange(total + 1, dtype=np.int64), ids, None))
+
+
+def _are_sets(y: object) -> bool:
+    return (
+        isinstance(y, (list, tuple))
+        and len(y) > 0
+        and all(isinstance(own, (set, frozenset)) for own in y)
+    )
+
+
+def mutual_information(y: NDArray[Any], weight: Floats | None = None) -> Floats:
+    """The mutual information of every two columns of 0 and 1, in nats [k, k].
+
+    Of columns of objects, None is left out.
+
+    >>> y = np.array([[0, 0, 0], [0, 0, 1], [1, 1, 0], [1, 1, 1]])
+    >>> mutual_information(y).round(3)[0]
+    array([0.693, 0.693, 0.   ])
+    """
+    shares = np.ones(len(y)) if weight is None else weight
+    values = [np.equal(y, value).astype(np.float64) for value in (0, 1)]
+    counts = np.array([[(a * shares[:, None]).T @ b for b in values] for a in values])
+    joint = counts / np.maximum(counts.sum(axis=(0, 1)), 1e-300)
+    independent = joint.sum(axis=1)[:, None] * joint.sum(axis=0)[None]
+    with np.errstate(divide="ignore", invalid="ignore"):
+        terms = np.where(joint > 0.0, joint * np.log(joint / independent), 0.0)
+    return np.asarray(terms.sum(axis=(0, 1)))
+
+
+def _spanning_tree(value: Floats) -> list[tuple[int, int]]:
+    """The edges of the spanning tree of the greatest sum, from node 0 on (Prim)."""
+    k, edges = len(value), []
+    best, link = value[0].copy(), np.zeros(k, dtype=np.int64)
+    outside = np.arange(k) > 0
+    for _ in range(k - 1):
+        new = int(np.argmax(np.where(outside, best, -np.inf)))
+        edges.append((min(new, int(link[new])), max(new, int(link[new]))))
+        outside[new] = False
+        closer = value[new] > best
+        best[closer], link[closer] = value[new][closer], new
+    return sorted(edges)
