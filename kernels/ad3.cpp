@@ -69,10 +69,11 @@ public:
             }
             f.link.push_back(links);
             factors_.push_back(std::move(f));
+            patience_.spend(512);
         }
-        for (auto* x : {&lambda_, &target_, &q_, &local_}) x->assign(links, 0.0);
-        p_.assign(s1_ - s0_, 0.0);
-        old_.assign(p_.size(), 0.0);
+        for (auto* x : {&lambda_, &target_, &q_, &local_})
+            enlarge(*x, static_cast<std::size_t>(links), patience_);
+        for (auto* x : {&p_, &old_}) enlarge(*x, static_cast<std::size_t>(s1_ - s0_), patience_);
         start();
     }
 
@@ -89,7 +90,8 @@ public:
         average();
         double primal = 0.0, dual = 0.0;
         change_ = 0.0;
-        for (const Factor& f : factors_)
+        for (const Factor& f : factors_) {
+            patience_.spend(4 * width(f) + 32);
             for (std::int64_t k = 0; k < f.order; ++k) {
                 const std::int64_t at = state(f, k), n = f.link[k + 1] - f.link[k];
                 for (std::int64_t l = 0; l < n; ++l) {
@@ -101,6 +103,7 @@ public:
                     change_ = std::max({change_, std::abs(r), std::abs(d)});
                 }
             }
+        }
         if (++iterations_ % kCheck == 0) adapt(primal, dual);
     }
 
@@ -154,6 +157,9 @@ private:
         std::int64_t index;
     };
 
+    static std::size_t width(const Factor& f) {  // labels of its variables
+        return static_cast<std::size_t>(f.link[f.order] - f.link[0]);
+    }
     std::int64_t variable(const Factor& f, std::int64_t k) const { return g_.scopes[f.first + k]; }
     std::int64_t state(const Factor& f, std::int64_t k) const {
         return g_.state_offsets[variable(f, k)] - s0_;
@@ -209,12 +215,14 @@ private:
             for (std::int64_t l = 0; l < g_.labels(v); ++l)
                 p_[at + l] = degree_[v - v0_] ? 0.0 : old_[at + l];
         }
-        for (const Factor& f : factors_)
+        for (const Factor& f : factors_) {
+            patience_.spend(4 * width(f) + 32);
             for (std::int64_t k = 0; k < f.order; ++k) {
                 const double d = static_cast<double>(degree_[variable(f, k) - v0_]);
                 const std::int64_t at = state(f, k), n = f.link[k + 1] - f.link[k];
                 for (std::int64_t l = 0; l < n; ++l) p_[at + l] += q_[f.link[k] + l] / d;
             }
+        }
     }
 
     void adapt(double primal, double dual) {
@@ -260,7 +268,7 @@ private:
                 target_[f.link[k] + l] = a;
             }
         }
-        patience_.spend(64);
+        patience_.spend(8 * width(f) + 64);
         if (&f == &factors_.back()) last_rho_ = rho_;
         if (same) return;
         if (f.active.empty()) {

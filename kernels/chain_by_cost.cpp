@@ -34,8 +34,13 @@ public:
             levels_[t] = (t ? levels_[t - 1] - 1 : 0) + most + 1;
             begin_[t + 1] = begin_[t] + levels_[t] * chain_.labels(t);
         }
-        rows_.assign(begin_[chain_.length], kNone);
-        for (std::size_t t = 0; t < chain_.length; ++t) advance(t);
+        rows_.clear();
+        rows_.reserve(begin_[chain_.length]);
+        for (std::size_t t = 0; t < chain_.length; ++t) {
+            rows_.resize(begin_[t + 1], kNone);
+            patience_.spend(begin_[t + 1] - begin_[t]);
+            advance(t);
+        }
     }
 
     // The score of the best labelling of this cost, which goes to y.

@@ -5,6 +5,7 @@
 // at worst. Back pointers i * k + rank are kept for all t, values for two positions only.
 #include <algorithm>
 #include <limits>
+#include <memory>
 #include <vector>
 
 #include "chain_binding.hpp"
@@ -48,7 +49,8 @@ void merge(const double* previous, const double* edge, std::size_t step, std::si
 Outcome k_best(const ChainBatch& batch, std::size_t k, std::size_t variables, double* score,
                std::int32_t* labels) {
     std::vector<double> now, next;
-    std::vector<std::int32_t> from;
+    std::unique_ptr<std::int32_t[]> from;  // not zeroed: that may take seconds, and all is written
+    std::size_t room = 0;
     std::vector<std::size_t> head;
     CHORDAL_ISA::Patience patience(interrupted);
     for (std::size_t example = 0; example < batch.examples; ++example) {
@@ -60,7 +62,13 @@ Outcome k_best(const ChainBatch& batch, std::size_t k, std::size_t variables, do
             continue;
         }
         const auto base = static_cast<std::size_t>(chain.offsets[0]);
-        from.assign((static_cast<std::size_t>(chain.offsets[T]) - base) * k, 0);
+        const std::size_t needed = (static_cast<std::size_t>(chain.offsets[T]) - base) * k;
+        if (needed > room) {
+            from.reset();
+            from.reset(new std::int32_t[needed]);
+            room = needed;
+        }
+        std::fill_n(from.get(), chain.labels(0) * k, 0);
         now.assign(chain.labels(0) * k, kForbidden);
         for (std::size_t j = 0; j < chain.labels(0); ++j) now[j * k] = chain.unary(0)[j];
         for (std::size_t t = 1; t < T; ++t) {
@@ -71,7 +79,7 @@ Outcome k_best(const ChainBatch& batch, std::size_t k, std::size_t variables, do
             head.resize(rows);
             for (std::size_t j = 0; j < columns; ++j)
                 merge(now.data(), table + j, columns, rows, k, chain.unary(t)[j],
-                      next.data() + j * k, from.data() + (offset + j) * k, head, patience);
+                      next.data() + j * k, from.get() + (offset + j) * k, head, patience);
             now.swap(next);
         }
         // The last step has no edge: merge the lists of the last position's labels themselves.

@@ -82,15 +82,8 @@ class CellPatience : public CHORDAL_ISA::Patience {
 public:
     CellPatience() : Patience(interrupted) {}
     void cells(std::int64_t n) { spend(static_cast<std::size_t>(n) + 16); }
-
-    // At least so many numbers: fresh memory takes time.
     void enlarge(std::vector<double>& room, std::int64_t n) {
-        room.reserve(static_cast<std::size_t>(n));
-        while (static_cast<std::int64_t>(room.size()) < n) {
-            const std::int64_t more = std::min(n - static_cast<std::int64_t>(room.size()), kAtOnce);
-            room.resize(room.size() + static_cast<std::size_t>(more));
-            cells(more);
-        }
+        chordal::enlarge(room, static_cast<std::size_t>(n), *this);
     }
 
     static constexpr std::int64_t kAtOnce = std::int64_t{1} << 16;

@@ -106,22 +106,25 @@ private:
         std::int64_t step, rows;
         double operator[](std::int64_t r) const { return loss[r * step]; }
     };
-    Column column(std::int64_t i, const std::int32_t* y) {
+    Column column(std::int64_t i, const std::int32_t* y) const {
         const std::int64_t cells = offset_[i + 1 - begin_] - offset_[i - begin_];
         const std::int64_t columns = separator_[i + 1 - begin_] - separator_[i - begin_];
-        patience_.cells(4 * (cells / columns));  // the caller looks through it
         return {table_.data() + offset_[i - begin_] + column_of(t_, i, y), columns, cells / columns};
     }
-    static std::int64_t best_of(const Column& c) {
+    std::int64_t best_of(const Column& c) {
+        patience_.cells(0);
         std::int64_t best = 0;
-        for (std::int64_t r = 1; r < c.rows; ++r)
+        for (std::int64_t r = 1; r < c.rows; ++r) {
             if (c[r] > c[best]) best = r;
+            patience_.spend(4);
+        }
         return best;
     }
     // The next after a row, by loss and then by number; −1 if nothing allowed is left.
-    static std::int64_t next_of(const Column& c, std::int64_t row) {
+    std::int64_t next_of(const Column& c, std::int64_t row) {
         std::int64_t best = -1;
         for (std::int64_t r = 0; r < c.rows; ++r) {
+            patience_.spend(4);
             const bool later = c[r] < c[row] || (c[r] == c[row] && r > row);
             if (later && c[r] > kNone && (best < 0 || c[r] > c[best])) best = r;
         }

@@ -42,3 +42,22 @@ private:
 };
 
 }  // namespace chordal::CHORDAL_ISA
+
+#ifndef CHORDAL_ISA_V3
+#include <algorithm>
+#include <vector>
+
+namespace chordal {
+
+// At least so many numbers, the new ones zero: fresh memory takes time, a second for some gigabytes.
+inline void enlarge(std::vector<double>& room, std::size_t n, CHORDAL_ISA::Patience& patience) {
+    constexpr std::size_t kAtOnce = std::size_t{1} << 16;
+    room.reserve(n);
+    while (room.size() < n) {
+        room.resize(std::min(n, room.size() + kAtOnce));
+        patience.spend(kAtOnce);
+    }
+}
+
+}  // namespace chordal
+#endif

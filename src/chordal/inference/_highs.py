@@ -1,11 +1,11 @@
 """SciPy's linear programs, which Ctrl-C ends at once.
 
-HiGHS does not look at signals while it runs, and SciPy has no way to stop it. So it never runs in the
-calling thread, which waits and is free to be interrupted:
+HiGHS does not look at signals while it runs, and SciPy has no way to stop it. So it never runs in
+the calling thread, which waits and can be interrupted:
 
-- for the first `SHORT` seconds, where most programs end, in a thread. What is left of it after Ctrl-C
-  ends with this time limit; so does a program with a limit of its own of at most `LONG` seconds.
-- then, from the start, in another Python process, which is killed.
+- for the first `SHORT` seconds, where most programs end, it runs in a thread. After Ctrl-C the
+  thread goes on until this limit. So it does with a `time_limit` of at most `LONG` seconds.
+- Longer programs are started again in another Python process, which Ctrl-C kills.
 """
 
 from __future__ import annotations
@@ -75,7 +75,8 @@ def _in_process(name: str, arguments: dict[str, Any]) -> OptimizeResult:
     with subprocess.Popen(
         [sys.executable, "-c", _PROCESS], stdin=subprocess.PIPE, stdout=subprocess.PIPE
     ) as process:
-        assert process.stdin is not None and process.stdout is not None
+        assert process.stdin is not None
+        assert process.stdout is not None
         try:
             pickle.dump((sys.path, name, arguments), process.stdin)
             process.stdin.close()
