@@ -138,7 +138,8 @@ CASES: dict[str, tuple[str, str]] = {
         "lambda: INFERENCE.resolve('junction_tree', max_bytes=1e17).supports(s)",
     ),
     "plan, search": (
-        "e = np.unique(rng.integers(0, 2000, (5000, 2)), axis=0)\ne = e[e[:, 0] < e[:, 1]]; s = Graph([2000], [e], 2)",
+        "e = np.unique(rng.integers(0, 2000, (5000, 2)), axis=0)\n"
+        "s = Graph([2000], [e[e[:, 0] < e[:, 1]]], 2)",
         "lambda: INFERENCE.resolve('junction_tree', order='search', max_bytes=1e30).supports(s)",
     ),
     "linear_program map": ("p = random(grid(60, 60, 6))", "ask('linear_program', 'map', p)"),

@@ -1,4 +1,4 @@
-"""Ctrl-C ends long calls within a moment, in threads too. `tools/interrupt_times.py` measures more."""
+"""Ctrl-C ends long calls within a moment, in threads too; see also tools/interrupt_times.py."""
 
 import signal
 import subprocess
@@ -64,7 +64,7 @@ call = {
     "annealing in threads": lambda: ask("annealing", "map", p, n_sweeps=10**6, n_jobs=2),
     "chains in threads": lambda: ask("gibbs", "marginals", p, burn_in=10**6, n_jobs=2),
     "colours in threads": lambda: ask(
-        "gibbs", "marginals", p, n_samples=1, burn_in=10**6, blocks="chromatic", n_jobs=2
+        "gibbs", "marginals", p, n_chains=1, burn_in=10**6, blocks="chromatic", n_jobs=2
     ),
     "trees": lambda: ask("gibbs", "marginals", p, burn_in=10**6, blocks="tree"),
 }
