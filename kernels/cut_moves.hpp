@@ -40,6 +40,7 @@ public:
         for (auto c = clique_; c < clique_offsets[example + 1]; ++c) {
             const auto cells = g.table_offsets[g.table_of_clique[c] + 1] -
                                g.table_offsets[g.table_of_clique[c]];
+            patience_.spend(static_cast<std::size_t>(cells) + 16);
             if (g.scope_offsets[c + 1] - g.scope_offsets[c] == 1) {
                 double* u = unary_.data() + offset(g.scopes[g.scope_offsets[c]] - first_);
                 for (std::int64_t l = 0; l < cells; ++l) u[l] += table(c)[l];

@@ -62,6 +62,7 @@ public:
         arcs_.resize(sum);
         clique_.resize(sum);
         for (auto c = last_clique; c-- > first_clique;) {  // from the back: begin becomes the first
+            patience_.spend(kVisit);
             if (!is_edge(c)) continue;
             const auto i = static_cast<std::int32_t>(ends(c)[0] - first_variable);
             const auto j = static_cast<std::int32_t>(ends(c)[1] - first_variable);
