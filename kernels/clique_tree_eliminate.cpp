@@ -22,18 +22,23 @@ namespace {
 
 constexpr double kNone = -std::numeric_limits<double>::infinity();
 
+// By itself, without a call in it: the compiler then makes vectors of it.
+void take_better(const double* row, std::int64_t columns, std::int32_t r, double* message,
+                 std::int32_t* best) {
+    for (std::int64_t s = 0; s < columns; ++s)
+        if (row[s] > message[s]) {
+            message[s] = row[s];
+            best[s] = r;
+        }
+}
+
 void maximise(const double* table, const Cluster& c, double* message, std::int32_t* best,
               CellPatience& patience) {
     std::copy_n(table, c.columns, message);
     std::fill_n(best, c.columns, 0);
     for (std::int64_t r = 1; r < c.rows; ++r) {
-        const double* row = table + r * c.columns;
+        take_better(table + r * c.columns, c.columns, static_cast<std::int32_t>(r), message, best);
         patience.spend(static_cast<std::size_t>(c.columns));
-        for (std::int64_t s = 0; s < c.columns; ++s)
-            if (row[s] > message[s]) {
-                message[s] = row[s];
-                best[s] = static_cast<std::int32_t>(r);
-            }
     }
 }
 
