@@ -69,10 +69,11 @@ public:
             }
             f.link.push_back(links);
             factors_.push_back(std::move(f));
+            patience_.spend(512);
         }
-        for (auto* x : {&lambda_, &target_, &q_, &local_}) x->assign(links, 0.0);
-        p_.assign(s1_ - s0_, 0.0);
-        old_.assign(p_.size(), 0.0);
+        for (auto* x : {&lambda_, &target_, &q_, &local_})
+            enlarge(*x, static_cast<std::size_t>(links), patience_);
+        for (auto* x : {&p_, &old_}) enlarge(*x, static_cast<std::size_t>(s1_ - s0_), patience_);
         start();
     }
 
@@ -80,7 +81,6 @@ public:
     double bound() const { return best_bound_; }
     double change() const { return change_; }
     double scale() const { return scale_; }
-    std::size_t work() const { return work_; }
 
     // One iteration; the work done is counted in table cells.
     void iterate() {
@@ -90,7 +90,8 @@ public:
         average();
         double primal = 0.0, dual = 0.0;
         change_ = 0.0;
-        for (const Factor& f : factors_)
+        for (const Factor& f : factors_) {
+            patience_.spend(4 * width(f) + 32);
             for (std::int64_t k = 0; k < f.order; ++k) {
                 const std::int64_t at = state(f, k), n = f.link[k + 1] - f.link[k];
                 for (std::int64_t l = 0; l < n; ++l) {
@@ -102,6 +103,7 @@ public:
                     change_ = std::max({change_, std::abs(r), std::abs(d)});
                 }
             }
+        }
         if (++iterations_ % kCheck == 0) adapt(primal, dual);
     }
 
@@ -155,6 +157,9 @@ private:
         std::int64_t index;
     };
 
+    static std::size_t width(const Factor& f) {  // labels of its variables
+        return static_cast<std::size_t>(f.link[f.order] - f.link[0]);
+    }
     std::int64_t variable(const Factor& f, std::int64_t k) const { return g_.scopes[f.first + k]; }
     std::int64_t state(const Factor& f, std::int64_t k) const {
         return g_.state_offsets[variable(f, k)] - s0_;
@@ -210,12 +215,14 @@ private:
             for (std::int64_t l = 0; l < g_.labels(v); ++l)
                 p_[at + l] = degree_[v - v0_] ? 0.0 : old_[at + l];
         }
-        for (const Factor& f : factors_)
+        for (const Factor& f : factors_) {
+            patience_.spend(4 * width(f) + 32);
             for (std::int64_t k = 0; k < f.order; ++k) {
                 const double d = static_cast<double>(degree_[variable(f, k) - v0_]);
                 const std::int64_t at = state(f, k), n = f.link[k + 1] - f.link[k];
                 for (std::int64_t l = 0; l < n; ++l) p_[at + l] += q_[f.link[k] + l] / d;
             }
+        }
     }
 
     void adapt(double primal, double dual) {
@@ -234,7 +241,7 @@ private:
         const double* row = local_.data() + f.link[last];
         odometer_.assign(f.order, 0);
         Cell best{kNone, -1};
-        work_ += static_cast<std::size_t>(cells);
+        patience_.spend(static_cast<std::size_t>(cells));
         for (std::int64_t cell = 0; cell < cells; cell += inner) {
             double base = 0.0;
             for (std::int64_t k = 0; k < last; ++k) base += local_[f.link[k] + odometer_[k]];
@@ -261,6 +268,7 @@ private:
                 target_[f.link[k] + l] = a;
             }
         }
+        patience_.spend(8 * width(f) + 64);
         if (&f == &factors_.back()) last_rho_ = rho_;
         if (same) return;
         if (f.active.empty()) {
@@ -346,7 +354,7 @@ private:
                 matrix_[i * n + j] = agree;
             }
         }
-        work_ += n * n * n;
+        patience_.spend(n * n * n);
         const double top = *std::max_element(x_.begin(), x_.end());
         for (double& x : x_) x -= top;  // a shift of r shifts τ alone
         cholesky(n);
@@ -391,7 +399,7 @@ private:
     double rho_ = 1.0, last_rho_ = 0.0, scale_ = 1.0, change_ = 0.0;
     double best_bound_ = std::numeric_limits<double>::infinity();
     std::int64_t iterations_ = 0;
-    std::size_t work_ = 0;
+    CHORDAL_ISA::Patience patience_{interrupted};
     bool feasible_ = true;
 };
 
@@ -399,7 +407,7 @@ struct Result {
     double score = kNone, bound = -kNone, change = 0.0;
     std::int64_t n_iter = 0;
     Outcome outcome = kStopped;
-    bool proved = false, interrupted = false;
+    bool proved = false;
 };
 
 // All examples.
@@ -422,7 +430,6 @@ Result run(Splitting& split, Rounding& rounding, std::int64_t first, std::int64_
            std::int64_t max_iter, double tol, double* beliefs, std::vector<std::int32_t>& trial,
            std::int32_t* y) {
     Result r;
-    std::size_t spent = 0;
     while (split.feasible() && r.outcome == kStopped && r.n_iter < max_iter) {
         split.iterate();
         if (!split.feasible()) break;
@@ -439,10 +446,6 @@ Result run(Splitting& split, Rounding& rounding, std::int64_t first, std::int64_
             const double size = std::max({1.0, split.scale(), std::abs(r.score)});
             r.proved = r.score > kNone && split.bound() - r.score <= kProof * size;
             if (r.proved || still) r.outcome = kConverged;
-        }
-        if (split.work() - spent > (std::size_t{1} << 24)) {
-            spent = split.work();
-            if ((r.interrupted = interrupted())) break;
         }
     }
     if (!split.feasible()) r.outcome = kNoLabelling;
@@ -467,20 +470,18 @@ static const Binding binding([](nb::module_& m) {
         [](const BoundScores& g, const BoundParts& parts, std::int64_t max_iter, double tol,
            Weight weight, Output<std::int32_t> labels) {
             Solved solved(g.examples);
-            bool stopped = false;
             {
                 nb::gil_scoped_release release;
                 const Members members(g);
                 Rounding rounding(g, members, g.unary, g.tables);
                 std::vector<std::int32_t> trial(g.variables);
-                for (std::size_t e = 0; e < g.examples && !stopped; ++e) {
+                for (std::size_t e = 0; e < g.examples; ++e) {
                     const auto first = g.variable_offsets[e], last = g.variable_offsets[e + 1];
                     Splitting split(g, first, last, g.clique_offsets[e], g.clique_offsets[e + 1],
                                     g.unary, g.tables);
                     const Result r = run(split, rounding, first, last, max_iter, tol, parts.unary,
                                          trial, labels.data());
                     solved.set(e, r);
-                    stopped = r.interrupted;
                     const double w = weight ? weight->data()[e] : 1.0;
                     if (r.proved)
                         split.add_labelling(labels.data(), w, parts.unary, parts.tables);
@@ -488,7 +489,6 @@ static const Binding binding([](nb::module_& m) {
                         split.add_parts(w, parts.unary, parts.tables);
                 }
             }
-            if (stopped) throw nb::python_error();
             return solved;
         },
         nb::arg("scores"), nb::arg("parts"), nb::arg("max_iter"), nb::arg("tol"),

@@ -23,6 +23,7 @@
 #pragma once
 
 #include "chain_semiring.hpp"
+#include "patience.hpp"
 #include "sum.hpp"
 
 namespace chordal::CHORDAL_ISA {
@@ -107,23 +108,6 @@ private:
     bool tied_ = false;
     std::int32_t id_ = -1;
     std::size_t stride_ = 0;
-};
-
-// Counts work and asks now and then whether the user wants to stop.
-class Patience {
-public:
-    explicit Patience(bool (*interrupted)()) : interrupted_(interrupted) {}
-    bool spent(std::size_t work) {
-        work_ += work;
-        if (work_ < kEvery) return false;
-        work_ = 0;
-        return interrupted_();
-    }
-
-private:
-    static constexpr std::size_t kEvery = std::size_t{1} << 25;
-    bool (*interrupted_)();
-    std::size_t work_ = 0;
 };
 
 // The tables of one chain after a sweep; rows have `stride` entries, padded with ⊕'s zero.

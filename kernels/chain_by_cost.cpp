@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "chain_binding.hpp"
+#include "patience.hpp"
 
 namespace chordal {
 namespace {
@@ -22,8 +23,8 @@ class ByCost {
 public:
     ByCost(const ChainBatch& batch, const std::int64_t* price) : batch_(batch), price_(price) {}
 
-    // Fills the rows of all positions; false after Ctrl-C.
-    bool forward(std::size_t example) {
+    // Fills the rows of all positions.
+    void forward(std::size_t example) {
         chain_ = batch_.chain(example);
         begin_.assign(chain_.length + 1, 0);
         levels_.assign(chain_.length, 0);
@@ -33,17 +34,21 @@ public:
             levels_[t] = (t ? levels_[t - 1] - 1 : 0) + most + 1;
             begin_[t + 1] = begin_[t] + levels_[t] * chain_.labels(t);
         }
-        rows_.assign(begin_[chain_.length], kNone);
-        for (std::size_t t = 0; t < chain_.length; ++t)
-            if (!advance(t)) return false;
-        return true;
+        rows_.clear();
+        rows_.reserve(begin_[chain_.length]);
+        for (std::size_t t = 0; t < chain_.length; ++t) {
+            rows_.resize(begin_[t + 1], kNone);
+            patience_.spend(begin_[t + 1] - begin_[t]);
+            advance(t);
+        }
     }
 
     // The score of the best labelling of this cost, which goes to y.
-    double best(std::size_t k, std::int32_t* y) const {
+    double best(std::size_t k, std::int32_t* y) {
         if (chain_.length == 0) return 0.0;
         double score = kNone;
         for (std::size_t t = chain_.length; t-- > 0;) {
+            patience_.spend(4 * chain_.labels(t) + 16);
             const double* delta = row(t, k);
             const double* into = nullptr;
             std::size_t columns = 0;
@@ -69,13 +74,13 @@ public:
     }
 
 private:
-    bool advance(std::size_t t) {
+    void advance(std::size_t t) {
         const double* u = chain_.unary(t);
         const std::int64_t* r = prices(t);
         const std::size_t n = chain_.labels(t);
         if (t == 0) {
             for (std::size_t j = 0; j < n; ++j) row(0, static_cast<std::size_t>(r[j]))[j] = u[j];
-            return true;
+            return;
         }
         const double* m = table(t);
         best_.resize(n);
@@ -94,11 +99,8 @@ private:
             }
             for (std::size_t j = 0; j < n; ++j)
                 row(t, k + static_cast<std::size_t>(r[j]))[j] = best_[j] + u[j];
+            patience_.spend(n * chain_.labels(t - 1));
         }
-        work_ += levels_[t - 1] * n * n;
-        if (work_ < (std::size_t{1} << 24)) return true;
-        work_ = 0;
-        return !interrupted();
     }
 
     double* row(std::size_t t, std::size_t k) {
@@ -117,7 +119,7 @@ private:
     Chain chain_{};
     std::vector<std::size_t> begin_, levels_;
     std::vector<double> rows_, best_;
-    std::size_t work_ = 0;
+    CHORDAL_ISA::Patience patience_{interrupted};
 };
 
 }  // namespace
@@ -132,7 +134,7 @@ static const Binding binding([](nb::module_& m) {
                 ByCost by_cost(batch, price.data());
                 std::int32_t* y = labels.data();
                 for (std::size_t example = 0; example < batch.examples; ++example) {
-                    if (!by_cost.forward(example)) return Outcome::stopped;
+                    by_cost.forward(example);
                     const auto first = level_offsets.data()[example];
                     const auto levels = level_offsets.data()[example + 1] - first;
                     const auto length =

@@ -5,9 +5,11 @@
 // at worst. Back pointers i * k + rank are kept for all t, values for two positions only.
 #include <algorithm>
 #include <limits>
+#include <memory>
 #include <vector>
 
 #include "chain_binding.hpp"
+#include "patience.hpp"
 
 namespace chordal {
 namespace {
@@ -18,9 +20,10 @@ constexpr double kForbidden = -std::numeric_limits<double>::infinity();
 // best head of the L lists. A list is spent when its next value is −inf.
 void merge(const double* previous, const double* edge, std::size_t step, std::size_t labels,
            std::size_t k, double add, double* value, std::int32_t* from,
-           std::vector<std::size_t>& head) {
+           std::vector<std::size_t>& head, CHORDAL_ISA::Patience& patience) {
     std::fill(head.begin(), head.begin() + static_cast<std::ptrdiff_t>(labels), std::size_t{0});
     for (std::size_t r = 0; r < k; ++r) {
+        patience.spend(4 * labels + 16);
         double best = kForbidden;
         std::size_t pick = labels;
         for (std::size_t i = 0; i < labels; ++i) {
@@ -46,9 +49,10 @@ void merge(const double* previous, const double* edge, std::size_t step, std::si
 Outcome k_best(const ChainBatch& batch, std::size_t k, std::size_t variables, double* score,
                std::int32_t* labels) {
     std::vector<double> now, next;
-    std::vector<std::int32_t> from;
+    std::unique_ptr<std::int32_t[]> from;  // not zeroed: that may take seconds, and all is written
+    std::size_t room = 0;
     std::vector<std::size_t> head;
-    std::size_t work = 0;
+    CHORDAL_ISA::Patience patience(interrupted);
     for (std::size_t example = 0; example < batch.examples; ++example) {
         const Chain chain = batch.chain(example);
         const std::size_t T = chain.length;
@@ -58,7 +62,13 @@ Outcome k_best(const ChainBatch& batch, std::size_t k, std::size_t variables, do
             continue;
         }
         const auto base = static_cast<std::size_t>(chain.offsets[0]);
-        from.assign((static_cast<std::size_t>(chain.offsets[T]) - base) * k, 0);
+        const std::size_t needed = (static_cast<std::size_t>(chain.offsets[T]) - base) * k;
+        if (needed > room) {
+            from.reset();
+            from.reset(new std::int32_t[needed]);
+            room = needed;
+        }
+        std::fill_n(from.get(), chain.labels(0) * k, 0);
         now.assign(chain.labels(0) * k, kForbidden);
         for (std::size_t j = 0; j < chain.labels(0); ++j) now[j * k] = chain.unary(0)[j];
         for (std::size_t t = 1; t < T; ++t) {
@@ -69,22 +79,19 @@ Outcome k_best(const ChainBatch& batch, std::size_t k, std::size_t variables, do
             head.resize(rows);
             for (std::size_t j = 0; j < columns; ++j)
                 merge(now.data(), table + j, columns, rows, k, chain.unary(t)[j],
-                      next.data() + j * k, from.data() + (offset + j) * k, head);
+                      next.data() + j * k, from.get() + (offset + j) * k, head, patience);
             now.swap(next);
-            work += rows * columns * k;
-            if (work > (std::size_t{1} << 25)) {
-                work = 0;
-                if (interrupted()) return Outcome::stopped;
-            }
         }
         // The last step has no edge: merge the lists of the last position's labels themselves.
         const std::size_t last = chain.labels(T - 1);
         const double nothing = 0.0;
         std::vector<std::int32_t> end(k);
         head.resize(last);
-        merge(now.data(), &nothing, 0, last, k, 0.0, score + example * k, end.data(), head);
+        merge(now.data(), &nothing, 0, last, k, 0.0, score + example * k, end.data(), head,
+              patience);
         for (std::size_t r = 0; r < k; ++r) {
             if (score[example * k + r] == kForbidden) break;
+            patience.spend(16 * T);
             std::int32_t* y = labels + r * variables + batch.variable_offsets[example];
             std::int32_t pointer = end[r];
             for (std::size_t t = T; t-- > 0;) {

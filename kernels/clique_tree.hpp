@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "frame_binding.hpp"
+#include "patience.hpp"
 
 namespace chordal {
 
@@ -76,18 +77,16 @@ struct PlannedTree : Clusters {
     Indices stuck;  // the variables of the table that was too large: then no array describes a tree
 };
 
-// Asks about Ctrl-C after every so many cells.
-class CellPatience {
+// Counts cells: a single table may have hundreds of millions of them.
+class CellPatience : public CHORDAL_ISA::Patience {
 public:
-    bool lost(std::int64_t cells) {
-        work_ += cells + 16;
-        if (work_ < (std::int64_t{1} << 23)) return false;
-        work_ = 0;
-        return interrupted();
+    CellPatience() : Patience(interrupted) {}
+    void cells(std::int64_t n) { spend(static_cast<std::size_t>(n) + 16); }
+    void enlarge(std::vector<double>& room, std::int64_t n) {
+        chordal::enlarge(room, static_cast<std::size_t>(n), *this);
     }
 
-private:
-    std::int64_t work_ = 0;
+    static constexpr std::int64_t kAtOnce = std::int64_t{1} << 16;
 };
 
 constexpr int kMostAxes = 64;  // of two labels or more: a table of 2^64 cells fits nowhere
@@ -146,7 +145,7 @@ public:
 
     // Calls row(cell, place, n, step) for every run of n cells; the place moves by step.
     template <class Row>
-    void walk(Row row) const {
+    void walk(CellPatience& patience, Row row) const {
         const int outer = count_ - 2;
         const std::int64_t n = size_[count_ - 1], step = step_[count_ - 1];
         const std::int64_t m = size_[count_ - 2], jump = step_[count_ - 2];
@@ -154,6 +153,7 @@ public:
         std::fill_n(digit, outer, 0);
         while (true) {
             for (std::int64_t j = 0; j < m; ++j, cell += n) row(cell, place + j * jump, n, step);
+            patience.spend(static_cast<std::size_t>(m * n));
             int k = outer - 1;
             for (; k >= 0; --k) {
                 place += step_[k];
@@ -166,8 +166,8 @@ public:
     }
 
     // table(cell) += source(place)
-    void add(const double* source, double* table) const {
-        walk([&](std::int64_t cell, std::int64_t place, std::int64_t n, std::int64_t step) {
+    void add(const double* source, double* table, CellPatience& patience) const {
+        walk(patience, [&](std::int64_t cell, std::int64_t place, std::int64_t n, std::int64_t step) {
             double* to = table + cell;
             const double* from = source + place;
             if (step == 1) {
@@ -182,8 +182,8 @@ public:
     }
 
     // target(place) += scale * table(cell)
-    void project(const double* table, double scale, double* target) const {
-        walk([&](std::int64_t cell, std::int64_t place, std::int64_t n, std::int64_t step) {
+    void project(const double* table, double scale, double* target, CellPatience& patience) const {
+        walk(patience, [&](std::int64_t cell, std::int64_t place, std::int64_t n, std::int64_t step) {
             const double* from = table + cell;
             double* to = target + place;
             if (step == 1) {
@@ -209,7 +209,8 @@ private:
 // and its children's messages.
 class Sources {
 public:
-    Sources(const CliqueTree& t, std::int64_t i, const Cluster& c) : t_(t), c_(c), list_(memory()) {
+    Sources(const CliqueTree& t, std::int64_t i, const Cluster& c, CellPatience& patience)
+        : t_(t), c_(c), list_(memory()), patience_(patience) {
         list_.clear();
         for (auto k = t.member_offsets[i]; k < t.residual_end(i); ++k)
             add(Kind::labels, t.members[k], t.members + k, t.members + k + 1);
@@ -232,7 +233,7 @@ public:
         for (int axes = 0; axes <= c_.axes; ++axes) {
             if (axes) cells = repeat(table, cells, c_.size[axes - 1]);
             for (; source != list_.end() && source->axes == axes; ++source)
-                along(*source).add(place(*source, unary, tables, message), table);
+                along(*source).add(place(*source, unary, tables, message), table, patience_);
         }
     }
 
@@ -247,7 +248,7 @@ public:
                 const Source& it = *(source - 1);
                 if (!unary && it.kind != Kind::child) continue;
                 const double by = it.kind == Kind::child ? 1.0 : scale;
-                along(it).project(table, by, place(it, unary, tables, message));
+                along(it).project(table, by, place(it, unary, tables, message), patience_);
             }
             if (axes) cells = contract(table, cells, c_.size[axes - 1]);
         }
@@ -285,18 +286,28 @@ private:
         return message(it.id);
     }
 
-    static std::int64_t repeat(double* table, std::int64_t cells, std::int64_t n) {
-        for (auto k = cells; k-- > 0;) {
-            const double x = table[k];
-            std::fill_n(table + k * n, n, x);
+    std::int64_t repeat(double* table, std::int64_t cells, std::int64_t n) const {
+        for (auto end = cells; end > 0;) {
+            const std::int64_t begin = std::max<std::int64_t>(0, end - 1 - CellPatience::kAtOnce / n);
+            for (auto k = end; k-- > begin;) {
+                const double x = table[k];
+                std::fill_n(table + k * n, n, x);
+            }
+            patience_.cells((end - begin) * n);
+            end = begin;
         }
         return cells * n;
     }
-    static std::int64_t contract(double* table, std::int64_t cells, std::int64_t n) {
-        for (std::int64_t k = 0; k < cells / n; ++k) {
-            double sum = 0.0;
-            for (std::int64_t l = 0; l < n; ++l) sum += table[k * n + l];
-            table[k] = sum;
+    std::int64_t contract(double* table, std::int64_t cells, std::int64_t n) const {
+        for (std::int64_t begin = 0; begin < cells / n;) {
+            const std::int64_t end = std::min(cells / n, begin + 1 + CellPatience::kAtOnce / n);
+            for (auto k = begin; k < end; ++k) {
+                double sum = 0.0;
+                for (std::int64_t l = 0; l < n; ++l) sum += table[k * n + l];
+                table[k] = sum;
+            }
+            patience_.cells((end - begin) * n);
+            begin = end;
         }
         return cells / n;
     }
@@ -304,6 +315,7 @@ private:
     const CliqueTree& t_;
     const Cluster& c_;
     std::vector<Source>& list_;
+    CellPatience& patience_;
 };
 
 // The column of the separator's labels.

@@ -22,16 +22,23 @@ namespace {
 
 constexpr double kNone = -std::numeric_limits<double>::infinity();
 
-void maximise(const double* table, const Cluster& c, double* message, std::int32_t* best) {
+// By itself, without a call in it: the compiler then makes vectors of it.
+void take_better(const double* row, std::int64_t columns, std::int32_t r, double* message,
+                 std::int32_t* best) {
+    for (std::int64_t s = 0; s < columns; ++s)
+        if (row[s] > message[s]) {
+            message[s] = row[s];
+            best[s] = r;
+        }
+}
+
+void maximise(const double* table, const Cluster& c, double* message, std::int32_t* best,
+              CellPatience& patience) {
     std::copy_n(table, c.columns, message);
     std::fill_n(best, c.columns, 0);
     for (std::int64_t r = 1; r < c.rows; ++r) {
-        const double* row = table + r * c.columns;
-        for (std::int64_t s = 0; s < c.columns; ++s)
-            if (row[s] > message[s]) {
-                message[s] = row[s];
-                best[s] = static_cast<std::int32_t>(r);
-            }
+        take_better(table + r * c.columns, c.columns, static_cast<std::int32_t>(r), message, best);
+        patience.spend(static_cast<std::size_t>(c.columns));
     }
 }
 
@@ -40,18 +47,18 @@ public:
     Eliminator(const CliqueTree& t, const double* unary, const double* tables)
         : t_(t), unary_(unary), tables_(tables) {}
 
-    // The sum of the roots' messages; nothing after Ctrl-C. reduce(i, cluster, table, message).
+    // The sum of the roots' messages. reduce(i, cluster, table, message).
     template <class Reduce>
-    std::optional<double> run(std::size_t example, Reduce reduce) {
+    double run(std::size_t example, Reduce reduce) {
         const std::int64_t begin = t_.cluster_offsets[example], end = t_.cluster_offsets[example + 1];
         CHORDAL_ISA::Sum sum;
         message_.assign(end - begin, {});
         std::int64_t most = 0;
         for (auto i = begin; i < end; ++i) most = std::max(most, Cluster(t_, i).cells());
-        if (static_cast<std::int64_t>(table_.size()) < most) table_.resize(most);
+        patience_.enlarge(table_, most);
         for (auto i = begin; i < end; ++i) {
             const Cluster c(t_, i);
-            Sources(t_, i, c).fill(
+            Sources(t_, i, c, patience_).fill(
                 unary_, tables_, [&](auto k) { return message_[k - begin].data(); }, table_.data());
             for (auto k = t_.child_offsets[i]; k < t_.child_offsets[i + 1]; ++k)
                 std::vector<double>().swap(message_[t_.children[k] - begin]);
@@ -60,25 +67,24 @@ public:
             const double most = shift(message_[i - begin].data(), c.columns);
             if (most == kNone) return kNone;
             sum.add(most);
-            if (patience_.lost(c.cells())) return {};
         }
         return sum.value();
     }
 
-    std::optional<double> log_partition(std::size_t example) {
+    double log_partition(std::size_t example) {
         return run(example, [](std::int64_t, const Cluster& c, double* table, double* message) {
-            CHORDAL_DISPATCH(condition(table, c.rows, c.columns, message));
+            CHORDAL_DISPATCH(condition(table, c.rows, c.columns, message, interrupted));
         });
     }
 
-    std::optional<double> best(std::size_t example, std::int32_t* y) {
+    double best(std::size_t example, std::int32_t* y) {
         const std::int64_t begin = t_.cluster_offsets[example], end = t_.cluster_offsets[example + 1];
         best_.assign(end - begin, {});
-        const auto score = run(example, [&](std::int64_t i, const Cluster& c, double* table, double* message) {
+        const double score = run(example, [&](std::int64_t i, const Cluster& c, double* table, double* message) {
             best_[i - begin].resize(c.columns);
-            maximise(table, c, message, best_[i - begin].data());
+            maximise(table, c, message, best_[i - begin].data(), patience_);
         });
-        if (score && *score > kNone)
+        if (score > kNone)
             for (auto i = end; i-- > begin;) set_row(t_, i, best_[i - begin][column_of(t_, i, y)], y);
         return score;
     }
@@ -96,17 +102,9 @@ private:
 template <class Each>
 void over_examples(const Clusters& tree, const Scores& scores, double* out, Each each) {
     const CliqueTree t = tree.on(scores);
-    bool going = true;
-    {
-        nb::gil_scoped_release release;
-        Eliminator eliminator(t, scores.unary, scores.tables);
-        for (std::size_t e = 0; e < t.examples && going; ++e) {
-            const std::optional<double> found = each(eliminator, e);
-            going = found.has_value();
-            out[e] = found.value_or(0.0);
-        }
-    }
-    if (!going) throw nb::python_error();
+    nb::gil_scoped_release release;
+    Eliminator eliminator(t, scores.unary, scores.tables);
+    for (std::size_t e = 0; e < t.examples; ++e) out[e] = each(eliminator, e);
 }
 
 }  // namespace

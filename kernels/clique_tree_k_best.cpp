@@ -31,8 +31,8 @@ public:
     Ranking(const CliqueTree& t, const double* unary, const double* tables)
         : t_(t), unary_(unary), tables_(tables) {}
 
-    // Fills δ; the best score, or −inf. False after Ctrl-C.
-    bool prepare(std::size_t example, double& best) {
+    // Fills δ; the best score, or −inf.
+    double prepare(std::size_t example) {
         begin_ = t_.cluster_offsets[example];
         end_ = t_.cluster_offsets[example + 1];
         offset_.assign(1, 0);
@@ -42,28 +42,25 @@ public:
             offset_.push_back(offset_.back() + c.cells());
             separator_.push_back(separator_.back() + c.columns);
         }
-        table_.resize(offset_.back());
-        message_.resize(separator_.back());
+        patience_.enlarge(table_, offset_.back());
+        patience_.enlarge(message_, separator_.back());
         CHORDAL_ISA::Sum sum;
         for (auto i = begin_; i < end_; ++i) {
             const Cluster c(t_, i);
             double* table = table_.data() + offset_[i - begin_];
             double* message = message_.data() + separator_[i - begin_];
-            Sources(t_, i, c).fill(
+            Sources(t_, i, c, patience_).fill(
                 unary_, tables_, [&](auto k) { return message_.data() + separator_[k - begin_]; }, table);
             lose(c, table, message);
             const double most = shift(message, c.columns);
-            best = most;
-            if (most == kNone) return true;
+            if (most == kNone) return kNone;
             sum.add(most);
-            if (patience_.lost(c.cells())) return false;
         }
-        best = sum.value();
-        return true;
+        return sum.value();
     }
 
-    // score [k] and the labels of all k, `variables` apart. False after Ctrl-C.
-    bool list(double best, std::size_t k, std::size_t variables, double* score, std::int32_t* labels) {
+    // score [k] and the labels of all k, `variables` apart.
+    void list(double best, std::size_t k, std::size_t variables, double* score, std::int32_t* labels) {
         std::fill_n(score, k, kNone);
         waiting_.clear();
         if (best > kNone && k) waiting_.push_back({best, best, 0, end_, 0, 0});
@@ -75,9 +72,7 @@ public:
             std::int32_t* y = labels + n * variables;
             realise(found, labels + found.from * variables, y);
             if (n + 1 < k) branch(found, n, y, k - n - 1);
-            if (patience_.lost(offset_.back())) return false;
         }
-        return true;
     }
 
 private:
@@ -92,14 +87,18 @@ private:
         }
     };
 
-    static void lose(const Cluster& c, double* table, double* message) {
+    void lose(const Cluster& c, double* table, double* message) {
         std::copy_n(table, c.columns, message);
-        for (std::int64_t r = 1; r < c.rows; ++r)
+        for (std::int64_t r = 1; r < c.rows; ++r) {
             for (std::int64_t s = 0; s < c.columns; ++s)
                 message[s] = std::max(message[s], table[r * c.columns + s]);
-        for (std::int64_t r = 0; r < c.rows; ++r)
+            patience_.spend(static_cast<std::size_t>(c.columns));
+        }
+        for (std::int64_t r = 0; r < c.rows; ++r) {
             for (std::int64_t s = 0; s < c.columns; ++s)
                 if (message[s] > kNone) table[r * c.columns + s] -= message[s];
+            patience_.spend(static_cast<std::size_t>(c.columns));
+        }
     }
 
     struct Column {
@@ -112,23 +111,27 @@ private:
         const std::int64_t columns = separator_[i + 1 - begin_] - separator_[i - begin_];
         return {table_.data() + offset_[i - begin_] + column_of(t_, i, y), columns, cells / columns};
     }
-    static std::int64_t best_of(const Column& c) {
+    std::int64_t best_of(const Column& c) {
+        patience_.cells(0);
         std::int64_t best = 0;
-        for (std::int64_t r = 1; r < c.rows; ++r)
+        for (std::int64_t r = 1; r < c.rows; ++r) {
             if (c[r] > c[best]) best = r;
+            patience_.spend(4);
+        }
         return best;
     }
     // The next after a row, by loss and then by number; −1 if nothing allowed is left.
-    static std::int64_t next_of(const Column& c, std::int64_t row) {
+    std::int64_t next_of(const Column& c, std::int64_t row) {
         std::int64_t best = -1;
         for (std::int64_t r = 0; r < c.rows; ++r) {
+            patience_.spend(4);
             const bool later = c[r] < c[row] || (c[r] == c[row] && r > row);
             if (later && c[r] > kNone && (best < 0 || c[r] > c[best])) best = r;
         }
         return best;
     }
 
-    void realise(const Candidate& found, const std::int32_t* from, std::int32_t* y) const {
+    void realise(const Candidate& found, const std::int32_t* from, std::int32_t* y) {
         for (auto i = end_; i-- > begin_;) {
             if (i > found.cluster) {
                 for (auto k = t_.member_offsets[i]; k < t_.residual_end(i); ++k)
@@ -180,18 +183,11 @@ static const Binding binding([](nb::module_& m) {
         "clique_tree_k_best",
         [](const BoundScores& scores, const PlannedTree& tree, std::size_t k, Output<double> score,
            Output<std::int32_t> labels) {
-            bool going = true;
-            {
-                nb::gil_scoped_release release;
-                const CliqueTree t = tree.on(scores);
-                Ranking ranking(t, scores.unary, scores.tables);
-                for (std::size_t e = 0; e < t.examples && going; ++e) {
-                    double best;
-                    going = ranking.prepare(e, best) &&
-                            ranking.list(best, k, t.variables, score.data() + e * k, labels.data());
-                }
-            }
-            if (!going) throw nb::python_error();
+            nb::gil_scoped_release release;
+            const CliqueTree t = tree.on(scores);
+            Ranking ranking(t, scores.unary, scores.tables);
+            for (std::size_t e = 0; e < t.examples; ++e)
+                ranking.list(ranking.prepare(e), k, t.variables, score.data() + e * k, labels.data());
         },
         nb::arg("scores"), nb::arg("tree"), nb::arg("k"), nb::arg("score"), nb::arg("labels"));
 });

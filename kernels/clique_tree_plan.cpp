@@ -23,7 +23,6 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
-#include <optional>
 #include <utility>
 #include <vector>
 
@@ -148,30 +147,30 @@ public:
         : g_(g), example_(example), limit_(limit), adjacent_(neighbours_of(g, example)),
           part_(part_of(adjacent_)) {}
 
-    // The order by a rule, which may not be complete; nothing after Ctrl-C.
-    std::optional<Elimination> by(Rule rule, std::uint64_t seed = 0,
-                                  double most = std::numeric_limits<double>::infinity()) const {
-        for (const auto* graph : {&part_, &adjacent_}) {
-            if (graph == &part_ && part_.empty()) continue;
-            std::optional<Elimination> tried(std::in_place, g_, example_, rule, *graph, seed);
-            if (!tried->run(limit_, most)) return {};
-            if (!tried->complete || graph == &adjacent_) return tried;
+    // The order by a rule, which may not be complete.
+    Elimination by(Rule rule, std::uint64_t seed = 0,
+                   double most = std::numeric_limits<double>::infinity()) const {
+        if (!part_.empty()) {
+            Elimination tried(g_, example_, rule, part_, seed);
+            tried.run(limit_, most);
+            if (!tried.complete) return tried;
         }
-        return {};
+        Elimination tried(g_, example_, rule, adjacent_, seed);
+        tried.run(limit_, most);
+        return tried;
     }
 
-    std::optional<Elimination> best(bool thorough) const {
+    Elimination best(bool thorough) const {
         constexpr std::uint64_t kRules = 3;
-        std::optional<Elimination> best = by(Rule::fill);
+        Elimination best = by(Rule::fill);
         double steps = 0.0;
-        for (std::uint64_t k = 1; best; ++k) {
-            const double most = best->complete ? best->cells : std::numeric_limits<double>::infinity();
-            if (k >= kRules && steps >= patience(*best, thorough)) break;
+        for (std::uint64_t k = 1;; ++k) {
+            const double most = best.complete ? best.cells : std::numeric_limits<double>::infinity();
+            if (k >= kRules && steps >= patience(best, thorough)) break;
             const Rule rule = k < kRules ? static_cast<Rule>(k) : k % 2 ? Rule::weight : Rule::fill;
-            std::optional<Elimination> next = by(rule, k < kRules ? 0 : k, most);
-            if (!next) return {};
-            steps += static_cast<double>(next->work);
-            if (next->complete && next->cells < most) best = std::move(next);
+            Elimination next = by(rule, k < kRules ? 0 : k, most);
+            steps += static_cast<double>(next.work);
+            if (next.complete && next.cells < most) best = std::move(next);
         }
         return best;
     }
@@ -200,21 +199,16 @@ private:
     std::vector<Neighbours> adjacent_, part_;
 };
 
-// Adds the tree of an example, or says where it got stuck; false after Ctrl-C.
-bool plan_example(const Topology& g, std::size_t example, Rule rule, double limit, Tree& tree) {
+// Adds the tree of an example, or says where it got stuck.
+void plan_example(const Topology& g, std::size_t example, Rule rule, double limit, Tree& tree) {
     const Search search(g, example, limit);
-    const std::optional<Elimination> found =
+    const Elimination found =
         rule < Rule::automatic ? search.by(rule) : search.best(rule == Rule::search);
-    if (!found) return false;
-    if (found->complete) {
-        tree.add(g, example, *found);
-        return true;
-    }
-    const std::int32_t v = found->order.back();
+    if (found.complete) return tree.add(g, example, found);
+    const std::int32_t v = found.order.back();
     tree.stuck.push_back(g.variable_offsets[example] + v);
-    for (const auto a : found->neighbours(v))
+    for (const auto a : found.neighbours(v))
         tree.stuck.push_back(g.variable_offsets[example] + a);
-    return true;
 }
 
 }  // namespace
@@ -268,14 +262,12 @@ static const Binding binding([](nb::module_& m) {
         "clique_tree_plan",
         [](const BoundTopology& g, int rule, double limit) {
             Tree tree;
-            bool going = true;
             {
                 nb::gil_scoped_release release;
-                for (std::size_t e = 0; e < g.examples && going && tree.stuck.empty(); ++e)
-                    going = plan_example(g, e, static_cast<Rule>(rule), limit, tree);
-                if (going && tree.stuck.empty()) tree.finish();
+                for (std::size_t e = 0; e < g.examples && tree.stuck.empty(); ++e)
+                    plan_example(g, e, static_cast<Rule>(rule), limit, tree);
+                if (tree.stuck.empty()) tree.finish();
             }
-            if (!going) throw nb::python_error();
             return PlannedTree(std::move(tree));
         },
         nb::arg("topology"), nb::arg("rule"), nb::arg("limit"));

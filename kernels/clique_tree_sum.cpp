@@ -47,7 +47,7 @@ public:
         : t_(t), unary_(unary), tables_(tables), keep_(keep) {}
 
     // log Z of the example, −inf if it has no labelling. Leaves P(r | s) in the tables, if kept.
-    std::optional<double> up(std::size_t example) {
+    double up(std::size_t example) {
         begin_ = t_.cluster_offsets[example];
         end_ = t_.cluster_offsets[example + 1];
         place();
@@ -58,14 +58,13 @@ public:
             const double most = shift(message(i), c.columns);
             if (most == kNone) return kNone;
             log_z.add(most);
-            if (patience_.lost(c.cells())) return {};
         }
         return log_z.value();
     }
 
     // After up(): adds `weight` times all marginals to the parts, if there are any, and the entropy to
-    // a sum. False after Ctrl-C.
-    bool down(double weight, double* unary, double* tables, double* entropy = nullptr) {
+    // a sum.
+    void down(double weight, double* unary, double* tables, double* entropy = nullptr) {
         for (auto i = end_; i-- > begin_;) {
             const Cluster c(t_, i);
             recall(i, c);
@@ -73,14 +72,11 @@ public:
             if (entropy) *entropy += entropy_of(c, table(i), message(i));
             multiply(c, message(i), table(i));
             hand_down(i, c, table(i), message_, weight, unary, tables);
-            if (patience_.lost(c.cells())) return false;
         }
-        return true;
     }
 
-    // After up(): n labellings of the example, each from a number in [0, 1) per cluster. False after
-    // Ctrl-C.
-    bool draw(std::size_t n, const double* uniform, std::size_t clusters, std::int32_t* labels) {
+    // After up(): n labellings of the example, each from a number in [0, 1) per cluster.
+    void draw(std::size_t n, const double* uniform, std::size_t clusters, std::int32_t* labels) {
         for (auto i = end_; i-- > begin_;) {
             const Cluster c(t_, i);
             recall(i, c);
@@ -88,48 +84,46 @@ public:
                 std::int32_t* y = labels + k * t_.variables;
                 set_row(t_, i, drawn(c, table(i) + column_of(t_, i, y), uniform[k * clusters + i]), y);
             }
-            if (patience_.lost(c.cells() + static_cast<std::int64_t>(n))) return false;
         }
-        return true;
     }
 
     // After up(): how P changes, added to the parts.
-    bool derivative(const double* d_unary, const double* d_tables, double weight, double* unary,
+    void derivative(const double* d_unary, const double* d_tables, double weight, double* unary,
                     double* tables) {
-        d_table_.assign(table_.size(), 0.0);
-        d_message_.assign(message_.size(), 0.0);
+        patience_.enlarge(d_table_, static_cast<std::int64_t>(table_.size()));  // all is written
+        patience_.enlarge(d_message_, static_cast<std::int64_t>(message_.size()));
+        std::fill(d_message_.begin(), d_message_.end(), 0.0);
         mean_.resize(message_.size());
         for (auto i = begin_; i < end_; ++i) {
             const Cluster c(t_, i);
             double* d = d_table_.data() + offset_[i - begin_];
-            Sources(t_, i, c).fill(
+            Sources(t_, i, c, patience_).fill(
                 d_unary, d_tables, [&](auto k) { return mean_.data() + separator_[k - begin_]; }, d);
             subtract_means(c, table(i), d, mean_.data() + separator_[i - begin_]);
-            if (patience_.lost(c.cells())) return false;
         }
         for (auto i = end_; i-- > begin_;) {
             const Cluster c(t_, i);
             double* d = d_table_.data() + offset_[i - begin_];
             const double* change = d_message_.data() + separator_[i - begin_];
             if (t_.parent[i] < 0) *message(i) = 1.0;
-            for (std::int64_t r = 0; r < c.rows; ++r)
+            by_rows(c, [&](std::int64_t at) {
                 for (std::int64_t s = 0; s < c.columns; ++s) {
-                    double& x = d[r * c.columns + s];
-                    x = table(i)[r * c.columns + s] * (change[s] + message(i)[s] * x);
+                    double& x = d[at + s];
+                    x = table(i)[at + s] * (change[s] + message(i)[s] * x);
                 }
+            });
             multiply(c, message(i), table(i));
             hand_down(i, c, d, d_message_, weight, unary, tables);
             hand_down(i, c, table(i), message_, 0.0, nullptr, nullptr);
-            if (patience_.lost(c.cells())) return false;
         }
-        return true;
     }
 
 private:
     // P(r | s) from the messages of the children, and the cluster's own message.
     void fill(std::int64_t i, const Cluster& c, double* own) {
-        Sources(t_, i, c).fill(unary_, tables_, [&](auto k) { return message(k); }, table(i));
-        CHORDAL_DISPATCH(condition(table(i), c.rows, c.columns, own));
+        Sources(t_, i, c, patience_).fill(
+            unary_, tables_, [&](auto k) { return message(k); }, table(i));
+        CHORDAL_DISPATCH(condition(table(i), c.rows, c.columns, own, interrupted));
     }
 
     // On the way down: the table as up() left it.
@@ -152,16 +146,16 @@ private:
             columns_.push_back(c.columns);
         }
         const std::int64_t room = keep_ ? offset_.back() : most;
-        if (static_cast<std::int64_t>(table_.size()) < room) table_.resize(room);
-        if (!keep_ && static_cast<std::int64_t>(again_.size()) < longest) again_.resize(longest);
-        if (static_cast<std::int64_t>(message_.size()) < separator_.back())
-            message_.resize(separator_.back());
+        patience_.enlarge(table_, room);
+        if (!keep_) patience_.enlarge(again_, longest);
+        patience_.enlarge(message_, separator_.back());
     }
 
     // The row at which a column's probabilities have reached a number in [0, 1).
-    static std::int64_t drawn(const Cluster& c, const double* p, double rest) {
+    std::int64_t drawn(const Cluster& c, const double* p, double rest) {
         std::int64_t row = 0;
         for (std::int64_t r = 0; r < c.rows; ++r) {
+            patience_.spend(8);
             if (p[r * c.columns] == 0.0) continue;
             row = r;  // rounding may leave `rest` above the last one
             rest -= p[r * c.columns];
@@ -171,29 +165,42 @@ private:
     }
 
     // P(r, s) from P(r | s)
-    static void multiply(const Cluster& c, const double* separator, double* table) {
-        for (std::int64_t r = 0; r < c.rows; ++r, table += c.columns)
-            for (std::int64_t s = 0; s < c.columns; ++s) table[s] *= separator[s];
+    void multiply(const Cluster& c, const double* separator, double* table) {
+        by_rows(c, [&](std::int64_t at) {
+            for (std::int64_t s = 0; s < c.columns; ++s) table[at + s] *= separator[s];
+        });
     }
 
-    static double entropy_of(const Cluster& c, const double* table, const double* separator) {
+    double entropy_of(const Cluster& c, const double* table, const double* separator) {
         double sum = 0.0;
-        for (std::int64_t r = 0; r < c.rows; ++r, table += c.columns)
+        by_rows(c, [&](std::int64_t at) {
             for (std::int64_t s = 0; s < c.columns; ++s) {
-                const double p = table[s] * separator[s];
-                if (p > 0.0 && table[s] < 1.0) sum -= p * std::log(table[s]);
+                const double p = table[at + s] * separator[s];
+                if (p > 0.0 && table[at + s] < 1.0) sum -= p * std::log(table[at + s]);
             }
+            patience_.spend(16 * static_cast<std::size_t>(c.columns));  // logarithms
+        });
         return sum;
     }
 
+    // Calls visit(first cell) for every row.
+    template <class Visit>
+    void by_rows(const Cluster& c, Visit visit) {
+        for (std::int64_t r = 0, at = 0; r < c.rows; ++r, at += c.columns) {
+            visit(at);
+            patience_.spend(static_cast<std::size_t>(c.columns));
+        }
+    }
+
     // dψ less its mean in each column; the means, less a constant, are the message.
-    static void subtract_means(const Cluster& c, const double* p, double* d, double* mean) {
+    void subtract_means(const Cluster& c, const double* p, double* d, double* mean) {
         std::fill_n(mean, c.columns, 0.0);
-        for (std::int64_t r = 0; r < c.rows; ++r)
-            for (std::int64_t s = 0; s < c.columns; ++s)
-                mean[s] += p[r * c.columns + s] * d[r * c.columns + s];
-        for (std::int64_t r = 0; r < c.rows; ++r)
-            for (std::int64_t s = 0; s < c.columns; ++s) d[r * c.columns + s] -= mean[s];
+        by_rows(c, [&](std::int64_t at) {
+            for (std::int64_t s = 0; s < c.columns; ++s) mean[s] += p[at + s] * d[at + s];
+        });
+        by_rows(c, [&](std::int64_t at) {
+            for (std::int64_t s = 0; s < c.columns; ++s) d[at + s] -= mean[s];
+        });
         double sum = 0.0;
         for (std::int64_t s = 0; s < c.columns; ++s) sum += mean[s];
         for (std::int64_t s = 0; s < c.columns; ++s) mean[s] -= sum / static_cast<double>(c.columns);
@@ -205,7 +212,7 @@ private:
         const auto target = [&](std::int64_t child) { return to.data() + separator_[child - begin_]; };
         for (auto k = t_.child_offsets[i]; k < t_.child_offsets[i + 1]; ++k)
             std::fill_n(target(t_.children[k]), columns_[t_.children[k] - begin_], 0.0);
-        Sources(t_, i, c).project(from, weight, unary, tables, target);
+        Sources(t_, i, c, patience_).project(from, weight, unary, tables, target);
     }
 
     double* table(std::int64_t i) { return table_.data() + offset_[i - begin_]; }
@@ -221,17 +228,13 @@ private:
     CellPatience patience_;
 };
 
-// Runs an example after the other without the GIL; `each` returns false after Ctrl-C.
+// Runs an example after the other without the GIL.
 template <class Each>
 void over_examples(const Clusters& tree, const Scores& scores, bool keep, Each each) {
     const CliqueTree t = tree.on(scores);
-    bool going = true;
-    {
-        nb::gil_scoped_release release;
-        Sums sums(t, scores.unary, scores.tables, keep);
-        for (std::size_t e = 0; e < t.examples && going; ++e) going = each(sums, e);
-    }
-    if (!going) throw nb::python_error();
+    nb::gil_scoped_release release;
+    Sums sums(t, scores.unary, scores.tables, keep);
+    for (std::size_t e = 0; e < t.examples; ++e) each(sums, e);
 }
 
 using Skip = std::optional<Input<std::uint8_t>>;  // [examples]
@@ -246,13 +249,10 @@ static const Binding binding([](nb::module_& m) {
         [](const BoundScores& scores, const PlannedTree& tree, const BoundParts& parts, bool keep,
            Skip skip, Weight weight, Output<double> log_partition) {
             over_examples(tree, scores, keep, [&](Sums& sums, std::size_t e) {
-                if (skip && skip->data()[e]) return true;
-                const auto log_z = sums.up(e);
-                if (!log_z) return false;
-                log_partition.data()[e] = *log_z;
+                if (skip && skip->data()[e]) return;
+                const double log_z = log_partition.data()[e] = sums.up(e);
                 const double w = weight_of(weight, e);
-                if (*log_z == kNone || w == 0.0) return true;
-                return sums.down(w, parts.unary, parts.tables);
+                if (log_z > kNone && w != 0.0) sums.down(w, parts.unary, parts.tables);
             });
         },
         nb::arg("scores"), nb::arg("tree"), nb::arg("parts"), nb::arg("keep"),
@@ -262,12 +262,9 @@ static const Binding binding([](nb::module_& m) {
         [](const BoundScores& scores, const PlannedTree& tree, const BoundParts& parts,
            const BoundScores& direction, Weight weight, Output<double> log_partition) {
             over_examples(tree, scores, true, [&](Sums& sums, std::size_t e) {
-                const auto log_z = sums.up(e);
-                if (!log_z) return false;
-                log_partition.data()[e] = *log_z;
-                if (*log_z == kNone) return true;
-                return sums.derivative(direction.unary, direction.tables, weight_of(weight, e),
-                                       parts.unary, parts.tables);
+                if ((log_partition.data()[e] = sums.up(e)) == kNone) return;
+                sums.derivative(direction.unary, direction.tables, weight_of(weight, e), parts.unary,
+                                parts.tables);
             });
         },
         nb::arg("scores"), nb::arg("tree"), nb::arg("parts"), nb::kw_only(), nb::arg("direction"),
@@ -278,11 +275,9 @@ static const Binding binding([](nb::module_& m) {
         [](const BoundScores& scores, const PlannedTree& tree, bool keep,
            Output<double> log_partition, Output<double> out) {
             over_examples(tree, scores, keep, [&](Sums& sums, std::size_t e) {
-                const auto log_z = sums.up(e);
-                if (!log_z) return false;
-                log_partition.data()[e] = *log_z;
                 out.data()[e] = 0.0;
-                return *log_z == kNone || sums.down(0.0, nullptr, nullptr, out.data() + e);
+                if ((log_partition.data()[e] = sums.up(e)) == kNone) return;
+                sums.down(0.0, nullptr, nullptr, out.data() + e);
             });
         },
         nb::arg("scores"), nb::arg("tree"), nb::arg("keep"), nb::kw_only(),
@@ -294,10 +289,8 @@ static const Binding binding([](nb::module_& m) {
            Output<double> log_partition, Output<std::int32_t> labels) {
             const std::size_t n = scores.variables ? labels.size() / scores.variables : 0;
             over_examples(tree, scores, keep, [&](Sums& sums, std::size_t e) {
-                const auto log_z = sums.up(e);
-                if (!log_z) return false;
-                log_partition.data()[e] = *log_z;
-                return *log_z == kNone || sums.draw(n, uniform.data(), tree.size(), labels.data());
+                if ((log_partition.data()[e] = sums.up(e)) == kNone) return;
+                sums.draw(n, uniform.data(), tree.size(), labels.data());
             });
         },
         nb::arg("scores"), nb::arg("tree"), nb::arg("keep"), nb::kw_only(), nb::arg("uniform"),

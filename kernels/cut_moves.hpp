@@ -40,6 +40,7 @@ public:
         for (auto c = clique_; c < clique_offsets[example + 1]; ++c) {
             const auto cells = g.table_offsets[g.table_of_clique[c] + 1] -
                                g.table_offsets[g.table_of_clique[c]];
+            patience_.spend(static_cast<std::size_t>(cells) + 16);
             if (g.scope_offsets[c + 1] - g.scope_offsets[c] == 1) {
                 double* u = unary_.data() + offset(g.scopes[g.scope_offsets[c]] - first_);
                 for (std::int64_t l = 0; l < cells; ++l) u[l] += table(c)[l];
@@ -70,16 +71,14 @@ public:
         part_.push_back(v);
     }
 
-    enum class Outcome { kNoBetter, kBetter, kInterrupted };
-
     // Makes the best move with what was offered, if the score rises; adds to `gain` by how much.
-    Outcome move(double* gain) {
-        const bool finished = cut();
-        Outcome outcome = Outcome::kInterrupted;
-        if (finished) outcome = accept(gain) ? Outcome::kBetter : Outcome::kNoBetter;
+    bool move(double* gain) {
+        patience_.spend(16 * static_cast<std::size_t>(nodes()));  // about what offers and sums take
+        cut();
+        const bool better = accept(gain);
         for (const std::int32_t v : part_) takes_part_[v] = 0;
         part_.clear();
-        return outcome;
+        return better;
     }
 
 private:
@@ -125,7 +124,7 @@ private:
                       : table(clique_ + ~k)[std::int64_t{m} * count(v) + l];
     }
 
-    bool cut() {
+    void cut() {
         for (const std::int32_t v : part_)
             terminal_[v] = finite(unary_[offset(v) + choice_[0][v]]) -
                            finite(unary_[offset(v) + choice_[1][v]]);
@@ -145,7 +144,7 @@ private:
                 network_.set_capacity(a, half, half);
             }
         }
-        return network_.solve();
+        network_.solve();
     }
 
     // What an arc's clique adds to the terminals; the result is its capacity, also kept in weight_.
@@ -212,31 +211,24 @@ private:
     std::vector<std::int32_t> part_;
     std::int32_t most_ = 0;
     double penalty_ = 0.0;
+    CHORDAL_ISA::Patience patience_{interrupted};
 };
 
 // Rounds of moves from the given labels until none of a whole round raises an example's score. `try_all(moves, run)`
 // offers one move after another and calls run() for each. `done.change` is the gain of the last round.
 template <class TryAll>
-bool rounds_of_moves(const Scores& g, std::int64_t max_iter, std::int32_t* labels, Iterations& done,
+void rounds_of_moves(const Scores& g, std::int64_t max_iter, std::int32_t* labels, Iterations& done,
                      TryAll try_all) {
     for (std::size_t e = 0; e < g.examples; ++e) {
         CutMoves moves(g, g.clique_offsets, e, g.unary, g.tables, labels);
-        bool stopped = false;
         do {
             ++done.n_iter[e];
             done.change[e] = 0.0;
             bool better = false;
-            try_all(moves, [&] {
-                if (stopped) return;
-                const auto outcome = moves.move(&done.change[e]);
-                stopped = outcome == CutMoves::Outcome::kInterrupted;
-                better |= outcome == CutMoves::Outcome::kBetter;
-            });
-            if (stopped) return false;
+            try_all(moves, [&] { better |= moves.move(&done.change[e]); });
             if (!better) break;
         } while (done.n_iter[e] < max_iter);
     }
-    return true;
 }
 
 // Adds a function of this name to the module, whose moves are those of `try_all`.
@@ -246,12 +238,10 @@ void bind_moves(nb::module_& m, const char* name, TryAll try_all) {
         name,
         [try_all](const BoundScores& scores, std::int64_t max_iter, Output<std::int32_t> labels) {
             Iterations done(scores.examples);
-            bool finished = true;
             {
                 nb::gil_scoped_release release;
-                finished = rounds_of_moves(scores, max_iter, labels.data(), done, try_all);
+                rounds_of_moves(scores, max_iter, labels.data(), done, try_all);
             }
-            if (!finished) throw nb::python_error();
             return done;
         },
         nb::arg("scores"), nb::arg("max_iter"), nb::arg("labels"));

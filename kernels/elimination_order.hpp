@@ -33,6 +33,7 @@
 #include "binding.hpp"
 #include "elimination_graph.hpp"
 #include "neighbourhood.hpp"
+#include "patience.hpp"
 
 namespace chordal {
 
@@ -53,6 +54,7 @@ public:
             weight_[v] = log_labels_[v];
             for (const auto a : adjacent[v]) weight_[v] += log_labels_[a];
             work += 8 + adjacent[v].size();
+            patience_.spend(32 + adjacent[v].size());
         }
         if (rule_ == Rule::fill) count_fill();
         if (rule_ == Rule::sweep) start_at_ends(adjacent);
@@ -60,9 +62,8 @@ public:
     }
 
     // All variables in order, or as far as tables of 2^limit cells each and `most` cells together
-    // lead; false after Ctrl-C.
-    bool run(double limit, double most) {
-        std::size_t since = 0;
+    // lead.
+    void run(double limit, double most) {
         order.reserve(adjacent_.size());
         while (!queue_.empty()) {
             const Entry best = queue_.top();
@@ -76,14 +77,8 @@ public:
                 complete = false;
                 break;
             }
-            since += eliminate(best.v);
-            if (since > (std::size_t{1} << 24)) {
-                work += std::exchange(since, 0);
-                if (interrupted()) return false;
-            }
+            work += eliminate(best.v);
         }
-        work += since;
-        return true;
     }
 
     // What is left of a variable's neighbours when it goes.
@@ -122,8 +117,10 @@ private:
         for (std::size_t v = 0; v < adjacent_.size(); ++v) {
             const auto degree = static_cast<std::int64_t>(adjacent_[v].size());
             std::int64_t present = 0;  // twice the edges among neighbours
-            for (const auto a : adjacent_[v].all())
+            for (const auto a : adjacent_[v].all()) {
                 present += Neighbourhood::common(adjacent_[v], adjacent_[a], gone_, [](auto) {});
+                patience_.spend(64 + 2 * std::min(adjacent_[v].size(), adjacent_[a].size()));
+            }
             fill_[v] = (degree * (degree - 1) - present) / 2;
         }
     }
@@ -170,6 +167,7 @@ private:
         for (const auto a : all) {
             touch(a);
             is_near_[a] = true;
+            patience_.spend(64 + 16 * all.size());
             for (auto b = std::upper_bound(all.begin(), all.end(), a); b != all.end(); ++b)
                 if (!adjacent_[a].has(*b)) work += join(a, *b);
         }
@@ -201,6 +199,7 @@ private:
             fill_[b] += static_cast<std::int64_t>(adjacent_[b].size()) - both;
             work += std::min(adjacent_[a].size(), adjacent_[b].size());
         }
+        patience_.spend(16 * work);
         weight_[a] += log_labels_[b];
         weight_[b] += log_labels_[a];
         adjacent_[a].add(b, gone_);
@@ -210,6 +209,7 @@ private:
 
     Rule rule_;
     bool noisy_;
+    CHORDAL_ISA::Patience patience_{interrupted};
     std::mt19937_64 random_;
     std::vector<Neighbourhood> adjacent_;
     Indices fill_, weight_, log_labels_;

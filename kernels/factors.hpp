@@ -8,6 +8,7 @@
 #include <cstdint>
 
 #include "frame.hpp"
+#include "patience.hpp"
 #include "simd.hpp"
 
 namespace chordal::CHORDAL_ISA {
@@ -16,21 +17,12 @@ using Int = std::int64_t;
 
 CHORDAL_INLINE std::size_t padded_of(Int n) { return padded(static_cast<std::size_t>(n)); }
 
-// Counts work and asks now and then whether to stop.
-class Interruption {
+// Patience that remembers how it ended.
+class Interruption : public Patience {
 public:
-    explicit Interruption(bool (*interrupted)()) : interrupted_(interrupted) {}
-    bool now(std::size_t work) {
-        work_ += work;
-        if (work_ < (std::size_t{1} << 22)) return false;
-        work_ = 0;
-        return stopped = interrupted_();
-    }
+    using Patience::Patience;
+    bool now(std::size_t work) { return stopped = spent(work); }
     bool stopped = false;
-
-private:
-    bool (*interrupted_)();
-    std::size_t work_ = 0;
 };
 
 // One example: everything is counted from its own first variable, clique and place.

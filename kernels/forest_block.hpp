@@ -13,6 +13,7 @@
 #pragma once
 
 #include "label_scores.hpp"
+#include "patience.hpp"
 
 namespace chordal {
 
@@ -68,7 +69,10 @@ private:
     void renew(const std::int64_t* order, const std::int64_t* parent, std::size_t n,
                const std::int32_t* y, Message message, Take take) {
         for (std::size_t k = 0; k < n; ++k) inside_[order[k]] = 1;
-        for (std::size_t k = 0; k < n; ++k) start(order[k], y);
+        for (std::size_t k = 0; k < n; ++k) {
+            start(order[k], y);
+            patience_.spend(8 * labels(order[k]) + 64);
+        }
         pairs_.resize(std::max(pairs_.size(), n));
         for (std::size_t k = n; k-- > 0;) {
             if (parent[k] < 0) continue;
@@ -76,14 +80,18 @@ private:
             double* to = phi_.data() + g_.state_offsets[parent[k]];
             for (std::int64_t l = 0; l < g_.labels(parent[k]); ++l)
                 to[l] += message(order[k], tables_ + pair.base + l * pair.parent, pair.child);
+            patience_.spend(8 * labels(parent[k]) * labels(order[k]));
         }
         for (std::size_t k = 0; k < n; ++k) {
             const Pair& pair = pairs_[k];
             take(k, parent[k] < 0 ? nullptr : tables_ + pair.base + y[parent[k]] * pair.parent,
                  pair.child);
+            patience_.spend(8 * labels(order[k]));
         }
         for (std::size_t k = 0; k < n; ++k) inside_[order[k]] = 0;
     }
+
+    std::size_t labels(std::int64_t v) const { return static_cast<std::size_t>(g_.labels(v)); }
 
     bool links(std::int64_t v, std::int64_t clique) const {
         for (auto s = g_.scope_offsets[clique]; s < g_.scope_offsets[clique + 1]; ++s)
@@ -146,21 +154,14 @@ private:
     std::vector<Pair> pairs_;           // of each place in the block
     std::vector<double> phi_;           // [states]
     std::vector<double> weight_;        // of one variable's labels
+    CHORDAL_ISA::Patience patience_{interrupted};
 };
 
-// Calls visit(places from, how many) block by block, until the end or Ctrl-C; false after it.
+// Calls visit(places from, how many) block by block.
 template <class Visit>
-bool for_blocks(const std::int64_t* offsets, std::size_t blocks, bool (*interrupted)(), Visit visit) {
-    std::size_t work = 0;
-    for (std::size_t b = 0; b < blocks; ++b) {
-        const auto n = static_cast<std::size_t>(offsets[b + 1] - offsets[b]);
-        visit(offsets[b], n);
-        work += n;
-        if (work <= (std::size_t{1} << 18)) continue;
-        work = 0;
-        if (interrupted()) return false;
-    }
-    return true;
+void for_blocks(const std::int64_t* offsets, std::size_t blocks, Visit visit) {
+    for (std::size_t b = 0; b < blocks; ++b)
+        visit(offsets[b], static_cast<std::size_t>(offsets[b + 1] - offsets[b]));
 }
 
 }  // namespace chordal

@@ -11,6 +11,7 @@
 // restoration of images; Gonzalez, Low, Gretton and Guestrin (2011), Parallel Gibbs sampling: from
 // colored fields to thin junction trees.
 #include "label_scores.hpp"
+#include "patience.hpp"
 
 namespace chordal {
 
@@ -21,28 +22,20 @@ static const Binding binding([](nb::module_& m) {
         "gibbs_sweeps",
         [](const BoundScores& g, const Incidence& incidence, Input<std::int64_t> order,
            Output<std::int32_t> labels, Input<double> beta, Input<double> uniform) {
-            bool stopped = false;
-            {
-                nb::gil_scoped_release release;
-                LabelScores scores(g, incidence, g.unary, g.tables);
-                const std::size_t chains = g.variables ? labels.size() / g.variables : 0;
-                const double* u = uniform.data();
-                std::size_t work = 0;
-                for (std::size_t sweep = 0; sweep < beta.size() && !stopped; ++sweep)
-                    for (std::size_t chain = 0; chain < chains && !stopped; ++chain) {
-                        std::int32_t* y = labels.data() + chain * g.variables;
-                        for (std::size_t k = 0; k < order.size() && !stopped; ++k) {
-                            const std::int64_t v = order.data()[k];
-                            scores.draw(v, *u++, beta.data()[sweep], y);
-                            work += scores.work(v);
-                            if (work > (std::size_t{1} << 22)) {
-                                work = 0;
-                                stopped = interrupted();
-                            }
-                        }
+            nb::gil_scoped_release release;
+            LabelScores scores(g, incidence, g.unary, g.tables);
+            const std::size_t chains = g.variables ? labels.size() / g.variables : 0;
+            const double* u = uniform.data();
+            CHORDAL_ISA::Patience patience(interrupted);
+            for (std::size_t sweep = 0; sweep < beta.size(); ++sweep)
+                for (std::size_t chain = 0; chain < chains; ++chain) {
+                    std::int32_t* y = labels.data() + chain * g.variables;
+                    for (std::size_t k = 0; k < order.size(); ++k) {
+                        const std::int64_t v = order.data()[k];
+                        scores.draw(v, *u++, beta.data()[sweep], y);
+                        patience.spend(scores.work(v));
                     }
-            }
-            if (stopped) throw nb::python_error();
+                }
         },
         nb::arg("scores"), nb::arg("incidence"), nb::arg("order"), nb::arg("labels"), nb::kw_only(),
         nb::arg("beta"), nb::arg("uniform"));

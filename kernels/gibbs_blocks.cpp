@@ -172,21 +172,15 @@ static const Binding binding([](nb::module_& m) {
         "gibbs_forests",
         [](const BoundScores& scores, const Incidence& incidence, const ForestBlocks& blocks,
            Input<double> uniform, Output<std::int32_t> labels) {
-            bool stopped = false;
-            {
-                nb::gil_scoped_release release;
-                ForestBlock forest(scores, incidence, scores.unary, scores.tables);
-                const double *next = uniform.data(), *end = next + uniform.size();
-                while (next < end && !stopped)
-                    stopped = !for_blocks(blocks.offsets.data(), blocks.blocks(), interrupted,
-                                          [&](std::int64_t at, std::size_t n) {
-                                              forest.draw(blocks.order.data() + at,
-                                                          blocks.parent.data() + at, n, next,
-                                                          labels.data());
-                                              next += n;
-                                          });
-            }
-            if (stopped) throw nb::python_error();
+            nb::gil_scoped_release release;
+            ForestBlock forest(scores, incidence, scores.unary, scores.tables);
+            const double *next = uniform.data(), *end = next + uniform.size();
+            while (next < end)
+                for_blocks(blocks.offsets.data(), blocks.blocks(), [&](std::int64_t at, std::size_t n) {
+                    forest.draw(blocks.order.data() + at, blocks.parent.data() + at, n, next,
+                                labels.data());
+                    next += n;
+                });
         },
         nb::arg("scores"), nb::arg("incidence"), nb::arg("blocks"), nb::arg("uniform"),
         nb::arg("labels"));

@@ -17,15 +17,14 @@ static const Binding binding([](nb::module_& m) {
         "icm_labels",
         [](const BoundScores& g, const Incidence& incidence, std::int64_t max_iter,
            Output<std::int32_t> labels) {
-            bool stopped = false;
             Iterations done(g.examples);
             {
                 nb::gil_scoped_release release;
                 const CliquesOf of = incidence;
                 LabelScores scores(g, of, g.unary, g.tables);
                 std::vector<std::uint8_t> unsettled(g.variables, 1);
-                std::size_t work = 0;
-                for (std::size_t e = 0; e < g.examples && !stopped; ++e) {
+                CHORDAL_ISA::Patience patience(interrupted);
+                for (std::size_t e = 0; e < g.examples; ++e) {
                     std::int64_t& sweeps = done.n_iter[e];
                     double& gain = done.change[e];
                     do {
@@ -34,7 +33,7 @@ static const Binding binding([](nb::module_& m) {
                         for (auto v = g.variable_offsets[e]; v < g.variable_offsets[e + 1]; ++v) {
                             if (!unsettled[v]) continue;
                             unsettled[v] = 0;
-                            work += scores.work(v);
+                            patience.spend(scores.work(v));
                             const double more = scores.improve(v, labels.data());
                             if (more == 0.0) continue;
                             gain += more;
@@ -42,14 +41,10 @@ static const Binding binding([](nb::module_& m) {
                                 for (auto s = g.scope_offsets[*c]; s < g.scope_offsets[*c + 1]; ++s)
                                     unsettled[g.scopes[s]] |= g.scopes[s] != v;
                         }
-                        if (work > (std::size_t{1} << 22)) {
-                            work = 0;
-                            stopped = interrupted();
-                        }
-                    } while (gain > 0.0 && sweeps < max_iter && !stopped);
+                        patience.spend(g.variables);
+                    } while (gain > 0.0 && sweeps < max_iter);
                 }
             }
-            if (stopped) throw nb::python_error();
             return done;
         },
         nb::arg("scores"), nb::arg("incidence"), nb::arg("max_iter"), nb::arg("labels"));
@@ -58,17 +53,11 @@ static const Binding binding([](nb::module_& m) {
         "icm_forests",
         [](const BoundScores& scores, const Incidence& incidence, const ForestBlocks& blocks,
            Output<std::int32_t> labels) {
-            bool done;
-            {
-                nb::gil_scoped_release release;
-                ForestBlock forest(scores, incidence, scores.unary, scores.tables);
-                done = for_blocks(blocks.offsets.data(), blocks.blocks(), interrupted,
-                                  [&](std::int64_t at, std::size_t n) {
-                                      forest.maximise(blocks.order.data() + at,
-                                                      blocks.parent.data() + at, n, labels.data());
-                                  });
-            }
-            if (!done) throw nb::python_error();
+            nb::gil_scoped_release release;
+            ForestBlock forest(scores, incidence, scores.unary, scores.tables);
+            for_blocks(blocks.offsets.data(), blocks.blocks(), [&](std::int64_t at, std::size_t n) {
+                forest.maximise(blocks.order.data() + at, blocks.parent.data() + at, n, labels.data());
+            });
         },
         nb::arg("scores"), nb::arg("incidence"), nb::arg("blocks"), nb::arg("labels"));
 });

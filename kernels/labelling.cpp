@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "frame_binding.hpp"
+#include "patience.hpp"
 
 namespace chordal {
 namespace {
@@ -40,7 +41,7 @@ struct Shares : Scores {
     double best_label(std::int64_t v) const {
         return *std::max_element(unary + state_offsets[v], unary + state_offsets[v + 1]);
     }
-    double best_labels(std::int64_t clique) const {
+    double best_labels(std::int64_t clique) {
         const double* cell = tables + table(clique);
         double best = -std::numeric_limits<double>::infinity();
         from_place(scope_offsets[clique], scope_offsets[clique + 1], 0.0, cell, best);
@@ -48,15 +49,18 @@ struct Shares : Scores {
     }
 
 private:
-    void from_place(std::int64_t s, std::int64_t end, double sum, const double*& cell, double& best) const {
+    void from_place(std::int64_t s, std::int64_t end, double sum, const double*& cell, double& best) {
         if (s == end) {
             best = std::max(best, sum + *cell++);
             return;
         }
         const std::int64_t v = scopes[s];
+        patience_.spend(static_cast<std::size_t>(labels(v)));
         for (auto x = state_offsets[v]; x < state_offsets[v + 1]; ++x)
             from_place(s + 1, end, sum + share[v] * unary[x], cell, best);
     }
+
+    CHORDAL_ISA::Patience patience_{interrupted};
 };
 
 }  // namespace
@@ -81,7 +85,7 @@ static const Binding binding([](nb::module_& m) {
         "labelling_bound",
         [](const BoundScores& scores, Output<double> out) {
             nb::gil_scoped_release release;
-            const Shares g(scores);
+            Shares g(scores);
             for (std::size_t e = 0; e < g.examples; ++e) {
                 double bound = 0.0;
                 for (auto v = g.variable_offsets[e]; v < g.variable_offsets[e + 1]; ++v)

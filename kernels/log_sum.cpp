@@ -7,10 +7,12 @@
 // overflows; what is 709 below it becomes exactly zero. A column of −inf becomes zeros, its m −inf.
 #include "log_sum.hpp"
 
+#include "patience.hpp"
+
 namespace chordal {
 
 CHORDAL_BOTH_ISAS(void condition(double* table, std::int64_t rows, std::int64_t columns,
-                                 double* message);)
+                                 double* message, bool (*interrupted)());)
 
 }  // namespace chordal
 
@@ -66,36 +68,52 @@ CHORDAL_INLINE void columns_of(double* table, std::int64_t rows, std::int64_t co
 }
 
 // One column by itself: its cells are neighbours.
-void single_column(double* table, std::size_t rows, double* message) {
-    constexpr std::size_t step = kLanes;
+void single_column(double* table, std::size_t rows, double* message, Patience& patience) {
+    constexpr std::size_t step = kLanes, block = std::size_t{1} << 12;
     const std::size_t whole = rows / step * step;
     Pack most = broadcast(-kInfinity);
-    for (std::size_t r = 0; r < whole; r += step) most = maximum(most, load(table + r));
+    for (std::size_t from = 0; from < whole; from += block) {
+        const std::size_t to = from + block < whole ? from + block : whole;
+        for (std::size_t r = from; r < to; r += step) most = maximum(most, load(table + r));
+        patience.spend(block);
+    }
     most = maximum(most, read<false>(table + whole, rows - whole));
     const double top = lane_max(most);
     const Pack base = finite(broadcast(top));
     Pack sum = broadcast(0.0);
-    for (std::size_t r = 0; r < whole; r += step) {
-        const Pack x = exp_nonpositive(load(table + r) - base);
-        sum += x;
-        store(table + r, x);
+    for (std::size_t from = 0; from < whole; from += block) {
+        const std::size_t to = from + block < whole ? from + block : whole;
+        for (std::size_t r = from; r < to; r += step) {
+            const Pack x = exp_nonpositive(load(table + r) - base);
+            sum += x;
+            store(table + r, x);
+        }
+        patience.spend(4 * block);
     }
     const Pack x = exp_nonpositive(read<false>(table + whole, rows - whole) - base);
     write<false>(table + whole, x, rows - whole);
     const double total = lane_sum(sum + x);
     *message = top == -kInfinity ? -kInfinity : top + std::log(total);
     const double inverse = total > 0.0 ? 1.0 / total : 0.0;
-    for (std::size_t r = 0; r < rows; ++r) table[r] *= inverse;
+    for (std::size_t from = 0; from < rows; from += block) {
+        const std::size_t to = from + block < rows ? from + block : rows;
+        for (std::size_t r = from; r < to; ++r) table[r] *= inverse;
+        patience.spend(block);
+    }
 }
 
 }  // namespace
 
-void condition(double* table, std::int64_t rows, std::int64_t columns, double* message) {
-    if (columns == 1) return single_column(table, static_cast<std::size_t>(rows), message);
+void condition(double* table, std::int64_t rows, std::int64_t columns, double* message,
+               bool (*interrupted)()) {
+    Patience patience(interrupted);
+    if (columns == 1) return single_column(table, static_cast<std::size_t>(rows), message, patience);
     constexpr auto step = static_cast<std::int64_t>(kLanes);
     std::int64_t s = 0;
-    for (; s + step <= columns; s += step)
+    for (; s + step <= columns; s += step) {
         columns_of<true>(table + s, rows, columns, kLanes, message + s);
+        patience.spend(8 * static_cast<std::size_t>(rows * step));
+    }
     if (s < columns)
         columns_of<false>(table + s, rows, columns, static_cast<std::size_t>(columns - s), message + s);
 }

@@ -8,8 +8,8 @@
 namespace chordal {
 
 // table [rows, columns]: P(r | s) = exp(ψ(r, s) − m(s)), m(s) = log Σ_r exp ψ(r, s). A column of −inf
-// becomes zeros, its m −inf.
+// becomes zeros, its m −inf. Throws Stopped after Ctrl-C.
 CHORDAL_BOTH_ISAS(void condition(double* table, std::int64_t rows, std::int64_t columns,
-                                 double* message);)
+                                 double* message, bool (*interrupted)());)
 
 }  // namespace chordal

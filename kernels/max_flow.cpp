@@ -74,14 +74,14 @@ public:
         return -1;
     }
 
-    // Writes the best labels of one example; false after Ctrl-C.
-    bool solve(std::size_t example, std::int32_t* labels, double* feasible) const {
+    // Writes the best labels of one example.
+    void solve(std::size_t example, std::int32_t* labels, double* feasible) const {
         const auto first = g_.variable_offsets[example], last = g_.variable_offsets[example + 1];
         for (auto v = first; v < last; ++v) {
             if (allowed_[v] == 0) *feasible = kForbidden;
             labels[v] = allowed_[v] == 2 ? 1 : 0;
         }
-        if (*feasible == kForbidden) return true;
+        if (*feasible == kForbidden) return;
         const auto c0 = clique_offsets_[example], c1 = clique_offsets_[example + 1];
         std::vector<double> terminal(last - first, 0.0);
         for (auto v = first; v < last; ++v) {
@@ -98,11 +98,10 @@ public:
             for (auto a = network.begin(v); a < network.end(v); ++a)
                 if (network.clique(a) >= 0) set_capacities(network, a, c0 + network.clique(a), scale);
         }
-        if (!network.solve()) return false;
+        network.solve();
         for (auto v = first; v < last; ++v)
             if (is_free(v))
                 labels[v] = !network.on_source_side(static_cast<std::int32_t>(v - first));
-        return true;
     }
 
 private:
@@ -185,7 +184,6 @@ static const Binding binding([](nb::module_& m) {
     m.def(
         "max_flow_labels",
         [](const BoundScores& g, Output<std::int32_t> labels, Output<double> feasible) {
-            bool finished = true;
             std::int64_t refused = -1;
             {
                 nb::gil_scoped_release release;
@@ -193,10 +191,9 @@ static const Binding binding([](nb::module_& m) {
                                   static_cast<std::size_t>(g.cells()));
                 model.strike_out();
                 refused = model.refused();
-                for (std::size_t e = 0; e < g.examples && finished && refused < 0 && labels.size(); ++e)
-                    finished = model.solve(e, labels.data(), feasible.data() + e);
+                for (std::size_t e = 0; e < g.examples && refused < 0 && labels.size(); ++e)
+                    model.solve(e, labels.data(), feasible.data() + e);
             }
-            if (!finished) throw nb::python_error();
             return refused;
         },
         nb::arg("scores"), nb::arg("labels"), nb::arg("feasible"));

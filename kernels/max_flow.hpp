@@ -32,6 +32,7 @@
 #include <vector>
 
 #include "conditionals.hpp"
+#include "patience.hpp"
 
 namespace chordal {
 
@@ -61,6 +62,7 @@ public:
         arcs_.resize(sum);
         clique_.resize(sum);
         for (auto c = last_clique; c-- > first_clique;) {  // from the back: begin becomes the first
+            patience_.spend(kVisit);
             if (!is_edge(c)) continue;
             const auto i = static_cast<std::int32_t>(ends(c)[0] - first_variable);
             const auto j = static_cast<std::int32_t>(ends(c)[1] - first_variable);
@@ -99,10 +101,9 @@ public:
         arcs_[arcs_[a].sister].residual = back;
     }
 
-    // Pushes all the flow there is, from what was set; false after Ctrl-C.
-    bool solve() {
+    // Pushes all the flow there is, from what was set; throws Stopped after Ctrl-C.
+    void solve() {
         time_ = 0;
-        std::size_t grown = 0;
         for (std::int32_t p; (p = next_active()) != kNone;) {
             for (std::int32_t a = begin(p); a < end(p);) {
                 const std::int32_t bridge = grow(p, a);
@@ -111,14 +112,9 @@ public:
                 augment(bridge);
                 adopt();
                 if (nodes_[p].tree == kFree) break;
-                grown += 16;
             }
-            if (++grown > (std::size_t{1} << 20)) {
-                grown = 0;
-                if (interrupted()) return false;
-            }
+            patience_.spend(kVisit);
         }
-        return true;
     }
 
     // After solve: nodes that cannot reach the sink, so that ties go to the source.
@@ -127,6 +123,7 @@ public:
 private:
     static constexpr std::int32_t kNone = -1, kTerminal = -2, kOrphan = -3;
     static constexpr std::int32_t kFree = 0, kSource = 1, kSink = 2;
+    static constexpr std::size_t kVisit = 16;  // work at a node and its arcs
 
     struct Node {
         Capacity terminal = 0;
@@ -214,11 +211,13 @@ private:
 
     // The least that can flow between v and its terminal.
     Capacity way(std::int32_t v, std::int32_t tree, Capacity most) {
-        while (nodes_[v].parent != kTerminal) {
+        std::size_t steps = 1;
+        for (; nodes_[v].parent != kTerminal; ++steps) {
             const std::int32_t a = nodes_[v].parent;
             most = std::min(most, towards_child(a, tree));
             v = arcs_[a].head;
         }
+        patience_.spend(2 * kVisit * steps);  // and back
         return std::min(most, std::abs(nodes_[v].terminal));
     }
 
@@ -249,6 +248,7 @@ private:
     void adopt(std::int32_t v) {
         Node& orphan = nodes_[v];
         const std::int32_t tree = orphan.tree, first = begin(v), last = end(v);
+        patience_.spend(kVisit * static_cast<std::size_t>(1 + last - first));
         std::int32_t best = kNone, nearest = std::numeric_limits<std::int32_t>::max();
         for (std::int32_t a = first; a < last; ++a) {
             const std::int32_t u = arcs_[a].head;
@@ -290,7 +290,10 @@ private:
                 ++d;
                 break;
             }
-            if (node.parent < 0) return std::numeric_limits<std::int32_t>::max();
+            if (node.parent < 0) {
+                patience_.spend(kVisit * static_cast<std::size_t>(d));
+                return std::numeric_limits<std::int32_t>::max();
+            }
             ++d;
             at = arcs_[node.parent].head;
         }
@@ -300,6 +303,7 @@ private:
             nodes_[at].distance = here--;
             if (nodes_[at].parent == kTerminal) break;
         }
+        patience_.spend(kVisit * static_cast<std::size_t>(d - here));
         return d;
     }
 
@@ -308,6 +312,7 @@ private:
     std::vector<std::int32_t> clique_;  // [arcs]
     std::vector<std::int32_t> orphans_;
     std::int32_t first_ = kNone, last_ = kNone, time_ = 0;
+    CHORDAL_ISA::Patience patience_{interrupted};
 };
 
 }  // namespace chordal

@@ -1,5 +1,8 @@
 // The compiled module: what the kernel files have announced.
+#include <chrono>
+
 #include "binding.hpp"
+#include "patience.hpp"
 #include "simd.hpp"
 
 #if defined(CHORDAL_HAVE_V3) && defined(_MSC_VER)
@@ -44,6 +47,16 @@ Binding::Binding(void (*bind)(nb::module_&), bool first) {
     bindings().insert(first ? bindings().begin() : bindings().end(), bind);
 }
 
+bool interrupted() {
+    using Clock = std::chrono::steady_clock;
+    thread_local Clock::time_point asked{};
+    const Clock::time_point now = Clock::now();
+    if (now - asked < std::chrono::milliseconds(20)) return false;
+    asked = now;
+    nb::gil_scoped_acquire gil;
+    return PyErr_CheckSignals() != 0;
+}
+
 bool use_v3() {
     static const bool use = processor_has_v3() && std::getenv("CHORDAL_BASELINE") == nullptr;
     return use;
@@ -56,5 +69,11 @@ NB_MODULE(_kernels, m) {
     nanobind::set_leak_warnings(false);  // what a session still holds at its end is no leak
     m.def("instruction_set", [] { return chordal::use_v3() ? "x86-64-v3" : "baseline"; },
           "The instruction set that the kernels run with on this machine.");
+    nanobind::register_exception_translator([](const std::exception_ptr& thrown, void*) {
+        try {
+            std::rethrow_exception(thrown);
+        } catch (const chordal::Stopped&) {  // Python's error is set
+        }
+    });
     for (const auto bind : chordal::bindings()) bind(m);
 }

@@ -19,6 +19,7 @@
 #include <vector>
 
 #include "binding.hpp"
+#include "patience.hpp"
 
 namespace chordal {
 namespace {
@@ -125,14 +126,17 @@ private:
 
 // The products of all planes of each example, one matrix after another.
 void products(const Planes& p, std::size_t examples, std::vector<double>& row, double* gram) {
+    CHORDAL_ISA::Patience patience(interrupted);
     for (std::size_t i = 0; i < examples; ++i) {
         const auto first = p.example_offsets[i], last = p.example_offsets[i + 1];
         const auto n = last - first;
         for (auto k = first; k < last; ++k) {
             p.add(k, 1.0, row.data());
-            for (auto l = first; l <= k; ++l)
+            for (auto l = first; l <= k; ++l) {
                 gram[(k - first) * n + l - first] = gram[(l - first) * n + k - first] =
                     p.product(l, row.data());
+                patience.spend(static_cast<std::size_t>(p.row_offsets[l + 1] - p.row_offsets[l]));
+            }
             for (auto e = p.row_offsets[k]; e < p.row_offsets[k + 1]; ++e) row[p.cells[e]] = 0.0;
         }
         gram += n * n;
@@ -180,21 +184,11 @@ void run_ascent(const PlaneArrays& self, double l2, Input<std::int64_t> order,
                 Output<double> alpha, Output<double> v) {
     require(alpha.size() == self.offsets.size() && v.size() == self.weights,
             "arrays do not fit the planes");
-    bool stopped = false;
-    {
-        nb::gil_scoped_release release;
-        const Planes planes = self.view();
-        Ascent ascent(planes, self.gram.data(), self.gram_offsets.data(), l2, alpha.data(),
-                      v.data());
-        std::size_t work = 0;
-        for (std::size_t k = 0; k < order.size() && !stopped; ++k) {
-            work += ascent.visit(order.data()[k]);
-            if (work < (std::size_t{1} << 24)) continue;
-            work = 0;
-            stopped = interrupted();
-        }
-    }
-    if (stopped) throw nb::python_error();
+    nb::gil_scoped_release release;
+    const Planes planes = self.view();
+    Ascent ascent(planes, self.gram.data(), self.gram_offsets.data(), l2, alpha.data(), v.data());
+    CHORDAL_ISA::Patience patience(interrupted);
+    for (std::size_t k = 0; k < order.size(); ++k) patience.spend(ascent.visit(order.data()[k]));
 }
 
 }  // namespace

@@ -159,6 +159,7 @@ void add_table(const TwoWays& t, double* table) {
 #include <optional>
 
 #include "conditionals.hpp"
+#include "patience.hpp"
 
 namespace chordal {
 namespace {
@@ -240,6 +241,7 @@ public:
         Visit visits[kAtOnce];
         for (; begin < end; begin += kAtOnce) {
             const auto count = static_cast<std::size_t>(std::min(kAtOnce, end - begin));
+            patience_.spend(8 * static_cast<std::size_t>(kAtOnce) * width_);
             const std::size_t first_slow = next_slow_;
             for (std::size_t k = 0; k < count; ++k)
                 visits[k] = visit_of(begin + static_cast<std::int64_t>(k), s_.data() + 2 * k * width_);
@@ -335,6 +337,7 @@ private:
     std::vector<Pair> pairs_;  // [variables]
     std::vector<Slow> slow_;   // the other rows, by variable
     std::size_t next_slow_ = 0;
+    isa_baseline::Patience patience_{interrupted};
 };
 
 }  // namespace
@@ -345,24 +348,13 @@ static const Binding binding([](nb::module_& m) {
         "pseudo_likelihood",
         [](const BoundScores& g, const BoundParts& parts, Input<std::int32_t> labels, Weight weight,
            Output<double> values) {
-            bool stopped = false;
-            {
-                nb::gil_scoped_release release;
-                PseudoLikelihood loss(g, labels.data(), parts);
-                std::int64_t work = 0;
-                for (std::size_t e = 0; e < g.examples && !stopped; ++e) {
-                    const double w = weight ? weight->data()[e] : 1.0;
-                    const std::int64_t begin = g.variable_offsets[e], end = g.variable_offsets[e + 1];
-                    values.data()[e] = loss.visit(begin, end, w);
-                    work += g.state_offsets[end] - g.state_offsets[begin];
-                    if (work > (1 << 22)) {
-                        work = 0;
-                        stopped = interrupted();
-                    }
-                }
-                loss.finish();
+            nb::gil_scoped_release release;
+            PseudoLikelihood loss(g, labels.data(), parts);
+            for (std::size_t e = 0; e < g.examples; ++e) {
+                const double w = weight ? weight->data()[e] : 1.0;
+                values.data()[e] = loss.visit(g.variable_offsets[e], g.variable_offsets[e + 1], w);
             }
-            if (stopped) throw nb::python_error();
+            loss.finish();
         },
         nb::arg("scores"), nb::arg("parts"), nb::arg("labels"), nb::kw_only(),
         nb::arg("weight").none(), nb::arg("values"));

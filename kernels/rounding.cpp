@@ -8,18 +8,12 @@ static const Binding binding([](nb::module_& m) {
     m.def(
         "round_beliefs",
         [](const BoundScores& g, Input<double> beliefs, Output<std::int32_t> labels) {
-            bool stopped = false;
-            {
-                nb::gil_scoped_release release;
-                const Members members(g);
-                Rounding rounding(g, members, g.unary, g.tables);
-                for (std::size_t e = 0; e < g.examples && !stopped; ++e) {
-                    rounding.round(g.variable_offsets[e], g.variable_offsets[e + 1], beliefs.data(),
-                                   labels.data());
-                    if (e % 64 == 63) stopped = interrupted();
-                }
-            }
-            if (stopped) throw nb::python_error();
+            nb::gil_scoped_release release;
+            const Members members(g);
+            Rounding rounding(g, members, g.unary, g.tables);
+            for (std::size_t e = 0; e < g.examples; ++e)
+                rounding.round(g.variable_offsets[e], g.variable_offsets[e + 1], beliefs.data(),
+                               labels.data());
         },
         nb::arg("scores"), nb::arg("beliefs"), nb::arg("labels"));
 });

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "conditionals.hpp"
+#include "patience.hpp"
 
 namespace chordal {
 
@@ -86,6 +87,7 @@ private:
     // labelled already, or from all.
     void weigh(std::int64_t v, const std::int32_t* y, bool partly) {
         const std::int64_t n = g_.labels(v);
+        patience_.spend(64 + 8 * static_cast<std::size_t>(n));
         std::fill_n(score_.begin(), n, 0.0);
         std::fill_n(broken_.begin(), n, 0);
         add(unary_ + g_.state_offsets[v], 1, n);
@@ -120,6 +122,7 @@ private:
     std::vector<double> score_, surest_;
     std::vector<int> broken_;
     std::vector<std::int64_t> order_;
+    CHORDAL_ISA::Patience patience_{interrupted};
 };
 
 }  // namespace chordal

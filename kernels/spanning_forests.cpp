@@ -11,6 +11,7 @@
 #include <algorithm>
 #include <numeric>
 
+#include "patience.hpp"
 #include "spanning_forests.hpp"
 
 namespace chordal {
@@ -55,6 +56,7 @@ public:
         const std::size_t first = flags.size();
         flags.resize(first + order_.size(), 0);
         for (const std::int64_t c : order_) {
+            patience_.spend(64);
             if (!joins(c)) continue;
             flags[first + static_cast<std::size_t>(c)] = 1;
             covered_ += times_[c]++ == 0;
@@ -87,6 +89,7 @@ private:
     std::int64_t first_variable_, covered_ = 0, forests_ = 0;
     std::vector<std::int64_t> root_, order_, met_;
     std::vector<std::int64_t> times_;
+    CHORDAL_ISA::Patience patience_{interrupted};
 };
 
 }  // namespace
@@ -105,25 +108,22 @@ static const Binding binding([](nb::module_& m) {
         "spanning_forests",
         [](const BoundTopology& t, std::int64_t at_least, std::uint64_t seed) {
             SpanningForests found{Indices(t.examples), std::vector<double>(t.cliques), {}};
-            bool stopped = false;
             {
                 nb::gil_scoped_release release;
                 Random random(seed);
-                for (std::size_t e = 0; e < t.examples && !stopped; ++e) {
+                for (std::size_t e = 0; e < t.examples; ++e) {
                     const auto v0 = t.variable_offsets[e], v1 = t.variable_offsets[e + 1];
                     const auto c0 = t.clique_offsets[e], c1 = t.clique_offsets[e + 1];
                     Kruskal kruskal(t.scope_offsets, t.scopes, c0, c1 - c0, v0, v1 - v0);
                     do {
                         kruskal.add_forest(random, found.flags);
-                        stopped = interrupted();
-                    } while (!stopped && !kruskal.one_is_enough() &&
+                    } while (!kruskal.one_is_enough() &&
                              !(kruskal.covered() && kruskal.forests() >= at_least));
                     found.n_forests[e] = kruskal.forests();
                     for (auto c = c0; c < c1; ++c)
                         found.appearance[c] = kruskal.share(static_cast<std::size_t>(c - c0));
                 }
             }
-            if (stopped) throw nb::python_error();
             return found;
         },
         nb::arg("topology"), nb::arg("at_least"), nb::arg("seed"));

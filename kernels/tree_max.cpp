@@ -48,6 +48,7 @@ void max_message(const double* M, bool child_last, const double* b, std::size_t 
 #include <algorithm>
 #include <vector>
 
+#include "patience.hpp"
 #include "tree_plan.hpp"
 
 namespace chordal {
@@ -70,6 +71,7 @@ public:
             if (top == kNone) return kNone;
             score.add(top);
             send(edge);
+            patience_.spend(static_cast<std::size_t>(t_.labels(edge.parent) * t_.labels(edge.child)) + 64);
         }
         for (auto v = first; v < last; ++v) {
             if (t_.parent_edge[v] >= 0) continue;
@@ -80,7 +82,7 @@ public:
         return score.value();
     }
 
-    void down(std::size_t e, std::int32_t* y) const {
+    void down(std::size_t e, std::int32_t* y) {
         for (auto v = t_.variable_offsets[e]; v < t_.variable_offsets[e + 1]; ++v)
             if (t_.parent_edge[v] < 0)
                 y[v] = static_cast<std::int32_t>(std::max_element(b(v), b(v) + t_.labels(v)) - b(v));
@@ -95,6 +97,7 @@ public:
                 if (M[j * step] + b(edge.child)[j] > M[best * step] + b(edge.child)[best])
                     best = static_cast<std::int32_t>(j);
             y[edge.child] = best;
+            patience_.spend(static_cast<std::size_t>(columns) + 64);
         }
     }
 
@@ -124,6 +127,7 @@ private:
     const TreeBatch& t_;
     std::int64_t base_ = 0;
     std::vector<double> best_, message_;
+    CHORDAL_ISA::Patience patience_{interrupted};
 };
 
 }  // namespace
@@ -133,22 +137,13 @@ static const Binding binding([](nb::module_& m) {
         "tree_best_labelling",
         [](const BoundScores& scores, const TreePlan& plan, Output<double> score,
            Output<std::int32_t> labels) {
-            bool going = true;
-            {
-                nb::gil_scoped_release release;
-                const TreeBatch t = plan.on(scores);
-                TreeMax tree(t);
-                std::int64_t work = 0;
-                for (std::size_t e = 0; e < t.examples && going; ++e) {
-                    score.data()[e] = tree.up(e);
-                    if (score.data()[e] > kNone) tree.down(e, labels.data());
-                    work += t.variable_offsets[e + 1] - t.variable_offsets[e];
-                    if (work < (std::int64_t{1} << 20)) continue;
-                    work = 0;
-                    going = !interrupted();
-                }
+            nb::gil_scoped_release release;
+            const TreeBatch t = plan.on(scores);
+            TreeMax tree(t);
+            for (std::size_t e = 0; e < t.examples; ++e) {
+                score.data()[e] = tree.up(e);
+                if (score.data()[e] > kNone) tree.down(e, labels.data());
             }
-            if (!going) throw nb::python_error();
         },
         nb::arg("scores"), nb::arg("plan"), nb::arg("score"), nb::arg("labels"));
 });

@@ -17,12 +17,13 @@
 // Reference: Pearl (1988), Probabilistic reasoning in intelligent systems, chapter 4.
 #include "simd.hpp"
 #include "sum.hpp"
+#include "patience.hpp"
 #include "tree.hpp"
 
 namespace chordal {
 
 // False after Ctrl-C. unary is null where only log Z is wanted; both parts are zero before.
-CHORDAL_BOTH_ISAS(bool tree_sums(const TreeBatch&, bool (*interrupted)(), const double* weight,
+CHORDAL_BOTH_ISAS(void tree_sums(const TreeBatch&, bool (*interrupted)(), const double* weight,
                                  double* log_partition, std::uint8_t* done, double* unary,
                                  double* tables);)
 
@@ -86,8 +87,8 @@ void exponentials(const double* x, double most, double* to, std::size_t n) {
 
 class TreeSums {
 public:
-    explicit TreeSums(const TreeBatch& t)
-        : t_(t), E_(size(t.table_offsets[t.n_tables])), top_(t.n_tables), range_(t.n_tables) {
+    TreeSums(const TreeBatch& t, bool (*interrupted)())
+        : t_(t), patience_(interrupted), E_(size(t.table_offsets[t.n_tables])), top_(t.n_tables), range_(t.n_tables) {
         for (std::size_t k = 0; k < t.n_tables; ++k) {
             const std::int64_t first = t.table_offsets[k];
             const std::size_t n = size(t.table_offsets[k + 1] - first);
@@ -98,6 +99,7 @@ public:
             top_[k] = largest(table, n);
             range_[k] = top_[k] - least;  // NaN where all is −inf
             exponentials(table, top_[k], E_.data() + first, n);
+            patience_.spend(4 * n);
         }
     }
 
@@ -135,6 +137,7 @@ public:
             if (most == -kInfinity) return -kInfinity;
             log_z_.add(most);
             exponentials(t_.unary + t_.state_offsets[v], most, beta(v), size(t_.labels(v)));
+            patience_.spend(16 + 4 * size(t_.labels(v)));
         }
         const std::int64_t begin = t_.clique_offsets[e], end = t_.clique_offsets[e + 1];
         std::size_t room = 0;
@@ -151,6 +154,7 @@ public:
             double* to = beta(edge.parent);
             for (std::size_t i = 0; i < rows; ++i) to[i] *= m[i];
             m += rows;
+            patience_.spend(64 + rows * columns);
         }
         for (auto v = first; v < last; ++v) {
             if (t_.parent_edge[v] >= 0) continue;
@@ -187,6 +191,7 @@ public:
             for (std::size_t i = 0; i < rows; ++i) q_[i] = p[i] / m[i];
             times(table(edge), !edge.child_last, q_.data(), rows, to, columns);
             for (std::size_t j = 0; j < columns; ++j) to[j] *= b[j];
+            patience_.spend(64 + 2 * rows * columns);
             if (edge.child_last) {
                 for (std::size_t i = 0; i < rows; ++i)
                     add_multiple(weight * q_[i], b, part + i * columns, columns);
@@ -226,6 +231,7 @@ private:
     }
 
     const TreeBatch& t_;
+    Patience patience_;
     Scratch E_, top_, range_, spread_, beta_, message_, q_;
     std::int64_t base_ = 0;
     Sum log_z_;
@@ -234,23 +240,17 @@ private:
 
 }  // namespace
 
-bool tree_sums(const TreeBatch& t, bool (*interrupted)(), const double* weight, double* log_partition,
+void tree_sums(const TreeBatch& t, bool (*interrupted)(), const double* weight, double* log_partition,
                std::uint8_t* done, double* unary, double* tables) {
-    TreeSums sums(t);
-    std::int64_t work = 0;
+    TreeSums sums(t, interrupted);
     for (std::size_t e = 0; e < t.examples; ++e) {
         done[e] = sums.allows(e);
         if (!done[e]) continue;
         log_partition[e] = sums.up(e);
         const double w = weight ? weight[e] : 1.0;
         if (unary && w != 0.0 && log_partition[e] > -kInfinity) sums.down(e, w, unary, tables);
-        work += t.state_offsets[t.variable_offsets[e + 1]] - t.state_offsets[t.variable_offsets[e]];
-        if (work < (std::int64_t{1} << 22)) continue;
-        work = 0;
-        if (interrupted()) return false;
     }
     if (unary) sums.finish(tables);
-    return true;
 }
 
 }  // namespace chordal::CHORDAL_ISA
@@ -269,28 +269,19 @@ static const Binding binding([](nb::module_& m) {
         "tree_log_partition",
         [](const BoundScores& scores, const TreePlan& plan, Output<double> log_partition,
            Output<std::uint8_t> done) {
-            bool going;
-            {
-                nb::gil_scoped_release release;
-                going = CHORDAL_DISPATCH(tree_sums(plan.on(scores), interrupted, nullptr,
-                                                   log_partition.data(), done.data(), nullptr,
-                                                   nullptr));
-            }
-            if (!going) throw nb::python_error();
+            nb::gil_scoped_release release;
+            CHORDAL_DISPATCH(tree_sums(plan.on(scores), interrupted, nullptr, log_partition.data(),
+                                       done.data(), nullptr, nullptr));
         },
         nb::arg("scores"), nb::arg("plan"), nb::arg("log_partition"), nb::arg("done"));
     m.def(
         "tree_marginals",
         [](const BoundScores& scores, const TreePlan& plan, const BoundParts& parts,
            Output<std::uint8_t> done, Weight weight, Output<double> log_partition) {
-            bool going;
-            {
-                nb::gil_scoped_release release;
-                going = CHORDAL_DISPATCH(tree_sums(plan.on(scores), interrupted, data_of(weight),
-                                                   log_partition.data(), done.data(), parts.unary,
-                                                   parts.tables));
-            }
-            if (!going) throw nb::python_error();
+            nb::gil_scoped_release release;
+            CHORDAL_DISPATCH(tree_sums(plan.on(scores), interrupted, data_of(weight),
+                                       log_partition.data(), done.data(), parts.unary,
+                                       parts.tables));
         },
         nb::arg("scores"), nb::arg("plan"), nb::arg("parts"), nb::arg("done"), nb::kw_only(),
         nb::arg("weight").none(), nb::arg("log_partition"));

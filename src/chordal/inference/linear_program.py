@@ -8,10 +8,10 @@ from typing import ClassVar, final
 import numpy as np
 
 from chordal._errors import InfeasibleError
-from chordal._optional import needed
 from chordal._validate import check_number
 from chordal.inference._answers import Decoded, Relaxed
 from chordal.inference._base import Inference
+from chordal.inference._highs import solved
 from chordal.inference._moves import improved_by_trees
 from chordal.inference._polytope import Polytope, n_columns, refuse_large, rounded
 from chordal.potentials import Floats, Potentials
@@ -105,20 +105,18 @@ class LinearProgramInference(Inference):
 
 def _solved(polytope: Polytope, example: int) -> tuple[Floats, float]:
     """The best corner, and a bound that its multipliers prove."""
-    with needed("scipy", "inference 'linear_program'"):
-        from scipy.optimize import linprog
-
     if polytope.is_empty:
         raise InfeasibleError(example)
     if len(polytope.scores) == 0:
         return polytope.scores, 0.0
-    found = linprog(
-        -polytope.scores,
-        A_eq=polytope.matrix,
-        b_eq=polytope.right,
-        bounds=np.stack([np.zeros(len(polytope.allowed)), polytope.allowed], axis=1),
-        method="highs-ds",  # simplex: a corner
-    )
+    program = {
+        "c": -polytope.scores,
+        "A_eq": polytope.matrix,
+        "b_eq": polytope.right,
+        "bounds": np.stack([np.zeros(len(polytope.allowed)), polytope.allowed], axis=1),
+        "method": "highs-ds",  # simplex: a corner
+    }
+    found = solved("linprog", program, {})
     if found.status == _INFEASIBLE:
         raise InfeasibleError(example)
     if found.status != _SOLVED:

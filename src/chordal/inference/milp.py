@@ -12,6 +12,7 @@ from chordal._status import Status
 from chordal._validate import check_number
 from chordal.inference._answers import Convergence, Decoded
 from chordal.inference._base import Inference
+from chordal.inference._highs import solved
 from chordal.inference._polytope import Polytope, n_columns, refuse_large
 from chordal.potentials import Potentials
 from chordal.structures import Structure
@@ -112,7 +113,7 @@ class MILPInference(Inference):
     def _solved(self, polytope: Polytope, example: int) -> OptimizeResult | None:
         """The result of HiGHS, or None where there is nothing to choose."""
         with needed("scipy", "inference 'milp'"):
-            from scipy.optimize import Bounds, LinearConstraint, milp
+            from scipy.optimize import Bounds, LinearConstraint
 
         if polytope.is_empty:
             raise InfeasibleError(example)
@@ -120,16 +121,13 @@ class MILPInference(Inference):
             return None
         whole = np.zeros(len(polytope.scores), dtype=np.uint8)
         whole[: polytope.n_states] = 1
-        options = {"mip_rel_gap": 0.0}
-        if self.time_limit is not None:
-            options["time_limit"] = self.time_limit
-        result = milp(
-            -polytope.scores,
-            integrality=whole,
-            bounds=Bounds(0.0, polytope.allowed.astype(np.float64)),
-            constraints=LinearConstraint(polytope.matrix, polytope.right, polytope.right),
-            options=options,
-        )
+        program = {
+            "c": -polytope.scores,
+            "integrality": whole,
+            "bounds": Bounds(0.0, polytope.allowed.astype(np.float64)),
+            "constraints": LinearConstraint(polytope.matrix, polytope.right, polytope.right),
+        }
+        result = solved("milp", program, {"mip_rel_gap": 0.0}, self.time_limit)
         if result.status == _INFEASIBLE:
             raise InfeasibleError(example)
         if result.status not in (_OPTIMAL, _LIMIT):

@@ -1,0 +1,90 @@
+"""SciPy's linear programs, which Ctrl-C ends at once.
+
+HiGHS does not look at signals while it runs, and SciPy has no way to stop it. So it never runs in
+the calling thread, which waits and can be interrupted:
+
+- for the first `SHORT` seconds, where most programs end, it runs in a thread. After Ctrl-C the
+  thread goes on until this limit. So it does with a `time_limit` of at most `LONG` seconds.
+- Longer programs are started again in another Python process, which Ctrl-C kills.
+"""
+
+from __future__ import annotations
+
+import pickle
+import subprocess
+import sys
+import threading
+from typing import TYPE_CHECKING, Any
+
+from chordal._optional import needed
+
+if TYPE_CHECKING:
+    from scipy.optimize import OptimizeResult
+
+SHORT, LONG = 3.0, 10.0  # seconds; another process takes some 0.5 to start
+_LIMIT = 1  # the status where time was over
+_STEP = 0.05
+
+_PROCESS = """
+import pickle, signal, sys
+signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent decides
+sys.path[:], name, arguments = pickle.load(sys.stdin.buffer)
+import scipy.optimize
+pickle.dump(getattr(scipy.optimize, name)(**arguments), sys.stdout.buffer)
+"""
+
+
+def solved(
+    name: str, arguments: dict[str, Any], options: dict[str, float], limit: float | None = None
+) -> OptimizeResult:
+    """What `linprog` or `milp` of scipy.optimize returns, with a time limit in seconds or none."""
+    with needed("scipy", f"inference by {name}"):
+        import scipy.optimize
+
+    def call(seconds: float) -> OptimizeResult:
+        run = getattr(scipy.optimize, name)
+        return run(**arguments, options={**options, "time_limit": seconds})
+
+    if limit is not None and limit > LONG:
+        return _in_process(name, {**arguments, "options": {**options, "time_limit": limit}})
+    result = _in_thread(call, limit or SHORT)
+    if limit is not None or result.status != _LIMIT:
+        return result
+    return _in_process(name, {**arguments, "options": options})
+
+
+def _in_thread(call: Any, seconds: float) -> OptimizeResult:
+    ended: list[OptimizeResult | BaseException] = []
+
+    def run() -> None:
+        try:
+            ended.append(call(seconds))
+        except BaseException as error:
+            ended.append(error)
+
+    thread = threading.Thread(target=run, name="chordal", daemon=True)
+    thread.start()
+    while thread.is_alive():
+        thread.join(_STEP)  # without a limit, some systems hear no signal
+    if isinstance(ended[0], BaseException):
+        raise ended[0]
+    return ended[0]
+
+
+def _in_process(name: str, arguments: dict[str, Any]) -> OptimizeResult:
+    with subprocess.Popen(
+        [sys.executable, "-c", _PROCESS], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    ) as process:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        try:
+            pickle.dump((sys.path, name, arguments), process.stdin)
+            process.stdin.close()
+            answer = process.stdout.read()
+        except BaseException:
+            process.kill()
+            raise
+    if process.returncode:
+        raise RuntimeError(f"the process that runs {name} ended with code {process.returncode}")
+    result: OptimizeResult = pickle.loads(answer)
+    return result
