@@ -20,6 +20,7 @@ namespace {
 
 constexpr double kForbidden = -std::numeric_limits<double>::infinity();
 constexpr std::int64_t kAhead = 64;  // undecided variables to choose among
+constexpr std::size_t kProbes = 16, kLeastProbing = std::size_t{1} << 20;
 
 class Search {
 public:
@@ -36,17 +37,8 @@ public:
     // 1: found, 0: there is none, -1: not decided, -2: Ctrl-C.
     int run(std::int64_t first, std::int64_t last, const std::int64_t* cliques, std::int64_t failures,
             std::int32_t* labels) {
-        trail_.clear();
         decisions_.clear();
-        bool sound = true;
-        for (auto v = first; v < last; ++v) {
-            left_[v] = 0;
-            for (auto s = g_.state_offsets[v]; s < g_.state_offsets[v + 1]; ++s)
-                left_[v] += open_[s] = unary_[s] != kForbidden;
-            sound &= left_[v] > 0;
-        }
-        for (auto c = cliques[0]; c < cliques[1]; ++c) enqueue(c);
-        sound = propagate(sound);
+        bool sound = start(first, last, cliques);
         for (std::int64_t from = first;;) {
             while (!sound) {
                 if (decisions_.empty()) return 0;
@@ -62,15 +54,67 @@ public:
             if (from == last) break;
             const std::int64_t v = fewest(from, last), label = best(v);
             decisions_.push_back({v, label, from, trail_.size()});
-            for (std::int64_t l = 0; l < g_.labels(v); ++l)
-                if (l != label && open_[g_.state_offsets[v] + l]) strike(v, l);
-            sound = propagate(true);
+            sound = settle(v, label);
         }
         for (auto v = first; v < last; ++v) labels[v] = static_cast<std::int32_t>(best(v));
         return 1;
     }
 
+    // Without a decision that stays: the score of every label that is struck out becomes -inf.
+    void exclude(std::int64_t first, std::int64_t last, const std::int64_t* cliques, double* unary) {
+        if (start(first, last, cliques)) probe(first, last, cliques);
+        for (auto s = g_.state_offsets[first]; s < g_.state_offsets[last]; ++s)
+            if (!open_[s]) unary[s] = kForbidden;
+    }
+
 private:
+    // All labels that have a score, and what propagation leaves of them; false: nothing.
+    bool start(std::int64_t first, std::int64_t last, const std::int64_t* cliques) {
+        trail_.clear();
+        bool sound = true;
+        for (auto v = first; v < last; ++v) {
+            left_[v] = 0;
+            for (auto s = g_.state_offsets[v]; s < g_.state_offsets[v + 1]; ++s)
+                left_[v] += open_[s] = unary_[s] != kForbidden;
+            sound &= left_[v] > 0;
+        }
+        for (auto c = cliques[0]; c < cliques[1]; ++c) enqueue(c);
+        return propagate(sound);
+    }
+
+    // Strikes out labels whose choice alone is a contradiction, as long as the work is small: looks at
+    // cells of tables, by what all tables together have.
+    void probe(std::int64_t first, std::int64_t last, const std::int64_t* cliques) {
+        std::size_t size = 0;
+        for (auto c = cliques[0]; c < cliques[1]; ++c)
+            if (hard_[c]) size += cells(c);
+        const std::size_t most = looks_ + std::max(kProbes * size, kLeastProbing);
+        for (bool changed = true; changed;) {
+            changed = false;
+            for (auto v = first; v < last; ++v)
+                for (std::int64_t l = 0; l < g_.labels(v) && left_[v] > 1; ++l) {
+                    if (!open_[g_.state_offsets[v] + l]) continue;
+                    if (looks_ > most) return;
+                    const std::size_t before = trail_.size();
+                    const bool sound = settle(v, l);
+                    undo(before);
+                    if (sound) continue;
+                    changed = true;
+                    if (!propagate(strike(v, l))) return;
+                }
+        }
+    }
+    // Leaves this label alone to the variable.
+    bool settle(std::int64_t v, std::int64_t label) {
+        for (std::int64_t l = 0; l < g_.labels(v); ++l)
+            if (l != label && open_[g_.state_offsets[v] + l]) strike(v, l);
+        return propagate(true);
+    }
+    std::size_t cells(std::int64_t c) const {
+        const auto k = g_.table_of_clique[c];
+        return static_cast<std::size_t>(g_.table_offsets[k + 1] - g_.table_offsets[k]);
+    }
+
     struct Decision {
         std::int64_t variable, label, from;
         std::size_t trail;
@@ -113,6 +157,7 @@ private:
         const auto begin = g_.scope_offsets[c], end = g_.scope_offsets[c + 1];
         const double* table = tables_ + g_.table_offsets[g_.table_of_clique[c]];
         const auto order = static_cast<std::size_t>(end - begin);
+        looks_ += cells(c);
         place_.assign(order, 0);
         base_.assign(order + 1, 0);
         for (std::size_t k = 0; k < order; ++k)
@@ -169,7 +214,7 @@ private:
     std::vector<Decision> decisions_;
     std::vector<std::int64_t> place_, base_;
     std::vector<std::uint8_t> supported_;
-    std::size_t steps_ = 0;
+    std::size_t steps_ = 0, looks_ = 0;
 };
 
 }  // namespace
@@ -197,6 +242,18 @@ static const Binding binding([](nb::module_& m) {
         },
         nb::arg("scores"), nb::arg("incidence"), nb::arg("max_failures"), nb::kw_only(),
         nb::arg("outcome"), nb::arg("labels"));
+    // unary [states], a copy of the scores', becomes -inf where propagation alone excludes a label; all
+    // of some variable's do where nothing is allowed.
+    m.def(
+        "exclude_labels",
+        [](const BoundScores& g, const Incidence& incidence, Output<double> unary) {
+            nb::gil_scoped_release release;
+            Search search(g, incidence, g.unary, g.tables);
+            for (std::size_t e = 0; e < g.examples; ++e)
+                search.exclude(g.variable_offsets[e], g.variable_offsets[e + 1],
+                               g.clique_offsets + e, unary.data());
+        },
+        nb::arg("scores"), nb::arg("incidence"), nb::kw_only(), nb::arg("unary"));
 });
 
 }  // namespace chordal

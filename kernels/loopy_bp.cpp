@@ -10,7 +10,9 @@
 // labelling is read off one variable after another: each takes the best label given those before it,
 // whose n is then that label alone. Down a tree this is exact, ties included.
 //
-// A message of zeros proves that nothing is allowed: zeros are only ever propagated, never made.
+// Without loops, a message of zeros proves that nothing is allowed: zeros are only ever propagated,
+// never made. With loops and tables that forbid something, φ comes with all that propagation excludes,
+// and messages have a floor.
 //
 // Reference: Yedidia, Freeman and Weiss (2005), Constructing free-energy approximations and
 // generalized belief propagation algorithms.
@@ -24,7 +26,7 @@ struct BeliefResults {
     double* change;             // [examples]
     double* log_partition;      // [examples]; -inf: nothing is allowed
     const double* weight;       // [examples] or null
-    double *unary, *tables;     // marginals are added here, or null
+    double *unary, *tables;     // marginals are added here, or null; beliefs of the best labelling
     std::int32_t* labels;       // of the best labelling, or null
 };
 
@@ -50,10 +52,13 @@ struct Propagation {
                Interruption& patience) {
         tables.open(g);
         row.resize(padded_of(ex.most_labels));
-        abreast = Ring::kSideBySide && settings.schedule == Schedule::parallel && !ex.forest;
+        const double reach = settings.forbidden && !ex.forest ? reach_of(g, ex) : 0.0;
+        abreast = Ring::kSideBySide && settings.schedule == Schedule::parallel && !ex.forest &&
+                  reach == 0.0;
         if (abreast) return run_abreast(g, ex, settings, patience);
         for (Int c = 0; c < ex.cliques; ++c) tables.need(ex.table(c));
         messages.open(g, ex, tables);
+        messages.set_floor(reach);
         return scheduler.run(messages, settings, patience);
     }
     Ending run_abreast(const Scores& g, const FactorExample& ex, const MessageSettings& settings,
@@ -121,7 +126,16 @@ struct Propagation {
         for (Int c = 0; c < ex.cliques; ++c) f(c);
     }
 
+    // What each label has with the best of the others, by messages alone, up to a constant.
+    void rank(const FactorExample& ex, double* unary) {
+        for (Int v = 0; v < ex.variables; ++v) {
+            belief(ex, v);
+            for (std::size_t x = 0; x < ex.labels(v); ++x) unary[ex.first_state(v) + static_cast<Int>(x)] = row[x];
+        }
+    }
+    // What messages exclude, given labels that are settled, counts as such.
     void decode(const FactorExample& ex, std::int32_t* labels) {
+        messages.set_floor(0.0);
         for (Int c = 0; c < ex.cliques; ++c) tables.need(ex.table(c));
         for (Int k = 0; k < ex.variables; ++k) {
             const Int v = ex.forest ? ex.order[k] : k;
@@ -181,8 +195,9 @@ bool propagate_best(const Scores& g, const MessageSettings& settings, bool (*int
         results.change[e] = ending.change;
         results.log_partition[e] = best.messages.vanished ? -kInfinity : 0.0;
         best.messages.damping = 0.0;
-        if (!best.messages.vanished && !patience.stopped)
-            best.decode(ex, results.labels + g.variable_offsets[e]);
+        if (best.messages.vanished || patience.stopped) continue;
+        if (results.unary) best.rank(ex, results.unary);
+        best.decode(ex, results.labels + g.variable_offsets[e]);
     }
     return !patience.stopped;
 }
@@ -210,12 +225,12 @@ static const Binding binding([](nb::module_& m) {
     nb::class_<MessageSettings>(m, "MessageSettings", "How messages are passed, and how long.")
         .def("__init__",
              [](MessageSettings* self, std::string_view schedule, double damping, double tolerance,
-                std::int64_t max_iter, bool logarithms) {
-                 new (self) MessageSettings{schedule_of(schedule), damping, tolerance, max_iter,
-                                            logarithms};
+                std::int64_t max_iter, bool logarithms, bool forbidden) {
+                 new (self) MessageSettings{schedule_of(schedule), damping,    tolerance, max_iter,
+                                            logarithms,            forbidden};
              },
              nb::kw_only(), nb::arg("schedule"), nb::arg("damping"), nb::arg("tolerance"),
-             nb::arg("max_iter"), nb::arg("logarithms"));
+             nb::arg("max_iter"), nb::arg("logarithms"), nb::arg("forbidden"));
     // Adds to the parts, if there are any.
     m.def(
         "loopy_bp_marginals",
@@ -239,14 +254,14 @@ static const Binding binding([](nb::module_& m) {
         },
         nb::arg("scores"), nb::arg("settings"), nb::arg("parts").none(), nb::kw_only(),
         nb::arg("weight").none(), nb::arg("log_partition"));
-    // possible [examples] becomes -inf where nothing is allowed.
+    // possible [examples] becomes -inf where nothing is allowed; beliefs [states] rank labels.
     m.def(
         "loopy_bp_labels",
         [](const BoundScores& scores, const MessageSettings& settings, Output<std::int32_t> labels,
-           Output<double> possible) {
+           Output<double> possible, Output<double> beliefs) {
             Iterations ended(scores.examples);
             const BeliefResults results{ended.n_iter.data(), ended.change.data(), possible.data(),
-                                        nullptr,             nullptr,             nullptr,
+                                        nullptr,             beliefs.data(),      nullptr,
                                         labels.data()};
             bool done;
             {
@@ -256,7 +271,8 @@ static const Binding binding([](nb::module_& m) {
             if (!done) throw nb::python_error();
             return ended;
         },
-        nb::arg("scores"), nb::arg("settings"), nb::arg("labels"), nb::arg("possible"));
+        nb::arg("scores"), nb::arg("settings"), nb::arg("labels"), nb::kw_only(),
+        nb::arg("possible"), nb::arg("beliefs"));
 });
 
 }  // namespace chordal

@@ -11,6 +11,10 @@
 // Reweighted by ρ_c, tables enter to the power 1 / ρ_c, messages to the power ρ_c:
 //   b_v = φ_v ⊗ ⊗_{c ∋ v} m_{c→v}^{ρ_c},   n_{v→c} = b_v ⊘ m_{c→v}
 // That is a division, in logarithms, of something by one of its factors: -inf stays -inf.
+//
+// Hazard: round a loop, tables with -inf multiply the distance between two labels without end. Such an
+// example has a floor (`reach_of`): no message to a label that φ allows falls below it. φ has to leave
+// only labels that every table supports; then nothing vanishes, and nothing runs away.
 #pragma once
 
 #include "factors.hpp"
@@ -106,6 +110,34 @@ private:
     ScratchOf<std::uint8_t> state_;
 };
 
+// How far apart, in logarithms, labellings that are allowed can be in this example, and some more; 0
+// where no table has -inf.
+inline double reach_of(const Scores& g, const FactorExample& ex) {
+    double reach = 40.0;  // beyond which a share is lost in rounding
+    bool hard = false;
+    const auto add = [&](const double* from, const double* end) {
+        double highest = -kInfinity, lowest = kInfinity;
+        bool forbids = false;
+        for (; from < end; ++from) {
+            highest = *from > highest ? *from : highest;
+            lowest = *from < lowest && *from > -kInfinity ? *from : lowest;
+            forbids |= *from == -kInfinity;
+        }
+        if (highest > lowest) reach += highest - lowest;
+        return forbids;
+    };
+    for (Int v = 0; v < ex.variables; ++v) {
+        const double* unary = g.unary + ex.first_state(v);
+        add(unary, unary + ex.labels(v));
+        reach += std::log(static_cast<double>(ex.labels(v)));
+    }
+    for (Int c = 0; c < ex.cliques; ++c) {
+        const Int t = ex.table(c);
+        hard |= add(g.tables + g.table_offsets[t], g.tables + g.table_offsets[t + 1]);
+    }
+    return hard ? reach : 0.0;
+}
+
 template <class Ring>
 class Messages {
 public:
@@ -118,7 +150,7 @@ public:
         ex_ = &example;
         tables_ = &tables;
         wide = !Ring::kLogarithms && example.largest_order > 4;
-        vanished = false;
+        vanished = floored_ = false;
         pairs_ = example.largest_order <= 2;
         phi_.resize(example.state_cells);
         shift_.resize(static_cast<std::size_t>(example.variables));
@@ -131,6 +163,12 @@ public:
         for (Int c = 0; c < example.cliques && !wide; ++c) wide = tables.wide(example.table(c));
         for (Int v = 0; v < example.variables && !failed(); ++v) fill_phi(g, v);
     }
+    // From now on no message to a label that φ allows falls below exp(-reach); 0: no such floor.
+    void set_floor(double reach) {
+        floored_ = reach > 0.0;
+        if (floored_) floor_ = Ring::kLogarithms ? -reach : std::exp(-reach);
+        if (floored_ && floor_ < (Ring::kLogarithms ? kLowest : kSmallest)) wide = true;
+    }
     // All messages are one.
     void start() {
         for (Int p = 0; p < ex_->places && !failed(); ++p) start(p);
@@ -139,6 +177,7 @@ public:
         const Int v = ex_->variable(p);
         for (std::size_t x = 0; x < ex_->width(v); ++x) in(p)[x] = x < ex_->labels(v) ? Ring::kOne : Ring::kZero;
         copy(phi(v), out(p), ex_->width(v));
+        if (floored_) lift(in(p), v);
     }
     // Nothing more can be done in this ring.
     bool failed() const { return wide || vanished; }
@@ -168,9 +207,16 @@ public:
     // Returns how far the message at place p moved.
     double update(Int p) {
         const std::size_t width = ex_->width(ex_->variable(p));
-        pull(p, made_.data());
-        scale(made_.data(), width);
+        make(p, width);
         return move_row<Ring>(in(p), made_.data(), width, damping);
+    }
+    // The new m at place p, into `made`.
+    CHORDAL_INLINE void make(Int p, std::size_t width) {
+        pull(p, made_.data());
+        if (floored_)
+            lift_made(ex_->variable(p));
+        else
+            scale(made_.data(), width);
     }
 
     // Whether the product of all messages of a variable stays far from underflow: it is not scaled.
@@ -260,6 +306,17 @@ public:
 private:
     static void copy(const double* from, double* to, std::size_t width) {
         for (std::size_t j = 0; j < width; j += kLanes) store(to + j, load(from + j));
+    }
+    [[gnu::noinline]] void lift_made(Int v) {
+        bool small = false;  // which the floor takes care of
+        if (!Ring::normalise(made_.data(), ex_->width(v), small))
+            (Ring::kLogarithms ? vanished : wide) = true;
+        lift(made_.data(), v);
+    }
+    // Not below the floor where φ allows the label, and nothing elsewhere.
+    void lift(double* x, Int v) const {
+        for (std::size_t j = 0; j < ex_->labels(v); ++j)
+            x[j] = phi(v)[j] == Ring::kZero ? Ring::kZero : x[j] < floor_ ? floor_ : x[j];
     }
     void scale(double* x, std::size_t width) { vanished |= !Ring::normalise(x, width, wide); }
     void doubt(const Pack* x, std::size_t labels) { vanished |= !Ring::inspect(x, labels, wide); }
@@ -405,6 +462,8 @@ private:
     const FactorExample* ex_ = nullptr;
     const RingTables<Ring>* tables_ = nullptr;
     double power_ = 1.0;
+    bool floored_ = false;
+    double floor_ = 0.0;
     bool pairs_ = true;  // no clique has more than two variables
     Scratch phi_, shift_, m_, n_, running_, made_, buffers_[2];
 };

@@ -6,6 +6,7 @@
 //
 // Where variables and cliques form no loop, one way up and one way down a tree are exact, whatever
 // the schedule says. An iteration updates every message once (residual: as many messages as there are).
+// Where the largest step does not fall for some iterations, damping is raised.
 //
 // References: Pearl (1988); Elidan, McGraw and Koller (2006), Residual belief propagation.
 #pragma once
@@ -21,6 +22,7 @@ struct MessageSettings {
     double damping, tolerance;
     std::int64_t most_iterations;
     bool logarithms;  // never in probabilities
+    bool forbidden;   // some table has -inf
 };
 
 struct Ending {
@@ -80,15 +82,35 @@ private:
     ScratchOf<Int> at_, heap_;
 };
 
+// Halves the steps when the largest of an iteration has not fallen from one window to the next.
+class Adaptation {
+public:
+    void note(double change, double& damping) {
+        least_ = change < least_ ? change : least_;
+        if (++iterations_ % kWindow != 0) return;
+        if (!(least_ < kFalling * before_) && damping < kMost) damping = 0.5 + 0.5 * damping;
+        before_ = least_;
+        least_ = kInfinity;
+    }
+
+private:
+    static constexpr Int kWindow = 50;
+    static constexpr double kFalling = 0.98, kMost = 0.85;
+    double least_ = kInfinity, before_ = kInfinity;
+    Int iterations_ = 0;
+};
+
 // Calls sweep(how many there were) until a step is no larger than the tolerance.
 template <class Ring, class Sweep>
-Ending until_settled(const Messages<Ring>& messages, const MessageSettings& settings,
+Ending until_settled(Messages<Ring>& messages, const MessageSettings& settings,
                      const Interruption& patience, Sweep sweep) {
     Ending ending;
+    Adaptation adaptation;
     while (ending.iterations < settings.most_iterations) {
         ending.change = sweep(ending.iterations);
         ++ending.iterations;
         if (ending.change <= settings.tolerance || messages.failed() || patience.stopped) break;
+        adaptation.note(ending.change, messages.damping);
     }
     return ending;
 }
@@ -160,7 +182,8 @@ private:
         waiting_.resize(ex.message_cells);
         heap_.open(ex.places);
         for (Int p = 0; p < ex.places && !finished(messages, patience); ++p) offer(messages, p);
-        Int updates = 0;
+        Adaptation adaptation;
+        Int updates = 0, round = ex.places;
         const Int most = settings.most_iterations * ex.places;
         while (updates < most && heap_.key(heap_.top()) > settings.tolerance &&
                !finished(messages, patience)) {
@@ -168,7 +191,10 @@ private:
             const double* row = waiting_.data() + ex.in(p);
             for (std::size_t x = 0; x < ex.width(v); ++x) messages.in(p)[x] = row[x];
             messages.cavities(v);
-            ++updates;
+            if (++updates == round) {
+                adaptation.note(heap_.key(p), messages.damping);
+                round += ex.places;
+            }
             offer(messages, p);
             for (Int slot = ex.slots(v); slot < ex.slots(v) + ex.degree(v); ++slot) {
                 const Int c = ex.clique(ex.place_of(slot));
@@ -185,8 +211,7 @@ private:
         const FactorExample& ex = messages.example();
         const std::size_t width = ex.width(ex.variable(p));
         double* row = waiting_.data() + ex.in(p);
-        messages.pull(p, messages.made());
-        messages.vanished |= !Ring::normalise(messages.made(), width, messages.wide);
+        messages.make(p, width);
         for (std::size_t x = 0; x < width; ++x) row[x] = messages.in(p)[x];
         heap_.set(p, move_row<Ring>(row, messages.made(), width, messages.damping));
     }

@@ -147,6 +147,9 @@ bool reweight_trees(const Scores& g, const MessageSettings& settings,
         messages.rho = input.rho + g.clique_offsets[e];
         for (Int c = 0; c < ex.cliques; ++c) tables.need(ex.table(c));
         messages.open(g, ex, tables);
+        double least = 1.0;  // tables enter to the power 1 / ρ
+        for (Int c = 0; c < ex.cliques; ++c) least = messages.rho[c] < least ? messages.rho[c] : least;
+        messages.set_floor(settings.forbidden && !ex.forest ? reach_of(g, ex) / least : 0.0);
         const Ending ending = scheduler.run(messages, settings, patience);
         results.iterations[e] = ending.iterations;
         results.change[e] = ending.change;

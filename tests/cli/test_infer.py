@@ -17,6 +17,9 @@ from chordal.formats.uai import (
 )
 from chordal.inference import INFERENCE
 from chordal.inference.exhaustive import ExhaustiveInference
+from chordal.inference.loopy_bp import LoopyBPInference
+from chordal.potentials import Potentials
+from chordal.structures import Graph
 
 from .conftest import run
 
@@ -112,6 +115,19 @@ def test_an_approximation_says_so(chordal, folder):
     assert found["log10_score"] <= log10(best.score[0]) + 1e-12 <= found["log10_bound"] + 2e-12
     assert found["exact"] == (found["log10_bound"] - found["log10_score"] < 1e-9)
     assert found["iterations"] >= 1
+
+
+def test_messages_that_do_not_settle_are_named(tmp_path):
+    # Strong edges of random sign between all pairs: messages go round.
+    rng, n = np.random.default_rng(3), 10
+    edges = [(a, b) for a in range(n) for b in range(a)]
+    coupling = 6.0 * rng.normal(size=(len(edges), 1)) * np.array([[1.0, -1.0, -1.0, 1.0]])
+    p = Potentials(Graph([n], [edges], 2), 0.3 * rng.normal(size=2 * n), coupling.ravel())
+    write_fg(p, tmp_path / "m.fg")
+    ended = LoopyBPInference().marginals(p).convergence
+    assert not ended.status.succeeded
+    done = run("infer", tmp_path / "m.fg", "--task", "MAR", "--method", "loopy_bp")
+    assert f"not converged in {ended.n_iter} iterations" in done.stderr.decode()
 
 
 def test_a_model_from_standard_input(chordal):

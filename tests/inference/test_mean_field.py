@@ -6,7 +6,7 @@ from numpy.testing import assert_allclose
 
 from chordal._errors import InfeasibleError, UnsupportedError
 from chordal._status import Status
-from chordal.inference import _variational
+from chordal.inference import _cliques
 from chordal.inference.exhaustive import ExhaustiveInference
 from chordal.inference.mean_field import MeanFieldInference
 from chordal.potentials import Potentials
@@ -59,7 +59,7 @@ def test_a_support_that_cannot_be_found_is_said(monkeypatch):
     n = 9
     graph = Graph([n], [[(a, b) for a in range(n) for b in range(a)]], n_labels=n - 1)
     p = Potentials(graph, np.zeros(n * (n - 1)), np.where(np.eye(n - 1) == 1, -np.inf, 0.0))
-    monkeypatch.setattr(_variational, "SWEEPS", 2)
+    monkeypatch.setattr(_cliques, "MAX_FAILURES", 2)
     with pytest.raises(UnsupportedError, match="'mean_field' has found no allowed labelling"):
         MeanFieldInference().log_partition(p)
 

@@ -69,7 +69,10 @@ def command(
         return
     _print_result(task, facts)
     exact = "exact" if facts["exact"] else "an approximation"
-    note(f"{facts['method']}, {exact}; {facts['status']}; {facts['seconds']} s")
+    status = facts["status"]
+    if facts["iterations"] is not None and status != "converged":
+        status += f", not converged in {facts['iterations']} iterations"
+    note(f"{facts['method']}, {exact}; {status}; {facts['seconds']} s")
 
 
 def _observed(path: str | None, sample: int | None) -> dict[int, int]:

@@ -163,7 +163,10 @@ def fit(
         structures = [shard.frame.structure for shard in work.shards]
         exact = not objective.needs or all(map(inference.exact_on, structures))
         names = {"solver": solver.name, "inference": inference.name}
-        report = FitReport.of(solution, **names, validation=monitor.scores, exact=exact)
+        ask = not exact and solution.status is not Status.INTERRUPTED
+        settled = converged(inference, objective, work, solution.weights) if ask else None
+        known = {"exact": exact, "inference_converged": settled}
+        report = FitReport.of(solution, **names, **known, validation=monitor.scores)
         fitted |= {"objective_": report.objective, "n_iter_": report.n_iter}
         vars(estimator).update(fitted, weights_=solution.weights, fit_report_=report)
     if report.status is Status.MAX_ITERATIONS:
@@ -368,6 +371,23 @@ def inference_for(
     for structure in structures:
         check_questions(solver.name, solver.asks, objective, method, structure)
     return method
+
+
+def converged(
+    inference: Inference, objective: Objective, work: Work, weights: Floats
+) -> bool | None:
+    """Whether inference converges on all shards at these weights; None: it does not iterate."""
+    asked = next((q for q in ("marginals", "relaxed_map", "map") if q in objective.needs), None)
+    if asked is None or len(weights) != work.layout.n_weights:  # condensed ones are of chains
+        return None
+    expanded, settled = work.layout.expand(weights), None
+    for shard in work.shards:
+        ended = getattr(inference, asked)(work.layout.potentials(shard, expanded)).convergence
+        if ended is not None:
+            settled = ended.status.succeeded
+        if settled is False:
+            break
+    return settled
 
 
 def validator(estimator: BaseCRF, X: object, y: object, data: Data) -> Callable[[Floats], float]:

@@ -48,6 +48,9 @@ class FitReport:
     exact : bool
         Whether inference was exact in training; if not, an objective that asks for log Z,
         marginals or the best labelling is an approximation.
+    inference_converged : bool or None
+        Whether approximate inference converged on all training examples, at the final weights;
+        None where it was exact or does not iterate, and after Ctrl-C.
     validation : list of (iteration, score)
         Scores on the validation data, when given.
     """
@@ -68,11 +71,14 @@ class FitReport:
     details: dict[str, list[float]] = field(repr=False, default_factory=dict)
     n_products: int = 0
     exact: bool = True
+    inference_converged: bool | None = None
 
     def __str__(self) -> str:
         norm = "" if isnan(self.gradient_norm) else f"‖gradient‖ {self.gradient_norm:.3g}, "
         gap = "" if isnan(self.gap) else f"gap {self.gap:.3g}, "
         approximate = "" if self.exact else f", inference {self.inference!r} is approximate"
+        if self.inference_converged is False:
+            approximate += " and did not converge on some examples"
         return (
             f"{self.status.value} after {self.n_iter} iterations ({self.n_evaluations} "
             f"evaluations, {self.elapsed:.2f} s): objective {self.objective:.6f}, "
@@ -104,6 +110,7 @@ _FROM_FACTS: dict[str, Callable[[Any], Any]] = {
     "int": int,
     "float": float,
     "bool": bool,
+    "bool | None": lambda value: None if value is None else bool(value),
     "list[float]": lambda values: [float(value) for value in values],
     "list[tuple[int, float]]": lambda values: [(int(k), float(score)) for k, score in values],
     "dict[str, list[float]]": lambda d: {str(k): [float(x) for x in v] for k, v in d.items()},

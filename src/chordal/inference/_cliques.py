@@ -40,6 +40,25 @@ def with_rough_bound(potentials: Potentials, labels: Labels, ended: Convergence)
     return Decoded(labels, score, np.maximum(potentials.bound(), score), ended)
 
 
+def forbids(potentials: Potentials) -> bool:
+    """Whether some table has a score of −inf."""
+    return bool(potentials.tables.min(initial=0.0) == -np.inf)
+
+
+def propagated(potentials: Potentials) -> Potentials:
+    """The same model without the labels that no labelling can have, by constraints one at a time.
+
+    A label is struck out (its score becomes −inf) if some table supports it with no labels that
+    are left to its other variables, until nothing changes. That excludes no allowed labelling.
+    Where it leaves some variable without a label, the example has none: that is proved.
+    """
+    if not forbids(potentials):
+        return potentials
+    unary = potentials.unary.copy()
+    _kernels.exclude_labels(potentials.scores, potentials.structure.incidence, unary=unary)
+    return potentials.like(unary, potentials.tables)
+
+
 def allowed_labels(potentials: Potentials, wanted: NDArray[np.bool_]) -> tuple[Labels, Labels]:
     """Labellings without a score of −inf, found by search, of the examples that are wanted.
 

@@ -11,6 +11,7 @@ from chordal._status import Status
 from chordal._validate import check_number
 from chordal.inference._answers import Convergence, Marginals
 from chordal.inference._base import Inference
+from chordal.inference._cliques import forbids, propagated
 from chordal.potentials import Floats, Potentials, refuse_infeasible
 from chordal.structures import Structure
 
@@ -63,19 +64,22 @@ class SumProduct(Inference):
     ) -> _kernels.Iterations:
         """Call the kernel, which writes log Z and, if there are parts, marginals."""
 
-    def _settings(self, schedule: str, logarithms: bool) -> _kernels.MessageSettings:
+    def _settings(
+        self, potentials: Potentials, schedule: str, logarithms: bool
+    ) -> _kernels.MessageSettings:
         return _kernels.MessageSettings(
             schedule=schedule,
             damping=self.damping,
             tolerance=self.tol,
             max_iter=self.max_iter,
             logarithms=logarithms,
+            forbidden=forbids(potentials),
         )
 
     def _answer(
         self, potentials: Potentials, weight: Floats | None, parts: Potentials | None
     ) -> Marginals:
         log_partition = np.zeros(potentials.structure.n_examples)
-        done = self._propagate(potentials, parts, weight, log_partition)
+        done = self._propagate(propagated(potentials), parts, weight, log_partition)
         ended = ending(done, self.tol)
         return Marginals(log_partition, potentials if parts is None else parts, ended)

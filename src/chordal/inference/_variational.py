@@ -7,12 +7,9 @@ from numpy.typing import NDArray
 
 from chordal._errors import UnsupportedError
 from chordal.inference._answers import Labels
-from chordal.inference._sweeps import sweep
 from chordal.inference.loopy_bp import LoopyBPInference
 from chordal.potentials import Floats, Potentials
 from chordal.structures import offsets_of
-
-CHAINS, SWEEPS = 8, 100  # tries to repair a labelling that is not allowed
 
 
 def start(potentials: Potentials, name: str) -> Floats:
@@ -54,20 +51,9 @@ def _with_constraints(potentials: Potentials) -> NDArray[np.bool_]:
 
 
 def _allowed_labels(potentials: Potentials, hard: NDArray[np.bool_], name: str) -> Labels:
-    """One allowed labelling of each such example, by max-product or else by random repairs."""
-    s = potentials.structure
+    """One allowed labelling of each such example, by max-product and search."""
     labels = LoopyBPInference(damping=0.1, max_iter=200).map(potentials).labels
     lost = hard & (potentials.score(labels) == -np.inf)
-    if not lost.any():
-        return labels
-    rng = np.random.default_rng(0)
-    chains = (rng.random((CHAINS, s.n_variables)) * s.label_counts).astype(np.int32)
-    sweep(potentials, chains, SWEEPS, rng)
-    for found in chains:
-        repaired = lost & (potentials.score(found) > -np.inf)
-        mask = np.repeat(repaired, np.diff(s.variable_offsets))
-        labels[mask] = found[mask]
-        lost &= ~repaired
     if lost.any():
         raise UnsupportedError(
             f"inference {name!r} has found no allowed labelling of example "

@@ -9,13 +9,27 @@ import numpy as np
 
 from chordal import _kernels
 from chordal._validate import check_choice
-from chordal.inference._answers import Decoded
-from chordal.inference._cliques import with_rough_bound
+from chordal.inference._answers import Decoded, Labels
+from chordal.inference._cliques import allowed_labels, propagated, with_rough_bound
 from chordal.inference._messages import SumProduct, ending
 from chordal.inference._moves import improved_by_trees
 from chordal.potentials import Floats, Potentials, refuse_infeasible
 
 SCHEDULES = ("sequential", "parallel", "residual")
+
+
+def _repair(beliefs: Potentials, labels: Labels) -> None:
+    """Replace labellings that break a constraint by allowed ones, found by search, in place.
+
+    The search tries labels in the order of their beliefs. Where it is given up, the labels stay.
+    """
+    lost = beliefs.score(labels) == -np.inf
+    if not lost.any():
+        return
+    allowed, outcome = allowed_labels(beliefs, lost)
+    refuse_infeasible(np.where(lost & (outcome == 0), -np.inf, 0.0))
+    again = np.repeat(outcome == 1, np.diff(beliefs.structure.variable_offsets))
+    labels[again] = allowed[again]
 
 
 @final
@@ -26,10 +40,15 @@ class LoopyBPInference(SumProduct):
     are exact. With them log Z is Bethe's approximation and bounds nothing, strong interactions
     give overconfident marginals, and messages may go round for ever: `convergence` says whether
     they have settled. What is returned then are the beliefs of the last iteration; try damping, the
-    schedule "residual", or a method with a guarantee.
+    schedule "residual", or a method with a guarantee. Damping is raised by itself where the largest
+    change does not fall.
+
+    Where tables forbid something (−inf), labels that no labelling can have are struck out first,
+    and no other label is lost to messages. `InfeasibleError` is therefore a proof.
 
     `map` runs max-product and takes the labels one after another, each given those before it; on
-    graphs with loops whole trees then take their best labels given the rest, until none gains.
+    graphs with loops whole trees then take their best labels given the rest, until none gains. If
+    the labels break a constraint, a search by their beliefs looks for some that do not.
 
     Parameters
     ----------
@@ -37,7 +56,7 @@ class LoopyBPInference(SumProduct):
         Variable by variable, forwards and backwards in turn; all messages at once; or always the
         message that would change most, which settles on some graphs where the others do not.
     damping : float
-        The share of the old message that is kept, from 0 to below 1.
+        The share of the old message that is kept at first, from 0 to below 1.
     tol : float
         Messages have settled when none changes by more (of a largest entry of 1; for `map`, of
         a largest score of 0).
@@ -83,16 +102,20 @@ class LoopyBPInference(SumProduct):
     def map(self, potentials: Potentials) -> Decoded:
         """The best labels by max-product messages."""
         s = potentials.structure
-        labels = np.zeros(s.n_variables, dtype=np.int32)
+        left = propagated(potentials)
+        labels, beliefs = np.zeros(s.n_variables, dtype=np.int32), left.unary.copy()
         possible = np.zeros(s.n_examples)
-        settings = self._settings(self.schedule, True)
-        done = _kernels.loopy_bp_labels(potentials.scores, settings, labels, possible)
+        settings = self._settings(left, self.schedule, True)
+        done = _kernels.loopy_bp_labels(
+            left.scores, settings, labels, possible=possible, beliefs=beliefs
+        )
         refuse_infeasible(possible)
         ended = ending(done, self.tol)
         if s.is_forest:
             score = potentials.score(labels)
             refuse_infeasible(score)
             return Decoded(labels, score, convergence=ended)
+        _repair(left.like(beliefs, left.tables), labels)
         return improved_by_trees(potentials, with_rough_bound(potentials, labels, ended))
 
     def _propagate(
@@ -104,7 +127,7 @@ class LoopyBPInference(SumProduct):
     ) -> _kernels.Iterations:
         return _kernels.loopy_bp_marginals(
             potentials.scores,
-            self._settings(self.schedule, self.domain == "log"),
+            self._settings(potentials, self.schedule, self.domain == "log"),
             None if parts is None else parts.writable,
             weight=weight,
             log_partition=log_partition,

@@ -27,7 +27,7 @@ class TreeReweightedInference(SumProduct):
         Random spanning trees of each example at least; more are drawn until every clique is in
         one of them.
     damping : float
-        The share of the old message that is kept, from 0 to below 1.
+        The share of the old message that is kept at first, from 0 to below 1.
     tol : float
         Messages have settled when the logarithm of none changes by more.
     max_iter : int
@@ -84,7 +84,7 @@ class TreeReweightedInference(SumProduct):
         return _kernels.tree_reweighted_marginals(
             potentials.scores,
             self.forests(potentials.structure),
-            self._settings("sequential", True),
+            self._settings(potentials, "sequential", True),
             None if parts is None else parts.writable,
             weight=weight,
             log_partition=log_partition,

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from chordal._blocks import Runner, aligned_zeros, blocks_of
+from chordal._errors import UnsupportedError
 from chordal.features import Layout
 from chordal.inference import Inference
 from chordal.objectives import TARGETS, Evaluation, Objective
@@ -102,6 +103,21 @@ def check_questions(
     objective.require(inference, structure)
     if SecondOrderOracle in asks.__mro__:
         objective.require_curvature(inference, structure, solver)
+
+
+def refuse_unbounded(loss: float, gold: float, inference: Inference) -> None:
+    """Refuse −log p of known labels below 0, from a log Z that is a lower bound: it has no minimum.
+
+    −log p is log Z minus the gold labels' score. A log Z that is too low at strong interactions
+    makes it fall without end.
+    """
+    if inference.bound == "lower" and loss < -1e-6 * max(1.0, abs(gold)):
+        raise UnsupportedError(
+            f"training through inference {inference.name!r} runs away: the loss is {loss:.6g}, and "
+            "−log p of known labels is never below 0. Its log Z is a lower bound, and too low for "
+            "interactions of this strength. Use inference='tree_reweighted', 'junction_tree' on "
+            "small graphs, objective='pseudo_likelihood', or a larger l2"
+        )
 
 
 @dataclass(eq=False, repr=False)
@@ -195,8 +211,10 @@ class SummedOracle:
         gradient = self._summed(evaluate, parts_of)
         if self._gold is not None:
             where, counts = self._gold
-            value -= float(np.dot(weights[where], counts))
+            gold = float(np.dot(weights[where], counts))
+            value -= gold
             gradient[where] -= counts
+            refuse_unbounded(value, gold, self.inference)
         return self._regularised(value, gradient, weights)
 
     def hess_vec(self, weights: Floats, direction: Floats) -> Floats:
