@@ -14,7 +14,7 @@ from chordal._status import Status
 from chordal.oracle import Floats
 from chordal.oracle.examples import PlaneOracle, Planes
 from chordal.solvers._base import number
-from chordal.solvers._dual import DualRun, DualSolver
+from chordal.solvers._dual import MARGINS, DualRun, DualSolver
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
@@ -65,7 +65,8 @@ class CuttingPlane(DualSolver):
     max_idle: int = number(5, minimum=1)
 
     asks: ClassVar[type] = PlaneOracle
-    objectives: ClassVar[tuple[str, ...]] = ("hinge",)
+    objectives: ClassVar[tuple[str, ...]] = MARGINS
+    packages: ClassVar[tuple[str, ...]] = ("scipy",)
 
     def _run(self, run: DualRun) -> Status:
         oracle, weights = run.oracle, run.weights
