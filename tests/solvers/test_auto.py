@@ -61,8 +61,11 @@ def test_with_l1():
 
 @pytest.mark.parametrize("objective", ["hinge", "crammer_singer"])
 def test_what_is_not_installed_is_not_chosen(objective, monkeypatch):
-    monkeypatch.setattr("chordal.solvers._auto.installed", lambda package: False)
     facts = {"exempt": True, "chains": False}
+    monkeypatch.setattr("chordal.solvers._auto.installed", lambda package: package == "scipy")
+    assert choose_solver(problem(objective, **facts)) == "cutting_plane"
+    assert choose_solver(problem(objective, chains=False)) == "block_frank_wolfe"
+    monkeypatch.setattr("chordal.solvers._auto.installed", lambda package: False)
     assert choose_solver(problem(objective, **facts)) == "block_frank_wolfe"
 
 

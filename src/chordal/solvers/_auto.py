@@ -53,7 +53,8 @@ def _candidates(problem: Problem, l1: float, first: Sequence[str]) -> list[str]:
     if objective.smooth:
         return ["owlqn" if l1 > 0.0 else "lbfgs"]
     # Compiled loops pass over chains; elsewhere planes under the whole loss need fewer passes.
-    margin = ["one_slack", "block_frank_wolfe"]
+    # Steps of single examples are short where scaled weights stand for an intercept.
+    margin = ["one_slack", *["cutting_plane"] * problem.exempt, "block_frank_wolfe"]
     if problem.n_weights > MANY or (problem.chains and problem.one_l2):
         margin.reverse()
     return ["averaged_perceptron", *first, *margin, "frank_wolfe", "sgd", "adam"]

@@ -68,7 +68,8 @@ class DualSolver(Solver):
     The primal value of the weights is an upper bound, the dual value a lower one; their difference,
     the gap, says how far the weights are from the best at most. Where groups of weights differ in
     l2, the solver works on scaled ones; a group without any gets a thousandth of the largest.
-    `details` holds "primal", "dual" and "gap", the best so far, after each iteration. No gradient norm is computed.
+    `details` holds "primal", "dual" and "gap", the best so far, after each iteration. No gradient
+    norm is computed.
 
     Parameters
     ----------
