@@ -60,3 +60,16 @@ def test_l2_by_group_is_a_scale_of_features(solver):
     assert one.fit_report_.status is Status.CONVERGED
     nodes = one.layout_.slices["nodes"]
     np.testing.assert_allclose(one.weights_[nodes], 2 * other.weights_[nodes], atol=0.1)
+
+
+def test_cutting_planes_with_little_l2():
+    """Where steps on one example after another would take thousands of passes."""
+    pytest.importorskip("clarabel")
+    plain = load_iris().data
+    graphs = [(x[None], np.zeros((0, 2), dtype=int)) for x in plain]
+    labels = [[label] for label in Y]
+    options = {"l2": 0.01, "tol": 1e-4, "random_state": 0}
+    ours = GraphCRF("hinge", "cutting_plane", max_iter=20, **options).fit(graphs, labels)
+    other = GraphCRF("hinge", "one_slack", **options).fit(graphs, labels)
+    assert ours.fit_report_.status is Status.CONVERGED
+    assert ours.objective_ == pytest.approx(other.objective_, rel=2e-4)
