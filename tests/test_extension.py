@@ -134,6 +134,7 @@ def test_an_objective(tmp_path):
 
             needs = frozenset({"marginals"})
             convex = True
+            smooth = True
 
             def evaluate(self, potentials, labels, inference, weight=None, overwrite=False):
                 warm = potentials.like(potentials.unary / 2, potentials.tables / 2)

@@ -5,6 +5,7 @@ The core (chains, graphs and grids, model files, the command line) needs NumPy a
 
 from __future__ import annotations
 
+import importlib.util
 from types import TracebackType
 
 # How sentences call a package, and the extra of chordal that installs it.
@@ -18,6 +19,15 @@ EXTRAS = {
     "torch": ("PyTorch", "torch"),
     "zstandard": ("zstandard", "zstd"),
 }
+
+
+def installed(package: str) -> bool:
+    """Whether an optional package is there; it is not imported.
+
+    >>> installed("no_such_package")
+    False
+    """
+    return importlib.util.find_spec(package) is not None
 
 
 class needed:

@@ -15,6 +15,7 @@ class Status(Enum):
     CONVERGED = "converged"
     MAX_ITERATIONS = "reached max_iter"
     MAX_TIME = "reached time_limit"
+    SETTLED = "the objective hardly falls, but nothing shows that it is at its minimum"
     STALLED = "no step improves the objective further"
     STOPPED = "stopped by a callback"
     INTERRUPTED = "interrupted"

@@ -104,7 +104,7 @@ def test_help_and_version(chordal):
     assert chordal() == chordal("--help")
     assert chordal("--version").startswith(b"chordal ")
     options = chordal("train", "--help").decode()
-    assert f"--solver {'|'.join(SOLVERS.names())}" in options
+    assert f"--solver {'|'.join(['auto', *SOLVERS.names()])}" in options
     assert f"--objective {'|'.join(['auto', *OBJECTIVES.names()])}" in options
 
 
@@ -114,7 +114,10 @@ def test_help_and_version(chordal):
         (["nonsense"], "nonsense"),
         (["train", "--nonsense"], "--nonsense"),
         (["tag"], "MODEL"),
-        (["train", "a", "b", "--solver", "lbgfs"], f"must be one of {', '.join(SOLVERS.names())}"),
+        (
+            ["train", "a", "b", "--solver", "lbgfs"],
+            f"must be one of auto, {', '.join(SOLVERS.names())}",
+        ),
         (["train", "a", "b", "--l2", "1", "--c", "1"], "not both"),
         (["train", "a", "b", "--l2", "-1"], "--l2"),
         (["train", "a", "b", "-t", "t", "--task", "ner"], "not both"),

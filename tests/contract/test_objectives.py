@@ -10,15 +10,18 @@ from chordal.costs.chunk import ChunkCost
 from chordal.costs.hamming import Hamming
 from chordal.costs.weighted_hamming import WeightedHamming
 from chordal.inference import INFERENCE, Inference
+from chordal.inference.chain import ChainInference
 from chordal.inference.exhaustive import ExhaustiveInference
 from chordal.objectives import OBJECTIVES, Evaluation
 from chordal.objectives.hinge import Hinge
 from chordal.objectives.likelihood import Likelihood
 from chordal.objectives.softmax_margin import SoftmaxMargin
 from chordal.objectives.stochastic_likelihood import StochasticLikelihood
+from chordal.potentials import Potentials
 from chordal.structures import Chain
 from chordal.targets import PartialLabels, SoftLabels
 from chordal.testing import MODELS, check_objective, feasible_labels
+from chordal.testing.contracts.objectives import JUMP, jump_of_slope
 
 METHODS = {name: INFERENCE.get(name)() for name in INFERENCE}
 METHODS["exhaustive"] = ExhaustiveInference(max_labellings=100)  # numeric derivatives ask often
@@ -306,3 +309,20 @@ def test_a_broken_claim_is_caught(broken, message):
     labels = feasible_labels(potentials, rng)
     with pytest.raises(AssertionError, match=message):
         check_objective(broken(), potentials, labels, ExhaustiveInference(), rng)
+
+
+@pytest.mark.parametrize("name", [name for name in OBJECTIVES if not OBJECTIVES.get(name).smooth])
+def test_objectives_that_do_not_claim_to_be_smooth_have_kinks(name):
+    rng = np.random.default_rng(0)
+    objective, method = OBJECTIVES.get(name)(), ChainInference()
+    potentials = Potentials(Chain([1] * 5, n_labels=3), rng.normal(size=15), [])
+    labels = rng.integers(0, 3, 5).astype(np.int32)
+
+    def slope(at, direction):
+        parts = objective.evaluate(at, labels, method).parts
+        return float(parts.unary @ direction.unary)
+
+    direction = potentials.like(rng.normal(size=15), np.zeros(0))
+    assert jump_of_slope(slope, potentials, direction) > 100 * JUMP
+    objective = OBJECTIVES.get("likelihood")()
+    assert jump_of_slope(slope, potentials, direction) < JUMP

@@ -161,7 +161,7 @@ def test_one_vs_rest_is_a_support_vector_machine_for_each_class():
 
     least = objective(theirs.coef_)
     assert ours.objective_ == pytest.approx(objective(ours.coef_), rel=1e-9)
-    assert least - 1e-6 <= objective(ours.coef_) < 1.01 * least  # L-BFGS on a function with kinks
+    assert least - 1e-6 <= objective(ours.coef_) < 1.0001 * least
 
 
 # ------------------------------------------------------------- gradients by the formula
@@ -359,7 +359,6 @@ def test_pipeline_and_grid_search():
         ({"class_weight": "fair"}, "class_weight"),
         ({"n_jobs": 0}, "n_jobs"),
         ({"solver": "sgd", "l1": 1.0}, "does not take l1 > 0"),
-        ({"solver": "one_slack"}, "'one_slack' takes one l2 for all weights, and some have none"),
         ({"solver": "arow", "objective": "softmax_margin"}, "leave objective at .auto."),
     ],
     ids=str,

@@ -49,6 +49,8 @@ FRONT_ENDS = {
 }
 FIRST_ORDER = [SGD, Adam, GradientDescent, MinibatchLBFGS]
 PAIRS = [(kind, solver) for kind in FRONT_ENDS for solver in FIRST_ORDER]
+# The hinge, which is what a matching is learned by, has kinks.
+PAIRS = [p for p in PAIRS if p[0] != "matching" or not p[1].needs_smooth]
 PAIRS += [(kind, StochasticMetaDescent) for kind in FRONT_ENDS if kind != "matching"]
 
 
@@ -108,7 +110,7 @@ def test_exponentiated_gradient_on_what_does_not_decompose(objective):
     assert "exponentiated_gradient" in str(no.value) or "'chunk'" in str(no.value)
 
 
-@pytest.mark.parametrize("solver", ["lbfgs", "sgd", "averaged_perceptron", "block_frank_wolfe"])
+@pytest.mark.parametrize("solver", ["auto", "sgd", "averaged_perceptron", "block_frank_wolfe"])
 def test_the_hinge_with_soft_targets(solver):
     """It is the objective that has no use for them, whatever the solver."""
     objective = "perceptron" if solver == "averaged_perceptron" else "hinge"

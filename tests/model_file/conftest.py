@@ -86,7 +86,7 @@ MODELS = {
     "graph, sparse": (GraphCRF(tables="potts", ignore_label="c"), SPARSE, by_number(LABELS), {}),
     "graph, groups": (
         GraphCRF(l2={"edges": 3.0}, class_weight={"a": 2.0, "b": 1.0, "c": 1.0}, freeze=("edges",),
-                 objective=Hinge(Hamming(normalize=True)), solver="gradient_descent", max_iter=5),
+                 objective=Hinge(Hamming(normalize=True)), solver="adam", max_iter=5),
         GRAPHS, LABELS, {},
     ),
     "graph, approximate": (

@@ -112,7 +112,8 @@ Jobs = Annotated[
 Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 # Parameters of the model: None, the default, leaves the model's or its solver's own default.
 Solver = Annotated[
-    str | None, choice("--solver", names=names_in("chordal.solvers"), help="How weights are found.")
+    str | None,
+    choice("--solver", names=["auto", *names_in("chordal.solvers")], help="How weights are found."),
 ]
 Objective = Annotated[
     str | None,

@@ -63,13 +63,15 @@ class BaseCRF(Estimator, metaclass=ABCMeta):
         What training minimises. "auto" is what the solver is made for, else the likelihood. "hinge"
         is the structured support vector machine. On graphs, "pseudo_likelihood" and "piecewise"
         need no inference and are quick; "stochastic_likelihood" samples.
-    solver : str or Solver, default="lbfgs"
-        How. With l1 > 0, "lbfgs" means its orthant-wise form "owlqn". "newton" (few weights) and
-        "newton_cg" use second derivatives; "adam", "minibatch_lbfgs" and
-        "stochastic_meta_descent" pass over mini-batches. The online solvers "sgd",
-        "averaged_perceptron", "passive_aggressive" and "arow" learn from one example after
-        another; all but "sgd" have an objective of their own. For the hinge, "one_slack",
-        "block_frank_wolfe" and "sgd".
+    solver : str or Solver, default="auto"
+        How. "auto" is "lbfgs" for smooth objectives; for those with kinks, such as the hinge, it is
+        "one_slack" or "block_frank_wolfe", whichever suits the structure and is installed.
+        `fit_report_.solver` says what it was. With l1 > 0, "lbfgs" means its orthant-wise form
+        "owlqn". "newton" (few weights) and "newton_cg" use second derivatives; "adam",
+        "minibatch_lbfgs" and "stochastic_meta_descent" pass over mini-batches. The online solvers
+        "sgd", "averaged_perceptron", "passive_aggressive" and "arow" learn from one example after
+        another; all but "sgd" have an objective of their own. A solver that needs a smooth
+        objective refuses others.
     inference : str or Inference, default="auto"
         "auto" looks at the structure: exact where that is affordable (chains, trees, and graphs of
         low treewidth), else an approximation. `inference_` is what training used, and
@@ -126,7 +128,7 @@ class BaseCRF(Estimator, metaclass=ABCMeta):
 
     templates: Sequence[CliqueTemplate] = field(init=False)  # the first parameter of TemplateCRF
     objective: str | Objective = "auto"
-    solver: str | Solver = "lbfgs"
+    solver: str | Solver = "auto"
     inference: str | Inference = "auto"
     _: KW_ONLY
     l1: float = 0.0
@@ -159,6 +161,8 @@ class BaseCRF(Estimator, metaclass=ABCMeta):
     min_freq: int = field(init=False, default=0)
     ignore_label: object = field(init=False, default=None)
 
+    #: What solver="auto" tries first for an objective with kinks.
+    preferred_solvers: ClassVar[tuple[str, ...]] = ()
     #: What "auto" minimises where the solver has no objective of its own.
     default_objective: ClassVar[str] = "likelihood"
     #: Templates without regularisation, unless l2 names them.

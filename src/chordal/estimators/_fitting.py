@@ -51,9 +51,10 @@ from chordal.oracle import (
     asks_examples,
     check_questions,
     oracle_for,
+    single_examples,
 )
 from chordal.potentials import Floats
-from chordal.solvers import SOLVERS, Callback, Iteration, Solution, Solver
+from chordal.solvers import SOLVERS, Callback, Iteration, Solution, Solver, choose_solver
 from chordal.structures import Matching
 from chordal.targets import PartialLabels, Target, kind_of
 
@@ -64,6 +65,7 @@ E = TypeVar("E", bound="BaseCRF")
 Slices = Mapping[str, slice]
 
 DEFAULT_L2 = 1.0  # of groups of weights that a dict does not name
+STAND_IN = 1e-3  # of the largest l2: for weights that have none, where a solver needs one
 
 
 class Data(NamedTuple):
@@ -117,10 +119,16 @@ def fit(
     free = free_weights(estimator.freeze, slices, data.start)
     moved = None if scaled is None else slices[scaled]
     some_stay = free is not None or moved is not None
-    check_before_compiling(estimator, objective, solver, data, some_stay)
+    problem = problem_of(estimator, objective, data, some_stay, centre)
+    if estimator.solver == "auto":
+        solver = solver_for(estimator, problem)
+    check_before_compiling(estimator, problem, solver, data)
     validate = None if validation_data is None else validator(estimator, *validation_data, data)
 
-    work = compiled(data, weight, solver, condense=not some_stay)
+    without = () if centre else estimator.unpenalised
+    penalty = l2_of(estimator.l2, slices, data.start, without)
+    scale, penalty = scaling(data, solver, penalty)
+    work = compiled(data, weight, solver, objective, condense=not some_stay, scale=scale)
     inference = inference_for(estimator, objective, solver, work.shards)
     fitted: dict[str, Any] = {
         "reader_": data.reader,
@@ -134,7 +142,8 @@ def fit(
     del data  # its rows are compiled
     metadata = {} if sample_weight is None else {"sample_weight": sample_weight}
     given = {"X": X, "y": y, "metadata": metadata}
-    without = () if centre else estimator.unpenalised
+    if scale is None:
+        penalty = l2_of(estimator.l2, work.layout.slices, work.start, without)
     with (
         fit_callbacks(
             estimator, solver.max_iter, given, lambda state: {**fitted, "weights_": state.weights}
@@ -154,12 +163,13 @@ def fit(
             objective,
             inference,
             run,
-            l2_of(estimator.l2, work.layout.slices, work.start, without),
+            penalty,
             work.start if centre else None,
             work.cuts,
             members(estimator.unpenalised, work.layout.slices),
         )
         solution = monitor.chosen(minimized(solver, oracle, work.start, monitor, free, moved))
+        solution = replace(solution, status=status_of(solution, solver, objective))
         structures = [shard.frame.structure for shard in work.shards]
         exact = not objective.needs or all(map(inference.exact_on, structures))
         names = {"solver": solver.name, "inference": inference.name}
@@ -169,11 +179,22 @@ def fit(
         report = FitReport.of(solution, **names, **known, validation=monitor.scores)
         fitted |= {"objective_": report.objective, "n_iter_": report.n_iter}
         vars(estimator).update(fitted, weights_=solution.weights, fit_report_=report)
-    if report.status is Status.MAX_ITERATIONS:
-        warn_not_converged(report.solver, report.n_iter)
+    if report.status in (Status.MAX_ITERATIONS, Status.SETTLED):
+        warn_not_converged(report)
     if report.status is Status.INTERRUPTED:
         keep_or_raise(report.n_iter, not np.array_equal(solution.weights, work.start))
     return estimator
+
+
+def status_of(solution: Solution, solver: Solver, objective: Objective) -> Status:
+    """How a run ended: at a kink no gradient tells, and without a gap nothing shows a minimum.
+
+    Solvers with an objective of their own have rules of their own.
+    """
+    known = objective.smooth or not np.isnan(solution.gap) or len(solver.objectives) > 0
+    if known or solution.status is not Status.CONVERGED:
+        return solution.status
+    return Status.SETTLED
 
 
 def check_settings(estimator: BaseCRF) -> None:
@@ -224,9 +245,17 @@ def check_fit_arguments(callback: object, validation_data: object) -> None:
         raise ValueError("validation_data must be a pair (X, y) of examples and labels")
 
 
-def solver_for(estimator: BaseCRF) -> Solver:
-    """The solver of this name with the estimator's settings, or the one given, seeded."""
+def solver_for(estimator: BaseCRF, problem: Problem | None = None) -> Solver:
+    """The solver of this name with the estimator's settings, or the one given, seeded.
+
+    "auto" is chosen by the problem; before data are read, by what is known then.
+    """
     solver, l1, random_state = estimator.solver, estimator.l1, estimator.random_state
+    if isinstance(solver, str) and solver == "auto":
+        problem = problem or problem_before_reading(estimator, asked_objective(estimator))
+        solver = choose_solver(problem, l1, estimator.preferred_solvers)
+        if random_state is None:
+            random_state = 0  # nobody asked for chance
     if solver == "lbfgs" and l1 > 0.0:
         solver = "owlqn"
     if isinstance(solver, str):
@@ -254,15 +283,27 @@ def solver_for(estimator: BaseCRF) -> Solver:
 def objective_for(estimator: BaseCRF, solver: Solver) -> Objective:
     """The objective asked for; "auto" is what the solver minimises, else the estimator's."""
     asked, own = estimator.objective, solver.default_objective()
-    if not isinstance(asked, str) or asked != "auto":
-        return OBJECTIVES.resolve(asked)
-    return OBJECTIVES.resolve(estimator.default_objective if own == "likelihood" else own)
+    chosen = isinstance(estimator.solver, str) and estimator.solver == "auto"
+    if own == "likelihood" or chosen or not isinstance(asked, str) or asked != "auto":
+        return asked_objective(estimator)
+    return OBJECTIVES.resolve(own)
+
+
+def asked_objective(estimator: BaseCRF) -> Objective:
+    """The objective asked for; "auto" is the estimator's, whatever the solver."""
+    asked = estimator.objective
+    auto = isinstance(asked, str) and asked == "auto"
+    return OBJECTIVES.resolve(estimator.default_objective if auto else asked)
+
+
+def problem_before_reading(estimator: BaseCRF, objective: Objective) -> Problem:
+    """What is known of the problem, whatever the data."""
+    return Problem(objective, l2=estimator.l2, partial=len(estimator.freeze) > 0)
 
 
 def check_before_reading(estimator: BaseCRF, objective: Objective, solver: Solver) -> None:
     """Refuse what cannot work together, whatever the data."""
-    frozen = len(estimator.freeze) > 0
-    solver.check(Problem(objective, l2=estimator.l2, partial=frozen))
+    solver.check(problem_before_reading(estimator, objective))
     if estimator.inference != "auto":
         objective.require_answers(INFERENCE.resolve(estimator.inference))
 
@@ -316,30 +357,60 @@ def weighed(
     return estimator._class_weighted(objective, labels, data.gold, data.weight)
 
 
-def check_before_compiling(
-    estimator: BaseCRF, objective: Objective, solver: Solver, data: Data, some_stay: bool
-) -> None:
-    """Refuse what cannot work together on these data; `some_stay`: not all weights move."""
+def problem_of(
+    estimator: BaseCRF, objective: Objective, data: Data, some_stay: bool, centre: bool
+) -> Problem:
+    """What is to be minimised on these data; `some_stay`: not all weights move."""
     objective.require_targets(data.gold)
-    exempt, batch = len(estimator.unpenalised) > 0, data.batch
-    kind, l2, n_weights = kind_of(data.gold), estimator.l2, data.layout.n_weights
-    solver.check(Problem(objective, kind, l2, some_stay, n_weights, exempt, batch.is_chain))
+    without = () if centre else estimator.unpenalised
+    return Problem(
+        objective,
+        kind_of(data.gold),
+        estimator.l2,
+        some_stay,
+        data.layout.n_weights,
+        exempt=len(members(without, data.layout.slices)) > 0,
+        chains=data.batch.is_chain,
+        warm=not centre and bool(data.start.any()),
+    )
+
+
+def check_before_compiling(
+    estimator: BaseCRF, problem: Problem, solver: Solver, data: Data
+) -> None:
+    """Refuse what cannot work together on these data."""
+    solver.check(problem)
+    objective, batch = problem.objective, data.batch
     if estimator.inference != "auto":
         structure, _ = batch.structure(0, len(batch.sizes), len(data.labels))
         method = INFERENCE.resolve(estimator.inference)
         check_questions(solver.name, solver.asks, objective, method, structure)
 
 
-def compiled(data: Data, weight: Floats | None, solver: Solver, condense: bool) -> Work:
-    """The batch as shards, in a form that costs less where the solver does not mind."""
+def compiled(
+    data: Data,
+    weight: Floats | None,
+    solver: Solver,
+    objective: Objective,
+    condense: bool,
+    scale: Floats | None,
+) -> Work:
+    """The batch as shards, in a form that costs less where the solver does not mind.
+
+    The solver's weights are the model's times `scale`, if that is given.
+    """
     layout, start, batch, gold, cuts = data.layout, data.start, data.batch, data.gold, None
     spread: Callable[[Floats], Floats] = np.copy
-    if condense and solver.rotates and not start.any():
+    if condense and solver.rotates and scale is None and not start.any():
         condensed = layout.condensed(batch)
         if condensed is not None:
             layout, batch, spread = condensed
             start = np.zeros(layout.n_weights)
-    if asks_examples(solver.asks) and not batch.is_chain:
+    if scale is not None:
+        layout, start = layout.scaled(scale), start * scale
+        spread = lambda weights: weights / scale  # noqa: E731
+    single = not batch.is_chain or single_examples(solver.asks, layout, objective)
+    if asks_examples(solver.asks) and single:
         limits = [(i, i + 1) for i in range(len(batch.sizes))]
     elif solver.batch_size is None:
         limits = batch.limits(layout.n_labels, training=True)
@@ -454,6 +525,34 @@ def l2_of(
         out[where] = named.get(name, 0.0 if name in without else default)
     out[forbids] = 0.0
     return out
+
+
+def scaling(data: Data, solver: Solver, l2: float | Floats) -> tuple[Floats | None, float | Floats]:
+    """Factors of the weights that a solver works with, if any, and the l2 of those.
+
+    Some solvers take one l2 for all; others do better where columns of numbers have one size.
+    """
+    if solver.scales:
+        scale = scale_of(l2)
+        return scale, l2 if scale is None else float(np.max(l2))
+    if asks_examples(solver.asks) or solver.l1 > 0.0 or not np.isfinite(data.start).all():
+        return None, l2
+    scale = data.layout.column_scale(data.batch)
+    return scale, l2 if scale is None else l2 / scale**2
+
+
+def scale_of(l2: float | Floats) -> Floats | None:
+    """Factors of weights that give all the same l2, the largest; None where they have it.
+
+    Weights without l2 get a small one, so that their dual is bounded.
+
+    >>> scale_of(np.array([4.0, 1.0, 4.0]))
+    array([1. , 0.5, 1. ])
+    """
+    largest = float(np.max(l2, initial=0.0))
+    if not isinstance(l2, np.ndarray) or (l2 == largest).all():
+        return None
+    return np.sqrt(np.maximum(l2 / largest, STAND_IN))
 
 
 def members(groups: Iterable[str], slices: Slices) -> NDArray[np.int64]:

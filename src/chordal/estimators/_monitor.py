@@ -256,11 +256,15 @@ def _tear_down(estimator: Estimator) -> None:
         callback.teardown(estimator=estimator, context=context)
 
 
-def warn_not_converged(solver: str, n_iter: int) -> None:
-    """Warn of a fit that stopped at `max_iter` before it converged."""
+def warn_not_converged(report: FitReport) -> None:
+    """Warn of a fit that stopped before it converged, at `max_iter` or where it hardly moved."""
+    begin = f"solver {report.solver!r} did not converge in {report.n_iter} iterations; "
+    if report.status is Status.SETTLED:
+        advice = f"{report.status.value}: decrease tol, scale the data, or use another solver"
+    else:
+        advice = "increase max_iter, increase tol, or scale the data"
     warnings.warn(
-        f"solver {solver!r} did not converge in {n_iter} iterations; "
-        "increase max_iter, increase tol, or scale the data",
+        begin + advice,
         as_sklearn(ConvergenceWarning),
         stacklevel=3,
     )

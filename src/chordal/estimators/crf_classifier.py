@@ -50,7 +50,8 @@ class CRFClassifier(BaseCRF):
     l2 : float or dict
         Regularisation by (l2/2)·‖w‖²: scikit-learn's C is 1 / l2, and a penalty λ‖w‖² is l2 = 2λ.
         The intercept is free of it, unless l2 is a dict that names it:
-        {"node": 1.0, "intercept": 1.0}.
+        {"node": 1.0, "intercept": 1.0}. Solvers with a duality gap, such as "one_slack", give it a
+        thousandth of the largest.
     fit_intercept : bool
         Whether each function has a constant term.
     class_weight : dict, "balanced" or None

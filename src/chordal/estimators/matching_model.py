@@ -14,7 +14,6 @@ from chordal.estimators._crf import BaseCRF
 from chordal.features import Batch, CliqueTemplate, Reader
 from chordal.labels import SequenceLabels, TargetLabels, matched_targets
 from chordal.potentials import Floats
-from chordal.solvers import Solver
 
 
 @final
@@ -33,9 +32,10 @@ class MatchingModel(BaseCRF):
     objective : str or Objective, default="auto"
         "auto" is what the solver is made for, else "hinge" (a max-margin matching). Objectives
         that sum over all matchings, such as "likelihood", are for a handful of items.
-    solver : str or Solver, default="frank_wolfe"
-        "frank_wolfe" and "one_slack" (which needs the package clarabel) end with a duality
-        gap; "sgd" is the subgradient method; "averaged_perceptron" has its own objective.
+    solver : str or Solver, default="auto"
+        "auto" is "frank_wolfe" for objectives with kinks. It and "one_slack" (which needs the
+        package clarabel) end with a duality gap; "sgd" is the subgradient method;
+        "averaged_perceptron" has its own objective.
     features : callable, optional
         Makes the features of pairs [n_source, n_target, n_features] from a source and a target.
         X is then a list of pairs (source, target); otherwise it holds such arrays.
@@ -59,10 +59,10 @@ class MatchingModel(BaseCRF):
     [array([-1,  1,  0])]
     """
 
-    solver: str | Solver = "frank_wolfe"
     _: KW_ONLY
     features: Callable[[Any, Any], Any] | None = None
 
+    preferred_solvers: ClassVar[tuple[str, ...]] = ("frank_wolfe",)
     default_objective: ClassVar[str] = "hinge"
     labels_type: ClassVar[type[SequenceLabels]] = TargetLabels
     functions: ClassVar[tuple[str, ...]] = ("features",)

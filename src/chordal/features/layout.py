@@ -19,6 +19,8 @@ from chordal.potentials import Potentials
 from chordal.structures import Matching, offsets_of
 from chordal.targets import PartialLabels, SoftLabels, Target
 
+LARGE = 1000.0  # the root mean square of a column that solvers cannot leave as it is
+
 #: Of a template, what `potentials` takes: the weights of its rows in their own form, and the table
 #: of its intercepts.
 Expanded = list[tuple[Any, Floats | None]]
@@ -154,7 +156,36 @@ class Layout:
         limits = offsets_of([own.n_row_weights + len(own.kept) for own in self.templates])
         self.slices = {k.name: slice(*limits[i : i + 2]) for i, k in enumerate(self.templates)}
         self.n_weights = int(limits[-1])
+        self.scale: Floats | None = None  # of every weight: what stands for it is times this
         self._latest: tuple[Floats, Expanded] | None = None
+
+    def scaled(self, scale: Floats) -> Layout:
+        """The same map for weights that are multiplied by these numbers, which are not zero."""
+        layout = Layout(self.n_labels, self.templates)
+        layout.scale = scale
+        return layout
+
+    def column_scale(self, batch: Batch) -> Floats | None:
+        """Of every weight the size of its column of numbers; None where none is very large.
+
+        Weights times these numbers have derivatives of one size, which solvers can work with.
+        """
+        scale, largest = np.ones(self.n_weights), 0.0
+        for own, cliques, at in zip(
+            self.templates, batch.cliques, self.slices.values(), strict=True
+        ):
+            data = None if cliques.rows is None else cliques.rows.data
+            if own.rows is None or not isinstance(data, np.ndarray) or data.size == 0:
+                continue
+            flat = data.reshape(-1, data.shape[-1])
+            with np.errstate(over="ignore"):
+                size = np.sqrt(np.einsum("ij,ij->j", flat, flat, dtype=np.float64) / len(flat))
+            if not np.isfinite(size).all():
+                return None  # beyond what scores can be
+            largest = max(largest, float(size.max(initial=0.0)))
+            size[size == 0.0] = 1.0
+            scale[at.start : at.start + own.n_row_weights] = size[own.rows.keys().column]
+        return scale if largest > LARGE else None
 
     def __getstate__(self) -> dict[str, Any]:
         return {**self.__dict__, "_latest": None}
@@ -249,6 +280,8 @@ class Layout:
         self, weights: Floats, memory: Expanded | None = None, run: Runner = run_in_turn
     ) -> Expanded:
         """The weights in the form that `potentials` takes, in `memory` of this form."""
+        if self.scale is not None:
+            weights = weights / self.scale
         out: Expanded = []
         for k, (own, of_rows, intercepts) in enumerate(self.split(weights)):
             kept = memory and memory[k][0]
@@ -326,6 +359,8 @@ class Layout:
             if own.rows is not None:
                 own.rows.collect(rows, of_rows, run)
             intercepts[:] = outputs if own.every_output else outputs[own.kept]
+        if self.scale is not None:
+            out /= self.scale
         return out
 
 

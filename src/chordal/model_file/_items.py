@@ -45,8 +45,7 @@ def item_facts(what: str, item: object) -> str | dict[str, Any]:
 def item_of(what: str, facts: object) -> Any:
     """The item of what `item_facts` gave; a name stays a name."""
     if not isinstance(facts, Mapping):
-        more = [] if what == "solver" else ["auto"]
-        check_choice(what, facts, [*more, *REGISTRIES[what].names()])
+        check_choice(what, facts, ["auto", *REGISTRIES[what].names()])
         return facts
     settings = dict(facts)
     if isinstance(settings.get("cost"), Mapping):

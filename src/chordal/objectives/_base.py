@@ -47,7 +47,8 @@ class Objective(ABC):
 
     `needs` names what it asks of the inference method; `targets` the kinds of targets it takes
     ("hard", "soft", "partial"); `convex` claims convexity in the potentials, with partially
-    observed labels apart; `minus_gold` says that hard and soft targets enter by − score(gold)
+    observed labels apart; `smooth` claims a derivative without jumps, which solvers such as L-BFGS
+    need; `minus_gold` says that hard and soft targets enter by − score(gold)
     alone, which is linear, so that it can be summed once for all evaluations; `relative` that
     only differences between the scores of a variable's labels matter; `stochastic` that values and
     parts are estimates from samples; `curvature_needs` names what second derivatives ask of the
@@ -58,6 +59,7 @@ class Objective(ABC):
     cost: Cost | None = None
     targets: ClassVar[frozenset[str]] = frozenset({"hard"})
     convex: ClassVar[bool]
+    smooth: ClassVar[bool]
     minus_gold: ClassVar[bool] = False
     relative: ClassVar[bool] = True
     stochastic: ClassVar[bool] = False
@@ -94,13 +96,18 @@ class Objective(ABC):
         """
         raise UnsupportedError(f"objective {self.name!r} has no second derivatives")
 
-    def require_curvature(self, inference: Inference, structure: Structure, solver: str) -> None:
-        """Refuse a solver that needs second derivatives where there are none, before any work."""
+    def require_second_derivatives(self, solver: str) -> None:
+        """Refuse a solver that needs second derivatives where there are none."""
         if self.curvature_needs is None:
             raise UnsupportedError(
                 f"solver {solver!r} needs second derivatives, which objective {self.name!r} does "
-                "not have; use a solver such as 'lbfgs' or 'adam', or another objective"
+                "not have; leave solver at 'auto', or use another objective"
             )
+
+    def require_curvature(self, inference: Inference, structure: Structure, solver: str) -> None:
+        """The same, and what they ask of inference; before any work."""
+        self.require_second_derivatives(solver)
+        assert self.curvature_needs is not None
         missing = self.curvature_needs - inference.answers
         if missing:
             raise UnsupportedError(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import final
+from typing import ClassVar, final
 
 import numpy as np
 
@@ -32,6 +32,8 @@ class CrammerSinger(SingleVariableObjective):
     >>> CrammerSinger().evaluate(p, [0], ExhaustiveInference()).values
     array([0.5])
     """
+
+    smooth: ClassVar[bool] = False
 
     def losses(self, structure: Structure, scores: Floats, gold: Floats) -> tuple[Floats, Floats]:
         """How far the best other label comes within the margin."""

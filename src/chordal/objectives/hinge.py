@@ -63,6 +63,7 @@ class Hinge(MarginObjective):
 
     needs = frozenset({"map"})
     temperature: ClassVar[int] = 0
+    smooth: ClassVar[bool] = False
 
     def __init__(
         self, cost: str | Cost = "hamming", scaling: str = "margin", relaxed: bool = False

@@ -41,6 +41,7 @@ class Likelihood(MarginObjective):
     targets: ClassVar[frozenset[str]] = frozenset({"hard", "soft", "partial"})
     curvature_needs: ClassVar[frozenset[str] | None] = frozenset({"marginals_derivative"})
     temperature: ClassVar[int] = 1
+    smooth: ClassVar[bool] = True
     minus_gold: ClassVar[bool] = True
 
     def evaluate(

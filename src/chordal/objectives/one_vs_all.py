@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import final
+from typing import ClassVar, final
 
 import numpy as np
 
@@ -31,6 +31,8 @@ class OneVsAll(SingleVariableObjective):
     >>> OneVsAll().evaluate(p, [0], ExhaustiveInference()).values
     array([0.75])
     """
+
+    smooth: ClassVar[bool] = False
 
     def losses(self, structure: Structure, scores: Floats, gold: Floats) -> tuple[Floats, Floats]:
         """Hinges of every label against the gold one."""

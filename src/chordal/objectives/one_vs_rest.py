@@ -32,6 +32,7 @@ class OneVsRest(SingleVariableObjective):
     """
 
     relative: ClassVar[bool] = False
+    smooth: ClassVar[bool] = False
 
     def losses(self, structure: Structure, scores: Floats, gold: Floats) -> tuple[Floats, Floats]:
         """Hinges of every label by itself."""

@@ -18,4 +18,5 @@ class Perceptron(MarginObjective):
 
     needs = frozenset({"map"})
     temperature: ClassVar[int] = 0
+    smooth: ClassVar[bool] = False
     minus_gold: ClassVar[bool] = True

@@ -42,6 +42,7 @@ class Piecewise(Objective):
 
     targets: ClassVar[frozenset[str]] = frozenset({"hard", "soft"})
     convex: ClassVar[bool] = True
+    smooth: ClassVar[bool] = True
     minus_gold: ClassVar[bool] = True
     curvature_needs: ClassVar[frozenset[str] | None] = frozenset()
 

@@ -37,6 +37,7 @@ class PseudoLikelihood(Objective):
     """
 
     convex: ClassVar[bool] = True
+    smooth: ClassVar[bool] = True
 
     def evaluate(
         self,

@@ -35,6 +35,7 @@ class SoftmaxMargin(MarginObjective):
     needs = frozenset({"marginals", "log_partition"})
     curvature_needs: ClassVar[frozenset[str] | None] = frozenset({"marginals_derivative"})
     temperature: ClassVar[int] = 1
+    smooth: ClassVar[bool] = True
 
     def __init__(self, cost: str | Cost = "hamming") -> None:
         self.cost = cost_for(cost)

@@ -29,6 +29,7 @@ class SquaredError(SingleVariableObjective):
     """
 
     relative: ClassVar[bool] = False
+    smooth: ClassVar[bool] = True
 
     def losses(self, structure: Structure, scores: Floats, gold: Floats) -> tuple[Floats, Floats]:
         """Half the squared distance of scores from indicators."""

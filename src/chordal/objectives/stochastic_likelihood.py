@@ -59,6 +59,7 @@ class StochasticLikelihood(Objective):
     """
 
     convex: ClassVar[bool] = False
+    smooth: ClassVar[bool] = True
     stochastic: ClassVar[bool] = True
 
     def __init__(

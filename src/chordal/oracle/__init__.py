@@ -17,6 +17,7 @@ from chordal.oracle.training import (
     check_questions,
     missing,
     oracle_for,
+    single_examples,
 )
 from chordal.potentials import Floats
 
@@ -37,4 +38,5 @@ __all__ = [
     "check_questions",
     "missing",
     "oracle_for",
+    "single_examples",
 ]

@@ -15,7 +15,7 @@ from chordal._blocks import Runner, aligned_zeros, blocks_of
 from chordal._errors import UnsupportedError
 from chordal.features import Layout
 from chordal.inference import Inference
-from chordal.objectives import TARGETS, Evaluation, Objective
+from chordal.objectives import TARGETS, Evaluation, MarginObjective, Objective
 from chordal.oracle._protocols import Mapper, SecondOrderOracle
 from chordal.oracle.chains import ChainExamples
 from chordal.oracle.examples import DualOracle, ExampleOracle, PlaneOracle, StructuredExamples
@@ -42,6 +42,8 @@ class Problem(NamedTuple):
     n_weights : int
     exempt : bool
         Some weights, such as intercepts, have no l2.
+    warm : bool
+        The first weights are not those that the regularisation pulls to.
     chains : bool
         Examples are chains, as far as is known before they are read.
     """
@@ -53,6 +55,12 @@ class Problem(NamedTuple):
     n_weights: int = 0
     exempt: bool = False
     chains: bool = True
+    warm: bool = False
+
+    @property
+    def one_l2(self) -> bool:
+        """Whether all weights have the same l2."""
+        return not isinstance(self.l2, Mapping) and not self.exempt
 
     @property
     def described_targets(self) -> str:
@@ -70,6 +78,15 @@ def missing(oracle: object, asked: type) -> list[str]:
 def asks_examples(asked: type) -> bool:
     """Whether a protocol is about single examples rather than their sum."""
     return asked in (ExampleOracle, DualOracle, PlaneOracle)
+
+
+def single_examples(asked: type, features: Layout, objective: Objective) -> bool:
+    """Whether a solver that asks for this takes even chains one by one: compiled loops know neither
+    scaled weights nor the losses of single variables.
+    """
+    if asked not in (DualOracle, PlaneOracle):
+        return False
+    return features.scale is not None or not isinstance(objective, MarginObjective)
 
 
 def oracle_for(
@@ -91,7 +108,8 @@ def oracle_for(
     loss, penalty = (features, shards, objective, inference, mapper), (l2, centre)
     if not asks_examples(asks):
         return SummedOracle(*loss, *penalty, cuts, without_l1)
-    if all(isinstance(shard.frame.structure, Chain) for shard in shards):
+    chains = all(isinstance(shard.frame.structure, Chain) for shard in shards)
+    if chains and not single_examples(asks, features, objective):
         return ChainExamples(*loss, *penalty)
     return StructuredExamples(*loss, *penalty)
 

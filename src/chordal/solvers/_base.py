@@ -28,6 +28,9 @@ from chordal.oracle import (
 
 T = TypeVar("T")
 
+SMALL_GRADIENT = 0.002  # its norm at the end, as a share of that at the start
+SMALL_GAIN = 0.05  # of the value: what the gradient promises at most
+
 
 class Vectors:
     """Sums and products of vectors of one length.
@@ -128,6 +131,10 @@ class Course:
         self.details: dict[str, list[float]] = {}
         self._started = time.perf_counter()
 
+    def proven(self) -> bool:
+        """Whether what is known at the end, such as a gradient, speaks for a minimum."""
+        return True
+
     def begin(self) -> Status | None:
         """Before the first iteration; returns a status when there is nothing to do."""
         return None
@@ -222,6 +229,7 @@ class Run(Course):
                 f"{self.gradient_norm:g}: the features are too large, scale them; or labels are "
                 "forbidden by -inf"
             )
+        self._first_norm = self.gradient_norm
         smooth = self.solver.l1 == 0.0  # else the gradient does not tell
         return Status.CONVERGED if smooth and self.converged() else None
 
@@ -232,6 +240,15 @@ class Run(Course):
         self.weights, self.value = weights, value
         self.gradient, self.gradient_norm = gradient, gradient_norm
         return self.record(weights, value, gradient_norm, self.converged())
+
+    def proven(self) -> bool:
+        """Whether the gradient is small beside that at the start, or the value beside what a step
+        as long as all steps so far could gain by it.
+        """
+        norm, weights = self.gradient_norm, self.vectors.norm(self.weights)
+        if np.isnan(norm) or norm <= SMALL_GRADIENT * self._first_norm:
+            return True
+        return norm * max(1.0, weights) <= SMALL_GAIN * abs(self.value)
 
     def converged(self) -> bool:
         """Whether the gradient is small, or the value has all but stopped falling."""
@@ -268,7 +285,8 @@ class Solver(ABC):
         Most iterations.
     tol : float
         Converged when the value fell by less than this, relatively, over the last ten
-        iterations, or when ‖gradient‖ < tol · max(1, ‖w‖).
+        iterations, or when ‖gradient‖ < tol · max(1, ‖w‖). Where the value hardly falls but the
+        gradient is not small beside that at the start, the status says so: "settled".
 
     Examples
     --------
@@ -293,6 +311,9 @@ class Solver(ABC):
     asks: ClassVar[type] = Oracle  # the protocol of its oracle
     course: ClassVar[type[Course]] = Run  # what one run keeps
     objectives: ClassVar[tuple[str, ...]] = ()  # what it minimises, "auto" first; else any
+    needs_smooth: ClassVar[bool] = False  # an objective with kinks would lead it astray
+    scales: ClassVar[bool] = False  # takes one l2: weights with another are scaled to it
+    packages: ClassVar[tuple[str, ...]] = ()  # optional ones that it imports
     handles_l1: ClassVar[bool] = False
     rotates: ClassVar[bool] = False  # takes the same path whatever the choice of axes
     seeded: ClassVar[bool] = False  # takes random_state
@@ -331,6 +352,14 @@ class Solver(ABC):
                 f"{' or '.join(map(repr, self.objectives))}, not {objective.name!r}; leave "
                 "objective at 'auto', or use another solver"
             )
+        if SecondOrderOracle in self.asks.__mro__:
+            objective.require_second_derivatives(self.name)
+        if self.needs_smooth and not objective.smooth:
+            raise UnsupportedError(
+                f"solver {self.name!r} needs a smooth objective, and {objective.name!r} has kinks, "
+                "at which it would stop far from the minimum; leave solver at 'auto', or use one "
+                "that takes kinks, such as 'one_slack', 'block_frank_wolfe', 'sgd' or 'adam'"
+            )
         if objective.stochastic:
             raise UnsupportedError(
                 f"solver {self.name!r} compares values of the objective, and objective "
@@ -357,6 +386,8 @@ class Solver(ABC):
         run = self.course(oracle, np.asarray(start, dtype=np.float64), callback, self)
         try:
             status = run.begin() or self._run(run)
+            if status is Status.CONVERGED and not run.proven():
+                status = Status.SETTLED
         except KeyboardInterrupt:
             status = Status.INTERRUPTED
         except OverflowError:
@@ -377,7 +408,7 @@ def require_alike(solver: Solver, problem: Problem) -> None:
     """Refuse what a solver of single examples, or of bounds, does not take: groups of weights, and
     of examples, labels that are not known.
     """
-    if isinstance(problem.l2, Mapping):
+    if isinstance(problem.l2, Mapping) and not solver.scales:
         raise UnsupportedError(
             f"solver {solver.name!r} takes one l2 for all weights, not a dict by group; "
             "solvers such as 'lbfgs' take both"

@@ -6,7 +6,7 @@ from abc import abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
 from math import inf
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NoReturn
 
 import numpy as np
 
@@ -16,6 +16,9 @@ from chordal._validate import RandomState
 from chordal.oracle import Floats, Problem, RegularisedOracle, asks_examples
 from chordal.oracle.examples import DualOracle, DualRule
 from chordal.solvers._base import Callback, Course, Solution, Solver, number, require_alike
+
+#: Objectives with planes under the loss of every example, none of which is below zero.
+MARGINS = ("hinge", "crammer_singer", "one_vs_all", "one_vs_rest")
 
 
 class DualRun(Course):
@@ -63,8 +66,10 @@ class DualSolver(Solver):
     """Bounds the optimum of a convex loss + (l2/2) ‖w − centre‖² from both sides.
 
     The primal value of the weights is an upper bound, the dual value a lower one; their difference,
-    the gap, says how far the weights are from the best at most. `details` holds "primal",
-    "dual" and "gap", the best so far, after each iteration. No gradient norm is computed.
+    the gap, says how far the weights are from the best at most. Where groups of weights differ in
+    l2, the solver works on scaled ones; a group without any gets a thousandth of the largest.
+    `details` holds "primal", "dual" and "gap", the best so far, after each iteration. No gradient
+    norm is computed.
 
     Parameters
     ----------
@@ -84,6 +89,7 @@ class DualSolver(Solver):
 
     asks: ClassVar[type] = RegularisedOracle
     course: ClassVar[type[Course]] = DualRun
+    scales: ClassVar[bool] = True
 
     def check(self, problem: Problem) -> None:
         """Refuse what leaves the solver without a duality gap."""
@@ -100,10 +106,10 @@ class DualSolver(Solver):
                 f"solver {self.name!r} bounds convex objectives, which {objective.name!r} is not"
             )
         require_alike(self, problem)
-        if problem.exempt:
+        if problem.exempt and not self.scales:
             raise UnsupportedError(
                 f"solver {self.name!r} takes one l2 for all weights, and some have none, such as "
-                "intercepts; use a solver such as 'lbfgs', or fit_intercept=False"
+                "intercepts; use a solver such as 'one_slack' or 'lbfgs', or fit_intercept=False"
             )
         if not isinstance(l2, Mapping) and not l2 > 0.0:
             raise ValueError(
@@ -150,12 +156,21 @@ class BlockSolver(DualSolver):
     seeded: ClassVar[bool] = True
     rule: ClassVar[DualRule]
 
+    def check(self, problem: Problem) -> None:
+        """Refuse also a start from given weights."""
+        super().check(problem)
+        if problem.warm:
+            self._refuse_start()
+
+    def _refuse_start(self) -> NoReturn:
+        raise UnsupportedError(
+            f"solver {self.name!r} cannot start from given weights, for which it knows no dual "
+            "variables: leave warm_start at False, or use another solver, such as 'one_slack'"
+        )
+
     def _run(self, run: DualRun) -> Status:
         if not np.array_equal(run.weights, run.centre):
-            raise UnsupportedError(
-                f"solver {self.name!r} cannot start from given weights, for which it knows no dual "
-                "variables: leave warm_start at False, or use another solver, such as 'one_slack'"
-            )
+            self._refuse_start()
         random = np.random.default_rng(self.random_state)
         oracle, learner = run.oracle, run.oracle.dual_learner(self.rule)
         status = None

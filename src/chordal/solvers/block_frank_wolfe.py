@@ -6,7 +6,7 @@ from typing import ClassVar, final
 
 from chordal.oracle.examples import DualRule
 from chordal.oracle.rules.frank_wolfe import FrankWolfeRule
-from chordal.solvers._dual import BlockSolver
+from chordal.solvers._dual import MARGINS, BlockSolver
 
 
 @final
@@ -28,4 +28,4 @@ class BlockFrankWolfe(BlockSolver):
     """
 
     rule: ClassVar[DualRule] = FrankWolfeRule()
-    objectives: ClassVar[tuple[str, ...]] = ("hinge",)
+    objectives: ClassVar[tuple[str, ...]] = MARGINS

@@ -29,6 +29,7 @@ class ExponentiatedGradient(BlockSolver):
     conditional random fields and max-margin Markov networks.
     """
 
+    scales: ClassVar[bool] = False  # the compiled loops take one l2
     rule: ClassVar[DualRule] = ExponentiatedRule()
     objectives: ClassVar[tuple[str, ...]] = ("likelihood", "hinge")
 

@@ -40,6 +40,7 @@ class GradientDescent(Solver):
     learning_rate: float | None = number(None, strict=True)
     momentum: float = number(0.0, below=1.0)
 
+    needs_smooth: ClassVar[bool] = True
     course: ClassVar[type[Course]] = WatchedRun
     robust: ClassVar[bool] = False
 

@@ -39,6 +39,7 @@ class LBFGS(Solver):
 
     memory: int = number(6, minimum=1)
 
+    needs_smooth: ClassVar[bool] = True
     rotates: ClassVar[bool] = True
 
     def _run(self, run: Run) -> Status:

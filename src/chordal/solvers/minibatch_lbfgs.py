@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import final
+from typing import ClassVar, final
 
 import numpy as np
 
@@ -53,6 +53,8 @@ class MinibatchLBFGS(PassSolver):
     learning_rate: float = number(0.2, strict=True)
     period: int = number(20, minimum=1)
     joined: int = number(8, minimum=1)
+
+    needs_smooth: ClassVar[bool] = True
 
     def remedy(self) -> str:
         """Smaller steps, or less noise."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import final
+from typing import ClassVar, final
 
 import numpy as np
 
@@ -45,6 +45,8 @@ class OneSlack(DualSolver):
     """
 
     max_idle: int = number(20, minimum=1)
+
+    packages: ClassVar[tuple[str, ...]] = ("clarabel", "scipy")
 
     def _run(self, run: DualRun) -> Status:
         model, weights = _Model(run), run.weights

@@ -46,6 +46,7 @@ class OWLQN(Solver):
     memory: int = number(200, minimum=1)
     settling: int = number(40)
 
+    needs_smooth: ClassVar[bool] = True
     handles_l1: ClassVar[bool] = True
 
     def _run(self, run: Run) -> Status:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+from collections.abc import Callable
 
 import numpy as np
 from numpy.testing import assert_allclose, assert_array_equal
@@ -24,6 +25,8 @@ STEP = 1e-4
 #: Of a numeric derivative, beside the rounding of the values it comes from.
 TOLERANCE = 1e-6
 MAX_COORDINATES = 60
+#: Of the slope along a line within 1e-9: more is a kink.
+JUMP = 1e-5
 
 
 def check_objective(
@@ -68,6 +71,9 @@ def check_objective(
     _check_derivative(problem, potentials, rng)
     if isinstance(labels, PartialLabels):
         return
+    if objective.smooth:
+        jump = jump_of_slope(problem.slope, potentials, random_direction(potentials, rng))
+        require(jump <= JUMP, f"claims to be smooth, and its derivative jumps by {jump:g}")
     if objective.convex:
         _check_convexity(problem, potentials, rng)
     if objective.curvature_needs is not None:
@@ -76,6 +82,32 @@ def check_objective(
         _check_gold_term(problem, potentials, labels)
     if objective.relative:
         _check_shift(problem, potentials, rng)
+
+
+def jump_of_slope(
+    slope: Callable[[Potentials, Potentials], float],
+    potentials: Potentials,
+    direction: Potentials,
+) -> float:
+    """How far the slope along a line changes within 1e-9 of it, where it changes most.
+
+    By bisection: of a half, the one along which the slope changes more. A kink is never left.
+    """
+
+    def at(step: float) -> float:
+        unary = potentials.unary + step * direction.unary
+        return slope(potentials.like(unary, potentials.tables + step * direction.tables), direction)
+
+    low, high = -10.0, 10.0
+    of_low, of_high = at(low), at(high)
+    while high - low > 1e-9:
+        middle = 0.5 * (low + high)
+        of_middle = at(middle)
+        if abs(of_middle - of_low) >= abs(of_high - of_middle):
+            high, of_high = middle, of_middle
+        else:
+            low, of_low = middle, of_middle
+    return abs(of_high - of_low)
 
 
 class _Problem:
@@ -97,6 +129,13 @@ class _Problem:
         return self.objective.evaluate(
             potentials, self.labels, self.inference, self.weight, overwrite=False
         ).values
+
+    def slope(self, potentials: Potentials, direction: Potentials) -> float:
+        """The derivative of the total along a direction."""
+        parts = self.objective.evaluate(
+            potentials, self.labels, self.inference, self.weight, overwrite=False
+        ).parts
+        return float(parts.unary @ direction.unary + parts.tables @ direction.tables)
 
     def total(self, potentials: Potentials) -> float:
         return float(self.values(potentials).sum())
