@@ -63,7 +63,7 @@ OPTIONAL = {
     "hmmlearn": "chordal.compat.hmmlearn",
     "networkx": "chordal.compat",
     "zstandard": "chordal.formats._files",
-    "clarabel": "chordal.solvers.one_slack",
+    "clarabel": ("chordal.solvers.one_slack", "chordal.solvers.cutting_plane"),
     "narwhals": "chordal.preprocessing.frames",
 }
 

@@ -226,8 +226,10 @@ class PlaneProgram:
 
     def _by_interior_points(self) -> tuple[Floats, Floats]:
         """v and dual variables by Clarabel: min (l2/2) ‖v‖² + Σ ξ, ξ_i ≥ 0 and ≥ b_k + ⟨a_k, v⟩."""
-        import clarabel
-        import scipy.sparse as sp
+        what = "solver 'cutting_plane'"
+        with needed("clarabel", what), needed("scipy", what):
+            import clarabel
+            import scipy.sparse as sp
 
         n_planes, n = self._slopes.shape
         counts = np.diff(self._examples)
