@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from copy import copy
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from chordal._progress import FitProgress
 from chordal._status import Status
@@ -19,6 +18,14 @@ from chordal._validate import (
     check_number,
     check_sample_weight,
     generator_from,
+)
+from chordal.estimators._groups import (
+    check_groups,
+    free_weights,
+    l2_of,
+    members,
+    minimized,
+    scaling,
 )
 from chordal.estimators._interruption import keep_or_raise
 from chordal.estimators._monitor import (
@@ -43,10 +50,7 @@ from chordal.inference import INFERENCE, Inference, choose
 from chordal.labels import SequenceLabels, observed, targets_of
 from chordal.objectives import OBJECTIVES, Objective
 from chordal.oracle import (
-    Flags,
     Mapper,
-    Oracle,
-    PartialOracle,
     Problem,
     asks_examples,
     check_questions,
@@ -54,7 +58,7 @@ from chordal.oracle import (
     single_examples,
 )
 from chordal.potentials import Floats
-from chordal.solvers import SOLVERS, Callback, Iteration, Solution, Solver, choose_solver
+from chordal.solvers import SOLVERS, Callback, Solution, Solver, choose_solver
 from chordal.structures import Matching
 from chordal.targets import PartialLabels, Target, kind_of
 
@@ -62,10 +66,6 @@ if TYPE_CHECKING:
     from chordal.estimators._crf import BaseCRF
 
 E = TypeVar("E", bound="BaseCRF")
-Slices = Mapping[str, slice]
-
-DEFAULT_L2 = 1.0  # of groups of weights that a dict does not name
-STAND_IN = 1e-3  # of the largest l2: for weights that have none, where a solver needs one
 
 
 class Data(NamedTuple):
@@ -127,7 +127,7 @@ def fit(
 
     without = () if centre else estimator.unpenalised
     penalty = l2_of(estimator.l2, slices, data.start, without)
-    scale, penalty = scaling(data, solver, penalty)
+    scale, penalty = scaling(data.layout, data.batch, data.start, solver, penalty)
     work = compiled(data, weight, solver, objective, condense=not some_stay, scale=scale)
     inference = inference_for(estimator, objective, solver, work.shards)
     fitted: dict[str, Any] = {
@@ -168,13 +168,14 @@ def fit(
             work.cuts,
             members(estimator.unpenalised, work.layout.slices),
         )
-        solution = monitor.chosen(minimized(solver, oracle, work.start, monitor, free, moved))
-        solution = replace(solution, status=status_of(solution, solver, objective))
+        found = minimized(solver, oracle, work.start, monitor, free, moved)
+        found = replace(found, status=status_of(found, solver, objective))
+        solution = monitor.chosen(found)
         structures = [shard.frame.structure for shard in work.shards]
         exact = not objective.needs or all(map(inference.exact_on, structures))
         names = {"solver": solver.name, "inference": inference.name}
         ask = not exact and solution.status is not Status.INTERRUPTED
-        settled = converged(inference, objective, work, solution.weights) if ask else None
+        settled = converged(inference, objective, work, found.weights) if ask else None
         known = {"exact": exact, "inference_converged": settled}
         report = FitReport.of(solution, **names, **known, validation=monitor.scores)
         fitted |= {"objective_": report.objective, "n_iter_": report.n_iter}
@@ -211,29 +212,6 @@ def check_settings(estimator: BaseCRF) -> None:
     check_number("min_freq", estimator.min_freq, integer=True)
     check_choice("pairs", estimator.pairs, ["seen", "all"])
     check_groups(estimator.l2, estimator.freeze, estimator._groups())
-
-
-def check_groups(l2: object, freeze: object, groups: Sequence[str]) -> None:
-    """Refuse penalties and names that are not those of groups of weights.
-
-    >>> check_groups({"nodes": 1.0}, (), ["node", "intercept"])
-    Traceback (most recent call last):
-    ValueError: l2 names the group 'nodes' of weights; there are: 'node', 'intercept'
-    """
-    if isinstance(freeze, (str, bytes)) or not isinstance(freeze, Collection):
-        raise TypeError(f"freeze must be a tuple of groups of weights, got {freeze!r}")
-    named = l2 if isinstance(l2, Mapping) else {}
-    for parameter, given in (("l2", named), ("freeze", freeze)):
-        for name in given:
-            if name not in groups:
-                raise ValueError(
-                    f"{parameter} names the group {name!r} of weights; "
-                    f"there are: {', '.join(map(repr, groups))}"
-                )
-    for name, value in named.items():
-        check_number(f"l2[{name!r}]", value)
-    if not isinstance(l2, Mapping):
-        check_number("l2", l2)
 
 
 def check_fit_arguments(callback: object, validation_data: object) -> None:
@@ -447,9 +425,9 @@ def inference_for(
 def converged(
     inference: Inference, objective: Objective, work: Work, weights: Floats
 ) -> bool | None:
-    """Whether inference converges on all shards at these weights; None: it does not iterate."""
+    """Whether inference converges everywhere at a solver's weights; None: it does not iterate."""
     asked = next((q for q in ("marginals", "relaxed_map", "map") if q in objective.needs), None)
-    if asked is None or len(weights) != work.layout.n_weights:  # condensed ones are of chains
+    if asked is None:
         return None
     expanded, settled = work.layout.expand(weights), None
     for shard in work.shards:
@@ -505,98 +483,3 @@ def training(
     ):
         every, unchanged = estimator.validation_interval, estimator.n_iter_no_change
         yield mapper, Monitor(progress.update, callbacks, validate, every, unchanged, spread)
-
-
-def l2_of(
-    l2: float | Mapping[str, float], slices: Slices, start: Floats, without: Collection[str] = ()
-) -> float | Floats:
-    """The penalty of every weight: one number, or one each. Weights of −inf have none, nor have
-    those of groups in `without` that l2 does not name.
-
-    >>> l2_of({"end": 0.0}, {"node": slice(0, 2), "end": slice(2, 3)}, np.zeros(3))
-    array([1., 1., 0.])
-    """
-    named, default = (l2, DEFAULT_L2) if isinstance(l2, Mapping) else ({}, l2)
-    forbids = start == -np.inf
-    if named is not l2 and not forbids.any() and not len(members(without, slices)):
-        return float(default)
-    out = np.empty(len(start))
-    for name, where in slices.items():
-        out[where] = named.get(name, 0.0 if name in without else default)
-    out[forbids] = 0.0
-    return out
-
-
-def scaling(data: Data, solver: Solver, l2: float | Floats) -> tuple[Floats | None, float | Floats]:
-    """Factors of the weights that a solver works with, if any, and the l2 of those.
-
-    Some solvers take one l2 for all; others do better where columns of numbers have one size.
-    """
-    if solver.scales:
-        scale = scale_of(l2)
-        return scale, l2 if scale is None else float(np.max(l2))
-    if asks_examples(solver.asks) or solver.l1 > 0.0 or not np.isfinite(data.start).all():
-        return None, l2
-    scale = data.layout.column_scale(data.batch)
-    return scale, l2 if scale is None else l2 / scale**2
-
-
-def scale_of(l2: float | Floats) -> Floats | None:
-    """Factors of weights that give all the same l2, the largest; None where they have it.
-
-    Weights without l2 get a small one, so that their dual is bounded.
-
-    >>> scale_of(np.array([4.0, 1.0, 4.0]))
-    array([1. , 0.5, 1. ])
-    """
-    largest = float(np.max(l2, initial=0.0))
-    if not isinstance(l2, np.ndarray) or (l2 == largest).all():
-        return None
-    return np.sqrt(np.maximum(l2 / largest, STAND_IN))
-
-
-def members(groups: Iterable[str], slices: Slices) -> NDArray[np.int64]:
-    """The weights of these groups.
-
-    >>> members(["end"], {"node": slice(0, 2), "end": slice(2, 4)})
-    array([2, 3])
-    """
-    found = [np.arange(slices[name].start, slices[name].stop) for name in groups if name in slices]
-    return np.concatenate([np.zeros(0, dtype=np.int64), *found])
-
-
-def free_weights(freeze: Collection[str], slices: Slices, start: Floats) -> Flags | None:
-    """Which weights move; None for all. Those that start at −inf forbid something, and stay.
-
-    >>> free_weights(("node",), {"node": slice(0, 2), "end": slice(2, 3)}, np.zeros(3))
-    array([False, False,  True])
-    """
-    free = start > -np.inf
-    for name in freeze:
-        free[slices[name]] = False
-    if free.all():
-        return None
-    if not free.any():
-        raise ValueError(f"freeze={tuple(freeze)!r} leaves no weight to learn; freeze fewer groups")
-    return free
-
-
-def minimized(
-    solver: Solver,
-    oracle: object,
-    start: Floats,
-    callback: Callback,
-    free: Flags | None,
-    scaled: slice | None,
-) -> Solution:
-    """The solver's solution, where only some weights move; the callback sees all of them."""
-    if free is None and scaled is None:
-        return solver.minimize(oracle, start, callback)
-    assert isinstance(oracle, Oracle)  # `solver.check` refused to keep some weights otherwise
-    part = PartialOracle(oracle, start, free, scaled)
-
-    def told(state: Iteration) -> bool | None:
-        return callback(state._replace(weights=part.whole(state.weights)))
-
-    solution = solver.minimize(part, part.start, told)
-    return replace(solution, weights=part.whole(solution.weights))

@@ -1,0 +1,140 @@
+"""Groups of weights: their penalties, their scales, and which of them move."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from chordal._validate import check_number
+from chordal.features import Batch, Layout
+from chordal.oracle import Flags, Oracle, PartialOracle, asks_examples
+from chordal.potentials import Floats
+from chordal.solvers import Callback, Iteration, Solution, Solver
+
+Slices = Mapping[str, slice]
+
+DEFAULT_L2 = 1.0  # of groups of weights that a dict does not name
+STAND_IN = 1e-3  # of the largest l2: for weights that have none, where a solver needs one
+
+
+def check_groups(l2: object, freeze: object, groups: Sequence[str]) -> None:
+    """Refuse penalties and names that are not those of groups of weights.
+
+    >>> check_groups({"nodes": 1.0}, (), ["node", "intercept"])
+    Traceback (most recent call last):
+    ValueError: l2 names the group 'nodes' of weights; there are: 'node', 'intercept'
+    """
+    if isinstance(freeze, (str, bytes)) or not isinstance(freeze, Collection):
+        raise TypeError(f"freeze must be a tuple of groups of weights, got {freeze!r}")
+    named = l2 if isinstance(l2, Mapping) else {}
+    for parameter, given in (("l2", named), ("freeze", freeze)):
+        for name in given:
+            if name not in groups:
+                raise ValueError(
+                    f"{parameter} names the group {name!r} of weights; "
+                    f"there are: {', '.join(map(repr, groups))}"
+                )
+    for name, value in named.items():
+        check_number(f"l2[{name!r}]", value)
+    if not isinstance(l2, Mapping):
+        check_number("l2", l2)
+
+
+def l2_of(
+    l2: float | Mapping[str, float], slices: Slices, start: Floats, without: Collection[str] = ()
+) -> float | Floats:
+    """The penalty of every weight: one number, or one each. Weights of −inf have none, nor have
+    those of groups in `without` that l2 does not name.
+
+    >>> l2_of({"end": 0.0}, {"node": slice(0, 2), "end": slice(2, 3)}, np.zeros(3))
+    array([1., 1., 0.])
+    """
+    named, default = (l2, DEFAULT_L2) if isinstance(l2, Mapping) else ({}, l2)
+    forbids = start == -np.inf
+    if named is not l2 and not forbids.any() and not len(members(without, slices)):
+        return float(default)
+    out = np.empty(len(start))
+    for name, where in slices.items():
+        out[where] = named.get(name, 0.0 if name in without else default)
+    out[forbids] = 0.0
+    return out
+
+
+def scaling(
+    layout: Layout, batch: Batch, start: Floats, solver: Solver, l2: float | Floats
+) -> tuple[Floats | None, float | Floats]:
+    """Factors of the weights that a solver works with, if any, and the l2 of those.
+
+    Some solvers take one l2 for all; others do better where columns of numbers have one size.
+    """
+    if solver.scales:
+        scale = scale_of(l2)
+        return scale, l2 if scale is None else float(np.max(l2))
+    if asks_examples(solver.asks) or solver.l1 > 0.0 or not np.isfinite(start).all():
+        return None, l2
+    scale = layout.column_scale(batch)
+    return scale, l2 if scale is None else l2 / scale**2
+
+
+def scale_of(l2: float | Floats) -> Floats | None:
+    """Factors of weights that give all the same l2, the largest; None where they have it.
+
+    Weights without l2 get a small one, so that their dual is bounded.
+
+    >>> scale_of(np.array([4.0, 1.0, 4.0]))
+    array([1. , 0.5, 1. ])
+    """
+    largest = float(np.max(l2, initial=0.0))
+    if not isinstance(l2, np.ndarray) or (l2 == largest).all():
+        return None
+    return np.sqrt(np.maximum(l2 / largest, STAND_IN))
+
+
+def members(groups: Iterable[str], slices: Slices) -> NDArray[np.int64]:
+    """The weights of these groups.
+
+    >>> members(["end"], {"node": slice(0, 2), "end": slice(2, 4)})
+    array([2, 3])
+    """
+    found = [np.arange(slices[name].start, slices[name].stop) for name in groups if name in slices]
+    return np.concatenate([np.zeros(0, dtype=np.int64), *found])
+
+
+def free_weights(freeze: Collection[str], slices: Slices, start: Floats) -> Flags | None:
+    """Which weights move; None for all. Those that start at −inf forbid something, and stay.
+
+    >>> free_weights(("node",), {"node": slice(0, 2), "end": slice(2, 3)}, np.zeros(3))
+    array([False, False,  True])
+    """
+    free = start > -np.inf
+    for name in freeze:
+        free[slices[name]] = False
+    if free.all():
+        return None
+    if not free.any():
+        raise ValueError(f"freeze={tuple(freeze)!r} leaves no weight to learn; freeze fewer groups")
+    return free
+
+
+def minimized(
+    solver: Solver,
+    oracle: object,
+    start: Floats,
+    callback: Callback,
+    free: Flags | None,
+    scaled: slice | None,
+) -> Solution:
+    """The solver's solution, where only some weights move; the callback sees all of them."""
+    if free is None and scaled is None:
+        return solver.minimize(oracle, start, callback)
+    assert isinstance(oracle, Oracle)  # `solver.check` refused to keep some weights otherwise
+    part = PartialOracle(oracle, start, free, scaled)
+
+    def told(state: Iteration) -> bool | None:
+        return callback(state._replace(weights=part.whole(state.weights)))
+
+    solution = solver.minimize(part, part.start, told)
+    return replace(solution, weights=part.whole(solution.weights))
