@@ -43,7 +43,7 @@ made = {
     "linear program": lambda: model(Grid([(60, 60)], 6)),
     "linear program, long": lambda: model(Grid([(90, 90)], 6)),
     "milp": lambda: model(Grid([(40, 40)], 5)),
-    "milp, limit": lambda: model(Grid([(40, 40)], 5)),
+    "milp, limit": lambda: model(Grid([(70, 70)], 6)),
 }.get(sys.argv[1], lambda: grid)
 p = made()
 price = rng.integers(0, 5, p.structure.n_states)

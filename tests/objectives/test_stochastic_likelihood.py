@@ -138,4 +138,4 @@ def test_threads_change_nothing(monkeypatch):
 def test_line_searches_refuse_it_by_name():
     X, y = data(3)
     with pytest.raises(UnsupportedError, match=r"solver 'lbfgs' .*'stochastic_likelihood'"):
-        ChainCRF("stochastic_likelihood").fit(X, y)
+        ChainCRF("stochastic_likelihood", "lbfgs").fit(X, y)
