@@ -11,6 +11,7 @@ from chordal.inference._answers import (
     Spans,
 )
 from chordal.inference._base import Inference, choose, exact_for, most_probable_labels
+from chordal.inference._counting import Count, Counted, with_counts
 from chordal.inference._sweeps import effective_sample_size, r_hat, sweep
 
 INFERENCE = Registry("chordal.inference", Inference, "inference")
@@ -19,6 +20,8 @@ __all__ = [
     "INFERENCE",
     "ByCost",
     "Convergence",
+    "Count",
+    "Counted",
     "Decoded",
     "Inference",
     "Marginals",
@@ -31,4 +34,5 @@ __all__ = [
     "most_probable_labels",
     "r_hat",
     "sweep",
+    "with_counts",
 ]
