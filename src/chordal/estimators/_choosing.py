@@ -188,7 +188,7 @@ def problem_of(
         some_stay,
         data.layout.n_weights,
         exempt=len(members(without, data.layout.slices)) > 0,
-        chains=data.batch.is_chain,
+        chains=data.batch.is_chain and not data.layout.shares_transitions,
         warm=not centre and bool(data.start.any()),
     )
 
