@@ -88,7 +88,7 @@ private:
         const double *from = g_->tables + g_->table_offsets[t], *end = g_->tables + g_->table_offsets[t + 1];
         double* to = cells_.data() + at_[t];
         const auto labels = static_cast<std::size_t>(last_[t]);
-        for (; from < end; from += labels, to += padded(labels))
+        for (; from < end; from += labels, to += padded(labels), listening_.spend(64 * labels))
             for (std::size_t j = 0; j < padded(labels); ++j)
                 to[j] = j < labels ? Ring::from_score(from[j], shift_[t]) : Ring::kZero;
     }
@@ -103,6 +103,7 @@ private:
         return true;
     }
 
+    Listening listening_;
     const Scores* g_ = nullptr;
     std::size_t largest_ = 4;
     ScratchOf<Int> at_, last_;
@@ -114,10 +115,12 @@ private:
 // where no table has -inf.
 inline double reach_of(const Scores& g, const FactorExample& ex) {
     double reach = 40.0;  // beyond which a share is lost in rounding
+    Listening listening;
     bool hard = false;
     const auto add = [&](const double* from, const double* end) {
         double highest = -kInfinity, lowest = kInfinity;
         bool forbids = false;
+        listening.spend(static_cast<std::size_t>(end - from) + 16);
         for (; from < end; ++from) {
             highest = *from > highest ? *from : highest;
             lowest = *from < lowest && *from > -kInfinity ? *from : lowest;
@@ -161,7 +164,10 @@ public:
         made_.resize(row);
         for (Scratch& buffer : buffers_) buffer.resize(tables.largest());
         for (Int c = 0; c < example.cliques && !wide; ++c) wide = tables.wide(example.table(c));
-        for (Int v = 0; v < example.variables && !failed(); ++v) fill_phi(g, v);
+        for (Int v = 0; v < example.variables && !failed(); ++v) {
+            fill_phi(g, v);
+            listening_.spend(64 * example.width(v));
+        }
     }
     // From now on no message to a label that φ allows falls below exp(-reach); 0: no such floor.
     void set_floor(double reach) {
@@ -178,6 +184,7 @@ public:
         for (std::size_t x = 0; x < ex_->width(v); ++x) in(p)[x] = x < ex_->labels(v) ? Ring::kOne : Ring::kZero;
         copy(phi(v), out(p), ex_->width(v));
         if (floored_) lift(in(p), v);
+        listening_.spend(128 * ex_->width(v));
     }
     // Nothing more can be done in this ring.
     bool failed() const { return wide || vanished; }
@@ -297,6 +304,7 @@ public:
 
     // Adds weight · b_c to a table of results, cell by cell; `log_total` is clique_total(c).
     void add_clique(Int c, double log_total, double weight, double* to) {
+        listening_.spend(16 * tables_->largest());
         const double factor = Ring::kLogarithms ? -log_total : std::exp(-log_total);
         const double* table = tables_->cells(ex_->table(c));
         power_ = power_of(c);
@@ -459,6 +467,7 @@ private:
     }
     static double join(double a, double b) { return Ring::kLogarithms ? a + b : a * b; }
 
+    Listening listening_;
     const FactorExample* ex_ = nullptr;
     const RingTables<Ring>* tables_ = nullptr;
     double power_ = 1.0;

@@ -58,7 +58,9 @@ public:
         best = -kInfinity;
         bound = kInfinity;
         phi_.resize(ex.state_cells);
+        Listening listening;
         for (Int v = 0; v < ex.variables; ++v) {
+            listening.spend(64 * ex.width(v));
             double* phi = phi_.data() + ex.state_at(v);
             const double* score = g.unary + ex.first_state(v);
             for (std::size_t x = 0; x < ex.width(v); ++x)
@@ -79,7 +81,10 @@ public:
         }
         rows_.resize(cells);
         for (Int c = 0; c < ex.cliques; ++c)
-            if (ex.order_of(c) == 2) start(c);
+            if (ex.order_of(c) == 2) {
+                start(c);
+                listening.spend(64 * padded_of(ex.most_labels));
+            }
         const std::size_t row = padded_of(ex.most_labels);
         a_.resize(row);
         n_.resize(row);
