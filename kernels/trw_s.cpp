@@ -33,6 +33,7 @@ struct ReweightedResults {
     double* bound;             // [examples]
     std::int64_t* iterations;  // [examples]
     double* change;            // [examples] of the bound, relative; 0 if it is reached
+    bool* late;
 };
 
 CHORDAL_BOTH_ISAS(bool reweighted_labels(const Scores&, double tolerance,
@@ -55,6 +56,7 @@ public:
         best_labels_ = labels;
         impossible = false;
         best = -kInfinity;
+        bound = kInfinity;
         phi_.resize(ex.state_cells);
         for (Int v = 0; v < ex.variables; ++v) {
             double* phi = phi_.data() + ex.state_at(v);
@@ -81,17 +83,17 @@ public:
         const std::size_t row = padded_of(ex.most_labels);
         a_.resize(row);
         n_.resize(row);
-        distance_rows_.open(row);
         y_.resize(static_cast<std::size_t>(ex.variables));
         term_.resize(static_cast<std::size_t>(ex.largest_degree));
         terms_ = 0;
     }
 
-    // Labels are taken on the way; keeps them if they are the best so far.
+    // Labels are taken on the way; keeps them if they are the best so far. Out of time, labels alone.
     void forwards(Interruption& patience) {
         double score = 0.0;
         for (Int s = 0; s < ex_->variables && !impossible && !patience.stopped; ++s) {
             score += take_label(s);
+            if (patience.late) continue;
             const double gamma = reparametrise(s);
             for_edges(s, [&](Int c, Int p, Int t) {
                 if (t > s) send(c, p, s, gamma);
@@ -102,18 +104,19 @@ public:
     }
 
     void backwards(Interruption& patience) {
-        bound = 0.0;
-        for (Int s = ex_->variables; s-- > 0 && !impossible && !patience.stopped;) {
+        double sum = 0.0;
+        for (Int s = ex_->variables; s-- > 0 && !impossible && !patience.over();) {
             const double gamma = reparametrise(s);
             Int in = 0;
             for_edges(s, [&](Int c, Int p, Int t) {
                 if (t > s) return;
                 ++in;
-                bound += send(c, p, s, gamma);
+                sum += send(c, p, s, gamma);
             });
-            bound += (1.0 - static_cast<double>(in) * gamma) * highest_;
+            sum += (1.0 - static_cast<double>(in) * gamma) * highest_;
             patience.now(work(s));
         }
+        if (!patience.over()) bound = sum;
     }
 
     // One variable at a time takes its best label given all others, until none changes.
@@ -121,9 +124,9 @@ public:
         if (best == -kInfinity) return;
         unsettled_.resize(static_cast<std::size_t>(ex_->variables));
         for (Int s = 0; s < ex_->variables; ++s) unsettled_[s] = 1;
-        for (bool moved = true; moved && !patience.stopped;) {
+        for (bool moved = true; moved && !patience.over();) {
             moved = false;
-            for (Int s = 0; s < ex_->variables; ++s) {
+            for (Int s = 0; s < ex_->variables && !patience.over(); ++s) {
                 if (!unsettled_[s]) continue;
                 unsettled_[s] = 0;
                 condition(s, best_labels_, true, a_.data());
@@ -292,11 +295,12 @@ bool reweighted_labels(const Scores& g, double tolerance, std::int64_t most_iter
     for (std::size_t e = 0; e < g.examples && !patience.stopped; ++e) {
         ex.open(g, e);
         method.open(g, ex, tables, results.labels + g.variable_offsets[e]);
-        double before = kInfinity, change = 0.0;
+        double before = kInfinity, change = kInfinity;
         Int iterations = 0;
-        while (iterations < most_iterations && !method.impossible && !patience.stopped) {
+        while (iterations < most_iterations && !method.impossible) {
             method.forwards(patience);
             method.backwards(patience);
+            if (method.impossible || patience.over()) break;
             ++iterations;
             const double size = 1.0 + std::abs(method.bound);
             change = (before - method.bound) / size;
@@ -310,6 +314,7 @@ bool reweighted_labels(const Scores& g, double tolerance, std::int64_t most_iter
         results.iterations[e] = iterations;
         results.change[e] = change;
     }
+    *results.late = patience.late;
     return !patience.stopped;
 }
 
@@ -327,14 +332,14 @@ static const Binding binding([](nb::module_& m) {
            Output<std::int32_t> labels, Output<double> bound) {
             Iterations ended(scores.examples);
             const ReweightedResults results{labels.data(), bound.data(), ended.n_iter.data(),
-                                            ended.change.data()};
+                                            ended.change.data(), &ended.late};
             bool done;
             {
                 nb::gil_scoped_release release;
                 done = CHORDAL_DISPATCH(
                     reweighted_labels(scores, tolerance, max_iter, interrupted, results));
             }
-            if (!done) throw nb::python_error();
+            if (!done) throw Stopped{};
             return ended;
         },
         nb::arg("scores"), nb::arg("tolerance"), nb::arg("max_iter"), nb::arg("labels"),
