@@ -36,8 +36,14 @@ struct ReweightedResults {
     bool* late;
 };
 
-CHORDAL_BOTH_ISAS(bool reweighted_labels(const Scores&, double tolerance,
-                                         std::int64_t most_iterations, bool (*interrupted)(),
+// When iterations end.
+struct ReweightedLimits {
+    double tolerance;  // of the bound's change, relative
+    double progress;   // what an iteration of a long run has to close of the gap
+    std::int64_t most_iterations;
+};
+
+CHORDAL_BOTH_ISAS(bool reweighted_labels(const Scores&, const ReweightedLimits&, bool (*interrupted)(),
                                          const ReweightedResults&);)
 
 }  // namespace chordal
@@ -139,6 +145,19 @@ public:
                 for_edges(s, [&](Int, Int, Int t) { unsettled_[t] = 1; });
             }
         }
+    }
+
+    // What an iteration takes, in nanoseconds or so.
+    double steps() const {
+        double sum = 0.0;
+        for (Int c = 0; c < ex_->cliques; ++c) {
+            if (ex_->order_of(c) != 2) continue;
+            const Int first = ex_->places_of(c);
+            const auto a = static_cast<double>(ex_->labels(ex_->variable(first)));
+            const auto b = static_cast<double>(ex_->labels(ex_->variable(first + 1)));
+            sum += tables_->distances(ex_->table(c)).reach > 0 ? 2.0 * (a + b) : 0.5 * a * b;
+        }
+        return sum;
     }
 
 private:
@@ -285,8 +304,10 @@ private:
     ScratchOf<std::uint8_t> unsettled_;
 };
 
-bool reweighted_labels(const Scores& g, double tolerance, std::int64_t most_iterations,
-                       bool (*interrupted)(), const ReweightedResults& results) {
+bool reweighted_labels(const Scores& g, const ReweightedLimits& limits, bool (*interrupted)(),
+                       const ReweightedResults& results) {
+    constexpr double kLong = 1e9;  // about a second
+    constexpr Int kFirst = 10;     // iterations, in which messages may have far to go
     Interruption patience(interrupted);
     FactorExample ex;
     RingTables<MaxSum> tables;
@@ -295,19 +316,23 @@ bool reweighted_labels(const Scores& g, double tolerance, std::int64_t most_iter
     for (std::size_t e = 0; e < g.examples && !patience.stopped; ++e) {
         ex.open(g, e);
         method.open(g, ex, tables, results.labels + g.variable_offsets[e]);
-        double before = kInfinity, change = kInfinity;
+        double before = kInfinity, change = kInfinity, steps = 0.0;
+        const double more = method.steps();
         Int iterations = 0;
-        while (iterations < most_iterations && !method.impossible) {
+        while (iterations < limits.most_iterations && !method.impossible) {
             method.forwards(patience);
             method.backwards(patience);
             if (method.impossible || patience.over()) break;
             ++iterations;
             const double size = 1.0 + std::abs(method.bound);
-            change = (before - method.bound) / size;
+            const double closed = before - method.bound, gap = method.bound - method.best;
+            change = closed / size;
             change = change > 0.0 ? change : 0.0;
             before = method.bound;
-            if (method.bound - method.best <= 1e-12 * size) change = 0.0;
-            if (change <= tolerance) break;
+            if (gap <= 1e-12 * size) change = 0.0;
+            if (change <= limits.tolerance) break;
+            steps += more;
+            if (steps > kLong && iterations >= kFirst && gap < kInfinity && closed < limits.progress * gap) break;
         }
         if (!method.impossible) method.improve(patience);
         results.bound[e] = method.impossible ? -kInfinity : method.bound;
@@ -328,8 +353,9 @@ namespace chordal {
 static const Binding binding([](nb::module_& m) {
     m.def(
         "trw_s_labels",
-        [](const BoundScores& scores, double tolerance, std::int64_t max_iter,
+        [](const BoundScores& scores, double tolerance, double progress, std::int64_t max_iter,
            Output<std::int32_t> labels, Output<double> bound) {
+            const ReweightedLimits limits{tolerance, progress, max_iter};
             Iterations ended(scores.examples);
             const ReweightedResults results{labels.data(), bound.data(), ended.n_iter.data(),
                                             ended.change.data(), &ended.late};
@@ -337,13 +363,13 @@ static const Binding binding([](nb::module_& m) {
             {
                 nb::gil_scoped_release release;
                 done = CHORDAL_DISPATCH(
-                    reweighted_labels(scores, tolerance, max_iter, interrupted, results));
+                    reweighted_labels(scores, limits, interrupted, results));
             }
             if (!done) throw Stopped{};
             return ended;
         },
-        nb::arg("scores"), nb::arg("tolerance"), nb::arg("max_iter"), nb::arg("labels"),
-        nb::arg("bound"));
+        nb::arg("scores"), nb::kw_only(), nb::arg("tolerance"), nb::arg("progress"),
+        nb::arg("max_iter"), nb::arg("labels"), nb::arg("bound"));
 });
 
 }  // namespace chordal
