@@ -23,6 +23,7 @@ from chordal._validate import (
 )
 from chordal.estimators._constraints import Constraints, Transitions
 from chordal.estimators._monitor import CompactReport, FitReport
+from chordal.estimators._typed import TypedLabels, by_types, listed_types, relabelled
 from chordal.execution import effective_n_jobs, execution_for
 from chordal.features import Batch, CliqueTemplate, Layout, Reader, Shard, length_of
 from chordal.inference import INFERENCE, Inference, choose, most_probable_labels
@@ -189,8 +190,15 @@ class BaseCRF(Estimator, metaclass=ABCMeta):
     def _groups(self) -> Sequence[str]:
         """Names of the templates, which are those of groups of weights."""
 
+    def _types(self) -> tuple[str, ...]:
+        """The types of variables that have labels of their own; none where all have the same."""
+        return ()
+
+    def _labels_type(self) -> type[SequenceLabels]:
+        return TypedLabels if self._types() else self.labels_type
+
     def _new_labels(self) -> SequenceLabels:
-        return self.labels_type()
+        return TypedLabels(self._types()) if self._types() else self.labels_type()
 
     def _own_facts(self) -> dict[str, Any]:
         """What `to_state` says of this class of models in particular."""
@@ -205,7 +213,10 @@ class BaseCRF(Estimator, metaclass=ABCMeta):
 
     def _flat(self, y: object, X: Sequence[Any], name: str = "y") -> Sequence[Any]:
         """Labels of every example as a sequence."""
-        return check_sequences(y, name, empty=True)
+        given = check_sequences(y, name, empty=True)
+        if not self._types():
+            return given
+        return listed_types(given, self._types(), name, self.ignore_label)
 
     def _check_lengths(
         self, sizes: NDArray[np.int64], flat: Sequence[Any], prefix: str = ""
@@ -215,11 +226,16 @@ class BaseCRF(Estimator, metaclass=ABCMeta):
 
     def _shaped(self, values: list[Any], X: Sequence[Any]) -> list[Any]:
         """What concerns the variables of each example, in the shape that its labels have."""
-        return values
+        return by_types(values, self._types()) if self._types() else values
 
     def _allowed(self, given: Sequence[Any], X: Sequence[Any]) -> Sequence[Any]:
         """`allowed_labels`, in the shape of labels, as a sequence of entries for each example."""
         return given
+
+    def _allowed_in(self, batch: Batch, given: Sequence[Any], X: Sequence[Any]) -> Sequence[Any]:
+        if isinstance(self.labels_, TypedLabels):
+            return self.labels_.allowed(given, batch)
+        return self._allowed(given, X)
 
     def _check_parameters(self) -> None:
         """Refuse parameters that are not of their kind."""
@@ -451,14 +467,13 @@ class BaseCRF(Estimator, metaclass=ABCMeta):
         layout = self.layout_
         check_choice("template", name, layout.slices)
         k, own = list(layout.slices).index(name), layout[name]
-        order, shape = self.labels_.order, (layout.n_labels,) * own.order
-        axes = np.ix_(*[order] * own.order)
+        orders, shape = self._orders(name), own.tables.shape
+        axes = np.ix_(*orders)
 
         def answer(part: Part) -> Floats:
             if own.order == 1:
                 unary = part.inference.marginals(part.potentials, overwrite=True).parts.unary
-                of, rows = part.shard.variables[k], unary.reshape(-1, layout.n_labels)
-                return (rows if of is None else rows[of])[:, order]
+                return layout.rows_of(k, part.shard, unary)[:, orders[0]]
             parts = part.inference.marginals(part.potentials.untied(), overwrite=True).parts
             starts, places = parts.table_offsets[parts.table_of_clique], part.shard.places
             if places is not None:
@@ -526,10 +541,11 @@ class BaseCRF(Estimator, metaclass=ABCMeta):
             X, None, lambda part: part.potentials, constraints, serial=True, whole=True
         )
         if not found:
-            return Potentials(Chain([], self.layout_.n_labels), [], [])
+            return Potentials(Chain([], 1), [], [])
         if batch.label_counts is not None:
             return found[0]
-        return _relabelled(found[0], self.labels_.order)
+        orders = [self.labels_.order_of(k) for k in range(max(1, len(self.labels_.types)))]
+        return relabelled(found[0], orders, batch.kinds)
 
     def k_best(
         self,
@@ -577,7 +593,8 @@ class BaseCRF(Estimator, metaclass=ABCMeta):
     def log_likelihood(self, X: object, y: object) -> Floats:
         """log p(y | x) of each example; as good as the log Z of the inference method."""
         X, batch, labels = self._labelled(X, y)
-        gold = self.labels_.encode(labels)
+        gold = self.labels_.within(self.labels_.encode(labels), batch.kinds)
+        assert isinstance(gold, np.ndarray)
 
         def answer(part: Part) -> Floats:
             score = part.potentials.score(gold[part.variables])
@@ -619,9 +636,7 @@ class BaseCRF(Estimator, metaclass=ABCMeta):
         check_choice("name", name, self.layout_.slices)
         own, weights = self.layout_[name], self.weights_[self.layout_.slices[name]]
         n, tables, out = own.n_row_weights, own.tables, {}
-        every = np.arange(tables.n_labels)  # rows of labels have one
-        order = self.labels_.order if tables.n_labels == self.layout_.n_labels else every
-        axes, shape = np.ix_(*[order] * tables.order), (tables.n_labels,) * tables.order
+        axes, shape = np.ix_(*self._orders(name)), tables.shape
         source = self.reader_.input(name)
         if own.rows is not None and source is not None:
             keys = own.rows.keys()
@@ -637,8 +652,17 @@ class BaseCRF(Estimator, metaclass=ABCMeta):
     def _table(self, name: str, of: str = "intercept") -> Floats:
         """What `template_weights` has of this, or zeros where the template has none."""
         found = self.template_weights(name).get(of)
-        shape = (self.layout_.n_labels,) * self.layout_[name].order
+        shape = self.layout_[name].tables.shape
         return np.zeros(shape if of == "intercept" else (0, *shape)) if found is None else found
+
+    def _orders(self, name: str) -> list[NDArray[np.int64]]:
+        """The number of each class of every variable of a template's cliques."""
+        template = next(own for own in self.reader_.templates if own.name == name)
+        if template.labelwise:
+            return [np.zeros(1, dtype=np.int64)]
+        types = self.labels_.types
+        kinds = [types.index(own) for own in template.types] or [0] * template.size
+        return [self.labels_.order_of(kind) for kind in kinds]
 
     # How questions are asked.
 
@@ -666,7 +690,8 @@ class BaseCRF(Estimator, metaclass=ABCMeta):
             return decoded(part.potentials, part.inference, question)
 
         X, batch, found = self._ask(X, question, answer, constraints, batch=batch)
-        return X, batch, np.concatenate([np.zeros(0, dtype=np.int32), *found])
+        numbers = np.concatenate([np.zeros(0, dtype=np.int32), *found])
+        return X, batch, self.labels_.joint(numbers, batch.kinds)
 
     def _decoding(self) -> str:
         """The question whose answer has the labels to predict."""
@@ -699,7 +724,7 @@ class BaseCRF(Estimator, metaclass=ABCMeta):
         if batch is None:
             X, batch = self._batch(X)
         if constraints is not None:
-            constraints.check(batch, lambda given: self._allowed(given, X))
+            constraints.check(batch, lambda given: self._allowed_in(batch, given, X))
         layout, expanded, given = self.layout_, self.layout_.expanded(self.weights_), batch
 
         def ask(limits: tuple[int, int]) -> T:
@@ -717,7 +742,7 @@ class BaseCRF(Estimator, metaclass=ABCMeta):
 
         n_jobs = 1 if serial else effective_n_jobs(self.n_jobs)
         with execution_for(n_jobs) as mapper:
-            limits = batch.limits(layout.n_labels)
+            limits = batch.limits(layout.counts)
             return (
                 X,
                 batch,
@@ -749,12 +774,15 @@ class BaseCRF(Estimator, metaclass=ABCMeta):
         """For each example its labellings, of arrays that have a row for each."""
         if not found:
             return []
-        decoded = [self._decoded(row, batch, X) for row in np.concatenate(found, axis=1)]
+        rows = (self.labels_.joint(row, batch.kinds) for row in np.concatenate(found, axis=1))
+        decoded = [self._decoded(row, batch, X) for row in rows]
         return [list(of_example) for of_example in zip(*decoded, strict=True)]
 
     def _arranged(self, values: Floats, batch: Batch, X: Sequence[Any]) -> Any:
         """A number per label of every variable as an array for each example."""
-        rows = values.reshape(-1, self.layout_.n_labels)[:, self.labels_.order]
+        if isinstance(self.labels_, TypedLabels):
+            return ExampleList(self.labels_.arranged(values, batch))
+        rows = values.reshape(-1, len(self.labels_))[:, self.labels_.order]
         split = np.split(rows, offsets_of(batch.sizes)[1:-1]) if len(batch.sizes) else []
         return ExampleList(self._shaped(split, X))
 
@@ -770,19 +798,6 @@ def decoded(potentials: Potentials, inference: Inference, question: str) -> NDAr
     if question == "map":
         return inference.map(potentials).labels
     return most_probable_labels(inference.marginals(potentials, overwrite=True).parts)
-
-
-def _relabelled(potentials: Potentials, order: NDArray[np.int64]) -> Potentials:
-    """The same scores, in which label k is the one that was number order[k]."""
-    n, sizes = len(order), np.diff(potentials.table_offsets)
-    cells = np.arange(len(potentials.tables))
-    for size in np.unique(sizes):  # all labellings of a clique, of so many variables
-        axes = round(np.log(size) / np.log(n)) if n > 1 else 0
-        moved = np.arange(size).reshape((n,) * axes)[np.ix_(*[order] * axes)].ravel()
-        starts = potentials.table_offsets[:-1][sizes == size]
-        cells[starts[:, None] + np.arange(size)] = starts[:, None] + moved
-    unary = potentials.unary.reshape(-1, n)[:, order].ravel()
-    return potentials.like(unary, potentials.tables[cells])
 
 
 def _joined(found: Sequence[Floats]) -> Floats:
