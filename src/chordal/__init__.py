@@ -19,6 +19,7 @@ if TYPE_CHECKING:
         NaiveBayes,
         TemplateCRF,
         TwoStageCRF,
+        TypedGraphCRF,
     )
     from chordal.features import CliqueTemplate
     from chordal.model_file import ModelFileError, load, save
@@ -88,6 +89,7 @@ __all__ = [
     "Status",
     "TemplateCRF",
     "TwoStageCRF",
+    "TypedGraphCRF",
     "UnsupportedError",
     "__version__",
     "load",

@@ -138,6 +138,30 @@ class SequenceLabels:
         if self._dtype is not None and not _holds(self._dtype, self.labels):
             self._dtype = np.dtype(object)  # some labels came in lists
 
+    @property
+    def types(self) -> tuple[str, ...]:
+        """The types of variables that have labels of their own; none here."""
+        return ()
+
+    @property
+    def counts(self) -> int | tuple[int, ...]:
+        """How many labels a variable has; of variables with types, those of each type."""
+        return len(self)
+
+    def order_of(self, kind: int) -> NDArray[np.int64]:
+        """The number of each class of a type's variables."""
+        return self.order
+
+    def within(self, target: Target, kinds: NDArray[np.int64] | None) -> Target:
+        """What is known of the labels, by their numbers among those of the variable's type."""
+        return target
+
+    def joint(
+        self, numbers: NDArray[np.int32], kinds: NDArray[np.int64] | None
+    ) -> NDArray[np.int32]:
+        """Labels by their numbers among all, from those among the variable's type's."""
+        return numbers
+
     def copy(self) -> SequenceLabels:
         """One that can learn new labels while this one stays as it is."""
         made = copy.copy(self)

@@ -38,6 +38,11 @@ DATA = {
     "MultiLabelCRF": ({}, np.concatenate(ROWS), np.eye(2, dtype=int)[np.concatenate(TAGS)]),
     "NaiveBayes": ({}, np.concatenate(ROWS), np.concatenate(TAGS)),
     "TemplateCRF": ({"templates": TEMPLATES}, ROWS, TAGS),
+    "TypedGraphCRF": (
+        {"node_types": ["v", "w"], "edge_types": [("v", "v"), ("v", "w")]},
+        [({"v": rows, "w": rows[:1]}, {("v", "v"): RING, ("v", "w"): [(2, 0)]}) for rows in ROWS],
+        [{"v": tags.tolist(), "w": ["ab"[tags[0]]]} for tags in TAGS],
+    ),
     "TwoStageCRF": ({"unary": LogisticRegression()}, ROWS, TAGS),
 }
 

@@ -73,7 +73,7 @@ def test_relative_tables(name):
     """One function of two labels: the second has its scores, the first scores 0."""
     rng = np.random.default_rng(0)
     function, rows = row_features(name, 1, rng)
-    layout = Layout(2, [TemplateLayout("x", TableLayout(2, 1, "relative"), function, NONE)])
+    layout = Layout(2, [TemplateLayout("x", TableLayout((2,), "relative"), function, NONE)])
     batch = Batch(rows.lengths, [Cliques("each", rows.lengths, rows, 1)])
     shard = layout.compile(batch, 0, len(LENGTHS))
     check_shard_features(layout, [shard], rng)
@@ -161,7 +161,7 @@ def template(name, order, kind, rows, rng, fit_intercept=True, n_labels=3, whole
         else np.array([rng.permutation(max(n, 4))[:order] for _ in range(n)])
         for n in counts
     ]
-    tables = TableLayout(n_labels, order, kind)
+    tables = TableLayout((n_labels,) * order, kind)
     features = data = None
     if rows is not None:
         features, data = row_features(rows, tables.n_outputs, rng)

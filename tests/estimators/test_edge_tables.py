@@ -218,7 +218,7 @@ def test_grids_learn_what_is_above():
 
 def test_cells_of_an_antisymmetric_table_and_their_adjoint():
     rng = np.random.default_rng(0)
-    layout = TableLayout(4, 2, "antisymmetric")
+    layout = TableLayout((4, 4), "antisymmetric")
     assert layout.n_outputs == 6
     outputs, cells = rng.normal(size=(3, 6)), rng.normal(size=(3, 16))
     tables = layout.filled(outputs).reshape(3, 4, 4)

@@ -16,6 +16,7 @@ from chordal import (
     MatchingModel,
     MultiLabelCRF,
     TemplateCRF,
+    TypedGraphCRF,
 )
 from chordal.costs.hamming import Hamming
 from chordal.inference.loopy_bp import LoopyBPInference
@@ -119,6 +120,12 @@ MODELS = {
         TemplateCRF(templates(), pairs="all", inference="junction_tree"), WORDS, TAGS,
         {"templates": templates()},
     ),
+    "typed graph": (
+        TypedGraphCRF(node_types=["v", "w"], edge_types=[["v", "v"], ["v", "w"]], l2={"v-w": 0.2}),
+        [({"v": x, "w": x[:2, :1]}, {("v", "v"): e, ("v", "w"): [(0, 1), (1, 1)]},
+          {("v", "v"): of}) for x, e, of in OBSERVED],
+        [{"v": own, "w": [len(own), 7]} for own in LABELS], {},
+    ),
     "matching": (MatchingModel(l2=0.1, max_iter=20), PAIRS, TARGETS, {}),
     "matching, function": (
         MatchingModel("perceptron", "sgd", features=near, l2=0.1, max_iter=3, random_state=0),
@@ -164,6 +171,7 @@ def files(tmp_path_factory):
         "GraphCRF": MODELS["graph, named"],
         "GridCRF": MODELS["grid, contrast"],
         "TemplateCRF": MODELS["templates"],
+        "TypedGraphCRF": MODELS["typed graph"],
         "MatchingModel": MODELS["matching"],
         "CRFClassifier": (*CLASSIFIERS["three"], {}),
         "MultiLabelCRF": (MultiLabelCRF(), TABLE, (TABLE > 0).astype(int), {}),

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from chordal.estimators.naive_bayes import NaiveBayes
     from chordal.estimators.template_crf import TemplateCRF
     from chordal.estimators.two_stage_crf import TwoStageCRF
+    from chordal.estimators.typed_graph_crf import TypedGraphCRF
 
 ESTIMATORS = Registry("chordal.estimators", Estimator, "estimator")
 
@@ -54,6 +55,7 @@ __all__ = [
     "NaiveBayes",
     "TemplateCRF",
     "TwoStageCRF",
+    "TypedGraphCRF",
     "chain_batch",
     "chain_layout",
     "fitted_chain",

@@ -229,7 +229,8 @@ def sample(
 def log_likelihood(self: Model, X: object, y: object) -> Floats:
     """log p(y | x) of each example; as good as the log Z of the inference method."""
     X, batch, labels = labelled(self, X, y)
-    gold = self.labels_.encode(labels)
+    gold = self.labels_.within(self.labels_.encode(labels), batch.kinds)
+    assert isinstance(gold, np.ndarray)
 
     def answer(part: Part) -> Floats:
         score = part.potentials.score(gold[part.variables])

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from chordal._errors import InfeasibleError
 from chordal._validate import RandomState, check_choice, check_sample_weight
 from chordal.estimators._constraints import Constraints, Transitions
+from chordal.estimators._typed import relabelled
 from chordal.execution import effective_n_jobs, execution_for
 from chordal.features import Batch, Layout, Reader, Shard, length_of
 from chordal.inference import INFERENCE, Inference, choose, most_probable_labels
@@ -41,7 +42,9 @@ class Model(Protocol):
     def _check_lengths(
         self, sizes: NDArray[np.int64], flat: Sequence[Any], prefix: str = ""
     ) -> None: ...
-    def _allowed(self, given: Sequence[Any], X: Sequence[Any]) -> Sequence[Any]: ...
+    def _allowed_in(
+        self, batch: Batch, given: Sequence[Any], X: Sequence[Any]
+    ) -> Sequence[Any]: ...
     def _best_of_one(self, X: object) -> list[Any] | None: ...
     def _marginals_of_one(self, X: object) -> Floats | None: ...
     def _decoded(self, numbers: Codes, batch: Batch, X: Sequence[Any]) -> Any: ...
@@ -74,7 +77,7 @@ def ask(
     if batch is None:
         X, batch = read(model, X)
     if constraints is not None:
-        constraints.check(batch, lambda given: model._allowed(given, X))
+        constraints.check(batch, lambda given: model._allowed_in(batch, given, X))
     layout, expanded, given = model.layout_, model.layout_.expanded(model.weights_), batch
 
     def of_part(limits: tuple[int, int]) -> T:
@@ -92,7 +95,7 @@ def ask(
         except InfeasibleError as error:
             raise error.moved(begin) from None
 
-    limits = batch.limits(layout.n_labels)
+    limits = batch.limits(layout.counts)
     if whole and limits:
         limits = [(0, len(batch.sizes))]
     with execution_for(1 if serial else effective_n_jobs(model.n_jobs)) as mapper:
@@ -166,7 +169,8 @@ def best(
         return decoded(part.potentials, part.inference, question)
 
     X, batch, found = ask(model, X, question, answer, constraints, batch=batch)
-    return X, batch, np.concatenate([np.zeros(0, dtype=np.int32), *found])
+    numbers = np.concatenate([np.zeros(0, dtype=np.int32), *found])
+    return X, batch, model.labels_.joint(numbers, batch.kinds)
 
 
 def share_right(model: Model, X: object, y: object, sample_weight: object) -> float:
@@ -191,14 +195,13 @@ def clique_marginals(
     layout = model.layout_
     check_choice("template", name, layout.slices)
     k, own = list(layout.slices).index(name), layout[name]
-    order, shape = model.labels_.order, (layout.n_labels,) * own.order
-    axes = np.ix_(*[order] * own.order)
+    orders, shape = _orders(model, name), own.tables.shape
+    axes = np.ix_(*orders)
 
     def answer(part: Part) -> Floats:
         if own.order == 1:
             unary = part.inference.marginals(part.potentials, overwrite=True).parts.unary
-            of, rows = part.shard.variables[k], unary.reshape(-1, layout.n_labels)
-            return (rows if of is None else rows[of])[:, order]
+            return layout.rows_of(k, part.shard, unary)[:, orders[0]]
         parts = part.inference.marginals(part.potentials.untied(), overwrite=True).parts
         starts, places = parts.table_offsets[parts.table_of_clique], part.shard.places
         if places is not None:
@@ -220,23 +223,11 @@ def all_potentials(model: Model, X: object, constraints: Constraints | None) -> 
         model, X, None, lambda part: part.potentials, constraints, serial=True, whole=True
     )
     if not found:
-        return Potentials(Chain([], model.layout_.n_labels), [], [])
+        return Potentials(Chain([], 1), [], [])
     if batch.label_counts is not None:
         return found[0]
-    return _relabelled(found[0], model.labels_.order)
-
-
-def _relabelled(potentials: Potentials, order: NDArray[np.int64]) -> Potentials:
-    """The same scores, in which label k is the one that was number order[k]."""
-    n, sizes = len(order), np.diff(potentials.table_offsets)
-    cells = np.arange(len(potentials.tables))
-    for size in np.unique(sizes):  # all labellings of a clique, of so many variables
-        axes = round(np.log(size) / np.log(n)) if n > 1 else 0
-        moved = np.arange(size).reshape((n,) * axes)[np.ix_(*[order] * axes)].ravel()
-        starts = potentials.table_offsets[:-1][sizes == size]
-        cells[starts[:, None] + np.arange(size)] = starts[:, None] + moved
-    unary = potentials.unary.reshape(-1, n)[:, order].ravel()
-    return potentials.like(unary, potentials.tables[cells])
+    orders = [model.labels_.order_of(k) for k in range(max(1, len(model.labels_.types)))]
+    return relabelled(found[0], orders, batch.kinds)
 
 
 def labellings(
@@ -245,7 +236,8 @@ def labellings(
     """For each example its labellings, of arrays that have a row for each."""
     if not found:
         return []
-    labels = [model._decoded(row, batch, X) for row in np.concatenate(found, axis=1)]
+    rows = (model.labels_.joint(row, batch.kinds) for row in np.concatenate(found, axis=1))
+    labels = [model._decoded(row, batch, X) for row in rows]
     return [list(of_example) for of_example in zip(*labels, strict=True)]
 
 
@@ -256,9 +248,7 @@ def template_tables(model: Model, name: str) -> dict[str, NDArray[Any]]:
     check_choice("name", name, layout.slices)
     own, weights = layout[name], model.weights_[layout.slices[name]]
     n, tables, out = own.n_row_weights, own.tables, {}
-    every = np.arange(tables.n_labels)  # rows of labels have one
-    order = model.labels_.order if tables.n_labels == layout.n_labels else every
-    axes, shape = np.ix_(*[order] * tables.order), (tables.n_labels,) * tables.order
+    axes, shape = np.ix_(*_orders(model, name)), tables.shape
     source = model.reader_.input(name)
     if own.rows is not None and source is not None:
         keys = own.rows.keys()
@@ -270,6 +260,16 @@ def template_tables(model: Model, name: str) -> dict[str, NDArray[Any]]:
     if filled is not None:
         out["intercept"] = filled.reshape(shape)[axes]
     return out
+
+
+def _orders(model: Model, name: str) -> list[NDArray[np.int64]]:
+    """The number of each class of every variable of a template's cliques."""
+    template = next(own for own in model.reader_.templates if own.name == name)
+    if template.labelwise:
+        return [np.zeros(1, dtype=np.int64)]
+    types = model.labels_.types
+    kinds = [types.index(own) for own in template.types] or [0] * template.size
+    return [model.labels_.order_of(kind) for kind in kinds]
 
 
 def joined(found: Sequence[Floats]) -> Floats:

@@ -200,7 +200,7 @@ def check_before_compiling(
     solver.check(problem)
     objective, batch = problem.objective, data.batch
     if estimator.inference != "auto":
-        structure, _ = batch.structure(0, len(batch.sizes), len(data.labels))
+        structure, _ = batch.structure(0, len(batch.sizes), data.layout.counts)
         method = INFERENCE.resolve(estimator.inference)
         check_questions(solver.name, solver.asks, objective, method, structure)
 

@@ -37,7 +37,7 @@ def compacted(
         inputs.append(smaller)
         templates.append(reduced)
         chosen.append(where.start + own)
-    new, kept = Layout(old.n_labels, templates), np.concatenate(chosen)
+    new, kept = Layout(old.counts, templates), np.concatenate(chosen)
     exact = model.weights_[kept]
     with np.errstate(over="ignore"):
         rounded = exact.astype(dtype).astype(np.float64)

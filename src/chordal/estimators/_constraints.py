@@ -116,7 +116,7 @@ class Constraints:
                 "allowed_transitions needs chains, in which every variable follows another; use "
                 "allowed_labels, or a ChainCRF"
             )
-        self._own_labels = batch.label_counts is not None
+        self._own_labels = batch.label_counts is not None or batch.kinds is not None
         if given is not None and listed is not None:
             self._per_position = listed(given)
 

@@ -18,6 +18,7 @@ from chordal._validate import (
 )
 from chordal.estimators import _answers
 from chordal.estimators._monitor import CompactReport, FitReport
+from chordal.estimators._typed import TypedLabels, by_types, listed_types
 from chordal.features import Batch, CliqueTemplate, Layout, Reader
 from chordal.inference import Inference
 from chordal.labels import SequenceLabels, class_weights
@@ -173,8 +174,15 @@ class BaseCRF(Estimator, metaclass=ABCMeta):
     def _groups(self) -> Sequence[str]:
         """Names of the templates, which are those of groups of weights."""
 
+    def _types(self) -> tuple[str, ...]:
+        """The types of variables that have labels of their own; none where all have the same."""
+        return ()
+
+    def _labels_type(self) -> type[SequenceLabels]:
+        return TypedLabels if self._types() else self.labels_type
+
     def _new_labels(self) -> SequenceLabels:
-        return self.labels_type()
+        return TypedLabels(self._types()) if self._types() else self.labels_type()
 
     def _own_facts(self) -> dict[str, Any]:
         """What `to_state` says of this class of models in particular."""
@@ -189,7 +197,10 @@ class BaseCRF(Estimator, metaclass=ABCMeta):
 
     def _flat(self, y: object, X: Sequence[Any], name: str = "y") -> Sequence[Any]:
         """Labels of every example as a sequence."""
-        return check_sequences(y, name, empty=True)
+        given = check_sequences(y, name, empty=True)
+        if not self._types():
+            return given
+        return listed_types(given, self._types(), name, self.ignore_label)
 
     def _check_lengths(
         self, sizes: NDArray[np.int64], flat: Sequence[Any], prefix: str = ""
@@ -199,11 +210,16 @@ class BaseCRF(Estimator, metaclass=ABCMeta):
 
     def _shaped(self, values: list[Any], X: Sequence[Any]) -> list[Any]:
         """What concerns the variables of each example, in the shape that its labels have."""
-        return values
+        return by_types(values, self._types()) if self._types() else values
 
     def _allowed(self, given: Sequence[Any], X: Sequence[Any]) -> Sequence[Any]:
         """`allowed_labels`, in the shape of labels, as a sequence of entries for each example."""
         return given
+
+    def _allowed_in(self, batch: Batch, given: Sequence[Any], X: Sequence[Any]) -> Sequence[Any]:
+        if isinstance(self.labels_, TypedLabels):
+            return self.labels_.allowed(given, batch)
+        return self._allowed(given, X)
 
     def _check_parameters(self) -> None:
         """Refuse parameters that are not of their kind."""
@@ -345,7 +361,7 @@ class BaseCRF(Estimator, metaclass=ABCMeta):
     def _table(self, name: str, of: str = "intercept") -> Floats:
         """What `template_weights` has of this, or zeros where the template has none."""
         found = self.template_weights(name).get(of)
-        shape = (self.layout_.n_labels,) * self.layout_[name].order
+        shape = self.layout_[name].tables.shape
         return np.zeros(shape if of == "intercept" else (0, *shape)) if found is None else found
 
     # How answers look.
@@ -356,7 +372,9 @@ class BaseCRF(Estimator, metaclass=ABCMeta):
 
     def _arranged(self, values: Floats, batch: Batch, X: Sequence[Any]) -> Any:
         """A number per label of every variable as an array for each example."""
-        rows = values.reshape(-1, self.layout_.n_labels)[:, self.labels_.order]
+        if isinstance(self.labels_, TypedLabels):
+            return ExampleList(self.labels_.arranged(values, batch))
+        rows = values.reshape(-1, len(self.labels_))[:, self.labels_.order]
         split = np.split(rows, offsets_of(batch.sizes)[1:-1]) if len(batch.sizes) else []
         return ExampleList(self._shaped(split, X))
 

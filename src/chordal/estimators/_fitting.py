@@ -30,6 +30,7 @@ from chordal.estimators._monitor import (
     warn_not_converged,
     with_model,
 )
+from chordal.estimators._typed import refuse_prices
 from chordal.execution import effective_n_jobs, execution_for, one_blas_thread
 from chordal.features import (
     ArrayInput,
@@ -137,11 +138,11 @@ def read(
     weight = check_sample_weight(weights, len(batch.sizes))
     if weight is not None and not weight.any():
         raise ValueError("sample_weight is zero for every example: there is nothing to learn")
-    gold = targets_of(labels, flat, estimator.ignore_label)
+    gold = labels.within(targets_of(labels, flat, estimator.ignore_label), batch.kinds)
     batch, gold = learnable(batch, gold, objective)
     known = estimator.layout_ if keep else None
     settings = (estimator.pairs, estimator.min_freq, known)
-    layout = layout_of(reader, batch, gold, len(labels), *settings)
+    layout = layout_of(reader, batch, gold, labels.counts, *settings)
     start = np.zeros(layout.n_weights)
     if known is not None:
         start = transferred(known, estimator.weights_, layout)
@@ -163,6 +164,8 @@ def weighed(
 ) -> tuple[Objective, Floats | None]:
     """The objective for these labels' numbers, and weights of examples, with `class_weight`."""
     labels = data.labels
+    if labels.types:
+        refuse_prices(objective, labels, estimator.class_weight)
     objective = objective.for_labels(labels.labels, labels.order)
     if estimator.class_weight is None:
         return objective, data.weight
@@ -215,12 +218,12 @@ def compiled(estimator: BaseCRF, data: Data, plan: Plan) -> Work:
     if asks_examples(solver.asks) and single:
         limits = [(i, i + 1) for i in range(len(batch.sizes))]
     elif solver.batch_size is None:
-        limits = batch.limits(layout.n_labels, training=True)
+        limits = batch.limits(layout.counts, training=True)
     else:
         order = np.random.default_rng(solver.random_state).permutation(len(batch.sizes))
         gold, weight = gold[batch.positions(order)], None if weight is None else weight[order]
         batch = batch.reordered(order)
-        limits, cuts = batch.minibatches(layout.n_labels, solver.batch_size)
+        limits, cuts = batch.minibatches(layout.counts, solver.batch_size)
     shards = [layout.compile(batch, a, b, gold, weight) for a, b in limits]
     return Work(layout, start, penalty, shards, cuts, spread)
 
@@ -316,7 +319,8 @@ def validator(estimator: BaseCRF, X: object, y: object, data: Data) -> Callable[
     flat = estimator._flat(y, X, "validation y")
     estimator._check_lengths(batch.sizes, flat, "validation ")
     gold, seen = data.labels.encode(flat, unknown=-1), observed(flat, estimator.ignore_label)
-    shards = [layout.compile(batch, a, b) for a, b in batch.limits(layout.n_labels)]
+    right = data.labels.within(gold, batch.kinds)
+    shards = [layout.compile(batch, a, b) for a, b in batch.limits(layout.counts)]
     question = decoding(estimator)
 
     def score(weights: Floats) -> float:
@@ -325,7 +329,7 @@ def validator(estimator: BaseCRF, X: object, y: object, data: Data) -> Callable[
         for shard in shards:
             potentials = layout.potentials(shard, expanded)
             found.append(decoded(potentials, method_for(estimator, question, potentials), question))
-        return float((np.concatenate(found) == gold)[seen].mean())
+        return float((np.concatenate(found) == right)[seen].mean())
 
     return score
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from math import comb
+from math import comb, prod
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -91,7 +91,7 @@ def set_state(model: BaseCRF, facts: Mapping[str, Any], arrays: Mapping[str, NDA
     says what does not fit together.
     """
     model._check_parameters()
-    labels = model.labels_type.from_facts(facts["labels"])
+    labels = model._labels_type().from_facts(facts["labels"])
     described = facts["templates"]
     reader = model._reader_from(facts)
     facts_of = {own["name"]: own for own in described}
@@ -101,9 +101,12 @@ def set_state(model: BaseCRF, facts: Mapping[str, Any], arrays: Mapping[str, NDA
         if template.name in facts_of or not isinstance(template.features, Beside)
     ]
     check_described(present, described)
+    if labels.types != reader.types:
+        raise ValueError(f"the types of labels must be {reader.types}, got {labels.types}")
     templates = []
     for k, template in enumerate(reader.templates):
-        tables = _tables(template, len(labels), arrays["weights"].size)
+        shape = reader.shape(template, labels.counts)
+        tables = _tables(template, shape, arrays["weights"].size)
         if template not in present:
             templates.append(TemplateLayout(template.name, tables, None, np.zeros(0, np.int64)))
             continue
@@ -123,7 +126,7 @@ def set_state(model: BaseCRF, facts: Mapping[str, Any], arrays: Mapping[str, NDA
         kept = _kept(mine["kept"], tables.n_outputs, template.name)
         templates.append(TemplateLayout(template.name, tables, rows, kept))
     model._check_reader(reader)
-    layout = Layout(len(labels), templates)
+    layout = Layout(labels.counts, templates)
     model.weights_ = _weights(arrays["weights"], layout.n_weights)
     model.reader_, model.labels_, model.layout_ = reader, labels, layout
     model.classes_ = labels.classes
@@ -143,20 +146,20 @@ def _rows(
     return source, make_features.from_arrays(source.n_columns, n_outputs, arrays)
 
 
-def _tables(template: CliqueTemplate, n_labels: int, n_weights: int) -> TableLayout:
+def _tables(template: CliqueTemplate, shape: tuple[int, ...], n_weights: int) -> TableLayout:
     """The tables of a template, unless the file has too few weights for them to be right."""
-    order, n_labels = template.size, 1 if template.labelwise else n_labels
-    least = n_labels**order if template.tables == "full" else 1
+    order, n_labels = len(shape), shape[0]
+    least = prod(shape) if template.tables == "full" else 1
     if template.tables == "symmetric":
         least = comb(n_labels + order - 1, order)
     if template.tables == "antisymmetric":
         least = comb(n_labels, 2)
     if template.fit_intercept is True and least > n_weights:
         raise ValueError(
-            f"template {template.name!r} needs {n_labels}^{order} scores for {n_labels} labels, "
+            f"template {template.name!r} needs tables of {' × '.join(map(str, shape))} scores, "
             f"and the file has {n_weights} weights"
         )
-    return TableLayout(n_labels, order, template.tables)
+    return TableLayout(shape, template.tables)
 
 
 def _kept(given: NDArray[Any], n_outputs: int, name: str) -> NDArray[np.int64]:

@@ -429,7 +429,9 @@ def chain_layout(
     n_labels: int, rows: Mapping[str, RowFeatures | None], kept: Mapping[str, Ints]
 ) -> Layout:
     """The layout of a chain: rows, and outputs with an intercept, by template."""
-    tables = {k: TableLayout(n_labels, PATTERNS[cliques], "full") for k, cliques in CHAIN.items()}
+    tables = {
+        k: TableLayout((n_labels,) * PATTERNS[cliques], "full") for k, cliques in CHAIN.items()
+    }
     none = np.zeros(0, dtype=np.int64)
     parts = [TemplateLayout(k, tables[k], rows.get(k), kept.get(k, none)) for k in CHAIN]
     return Layout(n_labels, parts)

@@ -7,7 +7,7 @@ from dataclasses import KW_ONLY, dataclass
 from typing import Any, ClassVar, final
 
 from chordal.estimators._crf import BaseCRF
-from chordal.features import CliqueTemplate, Reader, check_templates
+from chordal.features import CliqueTemplate, Reader, check_templates, types_of
 
 
 @final
@@ -67,6 +67,9 @@ class TemplateCRF(BaseCRF):
 
     def _groups(self) -> Sequence[str]:
         return [template.name for template in check_templates(self.templates)]
+
+    def _types(self) -> tuple[str, ...]:
+        return types_of(self.templates)
 
     def _new_reader(self, X: Sequence[Any], keep: bool = False) -> Reader:
         return Reader.like(list(self.templates), X)

@@ -4,7 +4,7 @@ from chordal._blocks import unit_of
 from chordal.features._base import Input, RowFeatures, WeightKeys
 from chordal.features.arrays import ArrayInput, DenseFeatures, DenseInput, SparseInput
 from chordal.features.attributes import AttributeFeatures, AttributeInput, VocabularyInput
-from chordal.features.batch import Batch, Cliques, Occurrences, Rows
+from chordal.features.batch import Batch, Cliques, LabelCounts, Occurrences, Rows
 from chordal.features.clique_template import (
     PATTERNS,
     TABLES,
@@ -14,6 +14,7 @@ from chordal.features.clique_template import (
     check_described,
     check_templates,
     itself,
+    types_of,
 )
 from chordal.features.entries import RowEntries, packed_flags
 from chordal.features.layout import Layout, Shard, Sums, TemplateLayout, layout_of, transferred
@@ -35,6 +36,7 @@ __all__ = [
     "DenseFeatures",
     "DenseInput",
     "Input",
+    "LabelCounts",
     "Layout",
     "Occurrences",
     "Reader",
@@ -60,5 +62,6 @@ __all__ = [
     "length_of",
     "packed_flags",
     "transferred",
+    "types_of",
     "unit_of",
 ]

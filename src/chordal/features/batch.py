@@ -16,6 +16,9 @@ from chordal.structures import Chain, FactorGraph, Matching, Structure, offsets_
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
+#: How many labels variables have: all the same number, or those of each type theirs.
+LabelCounts = int | tuple[int, ...]
+
 SHARD_CELLS = 180_000  # scores of a shard: large enough to hide Python, small enough for the cache
 
 
@@ -177,12 +180,14 @@ class Batch:
     label_counts : int64 [n_variables] where variables differ in it, else None
     exclusive : bool
         No two variables of an example have the same label, the last one apart: a matching.
+    kinds : int64 [n_variables] where variables have types, the number of each one's, else None
     """
 
     sizes: Ints
     cliques: Sequence[Cliques]
     label_counts: Ints | None = None
     exclusive: bool = False
+    kinds: Ints | None = None
 
     @cached_property
     def offsets(self) -> Ints:
@@ -205,18 +210,21 @@ class Batch:
     @cached_property
     def is_chain(self) -> bool:
         """Whether the examples are chains: every variable linked to the next alone."""
-        if self.exclusive or self.label_counts is not None:
+        if self.exclusive or self.label_counts is not None or self.kinds is not None:
             return False
         if not self.groups:
             return bool((self.sizes <= 1).all())
         return len(self.groups) == 1 and self.cliques[self.groups[0][0]].pattern == "steps"
 
-    def structure(self, begin: int, end: int, n_labels: int) -> tuple[Structure, list[Ints] | None]:
+    def structure(
+        self, begin: int, end: int, n_labels: LabelCounts
+    ) -> tuple[Structure, list[Ints] | None]:
         """What depends on what in some examples; and the places of each group's cliques in it,
         or None where there is one group, whose cliques stand in their own order.
         """
         sizes = self.sizes[begin:end]
         if self.is_chain:
+            assert isinstance(n_labels, int)
             return Chain(sizes, n_labels), None
         if self.exclusive and self.label_counts is not None:
             first = self.offsets[begin:end]
@@ -232,7 +240,10 @@ class Batch:
         at = ranges(offsets_of(lengths)[order], lengths[order])
         flat = joined(own.ravel() for own in scopes)[at]
         counts = np.bincount(example, minlength=len(sizes))
-        structure = FactorGraph.from_arrays(sizes, flat, lengths[order], counts, n_labels)
+        of_each: int | tuple[int, ...] | Ints = n_labels
+        if self.kinds is not None:
+            of_each = np.array(n_labels)[self.kinds[self.offsets[begin] : self.offsets[end]]]
+        structure = FactorGraph.from_arrays(sizes, flat, lengths[order], counts, of_each)
         if len(members) == 1:
             return structure, None
         place = np.empty_like(order)
@@ -243,8 +254,9 @@ class Batch:
         """The examples in this order."""
         counts = self.label_counts
         counts = None if counts is None else counts[self.positions(order)]
+        kinds = None if self.kinds is None else self.kinds[self.positions(order)]
         cliques = [own.reordered(order) for own in self.cliques]
-        return Batch(self.sizes[order], cliques, counts, self.exclusive)
+        return Batch(self.sizes[order], cliques, counts, self.exclusive, kinds)
 
     def positions(self, order: Ints) -> Ints:
         """The variables of these examples, one example after another."""
@@ -265,15 +277,17 @@ class Batch:
             rows = own.rows and Rows(counts, own.rows.data[np.flatnonzero(inside)])
             left = Cliques(number[scopes[inside]], counts, rows, own.order)
             cliques.append(left.recognised(sizes))
-        return Batch(sizes, cliques)
+        kinds = None if self.kinds is None else self.kinds[variables]
+        return Batch(sizes, cliques, kinds=kinds)
 
     def with_rows(self, rows: Sequence[Rows | None]) -> Batch:
         """The same cliques with other observations."""
         cliques = [replace(own, rows=new) for own, new in zip(self.cliques, rows, strict=True)]
         return replace(self, cliques=cliques)
 
-    def work(self, n_labels: int) -> tuple[Ints, int]:
+    def work(self, n_labels: LabelCounts) -> tuple[Ints, int]:
         """The work in each example, in units, and how many scores one unit stands for."""
+        n_labels = n_labels if isinstance(n_labels, int) else max(n_labels)
         if self.is_chain:
             untied = any(self.cliques[k].rows is not None for g in self.groups for k in g)
             return self.sizes, n_labels ** (2 if untied else 1)
@@ -286,14 +300,16 @@ class Batch:
                 cells = cells + own.counts * n_labels**own.order
         return cells, 1
 
-    def limits(self, n_labels: int, training: bool = False) -> list[tuple[int, int]]:
+    def limits(self, n_labels: LabelCounts, training: bool = False) -> list[tuple[int, int]]:
         """Runs (begin, end) of examples that make a shard each."""
         units, cells = self.work(n_labels)
         # Inference on graphs takes long beside Python's part, so that shards may be small.
         wanted = min(8, int(units.sum()) // 2000) if training and not self.is_chain else 1
         return shard_limits(units, cells, wanted)
 
-    def minibatches(self, n_labels: int, size: int) -> tuple[list[tuple[int, int]], list[int]]:
+    def minibatches(
+        self, n_labels: LabelCounts, size: int
+    ) -> tuple[list[tuple[int, int]], list[int]]:
         """Limits of shards that end where mini-batches of `size` examples do, and where each
         mini-batch begins. One of some size is cut in four: threads have something to share.
         """

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import KW_ONLY, dataclass
 from functools import cached_property
+from math import prod
 from typing import Any, final
 
 import numpy as np
@@ -78,6 +79,10 @@ class CliqueTemplate:
     labelwise : bool
         The features are an array [n, n_labels, n_features] with a row for every *label* of each
         variable. Labels share the weights, and may differ in number.
+    types : tuple of str, optional
+        The type of each variable of a clique. Variables of a type have labels of their own, and
+        are numbered by themselves, from 0. Either all templates of a model have types or none; the
+        one of "each" variable of a type tells how many there are.
 
     Examples
     --------
@@ -105,6 +110,7 @@ class CliqueTemplate:
     tables: str = "full"
     fit_intercept: bool | str = True
     labelwise: bool = False
+    types: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         if not isinstance(self.name, str) or not self.name:
@@ -128,6 +134,23 @@ class CliqueTemplate:
             raise ValueError(
                 f"fit_intercept {of} must be True, False or 'seen', got {self.fit_intercept!r}"
             )
+        if self.types != ():
+            self._check_types(of)
+
+    def _check_types(self, of: str) -> None:
+        named = isinstance(self.types, tuple) and all(isinstance(own, str) for own in self.types)
+        if not named or len(self.types) != self.size:
+            raise ValueError(
+                f"types {of} must be a tuple of {self.size} names, one for each variable of a "
+                f"clique; got {self.types!r}"
+            )
+        if self.labelwise or self.cliques in ("steps", "first", "last"):
+            raise ValueError(f"types {of} need cliques of 'each' variable, or a function")
+        if self.tables not in ("full", "relative") and len(set(self.types)) > 1:
+            raise ValueError(
+                f"tables={self.tables!r} {of} compares labels, and variables of the types "
+                f"{self.types!r} have different ones; use tables='full'"
+            )
 
     @property
     def size(self) -> int:
@@ -146,6 +169,7 @@ class CliqueTemplate:
             "tables": self.tables,
             "fit_intercept": self.fit_intercept,
             "labelwise": self.labelwise,
+            "types": list(self.types),
         }
 
 
@@ -178,12 +202,27 @@ def check_templates(templates: object) -> list[CliqueTemplate]:
     if len(set(names)) < len(names):
         twice = next(name for name in names if names.count(name) > 1)
         raise ValueError(f"two templates have the name {twice!r}; names must differ")
-    if not any(t.cliques == "each" and t.features is not None for t in templates):
+    counting = [t for t in templates if t.cliques == "each" and t.features is not None]
+    if not counting:
         raise ValueError(
             "one of the templates must have features and no cliques: its rows tell how many "
             "variables an example has"
         )
+    plain = [t.name for t in templates if not t.types]
+    if 0 < len(plain) < len(templates):
+        raise ValueError(f"template {plain[0]!r} must have types, as others have")
+    types = {own for t in templates for own in t.types} - {t.types[0] for t in counting if t.types}
+    if types:
+        raise ValueError(
+            f"no template counts the variables of type {min(types)!r}: give one with features of "
+            "'each' of them"
+        )
     return list(templates)
+
+
+def types_of(templates: Sequence[CliqueTemplate]) -> tuple[str, ...]:
+    """The types of variables, in the order in which templates name them; none without types."""
+    return tuple(dict.fromkeys(own for template in templates for own in template.types))
 
 
 def check_described(
@@ -208,12 +247,12 @@ def check_described(
 
 
 class TableLayout:
-    """The cells of a table over m variables with L labels each, and the outputs that fill them.
+    """The cells of a table over variables with so many labels, and the outputs that fill them.
 
     Parameters
     ----------
-    n_labels, order : int
-        L and m.
+    shape : tuple of int
+        The number of labels of each variable.
     kind : {"full", "symmetric", "antisymmetric", "potts", "relative"}
 
     Attributes
@@ -226,26 +265,27 @@ class TableLayout:
 
     Examples
     --------
-    >>> layout = TableLayout(2, 2, "symmetric")
+    >>> layout = TableLayout((2, 2), "symmetric")
     >>> layout.output_of_cell
     array([0, 1, 1, 2])
     >>> layout.filled(np.array([[5.0, 6.0, 7.0]]))
     array([[5., 6., 6., 7.]])
     >>> layout.gathered(np.array([[1.0, 2.0, 3.0, 4.0]]))
     array([[1., 5., 4.]])
-    >>> TableLayout(2, 2, "antisymmetric").filled(np.array([[5.0]]))
+    >>> TableLayout((2, 2), "antisymmetric").filled(np.array([[5.0]]))
     array([[ 0.,  5., -5.,  0.]])
     """
 
-    def __init__(self, n_labels: int, order: int, kind: str) -> None:
+    def __init__(self, shape: Sequence[int], kind: str) -> None:
+        self.shape, self.order, self.kind = tuple(shape), len(shape), kind
+        self.n_cells = prod(shape)
+        n_labels, order = shape[0], len(shape)
         _check_tables(kind, order)
-        self.n_labels, self.order, self.kind = n_labels, order, kind
-        self.n_cells = n_labels**order
         self.sign_of_cell: Floats | None = None
         if 8 * self.n_cells * (order if kind == "symmetric" else 1) > MAX_BYTES:
             raise ValueError(
                 f"a table over {order} variables with {n_labels} labels each would need "
-                f"{8e-9 * self.n_cells:.3g} GB ({n_labels}^{order} scores); use smaller cliques"
+                f"{8e-9 * self.n_cells:.3g} GB ({self.n_cells:.3g} scores); use smaller cliques"
             )
         if kind == "relative" and order == 1 and n_labels == 2:
             self.output_of_cell = np.array([-1, 0])
@@ -255,8 +295,8 @@ class TableLayout:
             self.output_of_cell = np.full(self.n_cells, -1)
             self.output_of_cell[:: sum(n_labels**k for k in range(order))] = 0
         else:
-            labels = np.stack(np.unravel_index(np.arange(self.n_cells), (n_labels,) * order))
-            same = np.ravel_multi_index(tuple(np.sort(labels, axis=0)), (n_labels,) * order)
+            labels = np.stack(np.unravel_index(np.arange(self.n_cells), self.shape))
+            same = np.ravel_multi_index(tuple(np.sort(labels, axis=0)), self.shape)
             self.output_of_cell = np.unique(same, return_inverse=True)[1]
         if kind == "antisymmetric":
             self.sign_of_cell = np.sign(labels[1] - labels[0]).astype(np.float64)
@@ -303,6 +343,6 @@ class TableLayout:
 
     def renumbered(self, outputs: Ints, wider: TableLayout) -> Ints:
         """The same outputs in a layout of the same kind with more labels."""
-        labels = np.unravel_index(self.cell_of_output[outputs], (self.n_labels,) * self.order)
-        cells = np.ravel_multi_index(labels, (wider.n_labels,) * self.order)
+        labels = np.unravel_index(self.cell_of_output[outputs], self.shape)
+        cells = np.ravel_multi_index(labels, wider.shape)
         return np.maximum(wider.output_of_cell[cells], 0)  # −1: that of a weight without use

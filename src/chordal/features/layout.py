@@ -12,12 +12,21 @@ import numpy as np
 from chordal import _kernels
 from chordal._blocks import Runner, run_in_turn
 from chordal.features._base import RowFeatures, WeightKeys
-from chordal.features.batch import Batch, Cliques, Floats, Ints, Rows, joined, ranges
+from chordal.features.batch import (
+    Batch,
+    Cliques,
+    Floats,
+    Ints,
+    LabelCounts,
+    Rows,
+    joined,
+    ranges,
+)
 from chordal.features.clique_template import TableLayout
 from chordal.features.reader import Reader
 from chordal.potentials import Potentials
 from chordal.structures import Matching, offsets_of
-from chordal.targets import PartialLabels, SoftLabels, Target
+from chordal.targets import SoftLabels, Target
 
 LARGE = 1000.0  # the root mean square of a column that solvers cannot leave as it is
 
@@ -146,18 +155,25 @@ class Layout:
 
     Parameters
     ----------
-    n_labels : int
+    n_labels : int, or tuple of int
+        Of every variable, or of those of each type.
     templates : list of TemplateLayout
         With names that differ.
     """
 
-    def __init__(self, n_labels: int, templates: Sequence[TemplateLayout]) -> None:
-        self.n_labels, self.templates = n_labels, list(templates)
+    def __init__(self, n_labels: LabelCounts, templates: Sequence[TemplateLayout]) -> None:
+        self.counts, self.templates = n_labels, list(templates)
         limits = offsets_of([own.n_row_weights + len(own.kept) for own in self.templates])
         self.slices = {k.name: slice(*limits[i : i + 2]) for i, k in enumerate(self.templates)}
         self.n_weights = int(limits[-1])
         self.scale: Floats | None = None  # of every weight: what stands for it is times this
         self._latest: tuple[Floats, Expanded] | None = None
+
+    @property
+    def n_labels(self) -> int:
+        """The labels of a variable, where all have as many."""
+        assert isinstance(self.counts, int)
+        return self.counts
 
     @property
     def shares_transitions(self) -> bool:
@@ -166,7 +182,7 @@ class Layout:
 
     def scaled(self, scale: Floats) -> Layout:
         """The same map for weights that are multiplied by these numbers, which are not zero."""
-        layout = Layout(self.n_labels, self.templates)
+        layout = Layout(self.counts, self.templates)
         layout.scale = scale
         return layout
 
@@ -217,7 +233,7 @@ class Layout:
             spreads.append(new.spread if new else None)  # the rows are not kept alive
         if not any(spreads):
             return None
-        layout = Layout(self.n_labels, templates)
+        layout = Layout(self.counts, templates)
 
         def spread(weights: Floats) -> Floats:
             parts = []
@@ -258,7 +274,7 @@ class Layout:
         self, batch: Batch, begin: int, end: int
     ) -> tuple[Potentials, list[slice], list[Ints] | None]:
         """Structure and tying; the tables of each template, and the places of its cliques."""
-        structure, places = batch.structure(begin, end, self.n_labels)
+        structure, places = batch.structure(begin, end, self.counts)
         blocks = [slice(0, 0)] * len(self.templates)
         if isinstance(structure, Matching):
             tying = structure.table_of_clique, structure.table_offsets
@@ -306,11 +322,22 @@ class Layout:
         unary = np.empty(n) if memory is None else memory[:n]
         fixed = isinstance(shard.frame.structure, Matching)
         tables = shard.frame.tables if fixed else np.empty(len(shard.frame.tables))
-        written = set()  # tables, or None for labels: the first template sets, the others add
+        # Tables, or None for labels: the first template sets, the others add.
+        written: set[tuple[int, int] | None] = set()
         for k, own in enumerate(self.templates):
             if own.rows is None and w[k][1] is None:
                 continue
             block, variables = shard.blocks[k], shard.variables[k]
+            states = self._states(k, shard)
+            if states is not None:  # which the other variables' labels are not
+                if None not in written:
+                    unary[:] = 0.0
+                scores = np.zeros(states.size)
+                if len(states):
+                    own.score(shard.rows[k], w[k], scores, None, False)
+                np.add.at(unary, states, scores.reshape(states.shape))
+                written.add(None)
+                continue
             place = (block.start, block.stop) if own.order > 1 else None
             out = tables[block] if own.order > 1 else unary
             if variables is not None and place not in written:
@@ -320,6 +347,14 @@ class Layout:
         if None not in written:
             unary[:] = 0.0
         return shard.frame.like(unary, tables)
+
+    def _states(self, k: int, shard: Shard) -> Ints | None:
+        """Where the labels of a template's variables are, [n, n_cells], if variables have types."""
+        own, variables = self.templates[k], shard.variables[k]
+        if isinstance(self.counts, int) or own.order > 1 or variables is None:
+            return None
+        first = shard.frame.structure.state_offsets[variables]
+        return first[:, None] + np.arange(own.tables.n_cells)
 
     def zeros(self, memory: Sums | None = None, run: Runner = run_in_turn) -> Sums:
         """An empty gradient, in `memory` of this form."""
@@ -354,7 +389,15 @@ class Layout:
         own = self.templates[k]
         if own.order > 1:
             return parts.tables[shard.blocks[k]].reshape(-1, own.tables.n_cells)
-        rows, variables = parts.unary.reshape(-1, own.tables.n_cells), shard.variables[k]
+        return self.rows_of(k, shard, parts.unary)
+
+    def rows_of(self, k: int, shard: Shard, unary: Floats) -> Floats:
+        """The scores of labels of a template's variables [n, n_cells]."""
+        states = self._states(k, shard)
+        if states is not None:
+            return unary[states]
+        rows = unary.reshape(-1, self.templates[k].tables.n_cells)
+        variables = shard.variables[k]
         return rows if variables is None else rows[variables]
 
     def collect(self, sums: Sums, out: Floats | None = None, run: Runner = run_in_turn) -> Floats:
@@ -373,7 +416,7 @@ def layout_of(
     reader: Reader,
     batch: Batch,
     gold: Target,
-    n_labels: int,
+    n_labels: LabelCounts,
     pairs: str = "seen",
     min_freq: int = 0,
     known: Layout | None = None,
@@ -383,9 +426,9 @@ def layout_of(
     Of named attributes, `pairs` says which outputs have weights: those that were "seen" with them
     at least `min_freq` times, or "all". What a `known` layout has stays.
     """
-    seen, templates = _seen_labels(gold, n_labels), []
+    seen, templates = _seen_labels(gold), []
     for k, template in enumerate(reader.templates):
-        tables = TableLayout(1 if template.labelwise else n_labels, template.size, template.tables)
+        tables = TableLayout(reader.shape(template, n_labels), template.tables)
         old = known[template.name] if known and template.name in known.slices else None
         source, cliques = reader.inputs[k], batch.cliques[k]
         at = outputs = np.zeros(0, dtype=np.int64)
@@ -410,19 +453,21 @@ def layout_of(
     return Layout(n_labels, templates)
 
 
-def _seen_labels(target: Target, n: int) -> tuple[Ints, Ints]:
+def _seen_labels(target: Target) -> tuple[Ints, Ints]:
     """The variables and labels that go together, in order; variables about which nothing is known
     have none. With one label per variable, every variable has one pair.
     """
-    if isinstance(target, SoftLabels):
-        possible = target.probability.reshape(-1, n) != 0.0
-    elif isinstance(target, PartialLabels):
-        allowed = target.allowed.reshape(-1, n)
-        possible = allowed & ((~allowed).any(axis=1, keepdims=True) | (n == 1))
-    else:
+    if isinstance(target, np.ndarray):
         return np.arange(len(target)), target.astype(np.int64)
-    variables, labels = np.nonzero(possible)
-    return variables, labels
+    counts = np.diff(target.state_offsets)
+    variable = np.repeat(np.arange(len(target)), counts)
+    if isinstance(target, SoftLabels):
+        possible = target.probability != 0.0
+    else:
+        left = np.bincount(variable, target.allowed, minlength=len(target))
+        possible = target.allowed & ((left < counts) | (counts == 1))[variable]
+    states = np.flatnonzero(possible)
+    return variable[states], states - target.state_offsets[variable[states]]
 
 
 def _seen_outputs(
@@ -431,18 +476,18 @@ def _seen_outputs(
     """Which cliques go with which outputs: every possible label of a variable with every possible
     one of the others.
     """
-    n, (variables, labels) = tables.n_labels, seen
+    variables, labels = seen
     if cliques.pattern == "each":
         clique, cell = variables, labels
     elif isinstance(gold, np.ndarray):
         scopes = cliques.listed(sizes)
         clique = np.arange(len(scopes))
-        cell = np.ravel_multi_index(tuple(labels[scopes].T), (n,) * tables.order)
+        cell = np.ravel_multi_index(tuple(labels[scopes].T), tables.shape)
     else:
         scopes, count = cliques.listed(sizes), np.bincount(variables, minlength=len(gold))
         first, clique = offsets_of(count), np.arange(len(scopes))
         cell = np.zeros_like(clique)
-        for axis in range(tables.order):
+        for axis, n in enumerate(tables.shape):
             variable = scopes[clique, axis]
             choices = count[variable]
             cell = np.repeat(cell, choices) * n + labels[ranges(first[variable], choices)]

@@ -15,8 +15,8 @@ from chordal._validate import is_sparse
 from chordal.features._base import Input
 from chordal.features.arrays import DenseInput, SparseInput
 from chordal.features.attributes import AttributeInput
-from chordal.features.batch import Batch, Cliques, Ints, Rows, Vectors
-from chordal.features.clique_template import Beside, CliqueTemplate, itself
+from chordal.features.batch import Batch, Cliques, Ints, LabelCounts, Rows, Vectors, ranges
+from chordal.features.clique_template import Beside, CliqueTemplate, itself, types_of
 from chordal.features.vectors import VectorInput
 from chordal.structures import check_scopes, offsets_of
 
@@ -41,6 +41,17 @@ class Reader:
     ) -> None:
         self.templates, self.inputs = list(templates), list(inputs)
         self.exclusive = exclusive
+
+    @property
+    def types(self) -> tuple[str, ...]:
+        """The types of variables, by their numbers; none where all have the same labels."""
+        return types_of(self.templates)
+
+    def shape(self, template: CliqueTemplate, n_labels: LabelCounts) -> tuple[int, ...]:
+        """How many labels each variable of a template's cliques has."""
+        if isinstance(n_labels, int):
+            return (1 if template.labelwise else n_labels,) * template.size
+        return tuple(n_labels[self.types.index(own)] for own in template.types)
 
     @classmethod
     def like(
@@ -71,6 +82,7 @@ class Reader:
         `grow` lets new attributes in.
         """
         rows: list[Rows | None] = []
+        of_type: dict[str, Ints] = {}
         sizes: Ints | None = None
         counts: Ints | None = None
         found: dict[str, Vectors | None] = {
@@ -90,9 +102,13 @@ class Reader:
                     found[template.name] = vectors
                 elif vectors is not None:
                     vectors.refuse()
-                if sizes is None and template.cliques == "each":
+                if template.types and template.cliques == "each":
+                    of_type.setdefault(template.types[0], own.lengths)
+                elif sizes is None and template.cliques == "each":
                     sizes = own.lengths
             rows.append(own)
+        if of_type:
+            return self._typed(X, rows, [of_type[own] for own in self.types])
         if sizes is None:
             raise ValueError("no template tells how many variables an example has")
         cliques = [
@@ -100,6 +116,30 @@ class Reader:
             for template, own in zip(self.templates, rows, strict=True)
         ]
         return Batch(sizes, cliques, counts, self.exclusive)
+
+    def _typed(self, X: Sequence[Any], rows: Sequence[Rows | None], counts: list[Ints]) -> Batch:
+        """The variables of an example stand type after type, `counts` of each."""
+        of_type = np.stack(counts, axis=1)  # [n_examples, n_types]
+        first = np.cumsum(of_type, axis=1) - of_type
+        numbers = np.tile(np.arange(len(counts)), len(of_type))
+        kinds, sizes = np.repeat(numbers, of_type.ravel()), of_type.sum(axis=1)
+        cliques = []
+        for template, own in zip(self.templates, rows, strict=True):
+            which = [self.types.index(name) for name in template.types]
+            if template.cliques == "each":
+                n = of_type[:, which[0]]
+                scopes = ranges(first[:, which[0]], n)[:, None]
+                found = Cliques(scopes, n, own, 1)
+            else:
+                listed = [
+                    _of_types(template, x, i, of_type[i, which], first[i, which])
+                    for i, x in enumerate(X)
+                ]
+                n = np.array([len(scopes) for scopes in listed], dtype=np.int64)
+                scopes = np.concatenate([np.zeros((0, template.size), dtype=np.int64), *listed])
+                found = Cliques(scopes, n, own, template.size)
+            cliques.append(_with_its_rows(template, found.recognised(sizes)))
+        return Batch(sizes, cliques, kinds=kinds)
 
     def _beside(self, k: int, vectors: Vectors | None, grow: bool) -> Rows | None:
         """The rows of a template of arrays; it has an input once an array was met."""
@@ -200,6 +240,35 @@ def _cliques(template: CliqueTemplate, rows: Rows | None, X: Sequence[Any], size
         except ValueError as error:
             raise ValueError(f"template {template.name!r}: {error}") from None
         found = Cliques(scopes, counts, rows, template.size).recognised(sizes)
+    return _with_its_rows(template, found)
+
+
+def _of_types(template: CliqueTemplate, x: object, i: int, sizes: Ints, first: Ints) -> Ints:
+    """The cliques of an example by numbers of its variables, from numbers within their types."""
+    assert callable(template.cliques)
+    scopes = _scopes(template, template.cliques(x), i)
+    wrong = np.argwhere((scopes < 0) | (scopes >= sizes))
+    if len(wrong):
+        clique, axis = wrong[0]
+        raise ValueError(
+            f"template {template.name!r}: clique {clique} of X[{i}] names variable "
+            f"{scopes[clique, axis]} of type {template.types[axis]!r}, of which there are "
+            f"{sizes[axis]}, from 0 on"
+        )
+    scopes = scopes + first
+    order = np.sort(scopes, axis=1)
+    again = np.argwhere(order[:, 1:] == order[:, :-1])
+    if len(again):
+        raise ValueError(
+            f"template {template.name!r}: clique {again[0][0]} of X[{i}] names a variable twice; "
+            "the variables of a clique must differ"
+        )
+    return scopes
+
+
+def _with_its_rows(template: CliqueTemplate, found: Cliques) -> Cliques:
+    """Cliques that have a row of observations each, if there are any."""
+    rows = found.rows
     if rows is None or template.labelwise or found.counts is rows.lengths:
         return found
     wrong = np.flatnonzero(rows.lengths != found.counts)
