@@ -283,9 +283,12 @@ class TableLayout:
         _check_tables(kind, order)
         self.sign_of_cell: Floats | None = None
         if 8 * self.n_cells * (order if kind == "symmetric" else 1) > MAX_BYTES:
+            each, scores = f" with {n_labels} labels each", f"{n_labels}^{order}"
+            if len(set(shape)) > 1:
+                each, scores = "", " × ".join(map(str, shape))
             raise ValueError(
-                f"a table over {order} variables with {n_labels} labels each would need "
-                f"{8e-9 * self.n_cells:.3g} GB ({self.n_cells:.3g} scores); use smaller cliques"
+                f"a table over {order} variables{each} would need {8e-9 * self.n_cells:.3g} GB "
+                f"({scores} scores); use smaller cliques"
             )
         if kind == "relative" and order == 1 and n_labels == 2:
             self.output_of_cell = np.array([-1, 0])
