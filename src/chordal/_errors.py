@@ -34,6 +34,15 @@ class NotFittedError(ValueError, AttributeError):
     """Stands in for scikit-learn's class of this name: see `as_sklearn`."""
 
 
+class CollapsedLabellingWarning(UserWarning):
+    """Graphs with loops got one label everywhere, though their observations speak for several.
+
+    `predict` warns where this is so of half or more of the graphs with at least 20 variables: a
+    third or more of the variables would get another label by the scores of their own observations.
+    It does not where some training example was of nearly one label (over nine tenths).
+    """
+
+
 class ConvergenceWarning(UserWarning):
     """Stands in for scikit-learn's class of this name: see `as_sklearn`."""
 

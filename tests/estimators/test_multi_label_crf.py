@@ -136,7 +136,7 @@ def test_other_objectives(problem, objective, solver, hidden, sparse):
 
 def test_known_labels(problem):
     X, y = problem
-    model = MultiLabelCRF(structure="full").fit(X, y)
+    model = MultiLabelCRF(structure="full", prediction="map").fit(X, y)
     labellings, scores = listed(model, X)
     known = labellings[:, 1] == 1
     best = labellings[known][scores[:, known].argmax(axis=1)]

@@ -56,7 +56,11 @@ COLUMN = np.tile([0, 1, 2], 5)
 PROBLEMS = {
     "chain": (ChainCRF(fit_intercept=True, ends=True, transitions="all"), ROWS, NAMES),
     "graph": (GraphCRF(), [(seen(codes), CYCLE) for codes in RINGS], RINGS),
-    "grid": (GridCRF(), [seen(y.ravel(), 2).reshape(2, 2, 2) for y in PIXELS], PIXELS),
+    "grid": (
+        GridCRF(prediction="map"),
+        [seen(y.ravel(), 2).reshape(2, 2, 2) for y in PIXELS],
+        PIXELS,
+    ),
     "template": (TemplateCRF(TEMPLATES), ROWS, NAMES),
     "classifier": (CRFClassifier(), seen(COLUMN), COLUMN),
     "matching": (

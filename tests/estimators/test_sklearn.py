@@ -58,6 +58,7 @@ PARAMETERS = {
     "ends": True,
     "min_freq": 3,
     "ignore_label": "?",
+    "prediction": "mpm",
     "max_iter": 17,
     "tol": 1e-3,
     "validation_interval": 2,

@@ -5,12 +5,12 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING
 
+from chordal._errors import CollapsedLabellingWarning
 from chordal._estimator import Estimator
 from chordal._registry import Registry
-from chordal.estimators._compact import pair_features
 from chordal.estimators._crf import BaseCRF
 from chordal.estimators._monitor import FitReport, InterruptedFitWarning, whole_fits
-from chordal.estimators._state import MAX_WEIGHT
+from chordal.estimators._state import MAX_WEIGHT, pair_features
 from chordal.estimators.chain_crf import ChainCRF, chain_batch, chain_layout, fitted_chain
 
 if TYPE_CHECKING:
@@ -45,6 +45,7 @@ __all__ = [
     "BaseCRF",
     "CRFClassifier",
     "ChainCRF",
+    "CollapsedLabellingWarning",
     "Estimator",
     "FitReport",
     "GraphCRF",

@@ -18,6 +18,7 @@ from chordal.estimators._asking import (
     best,
     clique_marginals,
     constraints_of,
+    decoding,
     joined,
     labelled,
     labellings,
@@ -42,8 +43,7 @@ def predict(
     ----------
     method : {"map", "mpm"}, optional
         The best labelling as a whole, or the best label of each variable by its marginal
-        probability. By default the first, or the second where `inference` is a method such as
-        "mean_field", which has marginals only.
+        probability. By default what the parameter `prediction` says.
     allowed_labels : list, optional
         Known and forbidden labels, in the shape of y: for each example None, or for each
         variable None (all labels), the label that is known, a list of those that are allowed,
@@ -67,7 +67,7 @@ def predict(
     [['D', 'N']]
     """
     constraints = constraints_of(self, allowed_labels, allowed_transitions)
-    labels = self._best_of_one(X) if method is None and constraints is None else None
+    labels = _best_of_one(self, X) if method is None and constraints is None else None
     if labels is not None:
         return ExampleList([labels])
     X, batch, numbers = best(self, X, method, constraints)
@@ -87,7 +87,7 @@ def predict_codes(
     An array of numbers takes a fraction of the time of lists of labels.
     """
     constraints = constraints_of(self, allowed_labels, allowed_transitions)
-    labels = self._best_of_one(X) if method is None and constraints is None else None
+    labels = _best_of_one(self, X) if method is None and constraints is None else None
     if labels is not None:
         return self.labels_.codes(self.labels_.encode([labels]))
     _, _, numbers = best(self, X, method, constraints)
@@ -263,3 +263,8 @@ def template_weights(self: Model, name: str) -> dict[str, NDArray[Any]]:
         clique; "intercept": array [n_classes, …]. Only those that the template has.
     """
     return template_tables(self, name)
+
+
+def _best_of_one(model: Model, X: object) -> list[Any] | None:
+    """The best labels of a single example by a quicker way, where these are asked for."""
+    return model._best_of_one(X) if decoding(model) == "map" else None

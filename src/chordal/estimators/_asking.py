@@ -2,31 +2,41 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from chordal._errors import InfeasibleError
+from chordal._errors import CollapsedLabellingWarning, InfeasibleError
 from chordal._validate import RandomState, check_choice, check_sample_weight
 from chordal.estimators._constraints import Constraints, Transitions
+from chordal.estimators._monitor import FitReport
 from chordal.estimators._typed import relabelled
 from chordal.execution import effective_n_jobs, execution_for
 from chordal.features import Batch, Layout, Reader, Shard, length_of
 from chordal.inference import INFERENCE, Inference, choose, most_probable_labels
 from chordal.labels import SequenceLabels, observed
 from chordal.potentials import Floats, Potentials
-from chordal.structures import Chain
+from chordal.structures import Chain, Structure
 
 T = TypeVar("T")
 Codes = NDArray[np.int32]
+
+#: Ways of prediction, and the questions whose answers have the labels.
+WAYS = {"map": "map", "mpm": "marginals"}
+
+FEW = 20  # variables: of fewer, one label everywhere is nothing special
+MIXED = 0.9  # one label has no larger share of any training example
+OTHERS = 1 / 3  # of the variables speak for another label by themselves
 
 
 class Model(Protocol):
     """What is asked: a `BaseCRF`, as far as questions see it."""
 
     inference: str | Inference
+    prediction: str
     n_jobs: int | None
     random_state: RandomState
     ignore_label: object
@@ -35,6 +45,7 @@ class Model(Protocol):
     weights_: Floats
     reader_: Reader
     labels_: SequenceLabels
+    fit_report_: FitReport
 
     def _check_fitted(self) -> None: ...
     def _examples(self, X: object, name: str = "X", known: bool = False) -> Sequence[Any]: ...
@@ -138,12 +149,19 @@ def method_for(model: Model, question: str, potentials: Potentials) -> Inference
     return method
 
 
-def decoding(model: Model) -> str:
-    """The question whose answer has the labels to predict."""
-    if model.inference == "auto":
-        return "map"
-    answers = INFERENCE.resolve(model.inference).answers
-    return "marginals" if "marginals" in answers and "map" not in answers else "map"
+def decoding(model: Model, report: FitReport | None = None) -> str:
+    """The question whose answer has the labels to predict.
+
+    It is what `prediction` says. "auto" is the one that the inference method answers; of both, the
+    one that the report of the fit says, else "map".
+    """
+    if model.prediction != "auto":
+        return WAYS[model.prediction]
+    if model.inference != "auto":
+        answers = INFERENCE.resolve(model.inference).answers
+        if not answers.issuperset(WAYS.values()):
+            return "marginals" if "marginals" in answers else "map"
+    return WAYS[(report and report.prediction) or "map"]
 
 
 def decoded(potentials: Potentials, inference: Inference, question: str) -> Codes:
@@ -162,15 +180,51 @@ def best(
 ) -> tuple[Sequence[Any], Batch, Codes]:
     """Examples, their batch, and the numbers of their best labels."""
     if method is not None:
-        check_choice("method", method, ["map", "mpm"])
-    question = {"map": "map", "mpm": "marginals", None: decoding(model)}[method]
+        check_choice("method", method, WAYS)
+    report = getattr(model, "fit_report_", None)
+    question = decoding(model, report) if method is None else WAYS[method]
+    share = None if report is None else report.label_share
 
-    def answer(part: Part) -> Codes:
-        return decoded(part.potentials, part.inference, question)
+    def answer(part: Part) -> tuple[Codes, list[bool]]:
+        structure = part.potentials.structure
+        if share is None or share > MIXED or structure.is_forest:
+            return decoded(part.potentials, part.inference, question), []
+        alone = most_probable_labels(part.potentials)  # by scores of labels, without links
+        labels = decoded(part.potentials, part.inference, question)
+        return labels, collapses(labels, alone, structure)
 
     X, batch, found = ask(model, X, question, answer, constraints, batch=batch)
-    numbers = np.concatenate([np.zeros(0, dtype=np.int32), *found])
+    warn_collapsed([flag for _, flags in found for flag in flags], question)
+    numbers = np.concatenate([np.zeros(0, dtype=np.int32), *(own for own, _ in found)])
     return X, batch, model.labels_.joint(numbers, batch.kinds)
+
+
+def collapses(labels: Codes, alone: Codes, structure: Structure) -> list[bool]:
+    """Of each example of some size, whether it has one label everywhere, though a third or more of
+    its variables speak for others.
+    """
+    limits = structure.variable_offsets
+    large = np.flatnonzero(np.diff(limits) >= FEW)
+    parts = [slice(int(limits[i]), int(limits[i + 1])) for i in large]
+    return [
+        bool((labels[own] == labels[own.start]).all())
+        and float((alone[own] != labels[own]).mean()) >= OTHERS
+        for own in parts
+    ]
+
+
+def warn_collapsed(flags: Sequence[bool], question: str) -> None:
+    """Warn where half of the examples collapse: fewer may be plain errors."""
+    if not any(flags) or 2 * sum(flags) < len(flags):
+        return
+    remedy = "try predict(method='mpm'), or " if question == "map" else ""
+    warnings.warn(
+        f"{sum(flags)} of {len(flags)} graphs have one label everywhere, though a third or more of "
+        "their variables speak for others by themselves, and every training example had several "
+        f"labels: links outweigh observations; {remedy}fit with a larger l2 for links",
+        CollapsedLabellingWarning,
+        stacklevel=4,
+    )
 
 
 def share_right(model: Model, X: object, y: object, sample_weight: object) -> float:

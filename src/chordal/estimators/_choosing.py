@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from chordal._errors import UnsupportedError
 from chordal._optional import installed
 from chordal._validate import check_choice, check_function, check_number, generator_from
+from chordal.estimators._asking import WAYS
 from chordal.estimators._groups import check_groups, members
 from chordal.execution import effective_n_jobs
 from chordal.features import Batch, Layout, Reader, Shard
@@ -52,6 +53,7 @@ def check_settings(estimator: BaseCRF) -> None:
     check_number("verbose", estimator.verbose, integer=True)
     check_number("min_freq", estimator.min_freq, integer=True)
     check_choice("pairs", estimator.pairs, ["seen", "all"])
+    check_choice("prediction", estimator.prediction, ["auto", *WAYS])
     check_groups(estimator.l2, estimator.freeze, estimator._groups())
 
 
@@ -126,7 +128,14 @@ def chosen_before_reading(estimator: BaseCRF) -> tuple[Solver, Objective]:
     objective = objective_for(estimator, solver)
     solver.check(problem_before_reading(estimator, objective))
     if estimator.inference != "auto":
-        objective.require_answers(INFERENCE.resolve(estimator.inference))
+        method = INFERENCE.resolve(estimator.inference)
+        objective.require_answers(method)
+        asked = WAYS.get(estimator.prediction)
+        if asked is not None and asked not in method.answers:
+            raise UnsupportedError(
+                f"prediction={estimator.prediction!r} needs {asked}, which inference "
+                f"{method.name!r} does not answer; leave one of them at 'auto'"
+            )
     return solver, objective
 
 

@@ -61,6 +61,12 @@ class BaseCRF(Estimator, metaclass=ABCMeta):
         "auto" looks at the structure: exact where that is affordable (chains, trees, and graphs of
         low treewidth), else an approximation. `inference_` is what training used, and
         `fit_report_.exact` says whether it was exact; predictions choose for their own examples.
+    prediction : {"auto", "map", "mpm"}
+        What `predict` gives: "map", the best labelling as a whole, or "mpm", the most probable
+        label of each variable by its marginals. "auto" is "map"; on graphs with loops and a smooth
+        objective, such as the likelihood, it is the one that gets more labels of the training
+        data right. `fit_report_.prediction` says which, and `fit_report_.prediction_scores` how
+        good both are.
     l1 : float
         Regularisation by l1·‖w‖₁. Online solvers take none.
     l2 : float or dict
@@ -116,6 +122,7 @@ class BaseCRF(Estimator, metaclass=ABCMeta):
     solver: str | Solver = "auto"
     inference: str | Inference = "auto"
     _: KW_ONLY
+    prediction: str = "auto"
     l1: float = 0.0
     l2: float | Mapping[str, float] = 1.0
     freeze: Sequence[str] = ()
@@ -313,7 +320,7 @@ class BaseCRF(Estimator, metaclass=ABCMeta):
         >>> small.compact_report_.accuracy
         1.0
         """
-        from chordal.estimators._compact import compacted
+        from chordal.estimators._state import compacted
 
         self._check_fitted()
         return compacted(self, threshold, dtype, X, y)

@@ -22,6 +22,7 @@ from chordal.estimators._choosing import (
     solver_for,
 )
 from chordal.estimators._groups import free_weights, l2_of, members, minimized, scaling
+from chordal.estimators._judging import converged, prediction_facts, validator
 from chordal.estimators._monitor import (
     FitReport,
     Monitor,
@@ -42,7 +43,7 @@ from chordal.features import (
     transferred,
 )
 from chordal.inference import Inference
-from chordal.labels import observed, targets_of
+from chordal.labels import targets_of
 from chordal.objectives import Objective
 from chordal.oracle import Flags, Mapper, asks_examples, oracle_for, single_examples
 from chordal.potentials import Floats
@@ -109,8 +110,8 @@ def fit(
     watching = training(estimator, plan.solver, callback, given, fitted, validate, work.spread)
     with watching as (run, monitor):
         found = minimized_by(estimator, plan, work, inference, run, monitor)
-        solution = monitor.chosen(found)
-        known = facts_of(solution, found.weights, plan, work, inference)
+        chosen, known = judged(estimator, monitor.chosen(found), plan, work, inference)
+        solution = replace(chosen, weights=work.spread(chosen.weights))
         report = FitReport.of(solution, **known, validation=monitor.scores)
         fitted |= {"objective_": report.objective, "n_iter_": report.n_iter}
         vars(estimator).update(fitted, weights_=solution.weights, fit_report_=report)
@@ -278,60 +279,27 @@ def status_of(solution: Solution, solver: Solver, objective: Objective) -> Statu
     return Status.SETTLED
 
 
-def facts_of(
-    solution: Solution, weights: Floats, plan: Plan, work: Work, inference: Inference
-) -> dict[str, Any]:
-    """What the report says besides the solution: who worked, and how good inference was."""
+def judged(
+    estimator: BaseCRF, solution: Solution, plan: Plan, work: Work, inference: Inference
+) -> tuple[Solution, dict[str, Any]]:
+    """The solution, and what the report says besides: who worked, and how good it is.
+
+    Ctrl-C ends this, as it ends training.
+    """
     structures = [shard.frame.structure for shard in work.shards]
     exact = not plan.objective.needs or all(map(inference.exact_on, structures))
-    settled = None
-    if not exact and solution.status is not Status.INTERRUPTED:
-        settled = converged(inference, plan.objective, work, weights)
-    names = {"solver": plan.solver.name, "inference": inference.name}
-    return {**names, "exact": exact, "inference_converged": settled}
-
-
-def converged(
-    inference: Inference, objective: Objective, work: Work, weights: Floats
-) -> bool | None:
-    """Whether inference converges everywhere at a solver's weights; None: it does not iterate."""
-    asked = next((q for q in ("marginals", "relaxed_map", "map") if q in objective.needs), None)
-    if asked is None:
-        return None
-    expanded, settled = work.layout.expand(weights), None
-    for shard in work.shards:
-        ended = getattr(inference, asked)(work.layout.potentials(shard, expanded)).convergence
-        if ended is not None:
-            settled = ended.status.succeeded
-        if settled is False:
-            break
-    return settled
-
-
-def validator(estimator: BaseCRF, X: object, y: object, data: Data) -> Callable[[Floats], float]:
-    """The share of the labels of the validation data that given weights get right."""
-    from chordal.estimators._asking import decoded, decoding, method_for
-
-    X = estimator._examples(X, "validation X")
-    if length_of(X) == 0:
-        raise ValueError("validation X is empty: give at least one example")
-    batch, layout = data.reader.read(X, grow=False), data.layout
-    flat = estimator._flat(y, X, "validation y")
-    estimator._check_lengths(batch.sizes, flat, "validation ")
-    gold, seen = data.labels.encode(flat, unknown=-1), observed(flat, estimator.ignore_label)
-    right = data.labels.within(gold, batch.kinds)
-    shards = [layout.compile(batch, a, b) for a, b in batch.limits(layout.counts)]
-    question = decoding(estimator)
-
-    def score(weights: Floats) -> float:
-        expanded = layout.expand(weights)
-        found = []
-        for shard in shards:
-            potentials = layout.potentials(shard, expanded)
-            found.append(decoded(potentials, method_for(estimator, question, potentials), question))
-        return float((np.concatenate(found) == right)[seen].mean())
-
-    return score
+    known = {"solver": plan.solver.name, "inference": inference.name, "exact": exact}
+    if solution.status is Status.INTERRUPTED:
+        return solution, known
+    model = (work.layout, work.shards, solution.weights)
+    try:
+        if not exact:
+            known["inference_converged"] = converged(inference, plan.objective, *model)
+        if not all(own.is_forest for own in structures):
+            known |= prediction_facts(estimator, plan.objective, *model)
+    except KeyboardInterrupt:
+        solution = replace(solution, status=Status.INTERRUPTED)
+    return solution, known
 
 
 @contextmanager
