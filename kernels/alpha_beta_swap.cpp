@@ -17,7 +17,7 @@ static const Binding binding([](nb::module_& m) {
                     const std::int32_t l = moves.label(v);
                     if ((l == alpha || l == beta) && beta < moves.count(v)) moves.offer(v, alpha, beta);
                 }
-                run();
+                if (!run()) return;
             }
     });
 });

@@ -16,7 +16,7 @@ static const Binding binding([](nb::module_& m) {
             for (std::int32_t v = 0; v < moves.nodes(); ++v)
                 if (moves.label(v) != alpha && alpha < moves.count(v))
                     moves.offer(v, moves.label(v), alpha);
-            run();
+            if (!run()) return;
         }
     });
 });

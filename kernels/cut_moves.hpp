@@ -39,15 +39,21 @@ public:
         enlarge(unary_, states, patience_);
         for (std::size_t k = 0; k < states; ++k) unary_[k] = unary[state_ + static_cast<std::int64_t>(k)];
         double range = 1.0;
+        std::vector<double> ranges(g.n_tables, -1.0);  // tables may be shared by many cliques
         for (auto c = clique_; c < clique_offsets[example + 1]; ++c) {
             const auto cells = g.table_offsets[g.table_of_clique[c] + 1] -
                                g.table_offsets[g.table_of_clique[c]];
-            patience_.spend(static_cast<std::size_t>(cells) + 16);
+            patience_.spend(16);
             if (g.scope_offsets[c + 1] - g.scope_offsets[c] == 1) {
                 double* u = unary_.data() + offset(g.scopes[g.scope_offsets[c]] - first_);
                 for (std::int64_t l = 0; l < cells; ++l) u[l] += table(c)[l];
             } else {
-                range += range_of(table(c), cells);
+                double& of_table = ranges[g.table_of_clique[c]];
+                if (of_table < 0.0) {
+                    of_table = range_of(table(c), cells);
+                    patience_.spend(static_cast<std::size_t>(cells));
+                }
+                range += of_table;
             }
         }
         for (std::int32_t v = 0; v < nodes(); ++v) {
@@ -216,20 +222,24 @@ private:
     CHORDAL_ISA::Patience patience_{interrupted};
 };
 
-// Rounds of moves from the given labels until none of a whole round raises an example's score. `try_all(moves, run)`
-// offers one move after another and calls run() for each. `done.change` is the gain of the last round.
+// Rounds of moves from the given labels until as many as a whole round has raise an example's score no more.
+// `try_all(moves, run)` offers one move after another, calls run() for each, and returns when that says no.
+// `done.change` is the gain of the last round.
 template <class TryAll>
 void rounds_of_moves(const Scores& g, std::int64_t max_iter, std::int32_t* labels, Iterations& done,
                      TryAll try_all) {
     for (std::size_t e = 0; e < g.examples; ++e) {
         CutMoves moves(g, g.clique_offsets, e, g.unary, g.tables, labels);
+        std::int64_t in_a_round = 0, in_vain = 0;  // the moves that failed since one did not
         do {
-            ++done.n_iter[e];
             done.change[e] = 0.0;
-            bool better = false;
-            try_all(moves, [&] { better |= moves.move(&done.change[e]); });
-            if (!better) break;
-        } while (done.n_iter[e] < max_iter);
+            try_all(moves, [&] {
+                in_a_round += done.n_iter[e] == 0;
+                in_vain = moves.move(&done.change[e]) ? 0 : in_vain + 1;
+                return done.n_iter[e] == 0 || in_vain < in_a_round;
+            });
+            ++done.n_iter[e];
+        } while (in_vain < in_a_round && done.n_iter[e] < max_iter);
     }
 }
 

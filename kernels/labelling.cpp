@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "frame_binding.hpp"
+#include "max_message.hpp"
 #include "patience.hpp"
 
 namespace chordal {
@@ -43,12 +44,31 @@ struct Shares : Scores {
     }
     double best_labels(std::int64_t clique) {
         const double* cell = tables + table(clique);
+        if (by_distances(clique, cell)) return best_pair(clique, cell);
         double best = -std::numeric_limits<double>::infinity();
         from_place(scope_offsets[clique], scope_offsets[clique + 1], 0.0, cell, best);
         return best;
     }
 
 private:
+    std::size_t count(std::int64_t place) const { return static_cast<std::size_t>(labels(scopes[place])); }
+    bool by_distances(std::int64_t clique, const double* cell) {
+        const std::int64_t s = scope_offsets[clique];
+        return scope_offsets[clique + 1] - s == 2 &&
+               messages_.by_distances(table_of_clique[clique], cell, count(s), count(s + 1));
+    }
+    double best_pair(std::int64_t clique, const double* cell) {
+        const std::int64_t a = scopes[scope_offsets[clique]], b = scopes[scope_offsets[clique] + 1];
+        const auto n = static_cast<std::size_t>(labels(a));
+        patience_.spend(8 * n);
+        row_.resize(n);
+        for (std::size_t x = 0; x < n; ++x) row_[x] = share[a] * unary[state_offsets[a] + static_cast<std::int64_t>(x)];
+        const double* m = messages_.through(table_of_clique[clique], cell, true, row_.data(), n, n);
+        double best = -std::numeric_limits<double>::infinity();
+        for (std::size_t x = 0; x < n; ++x)
+            best = std::max(best, m[x] + share[b] * unary[state_offsets[b] + static_cast<std::int64_t>(x)]);
+        return best;
+    }
     void from_place(std::int64_t s, std::int64_t end, double sum, const double*& cell, double& best) {
         if (s == end) {
             best = std::max(best, sum + *cell++);
@@ -60,6 +80,8 @@ private:
             from_place(s + 1, end, sum + share[v] * unary[x], cell, best);
     }
 
+    BestMessages messages_;
+    std::vector<double> row_;
     CHORDAL_ISA::Patience patience_{interrupted};
     Grace grace_;  // one pass, which what is found when time is over needs too
 };

@@ -20,14 +20,14 @@ namespace chordal {
 
 class BestMessages {
 public:
+    // Whether table t, which begins at M, is one of distances.
+    bool by_distances(std::int64_t t, const double* M, std::size_t rows, std::size_t columns) {
+        return distances_of_table(t, M, rows, columns).reach > 0;
+    }
     // Through table t, which begins at M; valid until the next call.
     const double* through(std::int64_t t, const double* M, bool child_last, const double* b, std::size_t columns,
                           std::size_t rows) {
-        if (distances_.size() <= static_cast<std::size_t>(t))
-            distances_.resize(static_cast<std::size_t>(t) + 1, Distances{-1, 0.0});
-        Distances& distances = distances_[static_cast<std::size_t>(t)];
-        if (distances.reach < 0)
-            distances = distances_of(M, static_cast<std::int64_t>(rows), static_cast<std::int64_t>(columns));
+        const Distances distances = distances_of_table(t, M, rows, columns);
         if (m_.size() < std::max(rows, columns) + 3) m_.resize(std::max(rows, columns) + 3);
         if (distances.reach == 0) {
             CHORDAL_DISPATCH(max_message(M, child_last, b, columns, m_.data(), rows));
@@ -42,6 +42,15 @@ public:
     }
 
 private:
+    const Distances& distances_of_table(std::int64_t t, const double* M, std::size_t rows, std::size_t columns) {
+        if (distances_.size() <= static_cast<std::size_t>(t))
+            distances_.resize(static_cast<std::size_t>(t) + 1, Distances{-1, 0.0});
+        Distances& known = distances_[static_cast<std::size_t>(t)];
+        if (known.reach < 0)
+            known = distances_of(M, static_cast<std::int64_t>(rows), static_cast<std::int64_t>(columns));
+        return known;
+    }
+
     std::vector<Distances> distances_;  // [tables]; a reach of -1: not asked for yet
     std::vector<double> m_;
     CHORDAL_ISA::DistanceRows rows_;
