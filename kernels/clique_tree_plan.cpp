@@ -163,6 +163,7 @@ public:
     Elimination best(bool thorough) const {
         constexpr std::uint64_t kRules = 3;
         Elimination best = by(Rule::fill);
+        CHORDAL_ISA::Patience between(interrupted);  // small graphs never ask on the way
         double steps = 0.0;
         for (std::uint64_t k = 1;; ++k) {
             const double most = best.complete ? best.cells : std::numeric_limits<double>::infinity();
@@ -170,6 +171,7 @@ public:
             const Rule rule = k < kRules ? static_cast<Rule>(k) : k % 2 ? Rule::weight : Rule::fill;
             Elimination next = by(rule, k < kRules ? 0 : k, most);
             steps += static_cast<double>(next.work);
+            between.spend(1024 + 16 * next.work);
             if (next.complete && next.cells < most) best = std::move(next);
         }
         return best;

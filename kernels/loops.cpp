@@ -4,6 +4,8 @@
 // A clique of k variables closes no loop if they lie in k components when it is added.
 //
 // Reference: Tarjan and van Leeuwen (1984), Worst-case analysis of set union algorithms.
+#include <algorithm>
+
 #include "frame_binding.hpp"
 #include "patience.hpp"
 
@@ -29,7 +31,31 @@ static bool without_loops(const Topology& t) {
     return true;
 }
 
+// Where the first clique that names a variable twice names the least such variable; -1: none does.
+static std::int64_t named_twice(const std::int64_t* scopes, const std::int64_t* offsets, std::size_t cliques) {
+    CHORDAL_ISA::Listening listening;
+    Indices sorted;
+    for (std::size_t c = 0; c < cliques; ++c) {
+        const std::int64_t *first = scopes + offsets[c], *last = scopes + offsets[c + 1];
+        listening.spend(16 * static_cast<std::size_t>(1 + (last - first)));
+        if (last - first == 2 && first[0] != first[1]) continue;
+        sorted.assign(first, last);
+        std::sort(sorted.begin(), sorted.end());
+        const auto twice = std::adjacent_find(sorted.begin(), sorted.end());
+        if (twice != sorted.end()) return std::find(first, last, *twice) - scopes;
+    }
+    return -1;
+}
+
 static const Binding binding([](nb::module_& m) {
+    m.def(
+        "named_twice",
+        [](Input<std::int64_t> scopes, Input<std::int64_t> scope_offsets) {
+            nb::gil_scoped_release release;
+            return named_twice(scopes.data(), scope_offsets.data(), scope_offsets.size() - 1);
+        },
+        nb::kw_only(), nb::arg("scopes"), nb::arg("scope_offsets"),
+        "The place of a variable that a clique names twice, or -1.");
     m.def(
         "is_forest",
         [](const BoundTopology& topology) {

@@ -182,7 +182,7 @@ static void ascend(MeanField& field, double tolerance, std::int64_t most, Interr
         ++iterations;
         if (change <= tolerance) break;
     }
-    bound = field.bound();
+    if (!patience.stopped) bound = field.bound();
 }
 
 static void expect_all(const Scores& g, double* q, const std::uint8_t* flags, double* out) {

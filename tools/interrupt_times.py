@@ -22,6 +22,7 @@ import sys, signal
 signal.signal(signal.SIGINT, signal.default_int_handler)
 import numpy as np
 from chordal.inference import INFERENCE
+from chordal.inference._cliques import allowed_labels, propagated
 from chordal.potentials import Potentials
 from chordal.structures import Chain, Graph, Grid, Tree
 
@@ -39,6 +40,10 @@ def truncated(structure):
     n = structure.label_counts[0]
     far = -np.minimum(np.abs(np.subtract.outer(np.arange(n), np.arange(n))), 5.0)
     return Potentials(structure, 3 * rng.normal(size=structure.n_states), far)
+def hard(structure):
+    n = structure.label_counts[0]
+    far = np.abs(np.subtract.outer(np.arange(n), np.arange(n)))
+    return Potentials(structure, rng.normal(size=structure.n_states), np.where(far < 9, 0, -np.inf))
 def grid(height, width, n_labels):
     return Grid([(height, width)], n_labels)
 def complete(n, n_labels):
@@ -64,6 +69,12 @@ X = [[{"word": words[k], "next": words[k // 2]} for k in rng.integers(0, 50_000,
 y = [[f"L{k}" for k in rng.integers(0, 12, 20)] for _ in range(8_000)]
 from chordal import ChainCRF
 """
+_THREADS = """
+from chordal.execution import execution_for
+e, small = execution_for(2), random(Chain([3], 2))
+p = random(Chain([300_000], 40))
+"""
+_HARD = "hard(grid(300, 300, 60))"
 _BUILD = """
 pairs = np.unique(rng.integers(0, 400_000, (2_000_000, 2)), axis=0)
 pairs = pairs[pairs[:, 0] < pairs[:, 1]]
@@ -101,7 +112,7 @@ CASES: dict[str, tuple[str, str]] = {
     "chain k_best": (f"p = {_CHAIN}", "ask('chain', 'k_best', p, 50)"),
     "chain k_best, large k": (
         "p = random(Chain([300], 100))",
-        "ask('chain', 'k_best', p, 100_000)",
+        "ask('chain', 'k_best', p, 50_000)",
     ),
     "chain sample": (f"p = {_CHAIN}", "ask('chain', 'sample', p, 200, rng)"),
     "chain map_by_cost": (
@@ -111,6 +122,22 @@ CASES: dict[str, tuple[str, str]] = {
     "chain marginals, 5000 labels": (
         "p = random(Chain([300], 5_000))",
         "ask('chain', 'marginals', p)",
+    ),
+    "chain derivative": (f"p = {_CHAIN}", "ask('chain', 'marginals_derivative', p, p)"),
+    "chain batch, threads": (
+        _THREADS,
+        "lambda: [e.map(lambda p: ask('chain', 'marginals', p)(), [p, small]) for _ in range(99)]",
+    ),
+    "graph batch, threads": (
+        _THREADS + "p = " + _GRID,
+        "lambda: e.map(lambda p: ask('trw_s', 'map', p)(), [p, p])",
+    ),
+    "exclude_labels": (f"p = {_HARD}", "lambda: propagated(p)"),
+    "allowed_labels": (f"p = {_HARD}", "lambda: allowed_labels(p, np.ones(1, bool))"),
+    "loopy_bp map, constraints": (f"p = {_HARD}", "ask('loopy_bp', 'map', p)"),
+    "loopy_bp marginals, parallel": (
+        f"p = {_GRID}",
+        "ask('loopy_bp', 'marginals', p, schedule='parallel')",
     ),
     "tree map": (f"p = {_TREE}", "lambda: [ask('tree', 'map', p)() for _ in range(9)]"),
     "tree marginals": (f"p = {_TREE}", "lambda: [ask('tree', 'marginals', p)() for _ in range(9)]"),

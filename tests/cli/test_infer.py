@@ -221,6 +221,15 @@ def test_limits(chordal, refused, tmp_path):
     assert "--time-limit must be a number above 0" in refused(*words, "--time-limit", "0")
 
 
+def test_too_little_time_for_an_exact_answer(tmp_path):
+    path = grid(tmp_path / "m.fg", 14, 2)
+    for task, name in (("PR", "loopy_bp"), ("MAR", "loopy_bp")):
+        done = run("infer", path, "--task", task, "--time-limit", "0.001")
+        said = done.stderr.decode()
+        assert re.match(rf"\w+ was not ready in 0.0007 s: {name} is used\n{name}, an appro", said)
+        assert done.stdout.startswith(task.encode())
+
+
 def test_too_little_memory_for_an_exact_answer_is_said(tmp_path):
     words = ("infer", grid(tmp_path / "m.fg", 13, 2), "--task", "PR")
     stderr = run(*words, "--memory-limit", "60k").stderr.decode()

@@ -10,6 +10,7 @@ import pytest
 SCRIPT = """
 import signal, sys
 import numpy as np
+from chordal.execution import execution_for
 from chordal.inference import INFERENCE
 from chordal.potentials import Potentials
 from chordal.structures import Chain, Graph, Grid
@@ -44,8 +45,23 @@ made = {
     "linear program, long": lambda: model(Grid([(90, 90)], 6)),
     "milp": lambda: model(Grid([(40, 40)], 5)),
     "milp, limit": lambda: model(Grid([(70, 70)], 6)),
+    "long chain": lambda: model(Chain([1_000_000], 40)),
+    "long chain, marginals": lambda: model(Chain([1_000_000], 40)),
+    "chain of many labels": lambda: model(Chain([100], 4000)),
+    "messages": lambda: model(Grid([(500, 500)], 20), far(20)),
+    "constraints": lambda: model(Grid([(300, 300)], 60), np.where(far(60) > -2.5, 0, -np.inf)),
+    "mean field": lambda: model(Grid([(500, 500)], 20), far(20)),
+    "cut": lambda: model(Grid([(1500, 1500)], 2), 0.6 * np.eye(2)),
+    "chains in a pool": lambda: model(Chain([300_000], 40)),
 }.get(sys.argv[1], lambda: grid)
 p = made()
+pool = execution_for(2)
+pairs = np.stack([np.arange(199_999), np.arange(1, 200_000)], axis=1)
+
+def again(method, question):
+    for _ in range(1000):
+        ask(method, question, p)
+
 price = rng.integers(0, 5, p.structure.n_states)
 call = {
     "expansion": lambda: [ask("alpha_expansion", "map", p) for _ in range(1000)],
@@ -60,6 +76,15 @@ call = {
     "linear program, long": lambda: ask("linear_program", "map", p),
     "milp": lambda: ask("milp", "map", p),
     "milp, limit": lambda: ask("milp", "map", p, time_limit=100.0),
+    "long chain": lambda: again("chain", "map"),
+    "long chain, marginals": lambda: again("chain", "marginals"),
+    "chain of many labels": lambda: again("chain", "marginals"),
+    "messages": lambda: again("loopy_bp", "map"),
+    "constraints": lambda: again("loopy_bp", "marginals"),
+    "mean field": lambda: again("mean_field", "marginals"),
+    "cut": lambda: again("max_flow", "map"),
+    "graph": lambda: [Graph([200_000], [pairs], 3).incidence for _ in range(1000)],
+    "chains in a pool": lambda: pool.map(lambda _: again("chain", "marginals"), range(2)),
     "annealing": lambda: ask("annealing", "map", p, n_sweeps=10**6),
     "annealing in threads": lambda: ask("annealing", "map", p, n_sweeps=10**6, n_jobs=2),
     "chains in threads": lambda: ask("gibbs", "marginals", p, burn_in=10**6, n_jobs=2),
@@ -88,6 +113,15 @@ CALLS = {
     "linear program, long": 6.0,  # by then in a process of its own
     "milp": 1.0,
     "milp, limit": 3.0,
+    "long chain": 0.1,
+    "long chain, marginals": 0.5,
+    "chain of many labels": 0.1,
+    "messages": 0.1,
+    "constraints": 0.1,
+    "mean field": 0.5,
+    "cut": 0.1,
+    "graph": 0.5,
+    "chains in a pool": 0.5,
     "annealing": 0.5,
     "annealing in threads": 0.5,
     "chains in threads": 0.5,

@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from chordal.inference import Convergence, Inference
     from chordal.potentials import Potentials
 
+#: What an exact method gets of the time that is given; an approximation gets the rest.
+EXACT_SHARE = 0.7
 #: Seconds to find out how much memory an exact answer would need.
 PLANNING = 3.0
 #: What each task asks of an inference method.
@@ -78,6 +80,8 @@ def command(
     The answer is printed in the UAI format of results; standard error says how it was found.
     """
     from chordal.formats.uai import condition_on, read_model
+    from chordal.inference import TimeLimitError
+    from chordal.inference import time_limit as within
 
     started = perf_counter()
     potentials = read_model(model)
@@ -85,7 +89,14 @@ def command(
     asked = condition_on(potentials, observed)
     settings = {**_settings(method, option), **_limits(time_limit, memory_limit)}
     inference = _method(method, settings, asked, QUESTIONS[task])
-    answer = ANSWERS[task](inference, asked, potentials, observed)
+    try:
+        with within(time_limit if method else EXACT_SHARE * time_limit if time_limit else None):
+            answer = ANSWERS[task](inference, asked, potentials, observed)
+    except TimeLimitError:
+        if method is not None:
+            raise
+        inference = _approximation(inference, asked, QUESTIONS[task], time_limit or 0.0)
+        answer = ANSWERS[task](inference, asked, potentials, observed)
     facts = {**dict.fromkeys(("log10_partition", "marginals", "labels")), **answer}
     facts["seconds"] = round(perf_counter() - started, 3)
     if json:
@@ -181,6 +192,21 @@ def _method(
     if refusal is not None:
         raise UnsupportedError(refusal)
     return inference
+
+
+def _approximation(late: Inference, asked: Potentials, question: str, seconds: float) -> Inference:
+    """What is used for the rest of the time where an exact method took too long."""
+    from chordal.inference import INFERENCE, TimeLimitError
+
+    kinds = [cls for cls in INFERENCE.classes() if cls.anytime and question in cls.quality]
+    ranked = sorted(kinds, key=lambda cls: (-cls.quality[question], cls.__module__))
+    for method in (cls() for cls in ranked):
+        if method.fits(question, asked.structure):
+            method.time_limit = (1.0 - EXACT_SHARE) * seconds
+            method.memory_limit = late.memory_limit
+            note(f"{late.name} was not ready in {EXACT_SHARE * seconds:g} s: {method.name} is used")
+            return method
+    raise TimeLimitError(f"inference {late.name!r} was not ready in {seconds:g} seconds")
 
 
 def _say_why_not_exact(inference: Inference, asked: Potentials, question: str) -> None:

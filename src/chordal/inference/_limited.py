@@ -104,7 +104,7 @@ def _too_late(method: Limited, question: str, potentials: Potentials) -> TimeLim
         if cls.anytime and question in cls.quality and cls().fits(question, potentials.structure)
     )
     instead = "use fewer labels or examples at a time"
-    if ranked and question in ("map", "marginals", "relaxed_map"):
+    if ranked and question != "sample":
         instead = f"use {ranked[0][1]!r}, which returns the best it has when time is over"
     return TimeLimitError(
         f"inference {method.name!r} did not answer {question!r} within {within}; raise it, or "

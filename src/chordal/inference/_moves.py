@@ -10,7 +10,7 @@ from typing import ClassVar, Protocol
 import numpy as np
 
 from chordal import _kernels
-from chordal._limits import TimeLimitError, no_time_limit
+from chordal._limits import TimeLimitError, check_time, no_time_limit
 from chordal._status import Status
 from chordal._validate import check_number
 from chordal.inference._answers import Convergence, Decoded, Labels
@@ -80,6 +80,7 @@ def improved_by_trees(potentials: Potentials, found: Decoded, max_iter: int = 10
     s, labels, score = potentials.structure, found.labels.copy(), found.score
     ended, in_time = found.convergence, True
     try:
+        check_time()
         blocks = _kernels.greedy_forests(s.topology, s.incidence)
     except TimeLimitError:
         return found._replace(convergence=late(ended))

@@ -5,12 +5,16 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from chordal._blocks import blocks_of
 from chordal._errors import UnsupportedError
 from chordal._limits import check_time
 from chordal.inference._answers import Labels
 from chordal.inference.loopy_bp import LoopyBPInference
 from chordal.potentials import Floats, Potentials
 from chordal.structures import offsets_of
+
+#: Variables that NumPy takes at a time.
+AT_ONCE = 1 << 15
 
 
 def start(potentials: Potentials, name: str) -> Floats:
@@ -35,11 +39,17 @@ def _softmax(potentials: Potentials) -> Floats:
     s = potentials.structure
     if s.n_variables == 0:
         return np.zeros(0)
-    highest = np.maximum.reduceat(potentials.unary, s.state_offsets[:-1])
-    highest = np.where(highest > -np.inf, highest, 0.0)
-    shares = np.exp(potentials.unary - np.repeat(highest, s.label_counts))
-    total = np.add.reduceat(shares, s.state_offsets[:-1])
-    return np.asarray(shares / np.repeat(np.where(total > 0.0, total, 1.0), s.label_counts))
+    shares = np.empty(s.n_states)
+    for block in blocks_of(s.n_variables, AT_ONCE):  # so that Ctrl-C is heard
+        counts, begin = s.label_counts[block], s.state_offsets[block]
+        states = slice(begin[0], s.state_offsets[block.stop])
+        unary, begin = potentials.unary[states], begin - begin[0]
+        highest = np.maximum.reduceat(unary, begin)
+        highest = np.where(highest > -np.inf, highest, 0.0)
+        share = np.exp(unary - np.repeat(highest, counts))
+        total = np.add.reduceat(share, begin)
+        shares[states] = share / np.repeat(np.where(total > 0.0, total, 1.0), counts)
+    return shares
 
 
 def _with_constraints(potentials: Potentials) -> NDArray[np.bool_]:

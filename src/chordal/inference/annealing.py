@@ -126,6 +126,8 @@ class AnnealingInference(Inference):
             schedule = BLOCKS[self.blocks](potentials)
 
         def restart(k: int, check: Callable[[], None]) -> None:
+            if k > 0 and seconds_left() == 0.0:
+                return
             rng = np.random.default_rng(seeds[k])
             labels = (rng.random(s.n_variables) * s.label_counts).astype(np.int32)
             with suppress(TimeLimitError):

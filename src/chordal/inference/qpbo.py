@@ -7,7 +7,7 @@ from typing import ClassVar, final
 
 import numpy as np
 
-from chordal._limits import TimeLimitError
+from chordal._limits import TimeLimitError, check_time
 from chordal.inference._answers import Decoded, Relaxed
 from chordal.inference._base import Inference, exact_for
 from chordal.inference._cliques import at_most_pairs, require_finite_size
@@ -110,4 +110,5 @@ def _cut(potentials: Potentials) -> tuple[Mirrored, Decoded]:
     """The model beside its image, and the best labels of both."""
     require_finite_size(potentials)
     mirrored = Mirrored.of(potentials)
+    check_time()
     return mirrored, MaxFlowInference().map(mirrored.potentials)

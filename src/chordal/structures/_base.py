@@ -52,10 +52,8 @@ def check_scopes(scopes: Ints, scope_offsets: Ints, clique_offsets: Ints, sizes:
             f"clique {clique[k] - clique_offsets[example[k]]} of example {example[k]} names "
             f"variable {scopes[k]}, but the example has {sizes[example[k]]} variables"
         )
-    order = np.lexsort((scopes, clique))
-    again = (np.diff(scopes[order]) == 0) & (np.diff(clique[order]) == 0)
-    if again.any():
-        k = order[int(np.argmax(again))]
+    k = _kernels.named_twice(scopes=scopes, scope_offsets=scope_offsets)
+    if k >= 0:
         raise ValueError(
             f"clique {clique[k] - clique_offsets[example[k]]} of example {example[k]} names "
             f"variable {scopes[k]} twice; the variables of a clique must differ"
