@@ -63,7 +63,7 @@ OPTIONAL = {
     "hmmlearn": "chordal.compat.hmmlearn",
     "networkx": "chordal.compat",
     "zstandard": "chordal.formats._files",
-    "clarabel": ("chordal.solvers.one_slack", "chordal.oracle.plane_program"),
+    "clarabel": ("chordal.solvers.one_slack",),
     "narwhals": "chordal.preprocessing.frames",
 }
 

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from chordal import _kernels
-from chordal._optional import installed, needed
+from chordal.oracle.plane_model import PlaneModel, best_mixture
 from chordal.potentials import Floats
 
 if TYPE_CHECKING:
@@ -19,11 +19,15 @@ MAX_INNER = 25  # times INNER passes until z moves
 NEARNESS = 1.0  # the gap with (κ/2) ‖v − z‖² at which z moves, as a share of the program's own
 HASTE = 0.02  # κ as a share of the mean square of the slopes
 MAX_ROUNDS = 2000  # moves of z
-PATIENCE = 60  # moves of z before interior points are tried, where they cost little
-LIGHT = 1e8  # their multiplications: planes times the square of weights
+PATIENCE = 30  # moves of z before planes of the sum are tried, where weights are few
+FEW = 500_000
+MAX_PLANES = 60  # of the sum
+SHARE = 0.3  # of the way from the best weights to the minimum of those planes
 WHOLE = 1e-11  # a smaller gap, relatively, is rounding
 
 Ints = NDArray[np.int64]
+
+_Bounds = tuple[Floats, float, float, Floats]  # v, its value, a lower bound, dual variables
 
 
 class PlaneProgram:
@@ -47,6 +51,7 @@ class PlaneProgram:
         self._turned = slopes.T  # made once: it is asked for at every step
         _, first = np.unique(owner, return_index=True)
         self._first, self._examples = first, np.append(first, len(owner))
+        self._owner, self._sizes = owner, np.diff(self._examples)
         self._planes = _kernels.Planes(
             example_offsets=self._examples,
             row_offsets=slopes.indptr.astype(np.int64),
@@ -79,51 +84,55 @@ class PlaneProgram:
                 best, lowest = v, value
             if lowest - highest <= max(target, WHOLE * abs(lowest)):
                 break
-            light = len(self._offsets) * len(v) ** 2 <= LIGHT
-            if n_rounds == PATIENCE and light and installed("clarabel"):
-                v, alpha = self._by_interior_points()
-                value, dual = self._bounds(alpha, v, 0.0, v)
-                if value < lowest:
-                    best, lowest = v, value
-                highest = max(highest, dual)
-                if lowest - highest <= max(target, WHOLE * abs(lowest)):
-                    break
+            if n_rounds == PATIENCE and len(v) <= FEW:
+                found = self._by_planes_of_the_sum(alpha, best, target)
+                if found[1] < lowest:
+                    best, lowest = found[:2]
+                return best, max(highest, found[2]), found[3]
         return best, highest, alpha
 
     def weights(self, alpha: Floats) -> Floats:
         """v of dual variables, which is their minimum at the best of them."""
         return np.asarray(-(self._turned @ alpha) / self._l2)
 
-    def _by_interior_points(self) -> tuple[Floats, Floats]:
-        """v and dual variables by Clarabel: min (l2/2) ‖v‖² + Σ ξ, ξ_i ≥ 0 and ≥ b_k + ⟨a_k, v⟩."""
-        what = "solver 'cutting_plane'"
-        with needed("clarabel", what), needed("scipy", what):
-            import clarabel
-            import scipy.sparse as sp
+    def _by_planes_of_the_sum(self, alpha: Floats, v: Floats, target: float) -> _Bounds:
+        """From dual variables and v on: as `solve`, by planes under the sum of all examples.
 
-        n_planes, n = self._slopes.shape
-        counts = np.diff(self._examples)
-        m = len(counts)
-        owner = np.repeat(np.arange(m), counts)
-        scale = float(np.sqrt(self._slopes.data @ self._slopes.data / n_planes)) or 1.0
-        own = sp.csr_array((-np.ones(n_planes), (np.arange(n_planes), owner)), (n_planes, m))
-        lead = sp.hstack([self._slopes / scale, own])
-        rest = sp.hstack([sp.csr_array((m, n)), -sp.identity(m)])
-        P = sp.diags(np.r_[np.full(n, self._l2 / scale**2), np.zeros(m)])
-        settings = clarabel.DefaultSettings()
-        settings.verbose = False
-        program = clarabel.DefaultSolver(
-            sp.csc_matrix(P),
-            np.r_[np.zeros(n), np.ones(m)],
-            sp.csc_matrix(sp.vstack([lead, rest])),
-            np.r_[-self._offsets, np.zeros(m)],
-            [clarabel.NonnegativeConeT(n_planes + m)],
-            settings,
-        )
-        alpha = np.maximum(np.nan_to_num(np.asarray(program.solve().z)[:n_planes]), 0.0)
-        total = np.add.reduceat(alpha, self._first)
-        alpha /= np.maximum(total, 1.0)[owner]
-        return self.weights(alpha), alpha
+        The sum of every example's highest plane is itself a plane, and few of them are enough where
+        steps on single examples are short, as with a column that has almost no l2.
+        """
+        n_planes = len(self._offsets)
+        model = PlaneModel(self._l2, len(v), n_planes)
+        model.add(float(alpha @ self._offsets), self._turned @ alpha, alpha)
+        best, lowest, highest, at = v, np.inf, -np.inf, v
+        for _ in range(MAX_ROUNDS):
+            heights = self._offsets + self._slopes @ at
+            chosen = self._highest(heights)
+            value = float(heights @ chosen) + 0.5 * self._l2 * float(at @ at)
+            if value < lowest:
+                best, lowest = at, value
+            offset, slope = float(self._offsets @ chosen), self._turned @ chosen
+            cut = model.cuts(offset, slope)
+            if len(model.offsets) >= MAX_PLANES:
+                model.merge()
+            model.add(offset, slope, chosen)
+            mixture = best_mixture(model.gram / self._l2, model.offsets, model.alpha)
+            dual = model.take(mixture, MAX_PLANES)
+            if dual > highest:
+                highest, alpha = dual, model.origin()
+            if lowest - highest <= max(target, WHOLE * abs(lowest)):
+                break
+            at = best + (SHARE if cut else 1.0) * (model.v - best)
+        return best, lowest, highest, alpha
+
+    def _highest(self, heights: Floats) -> Floats:
+        """1 for the highest plane of every example, where it is above 0."""
+        top = np.maximum.reduceat(heights, self._first)
+        first = np.flatnonzero((heights > 0.0) & (heights == np.repeat(top, self._sizes)))
+        chosen = np.zeros(len(heights))
+        _, keep = np.unique(self._owner[first], return_index=True)
+        chosen[first[keep]] = 1.0
+        return chosen
 
     def _near(self, z: Floats, alpha: Floats, target: float, random: np.random.Generator) -> Floats:
         """The minimum with (κ/2) ‖v − z‖² added, up to a gap of `target`; changes α."""

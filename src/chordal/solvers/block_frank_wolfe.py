@@ -26,8 +26,8 @@ class BlockFrankWolfe(BlockSolver):
     ----------
     Lacoste-Julien, Jaggi, Schmidt and Pletscher (2013), Block-coordinate Frank–Wolfe optimization
     for structural SVMs; Shah, Kolmogorov and Lampert (2015), A multi-plane block-coordinate
-    Frank–Wolfe algorithm for training structural SVMs with a costly max-oracle; Lin, Mairal and Harchaoui (2015), A universal catalyst for first-order
-    optimization.
+    Frank–Wolfe algorithm for training structural SVMs with a costly max-oracle; Lin, Mairal and
+    Harchaoui (2015), A universal catalyst for first-order optimization.
     """
 
     rule: ClassVar[DualRule] = FrankWolfeRule()

@@ -46,8 +46,8 @@ class CuttingPlane(DualSolver):
     -----
     The program has a variable for each plane, in groups by example. It is solved by ascent on one
     group after another, which keeps the planes sparse; general solvers take a dense matrix of all
-    pairs of planes. Where that takes long and weights are few, Clarabel solves it, if
-    it is installed.
+    pairs of planes. Where that takes long, planes under the sum of all
+    examples do the rest.
 
     References
     ----------

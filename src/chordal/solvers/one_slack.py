@@ -8,7 +8,8 @@ import numpy as np
 
 from chordal._optional import needed
 from chordal.oracle import Floats
-from chordal.solvers._planes import PlaneModel, PlaneSolver
+from chordal.oracle.plane_model import PlaneModel
+from chordal.solvers._planes import PlaneSolver
 
 
 @final
@@ -33,7 +34,7 @@ class OneSlack(PlaneSolver):
 
     packages: ClassVar[tuple[str, ...]] = ("clarabel", "scipy")
 
-    def _program(self, model: PlaneModel, gap: float) -> Floats:
+    def _program(self, model: PlaneModel) -> Floats:
         return simplex_program(model.gram / model.l2, model.offsets)
 
 
