@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.sparse import csr_array
 
-from chordal.solvers.cutting_plane import PlaneProgram
+from chordal.oracle.plane_program import PlaneProgram
 
 N_EXAMPLES, N_PLANES, N_WEIGHTS = 5, 10, 24
 

@@ -1,53 +1,41 @@
-"""Batch Frank–Wolfe: the dual of any convex loss, one plane at a time."""
+"""Batch Frank–Wolfe: the dual of any convex loss, as a mixture of few planes."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import final
 
-import numpy as np
-
-from chordal._status import Status
-from chordal.solvers._dual import DualRun, DualSolver
+from chordal.oracle import Floats
+from chordal.oracle.plane_model import PlaneModel, best_mixture
+from chordal.solvers._base import number
+from chordal.solvers._planes import PlaneSolver
 
 
 @final
-class FrankWolfe(DualSolver):
-    """Frank–Wolfe on the dual, with the best step in closed form.
+@dataclass(eq=False)
+class FrankWolfe(PlaneSolver):
+    """Frank–Wolfe on the dual, with steps towards planes, away from them, and between them.
 
-    Each evaluation gives a plane under the loss; the mixture of planes so far moves towards it by
-    the step that raises the dual most. Slower than "one_slack", but it keeps two vectors and
-    needs no quadratic program; "block_frank_wolfe" is much faster where examples are many. From
-    starting weights other than the regularisation's centre the first plane is taken.
+    Each evaluation gives a plane under the loss. The weights are those of the best mixture of the
+    planes that are kept; where there are more than `memory`, two become one. It
+    needs no package for quadratic programs, as "one_slack" does; "block_frank_wolfe" asks for fewer
+    best labellings.
 
     Parameters
     ----------
-    max_iter : int
-        Most evaluations.
+    memory : int
+        Most planes that are kept.
 
     References
     ----------
-    Lacoste-Julien, Jaggi, Schmidt and Pletscher (2013), Block-coordinate Frank–Wolfe optimization
-    for structural SVMs.
+    Lacoste-Julien and Jaggi (2015), On the global linear convergence of Frank–Wolfe optimization
+    variants; Wolfe (1976), Finding the nearest point in a polytope.
     """
 
-    def _run(self, run: DualRun) -> Status:
-        l2 = run.oracle.l2
-        v, linear = 0.0 * run.centre, 0.0  # the plane 0: no loss is below it
-        if not np.array_equal(run.weights, run.centre):
-            value, linear, slope = run.plane(run.weights)
-            v = -slope / l2
-            run.improve(run.weights, value, 0.0)
-        status = None
-        while status is None:
-            weights = run.centre + v
-            value, offset, slope = run.plane(weights)
-            dual = linear - 0.5 * l2 * float(v @ v)
-            run.improve(weights, value, dual)
-            status = run.finish()
-            direction = -slope / l2 - v
-            curvature = l2 * float(direction @ direction)
-            gain = value - dual
-            step = 1.0 if gain >= curvature else gain / curvature
-            v = v + step * direction
-            linear += step * (offset - linear)
-        return status
+    memory: int = number(40, minimum=2)
+
+    def _full(self, model: PlaneModel) -> bool:
+        return len(model.offsets) >= self.memory
+
+    def _program(self, model: PlaneModel) -> Floats:
+        return best_mixture(model.gram / model.l2, model.offsets, model.alpha)

@@ -6,11 +6,9 @@ sum plus the regularisation, and with G = −Σ G_i
 
     dual = Σ L_i − ⟨centre, G⟩ − ‖G‖² / (2 l2)
 
-bounds the optimum from below. For any structure, G_i is the adjoint of parts P_i in the shape of
-the example's potentials, so that ⟨G_i, w⟩ is a product with scores that are at hand. Chains keep
-the marginals of labels and transitions, few of which are not zero, and a compiled loop changes
-them. Where the best labelling is found approximately, planes still are below the loss, but the
-losses themselves are taken too low.
+bounds the optimum from below. Chains keep the marginals of labels and transitions, few of which
+are not zero, and a compiled loop changes them. Other structures keep the planes themselves
+(`cached_planes`).
 
 Reference: Lacoste-Julien et al. (2013), Block-coordinate Frank–Wolfe optimization for structural
 SVMs.
@@ -24,7 +22,8 @@ from numpy.typing import NDArray
 from chordal import _kernels
 from chordal.oracle._chain_arrays import ChainDuals, Chains
 from chordal.oracle.examples import DualLearner, DualRule, StructuredExamples
-from chordal.potentials import Floats, Potentials
+from chordal.oracle.rules.cached_planes import CachedPlaneLearner
+from chordal.potentials import Floats
 from chordal.structures import offsets_of
 
 Ints = NDArray[np.int64]
@@ -40,7 +39,7 @@ class FrankWolfeRule(DualRule):
 
     def learner(self, examples: StructuredExamples, duals: ChainDuals | None = None) -> DualLearner:
         """A learner by this rule; compiled for chains."""
-        return PlaneLearner(examples) if duals is None else ChainFrankWolfe(examples, duals)
+        return CachedPlaneLearner(examples) if duals is None else ChainFrankWolfe(examples, duals)
 
 
 class DualState:
@@ -63,61 +62,6 @@ class DualState:
         value = linear - float(self.centre @ G) - 0.5 * float(G @ G) / self._l2
         self._highest = max(self._highest, value)
         return self._highest
-
-
-class PlaneLearner:
-    """Mixes the plane that touches one example's loss into that example's own."""
-
-    def __init__(self, examples: StructuredExamples) -> None:
-        self._examples, self._dual = examples, DualState(examples)
-        self._w = self._dual.centre.copy()
-        self._mean, self._mean_linear, self._steps = self._w.copy(), 0.0, 0
-        self._parts: list[tuple[Floats, Floats] | None] = [None] * examples.n_examples
-        self._linear = np.zeros(examples.n_examples)
-
-    def visit(self, order: Ints) -> None:
-        """Improve the planes of these examples in turn."""
-        for i in self._examples.checked(order).tolist():
-            self._improve(i)
-            if not np.isfinite(self._w).all():
-                raise OverflowError
-            self._steps += 1
-            share = 2.0 / (self._steps + 1.0)
-            self._mean += share * (self._w - self._mean)
-            self._mean_linear += share * (float(self._linear.sum()) - self._mean_linear)
-
-    def _improve(self, i: int) -> None:
-        examples = self._examples
-        potentials = examples.potentials(i, self._w)
-        loss, found = examples.evaluate(i, potentials)
-        kept = self._parts[i]
-        own = potentials.zeros() if kept is None else potentials.like(*kept)
-        gap = loss - float(self._linear[i]) - _product(own, potentials)
-        linear = loss - _product(found, potentials) - float(self._linear[i])
-        found.unary[:] -= own.unary
-        found.tables[:] -= own.tables
-        change = examples.adjoint(i, found)
-        with np.errstate(over="ignore"):
-            curvature = float(change @ change) / examples.l2
-        if not np.isfinite(curvature):
-            raise OverflowError
-        if gap <= 0.0:  # the plane touches the loss already
-            return
-        step = 1.0 if gap >= curvature else gap / curvature
-        self._parts[i] = (own.unary + step * found.unary, own.tables + step * found.tables)
-        self._linear[i] += step * linear
-        self._w -= step / examples.l2 * change
-
-    def state(self) -> tuple[Floats, float]:
-        """The mean weights, and the highest dual value so far."""
-        self._dual.reach(self._w, float(self._linear.sum()))
-        return self._mean.copy(), self._dual.reach(self._mean, self._mean_linear)
-
-
-def _product(parts: Potentials, scores: Potentials) -> float:
-    """⟨parts, scores⟩; what is forbidden has no part."""
-    allowed = np.where(scores.tables == -np.inf, 0.0, scores.tables)
-    return float(parts.unary @ scores.unary + parts.tables @ allowed)
 
 
 class DualMarginals:

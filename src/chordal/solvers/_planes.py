@@ -1,0 +1,55 @@
+"""Solvers that keep planes under the whole loss, and go to the minimum of the model they make."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from dataclasses import dataclass
+
+from chordal._status import Status
+from chordal.oracle import Floats
+from chordal.oracle.plane_model import PlaneModel
+from chordal.solvers._base import number
+from chordal.solvers._dual import DualRun, DualSolver
+
+SHARE = 0.3  # of the way from the best weights to the model's minimum
+
+
+@dataclass(eq=False)
+class PlaneSolver(DualSolver):
+    """Minimises the best lower model of a convex loss, and adds the plane that it lacks.
+
+    Parameters
+    ----------
+    max_iter : int
+        Most evaluations.
+    max_idle : int
+        Programs after which an inactive plane is removed.
+    """
+
+    max_idle: int = number(20, minimum=1)
+
+    @abstractmethod
+    def _program(self, model: PlaneModel) -> Floats:
+        """The best dual variables of the model's planes."""
+
+    def _full(self, model: PlaneModel) -> bool:
+        """Whether two planes have to become one."""
+        return False
+
+    def _run(self, run: DualRun) -> Status:
+        model, weights = PlaneModel(run.oracle.l2, len(run.centre)), run.weights
+        status, dual = None, 0.0
+        while status is None:
+            value, offset, slope = run.plane(weights)
+            run.improve(weights, value, dual)
+            status = run.finish()
+            cut = model.cuts(offset, slope)
+            if self._full(model):
+                model.merge()
+            model.add(offset, slope)
+            dual = model.take(self._program(model), self.max_idle)
+            # Between the best weights and the model's minimum, where the plane says more; at the
+            # minimum itself where a plane from in between did not cut it off.
+            share = SHARE if cut else 1.0
+            weights = run.weights + share * (run.centre + model.v - run.weights)
+        return status
