@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from chordal._errors import UnsupportedError
-from chordal.inference import INFERENCE, Inference, choose, exact_for
+from chordal.inference import INFERENCE, Inference, Pace, choose, exact_for
 from chordal.potentials import Potentials, matching_potentials
 from chordal.structures import Chain, FactorGraph, Graph, Grid, Matching, Tree
 
@@ -136,12 +136,12 @@ def test_patience_reaches_further():
     square = Grid([(20, 20)], 2)
     assert exact_for(square) is None
     for question in ("log_partition", "marginals", "map", "sample", "entropy"):
-        method = choose(square, question, patient=True, memory_limit=1e9)
+        method = choose(square, question, pace=Pace.MINUTES, memory_limit=1e9)
         assert method.name == "elimination"
         method.require(question, square)
         assert method.memory_limit == 1e9
-    assert exact_for(square, "k_best", patient=True, memory_limit=1e9) is None
-    assert exact_for(Grid([(5, 20)], 2), patient=True).name == "junction_tree"
+    assert exact_for(square, "k_best", pace=Pace.MINUTES, memory_limit=1e9) is None
+    assert exact_for(Grid([(5, 20)], 2), pace=Pace.MINUTES).name == "junction_tree"
 
 
 def test_a_question_decides_too():

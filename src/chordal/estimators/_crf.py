@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from chordal._errors import InfeasibleError
 from chordal._estimator import Estimator, ExampleList
+from chordal._status import Status
 from chordal._validate import (
     RandomState,
     check_choice,
@@ -25,7 +26,7 @@ from chordal.estimators._constraints import Constraints, Transitions
 from chordal.estimators._monitor import CompactReport, FitReport
 from chordal.execution import effective_n_jobs, execution_for
 from chordal.features import Batch, CliqueTemplate, Layout, Reader, Shard, length_of
-from chordal.inference import INFERENCE, Inference, choose, most_probable_labels
+from chordal.inference import INFERENCE, Inference, Pace, choose, most_probable_labels
 from chordal.labels import SequenceLabels, class_weights, observed
 from chordal.objectives import Objective
 from chordal.potentials import Floats, Potentials
@@ -37,6 +38,9 @@ E = TypeVar("E", bound="BaseCRF")
 T = TypeVar("T")
 
 Pair = tuple[Any, Any]
+
+#: The least share of a time limit that some of a call's examples have, however many there are.
+LEAST_SHARE = 0.02
 
 
 class Part(NamedTuple):
@@ -76,6 +80,8 @@ class BaseCRF(Estimator, metaclass=ABCMeta):
         "auto" looks at the structure: exact where that is affordable (chains, trees, and graphs of
         low treewidth), else an approximation. `inference_` is what training used, and
         `fit_report_.exact` says whether it was exact; predictions choose for their own examples.
+        Best labels that no exact method finds are searched for by "portfolio", for up to 5 seconds
+        a call; another limit: `PortfolioInference(time_limit=…)`. Training never waits for it.
     l1 : float
         Regularisation by l1·‖w‖₁. Online solvers take none.
     l2 : float or dict
@@ -675,10 +681,19 @@ class BaseCRF(Estimator, metaclass=ABCMeta):
         answers = INFERENCE.resolve(self.inference).answers
         return "marginals" if "marginals" in answers and "map" not in answers else "map"
 
-    def _method(self, question: str, potentials: Potentials) -> Inference:
-        """What answers a question about these potentials."""
+    def _method(
+        self,
+        question: str,
+        potentials: Potentials,
+        pace: Pace = Pace.SECONDS,
+        share: float = 1.0,
+    ) -> Inference:
+        """What answers a question about these potentials, a share of all that are asked about."""
         if self.inference == "auto":
-            return choose(potentials, question)
+            method = choose(potentials, question, pace)
+            if method.time_limit is not None:  # that of a call, by default
+                method.time_limit *= max(share, LEAST_SHARE)
+            return method
         method = INFERENCE.resolve(self.inference)
         method.require(question, potentials.structure)
         return method
@@ -708,8 +723,13 @@ class BaseCRF(Estimator, metaclass=ABCMeta):
             potentials = layout.potentials(shard, expanded)
             if constraints is not None:
                 potentials = constraints.apply(potentials, begin)
-            method = self.inference_ if question is None else self._method(question, potentials)
             variables = slice(int(given.offsets[begin]), int(given.offsets[end]))
+            share = (variables.stop - variables.start) / max(1, int(given.offsets[-1]))
+            method = (
+                self.inference_
+                if question is None
+                else self._method(question, potentials, share=share)
+            )
             try:
                 return answer(Part(potentials, method, shard, slice(begin, end), variables))
             except InfeasibleError as error:
@@ -768,7 +788,10 @@ class BaseCRF(Estimator, metaclass=ABCMeta):
 def decoded(potentials: Potentials, inference: Inference, question: str) -> NDArray[np.int32]:
     """The best labels by the answer to "map" or to "marginals"; may overwrite the potentials."""
     if question == "map":
-        return inference.map(potentials).labels
+        found = inference.map(potentials)
+        if found.convergence is not None and found.convergence.status is Status.INTERRUPTED:
+            raise KeyboardInterrupt  # labels of half a search are no prediction
+        return found.labels
     return most_probable_labels(inference.marginals(potentials, overwrite=True).parts)
 
 

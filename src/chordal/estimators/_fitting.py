@@ -46,7 +46,7 @@ from chordal.features import (
     length_of,
     transferred,
 )
-from chordal.inference import INFERENCE, Inference, choose
+from chordal.inference import INFERENCE, Inference, Pace, choose
 from chordal.labels import SequenceLabels, observed, targets_of
 from chordal.objectives import OBJECTIVES, Objective
 from chordal.oracle import (
@@ -413,10 +413,10 @@ def inference_for(
     models = [
         s.frame if isinstance(s.frame.structure, Matching) else s.frame.structure for s in shards
     ]
-    found = {method.name: method for method in (choose(model, question) for model in models)}
+    found = {method.name: method for method in (choose(model, question, Pace.MOMENTS) for model in models)}
     fits = (m for m in found.values() if all(map(m.supports, structures)))
     widest = max(range(len(models)), key=lambda k: structures[k].n_cliques)
-    method = next(fits, None) or choose(models[widest], question)
+    method = next(fits, None) or choose(models[widest], question, Pace.MOMENTS)
     for structure in structures:
         check_questions(solver.name, solver.asks, objective, method, structure)
     return method
@@ -458,7 +458,8 @@ def validator(estimator: BaseCRF, X: object, y: object, data: Data) -> Callable[
         found = []
         for shard in shards:
             potentials = layout.potentials(shard, expanded)
-            found.append(decoded(potentials, estimator._method(question, potentials), question))
+            method = estimator._method(question, potentials, Pace.MOMENTS)
+            found.append(decoded(potentials, method, question))
         return float((np.concatenate(found) == gold)[seen].mean())
 
     return score
