@@ -22,7 +22,9 @@ def _graph(counts: Sequence[int], scopes: Sequence[Sequence[int]]) -> FactorGrap
     return FactorGraph([len(counts)], [[tuple(map(int, scope)) for scope in scopes]], counts)
 
 
-def _joined(unary: list[np.ndarray], factors: list[tuple[tuple[int, ...], np.ndarray]]) -> Potentials:
+def _joined(
+    unary: list[np.ndarray], factors: list[tuple[tuple[int, ...], np.ndarray]]
+) -> Potentials:
     graph = _graph([len(row) for row in unary], [scope for scope, _ in factors])
     tables = [np.ravel(table) for _, table in factors]
     return Potentials(

@@ -14,21 +14,25 @@ namespace chordal {
 static const Binding binding([](nb::module_& m) {
     m.def(
         "bounded_subgraph",
-        [](const BoundTopology& topology, double limit, std::uint64_t seed) {
+        [](const BoundTopology& topology, Input<double> price, double limit, std::uint64_t seed) {
             const Topology& g = topology;
+            require(price.size() == g.variables, "price must have a number for each variable");
             std::vector<std::uint8_t> kept(g.variables, 1);
             {
                 nb::gil_scoped_release release;
                 for (std::size_t i = 0; i < g.examples; ++i) {
                     const auto rule = (seed + i) % 2 ? Rule::weight : Rule::sweep;
                     Elimination elimination(g, i, rule, neighbours_of(g, i), seed + 1);
-                    for (const auto v : elimination.run_dropping(limit)) kept[g.variable_offsets[i] + v] = 0;
+                    const std::int64_t first = g.variable_offsets[i];
+                    for (const auto v : elimination.run_dropping(limit, price.data() + first))
+                        kept[first + v] = 0;
                 }
             }
             return array_of(std::move(kept));
         },
-        nb::arg("topology"), nb::kw_only(), nb::arg("limit"), nb::arg("seed"),
-        "1 for each variable of a part of the graph whose tables have at most 2^limit cells.");
+        nb::arg("topology"), nb::kw_only(), nb::arg("price"), nb::arg("limit"), nb::arg("seed"),
+        "1 for each variable of a part of the graph whose tables have at most 2^limit cells; those of a low "
+        "price stay rather than others.");
 });
 
 }  // namespace chordal

@@ -82,8 +82,9 @@ public:
     }
 
     // All variables in order; where even the cheapest one's table would have more than 2^limit cells, a
-    // variable of that table is taken out of the graph instead, with its edges. Returns those taken out.
-    Neighbours run_dropping(double limit) {
+    // variable of that table is taken out of the graph instead, with its edges: one with a large table of its
+    // own, times its price. Returns those taken out.
+    Neighbours run_dropping(double limit, const double* price) {
         Neighbours dropped;
         while (!queue_.empty()) {
             const Entry best = queue_.top();
@@ -96,10 +97,10 @@ public:
                 continue;
             }
             std::int32_t most = best.v;
-            double price = 0.0;
+            double largest = 0.0;
             for (const auto a : neighbours(best.v)) {
-                const double size = log_size(a) * noise();
-                if (size > price) most = a, price = size;
+                const double size = log_size(a) * noise() * price[a];
+                if (size > largest) most = a, largest = size;
             }
             dropped.push_back(most);
             drop(most);

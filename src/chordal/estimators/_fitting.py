@@ -413,7 +413,10 @@ def inference_for(
     models = [
         s.frame if isinstance(s.frame.structure, Matching) else s.frame.structure for s in shards
     ]
-    found = {method.name: method for method in (choose(model, question, Pace.MOMENTS) for model in models)}
+    found = {
+        method.name: method
+        for method in (choose(model, question, Pace.MOMENTS) for model in models)
+    }
     fits = (m for m in found.values() if all(map(m.supports, structures)))
     widest = max(range(len(models)), key=lambda k: structures[k].n_cliques)
     method = next(fits, None) or choose(models[widest], question, Pace.MOMENTS)

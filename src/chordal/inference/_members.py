@@ -9,14 +9,15 @@ from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
-from chordal._limits import TimeLimitError
 from chordal.inference._answers import Decoded, Labels
 from chordal.inference._base import Inference
 from chordal.inference._cliques import at_most_pairs, forbids
 from chordal.inference._polytope import n_columns
 from chordal.inference._search import SubgraphSearch
 from chordal.inference._subgraphs import crossed
+from chordal.inference._thresholds import by_thresholds
 from chordal.inference.ad3 import AD3Inference
 from chordal.inference.alpha_expansion import AlphaExpansionInference
 from chordal.inference.annealing import AnnealingInference
@@ -26,7 +27,7 @@ from chordal.inference.loopy_bp import LoopyBPInference
 from chordal.inference.milp import MILPInference
 from chordal.inference.qpbo import QPBOInference
 from chordal.inference.trw_s import TRWSInference
-from chordal.potentials import Potentials
+from chordal.potentials import Floats, Potentials
 
 #: Gaps below this share of 1 + the score are rounding.
 ROUNDING = 1e-9
@@ -39,7 +40,13 @@ NEAR = 0.25
 #: Cells of a graph's tables up to which cuts and long relaxations are tried.
 MAX_CELLS = 5_000_000
 #: Rounds of the search by subgraphs: at first, between others, and without gain before the end.
-FIRST_ROUNDS, MORE_ROUNDS, IDLE_ROUNDS, LAST_ROUNDS = 4, 20, 300, 2000
+FIRST_ROUNDS, MORE_ROUNDS, IDLE_ROUNDS, LAST_ROUNDS = 4, 20, 300, 20_000
+
+
+def closed(score: Floats, bound: Floats) -> NDArray[np.bool_]:
+    """Where the bound proves that a labelling of this score is best."""
+    with np.errstate(invalid="ignore"):
+        return (score > -np.inf) & (bound - score <= ROUNDING * (1.0 + np.abs(score)))
 
 
 class Step(NamedTuple):
@@ -76,7 +83,7 @@ class Case:
     @property
     def closed(self) -> bool:
         """Whether the labelling is proved best."""
-        return self.proved or self.gap <= ROUNDING * (1.0 + abs(self.score))
+        return self.proved or bool(closed(np.array(self.score), np.array(self.bound)))
 
     @property
     def gap(self) -> float:
@@ -86,7 +93,7 @@ class Case:
     @property
     def near(self) -> bool:
         """Whether the relaxation comes close to the best labelling."""
-        return self.gap <= NEAR * (self.rough - self.score)
+        return self.score > -np.inf and self.gap <= NEAR * (self.rough - self.score)
 
     @property
     def search(self) -> SubgraphSearch:
@@ -124,6 +131,10 @@ class Case:
 
         return Step(method.name, share, run)
 
+    def by_thresholds(self) -> None:
+        """Labellings whose worst cell is as good as can be."""
+        by_thresholds(self.potentials, lambda labels: self.offer(labels, "thresholds"))
+
     def descend(self) -> bool:
         """Begin the search by subgraphs."""
         return self._searched(self.search.descend)
@@ -155,6 +166,7 @@ def steps(case: Case, memory_limit: float) -> Iterator[Step]:
     columns = int(n_columns(s)[0])
     small = min(SMALL_TREE, memory_limit)
     yield case.asked(JunctionTreeInference(memory_limit=small), 0.5)
+    yield Step("thresholds", 0.1, case.by_thresholds)
     yield Step("subgraphs", 0.3, case.descend)
     yield case.asked(LoopyBPInference(damping=0.3, max_iter=100), 0.1)
     if pairs and cells <= MAX_CELLS and s.label_counts.max() > 2 and not forbids(p):
@@ -169,9 +181,9 @@ def steps(case: Case, memory_limit: float) -> Iterator[Step]:
         yield case.asked(QPBOInference(), 0.1)
     yield from _rounds(case, MORE_ROUNDS)
     yield from _rounds(case, IDLE_ROUNDS, idle=True)
-    yield case.asked(EliminationInference(memory_limit=memory_limit), 0.25)
+    yield case.asked(EliminationInference("auto", memory_limit=memory_limit), 0.5)
     if columns <= MANY_COLUMNS:
-        yield case.asked(MILPInference(), 0.5)
+        yield case.asked(MILPInference(), 0.3)
     yield from _rounds(case, LAST_ROUNDS, idle=True)
 
 
@@ -190,4 +202,4 @@ def _rounds(case: Case, n: int, idle: bool = False) -> Iterator[Step]:
         left = n if idle and gained else left - 1
 
 
-__all__ = ["Case", "Step", "TimeLimitError", "relaxation", "steps"]
+__all__ = ["Case", "Step", "closed", "relaxation", "steps"]

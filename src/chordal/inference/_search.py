@@ -7,19 +7,21 @@ import numpy as np
 from chordal import _kernels
 from chordal.inference._answers import Labels
 from chordal.inference._cliques import forbids
-from chordal.inference._subgraphs import Subgraph, crossed
+from chordal.inference._subgraphs import Subgraph, crossed, regrets
 from chordal.inference.annealing import typical_range
 from chordal.potentials import Floats, Potentials
 
 #: Subgraphs that are kept, and how many of them a round replaces.
 POOL, FRESH = 8, 2
 #: Cells of a subgraph's tables at most, and log2 of one table's.
-MAX_CELLS, NARROW, WIDE = 1_500_000, 4.0, 16.0
+MAX_CELLS, NARROW, WIDE = 1_500_000, 4.0, 19.0
 #: Temperatures of a round, and where they begin, in typical ranges of a variable's scores (log10).
 STEPS, COLDEST, HOTTEST = 8, -4.0, -0.5
 COOLING = 0.15
 #: Temperatures of a walk's beginning at random labels, and the rounds of a walk.
 LONG, WALK = 40, 20
+#: The price of freeing variables where scores are lost, beside that of others.
+FOCUS = 0.3
 #: Gains below this share of a score are rounding.
 ROUNDING = 1e-12
 #: By how much rounds that change nothing, or too large a share of labels, move these limits.
@@ -65,9 +67,7 @@ class SubgraphSearch:
     rng : the source of all that is random
     """
 
-    def __init__(
-        self, potentials: Potentials, labels: Labels, rng: np.random.Generator
-    ) -> None:
+    def __init__(self, potentials: Potentials, labels: Labels, rng: np.random.Generator) -> None:
         self._soft = softened(potentials)
         self.labels = labels.copy()
         self._rng = rng
@@ -153,14 +153,27 @@ class SubgraphSearch:
                     break
         return labels
 
+    def _prices(self) -> Floats:
+        """Low for variables in cliques whose present score is far below their best."""
+        s, lost = self._soft.structure, regrets(self._soft, self.labels)
+        unhappy = np.zeros(s.n_variables)
+        np.add.at(unhappy, s.scopes, np.repeat(lost, s.orders))
+        worst = unhappy.max(initial=0.0)
+        if worst == 0.0:
+            return np.ones(s.n_variables)
+        chosen = unhappy > worst * 10.0 ** -self._rng.uniform(0.0, 3.0)
+        return np.where(chosen, FOCUS, 1.0)
+
     def _refill(self) -> None:
         tries = 0
         while len(self._pool) < POOL and tries < 4 * POOL:
             tries += 1
             limit = float(self._rng.uniform(self._narrow, self._wide))
             seed = int(self._rng.integers(2**62))
+            price = self._prices() if tries % 2 else np.ones(self._soft.structure.n_variables)
             topology = self._soft.structure.topology
-            free = _kernels.bounded_subgraph(topology, limit=limit, seed=seed).astype(bool)
+            free = _kernels.bounded_subgraph(topology, price=price, limit=limit, seed=seed)
+            free = free.astype(bool)
             made = Subgraph(self._soft, free, limit)
             if made.works and made.cells <= MAX_CELLS:
                 self._pool.append(made)
@@ -168,4 +181,5 @@ class SubgraphSearch:
                 self._narrow = limit
                 self._wide = max(self._wide, self._narrow + 1.0)
             else:
-                self._wide = max(self._narrow, limit - 0.25)
+                beyond = np.log2(made.cells / MAX_CELLS) if made.works else 1.0
+                self._wide = max(self._narrow, limit - max(0.25, beyond))

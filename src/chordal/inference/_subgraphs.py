@@ -156,6 +156,17 @@ def _strides(counts: Ints, orders: Ints) -> Ints:
     return strides
 
 
+def regrets(potentials: Potentials, labels: Labels) -> Floats:
+    """By how much each clique's score is below the best of its table (float64 [n_cliques])."""
+    p, s = potentials, potentials.structure
+    clique = np.repeat(np.arange(s.n_cliques), s.orders)
+    strides = _strides(s.label_counts[s.scopes], s.orders)
+    cell = np.bincount(clique, weights=strides * labels[s.scopes], minlength=s.n_cliques)
+    own = p.tables[p.table_offsets[p.table_of_clique] + cell.astype(np.int64)]
+    best = np.maximum.reduceat(p.tables, p.table_offsets[:-1]) if s.n_cliques else own
+    return np.asarray(best[p.table_of_clique] - own if s.n_cliques else own)
+
+
 def crossed(potentials: Potentials, labels: Labels, other: Labels) -> Labels:
     """The best mixture of two labellings of one example.
 
@@ -183,8 +194,9 @@ def crossed(potentials: Potentials, labels: Labels, other: Labels) -> Labels:
         score = [
             potentials.tables[
                 start
-                + np.bincount(clique, weights=strides * kind[variables], minlength=len(touched))
-                .astype(np.int64)
+                + np.bincount(
+                    clique, weights=strides * kind[variables], minlength=len(touched)
+                ).astype(np.int64)
             ]
             for kind in (labels, other)
         ]

@@ -16,7 +16,7 @@ from chordal._validate import check_number
 from chordal.inference._answers import Convergence, Decoded
 from chordal.inference._base import Inference, Pace
 from chordal.inference._cliques import most_probable_labels
-from chordal.inference._members import Case, Step, relaxation, steps
+from chordal.inference._members import Case, Step, closed, relaxation, steps
 from chordal.inference._reduction import Reduced, one_of, reduced
 from chordal.potentials import Potentials
 from chordal.structures import Structure
@@ -132,6 +132,7 @@ class _Run:
         self._late = False
         self._n_steps = 0
         self._reduced: Reduced | None = None
+        self._first = ""
         self._quick: Decoded | None = None  # of all parts
         self._cases: dict[int, Case] = {}
         self._memory = min(method.memory_budget, 1e9)
@@ -144,13 +145,13 @@ class _Run:
         score = parts.score(labels)
         self._quick = Decoded(labels, score, np.maximum(parts.bound(), score))
         method = relaxation(parts)
+        self._first = method.name
         self._watch(method.name)
         try:
             with self._limit(0.5):
                 self._quick = method.map(parts)
         except InfeasibleError as error:
             raise InfeasibleError(int(self._reduced.owner[error.example])) from None
-        self._first = method.name
         self._open_cases()
         self._turns()
 
@@ -159,8 +160,7 @@ class _Run:
         assert self._reduced is not None
         found, parts = self._quick, self._reduced.potentials
         bound = found.score if found.bound is None else found.bound
-        gap = np.maximum(bound - found.score, 0.0)
-        for k in np.flatnonzero(~(gap <= 1e-9 * (1.0 + np.abs(found.score)))).tolist():
+        for k in np.flatnonzero(~closed(found.score, bound)).tolist():
             variables = slice(*parts.structure.variable_offsets[k : k + 2])
             own = Decoded(found.labels[variables], found.score[k : k + 1], bound[k : k + 1])
             seed = self._method.random_state + k
