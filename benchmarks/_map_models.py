@@ -1,6 +1,7 @@
 """Models of whose best labellings we ask: random ones of many kinds, and the files of `uai`.
 
-The random ones come from fixed seeds. A name is "kind:size:seed"; other seeds give models to tune on.
+The random ones come from fixed seeds. A name is "kind:size:seed"; tune on other seeds than those
+that are measured.
 """
 
 from __future__ import annotations

@@ -34,16 +34,16 @@ def watched(inference: Inference) -> Iterator[None]:
         SpinnerColumn(), *columns, TimeElapsedColumn(), console=Console(stderr=True), transient=True
     )
     with line:
-        task = line.add_task("", total=None, **dict.fromkeys(_COLUMNS, "-"))
+        task = line.add_task("", total=None, member="-", score="-", bound="-", gap="-")
 
         def show(state: Progress) -> None:
-            numbers = {
-                "score": state.score,
-                "bound": state.bound,
-                "gap": state.bound - state.score,
-            }
-            texts = {name: f"{value:.6g}" for name, value in numbers.items()}
-            line.update(task, member=state.member, **texts)
+            line.update(
+                task,
+                member=state.member,
+                score=f"{state.score:.6g}",
+                bound=f"{state.bound:.6g}",
+                gap=f"{state.bound - state.score:.6g}",
+            )
 
         inference.watch = show
         try:

@@ -222,8 +222,8 @@ def exact_for(
     Chains are done by `chain`, forests by `tree`, and graphs with loops by `junction_tree` as long
     as its tables fit into its memory budget. A plan that was made to find out is kept. Where the
     scores are given too, the best labels of matchings and of submodular models of two labels are
-    found by `matching` and `max_flow`, however large the graph. Where there are minutes, wider graphs
-    are done by `elimination`.
+    found by `matching` and `max_flow`, however large the graph. Where there are minutes, wider
+    graphs are done by `elimination`.
 
     Without `memory_limit`, the answer is the same on every machine: a method may take 1 GB (or
     less, where half of the available memory is less). Where there are minutes, it may take half of

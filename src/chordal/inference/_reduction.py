@@ -1,4 +1,4 @@
-"""Smaller models with the same best labellings: what is decided is taken out, what is apart is split.
+"""Smaller models with the same best labellings: what is decided is taken out, and the rest split.
 
 A model is a batch again, whose examples are the independent parts of the given one's examples.
 """
@@ -6,6 +6,7 @@ A model is a batch again, whose examples are the independent parts of the given 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,6 +15,8 @@ from chordal.inference._answers import Labels
 from chordal.inference._cliques import propagated
 from chordal.potentials import Floats, Potentials, refuse_infeasible
 from chordal.structures import FactorGraph, Ints, Structure, offsets_of
+
+T = TypeVar("T", bound=np.generic)
 
 #: Cells of all cliques' tables beyond which a model is left as it is.
 MAX_CELLS = 20_000_000
@@ -268,7 +271,7 @@ def _split(
     return Reduced(parts, owner[pieces], constant, order, label[states], fixed)
 
 
-def _rearranged(values: NDArray, sizes: Ints, order: Ints) -> NDArray:
+def _rearranged(values: NDArray[T], sizes: Ints, order: Ints) -> NDArray[T]:
     """Blocks of these sizes in another order."""
     starts, taken = offsets_of(sizes)[:-1][order], sizes[order]
     return values[np.repeat(starts - offsets_of(taken)[:-1], taken) + np.arange(taken.sum())]

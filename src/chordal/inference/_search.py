@@ -58,9 +58,9 @@ def _spans(scores: Floats, offsets: np.ndarray) -> Floats:
 class SubgraphSearch:
     """Rounds of drawing at falling temperatures, then of best labels, then of a mixture.
 
-    A move frees all variables but some, such that the rest is solved exactly: see `Subgraph`. After each
-    round the best labelling takes over those pieces of the new one that score better. Where scores of
-    −inf forbid something, they have a price, so that the search may pass through what is forbidden.
+    A move frees all variables but some, such that the rest is solved exactly: see `Subgraph`. After
+    each round the best labelling takes over those pieces of the new one that score better. Where
+    scores of −inf forbid something, they have a price, so that the search may pass through.
 
     potentials : Potentials of one example
     labels : where to begin
@@ -173,8 +173,7 @@ class SubgraphSearch:
             price = self._prices() if tries % 2 else np.ones(self._soft.structure.n_variables)
             topology = self._soft.structure.topology
             free = _kernels.bounded_subgraph(topology, price=price, limit=limit, seed=seed)
-            free = free.astype(bool)
-            made = Subgraph(self._soft, free, limit)
+            made = Subgraph(self._soft, free.astype(bool), limit)
             if made.works and made.cells <= MAX_CELLS:
                 self._pool.append(made)
             elif len(made.free) == 0:

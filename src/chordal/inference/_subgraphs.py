@@ -5,8 +5,6 @@ The few are chosen so that what is left has a clique tree with small tables (`bo
 
 from __future__ import annotations
 
-from weakref import WeakKeyDictionary
-
 import numpy as np
 from numpy.typing import NDArray
 

@@ -18,9 +18,9 @@ def by_thresholds(potentials: Potentials, offer: Callable[[Labels], object]) -> 
     """Offer labellings of one example whose worst cell is as good as a search finds.
 
     The regret of a cell is how far it is below the best one of its table. All cells with a regret
-    above a threshold are forbidden, and a search looks for an allowed labelling. Where there is one, the
-    threshold is lowered, else raised, by halves among the regrets that occur. That suits models
-    whose costs are few and large, as those of constraints with prices.
+    above a threshold are forbidden, and a search looks for an allowed labelling. Where there is
+    one, the threshold is lowered, else raised, by halves among the regrets that occur. That suits
+    models whose costs are few and large, as those of constraints with prices.
     """
     p = potentials
     unary, tables = (

@@ -48,7 +48,7 @@ class PortfolioInference(Inference):
 
     A move of a subgraph frees all variables but a few, chosen at random such that the rest has a
     clique tree with small tables. The free ones are drawn at falling temperatures, then given
-    their best labels. Of each new labelling, the best so far takes over the pieces that score better.
+    their best labels. The best labelling takes over the pieces of a new one that score better.
 
     The answer has the best labelling and the lowest bound of all members. Its status is CONVERGED
     only where the gap is closed, which proves that no labelling is better; MAX_TIME where time
@@ -172,7 +172,7 @@ class _Run:
             k: steps(case, self._memory) for k, case in self._cases.items()
         }
         while lines:
-            for n, k in enumerate(list(lines)):
+            for k in list(lines):
                 if _kernels.clock() >= self._end:
                     self._late = True
                     return
