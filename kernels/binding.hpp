@@ -32,11 +32,6 @@ inline void require(bool holds, const char* what) {
     if (!holds) throw nb::value_error(what);
 }
 
-// True after Ctrl-C, when Python's error is set, and when the time limit of this thread is over (`out_of_time`
-// tells which). The binding throws Stopped, or returns what there is. Takes Python's lock at
-// most some fifty times a second and else looks at the clock alone: loops may ask every 10 µs.
-bool interrupted();
-
 // Moves a vector into a NumPy array without copying it.
 template <class T>
 nb::ndarray<nb::numpy, T, nb::ndim<1>> array_of(std::vector<T>&& data) {

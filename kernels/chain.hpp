@@ -44,8 +44,11 @@ struct EnteredTable {
         range.include(score, rows * columns);
         shift = S::kProbabilities ? range.shift() : 0.0;
         const bool bounded = !range.forbidden && range.width() <= kRange;
-        for (std::size_t i = 0; i < rows; ++i)
+        Listening listening;
+        for (std::size_t i = 0; i < rows; ++i) {
             S::enter(score + i * columns, shift, to + i * stride, columns, bounded);
+            listening.spend(64 * columns);
+        }
     }
 };
 
@@ -95,7 +98,9 @@ public:
     }
     static void flip(const double* from, std::size_t rows, std::size_t columns, std::size_t stride,
                      double* to) {
+        Listening listening;
         for (std::size_t j = 0; j < columns; ++j) {
+            listening.spend(64 * rows);
             for (std::size_t i = 0; i < rows; ++i) to[j * stride + i] = from[i * stride + j];
             for (std::size_t i = rows; i < padded(rows); ++i) to[j * stride + i] = S::kZero;
         }
@@ -122,17 +127,17 @@ struct Sweep {
     double* e(std::size_t t) const { return E.data() + t * stride; }
 
     Outcome forward(const ChainBatch& batch, const Chain& chain, Patience& patience) {
-        const Outcome entered = begin(batch, chain);
+        const Outcome entered = begin(batch, chain, patience);
         return entered == Outcome::done ? advance(chain, 0, patience) : entered;
     }
 
     // Takes all scores into the semiring; refuses what would underflow.
-    Outcome begin(const ChainBatch& batch, const Chain& chain) {
+    Outcome begin(const ChainBatch& batch, const Chain& chain, Patience& patience) {
         prepare(chain);
         shifts = Sum();
         log_scale = Sum();
         pending = S::kOne;
-        return enter(batch, chain);
+        return enter(batch, chain, patience);
     }
 
     // Positions `first` and after it, to log Z.
@@ -146,7 +151,7 @@ struct Sweep {
                 S::product(a(t - 1), tables.forward(t), a(t), chain.labels(t - 1), chain.labels(t),
                            stride, TimesRow{e(t), inverse[t]});
             if (!settle(chain, t)) return Outcome::range;
-            if (patience.spent(stride * stride)) return Outcome::stopped;
+            if (patience.spent((stride + 16) * stride)) return Outcome::stopped;
         }
         if constexpr (S::kProbabilities) log_scale.add(std::log(pending));
         log_scale.add(shifts.value());
@@ -228,7 +233,7 @@ private:
     }
 
     // The rows E_t.
-    Outcome enter(const ChainBatch& batch, const Chain& chain) {
+    Outcome enter(const ChainBatch& batch, const Chain& chain, Patience& patience) {
         forbidden = false;
         for (std::size_t t = 0; t < chain.length; ++t) {
             const std::size_t n = chain.labels(t);
@@ -252,6 +257,7 @@ private:
                 if (!(span <= (forbidden ? kRangeForbidden : kRange))) return Outcome::range;
             }
             S::enter(score, shift, e(t), n, bounded);
+            if (patience.spent(16 * stride)) return Outcome::stopped;
         }
         return Outcome::done;
     }

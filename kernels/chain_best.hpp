@@ -11,7 +11,9 @@
 namespace chordal::CHORDAL_ISA {
 
 inline void trace_back(const Chain& chain, const Sweep<Max>& sweep, std::int32_t* y) {
+    Listening listening;
     for (std::size_t t = chain.length; t-- > 0;) {
+        listening.spend(2 * chain.labels(t));
         const double* delta = sweep.a(t);
         const double* into =
             t + 1 < chain.length ? sweep.tables.forward(t + 1) + y[t + 1] : nullptr;

@@ -59,10 +59,11 @@ Outcome each_chain(const ChainBatch& batch, Domain domain, Patience& patience, B
         const Chain chain = batch.chain(example);
         if (domain != Domain::logarithm && example + 1 < batch.examples) {
             const Chain both[2] = {chain, batch.chain(example + 1)};
-            if (share_table(both[0], both[1]) &&
-                scaled[0].begin(batch, both[0]) == Outcome::done &&
-                scaled[1].begin(batch, both[1]) == Outcome::done) {
-                const Outcome outcome = forward_of_two(both, scaled, patience);
+            Outcome outcome = share_table(both[0], both[1]) ? scaled[0].begin(batch, both[0], patience) : Outcome::range;
+            if (outcome == Outcome::done) outcome = scaled[1].begin(batch, both[1], patience);
+            if (outcome == Outcome::stopped) return outcome;
+            if (outcome == Outcome::done) {
+                outcome = forward_of_two(both, scaled, patience);
                 if (outcome == Outcome::stopped) return outcome;
                 if (outcome == Outcome::done) {
                     if (!body_of_two(example, both, scaled)) return Outcome::stopped;

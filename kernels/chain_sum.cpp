@@ -56,10 +56,12 @@ inline void add_outer_products(const Sweep<Scaled>& sweep, std::size_t length, d
                                double* G) {
     const std::size_t stride = sweep.stride;
     const Pack w = broadcast(weight);
+    Listening listening;
     for (std::size_t first = 1; first < length; first += 64) {
         const std::size_t last = first + 64 < length ? first + 64 : length;
         for (std::size_t j = 0; j < stride; j += 3 * kLanes) {
             const std::size_t packs = (stride - j) / kLanes;
+            listening.spend(128 * stride);
             for (std::size_t i = 0; i < stride; i += 4) {
                 if (packs >= 3)
                     add_block<3>(sweep, first, last, i, j, w, G);
@@ -85,7 +87,11 @@ public:
             rows_ = chain.labels(0);
             columns_ = chain.labels(1);
             G_.resize(stride_ * stride_);
-            std::memset(G_.data(), 0, stride_ * stride_ * sizeof(double));
+            Listening listening;
+            for (std::size_t i = 0; i < stride_; ++i) {
+                std::memset(G_.data() + i * stride_, 0, stride_ * sizeof(double));
+                listening.spend(64 * stride_);
+            }
         }
         add_outer_products(sweep, chain.length, weight, G_.data());
     }
@@ -95,7 +101,8 @@ public:
         Scratch M(rows_ * stride_);
         table.enter(batch_.tables + batch_.table_offsets[id_], rows_, columns_, stride_, M.data());
         double* out = tables_ + batch_.table_offsets[id_];
-        for (std::size_t i = 0; i < rows_; ++i)
+        Listening listening;
+        for (std::size_t i = 0; i < rows_; ++i, listening.spend(64 * columns_))
             for (std::size_t j = 0; j < columns_; ++j)
                 out[i * columns_ + j] += M[i * stride_ + j] * G_[i * stride_ + j];
         id_ = -1;
@@ -178,7 +185,7 @@ Outcome marginals(const ChainBatch& batch, Domain domain, bool (*interrupted)(),
         return true;
     };
     const Outcome outcome = each_chain(batch, domain, patience, body, body_of_two);
-    sums.flush();
+    if (outcome == Outcome::done) sums.flush();
     return outcome;
 }
 

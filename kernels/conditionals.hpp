@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "frame_binding.hpp"
+#include "patience.hpp"
 
 namespace chordal {
 
@@ -21,12 +22,15 @@ public:
         std::int64_t place;  // into scopes
     };
 
-    explicit Members(const Frame& g) : begin_(g.variables + 1), member_(g.scope_offsets[g.cliques]) {
+    explicit Members(const Frame& g) {
+        CHORDAL_ISA::Listening listening;
+        enlarge(begin_, g.variables + 1, listening);
+        enlarge(member_, static_cast<std::size_t>(g.places()), listening);
         for (std::int64_t s = 0; s < g.scope_offsets[g.cliques]; ++s) ++begin_[g.scopes[s] + 1];
         for (std::size_t v = 0; v < g.variables; ++v) begin_[v + 1] += begin_[v];
         std::vector<std::int64_t> next(begin_.begin(), begin_.end() - 1);
         for (std::size_t c = 0; c < g.cliques; ++c)
-            for (auto s = g.scope_offsets[c]; s < g.scope_offsets[c + 1]; ++s)
+            for (auto s = g.scope_offsets[c]; s < g.scope_offsets[c + 1]; ++s, listening.spend(16))
                 member_[next[g.scopes[s]]++] = {static_cast<std::int64_t>(c), s};
     }
     const Member* begin(std::int64_t v) const { return member_.data() + begin_[v]; }

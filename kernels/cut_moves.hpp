@@ -32,10 +32,12 @@ public:
           network_(g, first_, g.variable_offsets[example + 1], clique_,
                    clique_offsets[example + 1]),
           state_(g.state_offsets[first_]),
-          unary_(unary + state_, unary + g.state_offsets[g.variable_offsets[example + 1]]),
           takes_part_(network_.nodes(), 0), present_(network_.nodes()), terminal_(network_.nodes()) {
         choice_[0].resize(network_.nodes());
         choice_[1].resize(network_.nodes());
+        const auto states = static_cast<std::size_t>(g.state_offsets[g.variable_offsets[example + 1]] - state_);
+        enlarge(unary_, states, patience_);
+        for (std::size_t k = 0; k < states; ++k) unary_[k] = unary[state_ + static_cast<std::int64_t>(k)];
         double range = 1.0;
         for (auto c = clique_; c < clique_offsets[example + 1]; ++c) {
             const auto cells = g.table_offsets[g.table_of_clique[c] + 1] -

@@ -32,7 +32,7 @@ public:
     // All messages are one.
     void start(Messages<Ring>& messages) {
         variables_.start(messages);
-        for (std::size_t k = 0; k < m_cells_; ++k) m_[k] = Ring::kOne;
+        for (std::size_t k = 0; k < m_cells_; ++k, listening_.spend(64)) m_[k] = Ring::kOne;
         for_other_places([&](Int p) { messages.start(p); });
     }
 
@@ -288,6 +288,7 @@ private:
             cells += block.own ? kLanes * block.rows * block.columns : 0;
             m_cells_ += kLanes * (block.rows + block.columns);
             take_places(b, scattered);
+            listening_.spend(512);
         }
         for_other_places([&](Int p) { take(p); });
         for_others([&](Int c) { tables_->need(ex_->table(c)); });
@@ -329,6 +330,7 @@ private:
             from[k] = g_->tables + g_->table_offsets[table[k]];
         }
         double* to = cells_.data() + block.cells;
+        listening_.spend(64 * kLanes * cells);
         const Pack none = broadcast(-kInfinity), most = broadcast(kInfinity);
         Pack highest = none, lowest = most;
         for (std::size_t cell = 0; cell < cells; ++cell) {
@@ -371,6 +373,7 @@ private:
         }
     }
 
+    Listening listening_;
     const Scores* g_ = nullptr;
     const FactorExample* ex_ = nullptr;
     RingTables<Ring>* tables_ = nullptr;

@@ -79,6 +79,7 @@ private:
         state_cells = 0;
         most_labels = 1;
         for (Int v = 0; v < variables; ++v) {
+            listening_.spend(128);
             state_at_[v] = static_cast<Int>(state_cells);
             state_cells += width(v);
             most_labels = labels(v) > static_cast<std::size_t>(most_labels)
@@ -97,6 +98,7 @@ private:
         largest_order = largest_degree = 0;
         message_cells = 0;
         for (Int c = 0; c < cliques; ++c) {
+            listening_.spend(static_cast<std::size_t>(128 * (1 + order_of(c))));
             if (order_of(c) > largest_order) largest_order = order_of(c);
             for (Int p = places_of(c); p < places_of(c + 1); ++p) {
                 clique_of_place_[p] = c;
@@ -111,9 +113,10 @@ private:
         }
         next_.resize(variables + 1);
         for (Int v = 0; v < variables; ++v) next_[v] = slot_begin_[v];
-        for (Int p = 0; p < places; ++p) place_of_slot_[next_[variable(p)]++] = p;
+        for (Int p = 0; p < places; ++p, listening_.spend(64)) place_of_slot_[next_[variable(p)]++] = p;
         Int at = 0;
         for (Int slot = 0; slot < places; ++slot) {
+            listening_.spend(64);
             in_[place_of_slot_[slot]] = at;
             at += static_cast<Int>(width(variable(place_of_slot_[slot])));
         }
@@ -133,6 +136,7 @@ private:
             order[met++] = root;
             for (; done < met; ++done) {
                 const Int v = order[done];
+                listening_.spend(static_cast<std::size_t>(64 * (1 + degree(v))));
                 for (Int slot = slots(v); slot < slots(v) + degree(v); ++slot) {
                     const Int c = clique(place_of(slot));
                     if (next_[variables + c]) continue;
@@ -148,6 +152,7 @@ private:
         forest = places == variables + cliques - components;
     }
 
+    Listening listening_;
     const Scores* g_ = nullptr;
     Int first_variable_ = 0, first_clique_ = 0, first_place_ = 0;
     ScratchOf<Int> state_at_, slot_begin_, clique_of_place_, place_of_slot_, in_, out_, next_;

@@ -1,5 +1,6 @@
 // The bound classes of a batch of models; frame.hpp says what they hold.
 #include "frame_binding.hpp"
+#include "patience.hpp"
 
 namespace chordal {
 namespace {
@@ -45,13 +46,16 @@ void make_numbers(Bound* self, nb::handle_t<BoundFrame> frame, const Array& unar
 
 // The counting sort of all scopes.
 Incidence incidence_of(const Topology& t) {
-    Incidence found{Indices(t.variables + 1), Indices(static_cast<std::size_t>(t.places()))};
-    Indices next(t.variables + 1, 0);
-    for (std::int64_t k = 0; k < t.places(); ++k) ++next[t.scopes[k] + 1];
+    Incidence found;
+    Indices next;
+    CHORDAL_ISA::Listening listening;
+    enlarge(next, t.variables + 1, listening);
+    enlarge(found.cliques, static_cast<std::size_t>(t.places()), listening);
+    for (std::int64_t k = 0; k < t.places(); ++k, listening.spend(8)) ++next[t.scopes[k] + 1];
     for (std::size_t v = 0; v < t.variables; ++v) next[v + 1] += next[v];
     found.offsets = next;
     for (std::size_t c = 0; c < t.cliques; ++c)
-        for (auto k = t.scope_offsets[c]; k < t.scope_offsets[c + 1]; ++k)
+        for (auto k = t.scope_offsets[c]; k < t.scope_offsets[c + 1]; ++k, listening.spend(16))
             found.cliques[next[t.scopes[k]]++] = static_cast<std::int64_t>(c);
     return found;
 }

@@ -21,14 +21,15 @@ public:
         count_.resize(static_cast<std::size_t>(range) + 1);
         sorted_.resize(static_cast<std::size_t>(size));
         for (Int k = 0; k <= range; ++k) count_[k] = 0;
-        for (Int i = 0; i < size; ++i) ++count_[key(items[i]) + 1];
+        for (Int i = 0; i < size; ++i, listening_.spend(8)) ++count_[key(items[i]) + 1];
         if (size == 0 || count_[key(items[0]) + 1] == size) return;
         for (Int k = 0; k < range; ++k) count_[k + 1] += count_[k];
-        for (Int i = 0; i < size; ++i) sorted_[count_[key(items[i])]++] = items[i];
+        for (Int i = 0; i < size; ++i, listening_.spend(64)) sorted_[count_[key(items[i])]++] = items[i];
         for (Int i = 0; i < size; ++i) items[i] = sorted_[i];
     }
 
 private:
+    Listening listening_;
     ScratchOf<Int> count_, sorted_;
 };
 

@@ -5,6 +5,7 @@
 //
 // Reference: Tarjan and van Leeuwen (1984), Worst-case analysis of set union algorithms.
 #include "frame_binding.hpp"
+#include "patience.hpp"
 
 namespace chordal {
 
@@ -16,8 +17,10 @@ static std::int64_t representative(Indices& parent, std::int64_t v) {
 static bool without_loops(const Topology& t) {
     Indices parent(t.variables);
     for (std::size_t v = 0; v < t.variables; ++v) parent[v] = static_cast<std::int64_t>(v);
+    CHORDAL_ISA::Listening listening;
     for (std::size_t c = 0; c < t.cliques; ++c)
         for (auto k = t.scope_offsets[c] + 1; k < t.scope_offsets[c + 1]; ++k) {
+            listening.spend(32);
             const auto a = representative(parent, t.scopes[k - 1]);
             const auto b = representative(parent, t.scopes[k]);
             if (a == b) return false;

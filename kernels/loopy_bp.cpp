@@ -48,6 +48,7 @@ struct Propagation {
     Scheduler<Ring> scheduler;
     bool abreast = false;  // in blocks
     Scratch row, totals;
+    Listening listening;
 
     Ending run(const Scores& g, const FactorExample& ex, const MessageSettings& settings,
                Interruption& patience) {
@@ -88,6 +89,7 @@ struct Propagation {
     double bethe(const FactorExample& ex) {
         double value = 0.0;
         for (Int v = 0; v < ex.variables; ++v) {
+            listening.spend(8 * ex.width(v) * static_cast<std::size_t>(1 + ex.degree(v)));
             value += belief(ex, v);
             const double total = Ring::to_log(Ring::total(row.data(), ex.width(v)));
             if (messages.vanished || total == -kInfinity) return -kInfinity;
@@ -100,8 +102,12 @@ struct Propagation {
         }
         totals.resize(static_cast<std::size_t>(ex.cliques));
         if constexpr (Ring::kSideBySide)
-            for (Int b = 0; abreast && b < blocks.blocks; ++b) blocks.totals(messages, b, totals.data());
-        for_single(ex, [&](Int c) { totals[c] = messages.clique_total(c); });
+            for (Int b = 0; abreast && b < blocks.blocks; ++b, listening.spend(tables.largest()))
+                blocks.totals(messages, b, totals.data());
+        for_single(ex, [&](Int c) {
+            totals[c] = messages.clique_total(c);
+            listening.spend(tables.largest() + 64);
+        });
         for (Int c = 0; c < ex.cliques; ++c) value += totals[c] + messages.shift_of_clique(c);
         return value > -kInfinity ? value : -kInfinity;  // NaN: a total of nothing
     }
@@ -109,13 +115,15 @@ struct Propagation {
     void write(const Scores& g, const FactorExample& ex, double weight, double* unary,
                double* cells) {
         for (Int v = 0; v < ex.variables; ++v) {
+            listening.spend(64 * ex.width(v));
             belief(ex, v);
             const double total = Ring::total(row.data(), ex.width(v));
             double* to = unary + ex.first_state(v);
             for (std::size_t x = 0; x < ex.labels(v); ++x)
                 to[x] += weight * (Ring::kLogarithms ? std::exp(row[x] - total) : row[x] / total);
         }
-        for (Int b = 0; abreast && b < blocks.blocks; ++b) blocks.add(b, totals.data(), weight, cells);
+        for (Int b = 0; abreast && b < blocks.blocks; ++b, listening.spend(16 * tables.largest()))
+            blocks.add(b, totals.data(), weight, cells);
         for_single(ex, [&](Int c) {
             messages.add_clique(c, totals[c], weight, cells + g.table_offsets[ex.table(c)]);
         });
@@ -130,6 +138,7 @@ struct Propagation {
     // What each label has with the best of the others, by messages alone, up to a constant.
     void rank(const FactorExample& ex, double* unary) {
         for (Int v = 0; v < ex.variables; ++v) {
+            listening.spend(16 * ex.width(v));
             belief(ex, v);
             for (std::size_t x = 0; x < ex.labels(v); ++x) unary[ex.first_state(v) + static_cast<Int>(x)] = row[x];
         }
@@ -140,6 +149,7 @@ struct Propagation {
         for (Int c = 0; c < ex.cliques; ++c) tables.need(ex.table(c));
         for (Int k = 0; k < ex.variables; ++k) {
             const Int v = ex.forest ? ex.order[k] : k;
+            listening.spend(tables.largest() * static_cast<std::size_t>(1 + ex.degree(v)));
             messages.vanished = false;  // a dead end: the score will say so
             for (Int slot = ex.slots(v); slot < ex.slots(v) + ex.degree(v); ++slot)
                 messages.update(ex.place_of(slot));

@@ -33,6 +33,7 @@ public:
     // Fills `allowed`, a bit for each label: what the scores of -inf leave.
     void strike_out() {
         for (std::size_t v = 0; v < g_.variables; ++v) {
+            patience_.spend(8);
             const double* u = unary_ + g_.state_offsets[v];
             const bool two = g_.labels(static_cast<std::int64_t>(v)) == 2;
             allowed_[v] = static_cast<std::uint8_t>((u[0] > kForbidden) + 2 * (two && u[1] > kForbidden));
@@ -46,6 +47,7 @@ public:
             const std::int64_t c = queue.back();
             queue.pop_back();
             queued[c] = 0;
+            patience_.spend(64);
             for (auto s = g_.scope_offsets[c]; s < g_.scope_offsets[c + 1]; ++s) {
                 const std::int64_t v = g_.scopes[s];
                 const std::uint8_t left = supported(c, s);
@@ -83,18 +85,23 @@ public:
         }
         if (*feasible == kForbidden) return;
         const auto c0 = clique_offsets_[example], c1 = clique_offsets_[example + 1];
-        std::vector<double> terminal(last - first, 0.0);
+        std::vector<double> terminal;
+        CHORDAL_ISA::Patience patience(interrupted);
+        enlarge(terminal, static_cast<std::size_t>(last - first), patience);
         for (auto v = first; v < last; ++v) {
+            patience.spend(8);
             const double* u = unary_ + g_.state_offsets[v];
             if (is_free(v)) terminal[v - first] = u[0] - u[1];
         }
         double total = 0.0;
-        for (auto c = c0; c < c1; ++c) total += add_terminals(c, labels, first, terminal.data());
+        for (auto c = c0; c < c1; ++c, patience.spend(16))
+            total += add_terminals(c, labels, first, terminal.data());
         for (const double t : terminal) total += std::abs(t);
         const double scale = capacity_scale(total);
         FlowNetwork network(g_, first, last, c0, c1);
         for (std::int32_t v = 0; v < network.nodes(); ++v) {
             network.set_terminal(v, std::llrint(scale * terminal[v]));
+            patience.spend(128);
             for (auto a = network.begin(v); a < network.end(v); ++a)
                 if (network.clique(a) >= 0) set_capacities(network, a, c0 + network.clique(a), scale);
         }
@@ -174,6 +181,7 @@ private:
     const double* tables_;
     std::size_t cells_;
     std::vector<std::uint8_t> allowed_;  // [variables]
+    CHORDAL_ISA::Patience patience_{interrupted};
 };
 
 }  // namespace

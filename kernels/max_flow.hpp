@@ -48,19 +48,19 @@ inline double capacity_scale(double total) {
 class FlowNetwork {
 public:
     FlowNetwork(const Frame& g, std::int64_t first_variable, std::int64_t last_variable,
-                std::int64_t first_clique, std::int64_t last_clique)
-        : nodes_(last_variable - first_variable + 1) {
+                std::int64_t first_clique, std::int64_t last_clique) {
+        enlarge(nodes_, static_cast<std::size_t>(last_variable - first_variable + 1), patience_);
         const auto ends = [&](std::int64_t c) { return g.scopes + g.scope_offsets[c]; };
         const auto is_edge = [&](std::int64_t c) {
             return g.scope_offsets[c + 1] - g.scope_offsets[c] == 2;
         };
-        for (auto c = first_clique; c < last_clique; ++c)
+        for (auto c = first_clique; c < last_clique; ++c, patience_.spend(8))
             if (is_edge(c))
                 for (int side = 0; side < 2; ++side) ++nodes_[ends(c)[side] - first_variable].begin;
         std::int32_t sum = 0;
         for (Node& node : nodes_) node.begin = sum += node.begin;
-        arcs_.resize(sum);
-        clique_.resize(sum);
+        enlarge(arcs_, static_cast<std::size_t>(sum), patience_);
+        enlarge(clique_, static_cast<std::size_t>(sum), patience_);
         for (auto c = last_clique; c-- > first_clique;) {  // from the back: begin becomes the first
             patience_.spend(kVisit);
             if (!is_edge(c)) continue;

@@ -28,6 +28,7 @@ class MeanField {
 public:
     MeanField(const Scores& g, double* q) : g_(g), q_(q) {}
     FactorExample ex;
+    Listening listening;
 
     void open(std::size_t example) {
         ex.open(g_, example);
@@ -75,15 +76,24 @@ public:
         const double* table = cells(c);
         return expectation(ex.places_of(c), ex.places_of(c + 1), 1.0, table);
     }
-    double bound() const {
+    double bound() {
         double value = 0.0;
         for (Int v = 0; v < ex.variables; ++v) {
+            listening.spend(16 * ex.labels(v));
             const double* unary = g_.unary + ex.first_state(v);
             for (std::size_t x = 0; x < ex.labels(v); ++x)
                 if (q(v)[x] > 0.0) value += q(v)[x] * (unary[x] - std::log(q(v)[x]));
         }
-        for (Int c = 0; c < ex.cliques; ++c) value += energy(c);
+        for (Int c = 0; c < ex.cliques; ++c) {
+            value += energy(c);
+            listening.spend(size_of(c));
+        }
         return value;
+    }
+    // About what it takes to go through a clique's table.
+    std::size_t size_of(Int c) const {
+        const auto t = ex.table(c);
+        return 4 * static_cast<std::size_t>(g_.table_offsets[t + 1] - g_.table_offsets[t]) + 16;
     }
     // Adds weight · Π q to the clique's cells.
     void add_products(Int c, double weight, double* to) const {
@@ -167,7 +177,7 @@ static void ascend(MeanField& field, double tolerance, std::int64_t most, Interr
                 return;
             }
             change = step > change ? step : change;
-            patience.now(static_cast<std::size_t>(64 * (1 + field.ex.degree(v))));
+            patience.now((16 + field.ex.labels(v) * field.ex.labels(v)) * static_cast<std::size_t>(1 + field.ex.degree(v)));
         }
         ++iterations;
         if (change <= tolerance) break;
@@ -181,6 +191,7 @@ static void expect_all(const Scores& g, double* q, const std::uint8_t* flags, do
     for (std::size_t e = 0; e < g.examples; ++e) {
         field.open(e);
         for (Int v = 0; v < field.ex.variables; ++v) {
+            field.listening.spend(static_cast<std::size_t>(1 + field.ex.degree(v)) * field.ex.labels(v) * field.ex.labels(v));
             field.expect(v, flags + g.clique_offsets[e]);
             for (std::size_t x = 0; x < field.ex.labels(v); ++x)
                 out[field.ex.first_state(v) + static_cast<Int>(x)] = field.score()[x];
@@ -195,7 +206,7 @@ static void multiply_all(const Scores& g, double* q, const std::uint8_t* flags,
     for (std::size_t e = 0; e < g.examples; ++e) {
         field.open(e);
         for (Int c = 0; c < field.ex.cliques; ++c)
-            if (!flags || flags[g.clique_offsets[e] + c])
+            if (field.listening.spend(field.size_of(c)); !flags || flags[g.clique_offsets[e] + c])
                 field.add_products(c, weight ? weight[e] : 1.0,
                                    tables + g.table_offsets[field.ex.table(c)]);
     }

@@ -17,6 +17,7 @@
 // only labels that every table supports; then nothing vanishes, and nothing runs away.
 #pragma once
 
+#include "distance_tables.hpp"
 #include "factors.hpp"
 #include "rings.hpp"
 
@@ -32,6 +33,7 @@ public:
         at_.resize(g.n_tables + 1);
         last_.resize(g.n_tables + 1);
         shift_.resize(g.n_tables + 1);
+        distances_.resize(g.n_tables + 1);
         state_.resize(g.n_tables + 1);
         for (std::size_t t = 0; t < g.n_tables; ++t) last_[t] = state_[t] = 0;
         for (std::size_t c = 0; c < g.cliques; ++c)
@@ -57,7 +59,9 @@ public:
         if (state_[t] & kFilled) return;
         if (!(state_[t] & kMeasured)) measure(t);
         fill_one(t);
-        state_[t] |= kFilled | (is_potts(t) ? kPotts : 0);
+        const Int rows = (g_->table_offsets[t + 1] - g_->table_offsets[t]) / last_[t];
+        distances_[t] = distances_of(g_->tables + g_->table_offsets[t], rows, last_[t]);
+        state_[t] |= kFilled;
     }
     // Notes the highest and the lowest finite score of a table that is kept elsewhere.
     void note(Int t, double highest, double lowest) {
@@ -68,12 +72,11 @@ public:
     const double* cells(Int t) const { return cells_.data() + at_[t]; }
     double shift(Int t) const { return shift_[t]; }
     bool wide(Int t) const { return state_[t] & kWide; }
-    // Whether equal labels have one score and unequal ones another that is not higher.
-    bool potts(Int t) const { return state_[t] & kPotts; }
+    const Distances& distances(Int t) const { return distances_[t]; }
     std::size_t largest() const { return largest_; }
 
 private:
-    static constexpr int kMeasured = 1, kFilled = 2, kWide = 4, kPotts = 8;
+    static constexpr int kMeasured = 1, kFilled = 2, kWide = 4;
 
     void measure(Int t) {
         double highest = -kInfinity, lowest = kInfinity;
@@ -88,25 +91,17 @@ private:
         const double *from = g_->tables + g_->table_offsets[t], *end = g_->tables + g_->table_offsets[t + 1];
         double* to = cells_.data() + at_[t];
         const auto labels = static_cast<std::size_t>(last_[t]);
-        for (; from < end; from += labels, to += padded(labels))
+        for (; from < end; from += labels, to += padded(labels), listening_.spend(64 * labels))
             for (std::size_t j = 0; j < padded(labels); ++j)
                 to[j] = j < labels ? Ring::from_score(from[j], shift_[t]) : Ring::kZero;
     }
 
-    bool is_potts(Int t) const {
-        const double* x = g_->tables + g_->table_offsets[t];
-        const Int n = last_[t];
-        if (n < 3 || g_->table_offsets[t + 1] - g_->table_offsets[t] != n * n || x[0] < x[1]) return false;
-        for (Int i = 0; i < n; ++i)
-            for (Int j = 0; j < n; ++j)
-                if (x[i * n + j] != x[i == j ? 0 : 1]) return false;
-        return true;
-    }
-
+    Listening listening_;
     const Scores* g_ = nullptr;
     std::size_t largest_ = 4;
     ScratchOf<Int> at_, last_;
     Scratch cells_, shift_;
+    ScratchOf<Distances> distances_;
     ScratchOf<std::uint8_t> state_;
 };
 
@@ -114,10 +109,12 @@ private:
 // where no table has -inf.
 inline double reach_of(const Scores& g, const FactorExample& ex) {
     double reach = 40.0;  // beyond which a share is lost in rounding
+    Listening listening;
     bool hard = false;
     const auto add = [&](const double* from, const double* end) {
         double highest = -kInfinity, lowest = kInfinity;
         bool forbids = false;
+        listening.spend(static_cast<std::size_t>(end - from) + 16);
         for (; from < end; ++from) {
             highest = *from > highest ? *from : highest;
             lowest = *from < lowest && *from > -kInfinity ? *from : lowest;
@@ -161,7 +158,10 @@ public:
         made_.resize(row);
         for (Scratch& buffer : buffers_) buffer.resize(tables.largest());
         for (Int c = 0; c < example.cliques && !wide; ++c) wide = tables.wide(example.table(c));
-        for (Int v = 0; v < example.variables && !failed(); ++v) fill_phi(g, v);
+        for (Int v = 0; v < example.variables && !failed(); ++v) {
+            fill_phi(g, v);
+            listening_.spend(64 * example.width(v));
+        }
     }
     // From now on no message to a label that φ allows falls below exp(-reach); 0: no such floor.
     void set_floor(double reach) {
@@ -178,6 +178,7 @@ public:
         for (std::size_t x = 0; x < ex_->width(v); ++x) in(p)[x] = x < ex_->labels(v) ? Ring::kOne : Ring::kZero;
         copy(phi(v), out(p), ex_->width(v));
         if (floored_) lift(in(p), v);
+        listening_.spend(128 * ex_->width(v));
     }
     // Nothing more can be done in this ring.
     bool failed() const { return wide || vanished; }
@@ -297,6 +298,7 @@ public:
 
     // Adds weight · b_c to a table of results, cell by cell; `log_total` is clique_total(c).
     void add_clique(Int c, double log_total, double weight, double* to) {
+        listening_.spend(16 * tables_->largest());
         const double factor = Ring::kLogarithms ? -log_total : std::exp(-log_total);
         const double* table = tables_->cells(ex_->table(c));
         power_ = power_of(c);
@@ -459,6 +461,7 @@ private:
     }
     static double join(double a, double b) { return Ring::kLogarithms ? a + b : a * b; }
 
+    Listening listening_;
     const FactorExample* ex_ = nullptr;
     const RingTables<Ring>* tables_ = nullptr;
     double power_ = 1.0;

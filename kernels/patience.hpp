@@ -36,6 +36,18 @@ private:
     std::size_t work_ = 0;
 };
 
+// For what has to be done whatever the time limit says, as set-up: throws after Ctrl-C alone. Memory that is written
+// for the first time takes long, on some machines 50 ns a number.
+class Listening {
+public:
+    void spend(std::size_t work) {
+        if (patience_.spent(work) && !out_of_time()) throw Stopped{};
+    }
+
+private:
+    Patience patience_{interrupted};
+};
+
 }  // namespace chordal::CHORDAL_ISA
 
 #ifndef CHORDAL_ISA_V3
@@ -44,13 +56,14 @@ private:
 
 namespace chordal {
 
-// At least so many numbers, the new ones zero: fresh memory takes time, a second for some gigabytes.
-inline void enlarge(std::vector<double>& room, std::size_t n, CHORDAL_ISA::Patience& patience) {
-    constexpr std::size_t kAtOnce = std::size_t{1} << 16;
+// At least so many items, the new ones zero: fresh memory takes time, seconds for some gigabytes.
+template <class T, class P>
+void enlarge(std::vector<T>& room, std::size_t n, P& patience) {
+    constexpr std::size_t kAtOnce = std::size_t{1} << 14;
     room.reserve(n);
     while (room.size() < n) {
         room.resize(std::min(n, room.size() + kAtOnce));
-        patience.spend(kAtOnce);
+        patience.spend(16 * kAtOnce);
     }
 }
 

@@ -6,6 +6,11 @@ namespace chordal {
 // After Ctrl-C, with Python's error set; or out of time.
 struct Stopped {};
 
+// True after Ctrl-C, when Python's error is set, and when the time limit of this thread is over (`out_of_time`
+// tells which). The binding throws Stopped, or returns what there is. Takes Python's lock at
+// most some fifty times a second and else looks at the clock alone: loops may ask every 10 µs.
+bool interrupted();
+
 // Whether the last stop of this thread was for its time limit.
 bool out_of_time();
 

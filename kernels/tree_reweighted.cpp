@@ -49,16 +49,19 @@ class ForestPass {
 public:
     double log_partition(Messages<LogSum>& messages, const std::uint8_t* member) {
         const FactorExample& ex = messages.example();
+        Listening listening;
         search(ex, member);
         up_.resize(ex.state_cells);
         row_.resize(padded_of(ex.most_labels));
         double value = 0.0;
         for (Int v = 0; v < ex.variables; ++v) {
+            listening.spend(64 * ex.width(v));
             value += messages.belief(v, up_.data() + ex.state_at(v));
             if (messages.vanished) return -kInfinity;
         }
         for (Int k = found_; k-- > 0;) {
             const Int p = parent_[k], c = ex.clique(p), v = ex.variable(p);
+            listening.spend(8 * ex.width(v) * ex.width(v));
             for (Int q = ex.places_of(c); q < ex.places_of(c + 1); ++q) {
                 if (q == p) continue;
                 const std::size_t width = ex.width(ex.variable(q));
@@ -120,7 +123,9 @@ private:
 static void add_beliefs(const Scores& g, Messages<LogSum>& messages, double weight, double* row,
                         const TreeReweightedResults& results) {
     const FactorExample& ex = messages.example();
+    Listening listening;
     for (Int v = 0; v < ex.variables; ++v) {
+        listening.spend(64 * ex.width(v));
         messages.belief(v, row);
         const double total = LogSum::total(row, ex.width(v));
         for (std::size_t x = 0; x < ex.labels(v); ++x)

@@ -41,13 +41,14 @@ public:
     }
     // All messages are one.
     void start(const Messages<Ring>& messages) {
-        for (std::size_t k = 0; k < phi_cells_; ++k) phi_[k] = Ring::kOne;
+        Listening listening;
+        for (std::size_t k = 0; k < phi_cells_; ++k, listening.spend(64)) phi_[k] = Ring::kOne;
         for (Int v = 0; v < ex_->variables; ++v) {
             double* phi = phi_.data() + lane(v);
             for (std::size_t x = 0; x < ex_->labels(v); ++x) phi[x * kLanes] = messages.phi(v)[x];
         }
         for (Int b = 0; b < lanes_->variable_blocks; ++b)
-            for (Int j = 0; j < block_[b].degree; ++j)
+            for (Int j = 0; j < block_[b].degree; ++j, listening.spend(64 * kLanes * block_[b].labels))
                 for (std::size_t x = 0; x < block_[b].labels; ++x)
                     store(place(block_[b], j) + x * kLanes, load(phi_.data() + block_[b].phi + x * kLanes));
     }

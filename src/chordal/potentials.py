@@ -125,7 +125,8 @@ class Potentials:
 
     def zeros(self) -> Potentials:
         """The same container, filled with zeros."""
-        return self.like(np.zeros_like(self.unary), np.zeros_like(self.tables))
+        # Memory that is touched when it is used: np.zeros_like would do so at once.
+        return self.like(np.zeros(len(self.unary)), np.zeros(len(self.tables)))
 
     def untied(self) -> Potentials:
         """An equal model in which every clique has a table of its own."""

@@ -2,6 +2,7 @@
 
 import io
 import json
+import re
 
 import numpy as np
 import pytest
@@ -19,7 +20,7 @@ from chordal.inference import INFERENCE
 from chordal.inference.exhaustive import ExhaustiveInference
 from chordal.inference.loopy_bp import LoopyBPInference
 from chordal.potentials import Potentials
-from chordal.structures import Graph
+from chordal.structures import Graph, Grid
 
 from .conftest import run
 
@@ -181,3 +182,48 @@ def test_cost_functions_of_toulbar2(chordal, tmp_path, name):
     assert found["log10_score"] == pytest.approx(log10(-1.0))
     found = json.loads(chordal("infer", path, "--task", "PR", "--json"))
     assert found["log10_partition"] == pytest.approx(log10(np.logaddexp(-3.0, -1.0)))
+
+
+def grid(path, size, n_labels):
+    rng = np.random.default_rng(0)
+    s = Grid([(size, size)], n_labels)
+    unary = rng.normal(size=s.n_states)
+    write_fg(Potentials(s, unary, rng.normal(size=(n_labels, n_labels))), path)
+    return path
+
+
+def test_options_of_the_method(chordal, refused, tmp_path):
+    words = ("infer", grid(tmp_path / "m.fg", 6, 3), "--task", "MAP", "--method", "trw_s")
+    found = json.loads(chordal(*words, "--option", "max_iter=1", "-o", "tol=0.0", "--json"))
+    assert (found["iterations"], found["status"]) == (1, "max_iterations")
+    assert "has no option 'iters'; it has: max_iter, tol" in refused(
+        *words, "-o", "iters=3", code=2
+    )
+    assert "must be NAME=VALUE, got 'max_iter'" in refused(*words, "-o", "max_iter", code=2)
+    assert "--max-iter must be an integer of at least 1, got 0" in refused(
+        *words, "-o", "max_iter=0"
+    )
+    assert "--option needs --method" in refused(*words[:4], "--option", "max_iter=3", code=2)
+
+
+def test_limits(chordal, refused, tmp_path):
+    words = ("infer", grid(tmp_path / "m.fg", 40, 12), "--task", "MAP", "--time-limit", "1e-6")
+    found = json.loads(chordal(*words, "--method", "trw_s", "--json"))
+    assert (found["status"], found["exact"]) == ("max_time", False)
+    words = ("infer", grid(tmp_path / "n.fg", 13, 2), *words[2:])
+    message = refused(*words, "--method", "junction_tree")
+    assert "did not answer 'map' within --time-limit 1e-06 seconds; raise it, or use" in message
+    words = ("infer", tmp_path / "m.fg", "--task", "MAP")
+    message = refused(*words, "--method", "loopy_bp", "--memory-limit", "10k")
+    assert "'loopy_bp' would need about" in message
+    assert "--memory-limit is 10.0 kB" in message
+    assert "such as 500M or 2G, got 'much'" in refused(*words, "--memory-limit", "much", code=2)
+    assert "--time-limit must be a number above 0" in refused(*words, "--time-limit", "0")
+
+
+def test_too_little_memory_for_an_exact_answer_is_said(tmp_path):
+    words = ("infer", grid(tmp_path / "m.fg", 13, 2), "--task", "PR")
+    stderr = run(*words, "--memory-limit", "60k").stderr.decode()
+    assert re.match(r"an exact answer would need [\d.]+ [kM]B of memory, and the limit ", stderr)
+    assert "is 60.0 kB (--memory-limit): loopy_bp is used\nloopy_bp, an approx" in stderr
+    assert run(*words).stderr.startswith(b"junction_tree, exact;")

@@ -184,10 +184,14 @@ def cliques(*templates, limits=SHARDS):
 
 @pytest.mark.parametrize("fit_intercept", [True, False])
 @pytest.mark.parametrize("rows", ["dense32", "sparse", "attributes"])
-@pytest.mark.parametrize("kind", ["full", "symmetric", "potts"])
+@pytest.mark.parametrize("kind", ["full", "symmetric", "antisymmetric", "potts"])
 @pytest.mark.parametrize("order", [1, 2, 3])
 def test_clique_features(order, kind, rows, fit_intercept):
     rng = np.random.default_rng(0)
+    if order != 2 and kind == "antisymmetric":
+        with pytest.raises(ValueError, match="must have two variables"):
+            template("observed", order, kind, rows, rng, fit_intercept)
+        return
     if order == 1 and kind == "potts":
         with pytest.raises(ValueError, match="compares labels"):
             template("observed", order, kind, rows, rng, fit_intercept)

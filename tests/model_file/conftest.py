@@ -82,6 +82,10 @@ def by_number(y):
 MODELS = {
     "graph": (GraphCRF(l2=0.3), GRAPHS, LABELS, {}),
     "graph, observed": (GraphCRF(tables="full", fit_intercept=False), OBSERVED, LABELS, {}),
+    "graph, columns": (
+        GraphCRF(column_tables={"antisymmetric": [1]}, l2={"edges antisymmetric": 0.2}),
+        OBSERVED, LABELS, {},
+    ),
     "graph, named": (GraphCRF("pseudo_likelihood", l1=0.1), NAMED, LABELS, {}),
     "graph, sparse": (GraphCRF(tables="potts", ignore_label="c"), SPARSE, by_number(LABELS), {}),
     "graph, groups": (
@@ -103,6 +107,11 @@ MODELS = {
     "grid, function": (
         GridCRF(edge_features=differences, tables="potts"), IMAGES, PIXELS,
         {"edge_features": differences},
+    ),
+    "grid, columns": (
+        GridCRF(contrast=0.5, edge_features=differences, directions=True,
+                column_tables={"antisymmetric": [1], "full": [0, 2]}),
+        IMAGES, PIXELS, {"edge_features": differences},
     ),
     "volume": (GridCRF(neighbours=6), VOLUMES, [v[..., 0] > 0 for v in VOLUMES], {}),
     "templates": (TemplateCRF(templates()), WORDS, TAGS, {"templates": templates()}),

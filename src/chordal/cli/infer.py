@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from chordal.inference import Convergence, Inference
     from chordal.potentials import Potentials
 
+#: Seconds to find out how much memory an exact answer would need.
+PLANNING = 3.0
 #: What each task asks of an inference method.
 QUESTIONS = {"PR": "log_partition", "MAR": "marginals", "MAP": "map"}
 #: Seconds of a search that has a limit of its own, where none is given.
@@ -203,6 +205,7 @@ def _method(
 
 def _say_why_not_exact(inference: Inference, asked: Potentials, question: str) -> None:
     """How much memory an exact answer would need, where that is why it is an approximation."""
+    from chordal._limits import TimeLimitError, time_limit
     from chordal._memory import size_of
     from chordal.inference.elimination import EliminationInference
 
@@ -211,11 +214,16 @@ def _say_why_not_exact(inference: Inference, asked: Potentials, question: str) -
     exact = EliminationInference(memory_limit=inference.memory_limit)
     if question not in exact.answers or exact.fits(question, asked.structure):
         return
-    size = exact.size_within(asked.structure, question)
-    at_least = "" if size.complete else "at least "
+    limit = size_of(exact.memory_budget)
+    try:
+        with time_limit(PLANNING):
+            size = exact.tree_size(asked.structure, question)
+        needed = ("" if size.complete else "at least ") + size_of(size.bytes)
+    except TimeLimitError:
+        needed = f"more than {limit}"
     note(
-        f"an exact answer would need {at_least}{size_of(size.bytes)} of memory, and the limit is "
-        f"{size_of(exact.memory_budget)} (--memory-limit): {inference.name} is used"
+        f"an exact answer would need {needed} of memory, and the limit is {limit} "
+        f"(--memory-limit): {inference.name} is used"
     )
 
 

@@ -9,8 +9,7 @@ from chordal._estimator import Estimator
 from chordal._registry import Registry
 from chordal.estimators._compact import pair_features
 from chordal.estimators._crf import BaseCRF
-from chordal.estimators._interruption import InterruptedFitWarning, whole_fits
-from chordal.estimators._monitor import FitReport
+from chordal.estimators._monitor import FitReport, InterruptedFitWarning, whole_fits
 from chordal.estimators._state import MAX_WEIGHT
 from chordal.estimators.chain_crf import ChainCRF, chain_batch, chain_layout, fitted_chain
 

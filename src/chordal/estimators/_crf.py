@@ -3,54 +3,34 @@
 from __future__ import annotations
 
 from abc import ABCMeta, abstractmethod
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field
-from typing import Any, ClassVar, NamedTuple, TypeVar
+from typing import Any, ClassVar, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from chordal._errors import InfeasibleError
 from chordal._estimator import Estimator, ExampleList
-from chordal._status import Status
 from chordal._validate import (
     RandomState,
-    check_choice,
-    check_number,
     check_same_lengths,
-    check_sample_weight,
     check_sequences,
-    generator_from,
 )
-from chordal.estimators._constraints import Constraints, Transitions
+from chordal.estimators import _answers
 from chordal.estimators._monitor import CompactReport, FitReport
-from chordal.execution import effective_n_jobs, execution_for
-from chordal.features import Batch, CliqueTemplate, Layout, Reader, Shard, length_of
-from chordal.inference import INFERENCE, Inference, Pace, choose, most_probable_labels
-from chordal.labels import SequenceLabels, class_weights, observed
+from chordal.features import Batch, CliqueTemplate, Layout, Reader
+from chordal.inference import Inference
+from chordal.labels import SequenceLabels, class_weights
 from chordal.objectives import Objective
-from chordal.potentials import Floats, Potentials
+from chordal.potentials import Floats
 from chordal.solvers import Callback, Solver
-from chordal.structures import Chain, offsets_of
+from chordal.structures import offsets_of
 from chordal.targets import Target
 
 E = TypeVar("E", bound="BaseCRF")
 T = TypeVar("T")
 
 Pair = tuple[Any, Any]
-
-#: The least share of a time limit that some of a call's examples have, however many there are.
-LEAST_SHARE = 0.02
-
-
-class Part(NamedTuple):
-    """Some examples of a batch, and what answers a question about them."""
-
-    potentials: Potentials
-    inference: Inference
-    shard: Shard
-    examples: slice
-    variables: slice  # theirs, in the whole batch
 
 
 @dataclass(eq=False, repr=False)
@@ -229,7 +209,7 @@ class BaseCRF(Estimator, metaclass=ABCMeta):
 
     def _check_parameters(self) -> None:
         """Refuse parameters that are not of their kind."""
-        from chordal.estimators._fitting import check_settings  # not needed to predict
+        from chordal.estimators._choosing import check_settings  # not needed to predict
 
         check_settings(self)
 
@@ -352,293 +332,17 @@ class BaseCRF(Estimator, metaclass=ABCMeta):
 
     # Answers.
 
-    def predict(
-        self,
-        X: object,
-        *,
-        method: str | None = None,
-        allowed_labels: Sequence[Any] | None = None,
-        allowed_transitions: Transitions | None = None,
-    ) -> Any:
-        """The labels of each example, in the type in which `fit` got them.
-
-        Parameters
-        ----------
-        method : {"map", "mpm"}, optional
-            The best labelling as a whole, or the best label of each variable by its marginal
-            probability. By default the first, or the second where `inference` is a method such as
-            "mean_field", which has marginals only.
-        allowed_labels : list, optional
-            Known and forbidden labels, in the shape of y: for each example None, or for each
-            variable None (all labels), the label that is known, a list of those that are allowed,
-            or flags in the order of `classes_`. Of `MatchingModel` labels are targets, and flags
-            end with that of having none.
-        allowed_transitions : {"auto", "bio", "iob1", "iobes", "bilou"}, matrix or pairs, optional
-            On chains, only these: legal tags of a scheme ("auto": the one that the labels are
-            of), a boolean matrix [from, to] in the order of `classes_`, or pairs (from, to) of
-            labels.
-
-        Examples
-        --------
-        The first word is known to be a determiner, and the second is no verb:
-
-        >>> from chordal import ChainCRF
-        >>> X = [[["the"], ["cat"], ["sleeps"]], [["cat"], ["sleeps"]]]
-        >>> crf = ChainCRF(l2=0.1).fit(X, [["D", "N", "V"], ["N", "V"]])
-        >>> crf.predict([[["the"], ["sleeps"]]])
-        [['N', 'V']]
-        >>> crf.predict([[["the"], ["sleeps"]]], allowed_labels=[["D", ["D", "N"]]])
-        [['D', 'N']]
-        """
-        constraints = self._constraints(allowed_labels, allowed_transitions)
-        labels = self._best_of_one(X) if method is None and constraints is None else None
-        if labels is not None:
-            return ExampleList([labels])
-        X, batch, numbers = self._best(X, method, constraints)
-        return self._decoded(numbers, batch, X)
-
-    def predict_codes(
-        self,
-        X: object,
-        *,
-        method: str | None = None,
-        allowed_labels: Sequence[Any] | None = None,
-        allowed_transitions: Transitions | None = None,
-    ) -> NDArray[np.int32]:
-        """What `predict` finds, as indices into `classes_`, one example after another.
-
-        An array of numbers takes a fraction of the time of lists of labels.
-        """
-        constraints = self._constraints(allowed_labels, allowed_transitions)
-        labels = self._best_of_one(X) if method is None and constraints is None else None
-        if labels is not None:
-            return self.labels_.codes(self.labels_.encode([labels]))
-        _, _, numbers = self._best(X, method, constraints)
-        return self.labels_.codes(numbers)
-
-    def predict_marginals(
-        self,
-        X: object,
-        template: str | None = None,
-        *,
-        allowed_labels: Sequence[Any] | None = None,
-        allowed_transitions: Transitions | None = None,
-    ) -> Any:
-        """P(y_v | x) of the variables of each example, arrays [n_variables, n_classes] in the
-        order of `classes_`; or of the cliques of a template.
-
-        Parameters
-        ----------
-        template : str, optional
-            Its name: arrays [n_cliques, n_classes, …], an axis of classes for each variable of a
-            clique. On chains, "transitions" gives P(y_t, y_{t+1} | x).
-        allowed_labels, allowed_transitions
-            As in `predict`.
-        """
-        constraints = self._constraints(allowed_labels, allowed_transitions)
-        if template is not None:
-            return self._clique_marginals(X, template, constraints)
-        if constraints is None:
-            table = self._marginals_of_one(X)
-            if table is not None:
-                return ExampleList([table])
-
-        def answer(part: Part) -> Floats:
-            return part.inference.marginals(part.potentials, overwrite=True).parts.unary
-
-        X, batch, found = self._ask(X, "marginals", answer, constraints)
-        return self._arranged(_joined(found), batch, X)
-
-    def _clique_marginals(
-        self, X: object, name: str, constraints: Constraints | None
-    ) -> list[Floats]:
-        """P(labels of a clique | x), an array for each example."""
-        self._check_fitted()
-        layout = self.layout_
-        check_choice("template", name, layout.slices)
-        k, own = list(layout.slices).index(name), layout[name]
-        order, shape = self.labels_.order, (layout.n_labels,) * own.order
-        axes = np.ix_(*[order] * own.order)
-
-        def answer(part: Part) -> Floats:
-            if own.order == 1:
-                unary = part.inference.marginals(part.potentials, overwrite=True).parts.unary
-                of, rows = part.shard.variables[k], unary.reshape(-1, layout.n_labels)
-                return (rows if of is None else rows[of])[:, order]
-            parts = part.inference.marginals(part.potentials.untied(), overwrite=True).parts
-            starts, places = parts.table_offsets[parts.table_of_clique], part.shard.places
-            if places is not None:
-                group = next(g for g, members in enumerate(batch.groups) if k in members)
-                starts = starts[places[group]]
-            tables = parts.tables[starts[:, None] + np.arange(own.tables.n_cells)]
-            return tables.reshape(-1, *shape)[(slice(None), *axes)]
-
-        X, batch = self._batch(X)
-        _, _, found = self._ask(X, "marginals", answer, constraints, batch=batch)
-        if not found:
-            return []
-        return np.split(np.concatenate(found), batch.cliques[k].offsets[1:-1])
-
-    def node_scores(self, X: object) -> Any:
-        """Scores of labels before any link counts, arrays [n_variables, n_classes].
-
-        What the observations of a variable give to each label, with intercepts and ends: features
-        of a second model, such as one with more links.
-
-        Examples
-        --------
-        >>> from chordal import ChainCRF
-        >>> model = ChainCRF(transitions="none").fit([[["a"], ["b"]]], [["A", "B"]])
-        >>> scores = model.node_scores([[["b"], ["a"], ["?"]]])[0]
-        >>> model.classes_[scores[:2].argmax(axis=1)].tolist(), scores[2].tolist()
-        (['B', 'A'], [0.0, 0.0])
-        """
-        X, batch, found = self._ask(X, None, lambda part: part.potentials.unary)
-        return self._arranged(_joined(found), batch, X)
-
-    def potentials(
-        self,
-        X: object,
-        *,
-        allowed_labels: Sequence[Any] | None = None,
-        allowed_transitions: Transitions | None = None,
-    ) -> Potentials:
-        """All scores of a batch, as every inference method takes them.
-
-        Labels are numbered by their places in `classes_`, as in `predict_codes`: the numbers that
-        inference finds are indices into `classes_`. (Of `MatchingModel`, a label is the number of a
-        target, and the last one stands for none.)
-
-        Parameters
-        ----------
-        allowed_labels, allowed_transitions
-            As in `predict`: what is not allowed has the score −inf.
-
-        Examples
-        --------
-        >>> from chordal import ChainCRF
-        >>> from chordal.inference import INFERENCE
-        >>> X, y = [[["w=a"], ["w=b"]], [["w=b"]]], [["A", "B"], ["B"]]
-        >>> crf = ChainCRF().fit(X, y)
-        >>> potentials = crf.potentials(X)
-        >>> found = INFERENCE.resolve("chain").map(potentials).labels
-        >>> crf.classes_[found]
-        array(['A', 'B', 'B'], dtype='<U1')
-        >>> bool(np.all(potentials.score(found) >= potentials.score([0, 0, 0])))
-        True
-        """
-        constraints = self._constraints(allowed_labels, allowed_transitions)
-        _, batch, found = self._ask(
-            X, None, lambda part: part.potentials, constraints, serial=True, whole=True
-        )
-        if not found:
-            return Potentials(Chain([], self.layout_.n_labels), [], [])
-        if batch.label_counts is not None:
-            return found[0]
-        return _relabelled(found[0], self.labels_.order)
-
-    def k_best(
-        self,
-        X: object,
-        k: int = 5,
-        *,
-        allowed_labels: Sequence[Any] | None = None,
-        allowed_transitions: Transitions | None = None,
-    ) -> list[list[tuple[Any, float]]]:
-        """For each example up to k labellings with their log-probabilities, best first."""
-        check_number("k", k, minimum=1, integer=True)
-
-        def answer(part: Part) -> tuple[NDArray[np.int32], Floats]:
-            labels, score = part.inference.k_best(part.potentials, k)
-            return labels, score - part.inference.log_partition(part.potentials)[:, None]
-
-        constraints = self._constraints(allowed_labels, allowed_transitions)
-        X, batch, found = self._ask(X, "k_best", answer, constraints)
-        ranked = self._labellings([labels for labels, _ in found], batch, X)
-        chances = [own for _, of_part in found for own in of_part.tolist()]
-        return [
-            [(y, p) for y, p in zip(own, of_example, strict=True) if p > -np.inf]
-            for own, of_example in zip(ranked, chances, strict=True)
-        ]
-
-    def sample(
-        self,
-        X: object,
-        n_samples: int = 1,
-        *,
-        allowed_labels: Sequence[Any] | None = None,
-        allowed_transitions: Transitions | None = None,
-    ) -> list[list[Any]]:
-        """For each example n samples from p(y | x); exact where the inference method is."""
-        check_number("n_samples", n_samples, minimum=1, integer=True)
-        rng = generator_from(self.random_state)
-
-        def answer(part: Part) -> NDArray[np.int32]:
-            return part.inference.sample(part.potentials, n_samples, rng)
-
-        constraints = self._constraints(allowed_labels, allowed_transitions)
-        X, batch, found = self._ask(X, "sample", answer, constraints, serial=True)
-        return self._labellings(found, batch, X)
-
-    def log_likelihood(self, X: object, y: object) -> Floats:
-        """log p(y | x) of each example; as good as the log Z of the inference method."""
-        X, batch, labels = self._labelled(X, y)
-        gold = self.labels_.encode(labels)
-
-        def answer(part: Part) -> Floats:
-            score = part.potentials.score(gold[part.variables])
-            return score - part.inference.log_partition(part.potentials)
-
-        _, _, found = self._ask(X, "log_partition", answer, batch=batch)
-        return _joined(found)
-
-    def entropy(self, X: object) -> Floats:
-        """The entropy of p(y | x) of each example, in nats: how unsure the model is."""
-        _, _, found = self._ask(X, "entropy", lambda part: part.inference.entropy(part.potentials))
-        return _joined(found)
-
-    def score(self, X: object, y: object, sample_weight: object = None) -> float:
-        """The share of labels that `predict` gets right; unseen labels count as wrong, and those
-        that are not observed are left out.
-        """
-        X, batch, labels = self._labelled(X, y)
-        weight = check_sample_weight(sample_weight, length_of(X))
-        gold, seen = self.labels_.encode(labels, unknown=-1), observed(labels, self.ignore_label)
-        _, _, numbers = self._best(X, None, None, batch)
-        weight = np.ones(len(batch.sizes)) if weight is None else weight
-        of_variable = np.repeat(weight, batch.sizes)
-        total = float(of_variable[seen].sum())
-        if not total > 0.0:
-            raise ValueError("there is nothing to score: no label with a weight is observed")
-        return float(of_variable[seen & (numbers == gold)].sum() / total)
-
-    def template_weights(self, name: str) -> dict[str, NDArray[Any]]:
-        """The weights of a template, with labels in the order of `classes_`.
-
-        Returns
-        -------
-        dict
-            "features": array [n_features, n_classes, …], an axis of classes for each variable of a
-            clique; "intercept": array [n_classes, …]. Only those that the template has.
-        """
-        self._check_fitted()
-        check_choice("name", name, self.layout_.slices)
-        own, weights = self.layout_[name], self.weights_[self.layout_.slices[name]]
-        n, tables, out = own.n_row_weights, own.tables, {}
-        every = np.arange(tables.n_labels)  # rows of labels have one
-        order = self.labels_.order if tables.n_labels == self.layout_.n_labels else every
-        axes, shape = np.ix_(*[order] * tables.order), (tables.n_labels,) * tables.order
-        source = self.reader_.input(name)
-        if own.rows is not None and source is not None:
-            keys = own.rows.keys()
-            table = np.zeros((source.n_columns, tables.n_outputs))
-            table[keys.column, keys.output] = weights[:n]
-            cells = tables.filled(table).reshape(-1, *shape)
-            out["features"] = np.stack([cell[axes] for cell in cells]) if len(cells) else cells
-        filled = own.table(weights[n:])
-        if filled is not None:
-            out["intercept"] = filled.reshape(shape)[axes]
-        return out
+    predict = _answers.predict
+    predict_codes = _answers.predict_codes
+    predict_marginals = _answers.predict_marginals
+    node_scores = _answers.node_scores
+    potentials = _answers.potentials
+    k_best = _answers.k_best
+    sample = _answers.sample
+    log_likelihood = _answers.log_likelihood
+    entropy = _answers.entropy
+    score = _answers.score
+    template_weights = _answers.template_weights
 
     def _table(self, name: str, of: str = "intercept") -> Floats:
         """What `template_weights` has of this, or zeros where the template has none."""
@@ -646,131 +350,11 @@ class BaseCRF(Estimator, metaclass=ABCMeta):
         shape = (self.layout_.n_labels,) * self.layout_[name].order
         return np.zeros(shape if of == "intercept" else (0, *shape)) if found is None else found
 
-    # How questions are asked.
-
-    def _constraints(
-        self, allowed_labels: Sequence[Any] | None, allowed_transitions: Transitions | None
-    ) -> Constraints | None:
-        if allowed_labels is None and allowed_transitions is None:
-            return None
-        self._check_fitted()
-        return Constraints(self.labels_, allowed_labels, allowed_transitions)
-
-    def _best(
-        self,
-        X: object,
-        method: str | None,
-        constraints: Constraints | None,
-        batch: Batch | None = None,
-    ) -> tuple[Sequence[Any], Batch, NDArray[np.int32]]:
-        """Examples, their batch, and the numbers of their best labels."""
-        if method is not None:
-            check_choice("method", method, ["map", "mpm"])
-        question = {"map": "map", "mpm": "marginals", None: self._decoding()}[method]
-
-        def answer(part: Part) -> NDArray[np.int32]:
-            return decoded(part.potentials, part.inference, question)
-
-        X, batch, found = self._ask(X, question, answer, constraints, batch=batch)
-        return X, batch, np.concatenate([np.zeros(0, dtype=np.int32), *found])
-
-    def _decoding(self) -> str:
-        """The question whose answer has the labels to predict."""
-        if self.inference == "auto":
-            return "map"
-        answers = INFERENCE.resolve(self.inference).answers
-        return "marginals" if "marginals" in answers and "map" not in answers else "map"
-
-    def _method(
-        self,
-        question: str,
-        potentials: Potentials,
-        pace: Pace = Pace.SECONDS,
-        share: float = 1.0,
-    ) -> Inference:
-        """What answers a question about these potentials, a share of all that are asked about."""
-        if self.inference == "auto":
-            method = choose(potentials, question, pace)
-            if method.time_limit is not None:  # that of a call, by default
-                method.time_limit *= max(share, LEAST_SHARE)
-            return method
-        method = INFERENCE.resolve(self.inference)
-        method.require(question, potentials.structure)
-        return method
-
-    def _ask(
-        self,
-        X: Any,
-        question: str | None,
-        answer: Callable[[Part], T],
-        constraints: Constraints | None = None,
-        *,
-        batch: Batch | None = None,
-        serial: bool = False,
-        whole: bool = False,
-    ) -> tuple[Sequence[Any], Batch, list[T]]:
-        """Examples, their batch, and answers to a question, shard by shard or of the `whole`."""
-        self._check_fitted()
-        if batch is None:
-            X, batch = self._batch(X)
-        if constraints is not None:
-            constraints.check(batch, lambda given: self._allowed(given, X))
-        layout, expanded, given = self.layout_, self.layout_.expanded(self.weights_), batch
-
-        def ask(limits: tuple[int, int]) -> T:
-            begin, end = limits
-            shard = layout.compile(given, begin, end, once=True)
-            potentials = layout.potentials(shard, expanded)
-            if constraints is not None:
-                potentials = constraints.apply(potentials, begin)
-            variables = slice(int(given.offsets[begin]), int(given.offsets[end]))
-            share = (variables.stop - variables.start) / max(1, int(given.offsets[-1]))
-            method = (
-                self.inference_
-                if question is None
-                else self._method(question, potentials, share=share)
-            )
-            try:
-                return answer(Part(potentials, method, shard, slice(begin, end), variables))
-            except InfeasibleError as error:
-                raise error.moved(begin) from None
-
-        n_jobs = 1 if serial else effective_n_jobs(self.n_jobs)
-        with execution_for(n_jobs) as mapper:
-            limits = batch.limits(layout.n_labels)
-            return (
-                X,
-                batch,
-                mapper.map(ask, [(0, len(batch.sizes))] if whole and limits else limits),
-            )
-
-    def _batch(self, X: object) -> tuple[Sequence[Any], Batch]:
-        """Examples, checked and read; none make an empty batch."""
-        X = self._examples(X, known=True)
-        if length_of(X) == 0:
-            return X, Batch(np.zeros(0, dtype=np.int64), [])
-        return X, self.reader_.read(X, grow=False)
-
-    def _labelled(self, X: object, y: object) -> tuple[Sequence[Any], Batch, Sequence[Any]]:
-        """Examples, their batch, and labels that match them."""
-        self._check_fitted()
-        X, batch = self._batch(X)
-        labels = self._flat(y, X)
-        self._check_lengths(batch.sizes, labels)
-        return X, batch, labels
+    # How answers look.
 
     def _decoded(self, numbers: NDArray[np.int32], batch: Batch, X: Sequence[Any]) -> Any:
         """Numbers of labels as the labels of each example."""
         return ExampleList(self._shaped(self.labels_.decode(numbers, batch.sizes), X))
-
-    def _labellings(
-        self, found: Sequence[NDArray[np.int32]], batch: Batch, X: Sequence[Any]
-    ) -> list[list[Any]]:
-        """For each example its labellings, of arrays that have a row for each."""
-        if not found:
-            return []
-        decoded = [self._decoded(row, batch, X) for row in np.concatenate(found, axis=1)]
-        return [list(of_example) for of_example in zip(*decoded, strict=True)]
 
     def _arranged(self, values: Floats, batch: Batch, X: Sequence[Any]) -> Any:
         """A number per label of every variable as an array for each example."""
@@ -783,30 +367,3 @@ class BaseCRF(Estimator, metaclass=ABCMeta):
     ) -> tuple[Objective, Floats | None]:
         """`class_weight` as what an error costs by the gold label."""
         return objective.with_class_weight(class_weights(self.class_weight, labels, gold)), weight
-
-
-def decoded(potentials: Potentials, inference: Inference, question: str) -> NDArray[np.int32]:
-    """The best labels by the answer to "map" or to "marginals"; may overwrite the potentials."""
-    if question == "map":
-        found = inference.map(potentials)
-        if found.convergence is not None and found.convergence.status is Status.INTERRUPTED:
-            raise KeyboardInterrupt  # labels of half a search are no prediction
-        return found.labels
-    return most_probable_labels(inference.marginals(potentials, overwrite=True).parts)
-
-
-def _relabelled(potentials: Potentials, order: NDArray[np.int64]) -> Potentials:
-    """The same scores, in which label k is the one that was number order[k]."""
-    n, sizes = len(order), np.diff(potentials.table_offsets)
-    cells = np.arange(len(potentials.tables))
-    for size in np.unique(sizes):  # all labellings of a clique, of so many variables
-        axes = round(np.log(size) / np.log(n)) if n > 1 else 0
-        moved = np.arange(size).reshape((n,) * axes)[np.ix_(*[order] * axes)].ravel()
-        starts = potentials.table_offsets[:-1][sizes == size]
-        cells[starts[:, None] + np.arange(size)] = starts[:, None] + moved
-    unary = potentials.unary.reshape(-1, n)[:, order].ravel()
-    return potentials.like(unary, potentials.tables[cells])
-
-
-def _joined(found: Sequence[Floats]) -> Floats:
-    return np.concatenate([np.zeros(0), *found])

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
-from copy import copy
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, nullcontext
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
@@ -12,26 +11,22 @@ import numpy as np
 
 from chordal._progress import FitProgress
 from chordal._status import Status
-from chordal._validate import (
-    check_choice,
-    check_function,
-    check_number,
-    check_sample_weight,
-    generator_from,
+from chordal._validate import check_sample_weight
+from chordal.estimators._choosing import (
+    Data,
+    check_before_compiling,
+    check_fit_arguments,
+    chosen_before_reading,
+    inference_for,
+    problem_of,
+    solver_for,
 )
-from chordal.estimators._groups import (
-    check_groups,
-    free_weights,
-    l2_of,
-    members,
-    minimized,
-    scaling,
-)
-from chordal.estimators._interruption import keep_or_raise
+from chordal.estimators._groups import free_weights, l2_of, members, minimized, scaling
 from chordal.estimators._monitor import (
     FitReport,
     Monitor,
     fit_callbacks,
+    keep_or_raise,
     warn_not_converged,
     with_model,
 )
@@ -40,27 +35,18 @@ from chordal.features import (
     ArrayInput,
     Batch,
     Layout,
-    Reader,
     Shard,
     layout_of,
     length_of,
     transferred,
 )
-from chordal.inference import INFERENCE, Inference, Pace, choose
-from chordal.labels import SequenceLabels, observed, targets_of
-from chordal.objectives import OBJECTIVES, Objective
-from chordal.oracle import (
-    Mapper,
-    Problem,
-    asks_examples,
-    check_questions,
-    oracle_for,
-    single_examples,
-)
+from chordal.inference import Inference, Pace
+from chordal.labels import observed, targets_of
+from chordal.objectives import Objective
+from chordal.oracle import Flags, Mapper, asks_examples, oracle_for, single_examples
 from chordal.potentials import Floats
-from chordal.solvers import SOLVERS, Callback, Solution, Solver, choose_solver
-from chordal.structures import Matching
-from chordal.targets import PartialLabels, Target, kind_of
+from chordal.solvers import Callback, Solution, Solver
+from chordal.targets import PartialLabels, Target
 
 if TYPE_CHECKING:
     from chordal.estimators._crf import BaseCRF
@@ -68,16 +54,15 @@ if TYPE_CHECKING:
 E = TypeVar("E", bound="BaseCRF")
 
 
-class Data(NamedTuple):
-    """What was read, and which weights it has."""
+class Plan(NamedTuple):
+    """How to learn from what was read."""
 
-    reader: Reader
-    labels: SequenceLabels
-    batch: Batch
-    gold: Target  # what y says
+    solver: Solver
+    objective: Objective
     weight: Floats | None  # of examples
-    layout: Layout
-    start: Floats  # weights at zero, or those that are known
+    free: Flags | None  # weights that move; None for all
+    moved: slice | None  # weights that one number multiplies
+    centre: bool  # the regularisation pulls to the weights at the start
 
 
 class Work(NamedTuple):
@@ -85,6 +70,7 @@ class Work(NamedTuple):
 
     layout: Layout
     start: Floats
+    penalty: float | Floats
     shards: list[Shard]
     cuts: list[int] | None  # where each mini-batch begins
     spread: Callable[[Floats], Floats]
@@ -109,75 +95,22 @@ def fit(
     """
     estimator._check_parameters()
     check_fit_arguments(callback, validation_data)
-    solver = solver_for(estimator)
-    objective = objective_for(estimator, solver)
-    check_before_reading(estimator, objective, solver)
-
+    solver, objective = chosen_before_reading(estimator)
     data = read(estimator, X, y, sample_weight, objective, keep)
-    objective, weight = weighed(estimator, objective, data)
-    slices = data.layout.slices
-    free = free_weights(estimator.freeze, slices, data.start)
-    moved = None if scaled is None else slices[scaled]
-    some_stay = free is not None or moved is not None
-    problem = problem_of(estimator, objective, data, some_stay, centre)
-    if estimator.solver == "auto":
-        solver = solver_for(estimator, problem)
-    check_before_compiling(estimator, problem, solver, data)
+    plan = planned(estimator, data, solver, objective, scaled, centre)
     validate = None if validation_data is None else validator(estimator, *validation_data, data)
-
-    without = () if centre else estimator.unpenalised
-    penalty = l2_of(estimator.l2, slices, data.start, without)
-    scale, penalty = scaling(data.layout, data.batch, data.start, solver, penalty)
-    work = compiled(data, weight, solver, objective, condense=not some_stay, scale=scale)
-    inference = inference_for(estimator, objective, solver, work.shards)
-    fitted: dict[str, Any] = {
-        "reader_": data.reader,
-        "labels_": data.labels,
-        "classes_": data.labels.classes,
-        "layout_": data.layout,
-        "inference_": inference,
-    }
-    if isinstance(data.reader.inputs[0], ArrayInput):
-        fitted["n_features_in_"] = data.reader.inputs[0].n_columns
+    work = compiled(estimator, data, plan)
+    inference = inference_for(estimator, plan.objective, plan.solver, work.shards)
+    fitted = attributes_of(data, inference)
     del data  # its rows are compiled
     metadata = {} if sample_weight is None else {"sample_weight": sample_weight}
     given = {"X": X, "y": y, "metadata": metadata}
-    if scale is None:
-        penalty = l2_of(estimator.l2, work.layout.slices, work.start, without)
-    with (
-        fit_callbacks(
-            estimator, solver.max_iter, given, lambda state: {**fitted, "weights_": state.weights}
-        ) as watcher,
-        training(
-            estimator,
-            solver,
-            (with_model(callback, estimator, fitted), watcher),
-            validate,
-            work.spread,
-        ) as (run, monitor),
-    ):
-        oracle = oracle_for(
-            solver.asks,
-            work.layout,
-            work.shards,
-            objective,
-            inference,
-            run,
-            penalty,
-            work.start if centre else None,
-            work.cuts,
-            members(estimator.unpenalised, work.layout.slices),
-        )
-        found = minimized(solver, oracle, work.start, monitor, free, moved)
-        found = replace(found, status=status_of(found, solver, objective))
+    watching = training(estimator, plan.solver, callback, given, fitted, validate, work.spread)
+    with watching as (run, monitor):
+        found = minimized_by(estimator, plan, work, inference, run, monitor)
         solution = monitor.chosen(found)
-        structures = [shard.frame.structure for shard in work.shards]
-        exact = not objective.needs or all(map(inference.exact_on, structures))
-        names = {"solver": solver.name, "inference": inference.name}
-        ask = not exact and solution.status is not Status.INTERRUPTED
-        settled = converged(inference, objective, work, found.weights) if ask else None
-        known = {"exact": exact, "inference_converged": settled}
-        report = FitReport.of(solution, **names, **known, validation=monitor.scores)
+        known = facts_of(solution, found.weights, plan, work, inference)
+        report = FitReport.of(solution, **known, validation=monitor.scores)
         fitted |= {"objective_": report.objective, "n_iter_": report.n_iter}
         vars(estimator).update(fitted, weights_=solution.weights, fit_report_=report)
     if report.status in (Status.MAX_ITERATIONS, Status.SETTLED):
@@ -185,105 +118,6 @@ def fit(
     if report.status is Status.INTERRUPTED:
         keep_or_raise(report.n_iter, not np.array_equal(solution.weights, work.start))
     return estimator
-
-
-def status_of(solution: Solution, solver: Solver, objective: Objective) -> Status:
-    """How a run ended: at a kink no gradient tells, and without a gap nothing shows a minimum.
-
-    Solvers with an objective of their own have rules of their own.
-    """
-    known = objective.smooth or not np.isnan(solution.gap) or len(solver.objectives) > 0
-    if known or solution.status is not Status.CONVERGED:
-        return solution.status
-    return Status.SETTLED
-
-
-def check_settings(estimator: BaseCRF) -> None:
-    """Refuse parameters that are not numbers or names of their kind."""
-    check_number("l1", estimator.l1)
-    if estimator.tol is not None:
-        check_number("tol", estimator.tol)
-    check_number("validation_interval", estimator.validation_interval, minimum=1, integer=True)
-    for name in ("max_iter", "n_iter_no_change"):
-        if getattr(estimator, name) is not None:
-            check_number(name, getattr(estimator, name), minimum=1, integer=True)
-    effective_n_jobs(estimator.n_jobs)
-    check_number("verbose", estimator.verbose, integer=True)
-    check_number("min_freq", estimator.min_freq, integer=True)
-    check_choice("pairs", estimator.pairs, ["seen", "all"])
-    check_groups(estimator.l2, estimator.freeze, estimator._groups())
-
-
-def check_fit_arguments(callback: object, validation_data: object) -> None:
-    """Refuse what `fit` cannot use."""
-    check_function("callback", callback, "an Iteration")
-    if validation_data is not None and not (
-        isinstance(validation_data, (tuple, list)) and len(validation_data) == 2
-    ):
-        raise ValueError("validation_data must be a pair (X, y) of examples and labels")
-
-
-def solver_for(estimator: BaseCRF, problem: Problem | None = None) -> Solver:
-    """The solver of this name with the estimator's settings, or the one given, seeded.
-
-    "auto" is chosen by the problem; before data are read, by what is known then.
-    """
-    solver, l1, random_state = estimator.solver, estimator.l1, estimator.random_state
-    if isinstance(solver, str) and solver == "auto":
-        problem = problem or problem_before_reading(estimator, asked_objective(estimator))
-        solver = choose_solver(problem, l1, estimator.preferred_solvers)
-        if random_state is None:
-            random_state = 0  # nobody asked for chance
-    if solver == "lbfgs" and l1 > 0.0:
-        solver = "owlqn"
-    if isinstance(solver, str):
-        settings: dict[str, Any] = {"max_iter": estimator.max_iter, "tol": estimator.tol}
-        settings = {k: v for k, v in settings.items() if v is not None}
-        if SOLVERS.get(solver).seeded:
-            settings["random_state"] = generator_from(random_state)
-        if SOLVERS.get(solver).handles_l1:
-            settings["l1"] = l1
-        elif l1 > 0.0:
-            raise ValueError(f"solver {solver!r} does not take l1 > 0; 'owlqn' does")
-        return SOLVERS.resolve(solver, **settings)
-    given = SOLVERS.resolve(solver)
-    if given.l1 != l1:
-        raise ValueError(
-            f"l1 must be that of the solver object ({given.l1}), got {l1}; "
-            f"give the solver by name, or l1 to both"
-        )
-    if given.seeded and given.random_state is None and random_state is not None:
-        given = copy(given)
-        given.random_state = generator_from(random_state)
-    return given
-
-
-def objective_for(estimator: BaseCRF, solver: Solver) -> Objective:
-    """The objective asked for; "auto" is what the solver minimises, else the estimator's."""
-    asked, own = estimator.objective, solver.default_objective()
-    chosen = isinstance(estimator.solver, str) and estimator.solver == "auto"
-    if own == "likelihood" or chosen or not isinstance(asked, str) or asked != "auto":
-        return asked_objective(estimator)
-    return OBJECTIVES.resolve(own)
-
-
-def asked_objective(estimator: BaseCRF) -> Objective:
-    """The objective asked for; "auto" is the estimator's, whatever the solver."""
-    asked = estimator.objective
-    auto = isinstance(asked, str) and asked == "auto"
-    return OBJECTIVES.resolve(estimator.default_objective if auto else asked)
-
-
-def problem_before_reading(estimator: BaseCRF, objective: Objective) -> Problem:
-    """What is known of the problem, whatever the data."""
-    return Problem(objective, l2=estimator.l2, partial=len(estimator.freeze) > 0)
-
-
-def check_before_reading(estimator: BaseCRF, objective: Objective, solver: Solver) -> None:
-    """Refuse what cannot work together, whatever the data."""
-    solver.check(problem_before_reading(estimator, objective))
-    if estimator.inference != "auto":
-        objective.require_answers(INFERENCE.resolve(estimator.inference))
 
 
 def read(
@@ -335,59 +169,49 @@ def weighed(
     return estimator._class_weighted(objective, labels, data.gold, data.weight)
 
 
-def problem_of(
-    estimator: BaseCRF, objective: Objective, data: Data, some_stay: bool, centre: bool
-) -> Problem:
-    """What is to be minimised on these data; `some_stay`: not all weights move."""
-    objective.require_targets(data.gold)
-    without = () if centre else estimator.unpenalised
-    return Problem(
-        objective,
-        kind_of(data.gold),
-        estimator.l2,
-        some_stay,
-        data.layout.n_weights,
-        exempt=len(members(without, data.layout.slices)) > 0,
-        chains=data.batch.is_chain,
-        warm=not centre and bool(data.start.any()),
-    )
-
-
-def check_before_compiling(
-    estimator: BaseCRF, problem: Problem, solver: Solver, data: Data
-) -> None:
-    """Refuse what cannot work together on these data."""
-    solver.check(problem)
-    objective, batch = problem.objective, data.batch
-    if estimator.inference != "auto":
-        structure, _ = batch.structure(0, len(batch.sizes), len(data.labels))
-        method = INFERENCE.resolve(estimator.inference)
-        check_questions(solver.name, solver.asks, objective, method, structure)
-
-
-def compiled(
+def planned(
+    estimator: BaseCRF,
     data: Data,
-    weight: Floats | None,
     solver: Solver,
     objective: Objective,
-    condense: bool,
-    scale: Floats | None,
-) -> Work:
+    scaled: str | None,
+    centre: bool,
+) -> Plan:
+    """How to learn from these data; refuses what cannot work together on them."""
+    objective, weight = weighed(estimator, objective, data)
+    free = free_weights(estimator.freeze, data.layout.slices, data.start)
+    moved = None if scaled is None else data.layout.slices[scaled]
+    some_stay = free is not None or moved is not None
+    problem = problem_of(estimator, objective, data, some_stay, centre)
+    if estimator.solver == "auto":
+        solver = solver_for(estimator, problem)
+    check_before_compiling(estimator, problem, solver, data)
+    return Plan(solver, objective, weight, free, moved, centre)
+
+
+def compiled(estimator: BaseCRF, data: Data, plan: Plan) -> Work:
     """The batch as shards, in a form that costs less where the solver does not mind.
 
-    The solver's weights are the model's times `scale`, if that is given.
+    Where columns or penalties differ much in size, the solver's weights are the model's times
+    factors.
     """
+    solver, weight = plan.solver, plan.weight
     layout, start, batch, gold, cuts = data.layout, data.start, data.batch, data.gold, None
+    without = () if plan.centre else estimator.unpenalised
+    penalty = l2_of(estimator.l2, layout.slices, start, without)
+    scale, penalty = scaling(layout, batch, start, solver, penalty)
     spread: Callable[[Floats], Floats] = np.copy
-    if condense and solver.rotates and scale is None and not start.any():
+    condense = solver.rotates and plan.free is None and plan.moved is None
+    if condense and scale is None and not start.any():
         condensed = layout.condensed(batch)
         if condensed is not None:
             layout, batch, spread = condensed
             start = np.zeros(layout.n_weights)
+            penalty = l2_of(estimator.l2, layout.slices, start, without)
     if scale is not None:
         layout, start = layout.scaled(scale), start * scale
         spread = lambda weights: weights / scale  # noqa: E731
-    single = not batch.is_chain or single_examples(solver.asks, layout, objective)
+    single = not batch.is_chain or single_examples(solver.asks, layout, plan.objective)
     if asks_examples(solver.asks) and single:
         limits = [(i, i + 1) for i in range(len(batch.sizes))]
     elif solver.batch_size is None:
@@ -398,31 +222,70 @@ def compiled(
         batch = batch.reordered(order)
         limits, cuts = batch.minibatches(layout.n_labels, solver.batch_size)
     shards = [layout.compile(batch, a, b, gold, weight) for a, b in limits]
-    return Work(layout, start, shards, cuts, spread)
+    return Work(layout, start, penalty, shards, cuts, spread)
 
 
-def inference_for(
-    estimator: BaseCRF, objective: Objective, solver: Solver, shards: Sequence[Shard]
-) -> Inference:
-    """What training asks: a method that works on all structures, exact if it can be."""
-    if estimator.inference != "auto":
-        return INFERENCE.resolve(estimator.inference)
-    question = min(objective.needs, default="map")
-    structures = [shard.frame.structure for shard in shards]
-    # The tables of a matching are known before any weights are, and some methods ask for them.
-    models = [
-        s.frame if isinstance(s.frame.structure, Matching) else s.frame.structure for s in shards
-    ]
-    found = {
-        method.name: method
-        for method in (choose(model, question, Pace.MOMENTS) for model in models)
+def attributes_of(data: Data, inference: Inference) -> dict[str, Any]:
+    """What a fitted estimator is made of, besides the weights."""
+    fitted: dict[str, Any] = {
+        "reader_": data.reader,
+        "labels_": data.labels,
+        "classes_": data.labels.classes,
+        "layout_": data.layout,
+        "inference_": inference,
     }
-    fits = (m for m in found.values() if all(map(m.supports, structures)))
-    widest = max(range(len(models)), key=lambda k: structures[k].n_cliques)
-    method = next(fits, None) or choose(models[widest], question, Pace.MOMENTS)
-    for structure in structures:
-        check_questions(solver.name, solver.asks, objective, method, structure)
-    return method
+    if isinstance(data.reader.inputs[0], ArrayInput):
+        fitted["n_features_in_"] = data.reader.inputs[0].n_columns
+    return fitted
+
+
+def minimized_by(
+    estimator: BaseCRF,
+    plan: Plan,
+    work: Work,
+    inference: Inference,
+    run: Mapper,
+    monitor: Monitor,
+) -> Solution:
+    """What the solver finds with the oracle that it asks for."""
+    oracle = oracle_for(
+        plan.solver.asks,
+        work.layout,
+        work.shards,
+        plan.objective,
+        inference,
+        run,
+        work.penalty,
+        work.start if plan.centre else None,
+        work.cuts,
+        members(estimator.unpenalised, work.layout.slices),
+    )
+    found = minimized(plan.solver, oracle, work.start, monitor, plan.free, plan.moved)
+    return replace(found, status=status_of(found, plan.solver, plan.objective))
+
+
+def status_of(solution: Solution, solver: Solver, objective: Objective) -> Status:
+    """How a run ended: at a kink no gradient tells, and without a gap nothing shows a minimum.
+
+    Solvers with an objective of their own have rules of their own.
+    """
+    known = objective.smooth or not np.isnan(solution.gap) or len(solver.objectives) > 0
+    if known or solution.status is not Status.CONVERGED:
+        return solution.status
+    return Status.SETTLED
+
+
+def facts_of(
+    solution: Solution, weights: Floats, plan: Plan, work: Work, inference: Inference
+) -> dict[str, Any]:
+    """What the report says besides the solution: who worked, and how good inference was."""
+    structures = [shard.frame.structure for shard in work.shards]
+    exact = not plan.objective.needs or all(map(inference.exact_on, structures))
+    settled = None
+    if not exact and solution.status is not Status.INTERRUPTED:
+        settled = converged(inference, plan.objective, work, weights)
+    names = {"solver": plan.solver.name, "inference": inference.name}
+    return {**names, "exact": exact, "inference_converged": settled}
 
 
 def converged(
@@ -444,7 +307,7 @@ def converged(
 
 def validator(estimator: BaseCRF, X: object, y: object, data: Data) -> Callable[[Floats], float]:
     """The share of the labels of the validation data that given weights get right."""
-    from chordal.estimators._crf import decoded
+    from chordal.estimators._asking import decoded, decoding, method_for
 
     X = estimator._examples(X, "validation X")
     if length_of(X) == 0:
@@ -454,14 +317,14 @@ def validator(estimator: BaseCRF, X: object, y: object, data: Data) -> Callable[
     estimator._check_lengths(batch.sizes, flat, "validation ")
     gold, seen = data.labels.encode(flat, unknown=-1), observed(flat, estimator.ignore_label)
     shards = [layout.compile(batch, a, b) for a, b in batch.limits(layout.n_labels)]
-    question = estimator._decoding()
+    question = decoding(estimator)
 
     def score(weights: Floats) -> float:
         expanded = layout.expand(weights)
         found = []
         for shard in shards:
             potentials = layout.potentials(shard, expanded)
-            method = estimator._method(question, potentials, Pace.MOMENTS)
+            method = method_for(estimator, question, potentials, Pace.MOMENTS)
             found.append(decoded(potentials, method, question))
         return float((np.concatenate(found) == gold)[seen].mean())
 
@@ -472,18 +335,26 @@ def validator(estimator: BaseCRF, X: object, y: object, data: Data) -> Callable[
 def training(
     estimator: BaseCRF,
     solver: Solver,
-    callbacks: Sequence[Callback | None],
+    callback: Callback | None,
+    given: Mapping[str, object],
+    fitted: Mapping[str, object],
     validate: Callable[[Floats], float] | None,
     spread: Callable[[Floats], Floats],
 ) -> Iterator[tuple[Mapper, Monitor]]:
     """Threads and progress for the time of a fit: what runs its tasks, and what watches it.
 
-    `spread` makes the model's weights of those that are learned.
+    `given` and `fitted` are what callbacks may ask for; `spread` makes the model's weights of
+    those that are learned.
     """
     with (
+        fit_callbacks(
+            estimator, solver.max_iter, given, lambda state: {**fitted, "weights_": state.weights}
+        ) as watcher,
         one_blas_thread(),
         execution_for(effective_n_jobs(estimator.n_jobs)) as mapper,
-        FitProgress(estimator.verbose, solver) as progress,
+        FitProgress(estimator.verbose, solver) if estimator.verbose else nullcontext() as progress,
     ):
+        told = (with_model(callback, estimator, fitted), watcher)
         every, unchanged = estimator.validation_interval, estimator.n_iter_no_change
-        yield mapper, Monitor(progress.update, callbacks, validate, every, unchanged, spread)
+        show = None if progress is None else progress.update
+        yield mapper, Monitor(show, told, validate, every, unchanged, spread)

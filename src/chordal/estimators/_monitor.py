@@ -1,10 +1,14 @@
-"""How a fit goes and went: what watches it, a line in a terminal, and the report of it."""
+"""How a fit goes and went: what watches it, what Ctrl-C does to it, and the report of it."""
 
 from __future__ import annotations
 
+import inspect
+import sys
+import time
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from contextvars import ContextVar
 from copy import copy
 from dataclasses import asdict, dataclass, field, fields, replace
 from itertools import count
@@ -19,6 +23,10 @@ from chordal._optional import needed
 from chordal._status import Status
 from chordal.potentials import Floats
 from chordal.solvers import Callback, Iteration, Solution
+
+_WHOLE: ContextVar[bool] = ContextVar("whole_fits", default=False)
+_AGAIN = 5.0  # seconds in which another Ctrl-C is a second one, though it meets another fit
+_last = float("-inf")
 
 
 @dataclass(frozen=True)
@@ -145,7 +153,7 @@ class CompactReport:
 class Monitor:
     """The callback of a fit: progress, validation scores, early stopping, the user's own."""
 
-    show: Callable[[Iteration, float | None], None]
+    show: Callable[[Iteration, float | None], None] | None
     callbacks: Sequence[Callback | None]
     validate: Callable[[Floats], float] | None
     interval: int
@@ -164,7 +172,8 @@ class Monitor:
             self.waited += 1
             if self.best is None or score > self.best[0]:
                 self.best, self.waited = (score, state._replace(weights=weights)), 0
-        self.show(state, score)
+        if self.show is not None:
+            self.show(state, score)
         stop = False
         for callback in self.callbacks:
             if callback is not None:  # users may keep the weights
@@ -268,3 +277,50 @@ def warn_not_converged(report: FitReport) -> None:
         as_sklearn(ConvergenceWarning),
         stacklevel=3,
     )
+
+
+class InterruptedFitWarning(UserWarning):
+    """Ctrl-C ended a fit, which returned the model with the best weights so far."""
+
+
+@contextmanager
+def whole_fits() -> Iterator[None]:
+    """Within this, Ctrl-C in a fit raises KeyboardInterrupt: half a fit is of no use here.
+
+    Searches compare finished models, and stages build on each other: one press must end it all.
+
+    >>> with whole_fits():
+    ...     pass
+    """
+    token = _WHOLE.set(True)
+    try:
+        yield
+    finally:
+        _WHOLE.reset(token)
+
+
+def keep_or_raise(n_iter: int, learned: bool) -> None:
+    """After Ctrl-C: warn that the model has the best weights so far, or raise KeyboardInterrupt."""
+    global _last
+    before, _last = _last, time.monotonic()
+    if not learned or _WHOLE.get() or _last - before < _AGAIN or _in_search():
+        raise KeyboardInterrupt
+    warnings.warn(
+        f"Ctrl-C ended the fit after {n_iter} iterations: the model has the best weights so far "
+        "(fit_report_.status is INTERRUPTED); warm_start=True and another fit go on from them. "
+        "Press Ctrl-C twice to stop the program",
+        InterruptedFitWarning,
+        stacklevel=4,
+    )
+
+
+def _in_search() -> bool:
+    """Whether scikit-learn's searches or validation called: they would compare this model."""
+    if "sklearn.model_selection" not in sys.modules:
+        return False
+    frame = inspect.currentframe()
+    while frame is not None:
+        if frame.f_globals.get("__name__", "").startswith("sklearn.model_selection."):
+            return True
+        frame = frame.f_back
+    return False

@@ -149,6 +149,8 @@ def _tables(template: CliqueTemplate, n_labels: int, n_weights: int) -> TableLay
     least = n_labels**order if template.tables == "full" else 1
     if template.tables == "symmetric":
         least = comb(n_labels + order - 1, order)
+    if template.tables == "antisymmetric":
+        least = comb(n_labels, 2)
     if template.fit_intercept is True and least > n_weights:
         raise ValueError(
             f"template {template.name!r} needs {n_labels}^{order} scores for {n_labels} labels, "

@@ -13,8 +13,9 @@ from chordal import _kernels
 from chordal._errors import UnsupportedError
 from chordal._optional import needed
 from chordal._validate import check_choice, check_function, check_sequences
+from chordal.estimators._asking import Part, ask
 from chordal.estimators._constraints import segment_spans
-from chordal.estimators._crf import BaseCRF, Part
+from chordal.estimators._crf import BaseCRF
 from chordal.features import (
     AttributeFeatures,
     AttributeInput,
@@ -289,7 +290,7 @@ class ChainCRF(BaseCRF):
             query = segment_spans(self.labels_, of_part, lengths, part.examples.start)
             return np.exp(part.inference.span_log_probability(part.potentials, query))
 
-        _, _, found = self._ask(examples, "span_log_probability", answer)
+        _, _, found = ask(self, examples, "span_log_probability", answer)
         flat = np.concatenate([np.zeros(0), *found])
         return np.split(flat, offsets_of([len(s) for s in spans])[1:-1]) if len(spans) else []
 

@@ -11,8 +11,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from chordal._optional import needed
 from chordal._validate import is_sparse
+from chordal.estimators._choosing import objective_for, solver_for
 from chordal.estimators._crf import BaseCRF, Pair
-from chordal.estimators._fitting import objective_for, solver_for
 from chordal.features import (
     Batch,
     Cliques,

@@ -10,9 +10,15 @@ from typing import Any, final
 import numpy as np
 from numpy.typing import NDArray
 
-from chordal._validate import check_choice, check_sequences
+from chordal._validate import check_sequences
 from chordal.estimators._crf import BaseCRF
-from chordal.features import TABLES, Beside, CliqueTemplate, Reader
+from chordal.estimators._edge_tables import (
+    ColumnTables,
+    check_edge_tables,
+    edge_groups,
+    edge_templates,
+)
+from chordal.features import Beside, CliqueTemplate, Reader
 from chordal.structures import repeated_edge
 
 
@@ -23,14 +29,20 @@ class GraphCRF(BaseCRF):
 
     Nodes have features with a weight per label. Edges have a weight for every pair of labels,
     and if there are features of edges, one for every feature and pair. The groups of weights are
-    "nodes", "edges" and "vectors": nodes that are dicts may hold arrays, as in `ChainCRF`.
+    "nodes", "edges" and "vectors": nodes that are dicts may hold arrays, as in `ChainCRF`. With
+    `column_tables`, "edges antisymmetric" and so on are groups of their own.
 
     Parameters
     ----------
-    tables : {"symmetric", "full", "potts"}
-        "symmetric": the direction of an edge does not matter. "full": it does, as with edges that
-        point somewhere, or features of edges that do. "potts": one weight for equal labels. An
-        edge may be listed once; with "full", once in each direction.
+    tables : {"symmetric", "full", "antisymmetric", "potts"}
+        "symmetric": the direction of an edge does not matter, w[a, b] = w[b, a]. "full": it does,
+        as with edges that point somewhere, or features of edges that do. "antisymmetric": turning
+        an edge round changes the sign, w[a, b] = −w[b, a]. "potts": one weight for equal labels.
+        An edge may be listed once; where direction matters, once in each direction.
+    column_tables : dict {kind of tables: list of columns}, optional
+        Columns of edge features (an array or a sparse matrix) whose tables are of another kind
+        than `tables`, which is that of the others and of the intercept. A difference in height
+        is antisymmetric, a distance symmetric.
     fit_intercept : bool
         Whether labels, and pairs of labels, have weights of their own beside those of features.
 
@@ -52,9 +64,21 @@ class GraphCRF(BaseCRF):
     [['a', 'a', 'a', 'b', 'b', 'b']]
     >>> crf.inference_.name, crf.fit_report_.exact
     ('junction_tree', True)
+
+    The first feature of edges tells how near nodes are, the second which one is above:
+
+    >>> nodes, edges = np.zeros((3, 1)), np.array([(0, 1), (2, 1)])
+    >>> seen = np.array([[1.0, 0.8], [1.0, -0.9]])  # 0 above 1, 2 below 1
+    >>> crf = GraphCRF(tables="full", column_tables={"symmetric": [0], "antisymmetric": [1]})
+    >>> crf = crf.fit([(nodes, edges, seen)], [["sky", "tree", "road"]])
+    >>> crf.classes_.tolist(), crf.pair_coef_[1].round(2)
+    (['road', 'sky', 'tree'], array([[ 0.  , -0.03, -0.62],
+           [ 0.03,  0.  ,  0.56],
+           [ 0.62, -0.56,  0.  ]]))
     """
 
     tables: str = "symmetric"
+    column_tables: ColumnTables | None = None
     fit_intercept: bool = True
     pairs: str = "seen"
     min_freq: int = 0
@@ -90,7 +114,7 @@ class GraphCRF(BaseCRF):
             ends = np.zeros(0)
         if ends.ndim != 2 or ends.shape[1] != 2 or ends.dtype.kind not in "iu":
             return  # refused where edges are read
-        twice = repeated_edge(ends, directed=self.tables == "full")
+        twice = repeated_edge(ends, directed=self._directed())
         if twice is not None:
             a, b = ends[twice[1]]
             raise ValueError(
@@ -98,8 +122,12 @@ class GraphCRF(BaseCRF):
                 "of them, with the features of both"
             )
 
+    def _directed(self) -> bool:
+        """Whether the direction of an edge matters."""
+        return bool({"full", "antisymmetric"} & {self.tables, *(self.column_tables or ())})
+
     def _groups(self) -> Sequence[str]:
-        return ("nodes", "edges", "vectors")
+        return ("nodes", *edge_groups("edges", self.column_tables), "vectors")
 
     def _new_reader(self, X: Sequence[Any], keep: bool = False) -> Reader:
         return Reader.like(self._templates_for(len(X[0]) == 3), X)
@@ -110,21 +138,27 @@ class GraphCRF(BaseCRF):
     def _templates_for(self, edge_features: bool) -> list[CliqueTemplate]:
         """Templates of nodes and edges; edges have features or not."""
         intercept, observed = bool(self.fit_intercept), itemgetter(2) if edge_features else None
+        if self.column_tables and not edge_features:
+            raise ValueError(
+                "column_tables names columns of edge features, and X has none: give triples "
+                "(nodes, edges, features of edges)"
+            )
+        edges = CliqueTemplate(
+            "edges",
+            itemgetter(1),
+            observed,
+            tables=self.tables,
+            fit_intercept=intercept or observed is None,
+        )
         return [
             CliqueTemplate("nodes", features=itemgetter(0), fit_intercept=intercept),
-            CliqueTemplate(
-                "edges",
-                itemgetter(1),
-                observed,
-                tables=self.tables,
-                fit_intercept=intercept or observed is None,
-            ),
+            *edge_templates(edges, self.column_tables),
             CliqueTemplate("vectors", features=Beside("nodes"), fit_intercept=False),
         ]
 
     def _check_parameters(self) -> None:
+        check_edge_tables(self.tables, self.column_tables)
         super()._check_parameters()
-        check_choice("tables", self.tables, TABLES)
 
     @property
     def coef_(self) -> NDArray[Any]:
@@ -139,7 +173,17 @@ class GraphCRF(BaseCRF):
     @property
     def pair_coef_(self) -> NDArray[Any]:
         """Weights of edge features [n_edge_features, n_classes, n_classes]."""
-        return self._table("edges", "features")
+        rest = self._table("edges", "features")
+        if not self.column_tables:
+            return rest
+        named = {kind: [int(c) for c in columns] for kind, columns in self.column_tables.items()}
+        n = len(rest) + sum(map(len, named.values()))
+        every = np.empty((n, *rest.shape[1:]))
+        others = np.ones(n, dtype=bool)
+        for kind, columns in named.items():
+            every[columns], others[columns] = self._table(f"edges {kind}", "features"), False
+        every[others] = rest
+        return every
 
     @property
     def pair_intercept_(self) -> NDArray[Any]:

@@ -11,9 +11,15 @@ from typing import Any, ClassVar, final
 import numpy as np
 from numpy.typing import NDArray
 
-from chordal._validate import check_choice, check_function, check_number, check_sequences
+from chordal._validate import check_function, check_number, check_sequences
 from chordal.estimators._crf import BaseCRF
-from chordal.features import TABLES, CliqueTemplate, Reader
+from chordal.estimators._edge_tables import (
+    ColumnTables,
+    check_edge_tables,
+    edge_groups,
+    edge_templates,
+)
+from chordal.features import CliqueTemplate, Reader
 from chordal.structures import Grid
 
 Floats = NDArray[np.float64]
@@ -39,9 +45,13 @@ class GridCRF(BaseCRF):
         4 or 8 neighbours of a pixel (8 with diagonals), 6 or 26 of a voxel.
     directions : bool
         Whether each direction (to the right, down, …) has pair weights of its own.
-    tables : {"symmetric", "full", "potts"}
-        "symmetric": which neighbour has which label does not matter. "full": it does. "potts":
-        one weight for equal labels.
+    tables : {"symmetric", "full", "antisymmetric", "potts"}
+        "symmetric": which neighbour has which label does not matter. "full": it does.
+        "antisymmetric": exchanging them changes the sign. "potts": one weight for equal labels.
+    column_tables : dict {kind of tables: list of columns}, optional
+        Features of edges whose tables are of another kind than `tables`, which is that of the
+        others and of the intercept. Columns are those of `edge_features`, after the contrast if
+        there is one. Their groups are "edges antisymmetric" and so on.
     fit_intercept : bool
         Whether labels, and pairs of labels, have weights of their own beside those of features.
     contrast : float, "auto" or None
@@ -89,6 +99,7 @@ class GridCRF(BaseCRF):
     neighbours: int = 4
     directions: bool = False
     tables: str = "symmetric"
+    column_tables: ColumnTables | None = None
     fit_intercept: bool = True
     contrast: float | str | None = None
     contrast_columns: Sequence[int] | None = None
@@ -168,7 +179,8 @@ class GridCRF(BaseCRF):
         for name, step in self._steps().items():
             own = _Edges(self.neighbours, step)
             rows = _EdgeRows(own, beta, columns, self.edge_features) if observed else None
-            templates.append(CliqueTemplate(name, own, rows, **both))
+            plain = CliqueTemplate(name, own, rows, **both)
+            templates += edge_templates(plain, self.column_tables)
         return templates
 
     def _columns(self) -> tuple[int, ...] | None:
@@ -182,7 +194,8 @@ class GridCRF(BaseCRF):
         return {f"edges {step}": step for step in Grid([], 1, self.neighbours).directions}
 
     def _groups(self) -> Sequence[str]:
-        return ["pixels", *self._steps()]
+        edges = [group for name in self._steps() for group in edge_groups(name, self.column_tables)]
+        return ["pixels", *edges]
 
     def _beta(self, X: Sequence[Any], edges: _Edges) -> float | None:
         if self.contrast != "auto":
@@ -204,7 +217,12 @@ class GridCRF(BaseCRF):
             raise ValueError(
                 f"neighbours must be 4 or 8 (2-d), 6 or 26 (3-d), got {self.neighbours!r}"
             )
-        check_choice("tables", self.tables, TABLES)
+        check_edge_tables(self.tables, self.column_tables)
+        if self.column_tables and self.contrast is None and self.edge_features is None:
+            raise ValueError(
+                "column_tables names columns of edge features, and there are none: give contrast "
+                "or edge_features"
+            )
         if isinstance(self.contrast, Real):
             check_number("contrast", self.contrast)
         elif self.contrast not in (None, "auto"):

@@ -23,8 +23,7 @@ from chordal._validate import (
     is_sparse,
 )
 from chordal.estimators import _fitting
-from chordal.estimators._interruption import whole_fits
-from chordal.estimators._monitor import FitReport
+from chordal.estimators._monitor import FitReport, whole_fits
 from chordal.estimators._wrapped import Wrapped
 from chordal.estimators.chain_crf import GROUPS, ChainCRF, chain_crf, fitted_chain
 from chordal.features import DenseInput, Input, SparseInput, length_of

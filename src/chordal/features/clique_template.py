@@ -15,9 +15,10 @@ from chordal._validate import check_choice, check_number
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
-#: Ways of sharing: a weight per labelling; one for all orders of the same labels; one in all, for
-#: equal labels; of one variable with two labels, one for the second.
-TABLES = ("full", "symmetric", "potts", "relative")
+#: Ways of sharing: a weight per labelling; one for all orders of the same labels; of two variables,
+#: one for two labels, its negative for these in the other order; one in all, for equal labels; of
+#: one variable with two labels, one for the second.
+TABLES = ("full", "symmetric", "antisymmetric", "potts", "relative")
 
 MAX_BYTES = 1e9  # of a table
 
@@ -64,10 +65,13 @@ class CliqueTemplate:
         row for each clique. Without it, all cliques have the same table of weights.
     order : int, optional
         Variables per clique, where a function lists them; 2 by default.
-    tables : {"full", "symmetric", "potts", "relative"}
+    tables : {"full", "symmetric", "antisymmetric", "potts", "relative"}
         "full": every feature has a weight for every labelling of the clique, in the order of its
-        variables. "symmetric": for every set of labels, in whatever order. "potts": one weight,
-        for all labels being equal. "relative": as "full", but of two labels the first scores 0.
+        variables. "symmetric": for every set of labels, in whatever order. "antisymmetric": for
+        every two labels of a pair, which counts negative where they stand the other way round, and
+        equal labels score 0. "potts": one weight, for all labels being equal. "relative": as
+        "full", but of two labels the first scores 0. Where columns of features need tables of
+        different kinds, give each kind a template with the same cliques.
     fit_intercept : bool or "seen"
         Whether there are weights for labellings as such too, beside those of features; "seen":
         for those that occur in training.
@@ -151,6 +155,11 @@ def _check_tables(kind: str, order: int, of: str = "") -> None:
         raise ValueError(
             f"tables='potts'{of} compares labels: give it cliques of two variables or more"
         )
+    if kind == "antisymmetric" and order != 2:
+        raise ValueError(
+            f"tables='antisymmetric'{of} compares two ends: its cliques must have two variables, "
+            f"got {order}"
+        )
 
 
 def check_templates(templates: object) -> list[CliqueTemplate]:
@@ -205,13 +214,15 @@ class TableLayout:
     ----------
     n_labels, order : int
         L and m.
-    kind : {"full", "symmetric", "potts", "relative"}
+    kind : {"full", "symmetric", "antisymmetric", "potts", "relative"}
 
     Attributes
     ----------
     n_cells, n_outputs : int
     output_of_cell : int64 [n_cells]
         Which output a cell takes; −1: it stays 0.
+    sign_of_cell : float64 [n_cells] or None
+        What the output is multiplied by; None: by 1, or by 0 where there is no output.
 
     Examples
     --------
@@ -222,12 +233,15 @@ class TableLayout:
     array([[5., 6., 6., 7.]])
     >>> layout.gathered(np.array([[1.0, 2.0, 3.0, 4.0]]))
     array([[1., 5., 4.]])
+    >>> TableLayout(2, 2, "antisymmetric").filled(np.array([[5.0]]))
+    array([[ 0.,  5., -5.,  0.]])
     """
 
     def __init__(self, n_labels: int, order: int, kind: str) -> None:
         _check_tables(kind, order)
         self.n_labels, self.order, self.kind = n_labels, order, kind
         self.n_cells = n_labels**order
+        self.sign_of_cell: Floats | None = None
         if 8 * self.n_cells * (order if kind == "symmetric" else 1) > MAX_BYTES:
             raise ValueError(
                 f"a table over {order} variables with {n_labels} labels each would need "
@@ -244,6 +258,11 @@ class TableLayout:
             labels = np.stack(np.unravel_index(np.arange(self.n_cells), (n_labels,) * order))
             same = np.ravel_multi_index(tuple(np.sort(labels, axis=0)), (n_labels,) * order)
             self.output_of_cell = np.unique(same, return_inverse=True)[1]
+        if kind == "antisymmetric":
+            self.sign_of_cell = np.sign(labels[1] - labels[0]).astype(np.float64)
+            apart = (self.sign_of_cell != 0.0) | (n_labels == 1)  # one label: a weight without use
+            self.output_of_cell = np.full(self.n_cells, -1)
+            self.output_of_cell[apart] = np.unique(same[apart], return_inverse=True)[1]
         self.n_outputs = int(self.output_of_cell.max(initial=-1)) + 1
 
     @property
@@ -262,12 +281,16 @@ class TableLayout:
         if self.is_full:
             return outputs
         cells = outputs[:, np.maximum(self.output_of_cell, 0)]
+        if self.sign_of_cell is not None:
+            return cells * self.sign_of_cell
         return cells if self.kind == "symmetric" else cells * (self.output_of_cell >= 0)
 
     def gathered(self, tables: Floats) -> Floats:
         """The adjoint: sums [n, n_outputs] over the cells [n, n_cells] of each output."""
         if self.is_full:
             return tables
+        if self.sign_of_cell is not None:
+            tables = tables * self.sign_of_cell
         order, starts = self._runs
         return np.asarray(np.add.reduceat(tables[:, order], starts, axis=1))
 
@@ -282,4 +305,4 @@ class TableLayout:
         """The same outputs in a layout of the same kind with more labels."""
         labels = np.unravel_index(self.cell_of_output[outputs], (self.n_labels,) * self.order)
         cells = np.ravel_multi_index(labels, (wider.n_labels,) * self.order)
-        return np.asarray(wider.output_of_cell[cells])
+        return np.maximum(wider.output_of_cell[cells], 0)  # −1: that of a weight without use

@@ -159,6 +159,11 @@ class Layout:
         self.scale: Floats | None = None  # of every weight: what stands for it is times this
         self._latest: tuple[Floats, Expanded] | None = None
 
+    @property
+    def shares_transitions(self) -> bool:
+        """Whether labellings of a clique share weights, as in a symmetric table."""
+        return any(own.order > 1 and not own.tables.is_full for own in self.templates)
+
     def scaled(self, scale: Floats) -> Layout:
         """The same map for weights that are multiplied by these numbers, which are not zero."""
         layout = Layout(self.n_labels, self.templates)

@@ -13,6 +13,7 @@ from chordal.inference._answers import (
 )
 from chordal.inference._base import Inference, Pace, choose, exact_for
 from chordal.inference._cliques import most_probable_labels
+from chordal.inference._counting import Count, Counted, with_counts
 from chordal.inference._sweeps import effective_sample_size, r_hat, sweep
 
 INFERENCE = Registry("chordal.inference", Inference, "inference")
@@ -21,6 +22,8 @@ __all__ = [
     "INFERENCE",
     "ByCost",
     "Convergence",
+    "Count",
+    "Counted",
     "Decoded",
     "Inference",
     "Marginals",
@@ -36,4 +39,5 @@ __all__ = [
     "r_hat",
     "sweep",
     "time_limit",
+    "with_counts",
 ]

@@ -48,10 +48,15 @@ class Limited(Protocol):
     memory_limit: float | None
 
     @property
-    def name(self) -> str: ...
+    def name(self) -> str:
+        """Its name in the registry."""
+
     @property
-    def memory_budget(self) -> float: ...
-    def memory(self, structure: Structure, question: str, n: int = 1) -> float: ...
+    def memory_budget(self) -> float:
+        """Bytes that an answer may take."""
+
+    def memory(self, structure: Structure, question: str, n: int = 1) -> float:
+        """Bytes that an answer takes."""
 
 
 def limited(question: str, answer: Callable[..., R]) -> Callable[..., R]:

@@ -76,8 +76,9 @@ class ChainInference(Inference):
 
     def memory(self, structure: Structure, question: str, n: int = 1) -> float:
         """A row of labels for each variable; of `k_best`, k of them."""
-        rows = n if question == "k_best" else 1
-        return 12.0 * rows * structure.n_states + 4.0 * n * structure.n_variables
+        longest = np.diff(structure.state_offsets[structure.variable_offsets]).max(initial=0)
+        rows = 4.0 * n if question == "k_best" else 16.0
+        return rows * float(longest) + 4.0 * n * structure.n_variables
 
     def log_partition(self, potentials: Potentials) -> Floats:
         """log Z, by the forward pass."""
@@ -91,7 +92,7 @@ class ChainInference(Inference):
         """Marginals, by forward–backward."""
         # The kernel is done with a chain's scores before it writes that chain's marginals.
         unary = potentials.unary if overwrite else np.empty_like(potentials.unary)
-        parts = potentials.like(unary, np.zeros_like(potentials.tables))
+        parts = potentials.like(unary, np.zeros(len(potentials.tables)))
         log_partition = np.empty(potentials.structure.n_examples)
         _kernels.chain_marginals(
             self._scores(potentials, "marginals"),
@@ -114,7 +115,7 @@ class ChainInference(Inference):
         scores = self._scores(potentials, "marginals_derivative")
         refuse_other_shape(potentials, direction)
         unary = direction.unary if overwrite else np.empty_like(direction.unary)
-        parts = potentials.like(unary, np.zeros_like(direction.tables))
+        parts = potentials.like(unary, np.zeros(len(direction.tables)))
         log_partition = np.empty(potentials.structure.n_examples)
         _kernels.chain_marginals_derivative(
             scores,

@@ -93,15 +93,7 @@ class EliminationInference(CliqueTreeInference):
 
     def tree_size(self, structure: Structure, question: str = "log_partition") -> TreeSize:
         """What an answer takes; `cells` are those needed at one time."""
-        return self._size(
-            plan_beyond(structure, self.order, self.memory_budget), structure, question
-        )
-
-    def size_within(self, structure: Structure, question: str) -> TreeSize:
-        """The same, as far as is known without looking for trees beyond the memory."""
-        return self._size(self._plan(structure), structure, question)
-
-    def _size(self, plan: Plan, structure: Structure, question: str) -> TreeSize:
+        plan = plan_beyond(structure, self.order, self.memory_budget)
         size = plan.size(structure)
         if not size.complete:
             return size

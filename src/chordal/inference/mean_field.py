@@ -90,7 +90,7 @@ class MeanFieldInference(Inference):
         bound, shares, ended = self._ascend(potentials)
         refuse_infeasible(bound)
         s = potentials.structure
-        parts = potentials.like(shares, np.zeros_like(potentials.tables))
+        parts = potentials.like(shares, np.zeros(len(potentials.tables)))
         _kernels.mean_field_products(
             potentials.scores, None, q=shares, weight=weight, out_tables=parts.tables
         )

@@ -78,6 +78,8 @@ def _plain(name: str, value: Any) -> object:
         return list(value)
     if name == "contrast_columns":
         return [int(column) for column in value]
+    if name == "column_tables":
+        return {str(kind): [int(column) for column in own] for kind, own in value.items()}
     if name in REGISTRIES:
         return item_facts(name, value)
     if name == "random_state":

@@ -82,8 +82,12 @@ def asks_examples(asked: type) -> bool:
 
 def single_examples(asked: type, features: Layout, objective: Objective) -> bool:
     """Whether a solver that asks for this takes even chains one by one: compiled loops know neither
-    scaled weights nor the losses of single variables.
+    scaled weights nor the losses of single variables, nor transitions that share weights.
     """
+    if not asks_examples(asked):
+        return False
+    if features.shares_transitions:
+        return True
     if asked not in (DualOracle, PlaneOracle):
         return False
     return features.scale is not None or not isinstance(objective, MarginObjective)

@@ -1,15 +1,8 @@
 """Solvers: they minimise an oracle. One file is one solver."""
 
-from chordal.solvers._auto import SOLVERS, choose_solver
+from chordal._registry import Registry
 from chordal.solvers._base import Callback, Iteration, Run, Solution, Solver, number
 
-__all__ = [
-    "SOLVERS",
-    "Callback",
-    "Iteration",
-    "Run",
-    "Solution",
-    "Solver",
-    "choose_solver",
-    "number",
-]
+SOLVERS = Registry("chordal.solvers", Solver, "solver")
+
+__all__ = ["SOLVERS", "Callback", "Iteration", "Run", "Solution", "Solver", "number"]

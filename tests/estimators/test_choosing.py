@@ -8,9 +8,10 @@ from sklearn.datasets import load_iris
 
 from chordal import ChainCRF, CRFClassifier, GraphCRF, GridCRF, MatchingModel, UnsupportedError
 from chordal._status import Status
+from chordal.estimators._choosing import choose_solver
 from chordal.objectives import OBJECTIVES
 from chordal.oracle import Problem
-from chordal.solvers import SOLVERS, choose_solver
+from chordal.solvers import SOLVERS
 from chordal.solvers.lbfgs import LBFGS
 
 SMOOTH_ONLY = [name for name in SOLVERS if SOLVERS.get(name).needs_smooth]
@@ -62,10 +63,12 @@ def test_with_l1():
 @pytest.mark.parametrize("objective", ["hinge", "crammer_singer"])
 def test_what_is_not_installed_is_not_chosen(objective, monkeypatch):
     facts = {"exempt": True, "chains": False}
-    monkeypatch.setattr("chordal.solvers._auto.installed", lambda package: package == "scipy")
+    monkeypatch.setattr(
+        "chordal.estimators._choosing.installed", lambda package: package == "scipy"
+    )
     assert choose_solver(problem(objective, **facts)) == "cutting_plane"
     assert choose_solver(problem(objective, chains=False)) == "block_frank_wolfe"
-    monkeypatch.setattr("chordal.solvers._auto.installed", lambda package: False)
+    monkeypatch.setattr("chordal.estimators._choosing.installed", lambda package: False)
     assert choose_solver(problem(objective, **facts)) == "block_frank_wolfe"
 
 

@@ -1,0 +1,264 @@
+"""The questions that every fitted model answers; they are the methods of `BaseCRF`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from chordal._estimator import ExampleList
+from chordal._validate import check_number, generator_from
+from chordal.estimators._asking import (
+    Model,
+    Part,
+    all_potentials,
+    ask,
+    best,
+    clique_marginals,
+    constraints_of,
+    joined,
+    labelled,
+    labellings,
+    share_right,
+    template_tables,
+)
+from chordal.estimators._constraints import Transitions
+from chordal.potentials import Floats, Potentials
+
+
+def predict(
+    self: Model,
+    X: object,
+    *,
+    method: str | None = None,
+    allowed_labels: Sequence[Any] | None = None,
+    allowed_transitions: Transitions | None = None,
+) -> Any:
+    """The labels of each example, in the type in which `fit` got them.
+
+    Parameters
+    ----------
+    method : {"map", "mpm"}, optional
+        The best labelling as a whole, or the best label of each variable by its marginal
+        probability. By default the first, or the second where `inference` is a method such as
+        "mean_field", which has marginals only.
+    allowed_labels : list, optional
+        Known and forbidden labels, in the shape of y: for each example None, or for each
+        variable None (all labels), the label that is known, a list of those that are allowed,
+        or flags in the order of `classes_`. Of `MatchingModel` labels are targets, and flags
+        end with that of having none.
+    allowed_transitions : {"auto", "bio", "iob1", "iobes", "bilou"}, matrix or pairs, optional
+        On chains, only these: legal tags of a scheme ("auto": the one that the labels are
+        of), a boolean matrix [from, to] in the order of `classes_`, or pairs (from, to) of
+        labels.
+
+    Examples
+    --------
+    The first word is known to be a determiner, and the second is no verb:
+
+    >>> from chordal import ChainCRF
+    >>> X = [[["the"], ["cat"], ["sleeps"]], [["cat"], ["sleeps"]]]
+    >>> crf = ChainCRF(l2=0.1).fit(X, [["D", "N", "V"], ["N", "V"]])
+    >>> crf.predict([[["the"], ["sleeps"]]])
+    [['N', 'V']]
+    >>> crf.predict([[["the"], ["sleeps"]]], allowed_labels=[["D", ["D", "N"]]])
+    [['D', 'N']]
+    """
+    constraints = constraints_of(self, allowed_labels, allowed_transitions)
+    labels = self._best_of_one(X) if method is None and constraints is None else None
+    if labels is not None:
+        return ExampleList([labels])
+    X, batch, numbers = best(self, X, method, constraints)
+    return self._decoded(numbers, batch, X)
+
+
+def predict_codes(
+    self: Model,
+    X: object,
+    *,
+    method: str | None = None,
+    allowed_labels: Sequence[Any] | None = None,
+    allowed_transitions: Transitions | None = None,
+) -> NDArray[np.int32]:
+    """What `predict` finds, as indices into `classes_`, one example after another.
+
+    An array of numbers takes a fraction of the time of lists of labels.
+    """
+    constraints = constraints_of(self, allowed_labels, allowed_transitions)
+    labels = self._best_of_one(X) if method is None and constraints is None else None
+    if labels is not None:
+        return self.labels_.codes(self.labels_.encode([labels]))
+    _, _, numbers = best(self, X, method, constraints)
+    return self.labels_.codes(numbers)
+
+
+def predict_marginals(
+    self: Model,
+    X: object,
+    template: str | None = None,
+    *,
+    allowed_labels: Sequence[Any] | None = None,
+    allowed_transitions: Transitions | None = None,
+) -> Any:
+    """P(y_v | x) of the variables of each example, arrays [n_variables, n_classes] in the
+    order of `classes_`; or of the cliques of a template.
+
+    Parameters
+    ----------
+    template : str, optional
+        Its name: arrays [n_cliques, n_classes, …], an axis of classes for each variable of a
+        clique. On chains, "transitions" gives P(y_t, y_{t+1} | x).
+    allowed_labels, allowed_transitions
+        As in `predict`.
+    """
+    constraints = constraints_of(self, allowed_labels, allowed_transitions)
+    if template is not None:
+        return clique_marginals(self, X, template, constraints)
+    if constraints is None:
+        table = self._marginals_of_one(X)
+        if table is not None:
+            return ExampleList([table])
+
+    def answer(part: Part) -> Floats:
+        return part.inference.marginals(part.potentials, overwrite=True).parts.unary
+
+    X, batch, found = ask(self, X, "marginals", answer, constraints)
+    return self._arranged(joined(found), batch, X)
+
+
+def node_scores(self: Model, X: object) -> Any:
+    """Scores of labels before any link counts, arrays [n_variables, n_classes].
+
+    What the observations of a variable give to each label, with intercepts and ends: features
+    of a second model, such as one with more links.
+
+    Examples
+    --------
+    >>> from chordal import ChainCRF
+    >>> model = ChainCRF(transitions="none").fit([[["a"], ["b"]]], [["A", "B"]])
+    >>> scores = model.node_scores([[["b"], ["a"], ["?"]]])[0]
+    >>> model.classes_[scores[:2].argmax(axis=1)].tolist(), scores[2].tolist()
+    (['B', 'A'], [0.0, 0.0])
+    """
+    X, batch, found = ask(self, X, None, lambda part: part.potentials.unary)
+    return self._arranged(joined(found), batch, X)
+
+
+def potentials(
+    self: Model,
+    X: object,
+    *,
+    allowed_labels: Sequence[Any] | None = None,
+    allowed_transitions: Transitions | None = None,
+) -> Potentials:
+    """All scores of a batch, as every inference method takes them.
+
+    Labels are numbered by their places in `classes_`, as in `predict_codes`: the numbers that
+    inference finds are indices into `classes_`. (Of `MatchingModel`, a label is the number of a
+    target, and the last one stands for none.)
+
+    Parameters
+    ----------
+    allowed_labels, allowed_transitions
+        As in `predict`: what is not allowed has the score −inf.
+
+    Examples
+    --------
+    >>> from chordal import ChainCRF
+    >>> from chordal.inference import INFERENCE
+    >>> X, y = [[["w=a"], ["w=b"]], [["w=b"]]], [["A", "B"], ["B"]]
+    >>> crf = ChainCRF().fit(X, y)
+    >>> potentials = crf.potentials(X)
+    >>> found = INFERENCE.resolve("chain").map(potentials).labels
+    >>> crf.classes_[found]
+    array(['A', 'B', 'B'], dtype='<U1')
+    >>> bool(np.all(potentials.score(found) >= potentials.score([0, 0, 0])))
+    True
+    """
+    constraints = constraints_of(self, allowed_labels, allowed_transitions)
+    return all_potentials(self, X, constraints)
+
+
+def k_best(
+    self: Model,
+    X: object,
+    k: int = 5,
+    *,
+    allowed_labels: Sequence[Any] | None = None,
+    allowed_transitions: Transitions | None = None,
+) -> list[list[tuple[Any, float]]]:
+    """For each example up to k labellings with their log-probabilities, best first."""
+    check_number("k", k, minimum=1, integer=True)
+
+    def answer(part: Part) -> tuple[NDArray[np.int32], Floats]:
+        labels, score = part.inference.k_best(part.potentials, k)
+        return labels, score - part.inference.log_partition(part.potentials)[:, None]
+
+    constraints = constraints_of(self, allowed_labels, allowed_transitions)
+    X, batch, found = ask(self, X, "k_best", answer, constraints)
+    ranked = labellings(self, [labels for labels, _ in found], batch, X)
+    chances = [own for _, of_part in found for own in of_part.tolist()]
+    return [
+        [(y, p) for y, p in zip(own, of_example, strict=True) if p > -np.inf]
+        for own, of_example in zip(ranked, chances, strict=True)
+    ]
+
+
+def sample(
+    self: Model,
+    X: object,
+    n_samples: int = 1,
+    *,
+    allowed_labels: Sequence[Any] | None = None,
+    allowed_transitions: Transitions | None = None,
+) -> list[list[Any]]:
+    """For each example n samples from p(y | x); exact where the inference method is."""
+    check_number("n_samples", n_samples, minimum=1, integer=True)
+    rng = generator_from(self.random_state)
+
+    def answer(part: Part) -> NDArray[np.int32]:
+        return part.inference.sample(part.potentials, n_samples, rng)
+
+    constraints = constraints_of(self, allowed_labels, allowed_transitions)
+    X, batch, found = ask(self, X, "sample", answer, constraints, serial=True)
+    return labellings(self, found, batch, X)
+
+
+def log_likelihood(self: Model, X: object, y: object) -> Floats:
+    """log p(y | x) of each example; as good as the log Z of the inference method."""
+    X, batch, labels = labelled(self, X, y)
+    gold = self.labels_.encode(labels)
+
+    def answer(part: Part) -> Floats:
+        score = part.potentials.score(gold[part.variables])
+        return score - part.inference.log_partition(part.potentials)
+
+    _, _, found = ask(self, X, "log_partition", answer, batch=batch)
+    return joined(found)
+
+
+def entropy(self: Model, X: object) -> Floats:
+    """The entropy of p(y | x) of each example, in nats: how unsure the model is."""
+    _, _, found = ask(self, X, "entropy", lambda part: part.inference.entropy(part.potentials))
+    return joined(found)
+
+
+def score(self: Model, X: object, y: object, sample_weight: object = None) -> float:
+    """The share of labels that `predict` gets right; unseen labels count as wrong, and those
+    that are not observed are left out.
+    """
+    return share_right(self, X, y, sample_weight)
+
+
+def template_weights(self: Model, name: str) -> dict[str, NDArray[Any]]:
+    """The weights of a template, with labels in the order of `classes_`.
+
+    Returns
+    -------
+    dict
+        "features": array [n_features, n_classes, …], an axis of classes for each variable of a
+        clique; "intercept": array [n_classes, …]. Only those that the template has.
+    """
+    return template_tables(self, name)

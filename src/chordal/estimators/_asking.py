@@ -1,0 +1,294 @@
+"""How a fitted model is asked: read, compile, map, infer, and answers in the shape of labels."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple, Protocol, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from chordal._errors import InfeasibleError
+from chordal._status import Status
+from chordal._validate import RandomState, check_choice, check_sample_weight
+from chordal.estimators._constraints import Constraints, Transitions
+from chordal.execution import effective_n_jobs, execution_for
+from chordal.features import Batch, Layout, Reader, Shard, length_of
+from chordal.inference import INFERENCE, Inference, Pace, choose, most_probable_labels
+from chordal.labels import SequenceLabels, observed
+from chordal.potentials import Floats, Potentials
+from chordal.structures import Chain
+
+T = TypeVar("T")
+Codes = NDArray[np.int32]
+
+#: The least share of a time limit that some of a call's examples have, however many there are.
+LEAST_SHARE = 0.02
+
+
+class Model(Protocol):
+    """What is asked: a `BaseCRF`, as far as questions see it."""
+
+    inference: str | Inference
+    n_jobs: int | None
+    random_state: RandomState
+    ignore_label: object
+    inference_: Inference
+    layout_: Layout
+    weights_: Floats
+    reader_: Reader
+    labels_: SequenceLabels
+
+    def _check_fitted(self) -> None: ...
+    def _examples(self, X: object, name: str = "X", known: bool = False) -> Sequence[Any]: ...
+    def _flat(self, y: object, X: Sequence[Any], name: str = "y") -> Sequence[Any]: ...
+    def _check_lengths(
+        self, sizes: NDArray[np.int64], flat: Sequence[Any], prefix: str = ""
+    ) -> None: ...
+    def _allowed(self, given: Sequence[Any], X: Sequence[Any]) -> Sequence[Any]: ...
+    def _best_of_one(self, X: object) -> list[Any] | None: ...
+    def _marginals_of_one(self, X: object) -> Floats | None: ...
+    def _decoded(self, numbers: Codes, batch: Batch, X: Sequence[Any]) -> Any: ...
+    def _arranged(self, values: Floats, batch: Batch, X: Sequence[Any]) -> Any: ...
+
+
+class Part(NamedTuple):
+    """Some examples of a batch, and what answers a question about them."""
+
+    potentials: Potentials
+    inference: Inference
+    shard: Shard
+    examples: slice
+    variables: slice  # theirs, in the whole batch
+
+
+def ask(
+    model: Model,
+    X: Any,
+    question: str | None,
+    answer: Callable[[Part], T],
+    constraints: Constraints | None = None,
+    *,
+    batch: Batch | None = None,
+    serial: bool = False,
+    whole: bool = False,
+) -> tuple[Sequence[Any], Batch, list[T]]:
+    """Examples, their batch, and answers to a question, shard by shard or of the `whole`."""
+    model._check_fitted()
+    if batch is None:
+        X, batch = read(model, X)
+    if constraints is not None:
+        constraints.check(batch, lambda given: model._allowed(given, X))
+    layout, expanded, given = model.layout_, model.layout_.expanded(model.weights_), batch
+
+    def of_part(limits: tuple[int, int]) -> T:
+        begin, end = limits
+        shard = layout.compile(given, begin, end, once=True)
+        potentials = layout.potentials(shard, expanded)
+        if constraints is not None:
+            potentials = constraints.apply(potentials, begin)
+        method = model.inference_
+        variables = slice(int(given.offsets[begin]), int(given.offsets[end]))
+        if question is not None:
+            share = (variables.stop - variables.start) / max(1, int(given.offsets[-1]))
+            method = method_for(model, question, potentials, share=share)
+        try:
+            return answer(Part(potentials, method, shard, slice(begin, end), variables))
+        except InfeasibleError as error:
+            raise error.moved(begin) from None
+
+    limits = batch.limits(layout.n_labels)
+    if whole and limits:
+        limits = [(0, len(batch.sizes))]
+    with execution_for(1 if serial else effective_n_jobs(model.n_jobs)) as mapper:
+        return X, batch, mapper.map(of_part, limits)
+
+
+def read(model: Model, X: object) -> tuple[Sequence[Any], Batch]:
+    """Examples, checked and read; none make an empty batch."""
+    X = model._examples(X, known=True)
+    if length_of(X) == 0:
+        return X, Batch(np.zeros(0, dtype=np.int64), [])
+    return X, model.reader_.read(X, grow=False)
+
+
+def labelled(model: Model, X: object, y: object) -> tuple[Sequence[Any], Batch, Sequence[Any]]:
+    """Examples, their batch, and labels that match them."""
+    model._check_fitted()
+    X, batch = read(model, X)
+    labels = model._flat(y, X)
+    model._check_lengths(batch.sizes, labels)
+    return X, batch, labels
+
+
+def constraints_of(
+    model: Model, allowed_labels: Sequence[Any] | None, allowed_transitions: Transitions | None
+) -> Constraints | None:
+    """What a question forbids, if anything."""
+    if allowed_labels is None and allowed_transitions is None:
+        return None
+    model._check_fitted()
+    return Constraints(model.labels_, allowed_labels, allowed_transitions)
+
+
+def method_for(
+    model: Model,
+    question: str,
+    potentials: Potentials,
+    pace: Pace = Pace.SECONDS,
+    share: float = 1.0,
+) -> Inference:
+    """What answers a question about these potentials, a share of all that are asked about."""
+    if model.inference == "auto":
+        method = choose(potentials, question, pace)
+        if method.time_limit is not None:  # that of a call, by default
+            method.time_limit *= max(share, LEAST_SHARE)
+        return method
+    method = INFERENCE.resolve(model.inference)
+    method.require(question, potentials.structure)
+    return method
+
+
+def decoding(model: Model) -> str:
+    """The question whose answer has the labels to predict."""
+    if model.inference == "auto":
+        return "map"
+    answers = INFERENCE.resolve(model.inference).answers
+    return "marginals" if "marginals" in answers and "map" not in answers else "map"
+
+
+def decoded(potentials: Potentials, inference: Inference, question: str) -> Codes:
+    """The best labels by the answer to "map" or to "marginals"; may overwrite the potentials."""
+    if question == "map":
+        found = inference.map(potentials)
+        if found.convergence is not None and found.convergence.status is Status.INTERRUPTED:
+            raise KeyboardInterrupt  # labels of half a search are no prediction
+        return found.labels
+    return most_probable_labels(inference.marginals(potentials, overwrite=True).parts)
+
+
+def best(
+    model: Model,
+    X: object,
+    method: str | None,
+    constraints: Constraints | None = None,
+    batch: Batch | None = None,
+) -> tuple[Sequence[Any], Batch, Codes]:
+    """Examples, their batch, and the numbers of their best labels."""
+    if method is not None:
+        check_choice("method", method, ["map", "mpm"])
+    question = {"map": "map", "mpm": "marginals", None: decoding(model)}[method]
+
+    def answer(part: Part) -> Codes:
+        return decoded(part.potentials, part.inference, question)
+
+    X, batch, found = ask(model, X, question, answer, constraints, batch=batch)
+    return X, batch, np.concatenate([np.zeros(0, dtype=np.int32), *found])
+
+
+def share_right(model: Model, X: object, y: object, sample_weight: object) -> float:
+    """The share of observed labels that a prediction gets right; see `BaseCRF.score`."""
+    X, batch, labels = labelled(model, X, y)
+    weight = check_sample_weight(sample_weight, length_of(X))
+    gold, seen = model.labels_.encode(labels, unknown=-1), observed(labels, model.ignore_label)
+    _, _, numbers = best(model, X, None, batch=batch)
+    weight = np.ones(len(batch.sizes)) if weight is None else weight
+    of_variable = np.repeat(weight, batch.sizes)
+    total = float(of_variable[seen].sum())
+    if not total > 0.0:
+        raise ValueError("there is nothing to score: no label with a weight is observed")
+    return float(of_variable[seen & (numbers == gold)].sum() / total)
+
+
+def clique_marginals(
+    model: Model, X: object, name: str, constraints: Constraints | None
+) -> list[Floats]:
+    """P(labels of a clique | x), an array for each example."""
+    model._check_fitted()
+    layout = model.layout_
+    check_choice("template", name, layout.slices)
+    k, own = list(layout.slices).index(name), layout[name]
+    order, shape = model.labels_.order, (layout.n_labels,) * own.order
+    axes = np.ix_(*[order] * own.order)
+
+    def answer(part: Part) -> Floats:
+        if own.order == 1:
+            unary = part.inference.marginals(part.potentials, overwrite=True).parts.unary
+            of, rows = part.shard.variables[k], unary.reshape(-1, layout.n_labels)
+            return (rows if of is None else rows[of])[:, order]
+        parts = part.inference.marginals(part.potentials.untied(), overwrite=True).parts
+        starts, places = parts.table_offsets[parts.table_of_clique], part.shard.places
+        if places is not None:
+            group = next(g for g, members in enumerate(batch.groups) if k in members)
+            starts = starts[places[group]]
+        tables = parts.tables[starts[:, None] + np.arange(own.tables.n_cells)]
+        return tables.reshape(-1, *shape)[(slice(None), *axes)]
+
+    X, batch = read(model, X)
+    _, _, found = ask(model, X, "marginals", answer, constraints, batch=batch)
+    if not found:
+        return []
+    return np.split(np.concatenate(found), batch.cliques[k].offsets[1:-1])
+
+
+def all_potentials(model: Model, X: object, constraints: Constraints | None) -> Potentials:
+    """All scores of a batch, with labels in the order of `classes_`."""
+    _, batch, found = ask(
+        model, X, None, lambda part: part.potentials, constraints, serial=True, whole=True
+    )
+    if not found:
+        return Potentials(Chain([], model.layout_.n_labels), [], [])
+    if batch.label_counts is not None:
+        return found[0]
+    return _relabelled(found[0], model.labels_.order)
+
+
+def _relabelled(potentials: Potentials, order: NDArray[np.int64]) -> Potentials:
+    """The same scores, in which label k is the one that was number order[k]."""
+    n, sizes = len(order), np.diff(potentials.table_offsets)
+    cells = np.arange(len(potentials.tables))
+    for size in np.unique(sizes):  # all labellings of a clique, of so many variables
+        axes = round(np.log(size) / np.log(n)) if n > 1 else 0
+        moved = np.arange(size).reshape((n,) * axes)[np.ix_(*[order] * axes)].ravel()
+        starts = potentials.table_offsets[:-1][sizes == size]
+        cells[starts[:, None] + np.arange(size)] = starts[:, None] + moved
+    unary = potentials.unary.reshape(-1, n)[:, order].ravel()
+    return potentials.like(unary, potentials.tables[cells])
+
+
+def labellings(
+    model: Model, found: Sequence[Codes], batch: Batch, X: Sequence[Any]
+) -> list[list[Any]]:
+    """For each example its labellings, of arrays that have a row for each."""
+    if not found:
+        return []
+    labels = [model._decoded(row, batch, X) for row in np.concatenate(found, axis=1)]
+    return [list(of_example) for of_example in zip(*labels, strict=True)]
+
+
+def template_tables(model: Model, name: str) -> dict[str, NDArray[Any]]:
+    """The weights of a template as tables of labels; see `BaseCRF.template_weights`."""
+    model._check_fitted()
+    layout = model.layout_
+    check_choice("name", name, layout.slices)
+    own, weights = layout[name], model.weights_[layout.slices[name]]
+    n, tables, out = own.n_row_weights, own.tables, {}
+    every = np.arange(tables.n_labels)  # rows of labels have one
+    order = model.labels_.order if tables.n_labels == layout.n_labels else every
+    axes, shape = np.ix_(*[order] * tables.order), (tables.n_labels,) * tables.order
+    source = model.reader_.input(name)
+    if own.rows is not None and source is not None:
+        keys = own.rows.keys()
+        table = np.zeros((source.n_columns, tables.n_outputs))
+        table[keys.column, keys.output] = weights[:n]
+        cells = tables.filled(table).reshape(-1, *shape)
+        out["features"] = np.stack([cell[axes] for cell in cells]) if len(cells) else cells
+    filled = own.table(weights[n:])
+    if filled is not None:
+        out["intercept"] = filled.reshape(shape)[axes]
+    return out
+
+
+def joined(found: Sequence[Floats]) -> Floats:
+    """Answers of all parts as one array."""
+    return np.concatenate([np.zeros(0), *found])

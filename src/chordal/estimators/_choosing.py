@@ -1,0 +1,227 @@
+"""What a fit works with: solver, objective and inference, and which of them go together."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from copy import copy
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from chordal._errors import UnsupportedError
+from chordal._optional import installed
+from chordal._validate import check_choice, check_function, check_number, generator_from
+from chordal.estimators._groups import check_groups, members
+from chordal.execution import effective_n_jobs
+from chordal.features import Batch, Layout, Reader, Shard
+from chordal.inference import INFERENCE, Inference, Pace, choose
+from chordal.labels import SequenceLabels
+from chordal.objectives import OBJECTIVES, Objective
+from chordal.oracle import Problem, check_questions
+from chordal.potentials import Floats
+from chordal.solvers import SOLVERS, Solver
+from chordal.structures import Matching
+from chordal.targets import Target, kind_of
+
+if TYPE_CHECKING:
+    from chordal.estimators._crf import BaseCRF
+
+MANY = 100_000  # weights: planes under the whole loss have one number for each
+
+
+class Data(NamedTuple):
+    """What was read, and which weights it has."""
+
+    reader: Reader
+    labels: SequenceLabels
+    batch: Batch
+    gold: Target  # what y says
+    weight: Floats | None  # of examples
+    layout: Layout
+    start: Floats  # weights at zero, or those that are known
+
+
+def check_settings(estimator: BaseCRF) -> None:
+    """Refuse parameters that are not numbers or names of their kind."""
+    check_number("l1", estimator.l1)
+    if estimator.tol is not None:
+        check_number("tol", estimator.tol)
+    check_number("validation_interval", estimator.validation_interval, minimum=1, integer=True)
+    for name in ("max_iter", "n_iter_no_change"):
+        if getattr(estimator, name) is not None:
+            check_number(name, getattr(estimator, name), minimum=1, integer=True)
+    effective_n_jobs(estimator.n_jobs)
+    check_number("verbose", estimator.verbose, integer=True)
+    check_number("min_freq", estimator.min_freq, integer=True)
+    check_choice("pairs", estimator.pairs, ["seen", "all"])
+    check_groups(estimator.l2, estimator.freeze, estimator._groups())
+
+
+def check_fit_arguments(callback: object, validation_data: object) -> None:
+    """Refuse what `fit` cannot use."""
+    check_function("callback", callback, "an Iteration")
+    if validation_data is not None and not (
+        isinstance(validation_data, (tuple, list)) and len(validation_data) == 2
+    ):
+        raise ValueError("validation_data must be a pair (X, y) of examples and labels")
+
+
+def solver_for(estimator: BaseCRF, problem: Problem | None = None) -> Solver:
+    """The solver of this name with the estimator's settings, or the one given, seeded.
+
+    "auto" is chosen by the problem; before data are read, by what is known then.
+    """
+    solver, l1, random_state = estimator.solver, estimator.l1, estimator.random_state
+    if isinstance(solver, str) and solver == "auto":
+        problem = problem or problem_before_reading(estimator, asked_objective(estimator))
+        solver = choose_solver(problem, l1, estimator.preferred_solvers)
+        if random_state is None:
+            random_state = 0  # nobody asked for chance
+    if solver == "lbfgs" and l1 > 0.0:
+        solver = "owlqn"
+    if isinstance(solver, str):
+        settings: dict[str, Any] = {"max_iter": estimator.max_iter, "tol": estimator.tol}
+        settings = {k: v for k, v in settings.items() if v is not None}
+        if SOLVERS.get(solver).seeded:
+            settings["random_state"] = generator_from(random_state)
+        if SOLVERS.get(solver).handles_l1:
+            settings["l1"] = l1
+        elif l1 > 0.0:
+            raise ValueError(f"solver {solver!r} does not take l1 > 0; 'owlqn' does")
+        return SOLVERS.resolve(solver, **settings)
+    given = SOLVERS.resolve(solver)
+    if given.l1 != l1:
+        raise ValueError(
+            f"l1 must be that of the solver object ({given.l1}), got {l1}; "
+            f"give the solver by name, or l1 to both"
+        )
+    if given.seeded and given.random_state is None and random_state is not None:
+        given = copy(given)
+        given.random_state = generator_from(random_state)
+    return given
+
+
+def objective_for(estimator: BaseCRF, solver: Solver) -> Objective:
+    """The objective asked for; "auto" is what the solver minimises, else the estimator's."""
+    asked, own = estimator.objective, solver.default_objective()
+    chosen = isinstance(estimator.solver, str) and estimator.solver == "auto"
+    if own == "likelihood" or chosen or not isinstance(asked, str) or asked != "auto":
+        return asked_objective(estimator)
+    return OBJECTIVES.resolve(own)
+
+
+def asked_objective(estimator: BaseCRF) -> Objective:
+    """The objective asked for; "auto" is the estimator's, whatever the solver."""
+    asked = estimator.objective
+    auto = isinstance(asked, str) and asked == "auto"
+    return OBJECTIVES.resolve(estimator.default_objective if auto else asked)
+
+
+def problem_before_reading(estimator: BaseCRF, objective: Objective) -> Problem:
+    """What is known of the problem, whatever the data."""
+    return Problem(objective, l2=estimator.l2, partial=len(estimator.freeze) > 0)
+
+
+def chosen_before_reading(estimator: BaseCRF) -> tuple[Solver, Objective]:
+    """Solver and objective; refuses what cannot work together, whatever the data."""
+    solver = solver_for(estimator)
+    objective = objective_for(estimator, solver)
+    solver.check(problem_before_reading(estimator, objective))
+    if estimator.inference != "auto":
+        objective.require_answers(INFERENCE.resolve(estimator.inference))
+    return solver, objective
+
+
+def choose_solver(problem: Problem, l1: float = 0.0, first: Sequence[str] = ()) -> str:
+    """The name of the first solver made for the problem that takes it and is installed.
+
+    A smooth objective gets L-BFGS, its orthant-wise form where l1 > 0; one that is estimated from
+    samples gets Adam. One with kinks gets a solver with a duality gap, those in `first` before
+    others, else one that takes small steps.
+
+    >>> from chordal.objectives.hinge import Hinge
+    >>> from chordal.objectives.likelihood import Likelihood
+    >>> choose_solver(Problem(Likelihood())), choose_solver(Problem(Hinge()))
+    ('lbfgs', 'block_frank_wolfe')
+    """
+    objective = problem.objective
+    if l1 > 0.0 and not objective.smooth:
+        raise UnsupportedError(
+            f"no solver takes l1 > 0 with objective {objective.name!r}, which has kinks of its "
+            "own; use l1=0, or a smooth objective such as 'likelihood' or 'softmax_margin'"
+        )
+    names = _candidates(problem, l1, first)
+    for name in names[:-1]:
+        kind = SOLVERS.get(name)
+        if not all(map(installed, kind.packages)):
+            continue
+        try:
+            kind().check(problem)
+        except (UnsupportedError, ValueError):
+            continue
+        return name
+    return names[-1]  # which says why not, if it does not take the problem either
+
+
+def _candidates(problem: Problem, l1: float, first: Sequence[str]) -> list[str]:
+    objective = problem.objective
+    if objective.stochastic:
+        return ["adam"]
+    if objective.smooth:
+        return ["owlqn" if l1 > 0.0 else "lbfgs"]
+    # Compiled loops pass over chains; elsewhere planes under the whole loss need fewer passes.
+    # Steps of single examples are short where scaled weights stand for an intercept.
+    margin = ["one_slack", *["cutting_plane"] * problem.exempt, "block_frank_wolfe"]
+    if problem.n_weights > MANY or (problem.chains and problem.one_l2):
+        margin.reverse()
+    return ["averaged_perceptron", *first, *margin, "frank_wolfe", "sgd", "adam"]
+
+
+def problem_of(
+    estimator: BaseCRF, objective: Objective, data: Data, some_stay: bool, centre: bool
+) -> Problem:
+    """What is to be minimised on these data; `some_stay`: not all weights move."""
+    objective.require_targets(data.gold)
+    without = () if centre else estimator.unpenalised
+    return Problem(
+        objective,
+        kind_of(data.gold),
+        estimator.l2,
+        some_stay,
+        data.layout.n_weights,
+        exempt=len(members(without, data.layout.slices)) > 0,
+        chains=data.batch.is_chain and not data.layout.shares_transitions,
+        warm=not centre and bool(data.start.any()),
+    )
+
+
+def check_before_compiling(
+    estimator: BaseCRF, problem: Problem, solver: Solver, data: Data
+) -> None:
+    """Refuse what cannot work together on these data."""
+    solver.check(problem)
+    objective, batch = problem.objective, data.batch
+    if estimator.inference != "auto":
+        structure, _ = batch.structure(0, len(batch.sizes), len(data.labels))
+        method = INFERENCE.resolve(estimator.inference)
+        check_questions(solver.name, solver.asks, objective, method, structure)
+
+
+def inference_for(
+    estimator: BaseCRF, objective: Objective, solver: Solver, shards: Sequence[Shard]
+) -> Inference:
+    """What training asks: a method that works on all structures, exact if it can be."""
+    if estimator.inference != "auto":
+        return INFERENCE.resolve(estimator.inference)
+    question = min(objective.needs, default="map")
+    structures = [shard.frame.structure for shard in shards]
+    # The tables of a matching are known before any weights are, and some methods ask for them.
+    models = [
+        s.frame if isinstance(s.frame.structure, Matching) else s.frame.structure for s in shards
+    ]
+    chosen = (choose(model, question, Pace.MOMENTS) for model in models)
+    found = {method.name: method for method in chosen}
+    fits = (m for m in found.values() if all(map(m.supports, structures)))
+    widest = max(range(len(models)), key=lambda k: structures[k].n_cliques)
+    method = next(fits, None) or choose(models[widest], question, Pace.MOMENTS)
+    for structure in structures:
+        check_questions(solver.name, solver.asks, objective, method, structure)
+    return method
