@@ -1,4 +1,4 @@
-"""`python -m benchmarks._map_worker MODEL METHOD SECONDS`: the best labelling of one model, as JSON."""
+"""`python -m benchmarks._map_worker MODEL METHOD SECONDS`: the best labelling found, as JSON."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """The best labellings that are found in 20 s: the portfolio, every method by itself, and toulbar2.
 
-Every model is asked about in a process of its own, which ends at the limit. toulbar2 is measured where
-`pytoulbar2` is installed; `$CHORDAL_TOULBAR2` may name a folder that has it.
+Every model is asked about in a process of its own, which ends at the limit. toulbar2 is measured
+where `pytoulbar2` is installed; `$CHORDAL_TOULBAR2` may name a folder that has it.
 """
 
 from __future__ import annotations
