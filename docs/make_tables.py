@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from chordal.costs import COSTS
-from chordal.inference import INFERENCE, Inference
+from chordal.inference import INFERENCE, Inference, Pace
 from chordal.objectives import OBJECTIVES
 from chordal.solvers import SOLVERS
 from chordal.structures import (
@@ -140,7 +140,7 @@ def work(method: Inference) -> str:
     """The declared cost in words."""
     if type(method).cost is Inference.cost:
         return "Not bounded: by name only"
-    slow = "; for the patient" if method.slow else ""
+    slow = "; where there are minutes" if method.pace is Pace.MINUTES else ""
     return first_line(type(method).cost).rstrip(".") + slow
 
 

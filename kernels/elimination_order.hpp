@@ -81,6 +81,34 @@ public:
         }
     }
 
+    // All variables in order; where even the cheapest one's table would have more than 2^limit cells, a
+    // variable of that table is taken out of the graph instead, with its edges: one with a large table of its
+    // own, times its price. Returns those taken out.
+    Neighbours run_dropping(double limit, const double* price) {
+        Neighbours dropped;
+        while (!queue_.empty()) {
+            const Entry best = queue_.top();
+            queue_.pop();
+            if (gone_[best.v] || best.stamp != stamp_[best.v]) continue;
+            adjacent_[best.v].settle(gone_);
+            if (log_size(best.v) <= limit) {
+                order.push_back(best.v);
+                eliminate(best.v);
+                continue;
+            }
+            std::int32_t most = best.v;
+            double largest = 0.0;
+            for (const auto a : neighbours(best.v)) {
+                const double size = log_size(a) * noise() * price[a];
+                if (size > largest) most = a, largest = size;
+            }
+            dropped.push_back(most);
+            drop(most);
+            if (most != best.v) push(best.v);
+        }
+        return dropped;
+    }
+
     // What is left of a variable's neighbours when it goes.
     const Neighbours& neighbours(std::int32_t v) const { return adjacent_[v].all(); }
     std::size_t size() const { return adjacent_.size(); }
@@ -158,6 +186,19 @@ private:
         if (is_dirty_[v]) return;
         is_dirty_[v] = true;
         dirty_.push_back(v);
+    }
+
+    // Takes a variable out with its edges; prices by weight alone stay right.
+    void drop(std::int32_t v) {
+        adjacent_[v].settle(gone_);
+        gone_[v] = true;
+        for (const auto a : neighbours(v)) {
+            is_near_[a] = true;
+            weight_[a] -= log_labels_[v];
+            adjacent_[a].remove(v, gone_);
+            patience_.spend(64);
+            push(a);
+        }
     }
 
     std::size_t eliminate(std::int32_t v) {

@@ -116,7 +116,7 @@ def test_an_approximate_inference_method(tmp_path):
         for model, rng in models():
             check_inference(INFERENCE.resolve("best_guess"), model, rng)
         assert choose(ring, "map").name == "best_guess"
-    assert choose(ring, "map").name == "trw_s"
+    assert choose(ring, "map").name == "portfolio"
 
 
 def test_an_objective(tmp_path):

@@ -3,6 +3,10 @@
 import io
 import json
 import re
+import signal
+import subprocess
+import sys
+import time
 
 import numpy as np
 import pytest
@@ -236,3 +240,32 @@ def test_too_little_memory_for_an_exact_answer_is_said(tmp_path):
     assert re.match(r"an exact answer would need [\d.]+ [kM]B of memory, and the limit ", stderr)
     assert "is 60.0 kB (--memory-limit): loopy_bp is used\nloopy_bp, an approx" in stderr
     assert run(*words).stderr.startswith(b"junction_tree, exact;")
+
+
+def test_ctrl_c_prints_the_best_labelling_so_far(tmp_path):
+    rng = np.random.default_rng(0)
+    edges = [(a, b) for a in range(120) for b in range(a)]  # no exact method, and a large gap
+    model = Potentials(Graph([120], [edges], 2), rng.normal(size=240), rng.normal(size=4 * 7140))
+    write_fg(model, tmp_path / "dense.fg")
+    command = [
+        sys.executable,
+        "-m",
+        "chordal",
+        "infer",
+        str(tmp_path / "dense.fg"),
+        "--task",
+        "MAP",
+    ]
+    with subprocess.Popen(
+        [*command, "--time-limit", "60", "--json"], stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    ) as process:
+        time.sleep(6.0)
+        process.send_signal(signal.SIGINT)
+        out, err = process.communicate(timeout=50)
+    facts = json.loads(out)
+    assert facts["status"] == "interrupted", err
+    assert facts["method"] == "portfolio"
+    assert facts["found_by"]
+    score = model.score(np.array(facts["labels"], dtype=np.int32))[0]
+    assert_allclose(facts["log10_score"], log10(score), rtol=1e-9)
+    assert facts["log10_bound"] >= facts["log10_score"]

@@ -15,7 +15,7 @@ from chordal.formats.uai import (
     read_model,
     read_pr,
 )
-from chordal.inference import exact_for
+from chordal.inference import Pace, exact_for
 from chordal.inference.elimination import EliminationInference
 from chordal.inference.junction_tree import JunctionTreeInference
 
@@ -58,7 +58,7 @@ def test_it_reaches_further_than_a_junction_tree(require, name):
     structure = potentials.structure
     with pytest.raises(UnsupportedError, match=r"'junction_tree' would need \d+\.\d GB"):
         JunctionTreeInference().log_partition(potentials)
-    method = exact_for(structure, patient=True)
+    method = exact_for(structure, pace=Pace.MINUTES)
     assert method.name == "elimination"
     need = method.tree_size(structure, "marginals").bytes
     found = method.marginals(potentials)

@@ -80,7 +80,7 @@ def test_messages_are_those_of_the_cells(kind, n):
         if rng.random() < 0.3:
             scores[rng.random(n) < 0.5] = -np.inf
         found = np.full(n, np.nan)
-        known = _kernels.distance_message(table.ravel(), scores, found)
+        known = _kernels.distance_message(table.ravel(), scores=scores, message=found)
         expected = (table + scores[:, None]).max(axis=0)
         if kind is potts or n >= 16:  # few labels gain nothing by distances
             assert known
@@ -96,11 +96,15 @@ def test_other_tables_are_not_taken_for_such(n):
         table = kind(n, rng)
         i, j = rng.integers(n, size=2)
         table[i, j] = np.nextafter(table[i, j], 10.0)
-        assert not _kernels.distance_message(table.ravel(), scores, found), (kind, i, j)
+        assert not _kernels.distance_message(table.ravel(), scores=scores, message=found), (
+            kind,
+            i,
+            j,
+        )
     repelling = -potts(n, rng)
-    assert not _kernels.distance_message(repelling.ravel(), scores, found)
+    assert not _kernels.distance_message(repelling.ravel(), scores=scores, message=found)
     growing = -linear(n, rng)
-    assert not _kernels.distance_message(growing.ravel(), scores, found)
+    assert not _kernels.distance_message(growing.ravel(), scores=scores, message=found)
 
 
 def nudged(table):

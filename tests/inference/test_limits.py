@@ -11,7 +11,7 @@ from chordal._limits import StopFlag, check_time, in_worker, no_time_limit, seco
 from chordal._memory import available_memory, parse_size
 from chordal._status import Status
 from chordal.execution import execution_for
-from chordal.inference import INFERENCE, Convergence, TimeLimitError, choose, time_limit
+from chordal.inference import INFERENCE, Convergence, Pace, TimeLimitError, choose, time_limit
 from chordal.potentials import Potentials, matching_potentials
 from chordal.structures import Chain, Graph, Grid
 from chordal.testing import MODELS
@@ -145,7 +145,8 @@ def test_limits_are_checked_shown_and_copied(name):
         for bad in (0.0, -1, np.nan, "1"):
             with pytest.raises(ValueError, match=f"{limit} must be a number above 0, got "):
                 INFERENCE.resolve(name, **{limit: bad})
-    assert "limit" not in repr(INFERENCE.resolve(name))
+    usual = INFERENCE.resolve(name)
+    assert ("limit" in repr(usual)) == (usual.time_limit is not None)
     shown = repr(INFERENCE.resolve(name, time_limit=2.5, memory_limit=1e8))
     assert shown.endswith("time_limit=2.5, memory_limit=1e+08)")
     doc = INFERENCE.get(name).__doc__
@@ -258,8 +259,8 @@ def test_auto_is_the_same_on_every_machine_but_a_small_one(monkeypatch):
         monkeypatch.setattr(_memory, "available_memory", lambda size=size: size)
         _memory.default_memory_limit.cache_clear()
         assert choose(square).name == "loopy_bp"
-        assert choose(square, patient=True).name == exact
-        assert choose(square, patient=True, memory_limit=1e9).name == "elimination"
+        assert choose(square, pace=Pace.MINUTES).name == exact
+        assert choose(square, pace=Pace.MINUTES, memory_limit=1e9).name == "elimination"
     assert choose(Grid([(9, 60)], 3)).name == "loopy_bp"  # with 0.5 MB
     _memory.default_memory_limit.cache_clear()
     monkeypatch.undo()

@@ -10,13 +10,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from chordal._errors import CollapsedLabellingWarning, InfeasibleError
+from chordal._status import Status
 from chordal._validate import RandomState, check_choice, check_sample_weight
 from chordal.estimators._constraints import Constraints, Transitions
 from chordal.estimators._monitor import FitReport
 from chordal.estimators._typed import relabelled
 from chordal.execution import effective_n_jobs, execution_for
 from chordal.features import Batch, Layout, Reader, Shard, length_of
-from chordal.inference import INFERENCE, Inference, choose, most_probable_labels
+from chordal.inference import INFERENCE, Inference, Pace, choose, most_probable_labels
 from chordal.labels import SequenceLabels, observed
 from chordal.potentials import Floats, Potentials
 from chordal.structures import Chain, Structure
@@ -30,6 +31,9 @@ WAYS = {"map": "map", "mpm": "marginals"}
 FEW = 20  # variables: of fewer, one label everywhere is nothing special
 MIXED = 0.9  # one label has no larger share of any training example
 OTHERS = 1 / 3  # of the variables speak for another label by themselves
+
+#: The least share of a time limit that some of a call's examples have, however many there are.
+LEAST_SHARE = 0.02
 
 
 class Model(Protocol):
@@ -98,9 +102,10 @@ def ask(
         if constraints is not None:
             potentials = constraints.apply(potentials, begin)
         method = model.inference_
-        if question is not None:
-            method = method_for(model, question, potentials)
         variables = slice(int(given.offsets[begin]), int(given.offsets[end]))
+        if question is not None:
+            share = (variables.stop - variables.start) / max(1, int(given.offsets[-1]))
+            method = method_for(model, question, potentials, share=share)
         try:
             return answer(Part(potentials, method, shard, slice(begin, end), variables))
         except InfeasibleError as error:
@@ -140,10 +145,19 @@ def constraints_of(
     return Constraints(model.labels_, allowed_labels, allowed_transitions)
 
 
-def method_for(model: Model, question: str, potentials: Potentials) -> Inference:
-    """What answers a question about these potentials."""
+def method_for(
+    model: Model,
+    question: str,
+    potentials: Potentials,
+    pace: Pace = Pace.SECONDS,
+    share: float = 1.0,
+) -> Inference:
+    """What answers a question about these potentials, a share of all that are asked about."""
     if model.inference == "auto":
-        return choose(potentials, question)
+        method = choose(potentials, question, pace)
+        if method.time_limit is not None:  # that of a call, by default
+            method.time_limit *= max(share, LEAST_SHARE)
+        return method
     method = INFERENCE.resolve(model.inference)
     method.require(question, potentials.structure)
     return method
@@ -167,7 +181,10 @@ def decoding(model: Model, report: FitReport | None = None) -> str:
 def decoded(potentials: Potentials, inference: Inference, question: str) -> Codes:
     """The best labels by the answer to "map" or to "marginals"; may overwrite the potentials."""
     if question == "map":
-        return inference.map(potentials).labels
+        found = inference.map(potentials)
+        if found.convergence is not None and found.convergence.status is Status.INTERRUPTED:
+            raise KeyboardInterrupt  # labels of half a search are no prediction
+        return found.labels
     return most_probable_labels(inference.marginals(potentials, overwrite=True).parts)
 
 

@@ -13,7 +13,7 @@ from chordal.estimators._asking import WAYS
 from chordal.estimators._groups import check_groups, members
 from chordal.execution import effective_n_jobs
 from chordal.features import Batch, Layout, Reader, Shard
-from chordal.inference import INFERENCE, Inference, choose
+from chordal.inference import INFERENCE, Inference, Pace, choose
 from chordal.labels import SequenceLabels
 from chordal.objectives import OBJECTIVES, Objective
 from chordal.oracle import Problem, check_questions
@@ -226,10 +226,11 @@ def inference_for(
     models = [
         s.frame if isinstance(s.frame.structure, Matching) else s.frame.structure for s in shards
     ]
-    found = {method.name: method for method in (choose(model, question) for model in models)}
+    chosen = (choose(model, question, Pace.MOMENTS) for model in models)
+    found = {method.name: method for method in chosen}
     fits = (m for m in found.values() if all(map(m.supports, structures)))
     widest = max(range(len(models)), key=lambda k: structures[k].n_cliques)
-    method = next(fits, None) or choose(models[widest], question)
+    method = next(fits, None) or choose(models[widest], question, Pace.MOMENTS)
     for structure in structures:
         check_questions(solver.name, solver.asks, objective, method, structure)
     return method

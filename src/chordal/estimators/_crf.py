@@ -61,6 +61,8 @@ class BaseCRF(Estimator, metaclass=ABCMeta):
         "auto" looks at the structure: exact where that is affordable (chains, trees, and graphs of
         low treewidth), else an approximation. `inference_` is what training used, and
         `fit_report_.exact` says whether it was exact; predictions choose for their own examples.
+        Best labels that no exact method finds are searched for by "portfolio", for up to 5 seconds
+        a call; another limit: `PortfolioInference(time_limit=…)`. Training never waits for it.
     prediction : {"auto", "map", "mpm"}
         What `predict` gives: "map", the best labelling as a whole, or "mpm", the most probable
         label of each variable by its marginals. "auto" is "map"; on graphs with loops and a smooth

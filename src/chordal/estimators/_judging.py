@@ -12,7 +12,7 @@ from chordal._errors import UnsupportedError
 from chordal.estimators._asking import FEW, WAYS, decoded, decoding, method_for
 from chordal.estimators._choosing import Data
 from chordal.features import Layout, Shard, length_of
-from chordal.inference import Inference
+from chordal.inference import Inference, Pace
 from chordal.labels import observed
 from chordal.objectives import Objective
 from chordal.potentials import Floats
@@ -41,7 +41,8 @@ def validator(estimator: BaseCRF, X: object, y: object, data: Data) -> Callable[
         found = []
         for shard in shards:
             potentials = layout.potentials(shard, expanded)
-            found.append(decoded(potentials, method_for(estimator, question, potentials), question))
+            method = method_for(estimator, question, potentials, Pace.MOMENTS)
+            found.append(decoded(potentials, method, question))
         return float((np.concatenate(found) == right)[seen].mean())
 
     return score
@@ -94,7 +95,8 @@ def prediction_facts(
                 potentials = layout.potentials(shard, expanded)
                 if np.isneginf(potentials.tables).any():
                     return known  # most probable labels may break what is forbidden
-                found = decoded(potentials, method_for(estimator, question, potentials), question)
+                method = method_for(estimator, question, potentials, Pace.MOMENTS)
+                found = decoded(potentials, method, question)
                 right[way] += float(counts[found == gold].sum())
             total += float(counts[gold >= 0].sum())
             n += structure.n_variables

@@ -11,7 +11,7 @@ from chordal.inference._answers import (
     Relaxed,
     Spans,
 )
-from chordal.inference._base import Inference, choose, exact_for
+from chordal.inference._base import Inference, Pace, choose, exact_for
 from chordal.inference._cliques import most_probable_labels
 from chordal.inference._counting import Count, Counted, with_counts
 from chordal.inference._sweeps import effective_sample_size, r_hat, sweep
@@ -27,6 +27,7 @@ __all__ = [
     "Decoded",
     "Inference",
     "Marginals",
+    "Pace",
     "Ranked",
     "Relaxed",
     "Spans",

@@ -45,13 +45,15 @@ class Decoded(NamedTuple):
 
     The score is −inf where an approximate method has found no allowed labelling. `bound` is what
     no labelling exceeds (float64 [n_examples], +inf where nothing is known); None: the score
-    itself, which is exact. `convergence` tells how an iterative method ended.
+    itself, which is exact. `convergence` tells how an iterative method ended, and `found_by` which
+    member of a portfolio has found the labels of each example.
     """
 
     labels: Labels
     score: Floats
     bound: Floats | None = None
     convergence: Convergence | None = None
+    found_by: tuple[str, ...] | None = None
 
     @property
     def gap(self) -> Floats:

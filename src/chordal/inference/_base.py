@@ -8,6 +8,7 @@ import inspect
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
+from enum import IntEnum
 from typing import ClassVar
 
 import numpy as np
@@ -21,6 +22,14 @@ from chordal.inference._answers import ByCost, Decoded, Labels, Marginals, Ranke
 from chordal.inference._limited import QUESTIONS, limited
 from chordal.potentials import Floats, Potentials
 from chordal.structures import Structure
+
+
+class Pace(IntEnum):
+    """How long an answer may take, beyond the work that the model's size asks for."""
+
+    MOMENTS = 0
+    SECONDS = 1
+    MINUTES = 2
 
 
 class Inference(ABC):
@@ -51,8 +60,8 @@ class Inference(ABC):
     #: Whether all scores are taken. If not, `refusal_of` says which are, and the method is chosen
     #: only where the scores are known.
     any_scores: ClassVar[bool] = True
-    #: Whether an answer may take minutes: then it is chosen only with `patient`.
-    slow: ClassVar[bool] = False
+    #: How long an answer may take: a method is chosen only where there is as much time.
+    pace: ClassVar[Pace] = Pace.MOMENTS
     #: Whether it returns the best it has at its time limit, where the answer says how it ended.
     anytime: ClassVar[bool] = False
     # Also of classes whose own __init__ knows no limits.
@@ -205,7 +214,7 @@ class Inference(ABC):
 def exact_for(
     model: Structure | Potentials,
     question: str = "marginals",
-    patient: bool = False,
+    pace: Pace = Pace.SECONDS,
     memory_limit: float | None = None,
 ) -> Inference | None:
     """The cheapest method that is exact on the model and affordable; None if there is none.
@@ -213,12 +222,12 @@ def exact_for(
     Chains are done by `chain`, forests by `tree`, and graphs with loops by `junction_tree` as long
     as its tables fit into its memory budget. A plan that was made to find out is kept. Where the
     scores are given too, the best labels of matchings and of submodular models of two labels are
-    found by `matching` and `max_flow`, however large the graph. With `patient`, wider graphs are
-    done by `elimination`, for some seconds or minutes.
+    found by `matching` and `max_flow`, however large the graph. Where there are minutes, wider
+    graphs are done by `elimination`.
 
     Without `memory_limit`, the answer is the same on every machine: a method may take 1 GB (or
-    less, where half of the available memory is less). With `patient`, it may take half of the
-    available memory, and more memory makes more answers exact.
+    less, where half of the available memory is less). Where there are minutes, it may take half of
+    the available memory, and more memory makes more answers exact.
 
     Examples
     --------
@@ -246,11 +255,11 @@ def exact_for(
     costs = [
         (method.cost(structure, question), method.name, method)
         for method in _answering(question)
-        if patient or not method.slow
+        if method.pace <= pace
     ]
     cheapest_first = (method for cost, _, method in sorted(costs) if cost < float("inf"))
     limit = memory_limit
-    if limit is None and not patient:
+    if limit is None and pace < Pace.MINUTES:
         limit = auto_memory_limit()
     for method in cheapest_first:
         method.memory_limit = limit
@@ -263,7 +272,7 @@ def exact_for(
 def choose(
     model: Structure | Potentials,
     question: str = "marginals",
-    patient: bool = False,
+    pace: Pace = Pace.SECONDS,
     memory_limit: float | None = None,
 ) -> Inference:
     """An exact method where that is affordable, else the approximation that ranks best.
@@ -277,8 +286,9 @@ def choose(
         With the scores, methods that take scores of a kind are considered too: see `exact_for`.
     question : str
         What is to be asked, such as "marginals", "map" or "sample".
-    patient : bool
-        Whether an exact answer is worth some minutes: see `exact_for`.
+    pace : Pace
+        How long an answer may take. Training asks often and has moments; a prediction has seconds,
+        which `portfolio` uses for the best labelling; with minutes, see `exact_for`.
     memory_limit : float, optional
         Bytes that an exact method may take, which it keeps as its own limit: see `exact_for`.
 
@@ -295,10 +305,10 @@ def choose(
     >>> choose(Grid([(4, 100)], n_labels=2), "map").name
     'junction_tree'
     """
-    found = exact_for(model, question, patient, memory_limit)
+    found = exact_for(model, question, pace, memory_limit)
     if found is not None:
         return found
-    ranked = [m for m in _answering(question) if question in m.quality]
+    ranked = [m for m in _answering(question) if question in m.quality and m.pace <= pace]
     for method in sorted(ranked, key=lambda m: (-m.quality[question], m.name)):
         if _fits(method, model, question):
             method.memory_limit = memory_limit

@@ -160,12 +160,12 @@ class AnnealingInference(Inference):
         >>> AnnealingInference(n_sweeps=3, cold=0.25).temperatures(p)
         array([4.  , 1.  , 0.25])
         """
-        given = self.hot if self.hot is not None else _typical_range(potentials)
+        given = self.hot if self.hot is not None else typical_range(potentials)
         cold = self.cold if self.cold is not None else COLD * given
         return np.geomspace(max(given, cold), cold, self.n_sweeps)
 
 
-def _typical_range(potentials: Potentials) -> float:
+def typical_range(potentials: Potentials) -> float:
     """How far apart the finite scores of a variable's labels are, on average over variables."""
     s = potentials.structure
     if s.n_variables == 0:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import ClassVar, final
 
 from chordal._validate import check_choice
+from chordal.inference._base import Pace
 from chordal.inference._clique_tree import (
     MOST_CELLS,
     ORDERS,
@@ -54,7 +55,7 @@ class EliminationInference(CliqueTreeInference):
         {"log_partition", "marginals", "map", "sample", "entropy"}
     )
     keeps_tables: ClassVar[bool] = False
-    slow: ClassVar[bool] = True  # the search for an order alone takes seconds
+    pace: ClassVar[Pace] = Pace.MINUTES  # the search for an order alone takes seconds
 
     def __init__(
         self,

@@ -204,8 +204,9 @@ def _check_sums(potentials: Potentials, untied: Potentials, atol: float) -> None
 
 
 def _check_map(method: Inference, potentials: Potentials, rng: np.random.Generator) -> None:
-    labels, score, bound, ended = method.map(potentials)
-    _check_ending(ended, "map")
+    found = method.map(potentials)
+    labels, score, bound = found.labels, found.score, found.bound
+    _check_ending(found.convergence, "map")
     _check_ranked(method, potentials, Ranked(labels[None], score[:, None]), "map")
     if bound is None:
         require(method.exact_on(potentials.structure), "map: no bound, though it is not exact")
