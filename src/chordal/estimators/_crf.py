@@ -271,7 +271,9 @@ class BaseCRF(Estimator, metaclass=ABCMeta):
             Scored every `validation_interval` iterations.
         callback : callable, optional
             Called with an `Iteration` after each; training stops when it returns True.
-            ``callback=lambda state: save(state.model(), path)`` keeps the model so far.
+            ``callback=lambda state: save(state.model(), path)`` keeps the model so far;
+            `state.score`, `state.scores` and `state.best_score` are those of validation, and
+            ``state.model().score(X, y)`` is any other.
 
         Ctrl-C ends training with a warning: the model that is returned has the best weights so
         far, and `fit_report_.status` is INTERRUPTED. A second Ctrl-C within seconds, or one before
@@ -356,6 +358,7 @@ class BaseCRF(Estimator, metaclass=ABCMeta):
     # Answers.
 
     predict = _answers.predict
+    loss_augmented_predict = _answers.loss_augmented_predict
     predict_codes = _answers.predict_codes
     predict_marginals = _answers.predict_marginals
     node_scores = _answers.node_scores

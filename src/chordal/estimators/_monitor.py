@@ -199,8 +199,8 @@ class Monitor:
         for callback in self.callbacks:
             if callback is not None:  # users may keep the weights
                 weights = self.spread(state.weights)
-                told = state._replace(weights=weights, score=nan if score is None else score)
-                stop |= bool(callback(told))
+                told = state._replace(weights=weights, scores=tuple(self.scores))
+                stop |= bool(callback(told if score is None else told._replace(score=score)))
         return stop or (self.n_iter_no_change is not None and self.waited >= self.n_iter_no_change)
 
     def chosen(self, solution: Solution) -> Solution:

@@ -47,6 +47,7 @@ class Wrapped(Estimator):
         return given
 
     predict = _asked(ChainCRF.predict)
+    loss_augmented_predict = _asked(ChainCRF.loss_augmented_predict)
     predict_codes = _asked(ChainCRF.predict_codes)
     predict_marginals = _asked(ChainCRF.predict_marginals)
     node_scores = _asked(ChainCRF.node_scores)

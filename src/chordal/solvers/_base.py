@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from math import inf, nan
 from typing import Any, ClassVar, NamedTuple, TypeVar, cast
@@ -78,8 +78,27 @@ class Iteration(NamedTuple):
     duality gap) where it knows none.
 
     An estimator's callback gets a copy of the model's weights, the validation `score` where one was
-    taken after this iteration (else NaN), and `model`, which makes the model so far: a fitted copy
-    of the estimator, to be saved or asked.
+    taken after this iteration (else NaN), all `scores` so far as pairs (iteration, score), and
+    `model`, which makes the model so far: a fitted copy of the estimator, to be saved or asked.
+
+    Examples
+    --------
+    Stop by a rule of one's own, here as soon as all labels of the training data are right:
+
+    >>> from chordal import ChainCRF
+    >>> X, y = [[["a"], ["b"]], [["b"]]], [["A", "B"], ["B"]]
+    >>> crf = ChainCRF().fit(X, y, callback=lambda state: state.model().score(X, y) == 1.0)
+    >>> crf.fit_report_.status.name, crf.n_iter_
+    ('STOPPED', 1)
+
+    Or by validation scores, which are taken every `validation_interval` iterations:
+
+    >>> def enough(state):
+    ...     return len(state.scores) > 1 and state.score <= state.scores[0][1]
+    >>> crf = ChainCRF(validation_interval=1)
+    >>> crf = crf.fit(X, y, validation_data=(X, y), callback=enough)
+    >>> crf.fit_report_.validation
+    [(1, 1.0), (2, 1.0)]
     """
 
     iteration: int
@@ -90,7 +109,13 @@ class Iteration(NamedTuple):
     weights: Floats
     gap: float = nan
     score: float = nan
-    model: Callable[[], object] | None = None
+    scores: Sequence[tuple[int, float]] = ()
+    model: Callable[[], Any] | None = None
+
+    @property
+    def best_score(self) -> float:
+        """The best validation score so far; NaN before the first."""
+        return max((score for _, score in self.scores), default=nan)
 
 
 #: Called after each iteration; returning True stops the solver.
