@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "chain_binding.hpp"
+#include "chain_calls.hpp"
 #include "patience.hpp"
 
 namespace chordal {
@@ -45,7 +46,8 @@ void merge(const double* previous, const double* edge, std::size_t step, std::si
     }
 }
 
-// score[example * k + r], labels[r * variables + variable]
+}  // namespace
+
 Outcome k_best(const ChainBatch& batch, std::size_t k, std::size_t variables, double* score,
                std::int32_t* labels) {
     std::vector<double> now, next;
@@ -104,8 +106,6 @@ Outcome k_best(const ChainBatch& batch, std::size_t k, std::size_t variables, do
     }
     return Outcome::done;
 }
-
-}  // namespace
 
 static const Binding binding([](nb::module_& m) {
     m.def(

@@ -1,0 +1,25 @@
+"""The CRF as a PyTorch layer: fast on the CPU, on any device, with what a CRF can be asked.
+
+>>> import torch
+>>> from chordal.torch import CRF
+>>> crf = CRF(num_tags=3, batch_first=True)
+>>> emissions = torch.randn(2, 5, 3)  # from any network
+>>> tags = torch.zeros(2, 5, dtype=torch.long)
+>>> loss = -crf(emissions, tags, reduction="mean")
+>>> loss.backward()
+>>> [len(path) for path in crf.decode(emissions)]
+[5, 5]
+"""
+
+from __future__ import annotations
+
+from chordal._optional import needed
+
+with needed("torch", "chordal.torch"):
+    import torch  # noqa: F401
+
+from chordal.torch.constraints import AllowedTransitions, allowed_transitions
+from chordal.torch.crf import CRF
+from chordal.torch.export import Decoder, Marginals
+
+__all__ = ["CRF", "AllowedTransitions", "Decoder", "Marginals", "allowed_transitions"]

@@ -1,0 +1,130 @@
+"""Checks of what the layer is given. Those that look at numbers are left out of compiled graphs."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+REDUCTIONS = ("none", "sum", "mean", "token_mean")
+
+
+def looks_at_numbers() -> bool:
+    """Whether numbers can be looked at: not while PyTorch traces a graph."""
+    return not torch.compiler.is_compiling()
+
+
+def check_emissions(emissions: Tensor, num_tags: int, like: Tensor) -> None:
+    """Refuse emissions of another shape, dtype or device than the layer's."""
+    if emissions.dim() != 3:
+        raise ValueError(f"emissions must have dimension of 3, got {emissions.dim()}")
+    if emissions.size(2) != num_tags:
+        raise ValueError(
+            f"expected last dimension of emissions is {num_tags}, got {emissions.size(2)}"
+        )
+    if not emissions.is_floating_point():
+        raise TypeError(f"emissions must be floating point, got {emissions.dtype}")
+    same_device("emissions", emissions, "the layer's parameters", like)
+
+
+def same_device(name: str, tensor: Tensor, other: str, like: Tensor) -> None:
+    """Refuse tensors on two devices."""
+    if tensor.device != like.device:
+        raise ValueError(
+            f"{name} must be on the device of {other} ({like.device}), got {tensor.device}"
+        )
+
+
+def check_tags(tags: Tensor, emissions: Tensor) -> None:
+    """Refuse tags that are neither numbers, sets nor distributions in the emissions' shape."""
+    two = tuple(emissions.shape[:2])
+    if tags.dim() == 3:
+        if tags.shape != emissions.shape:
+            raise ValueError(
+                f"tags as sets or distributions must have the shape of emissions, "
+                f"{tuple(emissions.shape)}; got {tuple(tags.shape)}"
+            )
+        if not (tags.dtype == torch.bool or tags.is_floating_point()):
+            raise TypeError(
+                "tags with three dimensions must be boolean (sets) or floating point "
+                f"(distributions), got {tags.dtype}"
+            )
+    else:
+        if two != tuple(tags.shape):
+            raise ValueError(
+                "the first two dimensions of emissions and tags must match, "
+                f"got {two} and {tuple(tags.shape)}"
+            )
+        if tags.dtype == torch.bool or tags.is_floating_point():
+            raise TypeError(f"tags must be integers, got {tags.dtype}")
+    same_device("tags", tags, "emissions", emissions)
+
+
+def check_mask(mask: Tensor, emissions: Tensor, first: Tensor, any_mask: bool) -> None:
+    """Refuse masks of another shape, and such as are off at the first step."""
+    if emissions.shape[:2] != mask.shape:
+        raise ValueError(
+            "the first two dimensions of emissions and mask must match, "
+            f"got {tuple(emissions.shape[:2])} and {tuple(mask.shape)}"
+        )
+    same_device("mask", mask, "emissions", emissions)
+    if any_mask or not looks_at_numbers() or bool(first.all()):
+        return
+    # The first words are pytorch-crf's.
+    sequence = int((first == 0).nonzero()[0, 0])
+    raise ValueError(
+        f"mask of the first timestep must all be on; that of sequence {sequence} is off. "
+        "any_mask=True allows it"
+    )
+
+
+def check_numbers(emissions: Tensor, mask: Tensor | None) -> None:
+    """Refuse NaN and +inf at steps that are on; [B, T, L]. The compiled kernels look themselves."""
+    if not looks_at_numbers():
+        return
+    bad = ~(emissions < float("inf"))
+    if mask is not None:
+        bad = bad & mask.unsqueeze(2)
+    if bool(bad.any()):
+        b, t, j = bad.nonzero()[0].tolist()
+        what = "nan" if bool(emissions[b, t, j].isnan()) else "+inf"
+        raise ValueError(
+            f"emissions: sequence {b}, step {t}, tag {j} is {what}; scores must be numbers below "
+            "+inf"
+        )
+
+
+def check_range(tags: Tensor, mask: Tensor | None, num_tags: int, ignore_index: int) -> None:
+    """Refuse numbers that are no tags, at steps that are on; [B, T]."""
+    if not looks_at_numbers():
+        return
+    bad = ((tags < 0) | (tags >= num_tags)) & (tags != ignore_index)
+    if mask is not None:
+        bad = bad & mask
+    if bool(bad.any()):
+        b, t = bad.nonzero()[0].tolist()
+        raise ValueError(
+            f"tags: sequence {b}, step {t} is {int(tags[b, t])}, which is no tag; tags are 0 to "
+            f"{num_tags - 1}, or {ignore_index} where they were not observed"
+        )
+
+
+def check_distributions(tags: Tensor, mask: Tensor | None) -> None:
+    """Refuse rows that are no distributions, at steps that are on; [B, T, L]."""
+    if not looks_at_numbers():
+        return
+    total = tags.sum(2)
+    bad = (tags < 0).any(2) | ~((total - 1).abs() < 1e-3)
+    if mask is not None:
+        bad = bad & mask
+    if bool(bad.any()):
+        b, t = bad.nonzero()[0].tolist()
+        raise ValueError(
+            f"tags: sequence {b}, step {t} is no distribution: probabilities must not be negative, "
+            f"and sum to 1; got {[round(x, 4) for x in tags[b, t].tolist()]}"
+        )
+
+
+def check_reduction(reduction: str) -> None:
+    """Refuse unknown reductions, in pytorch-crf's words."""
+    if reduction not in REDUCTIONS:
+        raise ValueError(f"invalid reduction: {reduction}")

@@ -1,0 +1,42 @@
+"""What a chain can be asked, by the compiled kernels; `_recursions` has the same functions."""
+
+from __future__ import annotations
+
+from torch import Tensor
+
+from chordal.torch import _operators
+from chordal.torch._scores import Scores
+
+
+def log_likelihood(scores: Scores, tags: Tensor, ignore_index: int) -> Tensor:
+    """[B]: the log probability that the tags [B, T] are as given, where they are given."""
+    return _operators.chain_value(*scores, tags, ignore_index)
+
+
+def log_partition(scores: Scores) -> Tensor:
+    """[B]: log Z."""
+    return -_operators.chain_value(*scores, None, 0)
+
+
+def expectations(scores: Scores) -> tuple[Tensor, Tensor]:
+    """Marginals [B, T, L], and those of transitions in the shape of the transitions."""
+    weight = scores.emissions.new_full((scores.emissions.shape[0],), -1.0)
+    marginals, _, _, pairs = _operators.chain_gradient(*scores, None, 0, weight)
+    return marginals, pairs
+
+
+def viterbi(scores: Scores, pad: int) -> tuple[Tensor, Tensor]:
+    """The best tags [B, T] and their scores [B]."""
+    tags, score = _operators.chain_viterbi(*scores.detach(), pad)
+    return tags, score
+
+
+def k_best(scores: Scores, k: int, pad: int) -> tuple[Tensor, Tensor]:
+    """The k best tags [B, k, T] and their scores [B, k]."""
+    tags, score = _operators.chain_k_best(*scores.detach(), k, pad)
+    return tags, score
+
+
+def sample(scores: Scores, uniform: Tensor, pad: int) -> Tensor:
+    """Tags [N, B, T], drawn by the uniform numbers [N, B, T]."""
+    return _operators.chain_sample(*scores.detach(), uniform, pad)

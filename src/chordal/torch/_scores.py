@@ -1,0 +1,92 @@
+"""The scores of a padded batch of chains, as both ways of computing take them."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+
+FORBIDDEN = float("-inf")
+
+
+class Scores(NamedTuple):
+    """Scores with the batch first, of one dtype (float32 or float64) and on one device.
+
+    Steps that the mask turns off are left out, wherever they are: the step after them follows the
+    one before them.
+    """
+
+    emissions: Tensor  # [B, T, L]
+    start: Tensor  # [L], for the first step that is on
+    end: Tensor  # [L], for the last one
+    transitions: Tensor  # [1 or B, 1 or T, L, L]; entry t leads into step t
+    mask: Tensor | None  # [B, T], bool; None: all steps are on
+
+    @property
+    def on(self) -> Tensor:
+        """The mask, also where none was given."""
+        if self.mask is not None:
+            return self.mask
+        return self.emissions.new_ones(self.emissions.shape[:2], dtype=torch.bool)
+
+    def detach(self) -> Scores:
+        """The same without derivatives."""
+        emissions, start, end, transitions = (x.detach() for x in self[:4])
+        return Scores(emissions, start, end, transitions, self.mask)
+
+    def held(self, allowed: Tensor) -> Scores:
+        """The same with tags forbidden: `allowed` is [B, T, L]."""
+        return self._replace(emissions=self.emissions.masked_fill(~allowed, FORBIDDEN))
+
+    def with_ends_in_emissions(self) -> Scores:
+        """The same scores of labellings, without start and end scores of their own."""
+        first, last = first_steps(self.on), last_steps(self.on)
+        emissions = self.emissions + first.unsqueeze(2) * self._finite(self.start)
+        emissions = emissions + last.unsqueeze(2) * self._finite(self.end)
+        for where, score in ((first, self.start), (last, self.end)):
+            emissions = emissions.masked_fill(where.unsqueeze(2) & (score == FORBIDDEN), FORBIDDEN)
+        nothing = torch.zeros_like(self.start)
+        return self._replace(emissions=emissions, start=nothing, end=nothing)
+
+    @staticmethod
+    def _finite(score: Tensor) -> Tensor:
+        return score.masked_fill(score == FORBIDDEN, 0.0)  # 0 × −inf would be NaN
+
+
+def common_dtype(*tensors: Tensor) -> torch.dtype:
+    """The dtype to compute in: the widest there is, and float32 at least."""
+    widest = torch.float32
+    for tensor in tensors:
+        widest = torch.promote_types(widest, tensor.dtype)
+    return widest
+
+
+def first_steps(on: Tensor) -> Tensor:
+    """[B, T]: True at the first step that is on."""
+    return on & (on.cumsum(1) == 1)
+
+
+def last_steps(on: Tensor) -> Tensor:
+    """[B, T]: True at the last step that is on."""
+    return on & (on.flip(1).cumsum(1).flip(1) == 1)
+
+
+def path_score(scores: Scores, tags: Tensor) -> Tensor:
+    """[B]: the score of one labelling; `tags` is [B, T], and does not count where steps are off."""
+    on = scores.on
+    tags = tags.masked_fill(~on, 0)
+    emitted = scores.emissions.gather(2, tags.unsqueeze(2)).squeeze(2)
+    first = first_steps(on)
+    step = torch.arange(on.shape[1], device=on.device)
+    latest = torch.where(on, step, 0).cummax(1).values  # the last step on, up to this one
+    before = torch.cat([latest[:, :1], latest[:, :-1]], 1)
+    previous = tags.gather(1, before)
+    tables = scores.transitions
+    sequence = torch.arange(on.shape[0], device=on.device).unsqueeze(1) if len(tables) > 1 else 0
+    moved = tables[sequence, step if tables.shape[1] > 1 else 0, previous, tags]
+    ended = last_steps(on)
+    zero = scores.emissions.new_zeros(())
+    total = torch.where(on, emitted, zero) + torch.where(on & ~first, moved, zero)
+    total = total + torch.where(first, scores.start[tags], zero)
+    return (total + torch.where(ended, scores.end[tags], zero)).sum(1)

@@ -1,0 +1,464 @@
+"""The CRF layer: log-likelihood, decoding, and what else a chain of tags can be asked."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from types import ModuleType
+
+import torch
+from torch import Tensor, nn
+
+from chordal._validate import check_choice
+from chordal.torch import _checks, _kernel_answers, _recursions
+from chordal.torch._scores import FORBIDDEN, Scores, common_dtype, path_score
+from chordal.torch.constraints import AllowedTransitions, checked
+
+BACKENDS = ("auto", "kernels", "torch")
+
+
+class CRF(nn.Module):
+    """A linear-chain conditional random field on top of a network's scores.
+
+    Calls, shapes, reductions and errors are those of pytorch-crf. All other arguments and methods
+    are additions.
+
+    Parameters
+    ----------
+    num_tags : int
+        Number of tags.
+    batch_first : bool
+        Whether tensors are [batch, steps, …]; if not, they are [steps, batch, …].
+    ignore_index : int
+        Stands in `tags` for a tag that was not observed: the likelihood sums over all tags there.
+    allowed_transitions : AllowedTransitions or Tensor, optional
+        Which tags may begin, follow each other and end (see `allowed_transitions`), or a boolean
+        matrix [from, to]. Everything else has probability zero.
+    any_mask : bool
+        Whether masks may be off at the first step: padding on the left, and empty sequences.
+        pytorch-crf refuses them, and so does the default. Steps may be off anywhere else either
+        way, and are left out: the step after them follows the one before them.
+    backend : {"auto", "kernels", "torch"}
+        "auto" takes compiled kernels on the CPU, and plain PyTorch on other devices and when
+        exporting to ONNX. "torch" has derivatives of any order, "kernels" of second order.
+
+    Attributes
+    ----------
+    start_transitions, end_transitions : nn.Parameter
+        Scores of the first and of the last tag, [num_tags].
+    transitions : nn.Parameter
+        Scores of a tag (column) after another (row), [num_tags, num_tags].
+
+    Notes
+    -----
+    Scores may be −inf, which forbids. Sums are taken in float64 by the kernels, and elsewhere in
+    the widest dtype given, float32 at least; that is the dtype of results. `transitions` of most
+    methods takes the place of the parameter: [batch, num_tags, num_tags], or
+    [batch, steps, num_tags, num_tags], where an entry leads into its step, so that the first step's
+    is not used. Steps come first there too unless `batch_first`.
+
+    Examples
+    --------
+    >>> import torch
+    >>> crf = CRF(num_tags=2, batch_first=True)
+    >>> emissions = torch.tensor([[[2.0, 0.0], [0.0, 3.0], [1.0, 0.0]]])
+    >>> mask = torch.tensor([[True, True, False]])
+    >>> crf.decode(emissions, mask)
+    [[0, 1]]
+    >>> crf.marginals(emissions, mask).shape
+    torch.Size([1, 3, 2])
+    """
+
+    def __init__(
+        self,
+        num_tags: int,
+        batch_first: bool = False,
+        *,
+        ignore_index: int = -100,
+        allowed_transitions: AllowedTransitions | Tensor | None = None,
+        any_mask: bool = False,
+        backend: str = "auto",
+    ) -> None:
+        if num_tags <= 0:
+            raise ValueError(f"invalid number of tags: {num_tags}")
+        if 0 <= ignore_index < num_tags:
+            raise ValueError(f"ignore_index must not be one of {num_tags} tags, got {ignore_index}")
+        check_choice("backend", backend, BACKENDS)
+        super().__init__()
+        self.num_tags = num_tags
+        self.batch_first = batch_first
+        self.ignore_index = ignore_index
+        self.any_mask = any_mask
+        self.backend = backend
+        self.start_transitions = nn.Parameter(torch.empty(num_tags))
+        self.end_transitions = nn.Parameter(torch.empty(num_tags))
+        self.transitions = nn.Parameter(torch.empty(num_tags, num_tags))
+        self.constrained = allowed_transitions is not None
+        if allowed_transitions is not None:
+            allowed = checked(allowed_transitions, num_tags)
+            for name, tensor in zip(allowed._fields, allowed, strict=True):
+                # Not in the state: that is pytorch-crf's.
+                self.register_buffer(f"forbidden_{name}", ~tensor, persistent=False)
+        self.reset_parameters()
+
+    def reset_parameters(self) -> None:
+        """Draw the parameters from a uniform distribution between -0.1 and 0.1."""
+        nn.init.uniform_(self.start_transitions, -0.1, 0.1)
+        nn.init.uniform_(self.end_transitions, -0.1, 0.1)
+        nn.init.uniform_(self.transitions, -0.1, 0.1)
+
+    def __repr__(self) -> str:
+        return f"{self.__class__.__name__}(num_tags={self.num_tags})"
+
+    def forward(
+        self,
+        emissions: Tensor,
+        tags: Tensor,
+        mask: Tensor | None = None,
+        reduction: str = "sum",
+        *,
+        transitions: Tensor | None = None,
+    ) -> Tensor:
+        """The log-likelihood of tags.
+
+        Parameters
+        ----------
+        emissions : Tensor
+            Scores, [steps, batch, num_tags], or [batch, steps, num_tags] if `batch_first`.
+        tags : Tensor
+            Integers in the shape of the steps; `ignore_index` where a tag was not observed. Or, in
+            the shape of emissions, sets (boolean: the probability that every tag is in its set) or
+            distributions (floating point: the expected log-likelihood of independent tags).
+        mask : Tensor, optional
+            Which steps are there; boolean or uint8.
+        reduction : {"none", "sum", "mean", "token_mean"}
+            "mean" is over sequences, "token_mean" over the steps that are on.
+        transitions : Tensor, optional
+            Scores in place of the parameter.
+
+        Returns
+        -------
+        Tensor
+            [batch] for "none", else a number.
+        """
+        scores = self._scores(emissions, mask, transitions, tags)
+        _checks.check_reduction(reduction)
+        return _reduced(self._log_likelihood(scores, self._batched(tags)), reduction, scores)
+
+    def decode(
+        self, emissions: Tensor, mask: Tensor | None = None, *, transitions: Tensor | None = None
+    ) -> list[list[int]]:
+        """The best tags of each sequence, as lists of numbers."""
+        scores = self._scores(emissions.detach(), mask, transitions)
+        tags, _ = self._engine(scores).viterbi(scores, -1)
+        rows: list[list[int]] = tags.tolist()
+        if scores.mask is None:
+            return rows
+        on = scores.mask.tolist()
+        return [
+            [y for y, is_on in zip(*row, strict=True) if is_on]
+            for row in zip(rows, on, strict=True)
+        ]
+
+    def viterbi(
+        self,
+        emissions: Tensor,
+        mask: Tensor | None = None,
+        *,
+        transitions: Tensor | None = None,
+        pad: int = -1,
+    ) -> tuple[Tensor, Tensor]:
+        """The best tags as a tensor in the shape of the steps, and their scores [batch].
+
+        Steps that are off have the tag `pad`.
+        """
+        scores = self._scores(emissions, mask, transitions)
+        tags, score = self._engine(scores).viterbi(scores, pad)
+        return self._unbatched(tags), score
+
+    def log_partition(
+        self, emissions: Tensor, mask: Tensor | None = None, *, transitions: Tensor | None = None
+    ) -> Tensor:
+        """log Z of each sequence, [batch]."""
+        scores = self._scores(emissions, mask, transitions)
+        return self._engine(scores).log_partition(scores)
+
+    def marginals(
+        self, emissions: Tensor, mask: Tensor | None = None, *, transitions: Tensor | None = None
+    ) -> Tensor:
+        """The probability of every tag at every step, in the shape of emissions; 0 at steps off."""
+        scores = self._scores(emissions, mask, transitions)
+        return self._unbatched(self._engine(scores).expectations(scores)[0])
+
+    def transition_marginals(
+        self, emissions: Tensor, mask: Tensor | None = None, *, transitions: Tensor | None = None
+    ) -> Tensor:
+        """The probability of every pair of tags, [batch, steps, from, to] (or steps first).
+
+        An entry is of the step it leads into; it is 0 at the first step, and at steps off.
+        """
+        scores = self._scores(emissions, mask, transitions)
+        shape = (*scores.emissions.shape, self.num_tags)
+        scores = scores._replace(transitions=scores.transitions.expand(shape))
+        return self._unbatched(self._engine(scores).expectations(scores)[1])
+
+    def k_best(
+        self,
+        emissions: Tensor,
+        k: int,
+        mask: Tensor | None = None,
+        *,
+        transitions: Tensor | None = None,
+        pad: int = -1,
+    ) -> tuple[Tensor, Tensor]:
+        """The k best taggings, [batch, k, steps], and their scores, [batch, k], best first.
+
+        Where there are fewer than k, scores are −inf and tags `pad`, as at steps that are off.
+        """
+        if k < 1:
+            raise ValueError(f"k must be at least 1, got {k}")
+        scores = self._scores(emissions.detach(), mask, transitions)
+        tags, score = self._engine(scores).k_best(scores, k, pad)
+        return tags, score
+
+    def sample(
+        self,
+        emissions: Tensor,
+        n: int = 1,
+        mask: Tensor | None = None,
+        *,
+        transitions: Tensor | None = None,
+        generator: torch.Generator | None = None,
+        pad: int = -1,
+    ) -> Tensor:
+        """Tags drawn from the model, [n, batch, steps]; `pad` at steps that are off."""
+        if n < 1:
+            raise ValueError(f"n must be at least 1, got {n}")
+        scores = self._scores(emissions.detach(), mask, transitions)
+        device = scores.emissions.device
+        shape = (n, *scores.emissions.shape[:2])
+        uniform = torch.rand(shape, generator=generator, dtype=torch.float64, device=device)
+        return self._engine(scores).sample(scores, uniform, pad)
+
+    def entropy(
+        self, emissions: Tensor, mask: Tensor | None = None, *, transitions: Tensor | None = None
+    ) -> Tensor:
+        """The entropy of each sequence's tags, in nats, [batch]."""
+        scores = self._scores(emissions, mask, transitions).with_ends_in_emissions()
+        engine = self._engine(scores)
+        tables = scores.transitions.expand(len(scores.emissions), *scores.transitions.shape[1:])
+        log_z = engine.log_partition(scores)
+        marginals, pairs = engine.expectations(scores._replace(transitions=tables))
+        emissions = scores.emissions.masked_fill(marginals == 0.0, 0.0)
+        tables = tables.masked_fill(pairs == 0.0, 0.0)  # 0 × −inf would be NaN
+        return log_z - (marginals * emissions).sum((1, 2)) - (pairs * tables).sum((1, 2, 3))
+
+    def span_probability(
+        self,
+        emissions: Tensor,
+        spans: Sequence[tuple[int, int, Sequence[int]]],
+        mask: Tensor | None = None,
+        *,
+        transitions: Tensor | None = None,
+    ) -> Tensor:
+        """The probability of each span, [len(spans)]: that its steps have its tags, in order.
+
+        A span is (sequence, first step, tags); all of its steps must be on.
+        """
+        scores = self._scores(emissions, mask, transitions)
+        batch, steps = scores.emissions.shape[:2]
+        on = scores.on
+        tags = torch.full((len(spans), steps), self.ignore_index, device=on.device)
+        for k, (b, first, wanted) in enumerate(spans):
+            end = first + len(wanted)
+            if not (0 <= b < batch and 0 <= first < end <= steps and bool(on[b, first:end].all())):
+                raise ValueError(
+                    f"spans[{k}] must be steps that are on, of one of {batch} sequences with "
+                    f"{steps} steps; got sequence {b}, steps {first} to {end - 1}"
+                )
+            tags[k, first:end] = torch.as_tensor(wanted, device=on.device)
+        _checks.check_range(tags, None, self.num_tags, self.ignore_index)
+        index = torch.tensor([b for b, _, _ in spans], dtype=torch.long, device=on.device)
+        tables = scores.transitions
+        picked = scores._replace(
+            emissions=scores.emissions[index],
+            mask=None if scores.mask is None else scores.mask[index],
+            transitions=tables[index] if len(tables) > 1 else tables,
+        )
+        return self._log_likelihood(picked, tags).exp()
+
+    def hinge_loss(
+        self,
+        emissions: Tensor,
+        tags: Tensor,
+        mask: Tensor | None = None,
+        reduction: str = "sum",
+        *,
+        cost: float | Tensor = 1.0,
+        transitions: Tensor | None = None,
+    ) -> Tensor:
+        """The structured hinge loss: how far the gold tags are from winning by their cost.
+
+        `cost` is the price of a wrong tag, or a matrix [gold, predicted]. The gold tagging is the
+        best one that agrees with the tags, where some were not observed.
+        """
+        scores = self._scores(emissions, mask, transitions, tags, hard=True)
+        _checks.check_reduction(reduction)
+        tags, engine = self._batched(tags), self._engine(scores)
+        augmented = self._augmented(scores, tags, cost)
+        with torch.no_grad():
+            best, _ = engine.viterbi(augmented, 0)
+            gold, _ = engine.viterbi(scores.held(self._agree(tags)), 0)
+        return _reduced(path_score(augmented, best) - path_score(scores, gold), reduction, scores)
+
+    def softmax_margin_loss(
+        self,
+        emissions: Tensor,
+        tags: Tensor,
+        mask: Tensor | None = None,
+        reduction: str = "sum",
+        *,
+        cost: float | Tensor = 1.0,
+        transitions: Tensor | None = None,
+    ) -> Tensor:
+        """The negative log-likelihood in which every wrong tag's score is raised by its cost.
+
+        `cost` is as in `hinge_loss`.
+        """
+        scores = self._scores(emissions, mask, transitions, tags, hard=True)
+        _checks.check_reduction(reduction)
+        tags = self._batched(tags)
+        augmented = self._augmented(scores, tags, cost)
+        return _reduced(-self._log_likelihood(augmented, tags), reduction, scores)
+
+    def _scores(
+        self,
+        emissions: Tensor,
+        mask: Tensor | None,
+        transitions: Tensor | None,
+        tags: Tensor | None = None,
+        hard: bool = False,
+    ) -> Scores:
+        """All scores, checked, with the batch first."""
+        _checks.check_emissions(emissions, self.num_tags, self.transitions)
+        if tags is not None:
+            _checks.check_tags(tags, emissions)
+            if hard and tags.dim() == 3:
+                raise ValueError("tags must be numbers for this loss, not sets or distributions")
+        if mask is not None:
+            first = mask[:, :1] if self.batch_first else mask[:1].transpose(0, 1)
+            _checks.check_mask(mask, emissions, first, self.any_mask)
+            mask = self._batched(mask).bool()
+        steps = emissions.shape[1 if self.batch_first else 0]
+        if steps == 0 and not self.any_mask:
+            raise ValueError(
+                "emissions must have at least one step, got 0; any_mask=True allows it"
+            )
+        start, end = self.start_transitions, self.end_transitions
+        table = self._table(transitions, emissions)
+        if self.constrained:
+            start = start.masked_fill(self.forbidden_start, FORBIDDEN)
+            end = end.masked_fill(self.forbidden_end, FORBIDDEN)
+            table = table.masked_fill(self.forbidden_between, FORBIDDEN)
+        dtype = common_dtype(emissions, start, end, table)
+        emissions = self._batched(emissions).to(dtype)
+        scores = Scores(emissions, start.to(dtype), end.to(dtype), table.to(dtype), mask)
+        if self._engine(scores) is _recursions:  # the kernels look themselves
+            _checks.check_numbers(scores.emissions, mask)
+            if tags is not None and tags.dim() == 2:
+                _checks.check_range(self._batched(tags), mask, self.num_tags, self.ignore_index)
+        return scores
+
+    def _table(self, transitions: Tensor | None, emissions: Tensor) -> Tensor:
+        """[1 or batch, 1 or steps, num_tags, num_tags]."""
+        if transitions is None:
+            return self.transitions[None, None]
+        _checks.same_device("transitions", transitions, "emissions", emissions)
+        batch, steps = emissions.shape[:2] if self.batch_first else emissions.shape[1::-1]
+        square = (self.num_tags, self.num_tags)
+        if transitions.shape == (batch, *square):
+            return transitions.unsqueeze(1)
+        shape = (batch, steps, *square) if self.batch_first else (steps, batch, *square)
+        if transitions.shape == square:
+            return transitions[None, None]
+        if transitions.shape != shape:
+            raise ValueError(
+                f"transitions must have shape {square}, {(batch, *square)} or {shape}; got "
+                f"{tuple(transitions.shape)}"
+            )
+        return self._batched(transitions)
+
+    def _batched(self, tensor: Tensor) -> Tensor:
+        return tensor if self.batch_first else tensor.transpose(0, 1)
+
+    _unbatched = _batched
+
+    def _engine(self, scores: Scores) -> ModuleType:
+        """Where answers come from: the kernels or plain PyTorch, with the same functions."""
+        on_cpu = scores.emissions.device.type == "cpu"
+        if self.backend == "kernels" and not on_cpu:
+            raise ValueError(
+                f"backend 'kernels' is for tensors on the CPU, got {scores.emissions.device}"
+            )
+        if self.backend == "auto":
+            return _kernel_answers if on_cpu and not torch.onnx.is_in_onnx_export() else _recursions
+        return _kernel_answers if self.backend == "kernels" else _recursions
+
+    def _log_likelihood(self, scores: Scores, tags: Tensor) -> Tensor:
+        """[batch], of tags, sets or distributions with the batch first."""
+        engine = self._engine(scores)
+        if tags.dim() == 2:
+            return engine.log_likelihood(scores, tags.long(), self.ignore_index)
+        if tags.dtype == torch.bool:
+            return engine.log_partition(scores.held(tags)) - engine.log_partition(scores)
+        _checks.check_distributions(tags, scores.mask)
+        return _expected_score(scores, tags.to(scores.emissions.dtype)) - engine.log_partition(
+            scores
+        )
+
+    def _agree(self, tags: Tensor) -> Tensor:
+        """[batch, steps, num_tags]: what agrees with the tags."""
+        labels = torch.arange(self.num_tags, device=tags.device)
+        return (tags.unsqueeze(2) == labels) | (tags == self.ignore_index).unsqueeze(2)
+
+    def _augmented(self, scores: Scores, tags: Tensor, cost: float | Tensor) -> Scores:
+        """Scores with the cost of every tag that is not the gold one."""
+        observed = tags != self.ignore_index
+        if isinstance(cost, Tensor):
+            square = (self.num_tags, self.num_tags)
+            if tuple(cost.shape) != square:
+                raise ValueError(
+                    f"cost must be a number or a matrix {square}, got {tuple(cost.shape)}"
+                )
+            known = tags.clamp(0, self.num_tags - 1)
+            price = cost.to(scores.emissions)[known] * observed.unsqueeze(2)
+        else:
+            price = cost * (~self._agree(tags)).to(scores.emissions.dtype)
+        return scores._replace(emissions=scores.emissions + price)
+
+
+def _expected_score(scores: Scores, chances: Tensor) -> Tensor:
+    """[B]: the mean score of independent tags with these distributions [B, T, L]."""
+    steps = chances.shape[1]
+    scores = scores.with_ends_in_emissions()
+    on = scores.on
+    chances = torch.where(on.unsqueeze(2), chances, chances.new_zeros(()))
+    step = torch.arange(steps, device=on.device)
+    latest = torch.where(on, step, 0).cummax(1).values if steps else on.long()
+    before = torch.cat([latest[:, :1], latest[:, :-1]], 1).unsqueeze(2)
+    previous = chances.gather(1, before.expand_as(chances))
+    follows = on & (on.cumsum(1) > 1)
+    pairs = (previous * follows.unsqueeze(2)).unsqueeze(3) * chances.unsqueeze(2)
+    tables = scores.transitions.expand_as(pairs)
+    zero = chances.new_zeros(())
+    unary = torch.where(chances > 0, scores.emissions, zero) * chances  # 0 × −inf counts nothing
+    return unary.sum((1, 2)) + (torch.where(pairs > 0, tables, zero) * pairs).sum((1, 2, 3))
+
+
+def _reduced(values: Tensor, reduction: str, scores: Scores) -> Tensor:
+    if reduction == "none":
+        return values
+    if reduction == "sum":
+        return values.sum()
+    if reduction == "mean":
+        return values.mean()
+    return values.sum() / scores.on.to(values.dtype).sum()

@@ -1,0 +1,159 @@
+"""The layer inside torch.compile, torch.export, autocast, DDP, half precision."""
+
+import os
+
+import pytest
+import torch
+from torch import nn
+from torch.testing import assert_close
+
+from chordal.torch import CRF, Decoder, Marginals
+
+# PyTorch's own, while it traces.
+pytestmark = [
+    pytest.mark.filterwarnings("ignore:The .grad attribute:UserWarning"),
+    pytest.mark.filterwarnings("ignore:`torch.jit:DeprecationWarning"),
+]
+
+
+class Tagger(nn.Module):
+    def __init__(self, backend="auto"):
+        super().__init__()
+        torch.manual_seed(0)
+        self.linear = nn.Linear(6, 4)
+        self.crf = CRF(4, batch_first=True, backend=backend)
+
+    def forward(self, x, tags, mask):
+        return -self.crf(self.linear(x), tags, mask, reduction="mean")
+
+
+def batch(sequences=3, steps=5):
+    generator = torch.Generator().manual_seed(1)
+    x = torch.randn(sequences, steps, 6, generator=generator)
+    tags = torch.randint(4, (sequences, steps), generator=generator)
+    mask = torch.arange(steps) < torch.tensor([steps, 2, 3])[:sequences].unsqueeze(1)
+    return x, tags, mask
+
+
+def derivatives(model, given):
+    model.zero_grad()
+    loss = model(*given)
+    loss.backward()
+    return [loss.detach(), *(p.grad.clone() for p in model.parameters())]
+
+
+@pytest.mark.parametrize("dynamic", [False, True])
+def test_compiled_without_a_break(backend, dynamic):
+    model = Tagger(backend)
+    compiled = torch.compile(model, fullgraph=True, backend="aot_eager", dynamic=dynamic)
+    for ours, eager in zip(
+        derivatives(compiled, batch()), derivatives(model, batch()), strict=True
+    ):
+        assert_close(ours, eager)
+
+
+@pytest.mark.parametrize("answer", ["viterbi", "marginals", "entropy", "log_partition"])
+def test_answers_compiled(backend, answer):
+    x, _, mask = batch()
+    model = Tagger(backend)
+
+    def ask(x, mask):
+        return getattr(model.crf, answer)(model.linear(x), mask)
+
+    compiled = torch.compile(ask, fullgraph=True, backend="aot_eager")
+    assert_close(compiled(x, mask), ask(x, mask))
+
+
+def test_exported(backend):
+    model = Tagger(backend)
+    program = torch.export.export(model, batch())
+    assert_close(program.module()(*batch()), model(*batch()))
+    names = {str(node.target) for node in program.graph.nodes}
+    assert ("chordal.chain_value.default" in names) == (backend == "kernels")
+
+
+@pytest.mark.parametrize("what", [Decoder, Marginals])
+def test_exported_for_any_length(backend, what):
+    model = what(CRF(4, batch_first=True, backend=backend))
+    dynamic = torch.export.Dim.DYNAMIC
+    shapes = {name: {0: dynamic, 1: dynamic} for name in ("emissions", "mask")}
+    first = (torch.randn(3, 5, 4), torch.ones(3, 5, dtype=torch.bool))
+    program = torch.export.export(model, first, dynamic_shapes=shapes)
+    for sequences, steps in ((2, 9), (7, 2)):
+        emissions = torch.randn(sequences, steps, 4)
+        mask = torch.arange(steps) < torch.randint(1, steps + 1, (sequences, 1))
+        assert_close(program.module()(emissions, mask), model(emissions, mask))
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
+def test_half_precision(backend, dtype):
+    _, tags, mask = batch()
+    crf = CRF(4, batch_first=True, backend=backend)
+    emissions = torch.randn(3, 5, 4).to(dtype)
+    half = emissions.clone().requires_grad_()
+    single = emissions.float().requires_grad_()
+    ours, wide = crf(half, tags, mask), crf(single, tags, mask)
+    assert ours.dtype == torch.float32
+    assert_close(ours, wide)
+    ours.backward()
+    wide.backward()
+    assert half.grad.dtype == dtype
+    assert_close(half.grad, single.grad.to(dtype))
+    assert crf.half().log_partition(half.half(), mask).dtype == torch.float32
+
+
+def test_autocast(backend):
+    """Sums stay in float32 where a network's layers are in bfloat16."""
+    model = Tagger(backend)
+    x, tags, mask = batch()
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        emissions = model.linear(x)
+        assert emissions.dtype == torch.bfloat16
+        loss = model(x, tags, mask)
+        marginals = model.crf.marginals(emissions, mask)
+    assert loss.dtype == marginals.dtype == torch.float32
+    assert_close(loss, -model.crf(emissions.float(), tags, mask, reduction="mean"))
+    loss.backward()
+    assert all(p.grad.isfinite().all() for p in model.parameters())
+
+
+def work(rank, folder):
+    """One of two processes: half of the batch, and the derivatives after DDP's mean."""
+    import torch.distributed as dist
+
+    torch.set_num_threads(1)
+    dist.init_process_group("gloo", f"file://{folder}/rendezvous", rank=rank, world_size=2)
+    try:
+        x, tags, mask = batch()
+        model = nn.parallel.DistributedDataParallel(Tagger())
+        part = [(x[:2], tags[:2], mask[:2]), (x[2:], tags[2:], mask[2:])][rank]
+        found = derivatives(model, part)[1:]
+        if rank == 0:
+            torch.save(found, os.path.join(folder, "found.pt"))
+    finally:
+        dist.destroy_process_group()
+
+
+def test_two_processes(tmp_path):
+    if not torch.distributed.is_available():
+        pytest.skip("this PyTorch has no torch.distributed")
+    torch.multiprocessing.start_processes(work, (str(tmp_path),), nprocs=2, start_method="fork")
+    x, tags, mask = batch()
+    model = Tagger()
+    first = derivatives(model, (x[:2], tags[:2], mask[:2]))[1:]
+    second = derivatives(model, (x[2:], tags[2:], mask[2:]))[1:]
+    found = torch.load(tmp_path / "found.pt")
+    for ours, a, b in zip(found, first, second, strict=True):
+        assert_close(ours, (a + b) / 2)
+
+
+def test_a_layer_is_copied_and_kept(tmp_path):
+    import copy
+
+    crf = CRF(4, batch_first=True, allowed_transitions=torch.rand(4, 4) < 0.8)
+    emissions = torch.randn(2, 3, 4)
+    torch.save(crf.state_dict(), tmp_path / "crf.pt")
+    other = copy.deepcopy(crf)
+    other.reset_parameters()
+    other.load_state_dict(torch.load(tmp_path / "crf.pt"))
+    assert_close(other.log_partition(emissions), crf.log_partition(emissions))
