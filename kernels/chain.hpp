@@ -73,9 +73,12 @@ public:
         flipped_.resize(stride * stride);
     }
     // Position t >= 1, once for each t in ascending order.
-    const EnteredTable<S>& enter(const ChainBatch& batch, const Chain& chain, std::size_t t) {
+    CHORDAL_INLINE const EnteredTable<S>& enter(const ChainBatch& batch, const Chain& chain, std::size_t t) {
         const std::int32_t id = chain.table[t - 1];
-        if (borrowed_ || (tied_ && id == id_)) return table_;
+        return borrowed_ || (tied_ && id == id_) ? table_ : enter_new(batch, chain, t);
+    }
+    [[gnu::noinline]] const EnteredTable<S>& enter_new(const ChainBatch& batch, const Chain& chain, std::size_t t) {
+        const std::int32_t id = chain.table[t - 1];
         const std::size_t rows = chain.labels(t - 1), columns = chain.labels(t);
         double* to = entered_.data() + (tied_ ? 0 : t * stride_ * stride_);
         table_.enter(batch.tables + batch.table_offsets[id], rows, columns, stride_, to);
@@ -151,7 +154,7 @@ struct Sweep {
                 S::product(a(t - 1), tables.forward(t), a(t), chain.labels(t - 1), chain.labels(t),
                            stride, TimesRow{e(t), inverse[t]});
             if (!settle(chain, t)) return Outcome::range;
-            if (patience.spent((stride + 16) * stride)) return Outcome::stopped;
+            if (patience.spent((stride + touch) * stride)) return Outcome::stopped;
         }
         if constexpr (S::kProbabilities) log_scale.add(std::log(pending));
         log_scale.add(shifts.value());
@@ -217,6 +220,8 @@ struct Sweep {
     }
 
 private:
+    static constexpr std::size_t kTogether = 64, kLong = std::size_t{1} << 18;
+    std::size_t touch = 1;  // what it takes to write a number, in nanoseconds: more in memory that is fresh
     bool forbidden = false;
     Sum shifts, log_scale;
     double pending = S::kOne;  // ⊗ of the c_t whose logarithm is to be taken
@@ -226,16 +231,26 @@ private:
         for (std::size_t t = 0; t < chain.length; ++t)
             if (chain.labels(t) > widest) widest = chain.labels(t);
         stride = padded(widest);
+        touch = chain.length * stride > kLong ? 16 : 1;
         tables.prepare(chain, stride);
         A.resize(chain.length * stride);
         E.resize(chain.length * stride);
         inverse.resize(chain.length + 1);
     }
 
-    // The rows E_t.
+    // The rows E_t. Patience is asked between blocks: inside, constants stay in registers.
     Outcome enter(const ChainBatch& batch, const Chain& chain, Patience& patience) {
         forbidden = false;
-        for (std::size_t t = 0; t < chain.length; ++t) {
+        for (std::size_t first = 0; first < chain.length; first += kTogether) {
+            const std::size_t last = first + kTogether < chain.length ? first + kTogether : chain.length;
+            const Outcome outcome = enter(batch, chain, first, last);
+            if (outcome != Outcome::done) return outcome;
+            if (patience.spent(touch * stride * (last - first))) return Outcome::stopped;
+        }
+        return Outcome::done;
+    }
+    CHORDAL_INLINE Outcome enter(const ChainBatch& batch, const Chain& chain, std::size_t first, std::size_t last) {
+        for (std::size_t t = first; t < last; ++t) {
             const std::size_t n = chain.labels(t);
             const double* score = chain.unary(t);
             double shift = 0.0;
@@ -257,7 +272,6 @@ private:
                 if (!(span <= (forbidden ? kRangeForbidden : kRange))) return Outcome::range;
             }
             S::enter(score, shift, e(t), n, bounded);
-            if (patience.spent(16 * stride)) return Outcome::stopped;
         }
         return Outcome::done;
     }

@@ -36,6 +36,8 @@ QUESTIONS = frozenset(
         "span_log_probability",
     }
 )
+#: Labels of variables and cliques for which no estimate is made: the machine has that much.
+FEW = 100_000
 #: Estimates below this are not compared with what the machine has: it has that much.
 SMALL = 1e8
 
@@ -65,7 +67,7 @@ def limited(question: str, answer: Callable[..., R]) -> Callable[..., R]:
     @wraps(answer)
     def ask(self: Limited, potentials: Potentials, *rest: object, **named: object) -> R:
         _refuse_large(self, question, potentials, rest, named)
-        if self.time_limit is None and _kernels.deadline() == inf:
+        if self.time_limit is None and _kernels.deadline() == inf:  # nothing more to do
             return answer(self, potentials, *rest, **named)
         with time_limit(self.time_limit):
             try:
@@ -122,6 +124,9 @@ def _refuse_large(
     """Refuse what would take more memory than it may."""
     n = rest[0] if rest else named.get("k", named.get("n"))
     count = int(n) if isinstance(n, (int, np.integer)) else 1
+    size = len(potentials.unary) + len(potentials.structure.scopes)
+    if method.memory_limit is None and count * size < FEW:
+        return
     needed = method.memory(potentials.structure, question, count)
     if needed <= (SMALL if method.memory_limit is None else method.memory_limit):
         return
