@@ -124,7 +124,7 @@ static const Binding binding([](nb::module_& m) {
             std::copy_n(made, labels, message.data());
             return true;
         },
-        nb::arg("table"), nb::kw_only(), nb::arg("scores"), nb::arg("message"));
+        nb::kw_only(), nb::arg("table"), nb::arg("scores"), nb::arg("message"));
 });
 
 }  // namespace chordal

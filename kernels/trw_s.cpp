@@ -20,8 +20,9 @@
 // at the end one variable at a time.
 //
 // Hazard: -inf. Where a_s(x) = -inf the label is impossible whatever M says; M is then read as the
-// lowest finite number, which leaves -inf. Potts tables (one score for equal, a lower one for unequal
-// labels) take time linear in the labels.
+// lowest finite number, which leaves -inf.
+//
+// Tables of label distances (distance_tables.hpp) take time in proportion to the labels.
 //
 // Reference: Kolmogorov (2006), Convergent tree-reweighted message passing for energy minimization.
 #include "messages.hpp"
@@ -277,9 +278,7 @@ private:
         });
         add_terms(from, ex_->width(s), to);
     }
-    std::size_t argmax(Int s) const {
-        return first_largest(a_.data(), ex_->labels(s));
-    }
+    std::size_t argmax(Int s) const { return first_largest(a_.data(), ex_->labels(s)); }
     // The score of s's label and of its edges to earlier variables.
     double take_label(Int s) {
         condition(s, y_.data(), false, n_.data());

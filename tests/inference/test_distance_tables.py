@@ -12,6 +12,12 @@ from chordal.inference.trw_s import TRWSInference
 from chordal.potentials import Potentials
 from chordal.structures import Grid, Tree
 
+
+def passed(table, scores, message):
+    """Whether the table is one of distances; the message is then written."""
+    return _kernels.distance_message(table=table.ravel(), scores=scores, message=message)
+
+
 LABELS = (3, 4, 5, 9, 16, 31, 100)
 
 
@@ -80,7 +86,7 @@ def test_messages_are_those_of_the_cells(kind, n):
         if rng.random() < 0.3:
             scores[rng.random(n) < 0.5] = -np.inf
         found = np.full(n, np.nan)
-        known = _kernels.distance_message(table.ravel(), scores=scores, message=found)
+        known = passed(table, scores, found)
         expected = (table + scores[:, None]).max(axis=0)
         if kind is potts or n >= 16:  # few labels gain nothing by distances
             assert known
@@ -96,15 +102,11 @@ def test_other_tables_are_not_taken_for_such(n):
         table = kind(n, rng)
         i, j = rng.integers(n, size=2)
         table[i, j] = np.nextafter(table[i, j], 10.0)
-        assert not _kernels.distance_message(table.ravel(), scores=scores, message=found), (
-            kind,
-            i,
-            j,
-        )
+        assert not passed(table, scores, found), (kind, i, j)
     repelling = -potts(n, rng)
-    assert not _kernels.distance_message(repelling.ravel(), scores=scores, message=found)
+    assert not passed(repelling, scores, found)
     growing = -linear(n, rng)
-    assert not _kernels.distance_message(growing.ravel(), scores=scores, message=found)
+    assert not passed(growing, scores, found)
 
 
 def nudged(table):

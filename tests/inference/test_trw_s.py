@@ -113,3 +113,19 @@ def test_the_same_each_time():
 def test_parameters_are_checked(parameters):
     with pytest.raises(ValueError, match=next(iter(parameters))):
         TRWSInference(**parameters)
+
+
+def test_a_long_run_that_gains_little_says_so():
+    """28,560 edges of 60 labels: 10⁹ steps are 146 iterations."""
+    rng = np.random.default_rng(0)
+    size, n = 120, 60
+    steps = np.abs(np.subtract.outer(np.arange(n), np.arange(n)))
+    grid = Grid([(size, size)], n)
+    p = Potentials(grid, rng.random((size, size, n)), -0.1 * np.minimum(steps, 3))
+    found = TRWSInference(min_progress=0.05).map(p)
+    assert found.convergence.status is Status.SETTLED
+    assert found.convergence.n_iter < 200
+    on = TRWSInference(min_progress=0.0, max_iter=found.convergence.n_iter + 20).map(p)
+    assert on.convergence.status is not Status.SETTLED
+    assert on.bound[0] < found.bound[0]
+    assert found.score[0] <= found.bound[0]
