@@ -155,7 +155,8 @@ def objectives() -> str:
     for name in OBJECTIVES:
         objective = OBJECTIVES.resolve(name)
         needs = ", ".join(n for q, n in QUESTIONS.items() if q in objective.needs) or "nothing"
-        takes = ", ".join(n for kind, n in TARGETS.items() if kind in objective.targets)
+        kinds = objective.targets | ({"partial"} if objective.completes else set())
+        takes = ", ".join(n for kind, n in TARGETS.items() if kind in kinds)
         rows.append((code(name), summary(objective), needs, takes))
     return table(["objective", "loss", "needs", "takes"], rows)
 

@@ -189,10 +189,11 @@ def problem_of(
 ) -> Problem:
     """What is to be minimised on these data; `some_stay`: not all weights move."""
     objective.require_targets(data.gold)
+    kind = kind_of(data.gold)
     without = () if centre else estimator.unpenalised
     return Problem(
         objective,
-        kind_of(data.gold),
+        "hard" if kind == "partial" and objective.completes else kind,
         estimator.l2,
         some_stay,
         data.layout.n_weights,

@@ -264,8 +264,8 @@ class BaseCRF(Estimator, metaclass=ABCMeta):
             Of all variables of each example. With the likelihood, a variable may also have None
             (not observed), a set of possible labels, or a dict {label: probability}; or the labels
             of an example are an array [n_variables, n_classes] of probabilities, in the order of
-            `classes_`. Other objectives learn from the graph without the variables that are not
-            observed.
+            `classes_`. The hinge takes sets too, and completes them: see `Hinge`. Other objectives
+            learn from the graph without the variables that are not observed.
         sample_weight : array [n_examples], optional
         validation_data : (X, y), optional
             Scored every `validation_interval` iterations.

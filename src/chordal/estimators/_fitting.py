@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+import warnings
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
+from copy import copy
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
@@ -22,13 +24,20 @@ from chordal.estimators._choosing import (
     solver_for,
 )
 from chordal.estimators._groups import free_weights, l2_of, members, minimized, scaling
-from chordal.estimators._judging import converged, prediction_facts, validator
+from chordal.estimators._judging import (
+    completions,
+    converged,
+    lower_losses,
+    prediction_facts,
+    validator,
+)
 from chordal.estimators._monitor import (
     FitReport,
     Monitor,
     fit_callbacks,
     keep_or_raise,
     warn_not_converged,
+    whole_fits,
     with_model,
 )
 from chordal.estimators._typed import refuse_prices
@@ -55,6 +64,10 @@ if TYPE_CHECKING:
 
 E = TypeVar("E", bound="BaseCRF")
 
+SHORT = 30  # iterations of the likelihood, twice, before labels are completed
+NOISE = 0.3  # of weights between the two
+MOST_TURNS = 50  # of fitting and completing
+
 
 class Plan(NamedTuple):
     """How to learn from what was read."""
@@ -76,6 +89,13 @@ class Work(NamedTuple):
     shards: list[Shard]
     cuts: list[int] | None  # where each mini-batch begins
     spread: Callable[[Floats], Floats]
+
+
+class Latent(NamedTuple):
+    """Sets of labels by shard, and the work with one label of each."""
+
+    sets: list[Target | None]
+    work: Work
 
 
 def fit(
@@ -104,15 +124,20 @@ def fit(
     work = compiled(estimator, data, plan)
     inference = inference_for(estimator, plan.objective, plan.solver, work.shards)
     fitted = attributes_of(data, inference)
+    latent = isinstance(data.gold, PartialLabels) and "partial" not in plan.objective.targets
     del data  # its rows are compiled
     metadata = {} if sample_weight is None else {"sample_weight": sample_weight}
     given = {"X": X, "y": y, "metadata": metadata}
     watching = training(estimator, plan.solver, callback, given, fitted, validate, work.spread)
     with watching as (run, monitor):
-        found = minimized_by(estimator, plan, work, inference, run, monitor)
+        if latent:
+            started = first_completion(estimator, X, y, sample_weight, keep, work, inference)
+            found, work, turns = completed_by(estimator, plan, started, inference, run, monitor)
+        else:
+            found, turns = minimized_by(estimator, plan, work, inference, run, monitor), []
         chosen, known = judged(estimator, monitor.chosen(found), plan, work, inference)
         solution = replace(chosen, weights=work.spread(chosen.weights))
-        report = FitReport.of(solution, **known, validation=monitor.scores)
+        report = FitReport.of(solution, **known, validation=monitor.scores, completions=turns)
         fitted |= {"objective_": report.objective, "n_iter_": report.n_iter}
         vars(estimator).update(fitted, weights_=solution.weights, fit_report_=report)
     if report.status in (Status.MAX_ITERATIONS, Status.SETTLED):
@@ -266,6 +291,74 @@ def minimized_by(
     )
     found = minimized(plan.solver, oracle, work.start, monitor, plan.free, plan.moved)
     return replace(found, status=status_of(found, plan.solver, plan.objective))
+
+
+def first_completion(
+    estimator: BaseCRF,
+    X: object,
+    y: object,
+    sample_weight: object,
+    keep: bool,
+    work: Work,
+    inference: Inference,
+) -> Latent:
+    """Labels within the sets, the best by a short fit of the likelihood, which sums over them."""
+    model = copy(estimator)
+    model.set_params(objective="likelihood", solver="auto", inference="auto", prediction="map")
+    model.set_params(max_iter=SHORT, class_weight=None, l1=0.0, verbose=0)
+    vars(model).pop("_skl_callbacks", None)  # they watch the fit that was asked for
+    noise = np.random.default_rng(0)
+    with whole_fits(), warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of what is not finished
+        fit(model, X, y, sample_weight, keep=keep)
+        # Labels that always stand in sets together are alike so far: no gradient parts them.
+        model.weights_ = model.weights_ + NOISE * noise.normal(size=len(model.weights_))
+        fit(model, X, y, sample_weight, keep=True)
+    weights = model.weights_ if len(model.weights_) == len(work.start) else work.start
+    scale = work.layout.scale
+    sets = [shard.labels for shard in work.shards]
+    labels = completions(
+        work.layout, work.shards, sets, inference, weights if scale is None else weights * scale
+    )
+    return Latent(sets, labelled_by(work, labels))
+
+
+def labelled_by(work: Work, labels: Sequence[Target | None]) -> Work:
+    """The same work with other labels."""
+    pairs = zip(work.shards, labels, strict=True)
+    return work._replace(shards=[replace(shard, labels=own) for shard, own in pairs])
+
+
+def completed_by(
+    estimator: BaseCRF,
+    plan: Plan,
+    latent: Latent,
+    inference: Inference,
+    run: Mapper,
+    monitor: Monitor,
+) -> tuple[Solution, Work, list[float]]:
+    """What the solver finds, in turns with completing sets of labels, until nothing gets better.
+
+    An example takes a new completion where its loss is then lower, so that no turn raises the
+    objective.
+    """
+    work = latent.work
+    found = minimized_by(estimator, plan, work, inference, run, monitor)
+    turns = [found.value]
+    while found.status is not Status.INTERRUPTED and len(turns) < MOST_TURNS:
+        labels = completions(work.layout, work.shards, latent.sets, inference, found.weights)
+        better, changed = lower_losses(
+            plan.objective, work.layout, work.shards, labels, inference, found.weights
+        )
+        if not changed:
+            break
+        new = labelled_by(work, better)
+        again = minimized_by(estimator, plan, new, inference, run, monitor)
+        if not again.value < turns[-1]:
+            break  # the solver's tolerance is larger than what was gained
+        found, work = again, new
+        turns.append(found.value)
+    return found, work, turns
 
 
 def status_of(solution: Solution, solver: Solver, objective: Objective) -> Status:

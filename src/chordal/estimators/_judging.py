@@ -1,4 +1,4 @@
-"""How good a model is: on validation data, and by which way of prediction on its own."""
+"""How good a model is: on validation data, by each way of prediction, with each completion."""
 
 from __future__ import annotations
 
@@ -142,3 +142,44 @@ def _known(target: Target | None) -> NDArray[np.int64]:
     found = np.flatnonzero(best)[first] - starts[variable]
     several = np.add.reduceat(best.astype(np.int64), starts) > 1
     return np.where(several & (not soft), -1, found)
+
+
+def completions(
+    layout: Layout,
+    shards: Sequence[Shard],
+    sets: Sequence[Target | None],
+    inference: Inference,
+    weights: Floats,
+) -> list[Target | None]:
+    """The best labelling within the sets of each shard."""
+    expanded, found = layout.expand(weights), list[Target | None]()
+    for shard, own in zip(shards, sets, strict=True):
+        potentials = layout.potentials(shard, expanded)
+        if isinstance(own, PartialLabels):
+            found.append(inference.map(own.clamped(potentials)).labels)
+        else:
+            found.append(own)
+    return found
+
+
+def lower_losses(
+    objective: Objective,
+    layout: Layout,
+    shards: Sequence[Shard],
+    labels: Sequence[Target | None],
+    inference: Inference,
+    weights: Floats,
+) -> tuple[list[Target | None], bool]:
+    """Of each example the new labels where its loss is then lower, and whether any is."""
+    expanded, taken, changed = layout.expand(weights), list[Target | None](), False
+    for shard, new in zip(shards, labels, strict=True):
+        old, structure = shard.labels, shard.frame.structure
+        losses = []
+        for own in (old, new):
+            potentials = layout.potentials(shard, expanded)
+            losses.append(objective.evaluate(potentials, own, inference).values)
+        falls = losses[1] < losses[0] - 1e-9 * (1.0 + np.abs(losses[0]))
+        of_variable = np.repeat(falls, np.diff(structure.variable_offsets))
+        taken.append(np.where(of_variable, np.asarray(new), np.asarray(old)).astype(np.int32))
+        changed |= bool(falls.any())
+    return taken, changed

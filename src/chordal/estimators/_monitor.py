@@ -66,6 +66,8 @@ class FitReport:
     prediction_scores : dict {"map": score, "mpm": score}
         The shares of labels of the training data that both get right, or of its first examples
         with 100,000 variables.
+    completions : list of float
+        With sets as labels and an objective that completes them, the objective after each turn.
     label_share : float or None
         On graphs with loops, the largest share that one label has of a training example. A
         prediction of one label everywhere is then checked: see `CollapsedLabellingWarning`.
@@ -91,6 +93,7 @@ class FitReport:
     prediction: str | None = None
     prediction_scores: dict[str, float] = field(default_factory=dict)
     label_share: float | None = None
+    completions: list[float] = field(repr=False, default_factory=list)
 
     def __str__(self) -> str:
         norm = "" if isnan(self.gradient_norm) else f"‖gradient‖ {self.gradient_norm:.3g}, "

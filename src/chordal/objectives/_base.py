@@ -46,7 +46,8 @@ class Objective(ABC):
     """A loss of potentials against what is known of the labels; sees no features and no weights.
 
     `needs` names what it asks of the inference method; `targets` the kinds of targets it takes
-    ("hard", "soft", "partial"); `convex` claims convexity in the potentials, with partially
+    ("hard", "soft", "partial"); `completes` that training completes sets of labels for it, by the
+    best labelling within them; `convex` claims convexity in the potentials, with partially
     observed labels apart; `smooth` claims a derivative without jumps, which solvers such as L-BFGS
     need; `minus_gold` says that hard and soft targets enter by − score(gold)
     alone, which is linear, so that it can be summed once for all evaluations; `relative` that
@@ -58,6 +59,7 @@ class Objective(ABC):
     needs: frozenset[str] = frozenset()
     cost: Cost | None = None
     targets: ClassVar[frozenset[str]] = frozenset({"hard"})
+    completes: ClassVar[bool] = False
     convex: ClassVar[bool]
     smooth: ClassVar[bool]
     minus_gold: ClassVar[bool] = False
@@ -135,7 +137,7 @@ class Objective(ABC):
     def require_targets(self, target: Target) -> None:
         """Refuse targets of a kind that the objective has no use for, before any work."""
         kind = kind_of(target)
-        if kind not in self.targets:
+        if kind not in self.targets and not (kind == "partial" and self.completes):
             raise UnsupportedError(
                 f"objective {self.name!r} needs {TARGETS['hard']}, and y has {TARGETS[kind]}; "
                 "objective 'likelihood' takes them"

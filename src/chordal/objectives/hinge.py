@@ -37,6 +37,14 @@ class Hinge(MarginObjective):
 
     Notes
     -----
+    Labels may be sets: a latent structured support vector machine. The loss is that of a
+    completion, one label of each set. Fitting the weights and completing by the best labelling
+    within the sets take turns (the concave–convex procedure), and a new completion is taken where
+    it lowers the loss of its example, so that the objective never rises. The first completion is
+    that of a short fit by the likelihood, which sums over the sets, with some fixed noise, so that
+    labels which only occur together can part. The result is a local minimum;
+    `fit_report_.completions` has the objective after each turn.
+
     On graphs with loops the maximum is not to be had in general, and there are two ways to miss
     it. An approximate `map` *under-generates*: it overlooks labellings, so that the loss is taken
     too low and its planes are those of labellings that exist; training may believe that it is
@@ -47,6 +55,7 @@ class Hinge(MarginObjective):
 
     References
     ----------
+    Yu and Joachims (2009), Learning structural SVMs with latent variables;
     Taskar, Guestrin and Koller (2003), Max-margin Markov networks; Tsochantaridis et al. (2005),
     Large margin methods for structured and interdependent output variables; Finley and Joachims
     (2008), Training structural SVMs when exact inference is intractable.
@@ -64,6 +73,7 @@ class Hinge(MarginObjective):
     needs = frozenset({"map"})
     temperature: ClassVar[int] = 0
     smooth: ClassVar[bool] = False
+    completes: ClassVar[bool] = True
 
     def __init__(
         self, cost: str | Cost = "hamming", scaling: str = "margin", relaxed: bool = False
