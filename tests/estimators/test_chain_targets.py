@@ -154,7 +154,7 @@ def test_what_cannot_use_them_refuses_by_name(value):
         ChainCRF(solver="sgd").fit(X, y)
 
 
-OTHERS = ["hinge", "softmax_margin", "perceptron", "pseudo_likelihood"]
+OTHERS = ["hinge", "softmax_margin", "pseudo_likelihood"]
 
 
 @pytest.mark.parametrize("objective", OTHERS)
@@ -169,7 +169,7 @@ def test_what_cannot_use_them_learns_from_the_chains_between_what_is_not_observe
     ]
     apart = [[token for token, _ in run] for run in runs], [[tag for _, tag in run] for run in runs]
     # A solver of the whole objective: a chain with gaps is one example, and its runs are several.
-    solver = "one_slack" if objective in ("hinge", "perceptron") else "lbfgs"
+    solver = "one_slack" if objective == "hinge" else "lbfgs"
     crf = ChainCRF(objective, solver, max_iter=5).fit(X, given)
     expected = ChainCRF(objective, solver, max_iter=5).fit(*apart)
     assert crf.objective_ == pytest.approx(expected.objective_, rel=1e-10)

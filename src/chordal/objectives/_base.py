@@ -52,7 +52,8 @@ class Objective(ABC):
     need; `minus_gold` says that hard and soft targets enter by − score(gold)
     alone, which is linear, so that it can be summed once for all evaluations; `relative` that
     only differences between the scores of a variable's labels matter; `stochastic` that values and
-    parts are estimates from samples; `curvature_needs` names what second derivatives ask of the
+    parts are estimates from samples; `zero_is_best` that no weights have a lower value than zeros,
+    so that only steps of single mistakes learn; `curvature_needs` names what second derivatives ask of the
     inference method, and is None where there are none. Claims are tested.
     """
 
@@ -65,6 +66,7 @@ class Objective(ABC):
     minus_gold: ClassVar[bool] = False
     relative: ClassVar[bool] = True
     stochastic: ClassVar[bool] = False
+    zero_is_best: ClassVar[bool] = False
     curvature_needs: ClassVar[frozenset[str] | None] = None
 
     @abstractmethod

@@ -17,7 +17,6 @@ from chordal.solvers._base import Course, Run, Solver, fallen, number
 
 GROWTH = 1e6  # of the objective: no noise either
 RISES = 10  # so many in a row, and above where the run began: no noise
-PASSES = 2  # without a lower value, before steps are halved
 SLOWEST = 0.5**10  # the least rate of steps, before a run is taken for converged
 
 #: New weights from a mini-batch, the old ones, its gradient there and a rate; the rate falls from 1
@@ -114,8 +113,8 @@ class PassSolver(Solver):
         Most passes over the examples.
     tol : float
         Steps are halved when the lowest objective of a pass has not fallen by this, relatively,
-        for two passes (with one batch: for ten); converged after ten times. With one batch, also
-        when ‖gradient‖ < tol · max(1, ‖w‖).
+        for a few passes (with one batch: for ten or more); converged after ten times. With one
+        batch, also when ‖gradient‖ < tol · max(1, ‖w‖).
     random_state : int, Generator or None
         Seed: which examples are in a mini-batch, and the orders of mini-batches.
     batch_size : int or None
@@ -133,6 +132,8 @@ class PassSolver(Solver):
     monotone: ClassVar[bool] = False
     robust: ClassVar[bool] = False
     seeded: ClassVar[bool] = True
+    passes: ClassVar[int] = 2  # without a lower value, before steps are halved
+    restarts: ClassVar[bool] = True  # with smaller steps: from the best weights, without a memory
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -164,19 +165,25 @@ class PassSolver(Solver):
         """One batch: its objective after a step is known before the next."""
         weights, gradient, status = run.weights, run.gradient, None
         while status is None:
-            weights = step(batch, weights, gradient, run.rate)
+            rate = run.rate
+            weights = step(batch, weights, gradient, rate)
             run.refuse_growth(0.0, weights)
             value, gradient = run.ask(batch, weights)
             status = run.follow(weights, value, gradient) or run.slow_down(self.window)
+            if run.rate < rate and status is None and self.restarts:
+                weights, step = run.weights, self._steps(run, [batch])
+                gradient = run.ask(batch, weights)[1]
         return status
 
     def _passes(self, run: WatchedRun, batches: Sequence[Oracle], step: Step) -> Status:
         random = np.random.default_rng(self.random_state)
         weights, status = run.weights, None
         while status is None:
-            order = [batches[k] for k in random.permutation(len(batches))]
-            weights, value = self._pass(run, order, step, weights, run.rate)
-            status = run.follow(weights, value) or run.slow_down(PASSES)
+            order, rate = [batches[k] for k in random.permutation(len(batches))], run.rate
+            weights, value = self._pass(run, order, step, weights, rate)
+            status = run.follow(weights, value) or run.slow_down(self.passes)
+            if run.rate < rate and status is None and self.restarts:
+                weights, step = run.weights, self._steps(run, batches)
         return status
 
     def _noisy(self, run: WatchedRun, batches: Sequence[Oracle], step: Step) -> Status:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import final
+from typing import ClassVar, final
 
 import numpy as np
 
@@ -19,7 +19,7 @@ class Adam(PassSolver):
     """w ← w − η m̂ / (√v̂ + ε), with running means m of the gradient and v of its square.
 
     It takes any objective with a gradient. An iteration is a pass over all mini-batches in a new
-    order; see `batch_size`.
+    order; see `batch_size`. Where steps are halved, it goes on from the best weights with new means.
 
     Parameters
     ----------
@@ -40,8 +40,12 @@ class Adam(PassSolver):
     beta2: float = number(0.999, below=1.0)
     epsilon: float = number(1e-8, strict=True)
 
+    window: ClassVar[int] = 40  # its means swing: less would take a swing for the end
+    passes: ClassVar[int] = 4
+
     def check(self, problem: Problem) -> None:
         """Values that are estimated from samples will do."""
+        self.refuse_zero(problem.objective)
 
     def remedy(self) -> str:
         """Smaller steps."""

@@ -55,6 +55,7 @@ class MinibatchLBFGS(PassSolver):
     joined: int = number(8, minimum=1)
 
     needs_smooth: ClassVar[bool] = True
+    restarts: ClassVar[bool] = False
 
     def remedy(self) -> str:
         """Smaller steps, or less noise."""

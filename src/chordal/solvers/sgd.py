@@ -13,10 +13,14 @@ from numpy.typing import NDArray
 from chordal._errors import UnsupportedError
 from chordal._status import Status
 from chordal._validate import check_choice, check_number
+from chordal.oracle import Floats
 from chordal.oracle.rules.gradient import GradientRule
 from chordal.solvers._base import fallen, number
 from chordal.solvers._online import OnlineRun, OnlineSolver
 from chordal.solvers._passes import GROWTH
+
+GAIN = 1e-3  # of the value: what a round of further steps has to bring
+ROUNDS = 3  # that may bring less, one after another
 
 
 @dataclass(frozen=True)
@@ -92,8 +96,9 @@ class SGD(OnlineSolver):
     Parameters
     ----------
     tol : float
-        Converged when the objective fell by less than this, relatively, in `period` passes. It is
-        estimated from the losses met on the way.
+        Settled when the objective fell by less than this, relatively, in `period` passes. It is
+        estimated from the losses met on the way. Where the size of steps was found, means of further
+        passes follow, as long as they lower the objective by a thousandth.
     learning_rate : float, optional
         η₀. None takes the schedule's, or finds it: of the rates tried on a sample, the one that
         lowers the objective most.
@@ -192,12 +197,50 @@ class SGD(OnlineSolver):
             left = None if left is None else left - len(order)
             converged = self._converged(run.history, value)
             status = run.record(weights, value, run.gradient_norm, converged)
+        if status is Status.CONVERGED and self._may_polish(rule):
+            return self._polished(run, rule)
         if status is Status.STOPPED or status is Status.CONVERGED:
             return status
         if np.isinf(run.value):
             raise OverflowError
         self._warn_of_divergence(run, before)
         return Status.MAX_ITERATIONS
+
+    def _may_polish(self, rule: GradientRule) -> bool:
+        """Whether steps are of the solver's own choice, and their size was found."""
+        own = rule.averaged or rule.momentum or rule.look_ahead or not self.keep_best
+        return self._schedule.rate is None and not own and self.max_steps is None
+
+    def _polished(self, run: OnlineRun, rule: GradientRule) -> Status:
+        """What the noise of single examples hides: means of further steps, as long as they help.
+
+        The objective of a pass stops to fall where its noise is as large as what is left to gain. A
+        round of passes has twice the steps of the one before, and its mean is judged by all
+        examples. Without a gain the weights stay as they were.
+        """
+        n = run.oracle.n_examples
+        met, value = run.value, self._value_at(run, rule, run.weights)
+        passes, fruitless, status = self.period, 0, None
+        while status is None:
+            steps = replace(rule, first=rule.first + run.n_iter * n, average_after=0.0)
+            learner = run.oracle.learner(steps, run.weights)
+            for _ in range(passes):
+                weights, _ = run.go(learner, self._order(run), keep=False)
+                status = run.record(weights, met, run.gradient_norm, converged=False)
+                if status is not None:
+                    break
+            found = self._value_at(run, rule, weights)
+            passes, fruitless = 2 * passes, fruitless + 1
+            if value - found > GAIN * abs(value):
+                run.weights, run.value, value, fruitless = weights, found, found, 0
+            if fruitless == ROUNDS:
+                status = status or Status.CONVERGED
+        return status
+
+    def _value_at(self, run: OnlineRun, rule: GradientRule, weights: Floats) -> float:
+        """The objective of all examples at these weights."""
+        learner = run.oracle.learner(self._at(rule, 0.0), weights)
+        return run.visit(learner, np.arange(run.oracle.n_examples)) + run.oracle.penalty(weights)
 
     def _warn_of_divergence(self, run: OnlineRun, before: float) -> None:
         """From a start at 0, the lowest, as a perceptron's at zero weights, only growth tells."""

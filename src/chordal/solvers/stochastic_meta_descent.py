@@ -41,6 +41,7 @@ class StochasticMetaDescent(PassSolver):
     fields with stochastic gradient methods.
     """
 
+    tol: float = number(3e-4, minimum=-np.inf)
     batch_size: int | None = number(16, minimum=1)
     learning_rate: float | None = number(None, strict=True)
     meta_rate: float = number(0.1)
@@ -48,6 +49,8 @@ class StochasticMetaDescent(PassSolver):
 
     asks: ClassVar[type] = SecondOrderBatchOracle
     asks_whole: ClassVar[type] = SecondOrderOracle
+    passes: ClassVar[int] = 4
+    restarts: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
         super().__post_init__()
