@@ -12,6 +12,9 @@ ifeq ($(CHORDAL_DATA),)
   endif
 endif
 
+# For Linux without CUDA: make torch TORCH="torch==2.13.0+cpu --extra-index-url …"
+TORCH ?= torch==2.13.0
+
 # An ordinary install, renewed when a source changes; after `make dev`, one that follows the sources.
 EDITABLE := SKBUILD_EDITABLE_REBUILD=true $(PIP) install --no-build-isolation --editable
 ifeq ($(wildcard $(VENV)/.editable),)
@@ -28,7 +31,7 @@ HOLDS_test  := examples
 HOLDS_bench := examples
 HOLDS_experiments := examples
 
-.PHONY: help demo test lint types layers bench acceptance gallery tables sanitize wheel-test release-check dev clean
+.PHONY: help demo test torch lint types layers bench acceptance gallery tables sanitize wheel-test release-check dev clean
 .DELETE_ON_ERROR:
 .SECONDARY:
 
@@ -40,6 +43,8 @@ demo: $(VENV)/.installed-examples  ## read handwritten dates with a chain CRF; w
 
 test: $(VENV)/.installed-test  ## the test suite and the doctests
 	$(BIN)/pytest --numprocesses=logical --dist=loadfile --pyargs tests chordal
+
+torch: $(VENV)/.torch  ## PyTorch and what chordal.torch is compared with, for the tests that are skipped without
 
 lint: $(VENV)/.installed-dev  ## ruff: rules and format
 	$(BIN)/ruff check .
@@ -83,6 +88,13 @@ wheel-test:  ## source archive and wheel, built and tried in empty environments;
 
 release-check: $(VENV)/.twine  ## what is still missing for publication; looks at dist/ too
 	$(BIN)/python tools/release_check.py
+
+# By itself, and one version: a range would let pip choose among gigabytes. pytorch-crf names any torch.
+$(VENV)/.torch: | $(VENV)/.tools
+	$(PIP) install $(TORCH)
+	$(PIP) install --no-deps pytorch-crf==0.7.2
+	$(PIP) install onnx onnxruntime onnxscript
+	@touch $@
 
 $(VENV)/.twine: | $(VENV)/.tools
 	$(PIP) install twine

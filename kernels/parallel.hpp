@@ -4,11 +4,14 @@
 #include <atomic>
 #include <cstddef>
 #include <exception>
+#include <functional>
 #include <mutex>
-#include <thread>
-#include <vector>
 
 namespace chordal {
+
+// Runs work(0) here and work(1) … work(helpers) on waiting threads, as far as these come before work(0) is
+// done: on a busy machine, nobody waits for a thread that has not begun.
+void with_helpers(std::size_t helpers, const std::function<void(std::size_t)>& work);
 
 // Runs body(worker, task) for every task below `tasks`; worker is below `threads`. The calling thread is
 // worker 0. Once a body returns false or throws, no task begins; the first exception is thrown
@@ -29,11 +32,8 @@ bool in_parallel(std::size_t tasks, std::size_t threads, const Body& body) {
             stopped = true;
         }
     };
-    std::vector<std::thread> others;
-    for (std::size_t worker = 1; worker < threads && worker < tasks; ++worker)
-        others.emplace_back(work, worker);
-    work(0);
-    for (std::thread& other : others) other.join();
+    const std::size_t workers = threads < tasks ? threads : tasks;
+    with_helpers(workers > 1 ? workers - 1 : 0, work);
     if (thrown) std::rethrow_exception(thrown);
     return !stopped;
 }

@@ -164,6 +164,7 @@ MESSAGES = [
     ("from chordal.compat import sklearn_crfsuite", "chordal.compat.sklearn_crfsuite", "sklearn"),
     ("import chordal.experiments", "chordal.experiments", "sklearn"),
     ("import chordal.plots", "chordal.plots", "matplotlib"),
+    ("import chordal.torch", "chordal.torch", "torch"),
     ("import chordal.testing", "chordal.testing", "scipy"),
     ("chordal.RBFFeatures", "RBFFeatures", "sklearn"),
     ("chordal.ChainCRFCV().fit([[['a']]], [['A']])", "ChainCRFCV", "sklearn"),
