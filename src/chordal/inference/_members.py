@@ -37,8 +37,8 @@ SMALL_TREE = 2e7
 FEW_COLUMNS, MANY_COLUMNS = 30_000, 100_000
 #: How near a relaxation is: the share that its gap has in that of the rough bound.
 NEAR = 0.25
-#: Cells of a graph's tables up to which cuts and long relaxations are tried.
-MAX_CELLS = 5_000_000
+#: Cells of all cliques' tables up to which subgraphs and thresholds are tried.
+MAX_CELLS = 20_000_000
 #: Rounds of the search by subgraphs: at first, between others, and without gain before the end.
 FIRST_ROUNDS, MORE_ROUNDS, IDLE_ROUNDS, LAST_ROUNDS = 4, 20, 300, 20_000
 
@@ -155,8 +155,8 @@ class Case:
 def relaxation(potentials: Potentials, thorough: bool = False) -> Inference:
     """A bound and labels of any model."""
     if at_most_pairs(potentials.structure):
-        return TRWSInference(max_iter=3000 if thorough else 200)
-    return AD3Inference(max_iter=5000 if thorough else 200)
+        return TRWSInference(max_iter=3000 if thorough else 1000)
+    return AD3Inference(max_iter=5000 if thorough else 500)
 
 
 def steps(case: Case, memory_limit: float) -> Iterator[Step]:
@@ -166,11 +166,12 @@ def steps(case: Case, memory_limit: float) -> Iterator[Step]:
     columns = int(n_columns(s)[0])
     small = min(SMALL_TREE, memory_limit)
     yield case.asked(JunctionTreeInference(memory_limit=small), 0.5)
-    yield Step("thresholds", 0.1, case.by_thresholds)
-    yield Step("subgraphs", 0.3, case.descend)
+    if cells <= MAX_CELLS:
+        yield Step("thresholds", 0.1, case.by_thresholds)
+        yield Step("subgraphs", 0.3, case.descend)
     yield case.asked(LoopyBPInference(damping=0.3, max_iter=100), 0.1)
-    if pairs and cells <= MAX_CELLS and s.label_counts.max() > 2 and not forbids(p):
-        yield case.asked(AlphaExpansionInference(max_iter=10), 0.1)
+    if pairs and s.label_counts.max() > 2 and not forbids(p):
+        yield case.asked(AlphaExpansionInference(max_iter=10), 0.1 if cells <= MAX_CELLS else 0.5)
     yield case.asked(AnnealingInference(100, 2, random_state=case.seed), 0.1)
     yield from _rounds(case, FIRST_ROUNDS)
     yield case.asked(relaxation(p, thorough=True), 0.15)
@@ -189,7 +190,7 @@ def steps(case: Case, memory_limit: float) -> Iterator[Step]:
 
 def _rounds(case: Case, n: int, idle: bool = False) -> Iterator[Step]:
     """Rounds of the search: so many, or until so many have gained nothing."""
-    left = n
+    left = n if int(case.potentials.structure.table_sizes.sum()) <= MAX_CELLS else 0
     gained = False
 
     def run() -> None:
@@ -202,4 +203,4 @@ def _rounds(case: Case, n: int, idle: bool = False) -> Iterator[Step]:
         left = n if idle and gained else left - 1
 
 
-__all__ = ["Case", "Step", "closed", "relaxation", "steps"]
+__all__ = ["MAX_CELLS", "Case", "Step", "closed", "relaxation", "steps"]

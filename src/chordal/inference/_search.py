@@ -14,7 +14,7 @@ from chordal.potentials import Floats, Potentials
 #: Subgraphs that are kept, and how many of them a round replaces.
 POOL, FRESH = 8, 2
 #: Cells of a subgraph's tables at most, and log2 of one table's.
-MAX_CELLS, NARROW, WIDE = 1_500_000, 4.0, 19.0
+MAX_CELLS, NARROW, WIDE = 1_500_000, 4.0, 16.0
 #: Temperatures of a round, and where they begin, in typical ranges of a variable's scores (log10).
 STEPS, COLDEST, HOTTEST = 8, -4.0, -0.5
 COOLING = 0.15
@@ -56,7 +56,10 @@ def _spans(scores: Floats, offsets: np.ndarray) -> Floats:
 
 
 class SubgraphSearch:
-    """Rounds of drawing at falling temperatures, then of best labels, then of a mixture.
+    """Rounds of a change, then of best labels, then of a mixture with the best so far.
+
+    What is changed: labels are drawn at falling temperatures, or one variable is forced to another
+    label for a while. Every second round belongs to a walk of its own, from random labels on.
 
     A move frees all variables but some, such that the rest is solved exactly: see `Subgraph`. After
     each round the best labelling takes over those pieces of the new one that score better. Where
@@ -93,7 +96,9 @@ class SubgraphSearch:
         self._refill()
         before = self._score(self.labels)
         self._rounds += 1
-        if self._rounds % 2:
+        if self._rounds % 4 == 1:
+            labels = self._forced()
+        elif self._rounds % 2:
             heat = self._rng.uniform(self._cold, self._hot)
             labels = self._descended(self._drawn(self.labels, heat, STEPS))
             self._learn(heat, float((labels != self.labels).mean()))
@@ -101,6 +106,23 @@ class SubgraphSearch:
             labels = self._wandered()
         self.offer(labels)
         return self._score(self.labels) > before + ROUNDING * max(1.0, abs(before))
+
+    def _forced(self) -> Labels:
+        """The best labelling after some variable had to take another label for a while."""
+        labels, counts = self.labels.copy(), self._soft.structure.label_counts
+        k = int(self._rng.integers(len(self._pool))) if self._pool else -1
+        held = np.ones(len(counts), dtype=bool)
+        if k >= 0:
+            held[self._pool[k].free] = False
+        places = np.flatnonzero(held & (counts > 1))
+        if len(places) == 0:
+            return self._descended(self._drawn(labels, self._hot, STEPS))
+        v = int(self._rng.choice(places))
+        labels[v] = (labels[v] + self._rng.integers(1, counts[v])) % counts[v]
+        for move in self._pool[k:] + self._pool[:k]:
+            if v not in move.free:
+                move.improve(labels)
+        return self._descended(labels)
 
     def _wandered(self) -> Labels:
         """The next stop of a walk from one labelling that no move improves to another."""

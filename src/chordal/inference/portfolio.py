@@ -16,7 +16,7 @@ from chordal._validate import check_number
 from chordal.inference._answers import Convergence, Decoded
 from chordal.inference._base import Inference, Pace
 from chordal.inference._cliques import most_probable_labels
-from chordal.inference._members import Case, Step, closed, relaxation, steps
+from chordal.inference._members import MAX_CELLS, Case, Step, closed, relaxation, steps
 from chordal.inference._reduction import Reduced, one_of, reduced
 from chordal.potentials import Potentials
 from chordal.structures import Structure
@@ -148,7 +148,9 @@ class _Run:
         self._first = method.name
         self._watch(method.name)
         try:
-            with self._limit(0.5):
+            # On what is too large for the search, others seldom do better.
+            large = int(parts.structure.table_sizes.sum()) > MAX_CELLS
+            with self._limit(0.9 if large else 0.6):
                 self._quick = method.map(parts)
         except InfeasibleError as error:
             raise InfeasibleError(int(self._reduced.owner[error.example])) from None
