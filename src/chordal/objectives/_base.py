@@ -53,8 +53,8 @@ class Objective(ABC):
     alone, which is linear, so that it can be summed once for all evaluations; `relative` that
     only differences between the scores of a variable's labels matter; `stochastic` that values and
     parts are estimates from samples; `zero_is_best` that no weights have a lower value than zeros,
-    so that only steps of single mistakes learn; `curvature_needs` names what second derivatives ask of the
-    inference method, and is None where there are none. Claims are tested.
+    so that only steps of single mistakes learn; `curvature_needs` names what second derivatives
+    ask of the inference method, and is None where there are none. Claims are tested.
     """
 
     needs: frozenset[str] = frozenset()

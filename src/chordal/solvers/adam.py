@@ -19,7 +19,8 @@ class Adam(PassSolver):
     """w ← w − η m̂ / (√v̂ + ε), with running means m of the gradient and v of its square.
 
     It takes any objective with a gradient. An iteration is a pass over all mini-batches in a new
-    order; see `batch_size`. Where steps are halved, it goes on from the best weights with new means.
+    order; see `batch_size`. Where steps are halved, it goes on from the best weights, with new
+    means.
 
     Parameters
     ----------

@@ -97,8 +97,8 @@ class SGD(OnlineSolver):
     ----------
     tol : float
         Settled when the objective fell by less than this, relatively, in `period` passes. It is
-        estimated from the losses met on the way. Where the size of steps was found, means of further
-        passes follow, as long as they lower the objective by a thousandth.
+        estimated from the losses met on the way. Where the size of steps was found, means of
+        further passes follow, as long as they lower the objective by a thousandth.
     learning_rate : float, optional
         η₀. None takes the schedule's, or finds it: of the rates tried on a sample, the one that
         lowers the objective most.
