@@ -4,9 +4,22 @@ import itertools
 
 import pytest
 
-torch = pytest.importorskip("torch", reason="PyTorch is not installed")
+try:
+    import torch
 
-from chordal.torch import CRF  # noqa: E402 - needs PyTorch
+    from chordal.torch import CRF
+except ImportError:
+    torch = None
+
+
+class WithoutTorch(pytest.Module):
+    def collect(self):
+        pytest.skip("PyTorch is not installed", allow_module_level=True)
+
+
+def pytest_pycollect_makemodule(module_path, parent):
+    if torch is None:
+        return WithoutTorch.from_parent(parent, path=module_path)
 
 
 class Brute:

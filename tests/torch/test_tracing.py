@@ -157,3 +157,26 @@ def test_a_layer_is_copied_and_kept(tmp_path):
     other.reset_parameters()
     other.load_state_dict(torch.load(tmp_path / "crf.pt"))
     assert_close(other.log_partition(emissions), crf.log_partition(emissions))
+
+
+def test_a_forked_process_has_threads_of_its_own():
+    """The kernels' waiting threads stay behind in the process that forked."""
+    if not hasattr(os, "fork"):
+        pytest.skip("no fork here")
+    crf = CRF(30, batch_first=True)
+    emissions = torch.randn(8, 40, 30)
+    before = torch.get_num_threads()
+    try:
+        torch.set_num_threads(3)
+        with torch.no_grad():
+            wanted = crf.log_partition(emissions)  # threads are waiting from now on
+            child = torch.multiprocessing.get_context("fork").Process(
+                target=lambda: os._exit(
+                    0 if torch.equal(crf.log_partition(emissions), wanted) else 1
+                )
+            )
+            child.start()
+            child.join(60)
+    finally:
+        torch.set_num_threads(before)
+    assert child.exitcode == 0

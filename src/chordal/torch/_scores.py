@@ -72,6 +72,15 @@ def last_steps(on: Tensor) -> Tensor:
     return on & (on.flip(1).cumsum(1).flip(1) == 1)
 
 
+def steps_before(on: Tensor) -> Tensor:
+    """[B, T]: the step that is on before each; 0 if there is none."""
+    if on.shape[1] == 0:
+        return on.long()
+    step = torch.arange(on.shape[1], device=on.device)
+    latest = torch.where(on, step, 0).cummax(1).values
+    return torch.cat([torch.zeros_like(latest[:, :1]), latest[:, :-1]], 1)
+
+
 def path_score(scores: Scores, tags: Tensor) -> Tensor:
     """[B]: the score of one labelling; `tags` is [B, T], and does not count where steps are off."""
     on = scores.on
@@ -79,9 +88,7 @@ def path_score(scores: Scores, tags: Tensor) -> Tensor:
     emitted = scores.emissions.gather(2, tags.unsqueeze(2)).squeeze(2)
     first = first_steps(on)
     step = torch.arange(on.shape[1], device=on.device)
-    latest = torch.where(on, step, 0).cummax(1).values  # the last step on, up to this one
-    before = torch.cat([latest[:, :1], latest[:, :-1]], 1)
-    previous = tags.gather(1, before)
+    previous = tags.gather(1, steps_before(on))
     tables = scores.transitions
     sequence = torch.arange(on.shape[0], device=on.device).unsqueeze(1) if len(tables) > 1 else 0
     moved = tables[sequence, step if tables.shape[1] > 1 else 0, previous, tags]
@@ -90,3 +97,17 @@ def path_score(scores: Scores, tags: Tensor) -> Tensor:
     total = torch.where(on, emitted, zero) + torch.where(on & ~first, moved, zero)
     total = total + torch.where(first, scores.start[tags], zero)
     return (total + torch.where(ended, scores.end[tags], zero)).sum(1)
+
+
+def expected_score(scores: Scores, chances: Tensor) -> Tensor:
+    """[B]: the mean score of independent tags with these distributions [B, T, L]."""
+    scores = scores.with_ends_in_emissions()
+    on = scores.on
+    chances = torch.where(on.unsqueeze(2), chances, chances.new_zeros(()))
+    previous = chances.gather(1, steps_before(on).unsqueeze(2).expand_as(chances))
+    follows = on & (on.cumsum(1) > 1)
+    pairs = (previous * follows.unsqueeze(2)).unsqueeze(3) * chances.unsqueeze(2)
+    tables = scores.transitions.expand_as(pairs)
+    zero = chances.new_zeros(())
+    unary = torch.where(chances > 0, scores.emissions, zero) * chances  # 0 × −inf counts nothing
+    return unary.sum((1, 2)) + (torch.where(pairs > 0, tables, zero) * pairs).sum((1, 2, 3))

@@ -10,7 +10,7 @@ from torch import Tensor, nn
 
 from chordal._validate import check_choice
 from chordal.torch import _checks, _kernel_answers, _recursions
-from chordal.torch._scores import FORBIDDEN, Scores, common_dtype, path_score
+from chordal.torch._scores import FORBIDDEN, Scores, common_dtype, expected_score, path_score
 from chordal.torch.constraints import AllowedTransitions, checked
 
 BACKENDS = ("auto", "kernels", "torch")
@@ -411,7 +411,7 @@ class CRF(nn.Module):
         if tags.dtype == torch.bool:
             return engine.log_partition(scores.held(tags)) - engine.log_partition(scores)
         _checks.check_distributions(tags, scores.mask)
-        return _expected_score(scores, tags.to(scores.emissions.dtype)) - engine.log_partition(
+        return expected_score(scores, tags.to(scores.emissions.dtype)) - engine.log_partition(
             scores
         )
 
@@ -434,24 +434,6 @@ class CRF(nn.Module):
         else:
             price = cost * (~self._agree(tags)).to(scores.emissions.dtype)
         return scores._replace(emissions=scores.emissions + price)
-
-
-def _expected_score(scores: Scores, chances: Tensor) -> Tensor:
-    """[B]: the mean score of independent tags with these distributions [B, T, L]."""
-    steps = chances.shape[1]
-    scores = scores.with_ends_in_emissions()
-    on = scores.on
-    chances = torch.where(on.unsqueeze(2), chances, chances.new_zeros(()))
-    step = torch.arange(steps, device=on.device)
-    latest = torch.where(on, step, 0).cummax(1).values if steps else on.long()
-    before = torch.cat([latest[:, :1], latest[:, :-1]], 1).unsqueeze(2)
-    previous = chances.gather(1, before.expand_as(chances))
-    follows = on & (on.cumsum(1) > 1)
-    pairs = (previous * follows.unsqueeze(2)).unsqueeze(3) * chances.unsqueeze(2)
-    tables = scores.transitions.expand_as(pairs)
-    zero = chances.new_zeros(())
-    unary = torch.where(chances > 0, scores.emissions, zero) * chances  # 0 × −inf counts nothing
-    return unary.sum((1, 2)) + (torch.where(pairs > 0, tables, zero) * pairs).sum((1, 2, 3))
 
 
 def _reduced(values: Tensor, reduction: str, scores: Scores) -> Tensor:
