@@ -68,6 +68,10 @@ class QPBOInference(Inference):
     def relaxed_map(self, potentials: Potentials, weight: Floats | None = None) -> Relaxed:
         """The half-integral optimum of the relaxation."""
         self.require("relaxed_map", potentials.structure)
+        if _submodular(potentials):
+            best, parts = MaxFlowInference().map(potentials), potentials.zeros()
+            parts.add_indicators(best.labels, 1.0, weight)
+            return Relaxed(best.score, parts)
         mirrored, found = _cut(potentials)
         both = mirrored.potentials.zeros()
         both.add_indicators(found.labels, 1.0, weight)
@@ -78,6 +82,9 @@ class QPBOInference(Inference):
     def map(self, potentials: Potentials) -> Decoded:
         """Labels that the cut settles, and the rest by another method."""
         self.require("map", potentials.structure)
+        if _submodular(potentials):
+            best = MaxFlowInference().map(potentials)
+            return best._replace(bound=best.score)
         mirrored, found = _cut(potentials)
         labels, others = mirrored.labels(found.labels)
         rest = potentials.given(labels, labels == others)
@@ -87,6 +94,11 @@ class QPBOInference(Inference):
         with np.errstate(invalid="ignore"):  # −inf − −inf: `best` has found no labelling
             bound = np.fmin(0.5 * found.score, score + best.gap)
         return Decoded(labels, score, np.maximum(bound, score), best.convergence)
+
+
+def _submodular(potentials: Potentials) -> bool:
+    """Whether the model needs no image: its own cut is half the work, and decides all labels."""
+    return MaxFlowInference().refusal_of(potentials) is None
 
 
 def _cut(potentials: Potentials) -> tuple[Mirrored, Decoded]:

@@ -43,23 +43,36 @@ def check_scopes(scopes: Ints, scope_offsets: Ints, clique_offsets: Ints, sizes:
     """Refuse cliques, given by numbers within their example, that name a variable that is not
     there, or name one twice.
     """
-    clique = np.repeat(np.arange(len(scope_offsets) - 1), np.diff(scope_offsets))
-    example = np.searchsorted(clique_offsets, clique, side="right") - 1
-    outside = np.flatnonzero((scopes < 0) | (scopes >= sizes[example]))
-    if len(outside):
-        k = outside[0]
+    orders = np.diff(scope_offsets)
+    example = np.repeat(np.arange(len(sizes)), np.diff(clique_offsets))
+    outside = (scopes < 0) | (scopes >= np.repeat(sizes[example], orders))
+    if outside.any():
+        k = int(np.argmax(outside))
+        clique = int(np.searchsorted(scope_offsets, k, side="right")) - 1
         raise ValueError(
-            f"clique {clique[k] - clique_offsets[example[k]]} of example {example[k]} names "
-            f"variable {scopes[k]}, but the example has {sizes[example[k]]} variables"
+            f"clique {clique - clique_offsets[example[clique]]} of example {example[clique]} names "
+            f"variable {scopes[k]}, but the example has {sizes[example[clique]]} variables"
         )
-    order = np.lexsort((scopes, clique))
-    again = (np.diff(scopes[order]) == 0) & (np.diff(clique[order]) == 0)
-    if again.any():
-        k = order[int(np.argmax(again))]
+    twice = _names_twice(scopes, scope_offsets)
+    if twice is not None:
+        clique, variable = twice
         raise ValueError(
-            f"clique {clique[k] - clique_offsets[example[k]]} of example {example[k]} names "
-            f"variable {scopes[k]} twice; the variables of a clique must differ"
+            f"clique {clique - clique_offsets[example[clique]]} of example {example[clique]} names "
+            f"variable {variable} twice; the variables of a clique must differ"
         )
+
+
+def _names_twice(scopes: Ints, scope_offsets: Ints) -> tuple[int, int] | None:
+    """The first clique that names a variable twice, and the variable; None if there is none."""
+    orders, found = np.diff(scope_offsets), []
+    for order in np.flatnonzero(np.bincount(orders)).tolist():
+        cliques = np.flatnonzero(orders == order)
+        rows = np.sort(scopes[scope_offsets[cliques][:, None] + np.arange(order)], axis=1)
+        again = rows[:, 1:] == rows[:, :-1]
+        if again.any():
+            k = int(np.argmax(again.any(axis=1)))
+            found.append((int(cliques[k]), int(rows[k, np.argmax(again[k])])))
+    return min(found, default=None)
 
 
 class Structure(ABC):
