@@ -425,28 +425,40 @@ struct Solved : Iterations {
     }
 };
 
-// Iterates on one example; y [variables] is the best labelling found, beliefs [states] is room.
+// Iterates on one example; y [variables] is the best labelling found, beliefs [states] is room. Out of time,
+// an iteration to the end and a labelling; with `late` from the beginning.
 Result run(Splitting& split, Rounding& rounding, std::int64_t first, std::int64_t last,
            std::int64_t max_iter, double tol, double* beliefs, std::vector<std::int32_t>& trial,
-           std::int32_t* y) {
+           std::int32_t* y, bool& late) {
     Result r;
-    while (split.feasible() && r.outcome == kStopped && r.n_iter < max_iter) {
-        split.iterate();
-        if (!split.feasible()) break;
-        const bool still = split.change() <= tol;
-        if (++r.n_iter % kCheck == 0 || still || r.n_iter == max_iter) {
-            split.update_bound();
-            split.write_beliefs(beliefs);
-            rounding.round(first, last, beliefs, trial.data());
-            const double found = split.score(trial.data());
-            if (found >= r.score) {
-                r.score = found;
-                std::copy(trial.begin() + first, trial.begin() + last, y + first);
-            }
-            const double size = std::max({1.0, split.scale(), std::abs(r.score)});
-            r.proved = r.score > kNone && split.bound() - r.score <= kProof * size;
-            if (r.proved || still) r.outcome = kConverged;
+    const auto look = [&](bool still) {
+        split.update_bound();
+        split.write_beliefs(beliefs);
+        rounding.round(first, last, beliefs, trial.data());
+        const double found = split.score(trial.data());
+        if (found >= r.score) {
+            r.score = found;
+            std::copy(trial.begin() + first, trial.begin() + last, y + first);
         }
+        const double size = std::max({1.0, split.scale(), std::abs(r.score)});
+        r.proved = r.score > kNone && split.bound() - r.score <= kProof * size;
+        if (r.proved || still) r.outcome = kConverged;
+    };
+    try {
+        while (split.feasible() && r.outcome == kStopped && r.n_iter < max_iter && !late) {
+            split.iterate();
+            if (!split.feasible()) break;
+            const bool still = split.change() <= tol;
+            if (++r.n_iter % kCheck == 0 || still || r.n_iter == max_iter) look(still);
+        }
+    } catch (const Stopped&) {
+        if (!out_of_time()) throw;
+        late = true;
+    }
+    if (late && split.feasible() && r.outcome == kStopped) {
+        const Grace grace;
+        split.iterate();
+        if (split.feasible()) look(false);
     }
     if (!split.feasible()) r.outcome = kNoLabelling;
     r.bound = std::max(split.bound(), r.score);
@@ -472,6 +484,7 @@ static const Binding binding([](nb::module_& m) {
             Solved solved(g.examples);
             {
                 nb::gil_scoped_release release;
+                std::optional<Grace> grace(std::in_place);  // the limit is for iterations
                 const Members members(g);
                 Rounding rounding(g, members, g.unary, g.tables);
                 std::vector<std::int32_t> trial(g.variables);
@@ -479,8 +492,10 @@ static const Binding binding([](nb::module_& m) {
                     const auto first = g.variable_offsets[e], last = g.variable_offsets[e + 1];
                     Splitting split(g, first, last, g.clique_offsets[e], g.clique_offsets[e + 1],
                                     g.unary, g.tables);
+                    if (!solved.late) grace.reset();
                     const Result r = run(split, rounding, first, last, max_iter, tol, parts.unary,
-                                         trial, labels.data());
+                                         trial, labels.data(), solved.late);
+                    grace.emplace();
                     solved.set(e, r);
                     const double w = weight ? weight->data()[e] : 1.0;
                     if (r.proved)

@@ -14,6 +14,7 @@
 #include <limits>
 
 #include "label_scores.hpp"
+#include "patience.hpp"
 
 namespace chordal {
 namespace {
@@ -27,14 +28,16 @@ public:
     Search(const Frame& g, const CliquesOf& of, const double* unary, const double* tables)
         : g_(g), of_(of), unary_(unary), tables_(tables), left_(g.variables),
           open_(g.state_offsets[g.variables]), hard_(g.cliques), queued_(g.cliques, 0) {
-        for (std::size_t c = 0; c < g.cliques; ++c) {
-            const auto k = g.table_of_clique[c];
+        std::vector<std::uint8_t> forbids(g.n_tables);
+        for (std::size_t k = 0; k < g.n_tables; ++k) {
             const double* end = tables + g.table_offsets[k + 1];
-            hard_[c] = std::find(tables + g.table_offsets[k], end, kForbidden) != end;
+            forbids[k] = std::find(tables + g.table_offsets[k], end, kForbidden) != end;
+            patience_.spend(static_cast<std::size_t>(g.table_offsets[k + 1] - g.table_offsets[k]));
         }
+        for (std::size_t c = 0; c < g.cliques; ++c) hard_[c] = forbids[g.table_of_clique[c]];
     }
 
-    // 1: found, 0: there is none, -1: not decided, -2: Ctrl-C.
+    // 1: found, 0: there is none, -1: not decided.
     int run(std::int64_t first, std::int64_t last, const std::int64_t* cliques, std::int64_t failures,
             std::int32_t* labels) {
         decisions_.clear();
@@ -49,7 +52,7 @@ public:
                 from = last_one.from;
                 sound = propagate(strike(last_one.variable, last_one.label));
             }
-            if (++steps_ % 4096 == 0 && interrupted()) return -2;
+            patience_.spend(64);
             while (from < last && left_[from] == 1) ++from;
             if (from == last) break;
             const std::int64_t v = fewest(from, last), label = best(v);
@@ -60,19 +63,30 @@ public:
         return 1;
     }
 
-    // Without a decision that stays: the score of every label that is struck out becomes -inf.
-    void exclude(std::int64_t first, std::int64_t last, const std::int64_t* cliques, double* unary) {
-        if (start(first, last, cliques)) probe(first, last, cliques);
+    // Without a decision that stays: the score of every label that is struck out becomes -inf. Out of time,
+    // of those that are so far; false then.
+    bool exclude(std::int64_t first, std::int64_t last, const std::int64_t* cliques, double* unary) {
+        bool done = true;
+        try {
+            if (start(first, last, cliques)) probe(first, last, cliques);
+        } catch (const Stopped&) {
+            if (!out_of_time()) throw;
+            undo(std::min(firm_, trail_.size()));
+            done = false;
+        }
         for (auto s = g_.state_offsets[first]; s < g_.state_offsets[last]; ++s)
             if (!open_[s]) unary[s] = kForbidden;
+        return done;
     }
 
 private:
     // All labels that have a score, and what propagation leaves of them; false: nothing.
     bool start(std::int64_t first, std::int64_t last, const std::int64_t* cliques) {
         trail_.clear();
+        firm_ = kAll;
         bool sound = true;
         for (auto v = first; v < last; ++v) {
+            patience_.spend(static_cast<std::size_t>(g_.labels(v)) + 4);
             left_[v] = 0;
             for (auto s = g_.state_offsets[v]; s < g_.state_offsets[v + 1]; ++s)
                 left_[v] += open_[s] = unary_[s] != kForbidden;
@@ -95,9 +109,10 @@ private:
                 for (std::int64_t l = 0; l < g_.labels(v) && left_[v] > 1; ++l) {
                     if (!open_[g_.state_offsets[v] + l]) continue;
                     if (looks_ > most) return;
-                    const std::size_t before = trail_.size();
+                    firm_ = trail_.size();
                     const bool sound = settle(v, l);
-                    undo(before);
+                    undo(firm_);
+                    firm_ = kAll;
                     if (sound) continue;
                     changed = true;
                     if (!propagate(strike(v, l))) return;
@@ -158,6 +173,7 @@ private:
         const double* table = tables_ + g_.table_offsets[g_.table_of_clique[c]];
         const auto order = static_cast<std::size_t>(end - begin);
         looks_ += cells(c);
+        patience_.spend(64 + 2 * cells(c));
         place_.assign(order, 0);
         base_.assign(order + 1, 0);
         for (std::size_t k = 0; k < order; ++k)
@@ -214,44 +230,51 @@ private:
     std::vector<Decision> decisions_;
     std::vector<std::int64_t> place_, base_;
     std::vector<std::uint8_t> supported_;
-    std::size_t steps_ = 0, looks_ = 0;
+    static constexpr std::size_t kAll = std::numeric_limits<std::size_t>::max();
+    std::size_t looks_ = 0;
+    std::size_t firm_ = kAll;  // what is on the trail beyond this is only tried
+    CHORDAL_ISA::Patience patience_{interrupted};
 };
 
 }  // namespace
 
 static const Binding binding([](nb::module_& m) {
-    // outcome [examples]: 1 where a labelling is looked for; becomes 1 found, 0 none exists, -1 open.
+    // outcome [examples]: 1 where a labelling is looked for; becomes 1 found, 0 none exists, -1 open (also
+    // when time is over).
     m.def(
         "allowed_labels",
         [](const BoundScores& g, const Incidence& incidence, std::int64_t max_failures,
            Output<std::int32_t> outcome, Output<std::int32_t> labels) {
-            bool stopped = false;
-            {
-                nb::gil_scoped_release release;
+            nb::gil_scoped_release release;
+            std::size_t e = 0;
+            try {
                 Search search(g, incidence, g.unary, g.tables);
-                for (std::size_t e = 0; e < g.examples && !stopped; ++e) {
-                    if (!outcome.data()[e]) continue;
-                    const int found =
-                        search.run(g.variable_offsets[e], g.variable_offsets[e + 1],
-                                   g.clique_offsets + e, max_failures, labels.data());
-                    stopped = found == -2;
-                    outcome.data()[e] = found;
-                }
+                for (; e < g.examples; ++e)
+                    if (outcome.data()[e])
+                        outcome.data()[e] = search.run(g.variable_offsets[e], g.variable_offsets[e + 1],
+                                                       g.clique_offsets + e, max_failures, labels.data());
+            } catch (const Stopped&) {
+                if (!out_of_time()) throw;
+                for (; e < g.examples; ++e) outcome.data()[e] = outcome.data()[e] ? -1 : 0;
             }
-            if (stopped) throw nb::python_error();
         },
         nb::arg("scores"), nb::arg("incidence"), nb::arg("max_failures"), nb::kw_only(),
         nb::arg("outcome"), nb::arg("labels"));
     // unary [states], a copy of the scores', becomes -inf where propagation alone excludes a label; all
-    // of some variable's do where nothing is allowed.
+    // of some variable's do where nothing is allowed. When time is over, what is excluded so far.
     m.def(
         "exclude_labels",
         [](const BoundScores& g, const Incidence& incidence, Output<double> unary) {
             nb::gil_scoped_release release;
-            Search search(g, incidence, g.unary, g.tables);
-            for (std::size_t e = 0; e < g.examples; ++e)
-                search.exclude(g.variable_offsets[e], g.variable_offsets[e + 1],
-                               g.clique_offsets + e, unary.data());
+            bool in_time = true;
+            try {
+                Search search(g, incidence, g.unary, g.tables);
+                for (std::size_t e = 0; e < g.examples && in_time; ++e)
+                    in_time = search.exclude(g.variable_offsets[e], g.variable_offsets[e + 1],
+                                             g.clique_offsets + e, unary.data());
+            } catch (const Stopped&) {
+                if (!out_of_time()) throw;
+            }
         },
         nb::arg("scores"), nb::arg("incidence"), nb::kw_only(), nb::arg("unary"));
 });

@@ -8,6 +8,8 @@
 #include <utility>
 #include <vector>
 
+#include "stopping.hpp"
+
 namespace chordal {
 
 namespace nb = nanobind;
@@ -30,8 +32,9 @@ inline void require(bool holds, const char* what) {
     if (!holds) throw nb::value_error(what);
 }
 
-// True after Ctrl-C; Python's error is then set, and the binding throws nb::python_error. Takes Python's
-// lock at most some fifty times a second and else looks at the clock alone: loops may ask every 10 µs.
+// True after Ctrl-C, when Python's error is set, and when the time limit of this thread is over (`out_of_time`
+// tells which). The binding throws Stopped, or returns what there is. Takes Python's lock at
+// most some fifty times a second and else looks at the clock alone: loops may ask every 10 µs.
 bool interrupted();
 
 // Moves a vector into a NumPy array without copying it.

@@ -30,7 +30,7 @@ void run_chain(const Scores& scores, Kernel kernel) {
         nb::gil_scoped_release release;
         outcome = kernel(batch);
     }
-    if (outcome == Outcome::stopped) throw nb::python_error();
+    if (outcome == Outcome::stopped) throw Stopped{};
     if (outcome == Outcome::range)
         throw std::overflow_error("the scores' range is too wide for domain 'scaled'");
 }

@@ -107,7 +107,7 @@ struct ChainView {
 
 // What a loop over chains ended with, as Python's error.
 inline void raise_outcome(Outcome outcome) {
-    if (outcome == Outcome::stopped) throw nb::python_error();
+    if (outcome == Outcome::stopped) throw Stopped{};
     if (outcome == Outcome::range) throw std::overflow_error("the weights or scores overflow");
 }
 

@@ -36,7 +36,7 @@ public:
         for_other_places([&](Int p) { messages.start(p); });
     }
 
-    // Sends every message once; returns the largest step.
+    // Sends every message once, also out of time: rows hold both kinds on the way. Returns the largest step.
     double sweep(Messages<Ring>& messages, Interruption& patience) {
         double furthest = 0.0;
         for_other_places([&](Int p) { fetch(messages, p); });
@@ -49,9 +49,10 @@ public:
         });
         furthest_ = broadcast(furthest);
         make_ready(messages, -1);
-        for (Int b = 0; b < blocks && !messages.failed() && !patience.now(2 * 64 * kLanes); ++b) {
+        for (Int b = 0; b < blocks && !messages.failed() && !patience.stopped; ++b) {
             update(messages, block_[b]);
             make_ready(messages, b);
+            patience.now(2 * 64 * kLanes);
         }
         return lane_max(furthest_);
     }

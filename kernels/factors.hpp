@@ -21,8 +21,12 @@ CHORDAL_INLINE std::size_t padded_of(Int n) { return padded(static_cast<std::siz
 class Interruption : public Patience {
 public:
     using Patience::Patience;
-    bool now(std::size_t work) { return stopped = spent(work); }
-    bool stopped = false;
+    void now(std::size_t work) {
+        if (spent(work)) (out_of_time() ? late : stopped) = true;
+    }
+    bool over() const { return stopped || late; }
+    bool stopped = false;  // by Ctrl-C: no answer is wanted
+    bool late = false;     // out of time: no more iterations, the answer is what there is
 };
 
 // One example: everything is counted from its own first variable, clique and place.

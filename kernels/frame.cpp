@@ -84,6 +84,7 @@ static const Binding binding([](nb::module_& m) {
         .def_prop_ro("cliques", [](const Incidence& self) { return inside(self.cliques); });
     nb::class_<Iterations>(m, "Iterations", "How the iterations of each example ended.")
         .def_prop_ro("n_iter", [](const Iterations& self) { return inside(self.n_iter); })
+        .def_ro("late", &Iterations::late, "Whether the time limit ended them.")
         .def_prop_ro("change", [](const Iterations& self) { return inside(self.change); },
                      "What was to fall below the tolerance.");
 }, /*first=*/true);

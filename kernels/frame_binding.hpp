@@ -46,8 +46,20 @@ struct Incidence {
 struct Iterations {
     Indices n_iter;              // [examples]
     std::vector<double> change;  // [examples] what was to fall below the tolerance
+    bool late = false;           // the time limit ended them
 
     explicit Iterations(std::size_t examples) : n_iter(examples), change(examples) {}
 };
+
+// Calls improve(), which leaves something useful behind whenever it is out of time.
+template <class F>
+void ended_by_time(Iterations& done, F improve) {
+    try {
+        improve();
+    } catch (const Stopped&) {
+        if (!out_of_time()) throw;
+        done.late = true;
+    }
+}
 
 }  // namespace chordal

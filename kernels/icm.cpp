@@ -18,7 +18,7 @@ static const Binding binding([](nb::module_& m) {
         [](const BoundScores& g, const Incidence& incidence, std::int64_t max_iter,
            Output<std::int32_t> labels) {
             Iterations done(g.examples);
-            {
+            ended_by_time(done, [&] {
                 nb::gil_scoped_release release;
                 const CliquesOf of = incidence;
                 LabelScores scores(g, of, g.unary, g.tables);
@@ -44,7 +44,7 @@ static const Binding binding([](nb::module_& m) {
                         patience.spend(g.variables);
                     } while (gain > 0.0 && sweeps < max_iter);
                 }
-            }
+            });
             return done;
         },
         nb::arg("scores"), nb::arg("incidence"), nb::arg("max_iter"), nb::arg("labels"));

@@ -62,7 +62,7 @@ static const Binding binding([](nb::module_& m) {
                 for (bool rest = !blocks.empty(); rest && !stopped; stopped = interrupted())
                     rest = made.take(n++, blocks.data());
             }
-            if (stopped) throw nb::python_error();
+            if (stopped) throw Stopped{};
             return array_of(std::move(blocks));
         },
         nb::kw_only(), nb::arg("offsets"), nb::arg("neighbours"),

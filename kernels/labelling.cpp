@@ -61,6 +61,7 @@ private:
     }
 
     CHORDAL_ISA::Patience patience_{interrupted};
+    Grace grace_;  // one pass, which what is found when time is over needs too
 };
 
 }  // namespace

@@ -28,6 +28,7 @@ struct BeliefResults {
     const double* weight;       // [examples] or null
     double *unary, *tables;     // marginals are added here, or null; beliefs of the best labelling
     std::int32_t* labels;       // of the best labelling, or null
+    bool* late;
 };
 
 CHORDAL_BOTH_ISAS(bool propagate_beliefs(const Scores&, const MessageSettings&,
@@ -180,6 +181,7 @@ bool propagate_beliefs(const Scores& g, const MessageSettings& settings,
         results.change[e] = ending.change;
         if (!patience.stopped) finish(safe, e);
     }
+    *results.late = patience.late;
     return !patience.stopped;
 }
 
@@ -199,6 +201,7 @@ bool propagate_best(const Scores& g, const MessageSettings& settings, bool (*int
         if (results.unary) best.rank(ex, results.unary);
         best.decode(ex, results.labels + g.variable_offsets[e]);
     }
+    *results.late = patience.late;
     return !patience.stopped;
 }
 
@@ -243,13 +246,14 @@ static const Binding binding([](nb::module_& m) {
                                         data_of(weight),
                                         parts ? parts->unary : nullptr,
                                         parts ? parts->tables : nullptr,
-                                        nullptr};
+                                        nullptr,
+                                        &ended.late};
             bool done;
             {
                 nb::gil_scoped_release release;
                 done = CHORDAL_DISPATCH(propagate_beliefs(scores, settings, interrupted, results));
             }
-            if (!done) throw nb::python_error();
+            if (!done) throw Stopped{};
             return ended;
         },
         nb::arg("scores"), nb::arg("settings"), nb::arg("parts").none(), nb::kw_only(),
@@ -262,13 +266,13 @@ static const Binding binding([](nb::module_& m) {
             Iterations ended(scores.examples);
             const BeliefResults results{ended.n_iter.data(), ended.change.data(), possible.data(),
                                         nullptr,             beliefs.data(),      nullptr,
-                                        labels.data()};
+                                        labels.data(),       &ended.late};
             bool done;
             {
                 nb::gil_scoped_release release;
                 done = CHORDAL_DISPATCH(propagate_best(scores, settings, interrupted, results));
             }
-            if (!done) throw nb::python_error();
+            if (!done) throw Stopped{};
             return ended;
         },
         nb::arg("scores"), nb::arg("settings"), nb::arg("labels"), nb::kw_only(),

@@ -157,10 +157,10 @@ using CHORDAL_ISA::MeanField;
 static void ascend(MeanField& field, double tolerance, std::int64_t most, Interruption& patience,
                    std::int64_t& iterations, double& change, double& bound) {
     iterations = 0;
-    change = 0.0;
-    while (iterations < most && !patience.stopped) {
+    change = kInfinity;
+    while (iterations < most && !patience.over()) {
         change = 0.0;
-        for (Int v = 0; v < field.ex.variables && !patience.stopped; ++v) {
+        for (Int v = 0; v < field.ex.variables && !patience.over(); ++v) {
             const double step = field.update(v);
             if (step < 0.0) {
                 bound = -kInfinity;
@@ -219,8 +219,9 @@ static const Binding binding([](nb::module_& m) {
                            bound.data()[e]);
                 }
                 stopped = patience.stopped;
+                ended.late = patience.late;
             }
-            if (stopped) throw nb::python_error();
+            if (stopped) throw Stopped{};
             return ended;
         },
         nb::arg("scores"), nb::arg("tolerance"), nb::arg("max_iter"), nb::kw_only(), nb::arg("q"),

@@ -1,21 +1,16 @@
-// How a long loop ends after Ctrl-C.
+// How a long loop ends after Ctrl-C, or when its time is over.
 //
 // Loops count their work, in steps of about a nanosecond, as deep inside as one step may be long. Now and then the counter
 // calls `interrupted` (binding.hpp), which looks at the clock and seldom takes Python's lock, so that asking often
 // is cheap. A loop near the binding returns; one deep inside throws Stopped, which frees what was
-// taken on the way and reaches Python as the error that is set already.
+// taken on the way and reaches Python as KeyboardInterrupt or TimeLimitError. A method that has something to
+// give back catches what `out_of_time` explains, and finishes with a Grace.
 #pragma once
 
 #include <cstddef>
 
 #include "simd.hpp"
-
-namespace chordal {
-
-// After Ctrl-C. Python's error is set.
-struct Stopped {};
-
-}  // namespace chordal
+#include "stopping.hpp"
 
 namespace chordal::CHORDAL_ISA {
 
@@ -23,14 +18,14 @@ class Patience {
 public:
     explicit Patience(bool (*interrupted)()) : interrupted_(interrupted) {}
 
-    // True after Ctrl-C.
+    // True after Ctrl-C, or out of time.
     bool spent(std::size_t work) {
         work_ += work;
         if (work_ < kEvery) return false;
         work_ = 0;
         return interrupted_();
     }
-    // Throws after Ctrl-C.
+    // Throws then.
     void spend(std::size_t work) {
         if (spent(work)) throw Stopped{};
     }

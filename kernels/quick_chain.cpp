@@ -256,7 +256,7 @@ public:
             nb::gil_scoped_release release;
             outcome = kernel();
         }
-        if (outcome == Outcome::stopped) throw nb::python_error();
+        if (outcome == Outcome::stopped) throw Stopped{};
     }
 
 private:

@@ -109,7 +109,7 @@ Ending until_settled(Messages<Ring>& messages, const MessageSettings& settings,
     while (ending.iterations < settings.most_iterations) {
         ending.change = sweep(ending.iterations);
         ++ending.iterations;
-        if (ending.change <= settings.tolerance || messages.failed() || patience.stopped) break;
+        if (ending.change <= settings.tolerance || messages.failed() || patience.over()) break;
         adaptation.note(ending.change, messages.damping);
     }
     return ending;
@@ -139,7 +139,7 @@ public:
 
 private:
     static bool finished(const Messages<Ring>& messages, const Interruption& patience) {
-        return messages.failed() || patience.stopped;
+        return messages.failed() || patience.over();
     }
     static std::size_t work(const FactorExample& ex, Int c) {
         return static_cast<std::size_t>(64 * ex.order_of(c));
@@ -172,7 +172,7 @@ private:
             furthest = step > furthest ? step : furthest;
             patience.now(work(ex, ex.clique(p)));
         }
-        for (Int v = 0; v < ex.variables && !finished(messages, patience); ++v) messages.cavities(v);
+        for (Int v = 0; v < ex.variables && !messages.failed() && !patience.stopped; ++v) messages.cavities(v);
         return furthest;
     }
 

@@ -284,7 +284,7 @@ static const Binding binding([](nb::module_& m) {
                     nb::gil_scoped_release unlocked;
                     done = self.read(first, lengths.data(), lengths.size(), grow);
                 }
-                if (!done) throw nb::python_error();
+                if (!done) throw Stopped{};
                 return std::make_tuple(array_of(std::move(self.ids)),
                                        array_of(std::move(self.row_offsets)));
             },

@@ -33,6 +33,7 @@ struct TreeReweightedResults {
     double *unary, *tables;  // marginals are added here, or null
     std::int64_t* iterations;
     double* change;
+    bool* late;
 };
 
 CHORDAL_BOTH_ISAS(bool reweight_trees(const Scores&, const MessageSettings&,
@@ -158,11 +159,14 @@ bool reweight_trees(const Scores& g, const MessageSettings& settings,
             add_beliefs(g, messages, results.weight ? results.weight[e] : 1.0, row.data(), results);
         double bound = 0.0;
         for (Int k = 0; k < input.forests[e]; ++k, flags += ex.cliques)
-            if (!messages.vanished && !patience.now(static_cast<std::size_t>(64 * ex.places)))
+            if (!messages.vanished && !patience.stopped) {
                 bound += pass.log_partition(messages, flags);
+                patience.now(static_cast<std::size_t>(64 * ex.places));
+            }
         results.log_partition[e] =
             messages.vanished ? -kInfinity : bound / static_cast<double>(input.forests[e]);
     }
+    *results.late = patience.late;
     return !patience.stopped;
 }
 
@@ -192,14 +196,15 @@ static const Binding binding([](nb::module_& m) {
                                                 parts ? parts->unary : nullptr,
                                                 parts ? parts->tables : nullptr,
                                                 ended.n_iter.data(),
-                                                ended.change.data()};
+                                                ended.change.data(),
+                                                &ended.late};
             bool done;
             {
                 nb::gil_scoped_release release;
                 done = CHORDAL_DISPATCH(
                     reweight_trees(scores, settings, input, interrupted, results));
             }
-            if (!done) throw nb::python_error();
+            if (!done) throw Stopped{};
             return ended;
         },
         nb::arg("scores"), nb::arg("forests"), nb::arg("settings"), nb::arg("parts").none(),

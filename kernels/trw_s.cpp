@@ -33,6 +33,7 @@ struct ReweightedResults {
     double* bound;             // [examples]
     std::int64_t* iterations;  // [examples]
     double* change;            // [examples] of the bound, relative; 0 if it is reached
+    bool* late;
 };
 
 CHORDAL_BOTH_ISAS(bool reweighted_labels(const Scores&, double tolerance,
@@ -55,6 +56,7 @@ public:
         best_labels_ = labels;
         impossible = false;
         best = -kInfinity;
+        bound = kInfinity;
         phi_.resize(ex.state_cells);
         for (Int v = 0; v < ex.variables; ++v) {
             double* phi = phi_.data() + ex.state_at(v);
@@ -84,11 +86,12 @@ public:
         y_.resize(static_cast<std::size_t>(ex.variables));
     }
 
-    // Labels are taken on the way; keeps them if they are the best so far.
+    // Labels are taken on the way; keeps them if they are the best so far. Out of time, labels alone.
     void forwards(Interruption& patience) {
         double score = 0.0;
         for (Int s = 0; s < ex_->variables && !impossible && !patience.stopped; ++s) {
             score += take_label(s);
+            if (patience.late) continue;
             const double gamma = reparametrise(s);
             for_edges(s, [&](Int c, Int p, Int t) {
                 if (t > s) send(c, p, s, gamma);
@@ -99,26 +102,27 @@ public:
     }
 
     void backwards(Interruption& patience) {
-        bound = 0.0;
-        for (Int s = ex_->variables; s-- > 0 && !impossible && !patience.stopped;) {
+        double sum = 0.0;
+        for (Int s = ex_->variables; s-- > 0 && !impossible && !patience.over();) {
             const double gamma = reparametrise(s);
             Int in = 0;
             for_edges(s, [&](Int c, Int p, Int t) {
                 if (t > s) return;
                 ++in;
-                bound += send(c, p, s, gamma);
+                sum += send(c, p, s, gamma);
             });
-            bound += (1.0 - static_cast<double>(in) * gamma) * row_max(a_.data(), ex_->width(s));
+            sum += (1.0 - static_cast<double>(in) * gamma) * row_max(a_.data(), ex_->width(s));
             patience.now(work(s));
         }
+        if (!patience.over()) bound = sum;
     }
 
     // One variable at a time takes its best label given all others, until none changes.
     void improve(Interruption& patience) {
         if (best == -kInfinity) return;
-        for (bool moved = true; moved && !patience.stopped;) {
+        for (bool moved = true; moved && !patience.over();) {
             moved = false;
-            for (Int s = 0; s < ex_->variables; ++s) {
+            for (Int s = 0; s < ex_->variables && !patience.over(); ++s) {
                 copy_phi(s);
                 for_edges(s, [&](Int c, Int p, Int t) { condition(c, p, s, best_labels_[t]); });
                 const std::size_t x = argmax(s), now = static_cast<std::size_t>(best_labels_[s]);
@@ -255,11 +259,12 @@ bool reweighted_labels(const Scores& g, double tolerance, std::int64_t most_iter
     for (std::size_t e = 0; e < g.examples && !patience.stopped; ++e) {
         ex.open(g, e);
         method.open(g, ex, tables, results.labels + g.variable_offsets[e]);
-        double before = kInfinity, change = 0.0;
+        double before = kInfinity, change = kInfinity;
         Int iterations = 0;
-        while (iterations < most_iterations && !method.impossible && !patience.stopped) {
+        while (iterations < most_iterations && !method.impossible) {
             method.forwards(patience);
             method.backwards(patience);
+            if (method.impossible || patience.over()) break;
             ++iterations;
             const double size = 1.0 + std::abs(method.bound);
             change = (before - method.bound) / size;
@@ -273,6 +278,7 @@ bool reweighted_labels(const Scores& g, double tolerance, std::int64_t most_iter
         results.iterations[e] = iterations;
         results.change[e] = change;
     }
+    *results.late = patience.late;
     return !patience.stopped;
 }
 
@@ -290,14 +296,14 @@ static const Binding binding([](nb::module_& m) {
            Output<std::int32_t> labels, Output<double> bound) {
             Iterations ended(scores.examples);
             const ReweightedResults results{labels.data(), bound.data(), ended.n_iter.data(),
-                                            ended.change.data()};
+                                            ended.change.data(), &ended.late};
             bool done;
             {
                 nb::gil_scoped_release release;
                 done = CHORDAL_DISPATCH(
                     reweighted_labels(scores, tolerance, max_iter, interrupted, results));
             }
-            if (!done) throw nb::python_error();
+            if (!done) throw Stopped{};
             return ended;
         },
         nb::arg("scores"), nb::arg("tolerance"), nb::arg("max_iter"), nb::arg("labels"),

@@ -122,7 +122,7 @@ CASES: dict[str, tuple[str, str]] = {
     "junction_tree entropy": (f"p = {_WIDE}", "ask('junction_tree', 'entropy', p)"),
     "junction_tree marginals, many tables": (
         f"p = {_MANY}",
-        "ask('junction_tree', 'marginals', p, max_bytes=3e9)",
+        "ask('junction_tree', 'marginals', p, memory_limit=3e9)",
     ),
     "junction_tree derivative": (
         f"p = {_WIDE}",
@@ -130,17 +130,17 @@ CASES: dict[str, tuple[str, str]] = {
     ),
     "junction_tree k_best, many tables": (
         f"p = {_MANY}",
-        "ask('junction_tree', 'k_best', p, 1_000_000, max_bytes=3e9)",
+        "ask('junction_tree', 'k_best', p, 1_000_000, memory_limit=3e9)",
     ),
     "elimination marginals": ("p = random(grid(13, 60, 3))", "ask('elimination', 'marginals', p)"),
     "plan, grid": (
         "s = grid(180, 180, 2)",
-        "lambda: INFERENCE.resolve('junction_tree', max_bytes=1e17).supports(s)",
+        "lambda: INFERENCE.resolve('junction_tree', memory_limit=1e17).supports(s)",
     ),
     "plan, search": (
         "e = np.unique(rng.integers(0, 2000, (5000, 2)), axis=0)\n"
         "s = Graph([2000], [e[e[:, 0] < e[:, 1]]], 2)",
-        "lambda: INFERENCE.resolve('junction_tree', order='search', max_bytes=1e30).supports(s)",
+        "lambda: INFERENCE.resolve('junction_tree', order='search', memory_limit=1e30).supports(s)",
     ),
     "linear_program map": ("p = random(grid(60, 60, 6))", "ask('linear_program', 'map', p)"),
     "milp map": ("p = random(grid(40, 40, 5))", "ask('milp', 'map', p)"),

@@ -65,7 +65,7 @@ def test_it_reaches_further_than_a_junction_tree():
     assert needs["map"].bytes < needs["marginals"].bytes < whole.bytes / 2
     expected = JunctionTreeInference().marginals(p)
     for question, need in needs.items():
-        budget = {"order": "sweep", "max_bytes": need.bytes}
+        budget = {"order": "sweep", "memory_limit": need.bytes}
         assert not JunctionTreeInference(**budget).supports(p.structure)
         with pytest.raises(UnsupportedError, match="'elimination' answers this question"):
             JunctionTreeInference(**budget).require(question, p.structure)
@@ -74,7 +74,7 @@ def test_it_reaches_further_than_a_junction_tree():
             assert_allclose(answer, expected.log_partition, rtol=1e-13)
         if question == "marginals":
             assert_allclose(answer.parts.unary, expected.parts.unary, rtol=1e-9)
-        budget["max_bytes"] -= 1
+        budget["memory_limit"] -= 1
         with pytest.raises(UnsupportedError, match="'elimination' would need"):
             getattr(EliminationInference(**budget), question)(p)
 

@@ -107,6 +107,7 @@ def test_variables_with_one_label_cost_nothing():
 
 def test_a_clique_of_twenty_is_refused_with_its_memory():
     structure = FactorGraph([21], [[list(range(20)), [19, 20]]], n_labels=5)
+    method = JunctionTreeInference(memory_limit=1e9)
     cost = method.tree_size(structure)
     assert (cost.treewidth, cost.largest) == (19, 5**20)
     assert not method.supports(structure)
@@ -117,7 +118,7 @@ def test_a_clique_of_twenty_is_refused_with_its_memory():
     assert "clique of 20 variables (0, 1, 2, 3, 4, 5, 6, 7, …)" in message
     assert f"{5**20:,}" in message
     assert "762.9 TB" in message
-    assert "max_bytes is 1.0 GB" in message
+    assert "memory_limit is 1.0 GB" in message
 
 
 def test_numbers_too_large_for_the_machine_are_still_named():
@@ -130,17 +131,17 @@ def test_numbers_too_large_for_the_machine_are_still_named():
 def test_the_budget_is_what_is_predicted():
     p = ising(6, 20)
     need = method.tree_size(p.structure).bytes
-    assert JunctionTreeInference(max_bytes=need).log_partition(p) == method.log_partition(p)
+    assert JunctionTreeInference(memory_limit=need).log_partition(p) == method.log_partition(p)
     with pytest.raises(UnsupportedError, match="would need"):
-        JunctionTreeInference(max_bytes=need - 1).log_partition(p)
+        JunctionTreeInference(memory_limit=need - 1).log_partition(p)
 
 
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
         ({"order": "best"}, "order must be one of"),
-        ({"max_bytes": 0}, "max_bytes must be a number above 0"),
-        ({"max_bytes": "1 GB"}, "max_bytes must be a number"),
+        ({"memory_limit": 0}, "memory_limit must be a number above 0"),
+        ({"memory_limit": "1 GB"}, "memory_limit must be a number"),
     ],
 )
 def test_bad_parameters(arguments, message):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 _SAME = ["feature_template", "max_iter", "min_freq", "n_iter_no_change", "pairs", "solver"]
-_SAME += ["objective", "l1", "l2", "tol", "scheme"]
+_SAME += ["objective", "l1", "l2", "tol", "scheme", "time_limit", "memory_limit"]
 _OPTIONS = {name: "--" + name.replace("_", "-") for name in _SAME} | {
     "allowed_transitions": "--constrain",
     "random_state": "--seed",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from inspect import signature
 from time import perf_counter
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -48,6 +49,26 @@ def command(
             help="By default an exact one where affordable, else an approximation.",
         ),
     ] = None,
+    option: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--option",
+            "-o",
+            metavar="NAME=VALUE",
+            help="A parameter of the method, such as max_iter=50; may be repeated.",
+        ),
+    ] = None,
+    time_limit: Annotated[
+        float | None,
+        typer.Option(metavar="SECONDS", help="Seconds for the answer; by default no limit."),
+    ] = None,
+    memory_limit: Annotated[
+        str | None,
+        typer.Option(
+            metavar="SIZE",
+            help="Memory for the answer, such as 500M or 2G; by default half of what is available.",
+        ),
+    ] = None,
     json: options.Json = False,
 ) -> None:
     """Answer a question about a graphical model: log10 Z, marginals, or the best labelling.
@@ -60,7 +81,8 @@ def command(
     potentials = read_model(model)
     observed = _observed(evidence, sample)
     asked = condition_on(potentials, observed)
-    inference = _method(method, asked, QUESTIONS[task])
+    settings = {**_settings(method, option), **_limits(time_limit, memory_limit)}
+    inference = _method(method, settings, asked, QUESTIONS[task])
     answer = ANSWERS[task](inference, asked, potentials, observed)
     facts = {**dict.fromkeys(("log10_partition", "marginals", "labels")), **answer}
     facts["seconds"] = round(perf_counter() - started, 3)
@@ -91,20 +113,90 @@ def _observed(path: str | None, sample: int | None) -> dict[int, int]:
     return samples[(sample or 1) - 1]
 
 
-def _method(name: str | None, asked: Potentials, question: str) -> Inference:
+def _settings(method: str | None, given: list[str] | None) -> dict[str, Any]:
+    """The parameters of the method that were given, as numbers or words."""
+    from chordal.inference import INFERENCE
+
+    if not given:
+        return {}
+    if method is None:
+        raise typer.BadParameter("--option needs --method")
+    known = {*signature(INFERENCE.get(method)).parameters} - {"time_limit", "memory_limit"}
+    settings: dict[str, Any] = {}
+    for text in given:
+        name, equals, value = text.partition("=")
+        if not equals:
+            raise typer.BadParameter(f"--option must be NAME=VALUE, got {text!r}")
+        if name not in known:
+            listed = ", ".join(sorted(known)) or "none"
+            raise typer.BadParameter(f"--method {method} has no option {name!r}; it has: {listed}")
+        settings[name] = _value(value)
+    return settings
+
+
+def _value(text: str) -> object:
+    if text in ("None", "none"):
+        return None
+    for kind in (int, float):
+        try:
+            return kind(text)
+        except ValueError:
+            pass
+    return text
+
+
+def _limits(seconds: float | None, size: str | None) -> dict[str, Any]:
+    from chordal._memory import parse_size
+    from chordal._validate import check_number
+
+    limits: dict[str, Any] = {}
+    if seconds is not None:
+        check_number("--time-limit", seconds, strict=True)
+        limits["time_limit"] = seconds
+    if size is not None:
+        try:
+            limits["memory_limit"] = parse_size(size)
+        except ValueError as error:
+            raise typer.BadParameter(f"--memory-limit: {error}") from None
+    return limits
+
+
+def _method(
+    name: str | None, settings: dict[str, Any], asked: Potentials, question: str
+) -> Inference:
     """The method of this name, or the one that the model suggests."""
     from chordal._errors import UnsupportedError
     from chordal.inference import INFERENCE, choose
 
     if name is None:
-        inference = choose(asked, question, patient=True)
+        inference = choose(asked, question, patient=True, memory_limit=settings.get("memory_limit"))
+        inference.time_limit = settings.get("time_limit")
+        _say_why_not_exact(inference, asked, question)
     else:
-        inference = INFERENCE.resolve(name)
+        inference = INFERENCE.resolve(name, **settings)
     inference.require(question, asked.structure)
     refusal = inference.refusal_of(asked)
     if refusal is not None:
         raise UnsupportedError(refusal)
     return inference
+
+
+def _say_why_not_exact(inference: Inference, asked: Potentials, question: str) -> None:
+    """How much memory an exact answer would need, where that is why it is an approximation."""
+    from chordal._memory import size_of
+    from chordal.inference.elimination import EliminationInference
+
+    if inference.exact_on(asked.structure):
+        return
+    exact = EliminationInference(memory_limit=inference.memory_limit)
+    if question not in exact.answers or exact.fits(question, asked.structure):
+        return
+    size = exact.size_within(asked.structure, question)
+    at_least = "" if size.complete else "at least "
+    note(
+        f"an exact answer would need {at_least}{size_of(size.bytes)} of memory, and the limit is "
+        f"{size_of(exact.memory_budget)} (--memory-limit): {inference.name} is used"
+    )
 
 
 def _partition(

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor, wait
 from typing import TypeVar, final
 
+from chordal._limits import StopFlag, in_worker
 from chordal.execution import Execution
 
 S = TypeVar("S")
@@ -27,10 +28,13 @@ class Threads(Execution):
 
     def map(self, task: Callable[[S], T], items: Iterable[S]) -> list[T]:
         """All tasks at once, as far as there are threads; the first error ends the rest."""
-        futures = [self._pool.submit(task, item) for item in items]
+        stop = StopFlag()
+        run = in_worker(task, stop)
+        futures = [self._pool.submit(run, item) for item in items]
         try:
             return [future.result() for future in futures]
         except BaseException:  # Ctrl-C too: nothing may still write when the caller goes on
+            stop.set()
             for future in futures:
                 future.cancel()
             wait(futures)

@@ -1,5 +1,6 @@
 """Inference: what potentials say about labels. One file is one method."""
 
+from chordal._limits import TimeLimitError, time_limit
 from chordal._registry import Registry
 from chordal.inference._answers import (
     ByCost,
@@ -10,7 +11,8 @@ from chordal.inference._answers import (
     Relaxed,
     Spans,
 )
-from chordal.inference._base import Inference, choose, exact_for, most_probable_labels
+from chordal.inference._base import Inference, choose, exact_for
+from chordal.inference._cliques import most_probable_labels
 from chordal.inference._sweeps import effective_sample_size, r_hat, sweep
 
 INFERENCE = Registry("chordal.inference", Inference, "inference")
@@ -25,10 +27,12 @@ __all__ = [
     "Ranked",
     "Relaxed",
     "Spans",
+    "TimeLimitError",
     "choose",
     "effective_sample_size",
     "exact_for",
     "most_probable_labels",
     "r_hat",
     "sweep",
+    "time_limit",
 ]

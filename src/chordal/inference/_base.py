@@ -4,6 +4,7 @@ one to use where none was named: the best by these claims.
 
 from __future__ import annotations
 
+import inspect
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
@@ -12,8 +13,12 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from chordal._docs import complete_docs
 from chordal._errors import UnsupportedError
+from chordal._memory import auto_memory_limit, default_memory_limit
+from chordal._validate import check_number
 from chordal.inference._answers import ByCost, Decoded, Labels, Marginals, Ranked, Relaxed, Spans
+from chordal.inference._limited import QUESTIONS, limited
 from chordal.potentials import Floats, Potentials
 from chordal.structures import Structure
 
@@ -26,6 +31,15 @@ class Inference(ABC):
     where it works and by `exact_on` where its answers are exact. For `choose` to take it by itself,
     it declares the `cost` of exact answers, or the `quality` of approximate ones, or both. A
     method whose file is named as a structure's is written for it, and `choose` asks it first.
+
+    Parameters
+    ----------
+    time_limit : float, optional
+        Seconds for each answer; None, the default, for no limit. A method that iterates then
+        returns the best it has, with the status MAX_TIME; others raise `TimeLimitError`.
+    memory_limit : float, optional
+        Bytes that an answer may take beside the scores, by an estimate that is made first; what
+        needs more is refused. None, the default, is half of the memory that is available.
     """
 
     answers: ClassVar[frozenset[str]]
@@ -39,6 +53,24 @@ class Inference(ABC):
     any_scores: ClassVar[bool] = True
     #: Whether an answer may take minutes: then it is chosen only with `patient`.
     slow: ClassVar[bool] = False
+    #: Whether it returns the best it has at its time limit, where the answer says how it ended.
+    anytime: ClassVar[bool] = False
+    # Also of classes whose own __init__ knows no limits.
+    time_limit: float | None = None
+    memory_limit: float | None = None
+
+    def __init__(
+        self, *, time_limit: float | None = None, memory_limit: float | None = None
+    ) -> None:
+        for name, value in (("time_limit", time_limit), ("memory_limit", memory_limit)):
+            if value is not None:
+                check_number(name, value, strict=True)
+        self.time_limit, self.memory_limit = time_limit, memory_limit
+
+    def __init_subclass__(cls) -> None:
+        for question in QUESTIONS & vars(cls).keys():
+            setattr(cls, question, limited(question, vars(cls)[question]))
+        complete_docs(cls)
 
     @abstractmethod
     def supports(self, structure: Structure) -> bool:
@@ -60,6 +92,18 @@ class Inference(ABC):
         subclass's own docstring is its cost in the documents.
         """
         return math.inf
+
+    def memory(self, structure: Structure, question: str, n: int = 1) -> float:
+        """Bytes that an answer takes beside the scores, estimated by its largest arrays.
+
+        `n` is how many labellings are asked for, by `k_best` and `sample`.
+        """
+        return 8.0 * structure.n_states + 4.0 * n * structure.n_variables
+
+    @property
+    def memory_budget(self) -> float:
+        """The bytes that an answer may take: `memory_limit`, or the default."""
+        return default_memory_limit() if self.memory_limit is None else self.memory_limit
 
     def refusal_of(self, potentials: Potentials) -> str | None:
         """Why these scores are refused, on a structure that is supported; None: they are not.
@@ -151,30 +195,18 @@ class Inference(ABC):
         )
 
     def __repr__(self) -> str:
-        return f"{type(self).__name__}()"
-
-
-def most_probable_labels(parts: Potentials) -> Labels:
-    """Maximum posterior marginal decoding: the likeliest label of each variable by itself.
-
-    Ties go to the smallest label.
-    """
-    structure = parts.structure
-    counts = structure.label_counts
-    if structure.n_variables == 0:
-        return np.zeros(0, dtype=np.int32)
-    if (counts == counts[0]).all():
-        return parts.unary.reshape(-1, counts[0]).argmax(axis=1).astype(np.int32)
-    best = np.maximum.reduceat(parts.unary, structure.state_offsets[:-1])
-    is_best = parts.unary == np.repeat(best, counts)
-    first = np.flatnonzero(is_best)
-    variable = np.repeat(np.arange(len(counts)), counts)[first]
-    _, keep = np.unique(variable, return_index=True)
-    return (first[keep] - structure.state_offsets[:-1]).astype(np.int32)
+        values = {name: getattr(self, name) for name in inspect.signature(type(self)).parameters}
+        limits = ("time_limit", "memory_limit")
+        shown = {k: v for k, v in values.items() if v is not None or k not in limits}
+        text = (f"{k}={v:g}" if isinstance(v, float) else f"{k}={v!r}" for k, v in shown.items())
+        return f"{type(self).__name__}({', '.join(text)})"
 
 
 def exact_for(
-    model: Structure | Potentials, question: str = "marginals", patient: bool = False
+    model: Structure | Potentials,
+    question: str = "marginals",
+    patient: bool = False,
+    memory_limit: float | None = None,
 ) -> Inference | None:
     """The cheapest method that is exact on the model and affordable; None if there is none.
 
@@ -183,6 +215,10 @@ def exact_for(
     scores are given too, the best labels of matchings and of submodular models of two labels are
     found by `matching` and `max_flow`, however large the graph. With `patient`, wider graphs are
     done by `elimination`, for some seconds or minutes.
+
+    Without `memory_limit`, the answer is the same on every machine: a method may take 1 GB (or
+    less, where half of the available memory is less). With `patient`, it may take half of the
+    available memory, and more memory makes more answers exact.
 
     Examples
     --------
@@ -203,6 +239,7 @@ def exact_for(
     own = type(structure).__module__.rpartition(".")[2]
     if own in INFERENCE:
         method = INFERENCE.resolve(own)
+        method.memory_limit = memory_limit
         if method.cost(structure, question) <= 1.0 and _exact(method, model, question):
             return method
     # Only now, and the cheapest first: to find out what fits may need a plan.
@@ -212,11 +249,22 @@ def exact_for(
         if patient or not method.slow
     ]
     cheapest_first = (method for cost, _, method in sorted(costs) if cost < float("inf"))
-    return next((m for m in cheapest_first if _exact(m, model, question)), None)
+    limit = memory_limit
+    if limit is None and not patient:
+        limit = auto_memory_limit()
+    for method in cheapest_first:
+        method.memory_limit = limit
+        if _exact(method, model, question):
+            method.memory_limit = memory_limit
+            return method
+    return None
 
 
 def choose(
-    model: Structure | Potentials, question: str = "marginals", patient: bool = False
+    model: Structure | Potentials,
+    question: str = "marginals",
+    patient: bool = False,
+    memory_limit: float | None = None,
 ) -> Inference:
     """An exact method where that is affordable, else the approximation that ranks best.
 
@@ -231,6 +279,8 @@ def choose(
         What is to be asked, such as "marginals", "map" or "sample".
     patient : bool
         Whether an exact answer is worth some minutes: see `exact_for`.
+    memory_limit : float, optional
+        Bytes that an exact method may take, which it keeps as its own limit: see `exact_for`.
 
     Raises
     ------
@@ -245,12 +295,13 @@ def choose(
     >>> choose(Grid([(4, 100)], n_labels=2), "map").name
     'junction_tree'
     """
-    found = exact_for(model, question, patient)
+    found = exact_for(model, question, patient, memory_limit)
     if found is not None:
         return found
     ranked = [m for m in _answering(question) if question in m.quality]
     for method in sorted(ranked, key=lambda m: (-m.quality[question], m.name)):
         if _fits(method, model, question):
+            method.memory_limit = memory_limit
             return method
     raise UnsupportedError(
         f"no inference method answers {question!r} on {_structure(model)}: an exact one would "

@@ -12,6 +12,7 @@ import numpy as np
 
 from chordal import _kernels
 from chordal._errors import UnsupportedError
+from chordal._memory import AUTO_LIMIT, size_of
 from chordal.inference._answers import Decoded, Labels, Marginals, Ranked
 from chordal.inference._base import Inference
 from chordal.potentials import Floats, Potentials, refuse_infeasible, refuse_other_shape
@@ -19,6 +20,8 @@ from chordal.structures import Ints, Structure
 
 UNIFORMS = 2_000_000  # drawn at a time when sampling
 ORDERS = ("min_fill", "min_weight", "sweep", "auto", "search")  # as the kernel numbers them
+#: What a variable may cost in `auto`: to look at so many cells.
+MOST_CELLS = AUTO_LIMIT / 8
 #: Tables beyond this (log2 of cells) are not looked at any further.
 FARTHEST = 60.0
 
@@ -105,52 +108,43 @@ def plan_of(structure: Structure, order: str, limit: float = FARTHEST) -> Plan:
     limit : give up at a table of more than 2^limit cells
     """
     kept = _plans.setdefault(structure, {})
+    for (its_order, its_limit), plan in kept.items():
+        if its_order == order and its_limit <= limit and len(plan.stuck) == 0:
+            return plan  # found within a smaller limit
     if (order, limit) not in kept:
         tree = _kernels.clique_tree_plan(structure.topology, ORDERS.index(order), limit)
         kept[order, limit] = Plan(tree)
     return kept[order, limit]
 
 
-def plan_within(structure: Structure, order: str, max_bytes: float) -> Plan:
+def plan_within(structure: Structure, order: str, n_bytes: float) -> Plan:
     """The clique tree, as far as there is memory for its largest table."""
-    return plan_of(structure, order, limit_of(max_bytes))
+    return plan_of(structure, order, limit_of(n_bytes))
 
 
-def plan_beyond(structure: Structure, order: str, max_bytes: float) -> Plan:
+def plan_beyond(structure: Structure, order: str, n_bytes: float) -> Plan:
     """The same, or where there is not enough memory a tree that says how much is needed."""
-    plan = plan_within(structure, order, max_bytes)
+    plan = plan_within(structure, order, n_bytes)
     if len(plan.stuck) == 0:
         return plan
     return plan_of(structure, "auto" if order == "search" else order)
 
 
-def limit_of(max_bytes: float) -> float:
+def limit_of(n_bytes: float) -> float:
     """log2 of the cells that a table may have; a row's number has to fit into 31 bits."""
-    return min(math.log2(max(max_bytes, 8.0) / 8.0), 31.0)
+    return min(math.log2(max(n_bytes, 8.0) / 8.0), 31.0)
 
 
-def too_large(name: str, size: TreeSize, max_bytes: float, hint: str = "") -> UnsupportedError:
+def too_large(name: str, size: TreeSize, limit: float, hint: str = "") -> UnsupportedError:
     """The refusal of a structure that would need more memory than it may have."""
     named = ", ".join(map(str, size.clique[:8])) + (", …" if len(size.clique) > 8 else "")
     need = "at least " if not size.complete else ""
     return UnsupportedError(
         f"inference {name!r} would need {need}{size_of(size.bytes)} ({size.cells:,} cells of 8 "
         f"bytes), of which {size.largest:,} are for the clique of {len(size.clique)} variables "
-        f"({named}); max_bytes is {size_of(max_bytes)}. Raise it, use smaller cliques or fewer "
+        f"({named}); memory_limit is {size_of(limit)}. Raise it, use smaller cliques or fewer "
         f"labels, order='search', or an approximate method such as 'loopy_bp'{hint}"
     )
-
-
-def size_of(n_bytes: float) -> str:
-    """Bytes as people read them.
-
-    >>> size_of(2**31), size_of(100), size_of(10**20)
-    ('2.1 GB', '100 B', '100,000,000.0 TB')
-    """
-    for unit, factor in (("TB", 1e12), ("GB", 1e9), ("MB", 1e6), ("kB", 1e3)):
-        if n_bytes >= factor:
-            return f"{n_bytes / factor:,.1f} {unit}"
-    return f"{int(n_bytes)} B"
 
 
 def log_partition(plan: Plan, potentials: Potentials) -> Floats:
@@ -195,6 +189,10 @@ class CliqueTreeInference(Inference):
     @abstractmethod
     def _plan(self, structure: Structure) -> Plan:
         """The clique tree of the structure."""
+
+    def memory(self, structure: Structure, question: str, n: int = 1) -> float:
+        """Not estimated: the tables of the tree decide, and `require` looks at them."""
+        return 0.0
 
     def log_partition(self, potentials: Potentials) -> Floats:
         """log Z, by messages up the tree."""

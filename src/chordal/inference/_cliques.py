@@ -21,6 +21,11 @@ def at_most_pairs(structure: Structure) -> bool:
     return bool((structure.orders <= 2).all())
 
 
+def message_cells(structure: Structure) -> int:
+    """Labels of all variables of all cliques: what messages in one direction have."""
+    return int(structure.label_counts[structure.scopes].sum())
+
+
 def require_finite_size(potentials: Potentials) -> None:
     """Refuse finite scores whose sums would not be finite."""
     for name, scores in (("unary", potentials.unary), ("tables", potentials.tables)):
@@ -32,6 +37,25 @@ def require_finite_size(potentials: Potentials) -> None:
                 f"{name}[{where}] = {scores[where]:g} is too large to be added to others; scores "
                 f"must be at most {LARGEST:g}, or -inf"
             )
+
+
+def most_probable_labels(parts: Potentials) -> Labels:
+    """Maximum posterior marginal decoding: the likeliest label of each variable by itself.
+
+    Ties go to the smallest label.
+    """
+    structure = parts.structure
+    counts = structure.label_counts
+    if structure.n_variables == 0:
+        return np.zeros(0, dtype=np.int32)
+    if (counts == counts[0]).all():
+        return parts.unary.reshape(-1, counts[0]).argmax(axis=1).astype(np.int32)
+    best = np.maximum.reduceat(parts.unary, structure.state_offsets[:-1])
+    is_best = parts.unary == np.repeat(best, counts)
+    first = np.flatnonzero(is_best)
+    variable = np.repeat(np.arange(len(counts)), counts)[first]
+    _, keep = np.unique(variable, return_index=True)
+    return (first[keep] - structure.state_offsets[:-1]).astype(np.int32)
 
 
 def with_rough_bound(potentials: Potentials, labels: Labels, ended: Convergence) -> Decoded:

@@ -14,8 +14,10 @@ import pickle
 import subprocess
 import sys
 import threading
+from math import inf
 from typing import TYPE_CHECKING, Any
 
+from chordal._limits import check_time, seconds_left
 from chordal._optional import needed
 
 if TYPE_CHECKING:
@@ -34,10 +36,10 @@ pickle.dump(getattr(scipy.optimize, name)(**arguments), sys.stdout.buffer)
 """
 
 
-def solved(
-    name: str, arguments: dict[str, Any], options: dict[str, float], limit: float | None = None
-) -> OptimizeResult:
-    """What `linprog` or `milp` of scipy.optimize returns, with a time limit in seconds or none."""
+def solved(name: str, arguments: dict[str, Any], options: dict[str, float]) -> OptimizeResult:
+    """What `linprog` or `milp` of scipy.optimize returns, within the time that is left."""
+    check_time()
+    limit = seconds_left()
     with needed("scipy", f"inference by {name}"):
         import scipy.optimize
 
@@ -45,12 +47,13 @@ def solved(
         run = getattr(scipy.optimize, name)
         return run(**arguments, options={**options, "time_limit": seconds})
 
-    if limit is not None and limit > LONG:
-        return _in_process(name, {**arguments, "options": {**options, "time_limit": limit}})
-    result = _in_thread(call, limit or SHORT)
-    if limit is not None or result.status != _LIMIT:
-        return result
-    return _in_process(name, {**arguments, "options": options})
+    if limit == inf:
+        result = _in_thread(call, SHORT)
+        if result.status != _LIMIT:
+            return result
+    elif limit <= LONG:
+        return _in_thread(call, limit)
+    return _in_process(name, {**arguments, "options": {**options, "time_limit": limit}})
 
 
 def _in_thread(call: Any, seconds: float) -> OptimizeResult:

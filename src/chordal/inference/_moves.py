@@ -4,24 +4,30 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Mapping
+from functools import partial
 from typing import ClassVar, Protocol
 
 import numpy as np
 
 from chordal import _kernels
+from chordal._limits import TimeLimitError, no_time_limit
 from chordal._status import Status
 from chordal._validate import check_number
 from chordal.inference._answers import Convergence, Decoded, Labels
-from chordal.inference._base import Inference, most_probable_labels
+from chordal.inference._base import Inference
 from chordal.inference._cliques import (
     allowed_labels,
     at_most_pairs,
+    most_probable_labels,
     require_finite_size,
     with_rough_bound,
 )
+from chordal.inference._limited import late
 from chordal.potentials import Potentials
 from chordal.structures import Structure
 
+#: Rounds of a start that has to be there soon.
+QUICK = 20
 #: Gains below this share of a score are rounding.
 ROUNDING = 1e-13
 
@@ -57,6 +63,8 @@ def _rounds(kernel: Kernel, potentials: Potentials, max_iter: int, labels: Label
     done = kernel(potentials.scores, max_iter=max_iter, labels=labels)
     last = float(done.change.max(initial=0.0))
     status = Status.CONVERGED if last == 0.0 else Status.MAX_ITERATIONS
+    if done.late:
+        status, last = Status.MAX_TIME, np.inf
     ended = Convergence(status, int(done.n_iter.max(initial=0)), last)
     return with_rough_bound(potentials, labels, ended)
 
@@ -70,19 +78,38 @@ def improved_by_trees(potentials: Potentials, found: Decoded, max_iter: int = 10
     if found.bound is None or not (found.gap > 0.0).any():
         return found
     s, labels, score = potentials.structure, found.labels.copy(), found.score
-    blocks = _kernels.greedy_forests(s.topology, s.incidence)
+    ended, in_time = found.convergence, True
+    try:
+        blocks = _kernels.greedy_forests(s.topology, s.incidence)
+    except TimeLimitError:
+        return found._replace(convergence=late(ended))
     for _ in range(max_iter):
         before = labels.copy()
-        _kernels.icm_forests(potentials.scores, s.incidence, blocks, labels)
+        try:
+            _kernels.icm_forests(potentials.scores, s.incidence, blocks, labels)
+        except TimeLimitError:  # some blocks are done
+            ended, in_time = late(ended), False
         now = potentials.score(labels)
         with np.errstate(invalid="ignore"):  # −inf + inf: no labelling is not better than none
             better = now > score + ROUNDING * np.abs(now)
         same = np.repeat(~better, np.diff(s.variable_offsets))
         labels[same] = before[same]
         score = np.where(better, now, score)
-        if not better.any():
+        if not better.any() or not in_time:
             break
-    return found._replace(labels=labels, score=score, bound=np.maximum(found.bound, score))
+    bound = np.maximum(found.bound, score)
+    return found._replace(labels=labels, score=score, bound=bound, convergence=ended)
+
+
+def quick_start(potentials: Potentials) -> Decoded:
+    """A labelling that no change of a label or of a tree improves: what a program starts with.
+
+    Its status says that time is over.
+    """
+    sweeps = partial(_kernels.icm_labels, incidence=potentials.structure.incidence)
+    with no_time_limit():
+        found = improved_by_trees(potentials, improved(sweeps, potentials, QUICK), QUICK)
+    return found._replace(convergence=late(None))
 
 
 class CutMoves(Inference):
@@ -91,8 +118,16 @@ class CutMoves(Inference):
     answers: ClassVar[frozenset[str]] = frozenset({"map"})
     # Good where neighbours prefer to be alike, which is not looked at; a rough bound.
     quality: ClassVar[Mapping[str, int]] = {"map": 50}
+    anytime: ClassVar[bool] = True
 
-    def __init__(self, max_iter: int = 100) -> None:
+    def __init__(
+        self,
+        max_iter: int = 100,
+        *,
+        time_limit: float | None = None,
+        memory_limit: float | None = None,
+    ) -> None:
+        super().__init__(time_limit=time_limit, memory_limit=memory_limit)
         check_number("max_iter", max_iter, minimum=1, integer=True)
         self.max_iter = max_iter
 
@@ -109,11 +144,13 @@ class CutMoves(Inference):
         """Never: a labelling that no move improves need not be best."""
         return False
 
+    def memory(self, structure: Structure, question: str, n: int = 1) -> float:
+        """A network: two arcs for each edge, and the scores."""
+        nodes = 64.0 * structure.n_variables + 8.0 * structure.n_states
+        return nodes + 56.0 * structure.n_cliques
+
     def map(self, potentials: Potentials) -> Decoded:
         """A labelling that no move improves."""
         self.require("map", potentials.structure)
         require_finite_size(potentials)
         return improved(self._kernel, potentials, self.max_iter)
-
-    def __repr__(self) -> str:
-        return f"{type(self).__name__}(max_iter={self.max_iter})"

@@ -94,6 +94,13 @@ def n_columns(structure: Structure) -> Ints:
     return np.asarray(states + cells)
 
 
+def program_memory(structure: Structure) -> float:
+    """Bytes for the program of the largest example, in SciPy's and the solver's hands."""
+    entries = offsets_of(structure.table_sizes * structure.orders)
+    per_example = np.diff(entries[structure.clique_offsets]) + n_columns(structure)
+    return 100.0 * float(per_example.max(initial=0))
+
+
 def refuse_large(name: str, structure: Structure, limit: int) -> None:
     """Raise if the program of some example has more columns than the limit."""
     columns = n_columns(structure)

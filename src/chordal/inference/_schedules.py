@@ -11,6 +11,7 @@ from typing import final
 import numpy as np
 
 from chordal import _kernels
+from chordal._limits import StopFlag, in_worker
 from chordal.inference._answers import Labels
 from chordal.inference._sweeps import UNIFORMS, draw, sweep
 from chordal.potentials import Potentials
@@ -74,8 +75,9 @@ class ChromaticSchedule(Schedule):
                 def visit(places: np.ndarray, uniform: np.ndarray = uniform) -> None:
                     draw(self._potentials, labels, self._order[places], uniform[places], beta)
 
+                visit_too = in_worker(visit, StopFlag())  # one sweep is soon over
                 for places in self._colours:
-                    list(pool.map(visit, np.array_split(places, self._n_threads)))
+                    list(pool.map(visit_too, np.array_split(places, self._n_threads)))
 
 
 @final
@@ -112,18 +114,19 @@ def in_threads(task: Callable[[int, Callable[[], None]], None], n: int, n_jobs: 
         for k in range(n):
             task(k, lambda: None)
         return
-    ended = threading.Event()
+    ended, stop = threading.Event(), StopFlag()
 
     def check() -> None:
         if ended.is_set():
             raise Stopped
 
     with ThreadPoolExecutor(min(n, n_jobs), thread_name_prefix="chordal") as pool:
-        futures = [pool.submit(task, k, check) for k in range(n)]
+        futures = [pool.submit(in_worker(task, stop), k, check) for k in range(n)]
         try:
             for future in wait(futures, return_when=FIRST_EXCEPTION).done:
                 future.result()
         except BaseException:
             ended.set()
+            stop.set()
             wait(futures)
             raise

@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from chordal._errors import UnsupportedError
+from chordal._limits import check_time
 from chordal.inference._answers import Labels
 from chordal.inference.loopy_bp import LoopyBPInference
 from chordal.potentials import Floats, Potentials
@@ -55,6 +56,7 @@ def _allowed_labels(potentials: Potentials, hard: NDArray[np.bool_], name: str) 
     labels = LoopyBPInference(damping=0.1, max_iter=200).map(potentials).labels
     lost = hard & (potentials.score(labels) == -np.inf)
     if lost.any():
+        check_time()
         raise UnsupportedError(
             f"inference {name!r} has found no allowed labelling of example "
             f"{int(np.argmax(lost))} to begin with; use an exact method, or allow more"

@@ -13,6 +13,7 @@ from chordal._status import Status
 from chordal._validate import check_number
 from chordal.inference._answers import Convergence, Decoded, Labels, Relaxed
 from chordal.inference._base import Inference
+from chordal.inference._cliques import message_cells
 from chordal.inference._moves import improved_by_trees
 from chordal.potentials import Floats, Potentials
 from chordal.structures import Structure
@@ -68,8 +69,17 @@ class AD3Inference(Inference):
     answers: ClassVar[frozenset[str]] = frozenset({"map", "relaxed_map"})
     # Any cliques, and a certificate; slower than `trw_s`, quicker than `linear_program`.
     quality: ClassVar[Mapping[str, int]] = {"map": 70, "relaxed_map": 70}
+    anytime: ClassVar[bool] = True
 
-    def __init__(self, max_iter: int = 2000, tol: float = 1e-6) -> None:
+    def __init__(
+        self,
+        max_iter: int = 2000,
+        tol: float = 1e-6,
+        *,
+        time_limit: float | None = None,
+        memory_limit: float | None = None,
+    ) -> None:
+        super().__init__(time_limit=time_limit, memory_limit=memory_limit)
         check_number("max_iter", max_iter, minimum=1, integer=True)
         check_number("tol", tol, strict=True)
         self.max_iter, self.tol = max_iter, tol
@@ -81,6 +91,14 @@ class AD3Inference(Inference):
     def exact_on(self, structure: Structure) -> bool:
         """Never for sure: a tight relaxation shows only in the bound."""
         return False
+
+    def memory(self, structure: Structure, question: str, n: int = 1) -> float:
+        """Four numbers for each label of each clique's variables, and what cliques remember."""
+        return (
+            32.0 * message_cells(structure)
+            + 24.0 * structure.n_states
+            + 300.0 * structure.n_cliques
+        )
 
     def map(self, potentials: Potentials) -> Decoded:
         """The relaxed solution rounded, then improved along trees."""
@@ -103,10 +121,10 @@ class AD3Inference(Inference):
         )
         if (found.outcome == _NO_LABELLING).any():
             raise InfeasibleError(int(np.argmax(found.outcome == _NO_LABELLING)))
-        done = bool((found.outcome == _CONVERGED).all())
-        status = Status.CONVERGED if done else Status.MAX_ITERATIONS
+        status = Status.MAX_ITERATIONS
+        if (found.outcome == _CONVERGED).all():
+            status = Status.CONVERGED
+        elif found.late:
+            status = Status.MAX_TIME
         n_iter, change = int(found.n_iter.max(initial=0)), float(found.change.max(initial=0.0))
         return _Answer(labels, found.score, found.bound, parts, Convergence(status, n_iter, change))
-
-    def __repr__(self) -> str:
-        return f"AD3Inference(max_iter={self.max_iter}, tol={self.tol})"

@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from functools import partial
 from typing import ClassVar, final
 
 import numpy as np
 
 from chordal import _kernels
+from chordal._limits import TimeLimitError, check_time, no_time_limit, seconds_left
+from chordal._status import Status
 from chordal._validate import check_choice, check_number
 from chordal.inference._answers import Decoded
 from chordal.inference._base import Inference
 from chordal.inference._cliques import with_rough_bound
+from chordal.inference._limited import without_time
 from chordal.inference._moves import improved, improved_by_trees
 from chordal.inference._schedules import Schedule, SingleSchedule, TreeSchedule, in_threads
 from chordal.potentials import Floats, Potentials
@@ -75,6 +79,7 @@ class AnnealingInference(Inference):
     answers: ClassVar[frozenset[str]] = frozenset({"map"})
     # Better labels than `icm`, but only by patience.
     quality: ClassVar[Mapping[str, int]] = {"map": 20}
+    anytime: ClassVar[bool] = True
 
     def __init__(
         self,
@@ -85,7 +90,11 @@ class AnnealingInference(Inference):
         random_state: int = 0,
         n_jobs: int = 1,
         blocks: str = "tree",
+        *,
+        time_limit: float | None = None,
+        memory_limit: float | None = None,
     ) -> None:
+        super().__init__(time_limit=time_limit, memory_limit=memory_limit)
         for name, value in (("n_sweeps", n_sweeps), ("n_restarts", n_restarts), ("n_jobs", n_jobs)):
             check_number(name, value, minimum=1, integer=True)
         for name, temperature in (("hot", hot), ("cold", cold)):
@@ -113,24 +122,30 @@ class AnnealingInference(Inference):
         descend = partial(_kernels.icm_labels, incidence=s.incidence)
         seeds = np.random.SeedSequence(self.random_state).spawn(self.n_restarts)
         found: list[Decoded | None] = [None] * self.n_restarts
-        schedule = BLOCKS[self.blocks](potentials)
+        with no_time_limit():
+            schedule = BLOCKS[self.blocks](potentials)
 
         def restart(k: int, check: Callable[[], None]) -> None:
             rng = np.random.default_rng(seeds[k])
             labels = (rng.random(s.n_variables) * s.label_counts).astype(np.int32)
-            for temperature in temperatures:
-                check()
-                schedule.advance(labels, 1, rng, temperature)
+            with suppress(TimeLimitError):
+                check_time()
+                for temperature in temperatures:
+                    check()
+                    schedule.advance(labels, 1, rng, temperature)
             end = improved(descend, potentials, MAX_ITER, start=labels)
             found[k] = improved_by_trees(potentials, end)
 
         in_threads(restart, self.n_restarts, self.n_jobs)
         ends = [end for end in found if end is not None]
+        if seconds_left() == 0.0:  # then even the start of others may be better
+            ends.append(without_time(potentials))
         best = np.argmax([end.score for end in ends], axis=0)
         of_variable = np.repeat(best, np.diff(s.variable_offsets))
         labels = np.stack([end.labels for end in ends])[of_variable, np.arange(s.n_variables)]
         worst = max(
-            (end.convergence for end in ends if end.convergence), key=lambda ended: ended.change
+            (end.convergence for end in ends if end.convergence),
+            key=lambda ended: (ended.status is Status.MAX_TIME, ended.change),
         )
         ended = worst._replace(n_iter=self.n_sweeps + worst.n_iter)
         return with_rough_bound(potentials, labels, ended)
@@ -146,13 +161,6 @@ class AnnealingInference(Inference):
         given = self.hot if self.hot is not None else _typical_range(potentials)
         cold = self.cold if self.cold is not None else COLD * given
         return np.geomspace(max(given, cold), cold, self.n_sweeps)
-
-    def __repr__(self) -> str:
-        return (
-            f"AnnealingInference(n_sweeps={self.n_sweeps}, n_restarts={self.n_restarts}, "
-            f"hot={self.hot}, cold={self.cold}, random_state={self.random_state}, "
-            f"n_jobs={self.n_jobs}, blocks={self.blocks!r})"
-        )
 
 
 def _typical_range(potentials: Potentials) -> float:

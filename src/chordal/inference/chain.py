@@ -50,7 +50,14 @@ class ChainInference(Inference):
         }
     )
 
-    def __init__(self, domain: str = "auto") -> None:
+    def __init__(
+        self,
+        domain: str = "auto",
+        *,
+        time_limit: float | None = None,
+        memory_limit: float | None = None,
+    ) -> None:
+        super().__init__(time_limit=time_limit, memory_limit=memory_limit)
         if domain not in ("auto", "scaled", "log"):
             raise ValueError(f"domain must be 'auto', 'scaled' or 'log', got {domain!r}")
         self.domain = domain
@@ -66,6 +73,11 @@ class ChainInference(Inference):
     def cost(self, structure: Structure, question: str) -> float:
         """One look at every table cell."""
         return 1.0
+
+    def memory(self, structure: Structure, question: str, n: int = 1) -> float:
+        """A row of labels for each variable; of `k_best`, k of them."""
+        rows = n if question == "k_best" else 1
+        return 12.0 * rows * structure.n_states + 4.0 * n * structure.n_variables
 
     def log_partition(self, potentials: Potentials) -> Floats:
         """log Z, by the forward pass."""
@@ -190,6 +202,3 @@ class ChainInference(Inference):
     def _scores(self, potentials: Potentials, question: str) -> _kernels.Scores:
         self.require(question, potentials.structure)
         return potentials.scores
-
-    def __repr__(self) -> str:
-        return f"ChainInference(domain={self.domain!r})"

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import ClassVar, final
 
-from chordal._validate import check_choice, check_number
+from chordal._validate import check_choice
 from chordal.inference._clique_tree import (
+    MOST_CELLS,
     ORDERS,
     CliqueTreeInference,
     Plan,
@@ -30,8 +31,6 @@ class EliminationInference(CliqueTreeInference):
     ----------
     order : {"auto", "min_fill", "min_weight", "sweep", "search"}
         As for `junction_tree`.
-    max_bytes : float
-        Refuse structures with an example that needs more memory than this at one time.
 
     References
     ----------
@@ -57,11 +56,16 @@ class EliminationInference(CliqueTreeInference):
     keeps_tables: ClassVar[bool] = False
     slow: ClassVar[bool] = True  # the search for an order alone takes seconds
 
-    def __init__(self, order: str = "search", max_bytes: float = 1e9) -> None:
+    def __init__(
+        self,
+        order: str = "search",
+        *,
+        time_limit: float | None = None,
+        memory_limit: float | None = None,
+    ) -> None:
+        super().__init__(time_limit=time_limit, memory_limit=memory_limit)
         check_choice("order", order, ORDERS)
-        check_number("max_bytes", max_bytes, strict=True)
         self.order = order
-        self.max_bytes = max_bytes
 
     def supports(self, structure: Structure) -> bool:
         """Whether log Z can be had; other answers may need more: see `fits`."""
@@ -72,21 +76,31 @@ class EliminationInference(CliqueTreeInference):
         if question not in self.answers:
             return False
         plan = self._plan(structure)
-        return len(plan.stuck) == 0 and 8.0 * plan.cells_without_tables(question) <= self.max_bytes
+        return (
+            len(plan.stuck) == 0 and 8.0 * plan.cells_without_tables(question) <= self.memory_budget
+        )
 
     def cost(self, structure: Structure, question: str) -> float:
         """As `junction_tree`, and all tables twice."""
-        return self.max_bytes / 4
+        return 2.0 * MOST_CELLS
 
     def require(self, question: str, structure: Structure) -> None:
-        """Refuse what needs more memory than `max_bytes`."""
+        """Refuse what needs more memory than `memory_limit`."""
         if question in self.answers and not self.fits(question, structure):
-            raise too_large(self.name, self.tree_size(structure, question), self.max_bytes)
+            raise too_large(self.name, self.tree_size(structure, question), self.memory_budget)
         super().require(question, structure)
 
     def tree_size(self, structure: Structure, question: str = "log_partition") -> TreeSize:
         """What an answer takes; `cells` are those needed at one time."""
-        plan = plan_beyond(structure, self.order, self.max_bytes)
+        return self._size(
+            plan_beyond(structure, self.order, self.memory_budget), structure, question
+        )
+
+    def size_within(self, structure: Structure, question: str) -> TreeSize:
+        """The same, as far as is known without looking for trees beyond the memory."""
+        return self._size(self._plan(structure), structure, question)
+
+    def _size(self, plan: Plan, structure: Structure, question: str) -> TreeSize:
         size = plan.size(structure)
         if not size.complete:
             return size
@@ -94,7 +108,4 @@ class EliminationInference(CliqueTreeInference):
         return size._replace(cells=cells, bytes=8 * cells)
 
     def _plan(self, structure: Structure) -> Plan:
-        return plan_within(structure, self.order, self.max_bytes)
-
-    def __repr__(self) -> str:
-        return f"EliminationInference(order={self.order!r}, max_bytes={self.max_bytes:g})"
+        return plan_within(structure, self.order, self.memory_budget)

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import itertools
+import math
 from collections.abc import Iterator
 from typing import ClassVar, final
 
 import numpy as np
 from numpy.typing import NDArray
 
+from chordal._limits import check_time
 from chordal._validate import check_number
 from chordal.inference._answers import ByCost, Decoded, Labels, Marginals, Ranked, Spans
 from chordal.inference._base import Inference
@@ -47,7 +48,14 @@ class ExhaustiveInference(Inference):
         }
     )
 
-    def __init__(self, max_labellings: int = 1_000_000) -> None:
+    def __init__(
+        self,
+        max_labellings: int = 1_000_000,
+        *,
+        time_limit: float | None = None,
+        memory_limit: float | None = None,
+    ) -> None:
+        super().__init__(time_limit=time_limit, memory_limit=memory_limit)
         check_number("max_labellings", max_labellings, minimum=1, integer=True)
         self.max_labellings = max_labellings
 
@@ -61,6 +69,18 @@ class ExhaustiveInference(Inference):
     def exact_on(self, structure: Structure) -> bool:
         """Exact wherever it works."""
         return self.supports(structure)
+
+    def memory(self, structure: Structure, question: str, n: int = 1) -> float:
+        """All labellings of an example, and some numbers for each."""
+        if not self.supports(structure):
+            return 0.0  # which is refused anyway
+        most = 0.0
+        for first, last in zip(
+            *(structure.variable_offsets[k:][: structure.n_examples] for k in (0, 1)), strict=True
+        ):
+            counts = structure.label_counts[first:last]
+            most = max(most, math.prod(counts.tolist()) * (4.0 * len(counts) + 64.0))
+        return most
 
     def log_partition(self, potentials: Potentials) -> Floats:
         """log Z, summed over all labellings."""
@@ -192,12 +212,18 @@ def _listed(potentials: Potentials) -> Iterator[tuple[int, Labels, Floats]]:
     for example in range(s.n_examples):
         first, last = s.variable_offsets[example : example + 2]
         counts = s.label_counts[first:last]
-        rows = list(itertools.product(*(range(c) for c in counts)))
-        labellings = np.array(rows, dtype=np.int32).reshape(len(rows), len(counts))
-        scores = np.zeros(len(labellings))
+        n = math.prod(counts.tolist())
+        labellings = np.empty((n, len(counts)), dtype=np.int32)
+        rest = np.arange(n)
+        for v in reversed(range(len(counts))):  # the digits of each number, the last fastest
+            check_time()
+            rest, labellings[:, v] = np.divmod(rest, counts[v])
+        scores = np.zeros(n)
         for v in range(first, last):
+            check_time()
             scores += potentials.unary[s.state_offsets[v] + labellings[:, v - first]]
         for clique in range(s.clique_offsets[example], s.clique_offsets[example + 1]):
+            check_time()
             columns = labellings[:, s.scope(clique) - first]
             scores += potentials.table(clique)[tuple(columns.T)]
         yield example, labellings, scores
@@ -207,8 +233,10 @@ def _accumulate(parts: Potentials, example: int, labellings: Labels, probability
     s = parts.structure
     first, last = s.variable_offsets[example : example + 2]
     for v in range(first, last):
+        check_time()
         np.add.at(parts.unary, s.state_offsets[v] + labellings[:, v - first], probability)
     for clique in range(s.clique_offsets[example], s.clique_offsets[example + 1]):
+        check_time()
         columns = labellings[:, s.scope(clique) - first]
         np.add.at(parts.table(clique), tuple(columns.T), probability)
 

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from typing import ClassVar, NamedTuple, final
 
 import numpy as np
 
 from chordal._errors import InfeasibleError, UnsupportedError
+from chordal._limits import TimeLimitError, check_time, no_time_limit
 from chordal._status import Status
 from chordal._validate import check_choice, check_number
 from chordal.inference._answers import Convergence, Labels, Marginals
@@ -22,7 +24,7 @@ from chordal.inference._schedules import (
 )
 from chordal.inference._sweeps import effective_sample_size, r_hat, sweep
 from chordal.potentials import Floats, Potentials
-from chordal.structures import Structure
+from chordal.structures import Ints, Structure
 
 BLOCKS = ("single", "chromatic", "tree")
 #: Chains that have a higher R-hat have not converged.
@@ -99,6 +101,7 @@ class GibbsInference(Inference):
     answers: ClassVar[frozenset[str]] = frozenset({"marginals", "sample"})
     # Marginals are as good as the chains are long; the only samples where nothing is exact.
     quality: ClassVar[Mapping[str, int]] = {"marginals": 50, "sample": 90}
+    anytime: ClassVar[bool] = True
 
     def __init__(
         self,
@@ -109,7 +112,11 @@ class GibbsInference(Inference):
         blocks: str = "single",
         random_state: int = 0,
         n_jobs: int = 1,
+        *,
+        time_limit: float | None = None,
+        memory_limit: float | None = None,
     ) -> None:
+        super().__init__(time_limit=time_limit, memory_limit=memory_limit)
         for name, value in (
             ("n_chains", n_chains),
             ("thinning", thinning),
@@ -132,6 +139,13 @@ class GibbsInference(Inference):
         """Never: it draws samples."""
         return False
 
+    def memory(self, structure: Structure, question: str, n: int = 1) -> float:
+        """Labels of all chains or samples, and counts of each chain."""
+        if question == "sample":
+            return 4.0 * (n + self.n_chains) * structure.n_variables
+        scores = self.n_chains * self.n_draws * structure.n_examples
+        return 8.0 * (self.n_chains * structure.n_states + scores)
+
     def sample(self, potentials: Potentials, n: int, rng: np.random.Generator) -> Labels:
         """n labellings (int32 [n, n_variables]); neighbours of one chain depend on each other."""
         chains = min(self.n_chains, max(n, 1))
@@ -140,7 +154,9 @@ class GibbsInference(Inference):
         def keep(chain: int, draw: int, labels: Labels) -> None:
             out[draw, chain] = labels
 
-        self._run(potentials, chains, len(out), rng, keep)
+        drawn = self._run(potentials, chains, len(out), rng, keep)
+        if drawn.sum() < chains * len(out):
+            check_time()
         return np.ascontiguousarray(out.reshape(-1, out.shape[2])[:n])
 
     def marginals(
@@ -153,21 +169,28 @@ class GibbsInference(Inference):
         def count(chain: int, draw: int, labels: Labels) -> None:
             counts[chain].add_indicators(labels, share, weight)
 
-        score = self._scores(potentials, count)
+        score, drawn = self._scores(potentials, count)
         parts = counts[0]
         for other in counts[1:]:
             parts.unary[:] += other.unary
             parts.tables[:] += other.tables
-        ended = self._how_it_ended(score)
+        if drawn.sum() < self.n_chains * self.n_draws:  # time was over
+            parts.unary[:] /= share * drawn.sum()
+            parts.tables[:] /= share * drawn.sum()
+        ended = self._how_it_ended(score, drawn)
         return Marginals(np.full(potentials.structure.n_examples, np.nan), parts, ended)
 
     def diagnose(self, potentials: Potentials) -> Diagnosis:
         """Whether the chains of `marginals` have converged, from their own draws."""
-        score = self._scores(potentials, lambda chain, draw, labels: None)
+        score, drawn = self._scores(potentials, lambda chain, draw, labels: None)
+        if (drawn < self.n_draws).any():
+            check_time()
         return Diagnosis(r_hat(score), effective_sample_size(score))
 
-    def _scores(self, potentials: Potentials, consume: Consume) -> Floats:
-        """Run the chains of `marginals`; scores of all draws [n_chains, n_draws, n_examples]."""
+    def _scores(self, potentials: Potentials, consume: Consume) -> tuple[Floats, Ints]:
+        """Run the chains of `marginals`; scores of all draws [n_chains, n_draws, n_examples], and
+        how many there are of each chain.
+        """
         score = np.empty((self.n_chains, self.n_draws, potentials.structure.n_examples))
 
         def note(chain: int, draw: int, labels: Labels) -> None:
@@ -175,10 +198,12 @@ class GibbsInference(Inference):
             consume(chain, draw, labels)
 
         rng = np.random.default_rng(self.random_state)
-        self._run(potentials, self.n_chains, self.n_draws, rng, note)
-        return score
+        return score, self._run(potentials, self.n_chains, self.n_draws, rng, note)
 
-    def _how_it_ended(self, score: Floats) -> Convergence:
+    def _how_it_ended(self, score: Floats, drawn: Ints) -> Convergence:
+        if (drawn < self.n_draws).any():
+            n_sweeps = self.burn_in + int(drawn.max()) * self.thinning
+            return Convergence(Status.MAX_TIME, n_sweeps, np.inf)
         worst = float(r_hat(score).max(initial=1.0)) if self.n_draws >= 4 else np.inf
         status = Status.CONVERGED if worst <= R_HAT else Status.MAX_ITERATIONS
         return Convergence(
@@ -192,14 +217,20 @@ class GibbsInference(Inference):
         n_draws: int,
         rng: np.random.Generator,
         consume: Consume,
-    ) -> None:
-        """Burn in, then hand over each draw of each chain, in the chain's own thread."""
+    ) -> Ints:
+        """Burn in, then hand over each draw of each chain, in the chain's own thread.
+
+        Returns how many draws there are of each chain. If time is over before the first one, the
+        labels of the first chain stand for it.
+        """
         s = potentials.structure
         of_chain = [np.random.default_rng(rng.integers(2**63, size=4)) for _ in range(n_chains)]
+        drawn = np.zeros(n_chains, dtype=np.int64)
         start = np.array([g.random(s.n_variables) for g in of_chain]) * s.label_counts
         chains = start.astype(np.int32)
         self._repair(potentials, chains, of_chain)
-        schedule = self._schedule(potentials, max(1, self.n_jobs // n_chains))
+        with no_time_limit():
+            schedule = self._schedule(potentials, max(1, self.n_jobs // n_chains))
 
         def advance(chain: int, check: Callable[[], None]) -> None:
             labels = chains[chain]
@@ -211,8 +242,18 @@ class GibbsInference(Inference):
                 check()
                 schedule.advance(labels, self.thinning, of_chain[chain])
                 consume(chain, draw, labels)
+                drawn[chain] += 1
 
-        in_threads(advance, n_chains, self.n_jobs)
+        def in_time(chain: int, check: Callable[[], None]) -> None:
+            with suppress(TimeLimitError):
+                check_time()
+                advance(chain, check)
+
+        in_threads(in_time, n_chains, self.n_jobs)
+        if n_draws and not drawn.any():
+            consume(0, 0, chains[0])
+            drawn[0] = 1
+        return drawn
 
     def _schedule(self, potentials: Potentials, n_threads: int) -> Schedule:
         if self.blocks == "tree":
@@ -228,9 +269,10 @@ class GibbsInference(Inference):
         lost = _not_allowed(potentials, chains)
         if not lost.any():
             return
-        for labels, rng, at in zip(chains, rngs, lost, strict=True):
-            if at.any():
-                sweep(potentials, labels, REPAIRS, rng)
+        with no_time_limit():
+            for labels, rng, at in zip(chains, rngs, lost, strict=True):
+                if at.any():
+                    sweep(potentials, labels, REPAIRS, rng)
         lost = _not_allowed(potentials, chains)
         if not lost.any():
             return
@@ -239,19 +281,13 @@ class GibbsInference(Inference):
         for example in np.flatnonzero(wanted & (outcome != 1)).tolist():
             if outcome[example] == 0:
                 raise InfeasibleError(example)
+            check_time()
             raise UnsupportedError(
                 f"inference {self.name!r} has found no allowed labelling of example {example} to "
                 "start from, by sweeps or by search; use an exact method"
             )
         mask = np.repeat(lost, np.diff(potentials.structure.variable_offsets), axis=1)
         chains[mask] = np.broadcast_to(allowed, chains.shape)[mask]
-
-    def __repr__(self) -> str:
-        return (
-            f"GibbsInference(n_chains={self.n_chains}, burn_in={self.burn_in}, "
-            f"thinning={self.thinning}, n_draws={self.n_draws}, blocks={self.blocks!r}, "
-            f"random_state={self.random_state}, n_jobs={self.n_jobs})"
-        )
 
 
 def _not_allowed(potentials: Potentials, chains: Labels) -> np.ndarray:

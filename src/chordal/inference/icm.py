@@ -50,8 +50,17 @@ class ICMInference(Inference):
     answers: ClassVar[frozenset[str]] = frozenset({"map"})
     # Stops at the first local optimum.
     quality: ClassVar[Mapping[str, int]] = {"map": 30}
+    anytime: ClassVar[bool] = True
 
-    def __init__(self, max_iter: int = 1000, blocks: str = "single") -> None:
+    def __init__(
+        self,
+        max_iter: int = 1000,
+        blocks: str = "single",
+        *,
+        time_limit: float | None = None,
+        memory_limit: float | None = None,
+    ) -> None:
+        super().__init__(time_limit=time_limit, memory_limit=memory_limit)
         check_number("max_iter", max_iter, minimum=1, integer=True)
         check_choice("blocks", blocks, ("single", "tree"))
         self.max_iter, self.blocks = max_iter, blocks
@@ -71,6 +80,3 @@ class ICMInference(Inference):
         if self.blocks == "single":
             return found
         return improved_by_trees(potentials, found, self.max_iter)
-
-    def __repr__(self) -> str:
-        return f"ICMInference(max_iter={self.max_iter}, blocks={self.blocks!r})"

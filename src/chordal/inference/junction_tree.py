@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import final
 
-from chordal._validate import check_choice, check_number
+from chordal._validate import check_choice
 from chordal.inference._clique_tree import (
+    MOST_CELLS,
     ORDERS,
     CliqueTreeInference,
     Plan,
@@ -25,7 +26,7 @@ class JunctionTreeInference(CliqueTreeInference):
     An elimination order makes the graph chordal; its maximal cliques, joined to a tree, each get a
     table, and messages along the tree give log Z, every marginal, the best labellings, samples and
     the entropy. Time and memory grow with the tables: exponentially in the treewidth,
-    linearly in the rest. `cost` predicts them, and a structure beyond `max_bytes` is refused.
+    linearly in the rest. `cost` predicts them, and a structure beyond `memory_limit` is refused.
     The tree is made once for a structure and kept with it. Variables with a single label cost
     nothing.
 
@@ -39,9 +40,7 @@ class JunctionTreeInference(CliqueTreeInference):
         smallest table; or, from one end of the graph to the other, the one with the smallest
         table next to those that are gone. "auto" tries these three, and noisy ones for as long as
         they cost less than to use the tree once, and takes the cheapest tree. "search" tries
-        longer, up to some seconds, also where every tree so far is beyond `max_bytes`.
-    max_bytes : float
-        Refuse structures with an example whose tables need more memory than this.
+        longer, up to some seconds, also where every tree so far is beyond `memory_limit`.
 
     References
     ----------
@@ -61,41 +60,45 @@ class JunctionTreeInference(CliqueTreeInference):
     array([272.8788])
     """
 
-    def __init__(self, order: str = "auto", max_bytes: float = 1e9) -> None:
+    def __init__(
+        self,
+        order: str = "auto",
+        *,
+        time_limit: float | None = None,
+        memory_limit: float | None = None,
+    ) -> None:
+        super().__init__(time_limit=time_limit, memory_limit=memory_limit)
         check_choice("order", order, ORDERS)
-        check_number("max_bytes", max_bytes, strict=True)
         self.order = order
-        self.max_bytes = max_bytes
 
     def supports(self, structure: Structure) -> bool:
-        """Structures whose tables of clusters fit into `max_bytes`."""
+        """Structures whose tables of clusters fit into `memory_limit`."""
         plan = self._plan(structure)
-        return len(plan.stuck) == 0 and 8.0 * plan.most_cells <= self.max_bytes
+        return len(plan.stuck) == 0 and 8.0 * plan.most_cells <= self.memory_budget
 
     def cost(self, structure: Structure, question: str) -> float:
         """Exponential in the treewidth, as far as memory allows."""
-        return self.max_bytes / 8  # a variable may bring a table of this many cells
+        return MOST_CELLS
 
     def require(self, question: str, structure: Structure) -> None:
         """Refuse what needs more memory, and say if 'elimination' needs less."""
         if question in self.answers and not self.supports(structure):
             lean = self._fits_without_tables(question, structure)
             hint = ". 'elimination' answers this question within the same memory" if lean else ""
-            raise too_large(self.name, self.tree_size(structure), self.max_bytes, hint)
+            raise too_large(self.name, self.tree_size(structure), self.memory_budget, hint)
         super().require(question, structure)
 
     def tree_size(self, structure: Structure) -> TreeSize:
         """What inference on the structure takes, without doing it."""
-        return plan_beyond(structure, self.order, self.max_bytes).size(structure)
+        return plan_beyond(structure, self.order, self.memory_budget).size(structure)
 
     def _fits_without_tables(self, question: str, structure: Structure) -> bool:
         if question not in EliminationInference.answers:
             return False
         plan = self._plan(structure)
-        return len(plan.stuck) == 0 and 8.0 * plan.cells_without_tables(question) <= self.max_bytes
+        return (
+            len(plan.stuck) == 0 and 8.0 * plan.cells_without_tables(question) <= self.memory_budget
+        )
 
     def _plan(self, structure: Structure) -> Plan:
-        return plan_within(structure, self.order, self.max_bytes)
-
-    def __repr__(self) -> str:
-        return f"JunctionTreeInference(order={self.order!r}, max_bytes={self.max_bytes:g})"
+        return plan_within(structure, self.order, self.memory_budget)

@@ -8,16 +8,17 @@ from typing import ClassVar, final
 import numpy as np
 
 from chordal._errors import InfeasibleError
+from chordal._limits import TimeLimitError, check_time
 from chordal._validate import check_number
 from chordal.inference._answers import Decoded, Relaxed
 from chordal.inference._base import Inference
 from chordal.inference._highs import solved
-from chordal.inference._moves import improved_by_trees
-from chordal.inference._polytope import Polytope, n_columns, refuse_large, rounded
+from chordal.inference._moves import improved_by_trees, quick_start
+from chordal.inference._polytope import Polytope, n_columns, program_memory, refuse_large, rounded
 from chordal.potentials import Floats, Potentials
 from chordal.structures import Structure
 
-_SOLVED, _INFEASIBLE = 0, 2
+_SOLVED, _LIMIT, _INFEASIBLE = 0, 1, 2
 
 
 @final
@@ -34,6 +35,9 @@ class LinearProgramInference(Inference):
     ----------
     max_columns : int
         Refuse examples with more labels and table cells than this.
+    time_limit : float, optional
+        Seconds for each answer. When they are over, `map` returns a labelling that no tree improves
+        and a rough bound; `relaxed_map` raises `TimeLimitError`.
 
     References
     ----------
@@ -58,8 +62,16 @@ class LinearProgramInference(Inference):
     answers: ClassVar[frozenset[str]] = frozenset({"map", "relaxed_map"})
     # The relaxation of `ad3` to more digits, in more time and memory.
     quality: ClassVar[Mapping[str, int]] = {"map": 60, "relaxed_map": 60}
+    anytime: ClassVar[bool] = True
 
-    def __init__(self, max_columns: int = 1_000_000) -> None:
+    def __init__(
+        self,
+        max_columns: int = 1_000_000,
+        *,
+        time_limit: float | None = None,
+        memory_limit: float | None = None,
+    ) -> None:
+        super().__init__(time_limit=time_limit, memory_limit=memory_limit)
         check_number("max_columns", max_columns, minimum=1, integer=True)
         self.max_columns = max_columns
 
@@ -70,6 +82,10 @@ class LinearProgramInference(Inference):
     def exact_on(self, structure: Structure) -> bool:
         """Exact on forests, where the relaxation is tight."""
         return structure.is_forest and self.supports(structure)
+
+    def memory(self, structure: Structure, question: str, n: int = 1) -> float:
+        """The program of the largest example."""
+        return program_memory(structure)
 
     def require(self, question: str, structure: Structure) -> None:
         """Refuse programs that are too large."""
@@ -83,6 +99,7 @@ class LinearProgramInference(Inference):
         parts = potentials.zeros()
         value = np.zeros(potentials.structure.n_examples)
         for example in range(len(value)):
+            check_time()
             polytope = Polytope(potentials, example)
             x, value[example] = _solved(polytope, example)
             scale = 1.0 if weight is None else weight[example]
@@ -93,14 +110,14 @@ class LinearProgramInference(Inference):
     def map(self, potentials: Potentials) -> Decoded:
         """The optimum of the linear program, rounded."""
         self.require("map", potentials.structure)
-        relaxed = self.relaxed_map(potentials)
+        try:
+            relaxed = self.relaxed_map(potentials)
+        except TimeLimitError:
+            return quick_start(potentials)
         labels = rounded(potentials, relaxed.parts.unary)
         score = potentials.score(labels)
         best = Decoded(labels, score, np.maximum(relaxed.value, score))
         return improved_by_trees(potentials, best)
-
-    def __repr__(self) -> str:
-        return f"LinearProgramInference(max_columns={self.max_columns})"
 
 
 def _solved(polytope: Polytope, example: int) -> tuple[Floats, float]:
@@ -117,6 +134,8 @@ def _solved(polytope: Polytope, example: int) -> tuple[Floats, float]:
         "method": "highs-ds",  # simplex: a corner
     }
     found = solved("linprog", program, {})
+    if found.status == _LIMIT:
+        raise TimeLimitError("the time limit is over")
     if found.status == _INFEASIBLE:
         raise InfeasibleError(example)
     if found.status != _SOLVED:

@@ -93,8 +93,11 @@ class LoopyBPInference(SumProduct):
         tol: float = 1e-8,
         max_iter: int = 1000,
         domain: str = "auto",
+        *,
+        time_limit: float | None = None,
+        memory_limit: float | None = None,
     ) -> None:
-        super().__init__(damping, tol, max_iter)
+        super().__init__(damping, tol, max_iter, time_limit=time_limit, memory_limit=memory_limit)
         check_choice("schedule", schedule, SCHEDULES)
         check_choice("domain", domain, ("auto", "log"))
         self.schedule, self.domain = schedule, domain
@@ -111,7 +114,7 @@ class LoopyBPInference(SumProduct):
         )
         refuse_infeasible(possible)
         ended = ending(done, self.tol)
-        if s.is_forest:
+        if s.is_forest and not done.late:
             score = potentials.score(labels)
             refuse_infeasible(score)
             return Decoded(labels, score, convergence=ended)
@@ -131,10 +134,4 @@ class LoopyBPInference(SumProduct):
             None if parts is None else parts.writable,
             weight=weight,
             log_partition=log_partition,
-        )
-
-    def __repr__(self) -> str:
-        return (
-            f"LoopyBPInference(schedule={self.schedule!r}, damping={self.damping:g}, "
-            f"tol={self.tol:g}, max_iter={self.max_iter}, domain={self.domain!r})"
         )

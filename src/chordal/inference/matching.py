@@ -7,6 +7,7 @@ from typing import ClassVar, final
 import numpy as np
 
 from chordal._errors import InfeasibleError, UnsupportedError
+from chordal._limits import check_time
 from chordal._optional import needed
 from chordal.inference._answers import Decoded
 from chordal.inference._base import Inference
@@ -78,6 +79,7 @@ class MatchingInference(Inference):
             raise UnsupportedError(refusal)
         labels = np.zeros(structure.n_variables, dtype=np.int32)
         for example in range(structure.n_examples):
+            check_time()
             first, last = structure.variable_offsets[example : example + 2]
             if last > first:
                 states = slice(*structure.state_offsets[[first, last]])

@@ -56,8 +56,17 @@ class MeanFieldInference(Inference):
     bound: ClassVar[str | None] = "lower"
     # A local optimum that is too sure of one mode.
     quality: ClassVar[Mapping[str, int]] = {"log_partition": 60, "marginals": 60}
+    anytime: ClassVar[bool] = True
 
-    def __init__(self, tol: float = 1e-8, max_iter: int = 1000) -> None:
+    def __init__(
+        self,
+        tol: float = 1e-8,
+        max_iter: int = 1000,
+        *,
+        time_limit: float | None = None,
+        memory_limit: float | None = None,
+    ) -> None:
+        super().__init__(time_limit=time_limit, memory_limit=memory_limit)
         check_number("tol", tol)
         check_number("max_iter", max_iter, minimum=1, integer=True)
         self.tol, self.max_iter = float(tol), max_iter
@@ -96,6 +105,3 @@ class MeanFieldInference(Inference):
             potentials.scores, self.tol, self.max_iter, q=shares, bound=bound
         )
         return bound, shares, ending(done, self.tol)
-
-    def __repr__(self) -> str:
-        return f"MeanFieldInference(tol={self.tol:g}, max_iter={self.max_iter})"

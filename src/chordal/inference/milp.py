@@ -7,13 +7,15 @@ from typing import TYPE_CHECKING, ClassVar, final
 import numpy as np
 
 from chordal._errors import InfeasibleError
+from chordal._limits import TimeLimitError, check_time
 from chordal._optional import needed
 from chordal._status import Status
 from chordal._validate import check_number
 from chordal.inference._answers import Convergence, Decoded
 from chordal.inference._base import Inference
 from chordal.inference._highs import solved
-from chordal.inference._polytope import Polytope, n_columns, refuse_large
+from chordal.inference._moves import quick_start
+from chordal.inference._polytope import Polytope, n_columns, program_memory, refuse_large
 from chordal.potentials import Potentials
 from chordal.structures import Structure
 
@@ -37,8 +39,8 @@ class MILPInference(Inference):
     max_columns : int
         Refuse examples with more labels and table cells than this.
     time_limit : float, optional
-        Seconds for each example. When they are over, `map` returns the best labelling so far (of
-        score −inf if there is none) and the bound that is proved.
+        Seconds for each answer. When they are over, `map` returns the best labelling so far, which
+        is never worse than one that no tree improves, and the bound that is proved.
 
     Notes
     -----
@@ -59,12 +61,18 @@ class MILPInference(Inference):
     """
 
     answers: ClassVar[frozenset[str]] = frozenset({"map"})
+    anytime: ClassVar[bool] = True
 
-    def __init__(self, max_columns: int = 500_000, time_limit: float | None = None) -> None:
+    def __init__(
+        self,
+        max_columns: int = 500_000,
+        *,
+        time_limit: float | None = None,
+        memory_limit: float | None = None,
+    ) -> None:
+        super().__init__(time_limit=time_limit, memory_limit=memory_limit)
         check_number("max_columns", max_columns, minimum=1, integer=True)
-        if time_limit is not None:
-            check_number("time_limit", time_limit, strict=True)
-        self.max_columns, self.time_limit = max_columns, time_limit
+        self.max_columns = max_columns
 
     def supports(self, structure: Structure) -> bool:
         """Structures whose programs have at most `max_columns` columns."""
@@ -73,6 +81,10 @@ class MILPInference(Inference):
     def exact_on(self, structure: Structure) -> bool:
         """Exact where no time limit is set."""
         return self.time_limit is None and self.supports(structure)
+
+    def memory(self, structure: Structure, question: str, n: int = 1) -> float:
+        """The program of the largest example."""
+        return program_memory(structure)
 
     def require(self, question: str, structure: Structure) -> None:
         """Refuse programs that are too large."""
@@ -85,25 +97,34 @@ class MILPInference(Inference):
         s = potentials.structure
         self.require("map", s)
         labels = np.zeros(s.n_variables, dtype=np.int32)
-        bound = np.zeros(s.n_examples)
+        bound = potentials.bound()
         found = np.ones(s.n_examples, dtype=bool)
         in_time = np.ones(s.n_examples, dtype=bool)
         n_nodes = 0
         for example in range(s.n_examples):
-            polytope = Polytope(potentials, example)
-            result = self._solved(polytope, example)
+            try:
+                check_time()
+                polytope = Polytope(potentials, example)
+                result = self._solved(polytope, example)
+            except TimeLimitError:
+                found[example] = in_time[example] = False
+                continue
             if result is None:
                 continue
             in_time[example] = result.status == _OPTIMAL
             n_nodes = max(n_nodes, int(result.mip_node_count or 0))
-            bound[example] = polytope.shift
             if result.mip_dual_bound is not None:
-                bound[example] -= result.mip_dual_bound
+                bound[example] = min(bound[example], polytope.shift - result.mip_dual_bound)
             found[example] = result.x is not None
             if found[example]:
                 variables = slice(*s.variable_offsets[example : example + 2])
                 labels[variables] = _labels(s, variables, result.x[: polytope.n_states])
         score = np.where(found, potentials.score(labels), -np.inf)
+        if not in_time.all():
+            start = quick_start(potentials)
+            better = ~in_time & (start.score > score)
+            labels = np.where(np.repeat(better, np.diff(s.variable_offsets)), start.labels, labels)
+            score = np.where(better, start.score, score)
         # What is optimal within HiGHS's tolerances has its own score as bound.
         bound = np.where(in_time, score, np.maximum(bound, score))
         status = Status.CONVERGED if in_time.all() else Status.MAX_TIME
@@ -127,15 +148,12 @@ class MILPInference(Inference):
             "bounds": Bounds(0.0, polytope.allowed.astype(np.float64)),
             "constraints": LinearConstraint(polytope.matrix, polytope.right, polytope.right),
         }
-        result = solved("milp", program, {"mip_rel_gap": 0.0}, self.time_limit)
+        result = solved("milp", program, {"mip_rel_gap": 0.0})
         if result.status == _INFEASIBLE:
             raise InfeasibleError(example)
         if result.status not in (_OPTIMAL, _LIMIT):
             raise RuntimeError(f"the program of example {example}: {result.message}")
         return result
-
-    def __repr__(self) -> str:
-        return f"MILPInference(max_columns={self.max_columns}, time_limit={self.time_limit})"
 
 
 def _labels(structure: Structure, variables: slice, x: np.ndarray) -> np.ndarray:

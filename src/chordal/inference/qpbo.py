@@ -7,6 +7,7 @@ from typing import ClassVar, final
 
 import numpy as np
 
+from chordal._limits import TimeLimitError
 from chordal.inference._answers import Decoded, Relaxed
 from chordal.inference._base import Inference, exact_for
 from chordal.inference._cliques import at_most_pairs, require_finite_size
@@ -65,6 +66,11 @@ class QPBOInference(Inference):
         """Exact on forests."""
         return self.supports(structure) and structure.is_forest
 
+    def memory(self, structure: Structure, question: str, n: int = 1) -> float:
+        """The network of two models."""
+        cells = 16.0 * structure.n_states + 100.0 * structure.n_cliques
+        return cells + 128.0 * structure.n_variables + 112.0 * structure.n_cliques
+
     def relaxed_map(self, potentials: Potentials, weight: Floats | None = None) -> Relaxed:
         """The half-integral optimum of the relaxation."""
         self.require("relaxed_map", potentials.structure)
@@ -88,7 +94,7 @@ class QPBOInference(Inference):
         mirrored, found = _cut(potentials)
         labels, others = mirrored.labels(found.labels)
         rest = potentials.given(labels, labels == others)
-        best = (exact_for(rest, "map") or TRWSInference()).map(rest)
+        best = _best_of(rest)
         labels = np.where(labels == others, labels, best.labels)
         score = potentials.score(labels)
         with np.errstate(invalid="ignore"):  # −inf − −inf: `best` has found no labelling
@@ -99,6 +105,17 @@ class QPBOInference(Inference):
 def _submodular(potentials: Potentials) -> bool:
     """Whether the model needs no image: its own cut is half the work, and decides all labels."""
     return MaxFlowInference().refusal_of(potentials) is None
+
+
+def _best_of(rest: Potentials) -> Decoded:
+    """What the cut has left open, exactly if that is affordable and there is time."""
+    try:
+        exact = exact_for(rest, "map")
+        if exact is not None:
+            return exact.map(rest)
+    except TimeLimitError:
+        pass
+    return TRWSInference().map(rest)
 
 
 def _cut(potentials: Potentials) -> tuple[Mirrored, Decoded]:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import ClassVar, NamedTuple, final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from chordal import _kernels
+from chordal._limits import no_time_limit
 from chordal._status import Status
 from chordal._validate import check_number
 from chordal.inference._answers import Convergence, Marginals
@@ -83,8 +84,17 @@ class StructuredMeanFieldInference(Inference):
     bound: ClassVar[str | None] = "lower"
     # Too sure, but less so than `mean_field`.
     quality: ClassVar[Mapping[str, int]] = {"log_partition": 70, "marginals": 70}
+    anytime: ClassVar[bool] = True
 
-    def __init__(self, tol: float = 1e-8, max_iter: int = 1000) -> None:
+    def __init__(
+        self,
+        tol: float = 1e-8,
+        max_iter: int = 1000,
+        *,
+        time_limit: float | None = None,
+        memory_limit: float | None = None,
+    ) -> None:
+        super().__init__(time_limit=time_limit, memory_limit=memory_limit)
         check_number("tol", tol)
         check_number("max_iter", max_iter, minimum=1, integer=True)
         self.tol, self.max_iter = float(tol), max_iter
@@ -129,20 +139,34 @@ class StructuredMeanFieldInference(Inference):
         return _kernels.induced_forests(offsets=begin, neighbours=neighbours)
 
     def _ascend(self, potentials: Potentials, weight: Floats | None) -> _Ascent:
+        shares = start(potentials, self.name)
+        with no_time_limit() as time_is_over:  # a block is updated as a whole
+            return self._sweeps(potentials, weight, shares, time_is_over)
+
+    def _sweeps(
+        self,
+        potentials: Potentials,
+        weight: Floats | None,
+        shares: Floats,
+        time_is_over: Callable[[], bool],
+    ) -> _Ascent:
         s, exact = potentials.structure, LoopyBPInference()
         number = self.blocks(s)
         blocks = [_Block(s, number == k) for k in range(int(number.max(initial=-1)) + 1)]
         crossing = np.ones(s.n_cliques, dtype=np.uint8)
         for block in blocks:
             crossing[block.cliques] = 0
-        scores, shares = potentials.scores, start(potentials, self.name)
+        scores = potentials.scores
         expected = np.empty(s.n_states)
         inner = np.zeros((len(blocks), s.n_examples))
         models = [potentials] * len(blocks)
-        n_iter, change = 0, np.inf
-        while n_iter < self.max_iter and change > self.tol:
+        n_iter, change, late = 0, np.inf, False
+        while n_iter < self.max_iter and change > self.tol and not late:
             n_iter, change = n_iter + 1, 0.0
             for k, block in enumerate(blocks):
+                late = time_is_over()
+                if late and n_iter > 1:  # the first time, all blocks get a model
+                    break
                 _kernels.mean_field_expect(scores, crossing, q=shares, out=expected)
                 models[k] = _model_of(block, potentials, expected[block.states])
                 found = exact.marginals(models[k])
@@ -160,10 +184,9 @@ class StructuredMeanFieldInference(Inference):
         for model in models:
             tables += exact.marginals(model, weight).parts.tables
         status = Status.CONVERGED if change <= self.tol else Status.MAX_ITERATIONS
+        if late:
+            status, change = Status.MAX_TIME, np.inf
         return _Ascent(bound, shares, tables, Convergence(status, n_iter, change))
-
-    def __repr__(self) -> str:
-        return f"StructuredMeanFieldInference(tol={self.tol:g}, max_iter={self.max_iter})"
 
 
 def _model_of(block: _Block, potentials: Potentials, unary: Floats) -> Potentials:

@@ -49,6 +49,10 @@ class TreeInference(CliqueTreeInference):
         """One look at every table cell."""
         return 1.0
 
+    def memory(self, structure: Structure, question: str, n: int = 1) -> float:
+        """Messages both ways, and the labels that are asked for."""
+        return 16.0 * structure.n_states + 12.0 * structure.n_variables * n
+
     def log_partition(self, potentials: Potentials) -> Floats:
         """log Z, by messages to the roots."""
         structure = potentials.structure

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import ClassVar, final
 
 from chordal import _kernels
+from chordal._limits import no_time_limit
 from chordal._validate import check_number
 from chordal.inference._messages import SumProduct
 from chordal.potentials import Floats, Potentials
@@ -64,8 +65,11 @@ class TreeReweightedInference(SumProduct):
         tol: float = 1e-8,
         max_iter: int = 1000,
         random_state: int = 0,
+        *,
+        time_limit: float | None = None,
+        memory_limit: float | None = None,
     ) -> None:
-        super().__init__(damping, tol, max_iter)
+        super().__init__(damping, tol, max_iter, time_limit=time_limit, memory_limit=memory_limit)
         check_number("n_trees", n_trees, minimum=1, integer=True)
         check_number("random_state", random_state, integer=True)
         self.n_trees, self.random_state = n_trees, random_state
@@ -81,17 +85,13 @@ class TreeReweightedInference(SumProduct):
         weight: Floats | None,
         log_partition: Floats,
     ) -> _kernels.Iterations:
+        with no_time_limit():
+            forests = self.forests(potentials.structure)
         return _kernels.tree_reweighted_marginals(
             potentials.scores,
-            self.forests(potentials.structure),
+            forests,
             self._settings(potentials, "sequential", True),
             None if parts is None else parts.writable,
             weight=weight,
             log_partition=log_partition,
-        )
-
-    def __repr__(self) -> str:
-        return (
-            f"TreeReweightedInference(n_trees={self.n_trees}, damping={self.damping:g}, "
-            f"tol={self.tol:g}, max_iter={self.max_iter}, random_state={self.random_state})"
         )

@@ -11,6 +11,7 @@ from chordal import _kernels
 from chordal._validate import check_number
 from chordal.inference._answers import Decoded
 from chordal.inference._base import Inference
+from chordal.inference._cliques import message_cells
 from chordal.inference._messages import ending
 from chordal.inference._moves import improved_by_trees
 from chordal.potentials import Potentials, refuse_infeasible
@@ -55,8 +56,17 @@ class TRWSInference(Inference):
     answers: ClassVar[frozenset[str]] = frozenset({"map"})
     # Pairs: a good bound and good labels in little time.
     quality: ClassVar[Mapping[str, int]] = {"map": 80}
+    anytime: ClassVar[bool] = True
 
-    def __init__(self, tol: float = 1e-7, max_iter: int = 1000) -> None:
+    def __init__(
+        self,
+        tol: float = 1e-7,
+        max_iter: int = 1000,
+        *,
+        time_limit: float | None = None,
+        memory_limit: float | None = None,
+    ) -> None:
+        super().__init__(time_limit=time_limit, memory_limit=memory_limit)
         check_number("tol", tol)
         check_number("max_iter", max_iter, minimum=1, integer=True)
         self.tol, self.max_iter = float(tol), max_iter
@@ -69,6 +79,10 @@ class TRWSInference(Inference):
         """Never for sure: a tight bound shows only afterwards."""
         return False
 
+    def memory(self, structure: Structure, question: str, n: int = 1) -> float:
+        """A message for each edge, and scores of the labels."""
+        return 8.0 * (0.5 * message_cells(structure) + 2.0 * structure.n_states)
+
     def map(self, potentials: Potentials) -> Decoded:
         """A labelling, its score, and a bound of all scores."""
         self.require("map", potentials.structure)
@@ -78,11 +92,10 @@ class TRWSInference(Inference):
         done = _kernels.trw_s_labels(potentials.scores, self.tol, self.max_iter, labels, bound)
         refuse_infeasible(bound)
         score = potentials.score(labels)
-        # Rounding may carry the bound below a score that reaches it.
         ended = ending(done, self.tol)
+        if done.late:  # perhaps before the first bound was there
+            bound = np.minimum(bound, potentials.bound())
+        # Rounding may carry the bound below a score that reaches it.
         return improved_by_trees(
             potentials, Decoded(labels, score, np.maximum(bound, score), ended)
         )
-
-    def __repr__(self) -> str:
-        return f"TRWSInference(tol={self.tol:g}, max_iter={self.max_iter})"
