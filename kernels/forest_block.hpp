@@ -13,6 +13,7 @@
 #pragma once
 
 #include "label_scores.hpp"
+#include "max_message.hpp"
 #include "patience.hpp"
 
 namespace chordal {
@@ -31,10 +32,12 @@ public:
     // The variables of one block, parents before children; a uniform number for each.
     void draw(const std::int64_t* order, const std::int64_t* parent, std::size_t n,
               const double* uniform, std::int32_t* y) {
-        const auto message = [&](std::int64_t v, const double* table, std::int64_t stride) {
-            double total = 0.0;
-            const double highest = weigh(v, table, stride, &total);
-            return highest == kNone ? kNone : highest + std::log(total);
+        const auto send = [&](std::int64_t v, std::int64_t p, const Pair& pair, double* to) {
+            for (std::int64_t l = 0; l < g_.labels(p); ++l) {
+                double total = 0.0;
+                const double highest = weigh(v, tables_ + pair.base + l * pair.parent, pair.child, &total);
+                to[l] += highest == kNone ? kNone : highest + std::log(total);
+            }
         };
         const auto take = [&](std::size_t k, const double* table, std::int64_t stride) {
             double total = 0.0;
@@ -42,11 +45,11 @@ public:
             if (weigh(v, table, stride, &total) != kNone)
                 y[v] = static_cast<std::int32_t>(place_of(weight_.data(), g_.labels(v), total, uniform[k]));
         };
-        renew(order, parent, n, y, message, take);
+        renew(order, parent, n, y, send, take);
     }
     void maximise(const std::int64_t* order, const std::int64_t* parent, std::size_t n, std::int32_t* y) {
-        const auto message = [&](std::int64_t v, const double* table, std::int64_t stride) {
-            return score(v, table, stride);
+        const auto send = [&](std::int64_t v, std::int64_t p, const Pair& pair, double* to) {
+            send_best(v, p, pair, to);
         };
         const auto take = [&](std::size_t k, const double* table, std::int64_t stride) {
             const std::int64_t v = order[k];
@@ -55,7 +58,7 @@ public:
             y[v] = static_cast<std::int32_t>(
                 std::find(weight_.begin(), weight_.end(), highest) - weight_.begin());
         };
-        renew(order, parent, n, y, message, take);
+        renew(order, parent, n, y, send, take);
     }
 
 private:
@@ -63,11 +66,12 @@ private:
 
     struct Pair {
         std::int64_t base, child, parent;  // the cell of labels 0 and 0, and the two strides
+        std::int64_t table;                // which; -1: the clique has more variables
     };
 
-    template <class Message, class Take>
+    template <class Send, class Take>
     void renew(const std::int64_t* order, const std::int64_t* parent, std::size_t n,
-               const std::int32_t* y, Message message, Take take) {
+               const std::int32_t* y, Send send, Take take) {
         for (std::size_t k = 0; k < n; ++k) inside_[order[k]] = 1;
         for (std::size_t k = 0; k < n; ++k) {
             start(order[k], y);
@@ -77,9 +81,7 @@ private:
         for (std::size_t k = n; k-- > 0;) {
             if (parent[k] < 0) continue;
             const Pair pair = pairs_[k] = pair_of(order[k], parent[k], y);
-            double* to = phi_.data() + g_.state_offsets[parent[k]];
-            for (std::int64_t l = 0; l < g_.labels(parent[k]); ++l)
-                to[l] += message(order[k], tables_ + pair.base + l * pair.parent, pair.child);
+            send(order[k], parent[k], pair, phi_.data() + g_.state_offsets[parent[k]]);
             patience_.spend(8 * labels(parent[k]) * labels(order[k]));
         }
         for (std::size_t k = 0; k < n; ++k) {
@@ -112,7 +114,7 @@ private:
 
     Pair pair_of(std::int64_t v, std::int64_t p, const std::int32_t* y) const {
         for (auto c = of_.begin(v);; ++c) {
-            Pair pair{0, 0, 0};
+            Pair pair{0, 0, 0, -1};
             bool found = false;
             for (auto s = g_.scope_offsets[*c]; s < g_.scope_offsets[*c + 1]; ++s) {
                 const std::int64_t u = g_.scopes[s], n = g_.labels(u);
@@ -122,9 +124,24 @@ private:
                 pair.parent = u == p ? 1 : pair.parent * n;
             }
             if (!found) continue;
-            pair.base += g_.table_offsets[g_.table_of_clique[*c]];
+            const std::int32_t table = g_.table_of_clique[*c];
+            pair.base += g_.table_offsets[table];
+            if (g_.scope_offsets[*c + 1] - g_.scope_offsets[*c] == 2) pair.table = table;
             return pair;
         }
+    }
+
+    // Adds the best message of v to its parent's φ.
+    void send_best(std::int64_t v, std::int64_t p, const Pair& pair, double* to) {
+        const double *phi = phi_.data() + g_.state_offsets[v], *table = tables_ + pair.base;
+        const auto columns = labels(v), rows = labels(p);
+        if (pair.table < 0) {
+            for (std::size_t l = 0; l < rows; ++l)
+                to[l] += score(v, table + static_cast<std::int64_t>(l) * pair.parent, pair.child);
+            return;
+        }
+        const double* m = best_.through(pair.table, table, pair.child == 1, phi, columns, rows);
+        for (std::size_t l = 0; l < rows; ++l) to[l] += m[l];
     }
 
     // Fills weight_ with φ_v + table along the child's axis; the highest is returned.
@@ -154,6 +171,7 @@ private:
     std::vector<Pair> pairs_;           // of each place in the block
     std::vector<double> phi_;           // [states]
     std::vector<double> weight_;        // of one variable's labels
+    BestMessages best_;
     CHORDAL_ISA::Patience patience_{interrupted};
 };
 

@@ -17,6 +17,7 @@
 // only labels that every table supports; then nothing vanishes, and nothing runs away.
 #pragma once
 
+#include "distance_tables.hpp"
 #include "factors.hpp"
 #include "rings.hpp"
 
@@ -32,6 +33,7 @@ public:
         at_.resize(g.n_tables + 1);
         last_.resize(g.n_tables + 1);
         shift_.resize(g.n_tables + 1);
+        distances_.resize(g.n_tables + 1);
         state_.resize(g.n_tables + 1);
         for (std::size_t t = 0; t < g.n_tables; ++t) last_[t] = state_[t] = 0;
         for (std::size_t c = 0; c < g.cliques; ++c)
@@ -57,7 +59,9 @@ public:
         if (state_[t] & kFilled) return;
         if (!(state_[t] & kMeasured)) measure(t);
         fill_one(t);
-        state_[t] |= kFilled | (is_potts(t) ? kPotts : 0);
+        const Int rows = (g_->table_offsets[t + 1] - g_->table_offsets[t]) / last_[t];
+        distances_[t] = distances_of(g_->tables + g_->table_offsets[t], rows, last_[t]);
+        state_[t] |= kFilled;
     }
     // Notes the highest and the lowest finite score of a table that is kept elsewhere.
     void note(Int t, double highest, double lowest) {
@@ -68,12 +72,11 @@ public:
     const double* cells(Int t) const { return cells_.data() + at_[t]; }
     double shift(Int t) const { return shift_[t]; }
     bool wide(Int t) const { return state_[t] & kWide; }
-    // Whether equal labels have one score and unequal ones another that is not higher.
-    bool potts(Int t) const { return state_[t] & kPotts; }
+    const Distances& distances(Int t) const { return distances_[t]; }
     std::size_t largest() const { return largest_; }
 
 private:
-    static constexpr int kMeasured = 1, kFilled = 2, kWide = 4, kPotts = 8;
+    static constexpr int kMeasured = 1, kFilled = 2, kWide = 4;
 
     void measure(Int t) {
         double highest = -kInfinity, lowest = kInfinity;
@@ -93,20 +96,11 @@ private:
                 to[j] = j < labels ? Ring::from_score(from[j], shift_[t]) : Ring::kZero;
     }
 
-    bool is_potts(Int t) const {
-        const double* x = g_->tables + g_->table_offsets[t];
-        const Int n = last_[t];
-        if (n < 3 || g_->table_offsets[t + 1] - g_->table_offsets[t] != n * n || x[0] < x[1]) return false;
-        for (Int i = 0; i < n; ++i)
-            for (Int j = 0; j < n; ++j)
-                if (x[i * n + j] != x[i == j ? 0 : 1]) return false;
-        return true;
-    }
-
     const Scores* g_ = nullptr;
     std::size_t largest_ = 4;
     ScratchOf<Int> at_, last_;
     Scratch cells_, shift_;
+    ScratchOf<Distances> distances_;
     ScratchOf<std::uint8_t> state_;
 };
 

@@ -6,13 +6,12 @@
 // b_v is shifted to a largest of zero before it is used; the score is the sum of the shifts. No back
 // pointers are kept: going down, y_v = argmax_j M_e(y_p, j) + b_v(j) costs L per edge, against L² on the
 // way up. Ties go to the smallest label.
-#include "simd.hpp"
+#include "max_message.hpp"
 #include "sum.hpp"
 #include "tree.hpp"
 
 namespace chordal {
 
-// m [n] from b [columns]; M [n, columns] or, if not `child_last`, its transpose.
 CHORDAL_BOTH_ISAS(void max_message(const double* M, bool child_last, const double* b,
                                    std::size_t columns, double* m, std::size_t n);)
 
@@ -45,9 +44,6 @@ void max_message(const double* M, bool child_last, const double* b, std::size_t 
 }  // namespace chordal::CHORDAL_ISA
 
 #ifndef CHORDAL_ISA_V3
-#include <algorithm>
-#include <vector>
-
 #include "patience.hpp"
 #include "tree_plan.hpp"
 
@@ -115,18 +111,16 @@ private:
     void send(const TreeEdge& edge) {
         const std::int64_t rows = t_.labels(edge.parent), columns = t_.labels(edge.child);
         const double* M = t_.tables + t_.table_offsets[edge.table];
-        const double* from = b(edge.child);
-        message_.resize(static_cast<std::size_t>(rows));
-        double* m = message_.data();
-        CHORDAL_DISPATCH(max_message(M, edge.child_last, from, static_cast<std::size_t>(columns), m,
-                                     static_cast<std::size_t>(rows)));
+        const double* m = messages_.through(edge.table, M, edge.child_last, b(edge.child),
+                                            static_cast<std::size_t>(columns), static_cast<std::size_t>(rows));
         double* to = b(edge.parent);
         for (std::int64_t i = 0; i < rows; ++i) to[i] += m[i];
     }
 
     const TreeBatch& t_;
     std::int64_t base_ = 0;
-    std::vector<double> best_, message_;
+    std::vector<double> best_;
+    BestMessages messages_;
     CHORDAL_ISA::Patience patience_{interrupted};
 };
 

@@ -84,6 +84,8 @@ public:
         a_.resize(row);
         n_.resize(row);
         y_.resize(static_cast<std::size_t>(ex.variables));
+        term_.resize(static_cast<std::size_t>(ex.largest_degree));
+        terms_ = 0;
     }
 
     // Labels are taken on the way; keeps them if they are the best so far. Out of time, labels alone.
@@ -111,7 +113,7 @@ public:
                 ++in;
                 sum += send(c, p, s, gamma);
             });
-            sum += (1.0 - static_cast<double>(in) * gamma) * row_max(a_.data(), ex_->width(s));
+            sum += (1.0 - static_cast<double>(in) * gamma) * highest_;
             patience.now(work(s));
         }
         if (!patience.over()) bound = sum;
@@ -120,17 +122,21 @@ public:
     // One variable at a time takes its best label given all others, until none changes.
     void improve(Interruption& patience) {
         if (best == -kInfinity) return;
+        unsettled_.resize(static_cast<std::size_t>(ex_->variables));
+        for (Int s = 0; s < ex_->variables; ++s) unsettled_[s] = 1;
         for (bool moved = true; moved && !patience.over();) {
             moved = false;
             for (Int s = 0; s < ex_->variables && !patience.over(); ++s) {
-                copy_phi(s);
-                for_edges(s, [&](Int c, Int p, Int t) { condition(c, p, s, best_labels_[t]); });
+                if (!unsettled_[s]) continue;
+                unsettled_[s] = 0;
+                condition(s, best_labels_, true, a_.data());
                 const std::size_t x = argmax(s), now = static_cast<std::size_t>(best_labels_[s]);
-                if (a_[x] > a_[now]) {
-                    best_labels_[s] = static_cast<std::int32_t>(x);
-                    moved = true;
-                }
                 patience.now(work(s));
+                // A difference that rounding can make is none: two labels must not take turns for ever.
+                if (!(a_[x] - a_[now] > 1e-13 * (std::abs(a_[x]) + std::abs(a_[now])))) continue;
+                best_labels_[s] = static_cast<std::int32_t>(x);
+                moved = true;
+                for_edges(s, [&](Int, Int, Int t) { unsettled_[t] = 1; });
             }
         }
     }
@@ -154,39 +160,61 @@ private:
             if (ex_->order_of(c) == 2) f(c, p, ex_->variable(p == first ? first + 1 : first));
         }
     }
-    void copy_phi(Int s) {
-        const double* phi = phi_.data() + ex_->state_at(s);
-        for (std::size_t x = 0; x < ex_->width(s); ++x) a_[x] = phi[x];
+    // Rows are added in the order in which they were named, and only then.
+    void name_term(const double* row) { term_[terms_++] = row; }
+    void add_terms(const double* from, std::size_t width, double* to) {
+        constexpr std::size_t kAtOnce = 4;
+        std::size_t j = 0;
+        for (; j + kAtOnce * kLanes <= width; j += kAtOnce * kLanes) {
+            Pack x[kAtOnce];
+            for (std::size_t i = 0; i < kAtOnce; ++i) x[i] = load(from + j + i * kLanes);
+            for (std::size_t k = 0; k < terms_; ++k)
+                for (std::size_t i = 0; i < kAtOnce; ++i) x[i] = x[i] + load(term_[k] + j + i * kLanes);
+            for (std::size_t i = 0; i < kAtOnce; ++i) store(to + j + i * kLanes, x[i]);
+        }
+        for (; j < width; j += kLanes) {
+            Pack x = load(from + j);
+            for (std::size_t k = 0; k < terms_; ++k) x = x + load(term_[k] + j);
+            store(to + j, x);
+        }
+        terms_ = 0;
     }
     // a_s, and γ_s.
     double reparametrise(Int s) {
         Int in = 0, out = 0;
-        copy_phi(s);
         for_edges(s, [&](Int c, Int, Int t) {
-            MaxSum::times(a_.data(), row(c), ex_->width(s));
+            name_term(row(c));
             ++(t < s ? in : out);
         });
+        add_terms(phi_.data() + ex_->state_at(s), ex_->width(s), a_.data());
         const Int chains = in > out ? in : out;
-        impossible |= row_max(a_.data(), ex_->width(s)) == -kInfinity;
+        highest_ = row_max(a_.data(), ex_->width(s));
+        impossible |= highest_ == -kInfinity;
         return 1.0 / static_cast<double>(chains > 0 ? chains : 1);
     }
 
     // The message from s along edge c; returns δ.
     double send(Int c, Int p, Int s, double gamma) {
-        double* m = row(c);
-        const std::size_t from = ex_->width(s);
-        for (std::size_t j = 0; j < from; j += kLanes)
-            store(n_.data() + j, load(a_.data() + j) * broadcast(gamma) -
-                                     maximum(load(m + j), broadcast(kLowest)));
         const Int first = ex_->places_of(c);
         const Int t = ex_->variable(p == first ? first + 1 : first);
         const double* table = tables_->cells(ex_->table(c));
-        if (tables_->potts(ex_->table(c)))
-            potts(table, m, ex_->labels(s));
-        else if (p == first)
+        const Distances& distances = tables_->distances(ex_->table(c));
+        double* m = row(c);
+        if (distances.reach > 0) {
+            distance_rows_.open(ex_->labels(s));
+            const double highest = leave_out(m, ex_->width(s), gamma, distance_rows_.n());
+            const double delta = highest + table[0];
+            impossible |= delta == -kInfinity;
+            if (!impossible)
+                distance_message(table, distances, distance_rows_.n(), distance_rows_.spare(), ex_->labels(s), highest,
+                                 delta, m);
+            return delta;
+        }
+        leave_out(m, ex_->width(s), gamma, n_.data());
+        if (p == first)
             MaxSum::across(table, ex_->width(t), n_.data(), ex_->labels(s), ex_->width(t), 1.0, m);
         else
-            along(table, m, ex_->labels(t), from);
+            along(table, m, ex_->labels(t), ex_->width(s));
         const double delta = row_max(m, ex_->width(t));
         impossible |= delta == -kInfinity;
         if (impossible) return delta;
@@ -194,44 +222,47 @@ private:
             store(m + j, load(m + j) - broadcast(delta));
         return delta;
     }
+    // γ a without m, into n; returns the largest.
+    double leave_out(const double* m, std::size_t width, double gamma, double* n) const {
+        Pack highest = broadcast(-kInfinity);
+        for (std::size_t j = 0; j < width; j += kLanes) {
+            const Pack x = load(a_.data() + j) * broadcast(gamma) - maximum(load(m + j), broadcast(kLowest));
+            highest = maximum(highest, x);
+            store(n + j, x);
+        }
+        return lane_max(highest);
+    }
     void along(const double* table, double* m, std::size_t rows, std::size_t width) const {
         for (std::size_t i = 0; i < rows; ++i)
             m[i] = MaxSum::along(table + i * width, n_.data(), width, 1.0);
         for (std::size_t i = rows; i < padded(rows); ++i) m[i] = -kInfinity;
     }
-    void potts(const double* table, double* m, std::size_t labels) const {
-        const Pack equal = broadcast(table[0]);
-        const Pack unequal = broadcast(row_max(n_.data(), padded(labels)) + table[1]);
-        for (std::size_t j = 0; j < padded(labels); j += kLanes)
-            store(m + j, maximum(load(n_.data() + j) + equal, unequal));
-        for (std::size_t j = labels; j < padded(labels); ++j) m[j] = -kInfinity;
-    }
-
-    // Adds to a_ the table of edge c where its other end has label y.
-    void condition(Int c, Int p, Int s, std::int32_t y) {
-        const double* table = tables_->cells(ex_->table(c));
-        const auto other = static_cast<std::size_t>(y);
-        const Int first = ex_->places_of(c);
-        if (p != first) return MaxSum::times(a_.data(), table + other * ex_->width(s), ex_->width(s));
-        const std::size_t stride = ex_->width(ex_->variable(first + 1));
-        for (std::size_t x = 0; x < ex_->labels(s); ++x) a_[x] += table[x * stride + other];
+    // Adds to φ_s the tables of its edges, those to earlier variables or all, where the other ends have labels y.
+    void condition(Int s, const std::int32_t* y, bool all, double* to) {
+        const double* from = phi_.data() + ex_->state_at(s);
+        for_edges(s, [&](Int c, Int p, Int t) {
+            if (!all && t > s) return;
+            const double* table = tables_->cells(ex_->table(c));
+            const auto other = static_cast<std::size_t>(y[t]);
+            if (p != ex_->places_of(c) || tables_->distances(ex_->table(c)).reach > 0)
+                return name_term(table + other * ex_->width(s));
+            add_terms(from, ex_->width(s), to);
+            from = to;
+            const std::size_t stride = ex_->width(t);
+            for (std::size_t x = 0; x < ex_->labels(s); ++x) to[x] += table[x * stride + other];
+        });
+        add_terms(from, ex_->width(s), to);
     }
     std::size_t argmax(Int s) const {
-        std::size_t x = 0;
-        for (std::size_t k = 1; k < ex_->labels(s); ++k)
-            if (a_[k] > a_[x]) x = k;
-        return x;
+        return first_largest(a_.data(), ex_->labels(s));
     }
     // The score of s's label and of its edges to earlier variables.
     double take_label(Int s) {
-        copy_phi(s);
-        for_edges(s, [&](Int c, Int p, Int t) {
-            if (t < s) condition(c, p, s, y_[t]);
-        });
-        for (std::size_t x = 0; x < ex_->width(s); ++x) n_[x] = a_[x];
+        condition(s, y_.data(), false, n_.data());
         for_edges(s, [&](Int c, Int, Int t) {
-            if (t > s) MaxSum::times(a_.data(), row(c), ex_->width(s));
+            if (t > s) name_term(row(c));
         });
+        add_terms(n_.data(), ex_->width(s), a_.data());
         const std::size_t x = argmax(s);
         y_[s] = static_cast<std::int32_t>(x);
         return n_[x];
@@ -245,8 +276,13 @@ private:
     const RingTables<MaxSum>* tables_ = nullptr;
     std::int32_t* best_labels_ = nullptr;
     Scratch phi_, rows_, a_, n_;
+    DistanceRows distance_rows_;
+    ScratchOf<const double*> term_;
+    std::size_t terms_ = 0;
+    double highest_ = 0.0;  // of a_
     ScratchOf<Int> row_at_;
     ScratchOf<std::int32_t> y_;
+    ScratchOf<std::uint8_t> unsettled_;
 };
 
 bool reweighted_labels(const Scores& g, double tolerance, std::int64_t most_iterations,
