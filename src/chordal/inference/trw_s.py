@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import ClassVar, final
+from weakref import WeakKeyDictionary
 
 import numpy as np
 
@@ -16,6 +17,9 @@ from chordal.inference._messages import ending
 from chordal.inference._moves import improved_by_trees
 from chordal.potentials import Potentials, refuse_infeasible
 from chordal.structures import Structure
+
+#: The tolerance and the iterations of one call in training, where calls go on from each other.
+ROUGH, FEW = 1e-4, 10
 
 
 @final
@@ -70,6 +74,14 @@ class TRWSInference(Inference):
         check_number("tol", tol)
         check_number("max_iter", max_iter, minimum=1, integer=True)
         self.tol, self.max_iter = float(tol), max_iter
+        self._kept: WeakKeyDictionary[Structure, _kernels.TRWSMessages] | None = None
+
+    def in_training(self) -> TRWSInference:
+        """Few iterations, from the messages of the last call on a structure; no tree moves."""
+        limits = {"time_limit": self.time_limit, "memory_limit": self.memory_limit}
+        made = TRWSInference(max(self.tol, ROUGH), min(self.max_iter, FEW), **limits)
+        made._kept = WeakKeyDictionary()
+        return made
 
     def supports(self, structure: Structure) -> bool:
         """Cliques of one or two variables."""
@@ -89,13 +101,15 @@ class TRWSInference(Inference):
         s = potentials.structure
         labels = np.zeros(s.n_variables, dtype=np.int32)
         bound = np.zeros(s.n_examples)
-        done = _kernels.trw_s_labels(potentials.scores, self.tol, self.max_iter, labels, bound)
+        kept = None if self._kept is None else self._kept.setdefault(s, _kernels.TRWSMessages())
+        done = _kernels.trw_s_labels(
+            potentials.scores, self.tol, self.max_iter, labels, bound, kept
+        )
         refuse_infeasible(bound)
         score = potentials.score(labels)
         ended = ending(done, self.tol)
         if done.late:  # perhaps before the first bound was there
             bound = np.minimum(bound, potentials.bound())
         # Rounding may carry the bound below a score that reaches it.
-        return improved_by_trees(
-            potentials, Decoded(labels, score, np.maximum(bound, score), ended)
-        )
+        found = Decoded(labels, score, np.maximum(bound, score), ended)
+        return found if kept is not None else improved_by_trees(potentials, found)

@@ -53,6 +53,8 @@ class OneSlack(DualSolver):
         status, share, dual = None, 1.0, 0.0
         while status is None:
             value, offset, slope = run.plane(weights)
+            # Planes are labellings: those that approximate inference has overlooked here count too.
+            value = max(value, model.value(weights))
             run.improve(weights, value, dual)
             status = run.finish()
             cut = model.cuts(offset, slope)
@@ -73,6 +75,12 @@ class _Model:
         self._v = np.zeros(len(run.centre))
         self._offsets, self._slopes = np.zeros(1), np.zeros((1, len(run.centre)))
         self._gram, self._idle = np.zeros((1, 1)), np.zeros(1, dtype=np.int64)
+
+    def value(self, weights: Floats) -> float:
+        """The model at these weights, with the regularisation, up to rounding from below."""
+        v = weights - self._centre
+        height = float((self._offsets + self._slopes @ v).max())
+        return height - 1e-9 * abs(height) + 0.5 * self._l2 * float(v @ v)
 
     def cuts(self, offset: float, slope: Floats) -> bool:
         """Whether a plane is above the model at the model's minimum."""
