@@ -94,7 +94,8 @@ class FactorGraph(Structure):
 
 def _listed(cliques: Sequence[Cliques]) -> tuple[Ints, Ints]:
     """The variables of all cliques one after another, and how many each has."""
-    scopes, orders = [np.zeros(0, dtype=np.int64)], [np.zeros(0, dtype=np.int64)]
+    scopes: list[NDArray[np.generic]] = [np.zeros(0, dtype=np.int64)]
+    orders = [np.zeros(0, dtype=np.int64)]
     for of_example in cliques:
         if isinstance(of_example, np.ndarray) and of_example.ndim == 2:
             scopes.append(of_example.ravel())
