@@ -29,12 +29,26 @@
 
 namespace chordal {
 
+// The messages of a run, from which a run on other scores of the same structure may begin.
+class TrwSMessages {
+public:
+    TrwSMessages();
+    ~TrwSMessages();
+    // The messages of an example: zeros at first, and after a change of their number.
+    double* room(std::size_t example, std::size_t cells);
+
+private:
+    struct Rows;
+    Rows* rows_;
+};
+
 struct ReweightedResults {
     std::int32_t* labels;      // [variables]
     double* bound;             // [examples]
     std::int64_t* iterations;  // [examples]
     double* change;            // [examples] of the bound, relative; 0 if it is reached
     bool* late;
+    TrwSMessages* kept;        // where messages begin, and where they end; or null
 };
 
 // When iterations end.
@@ -56,8 +70,9 @@ public:
     bool impossible = false;
     double bound = 0.0, best = -kInfinity;
 
+    // Messages begin where those that are kept ended, if there are any.
     void open(const Scores& g, const FactorExample& ex, const RingTables<MaxSum>& tables,
-              std::int32_t* labels) {
+              std::int32_t* labels, TrwSMessages* kept, std::size_t example) {
         ex_ = &ex;
         tables_ = &tables;
         best_labels_ = labels;
@@ -74,24 +89,15 @@ public:
                 phi[x] = x < ex.labels(v) ? score[x] : -kInfinity;
             labels[v] = 0;
         }
-        row_at_.resize(static_cast<std::size_t>(ex.cliques));
-        std::size_t cells = 0;
         for (Int c = 0; c < ex.cliques; ++c) {
-            const Int first = ex.places_of(c), a = ex.variable(first);
-            if (ex.order_of(c) == 1) {
-                MaxSum::times(phi_.data() + ex.state_at(a), tables.cells(ex.table(c)), ex.width(a));
-                continue;
-            }
-            const std::size_t wa = ex.width(a), wb = ex.width(ex.variable(first + 1));
-            row_at_[c] = static_cast<Int>(cells);
-            cells += wa > wb ? wa : wb;
+            const Int v = ex.variable(ex.places_of(c));
+            if (ex.order_of(c) == 1)
+                MaxSum::times(phi_.data() + ex.state_at(v), tables.cells(ex.table(c)), ex.width(v));
         }
-        rows_.resize(cells);
-        for (Int c = 0; c < ex.cliques; ++c)
-            if (ex.order_of(c) == 2) {
-                start(c);
-                listening.spend(64 * padded_of(ex.most_labels));
-            }
+        const std::size_t cells = list_edges(listening);
+        own_.resize(kept ? 0 : cells);
+        rows_ = kept ? kept->room(example, cells) : own_.data();
+        start(kept != nullptr, listening);
         const std::size_t row = padded_of(ex.most_labels);
         a_.resize(row);
         n_.resize(row);
@@ -104,11 +110,12 @@ public:
     void forwards(Interruption& patience) {
         double score = 0.0;
         for (Int s = 0; s < ex_->variables && !impossible && !patience.stopped; ++s) {
+            fetch(edge_at_[s] + kAhead, edge_at_[s + 1] + kAhead);
             score += take_label(s);
             if (patience.late) continue;
             const double gamma = reparametrise(s);
-            for_edges(s, [&](Int c, Int p, Int t) {
-                if (t > s) send(c, p, s, gamma);
+            for_edges(s, [&](const Edge& e) {
+                if (e.other > s) send(e, s, gamma);
             });
             patience.now(work(s));
         }
@@ -118,12 +125,13 @@ public:
     void backwards(Interruption& patience) {
         double sum = 0.0;
         for (Int s = ex_->variables; s-- > 0 && !impossible && !patience.over();) {
+            fetch(edge_at_[s] - kAhead, edge_at_[s + 1] - kAhead);
             const double gamma = reparametrise(s);
             Int in = 0;
-            for_edges(s, [&](Int c, Int p, Int t) {
-                if (t > s) return;
+            for_edges(s, [&](const Edge& e) {
+                if (e.other > s) return;
                 ++in;
-                sum += send(c, p, s, gamma);
+                sum += send(e, s, gamma);
             });
             sum += (1.0 - static_cast<double>(in) * gamma) * highest_;
             patience.now(work(s));
@@ -148,7 +156,7 @@ public:
                 if (!(a_[x] - a_[now] > 1e-13 * (std::abs(a_[x]) + std::abs(a_[now])))) continue;
                 best_labels_[s] = static_cast<std::int32_t>(x);
                 moved = true;
-                for_edges(s, [&](Int, Int, Int t) { unsettled_[t] = 1; });
+                for_edges(s, [&](const Edge& e) { unsettled_[e.other] = 1; });
             }
         }
     }
@@ -167,19 +175,76 @@ public:
     }
 
 private:
-    void start(Int c) {
-        // Towards the earlier end, as after a way back.
-        const Int a = ex_->variable(ex_->places_of(c)), b = ex_->variable(ex_->places_of(c) + 1);
-        const Int to = a < b ? a : b;
-        double* row = rows_.data() + row_at_[c];
-        for (std::size_t x = 0; x < ex_->width(to); ++x) row[x] = x < ex_->labels(to) ? 0.0 : -kInfinity;
+    // An edge as one of its ends sees it. On large graphs the way to an edge through the arrays of
+    // its clique is one cache miss after another; here all is in one place, and fetched ahead.
+    struct Edge {
+        Int row;             // where its message lies
+        std::int32_t other;  // its other end
+        std::int32_t table : 31;
+        bool first : 1;  // whether this end is the table's first
+    };
+    static constexpr Int kAhead = 16;  // edges
+
+    // Edges of each variable in the order of its slots; rows in the order of the way forwards. Returns
+    // the cells of all rows.
+    std::size_t list_edges(Listening& listening) {
+        const FactorExample& ex = *ex_;
+        edge_at_.resize(static_cast<std::size_t>(ex.variables) + 1);
+        Int count = 0;
+        for (Int s = 0; s < ex.variables; ++s) {
+            edge_at_[s] = count;
+            for_slots(s, [&](Int, Int, Int) { ++count; });
+        }
+        edge_at_[ex.variables] = count;
+        edges_.resize(static_cast<std::size_t>(count));
+        row_at_.resize(static_cast<std::size_t>(ex.cliques));
+        Int cells = 0;
+        for (Int s = 0; s < ex.variables; ++s) {
+            listening.spend(work(s));
+            Edge* e = edges_.data() + edge_at_[s];
+            for_slots(s, [&](Int c, Int p, Int t) {
+                if (t > s) {
+                    row_at_[c] = cells;
+                    cells += static_cast<Int>(ex.width(s) > ex.width(t) ? ex.width(s) : ex.width(t));
+                }
+                *e++ = {row_at_[c], static_cast<std::int32_t>(t), static_cast<std::int32_t>(ex.table(c)),
+                        p == ex.places_of(c)};
+            });
+        }
+        return static_cast<std::size_t>(cells);
+    }
+    // Towards the earlier end, as after a way back. Any finite numbers will do.
+    void start(bool warm, Listening& listening) {
+        for (Int s = 0; s < ex_->variables; ++s) {
+            listening.spend(work(s) * ex_->width(s));
+            for_edges(s, [&](const Edge& e) {
+                double* m = row(e);
+                if (e.other > s)
+                    for (std::size_t x = 0; x < ex_->width(s); ++x) {
+                        const double before = warm && m[x] > -kInfinity ? m[x] : 0.0;
+                        m[x] = x < ex_->labels(s) ? before : -kInfinity;
+                    }
+            });
+        }
     }
     std::size_t work(Int s) const { return static_cast<std::size_t>(64 * (1 + ex_->degree(s))); }
-    double* row(Int c) const { return rows_.data() + row_at_[c]; }
+    double* row(const Edge& e) const { return rows_ + e.row; }
 
+    template <class F>
+    CHORDAL_INLINE void for_edges(Int s, F f) const {
+        for (Int k = edge_at_[s]; k < edge_at_[s + 1]; ++k) f(edges_[k]);
+    }
+    // Edges that come next.
+    CHORDAL_INLINE void fetch(Int from, Int to) const {
+        const Int last = edge_at_[ex_->variables];
+        for (Int k = from < 0 ? 0 : from; k < (to < last ? to : last); ++k) {
+            __builtin_prefetch(row(edges_[k]), 1);
+            __builtin_prefetch(tables_->cells(edges_[k].table));
+        }
+    }
     // Calls f(edge, the place of s, the other end).
     template <class F>
-    void for_edges(Int s, F f) const {
+    void for_slots(Int s, F f) const {
         for (Int slot = ex_->slots(s); slot < ex_->slots(s) + ex_->degree(s); ++slot) {
             const Int p = ex_->place_of(slot), c = ex_->clique(p), first = ex_->places_of(c);
             if (ex_->order_of(c) == 2) f(c, p, ex_->variable(p == first ? first + 1 : first));
@@ -207,9 +272,9 @@ private:
     // a_s, and γ_s.
     double reparametrise(Int s) {
         Int in = 0, out = 0;
-        for_edges(s, [&](Int c, Int, Int t) {
-            name_term(row(c));
-            ++(t < s ? in : out);
+        for_edges(s, [&](const Edge& e) {
+            name_term(row(e));
+            ++(e.other < s ? in : out);
         });
         add_terms(phi_.data() + ex_->state_at(s), ex_->width(s), a_.data());
         const Int chains = in > out ? in : out;
@@ -218,13 +283,12 @@ private:
         return 1.0 / static_cast<double>(chains > 0 ? chains : 1);
     }
 
-    // The message from s along edge c; returns δ.
-    double send(Int c, Int p, Int s, double gamma) {
-        const Int first = ex_->places_of(c);
-        const Int t = ex_->variable(p == first ? first + 1 : first);
-        const double* table = tables_->cells(ex_->table(c));
-        const Distances& distances = tables_->distances(ex_->table(c));
-        double* m = row(c);
+    // The message from s along edge e; returns δ.
+    double send(const Edge& e, Int s, double gamma) {
+        const Int t = e.other;
+        const double* table = tables_->cells(e.table);
+        const Distances& distances = tables_->distances(e.table);
+        double* m = row(e);
         if (distances.reach > 0) {
             distance_rows_.open(ex_->labels(s));
             const double highest = leave_out(m, ex_->width(s), gamma, distance_rows_.n());
@@ -236,7 +300,7 @@ private:
             return delta;
         }
         leave_out(m, ex_->width(s), gamma, n_.data());
-        if (p == first)
+        if (e.first)
             MaxSum::across(table, ex_->width(t), n_.data(), ex_->labels(s), ex_->width(t), 1.0, m);
         else
             along(table, m, ex_->labels(t), ex_->width(s));
@@ -265,11 +329,12 @@ private:
     // Adds to φ_s the tables of its edges, those to earlier variables or all, where the other ends have labels y.
     void condition(Int s, const std::int32_t* y, bool all, double* to) {
         const double* from = phi_.data() + ex_->state_at(s);
-        for_edges(s, [&](Int c, Int p, Int t) {
+        for_edges(s, [&](const Edge& e) {
+            const Int t = e.other;
             if (!all && t > s) return;
-            const double* table = tables_->cells(ex_->table(c));
+            const double* table = tables_->cells(e.table);
             const auto other = static_cast<std::size_t>(y[t]);
-            if (p != ex_->places_of(c) || tables_->distances(ex_->table(c)).reach > 0)
+            if (!e.first || tables_->distances(e.table).reach > 0)
                 return name_term(table + other * ex_->width(s));
             add_terms(from, ex_->width(s), to);
             from = to;
@@ -282,8 +347,8 @@ private:
     // The score of s's label and of its edges to earlier variables.
     double take_label(Int s) {
         condition(s, y_.data(), false, n_.data());
-        for_edges(s, [&](Int c, Int, Int t) {
-            if (t > s) name_term(row(c));
+        for_edges(s, [&](const Edge& e) {
+            if (e.other > s) name_term(row(e));
         });
         add_terms(n_.data(), ex_->width(s), a_.data());
         const std::size_t x = argmax(s);
@@ -298,7 +363,10 @@ private:
     const FactorExample* ex_ = nullptr;
     const RingTables<MaxSum>* tables_ = nullptr;
     std::int32_t* best_labels_ = nullptr;
-    Scratch phi_, rows_, a_, n_;
+    double* rows_ = nullptr;
+    Scratch phi_, own_, a_, n_;
+    ScratchOf<Int> edge_at_;
+    ScratchOf<Edge> edges_;
     DistanceRows distance_rows_;
     ScratchOf<const double*> term_;
     std::size_t terms_ = 0;
@@ -319,7 +387,7 @@ bool reweighted_labels(const Scores& g, const ReweightedLimits& limits, bool (*i
     TrwS method;
     for (std::size_t e = 0; e < g.examples && !patience.stopped; ++e) {
         ex.open(g, e);
-        method.open(g, ex, tables, results.labels + g.variable_offsets[e]);
+        method.open(g, ex, tables, results.labels + g.variable_offsets[e], results.kept, e);
         double before = kInfinity, change = kInfinity, steps = 0.0;
         const double more = method.steps();
         Int iterations = 0;
@@ -354,15 +422,30 @@ bool reweighted_labels(const Scores& g, const ReweightedLimits& limits, bool (*i
 
 namespace chordal {
 
+struct TrwSMessages::Rows {
+    std::vector<std::vector<double>> of_example;
+};
+TrwSMessages::TrwSMessages() : rows_(new Rows) {}
+TrwSMessages::~TrwSMessages() { delete rows_; }
+double* TrwSMessages::room(std::size_t example, std::size_t cells) {
+    auto& all = rows_->of_example;
+    if (all.size() <= example) all.resize(example + 1);
+    if (all[example].size() != cells) all[example].assign(cells, 0.0);
+    return all[example].data();
+}
+
 static const Binding binding([](nb::module_& m) {
+    nb::class_<TrwSMessages>(m, "TRWSMessages", "Where the messages of `trw_s_labels` ended.")
+        .def(nb::init<>());
+    // With `kept`, messages begin where they ended before.
     m.def(
         "trw_s_labels",
         [](const BoundScores& scores, double tolerance, double progress, std::int64_t max_iter,
-           Output<std::int32_t> labels, Output<double> bound) {
+           Output<std::int32_t> labels, Output<double> bound, TrwSMessages* kept) {
             const ReweightedLimits limits{tolerance, progress, max_iter};
             Iterations ended(scores.examples);
             const ReweightedResults results{labels.data(), bound.data(), ended.n_iter.data(),
-                                            ended.change.data(), &ended.late};
+                                            ended.change.data(), &ended.late, kept};
             bool done;
             {
                 nb::gil_scoped_release release;
@@ -373,7 +456,7 @@ static const Binding binding([](nb::module_& m) {
             return ended;
         },
         nb::arg("scores"), nb::kw_only(), nb::arg("tolerance"), nb::arg("progress"),
-        nb::arg("max_iter"), nb::arg("labels"), nb::arg("bound"));
+        nb::arg("max_iter"), nb::arg("labels"), nb::arg("bound"), nb::arg("kept").none() = nb::none());
 });
 
 }  // namespace chordal

@@ -351,14 +351,17 @@ def _check_shapes(index: NDArray[Any], structure: Structure) -> None:
     counts = structure.label_counts
     if len(index) == 0 or (counts == counts[0]).all():
         return
-    _, first = np.unique(index, return_index=True)
-    example = np.zeros(int(index.max()) + 1, dtype=np.int64)
-    example[index[first]] = first
-    for clique in np.flatnonzero(example[index] != np.arange(len(index))).tolist():
-        other = int(example[index[clique]])
-        shape, expected = counts[structure.scope(clique)], counts[structure.scope(other)]
-        if not np.array_equal(shape, expected):
-            raise ValueError(
-                f"cliques {other} and {clique} share a table, but have {tuple(expected.tolist())} "
-                f"and {tuple(shape.tolist())} labels"
-            )
+    _, first, table = np.unique(index, return_index=True, return_inverse=True)
+    other = first[table]  # the first clique with the same table; orders may differ
+    orders, scopes, offsets = structure.orders, structure.scopes, structure.scope_offsets
+    place = np.arange(len(scopes)) - np.repeat(offsets[:-1], orders)
+    same = np.repeat(orders == orders[other], orders)
+    twin = np.repeat(offsets[other], orders) + np.where(same, place, 0)
+    differs = ~same | (counts[scopes] != counts[scopes[twin]])
+    if differs.any():
+        clique = int(np.searchsorted(offsets, np.argmax(differs), side="right")) - 1
+        shape, expected = (counts[structure.scope(int(c))] for c in (clique, other[clique]))
+        raise ValueError(
+            f"cliques {other[clique]} and {clique} share a table, but have "
+            f"{tuple(expected.tolist())} and {tuple(shape.tolist())} labels"
+        )

@@ -123,3 +123,17 @@ def test_what_cannot_be():
         QPBO.map(Potentials(triangle, np.full(6, 1e300), np.zeros(4)))
     none = Potentials(Graph([0, 2], [[], []], 2), [0, 1, 2, 0], np.zeros(0))
     assert_array_equal(QPBO.map(none).labels, [1, 0])
+
+
+def test_a_submodular_model_is_cut_once_and_a_mixed_one_beside_its_image():
+    rng = np.random.default_rng(5)
+    grid = Grid([(3, 3), (2, 4)], n_labels=2)
+    for sign in (1.0, -1.0):
+        tables = np.abs(rng.normal(size=(grid.n_cliques, 1))) * [1.0, 0.0, 0.0, 1.0]
+        tables[::3] *= sign
+        p = Potentials(grid, rng.normal(size=grid.n_states), tables.ravel())
+        found, best = QPBOInference().in_training().map(p), ExhaustiveInference().map(p)
+        assert_allclose(found.score, best.score)
+        relaxed = QPBOInference().relaxed_map(p)
+        program = LinearProgramInference().relaxed_map(p)
+        assert_allclose(relaxed.value, program.value, atol=1e-7)

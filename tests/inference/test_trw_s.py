@@ -129,3 +129,36 @@ def test_a_long_run_that_gains_little_says_so():
     assert on.convergence.status is not Status.SETTLED
     assert on.bound[0] < found.bound[0]
     assert found.score[0] <= found.bound[0]
+
+
+def test_in_training_each_call_goes_on_from_the_last_one():
+    rng = np.random.default_rng(3)
+    p = random_grid(rng, (12, 12), 3, 0.7)
+    method = TRWSInference(max_iter=2).in_training()
+    bounds = [method.map(p).bound[0] for _ in range(8)]
+    assert bounds[-1] < bounds[0] - 1e-3  # two iterations alone do not get there
+    assert (np.diff(bounds) <= 1e-9).all()
+    other = p.like(rng.normal(size=p.unary.shape), rng.normal(size=p.tables.shape))
+    found = method.map(other)  # messages of other scores: the bound holds all the same
+    best = TRWSInference().map(other)
+    assert_allclose(found.score, other.score(found.labels))
+    assert found.bound[0] >= best.score[0] - 1e-9
+
+
+def test_messages_of_labels_that_were_forbidden_are_begun_anew():
+    p = Potentials(Graph([2], [[(0, 1)]], n_labels=2), [0.0] * 4, [0.0, -np.inf, -np.inf, 0.0])
+    method = TRWSInference().in_training()
+    method.map(p)
+    free = p.like(np.array([0.0, 5.0, 3.0, 0.0]), np.zeros(4))
+    assert_array_equal(method.map(free).labels, [1, 0])
+
+
+def test_edges_in_any_order_and_direction_with_single_cliques_between():
+    rng = np.random.default_rng(4)
+    cliques = [(3, 1), (2,), (0, 3), (4, 2), (1, 2), (0,), (4, 0)]
+    graph = FactorGraph([5], [cliques], n_labels=[2, 3, 4, 2, 3])
+    for _ in range(20):
+        p = Potentials(graph, rng.normal(size=14), 2 * rng.normal(size=graph.table_sizes.sum()))
+        found, best = TRWSInference().map(p), ExhaustiveInference().map(p)
+        assert found.bound[0] >= best.score[0] - 1e-9
+        assert found.score[0] >= best.score[0] - 1e-9

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from copy import copy
+from math import inf
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from chordal._errors import UnsupportedError
@@ -25,6 +26,9 @@ from chordal.targets import Target, kind_of
 if TYPE_CHECKING:
     from chordal.estimators._crf import BaseCRF
 
+#: Looks at every table cell that an exact best labelling is worth in training; an approximation
+#: takes some tens.
+MAX_WORK = 300.0
 MANY = 100_000  # weights: planes under the whole loss have one number for each
 
 
@@ -227,11 +231,14 @@ def inference_for(
     models = [
         s.frame if isinstance(s.frame.structure, Matching) else s.frame.structure for s in shards
     ]
-    chosen = (choose(model, question, Pace.MOMENTS) for model in models)
+    # Planes through nearly best labellings are valid, and many are asked for. A likelihood with
+    # approximate marginals has another optimum.
+    most = MAX_WORK if question == "map" else inf
+    chosen = (choose(model, question, Pace.MOMENTS, max_work=most) for model in models)
     found = {method.name: method for method in chosen}
     fits = (m for m in found.values() if all(map(m.supports, structures)))
     widest = max(range(len(models)), key=lambda k: structures[k].n_cliques)
-    method = next(fits, None) or choose(models[widest], question, Pace.MOMENTS)
+    method = next(fits, None) or choose(models[widest], question, Pace.MOMENTS, max_work=most)
     for structure in structures:
         check_questions(solver.name, solver.asks, objective, method, structure)
-    return method
+    return method.in_training()

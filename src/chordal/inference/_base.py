@@ -102,6 +102,10 @@ class Inference(ABC):
         """
         return math.inf
 
+    def work(self, structure: Structure, question: str) -> float:
+        """The same as `cost`, where a plan may be made to know better."""
+        return self.cost(structure, question)
+
     def memory(self, structure: Structure, question: str, n: int = 1) -> float:
         """Bytes that an answer takes beside the scores, estimated by its largest arrays.
 
@@ -121,6 +125,14 @@ class Inference(ABC):
         is missing and where. Its answers raise `UnsupportedError` with this text.
         """
         return None
+
+    def in_training(self) -> Inference:
+        """The same method as training asks it, where `auto` has chosen it: the method itself.
+
+        Training asks the same question at many weights that are near each other, and needs no last
+        digits. An iterative method may stop earlier then, and begin where it ended before.
+        """
+        return self
 
     def log_partition(self, potentials: Potentials) -> Floats:
         """log Z of each example."""
@@ -216,6 +228,7 @@ def exact_for(
     question: str = "marginals",
     pace: Pace = Pace.SECONDS,
     memory_limit: float | None = None,
+    max_work: float = math.inf,
 ) -> Inference | None:
     """The cheapest method that is exact on the model and affordable; None if there is none.
 
@@ -227,7 +240,8 @@ def exact_for(
 
     Without `memory_limit`, the answer is the same on every machine: a method may take 1 GB (or
     less, where half of the available memory is less). Where there are minutes, it may take half of
-    the available memory, and more memory makes more answers exact.
+    the available memory, and more memory makes more answers exact. Methods
+    whose `Inference.work` is above `max_work` are left out.
 
     Examples
     --------
@@ -263,7 +277,7 @@ def exact_for(
         limit = auto_memory_limit()
     for method in cheapest_first:
         method.memory_limit = limit
-        if _exact(method, model, question):
+        if _exact(method, model, question) and method.work(structure, question) <= max_work:
             method.memory_limit = memory_limit
             return method
     return None
@@ -274,6 +288,7 @@ def choose(
     question: str = "marginals",
     pace: Pace = Pace.SECONDS,
     memory_limit: float | None = None,
+    max_work: float = math.inf,
 ) -> Inference:
     """An exact method where that is affordable, else the approximation that ranks best.
 
@@ -291,6 +306,8 @@ def choose(
         which `portfolio` uses for the best labelling; with minutes, see `exact_for`.
     memory_limit : float, optional
         Bytes that an exact method may take, which it keeps as its own limit: see `exact_for`.
+    max_work : float
+        The most looks at every table cell (see `Inference.work`) that an exact answer is worth.
 
     Raises
     ------
@@ -305,7 +322,7 @@ def choose(
     >>> choose(Grid([(4, 100)], n_labels=2), "map").name
     'junction_tree'
     """
-    found = exact_for(model, question, pace, memory_limit)
+    found = exact_for(model, question, pace, memory_limit, max_work)
     if found is not None:
         return found
     ranked = [m for m in _answering(question) if question in m.quality and m.pace <= pace]

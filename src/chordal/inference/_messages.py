@@ -12,7 +12,7 @@ from chordal._status import Status
 from chordal._validate import check_number
 from chordal.inference._answers import Convergence, Marginals
 from chordal.inference._base import Inference
-from chordal.inference._cliques import forbids, message_cells, propagated
+from chordal.inference._cliques import message_cells, propagated
 from chordal.potentials import Floats, Potentials, refuse_infeasible
 from chordal.structures import Structure
 
@@ -79,11 +79,12 @@ class SumProduct(Inference):
         parts: Potentials | None,
         weight: Floats | None,
         log_partition: Floats,
+        forbidden: bool,
     ) -> _kernels.Iterations:
         """Call the kernel, which writes log Z and, if there are parts, marginals."""
 
     def _settings(
-        self, potentials: Potentials, schedule: str, logarithms: bool
+        self, forbidden: bool, schedule: str, logarithms: bool
     ) -> _kernels.MessageSettings:
         return _kernels.MessageSettings(
             schedule=schedule,
@@ -91,13 +92,15 @@ class SumProduct(Inference):
             tolerance=self.tol,
             max_iter=self.max_iter,
             logarithms=logarithms,
-            forbidden=forbids(potentials),
+            forbidden=forbidden,
         )
 
     def _answer(
         self, potentials: Potentials, weight: Floats | None, parts: Potentials | None
     ) -> Marginals:
         log_partition = np.zeros(potentials.structure.n_examples)
-        done = self._propagate(propagated(potentials), parts, weight, log_partition)
+        left = propagated(potentials)
+        forbidden = left is not potentials  # known without another look at the tables
+        done = self._propagate(left, parts, weight, log_partition, forbidden)
         ended = ending(done, self.tol)
         return Marginals(log_partition, potentials if parts is None else parts, ended)

@@ -108,7 +108,7 @@ class LoopyBPInference(SumProduct):
         left = propagated(potentials)
         labels, beliefs = np.zeros(s.n_variables, dtype=np.int32), left.unary.copy()
         possible = np.zeros(s.n_examples)
-        settings = self._settings(left, self.schedule, True)
+        settings = self._settings(left is not potentials, self.schedule, True)
         done = _kernels.loopy_bp_labels(
             left.scores, settings, labels, possible=possible, beliefs=beliefs
         )
@@ -127,10 +127,11 @@ class LoopyBPInference(SumProduct):
         parts: Potentials | None,
         weight: Floats | None,
         log_partition: Floats,
+        forbidden: bool,
     ) -> _kernels.Iterations:
         return _kernels.loopy_bp_marginals(
             potentials.scores,
-            self._settings(potentials, self.schedule, self.domain == "log"),
+            self._settings(forbidden, self.schedule, self.domain == "log"),
             None if parts is None else parts.writable,
             weight=weight,
             log_partition=log_partition,

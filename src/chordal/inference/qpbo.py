@@ -13,7 +13,7 @@ from chordal.inference._base import Inference, exact_for
 from chordal.inference._cliques import at_most_pairs, require_finite_size
 from chordal.inference._mirror import Mirrored
 from chordal.inference.max_flow import MaxFlowInference
-from chordal.inference.trw_s import TRWSInference
+from chordal.inference.trw_s import ROUGH, TRWSInference
 from chordal.potentials import Floats, Potentials
 from chordal.structures import Structure
 
@@ -58,6 +58,15 @@ class QPBOInference(Inference):
     # a best labelling.
     quality: ClassVar[Mapping[str, int]] = {"map": 90, "relaxed_map": 90}
 
+    #: What decides the labels that a cut leaves open, if no exact method does.
+    _others: TRWSInference = TRWSInference()
+
+    def in_training(self) -> QPBOInference:
+        """With a rougher tolerance for what a cut leaves open."""
+        made = QPBOInference(time_limit=self.time_limit, memory_limit=self.memory_limit)
+        made._others = TRWSInference(tol=ROUGH)
+        return made
+
     def supports(self, structure: Structure) -> bool:
         """At most two labels, cliques of one or two variables."""
         return bool((structure.label_counts <= 2).all()) and at_most_pairs(structure)
@@ -74,6 +83,10 @@ class QPBOInference(Inference):
     def relaxed_map(self, potentials: Potentials, weight: Floats | None = None) -> Relaxed:
         """The half-integral optimum of the relaxation."""
         self.require("relaxed_map", potentials.structure)
+        if _submodular(potentials):
+            best, parts = MaxFlowInference().map(potentials), potentials.zeros()
+            parts.add_indicators(best.labels, 1.0, weight)
+            return Relaxed(best.score, parts)
         mirrored, found = _cut(potentials)
         both = mirrored.potentials.zeros()
         both.add_indicators(found.labels, 1.0, weight)
@@ -84,26 +97,33 @@ class QPBOInference(Inference):
     def map(self, potentials: Potentials) -> Decoded:
         """Labels that the cut settles, and the rest by another method."""
         self.require("map", potentials.structure)
+        if _submodular(potentials):
+            best = MaxFlowInference().map(potentials)
+            return best._replace(bound=best.score)
         mirrored, found = _cut(potentials)
         labels, others = mirrored.labels(found.labels)
         rest = potentials.given(labels, labels == others)
-        best = _best_of(rest)
+        best = self._best_of(rest)
         labels = np.where(labels == others, labels, best.labels)
         score = potentials.score(labels)
         with np.errstate(invalid="ignore"):  # −inf − −inf: `best` has found no labelling
             bound = np.fmin(0.5 * found.score, score + best.gap)
         return Decoded(labels, score, np.maximum(bound, score), best.convergence)
 
+    def _best_of(self, rest: Potentials) -> Decoded:
+        """What the cut has left open, exactly if that is affordable and there is time."""
+        try:
+            exact = exact_for(rest, "map")
+            if exact is not None:
+                return exact.map(rest)
+        except TimeLimitError:
+            pass
+        return self._others.map(rest)
 
-def _best_of(rest: Potentials) -> Decoded:
-    """What the cut has left open, exactly if that is affordable and there is time."""
-    try:
-        exact = exact_for(rest, "map")
-        if exact is not None:
-            return exact.map(rest)
-    except TimeLimitError:
-        pass
-    return TRWSInference().map(rest)
+
+def _submodular(potentials: Potentials) -> bool:
+    """Whether the model needs no image: its own cut is half the work, and decides all labels."""
+    return MaxFlowInference().refusal_of(potentials) is None
 
 
 def _cut(potentials: Potentials) -> tuple[Mirrored, Decoded]:

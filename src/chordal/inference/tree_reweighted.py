@@ -84,13 +84,14 @@ class TreeReweightedInference(SumProduct):
         parts: Potentials | None,
         weight: Floats | None,
         log_partition: Floats,
+        forbidden: bool,
     ) -> _kernels.Iterations:
         with no_time_limit():
             forests = self.forests(potentials.structure)
         return _kernels.tree_reweighted_marginals(
             potentials.scores,
             forests,
-            self._settings(potentials, "sequential", True),
+            self._settings(forbidden, "sequential", True),
             None if parts is None else parts.writable,
             weight=weight,
             log_partition=log_partition,

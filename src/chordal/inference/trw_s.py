@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import ClassVar, final
+from weakref import WeakKeyDictionary
 
 import numpy as np
 
@@ -18,6 +19,9 @@ from chordal.inference._messages import ending
 from chordal.inference._moves import improved_by_trees
 from chordal.potentials import Potentials, refuse_infeasible
 from chordal.structures import Structure
+
+#: The tolerance and the iterations of one call in training, where calls go on from each other.
+ROUGH, FEW = 1e-4, 10
 
 
 @final
@@ -84,6 +88,16 @@ class TRWSInference(Inference):
         check_number("min_progress", min_progress)
         self.tol, self.max_iter = float(tol), max_iter
         self.min_progress = float(min_progress)
+        self._kept: WeakKeyDictionary[Structure, _kernels.TRWSMessages] | None = None
+
+    def in_training(self) -> TRWSInference:
+        """Few iterations, from the messages of the last call on a structure; no tree moves."""
+        limits = {"time_limit": self.time_limit, "memory_limit": self.memory_limit}
+        made = TRWSInference(
+            max(self.tol, ROUGH), min(self.max_iter, FEW), self.min_progress, **limits
+        )
+        made._kept = WeakKeyDictionary()
+        return made
 
     def supports(self, structure: Structure) -> bool:
         """Cliques of one or two variables."""
@@ -103,6 +117,7 @@ class TRWSInference(Inference):
         s = potentials.structure
         labels = np.zeros(s.n_variables, dtype=np.int32)
         bound = np.zeros(s.n_examples)
+        kept = None if self._kept is None else self._kept.setdefault(s, _kernels.TRWSMessages())
         done = _kernels.trw_s_labels(
             potentials.scores,
             tolerance=self.tol,
@@ -110,6 +125,7 @@ class TRWSInference(Inference):
             max_iter=self.max_iter,
             labels=labels,
             bound=bound,
+            kept=kept,
         )
         refuse_infeasible(bound)
         ended = ending(done, self.tol)
@@ -120,6 +136,5 @@ class TRWSInference(Inference):
         if done.late:  # perhaps before the first bound was there
             bound = np.minimum(bound, potentials.bound())
         # Rounding may carry the bound below a score that reaches it.
-        return improved_by_trees(
-            potentials, Decoded(labels, score, np.maximum(bound, score), ended)
-        )
+        found = Decoded(labels, score, np.maximum(bound, score), ended)
+        return found if kept is not None else improved_by_trees(potentials, found)

@@ -38,6 +38,11 @@ class PlaneModel:
         self._slopes, self._origins = np.zeros((1, n_weights)), np.zeros((1, n_origins))
         self._idle = np.zeros(1, dtype=np.int64)
 
+    def value(self, v: Floats) -> float:
+        """The model at v, with the regularisation, up to rounding from below."""
+        height = float((self.offsets + self._slopes @ v).max())
+        return height - 1e-9 * abs(height) + 0.5 * self.l2 * float(v @ v)
+
     def cuts(self, offset: float, slope: Floats) -> bool:
         """Whether a plane is above the model at the model's minimum."""
         height = float((self.offsets + self._slopes @ self.v).max())

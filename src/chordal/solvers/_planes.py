@@ -41,6 +41,8 @@ class PlaneSolver(DualSolver):
         status, dual = None, 0.0
         while status is None:
             value, offset, slope = run.plane(weights)
+            # Planes are labellings: those that approximate inference has overlooked here count too.
+            value = max(value, model.value(weights - run.centre))
             run.improve(weights, value, dual)
             status = run.finish()
             cut = model.cuts(offset, slope)

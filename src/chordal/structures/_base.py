@@ -43,19 +43,21 @@ def check_scopes(scopes: Ints, scope_offsets: Ints, clique_offsets: Ints, sizes:
     """Refuse cliques, given by numbers within their example, that name a variable that is not
     there, or name one twice.
     """
-    clique = np.repeat(np.arange(len(scope_offsets) - 1), np.diff(scope_offsets))
-    example = np.searchsorted(clique_offsets, clique, side="right") - 1
-    outside = np.flatnonzero((scopes < 0) | (scopes >= sizes[example]))
-    if len(outside):
-        k = outside[0]
+    orders = np.diff(scope_offsets)
+    example = np.repeat(np.arange(len(sizes)), np.diff(clique_offsets))
+    outside = (scopes < 0) | (scopes >= np.repeat(sizes[example], orders))
+    if outside.any():
+        k = int(np.argmax(outside))
+        clique = int(np.searchsorted(scope_offsets, k, side="right")) - 1
         raise ValueError(
-            f"clique {clique[k] - clique_offsets[example[k]]} of example {example[k]} names "
-            f"variable {scopes[k]}, but the example has {sizes[example[k]]} variables"
+            f"clique {clique - clique_offsets[example[clique]]} of example {example[clique]} names "
+            f"variable {scopes[k]}, but the example has {sizes[example[clique]]} variables"
         )
-    k = _kernels.named_twice(scopes=scopes, scope_offsets=scope_offsets)
+    k = int(_kernels.named_twice(scopes=scopes, scope_offsets=scope_offsets))
     if k >= 0:
+        clique = int(np.searchsorted(scope_offsets, k, side="right")) - 1
         raise ValueError(
-            f"clique {clique[k] - clique_offsets[example[k]]} of example {example[k]} names "
+            f"clique {clique - clique_offsets[example[clique]]} of example {example[clique]} names "
             f"variable {scopes[k]} twice; the variables of a clique must differ"
         )
 

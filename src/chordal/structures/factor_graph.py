@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import final
+from itertools import chain
+from typing import TypeAlias, final
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from chordal.structures._base import (
     Ints,
@@ -15,6 +16,9 @@ from chordal.structures._base import (
     counts_per_variable,
     offsets_of,
 )
+
+#: The cliques of one example.
+Cliques: TypeAlias = Sequence[Sequence[int]] | NDArray[np.integer]
 
 
 @final
@@ -25,7 +29,7 @@ class FactorGraph(Structure):
     ----------
     n_variables : array-like of int [n_examples]
         The number of variables of each example.
-    cliques : list of lists of tuples of int
+    cliques : list of lists of tuples of int, or of arrays of int [n_cliques, order]
         The cliques of each example, each a tuple of numbers of its own variables from 0.
     n_labels : int or array-like of int [n_variables]
         The number of labels of all variables, or of each.
@@ -42,7 +46,7 @@ class FactorGraph(Structure):
     def __init__(
         self,
         n_variables: ArrayLike,
-        cliques: Sequence[Sequence[Sequence[int]]],
+        cliques: Sequence[Cliques],
         n_labels: int | ArrayLike,
     ) -> None:
         sizes = np.asarray(n_variables, dtype=np.int64)
@@ -52,14 +56,8 @@ class FactorGraph(Structure):
             raise ValueError(
                 f"cliques must have one entry per example ({len(sizes)}), got {len(cliques)}"
             )
-        scopes = [np.asarray(scope) for of_example in cliques for scope in of_example]
-        for k, scope in enumerate(scopes):
-            if scope.ndim != 1 or len(scope) == 0 or not np.issubdtype(scope.dtype, np.integer):
-                raise ValueError(
-                    f"clique {k} of the batch must be a tuple of variables, got {scope.tolist()}"
-                )
-        flat = np.concatenate([np.zeros(0, dtype=np.int64), *scopes])
-        scope_offsets = offsets_of([len(scope) for scope in scopes])
+        flat, orders = _listed(cliques)
+        scope_offsets = offsets_of(orders)
         clique_offsets = offsets_of([len(of_example) for of_example in cliques])
         check_scopes(flat, scope_offsets, clique_offsets, sizes)
         variables = offsets_of(sizes)
@@ -92,3 +90,35 @@ class FactorGraph(Structure):
             made, counts, variables, scopes, offsets_of(orders), offsets_of(n_cliques)
         )
         return made
+
+
+def _listed(cliques: Sequence[Cliques]) -> tuple[Ints, Ints]:
+    """The variables of all cliques one after another, and how many each has."""
+    scopes: list[NDArray[np.generic]] = [np.zeros(0, dtype=np.int64)]
+    orders = [np.zeros(0, dtype=np.int64)]
+    for of_example in cliques:
+        if isinstance(of_example, np.ndarray) and of_example.ndim == 2:
+            scopes.append(of_example.ravel())
+            orders.append(np.full(len(of_example), of_example.shape[1], dtype=np.int64))
+        elif len(of_example):
+            try:
+                scopes.append(np.array(list(chain.from_iterable(of_example))))
+                orders.append(np.fromiter(map(len, of_example), np.int64, len(of_example)))
+            except (TypeError, ValueError):
+                _refuse_scopes(cliques)
+                raise
+    whole = all(np.issubdtype(own.dtype, np.integer) and own.ndim == 1 for own in scopes)
+    found = np.concatenate(orders)
+    if not whole or found.min(initial=1) == 0:
+        _refuse_scopes(cliques)
+    return np.concatenate(scopes).astype(np.int64), found
+
+
+def _refuse_scopes(cliques: Sequence[Cliques]) -> None:
+    """Name the first clique that is not a tuple of variables."""
+    for k, scope in enumerate(chain.from_iterable(cliques)):
+        array = np.asarray(scope)
+        if array.ndim != 1 or len(array) == 0 or not np.issubdtype(array.dtype, np.integer):
+            raise ValueError(
+                f"clique {k} of the batch must be a tuple of variables, got {array.tolist()}"
+            )
