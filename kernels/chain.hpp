@@ -31,6 +31,7 @@ namespace chordal::CHORDAL_ISA {
 constexpr double kRange = 300.0;            // all finite: A_{t-1} M_t E_t >= exp(-600)
 constexpr double kRangeForbidden = 115.0;   // with −inf: A_{t-1} M_t E_t >= kTiny exp(-115)
 constexpr double kTiny = 1e-100;
+constexpr std::size_t kMany = 512;  // labels, whose tables take long
 
 // A table taken into a semiring: rows i of `stride` entries j, and its range.
 template <class S>
@@ -44,10 +45,9 @@ struct EnteredTable {
         range.include(score, rows * columns);
         shift = S::kProbabilities ? range.shift() : 0.0;
         const bool bounded = !range.forbidden && range.width() <= kRange;
-        Listening listening;
         for (std::size_t i = 0; i < rows; ++i) {
             S::enter(score + i * columns, shift, to + i * stride, columns, bounded);
-            listening.spend(64 * columns);
+            if (columns >= kMany) listen(64 * columns);
         }
     }
 };
@@ -73,12 +73,9 @@ public:
         flipped_.resize(stride * stride);
     }
     // Position t >= 1, once for each t in ascending order.
-    CHORDAL_INLINE const EnteredTable<S>& enter(const ChainBatch& batch, const Chain& chain, std::size_t t) {
+    const EnteredTable<S>& enter(const ChainBatch& batch, const Chain& chain, std::size_t t) {
         const std::int32_t id = chain.table[t - 1];
-        return borrowed_ || (tied_ && id == id_) ? table_ : enter_new(batch, chain, t);
-    }
-    [[gnu::noinline]] const EnteredTable<S>& enter_new(const ChainBatch& batch, const Chain& chain, std::size_t t) {
-        const std::int32_t id = chain.table[t - 1];
+        if (borrowed_ || (tied_ && id == id_)) return table_;
         const std::size_t rows = chain.labels(t - 1), columns = chain.labels(t);
         double* to = entered_.data() + (tied_ ? 0 : t * stride_ * stride_);
         table_.enter(batch.tables + batch.table_offsets[id], rows, columns, stride_, to);
@@ -101,9 +98,8 @@ public:
     }
     static void flip(const double* from, std::size_t rows, std::size_t columns, std::size_t stride,
                      double* to) {
-        Listening listening;
         for (std::size_t j = 0; j < columns; ++j) {
-            listening.spend(64 * rows);
+            if (rows >= kMany) listen(64 * rows);
             for (std::size_t i = 0; i < rows; ++i) to[j * stride + i] = from[i * stride + j];
             for (std::size_t i = rows; i < padded(rows); ++i) to[j * stride + i] = S::kZero;
         }
@@ -220,7 +216,7 @@ struct Sweep {
     }
 
 private:
-    static constexpr std::size_t kTogether = 64, kLong = std::size_t{1} << 18;
+    static constexpr std::size_t kLong = std::size_t{1} << 18;
     std::size_t touch = 1;  // what it takes to write a number, in nanoseconds: more in memory that is fresh
     bool forbidden = false;
     Sum shifts, log_scale;
@@ -238,18 +234,20 @@ private:
         inverse.resize(chain.length + 1);
     }
 
-    // The rows E_t. Patience is asked between blocks: inside, constants stay in registers.
+    // The rows E_t. Patience is asked between blocks of a long chain: asked inside, it slows the exponentials.
     Outcome enter(const ChainBatch& batch, const Chain& chain, Patience& patience) {
         forbidden = false;
-        for (std::size_t first = 0; first < chain.length; first += kTogether) {
-            const std::size_t last = first + kTogether < chain.length ? first + kTogether : chain.length;
-            const Outcome outcome = enter(batch, chain, first, last);
+        const std::size_t together = touch > 1 ? 1 + (std::size_t{1} << 12) / stride : chain.length;
+        for (std::size_t first = 0; first < chain.length; first += together) {
+            const std::size_t last = together < chain.length - first ? first + together : chain.length;
+            const Outcome outcome = enter_rows(batch, chain, first, last);
             if (outcome != Outcome::done) return outcome;
             if (patience.spent(touch * stride * (last - first))) return Outcome::stopped;
         }
         return Outcome::done;
     }
-    CHORDAL_INLINE Outcome enter(const ChainBatch& batch, const Chain& chain, std::size_t first, std::size_t last) {
+    [[gnu::noinline]] Outcome enter_rows(const ChainBatch& batch, const Chain& chain, std::size_t first,
+                                         std::size_t last) {
         for (std::size_t t = first; t < last; ++t) {
             const std::size_t n = chain.labels(t);
             const double* score = chain.unary(t);

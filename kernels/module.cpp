@@ -103,6 +103,15 @@ bool interrupted() {
 
 bool out_of_time() { return attention.late; }
 
+void listen(std::size_t work) {
+    constexpr std::size_t kEvery = std::size_t{1} << 18;
+    thread_local std::size_t done = 0;
+    done += work;
+    if (done < kEvery) return;
+    done = 0;
+    if (interrupted() && !out_of_time()) throw Stopped{};
+}
+
 Grace::Grace() : deadline_(attention.deadline) { attention.deadline = kNever; }
 Grace::~Grace() { attention.deadline = deadline_; }
 

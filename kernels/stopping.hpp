@@ -1,6 +1,8 @@
 // How a kernel says that it was stopped.
 #pragma once
 
+#include <cstddef>
+
 namespace chordal {
 
 // After Ctrl-C, with Python's error set; or out of time.
@@ -10,6 +12,9 @@ struct Stopped {};
 // tells which). The binding throws Stopped, or returns what there is. Takes Python's lock at
 // most some fifty times a second and else looks at the clock alone: loops may ask every 10 µs.
 bool interrupted();
+
+// For loops in which even a counter costs: counts work as Listening (patience.hpp) does, out of line.
+void listen(std::size_t work);
 
 // Whether the last stop of this thread was for its time limit.
 bool out_of_time();
