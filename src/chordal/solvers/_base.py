@@ -242,7 +242,17 @@ class Run(Course):
     def hess_vec(self, oracle: Oracle, weights: Floats, direction: Floats) -> Floats:
         """An oracle's Hessian at the weights times the direction."""
         self.n_products += 1
-        return cast(SecondOrderOracle, oracle).hess_vec(weights, direction)
+        product = cast(SecondOrderOracle, oracle).hess_vec(weights, direction)
+        return self.finite(product) if np.isfinite(direction).all() else product
+
+    def finite(self, curvature: Floats) -> Floats:
+        """Second derivatives, which must be numbers: with forbidden labellings they may be none."""
+        if np.isfinite(curvature).all():
+            return curvature
+        raise UnsupportedError(
+            f"solver {self.solver.name!r} needs second derivatives, and here they are not finite, "
+            "as where labellings are forbidden; use a solver such as 'lbfgs'"
+        )
 
     def begin(self) -> Status | None:
         """Evaluate the starting weights, and refuse those without a value."""

@@ -66,7 +66,7 @@ class Newton(Solver):
         oracle = cast(SecondOrderOracle, run.oracle)
         decrements = run.details["decrement"] = []
         while True:
-            direction = _direction(oracle.hessian(run.weights), run.gradient)
+            direction = _direction(run.finite(oracle.hessian(run.weights)), run.gradient)
             slope = float(np.dot(direction, run.gradient))
             if -slope <= 1e-12 * max(1.0, abs(run.value)):
                 return self._polished(run, direction, decrements)
