@@ -268,8 +268,14 @@ private:
     // Zeros where no step is, and where gradients of tables of steps go.
     void clear(const PaddedScores<T>& out, std::size_t task) const {
         for (std::size_t b = cut_.begin(task); b < cut_.end(task); ++b)
-            for (std::size_t t = 0; t < x_.steps; ++t)
-                for (std::size_t j = 0; j < x_.labels; ++j) out.emissions(b, t, j) = T(0);
+            for (std::size_t t = 0; t < x_.steps; ++t) {
+                T* row = &out.emissions(b, t);
+                const Int stride = out.emissions.stride[2];
+                if (stride == 1)
+                    std::fill(row, row + x_.labels, T(0));
+                else
+                    for (std::size_t j = 0; j < x_.labels; ++j) row[static_cast<Int>(j) * stride] = T(0);
+            }
     }
     // Adds numbers in the shape of a block's scores.
     void add(const ChainBlock& block, const std::vector<double>& rows,

@@ -150,14 +150,7 @@ class CRF(nn.Module):
         """The best tags of each sequence, as lists of numbers."""
         scores = self._scores(emissions.detach(), mask, transitions)
         tags, _ = self._engine(scores).viterbi(scores, -1)
-        rows: list[list[int]] = tags.tolist()
-        if scores.mask is None:
-            return rows
-        on = scores.mask.tolist()
-        return [
-            [y for y, is_on in zip(*row, strict=True) if is_on]
-            for row in zip(rows, on, strict=True)
-        ]
+        return _lists(tags, scores.mask)
 
     def viterbi(
         self,
@@ -444,3 +437,15 @@ def _reduced(values: Tensor, reduction: str, scores: Scores) -> Tensor:
     if reduction == "mean":
         return values.mean()
     return values.sum() / scores.on.to(values.dtype).sum()
+
+
+def _lists(tags: Tensor, mask: Tensor | None) -> list[list[int]]:
+    """The tags of steps that are on; a slice of each row where only its end is off."""
+    rows: list[list[int]] = tags.tolist()
+    if mask is None:
+        return rows
+    lengths = mask.sum(1)
+    if bool((mask == (torch.arange(mask.shape[1], device=mask.device) < lengths[:, None])).all()):
+        return [row[:n] for row, n in zip(rows, lengths.tolist(), strict=True)]
+    kept = zip(rows, mask.tolist(), strict=True)
+    return [[tag for tag, on in zip(*pair, strict=True) if on] for pair in kept]
