@@ -21,5 +21,17 @@ with needed("torch", "chordal.torch"):
 from chordal.torch.constraints import AllowedTransitions, allowed_transitions
 from chordal.torch.crf import CRF
 from chordal.torch.export import Decoder, Marginals
+from chordal.torch.loopy_bp import LoopyBP
+from chordal.torch.mean_field import MeanField
+from chordal.torch.structured_crf import StructuredCRF
 
-__all__ = ["CRF", "AllowedTransitions", "Decoder", "Marginals", "allowed_transitions"]
+__all__ = [
+    "CRF",
+    "AllowedTransitions",
+    "Decoder",
+    "LoopyBP",
+    "Marginals",
+    "MeanField",
+    "StructuredCRF",
+    "allowed_transitions",
+]

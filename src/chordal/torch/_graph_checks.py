@@ -1,0 +1,89 @@
+"""Checks of what layers on structures are given; those of numbers are left out when tracing."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+from chordal._errors import UnsupportedError
+from chordal.structures import Structure
+from chordal.torch._checks import looks_at_numbers, same_device
+
+
+def check_structure(structure: Structure) -> None:
+    """Refuse structures of several examples, and variables that differ in their labels."""
+    if not isinstance(structure, Structure):
+        raise TypeError(
+            "structure must be one of chordal.structures, such as Grid([(4, 5)], n_labels=2), got "
+            f"{type(structure).__name__}"
+        )
+    if structure.n_examples != 1:
+        raise ValueError(
+            "structure must have one example, which all examples of a batch are like; got "
+            f"{structure.n_examples}"
+        )
+    if structure.n_variables == 0:
+        raise ValueError("structure must have at least one variable, got 0")
+    counts = structure.label_counts
+    if (counts != counts[0]).any():
+        v = int((counts != counts[0]).argmax())
+        raise UnsupportedError(
+            f"structure: variable {v} has {counts[v]} labels and variable 0 {counts[0]}; give all "
+            "of them as many, and labels that are not there the score -inf"
+        )
+
+
+def check_unary(unary: Tensor, n_variables: int, n_labels: int, like: Tensor) -> None:
+    """Refuse scores of another shape, dtype or device than the layer's, NaN and +inf."""
+    if unary.dim() != 3 or unary.shape[1:] != (n_variables, n_labels):
+        raise ValueError(
+            f"unary must have shape [batch, {n_variables}, {n_labels}] (variables, labels), got "
+            f"{tuple(unary.shape)}"
+        )
+    if not unary.is_floating_point():
+        raise TypeError(f"unary must be floating point, got {unary.dtype}")
+    same_device("unary", unary, "the layer", like)
+    check_scores("unary", unary, ("example", "variable", "label"))
+
+
+def check_scores(name: str, scores: Tensor, axes: tuple[str, ...], finite: bool = False) -> None:
+    """Refuse NaN and +inf, and where scores must be finite −inf too."""
+    if not looks_at_numbers():
+        return
+    bad = ~scores.isfinite() if finite else ~(scores < torch.inf)
+    if not bool(bad.any()):
+        return
+    place = bad.nonzero()[0].tolist()
+    value = float(scores[tuple(place)])
+    where = ", ".join(f"{axis} {i}" for axis, i in zip(axes, place, strict=True))
+    allowed = "finite numbers for this inference" if finite else "numbers below +inf"
+    raise ValueError(f"{name}: {where} is {value:+}; scores must be {allowed}")
+
+
+def check_labels(labels: Tensor, unary: Tensor, ignore_index: int) -> None:
+    """Refuse labels that are neither numbers nor sets in the shape of the unary scores."""
+    same_device("labels", labels, "unary", unary)
+    batch, n_variables, n_labels = unary.shape
+    if labels.dim() == 3:
+        if labels.shape != unary.shape or labels.dtype != torch.bool:
+            raise ValueError(
+                f"labels as sets must be boolean, of the shape of unary, {tuple(unary.shape)}; got "
+                f"{labels.dtype} of shape {tuple(labels.shape)}"
+            )
+        return
+    if labels.shape != (batch, n_variables):
+        raise ValueError(
+            f"labels must have shape {(batch, n_variables)} (batch, variables), got "
+            f"{tuple(labels.shape)}"
+        )
+    if labels.dtype == torch.bool or labels.is_floating_point():
+        raise TypeError(f"labels must be integers, got {labels.dtype}")
+    if not looks_at_numbers():
+        return
+    bad = ((labels < 0) | (labels >= n_labels)) & (labels != ignore_index)
+    if bool(bad.any()):
+        b, v = bad.nonzero()[0].tolist()
+        raise ValueError(
+            f"labels: example {b}, variable {v} is {int(labels[b, v])}, which is no label; labels "
+            f"are 0 to {n_labels - 1}, or {ignore_index} where they were not observed"
+        )

@@ -1,0 +1,124 @@
+"""Mean field as a layer: marginals of independent variables, and log Z from below."""
+
+from __future__ import annotations
+
+from typing import final
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from chordal.torch._approximate import Approximate, Iterations, through
+from chordal.torch._topology import GraphScores, Topology
+
+
+@final
+class MeanField(Iterations):
+    """Settings of mean field, for `StructuredCRF(inference=…)`.
+
+    One iteration updates every variable once, all those of a colour at a time: no two neighbours
+    have the same colour, so that the lower bound of log Z never falls. The answer is a local
+    optimum, found from the softmax of the unary scores.
+
+    Parameters
+    ----------
+    n_iter : int, optional
+        Iterations: exactly so many of "unrolled" (10 by default), at most so many of "implicit"
+        (1000 by default).
+    gradient : {"unrolled", "implicit"}
+        "unrolled" takes derivatives through every iteration: of any order, and right for the
+        answers of few iterations too. "implicit" iterates until nothing changes, and takes the
+        derivative of the equation that then holds: memory does not grow with the iterations; first
+        derivatives only.
+    tol : float
+        "implicit" stops when no marginal changes by more.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from chordal.structures import Grid
+    >>> from chordal.torch import StructuredCRF
+    >>> crf = StructuredCRF(Grid([(3, 3)], n_labels=2), inference=MeanField(gradient="implicit"))
+    >>> crf.marginals(torch.randn(4, 9, 2)).shape
+    torch.Size([4, 9, 2])
+    """
+
+    def __init__(
+        self, n_iter: int | None = None, gradient: str = "unrolled", tol: float = 1e-6
+    ) -> None:
+        super().__init__(n_iter, gradient, tol, damping=0.0)
+
+    def on(self, topology: Topology) -> MeanFieldAnswers:
+        """Answers on a structure."""
+        return MeanFieldAnswers(topology, self)
+
+
+class MeanFieldAnswers(Approximate):
+    """Answers of mean field on one structure."""
+
+    name = "mean_field"
+    first: Tensor  # [E], the first end of each edge
+    second: Tensor
+
+    def __init__(self, topology: Topology, iterations: Iterations) -> None:
+        super().__init__(topology, iterations)
+        ends = topology.scopes.reshape(-1, 2)
+        self.register_buffer("first", ends[:, 0].contiguous(), persistent=False)
+        self.register_buffer("second", ends[:, 1].contiguous(), persistent=False)
+        colour = _colours(ends.numpy(), topology.n_variables)
+        self.n_colours = int(colour.max(initial=-1)) + 1
+        for c in range(self.n_colours):
+            members = np.flatnonzero(colour == c)
+            place = np.zeros(topology.n_variables, dtype=np.int64)
+            place[members] = np.arange(len(members))
+            self.register_buffer(f"members_{c}", torch.tensor(members), persistent=False)
+            for end, name in enumerate(("backward", "forward")):
+                edges = np.flatnonzero(colour[ends[:, end].numpy()] == c)
+                target = place[ends[edges, end].numpy()]
+                self.register_buffer(f"{name}_{c}", torch.tensor(edges), persistent=False)
+                self.register_buffer(f"{name}_to_{c}", torch.tensor(target), persistent=False)
+
+    def log_partition(self, scores: GraphScores) -> Tensor:
+        """[B]: the lower bound, Σ q · score + the entropy of q."""
+        q, tables = self.marginals(scores), scores.edge_tables()
+        unary = scores.unary.masked_fill(scores.unary == -torch.inf, 0.0)
+        pairs = (through(q[:, self.first], tables) * q[:, self.second]).sum((1, 2))
+        entropy = -(q * torch.where(q > 0, q, 1.0).log()).sum((1, 2))
+        return (q * unary).sum((1, 2)) + pairs + entropy
+
+    def marginals(self, scores: GraphScores) -> Tensor:
+        """[B, N, L]."""
+        start = scores.unary.softmax(2)
+        return self.iterations.run(self._step, start, scores.unary, scores.edge_tables())
+
+    def clique_marginals(self, scores: GraphScores) -> Tensor:
+        """[B, cells]: products."""
+        q = self.marginals(scores)
+        return (q[:, self.first].unsqueeze(3) * q[:, self.second].unsqueeze(2)).flatten(1)
+
+    def _step(self, q: Tensor, unary: Tensor, tables: Tensor) -> Tensor:
+        own = tables.shape[1] > 1  # a table for each edge
+        for c in range(self.n_colours):
+            members = self.get_buffer(f"members_{c}")
+            field = unary[:, members]
+            for name, source, turned in (
+                ("forward", self.first, tables),
+                ("backward", self.second, tables.transpose(2, 3)),
+            ):
+                edges = self.get_buffer(f"{name}_{c}")
+                message = through(q[:, source[edges]], turned[:, edges] if own else turned)
+                field = field.index_add(1, self.get_buffer(f"{name}_to_{c}"), message)
+            q = q.index_copy(1, members, field.softmax(2))
+        return q
+
+
+def _colours(ends: np.ndarray, n_variables: int) -> np.ndarray:
+    """A colour for each variable, greedily: other than those of its neighbours before it."""
+    neighbours: list[list[int]] = [[] for _ in range(n_variables)]
+    for a, b in ends.tolist():
+        neighbours[max(a, b)].append(min(a, b))
+    colour = np.zeros(n_variables, dtype=np.int64)
+    for v, before in enumerate(neighbours):
+        taken = {int(colour[u]) for u in before}
+        colour[v] = next(c for c in range(len(taken) + 1) if c not in taken)
+    return colour

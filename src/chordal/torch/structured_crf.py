@@ -1,0 +1,414 @@
+"""The CRF layer on trees, grids, graphs and factor graphs: one structure for all examples."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TypeAlias
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from chordal._errors import UnsupportedError
+from chordal.inference import INFERENCE, exact_for
+from chordal.structures import FactorGraph, Structure
+from chordal.torch import _graph_checks
+from chordal.torch._approximate import Approximate
+from chordal.torch._checks import check_reduction, looks_at_numbers, same_device
+from chordal.torch._exact import Exact
+from chordal.torch._scores import common_dtype
+from chordal.torch._topology import GraphScores, Topology
+from chordal.torch.loopy_bp import LoopyBP
+from chordal.torch.mean_field import MeanField
+
+TYINGS = ("all", "each", "direction", "given")
+Method: TypeAlias = str | MeanField | LoopyBP
+
+
+class StructuredCRF(nn.Module):
+    """A conditional random field on top of a network's scores, on any structure.
+
+    Every example of a batch has the same variables and cliques. Methods are those of the chain
+    layer, `CRF`.
+
+    Parameters
+    ----------
+    structure : Structure
+        One example of `chordal.structures`: `Tree`, `Grid`, `Graph`, `FactorGraph` or another. All
+        variables have the same number of labels, L.
+    inference : str, MeanField or LoopyBP
+        "tree" and "junction_tree" are exact, by compiled code on the CPU, with derivatives of
+        second order; "auto" takes the one that fits. "mean_field" and "loopy_bp" are approximate,
+        in plain PyTorch, for graphs of edges; `MeanField(…)` and `LoopyBP(…)` have settings.
+    tying : {"all", "each", "direction", "given"} or sequence of int
+        Which cliques share a table of parameters: all; none ("each" has its own); those of a `Grid`
+        that point the same way; or the number of each clique's table, from 0. With "given" there is
+        no parameter, and `tables` is given with every call.
+    ignore_index : int
+        Stands in `labels` for a label that was not observed: the likelihood sums over all labels.
+
+    Attributes
+    ----------
+    tables : nn.Parameter or None
+        Scores of cliques' labellings, [number of tables, L, L]; cliques of three have one L more.
+        Where cliques differ in size: all tables one after another, [cells].
+
+    Notes
+    -----
+    `tables` of every method takes the place of the parameter: [L, L] for all cliques, [n, L, L] or
+    [batch, n, L, L], where n is the number of the layer's tables or that of cliques, in the order
+    of the structure. Scores may be −inf, which forbids; tables of approximate methods may not.
+    Answers have the widest dtype given, float32 at least; exact methods compute in float64.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from chordal.structures import Grid
+    >>> crf = StructuredCRF(Grid([(3, 4)], n_labels=2), tying="direction")
+    >>> unary = torch.randn(5, 12, 2, requires_grad=True)  # from any network
+    >>> labels = torch.randint(2, (5, 12))
+    >>> loss = -crf(unary, labels, reduction="mean")
+    >>> loss.backward()
+    >>> crf.tables.grad.shape, crf.decode(unary).shape
+    (torch.Size([2, 2, 2]), torch.Size([5, 12]))
+    """
+
+    table_of_clique: Tensor
+    table_offsets: Tensor
+    tables: nn.Parameter | None
+
+    def __init__(
+        self,
+        structure: Structure,
+        inference: Method = "auto",
+        tying: str | Sequence[int] = "all",
+        *,
+        ignore_index: int = -100,
+    ) -> None:
+        _graph_checks.check_structure(structure)
+        super().__init__()
+        self.topology = Topology(structure)
+        self.n_variables, self.num_labels = self.topology.n_variables, self.topology.n_labels
+        self._n_cliques = self.topology.n_cliques
+        if 0 <= ignore_index < self.num_labels:
+            raise ValueError(
+                f"ignore_index must not be one of {self.num_labels} labels, got {ignore_index}"
+            )
+        self.ignore_index = ignore_index
+        self.answers = _answers(structure, self.topology, inference)
+        index = _table_numbers(structure, tying)
+        orders = np.full(int(index.max(initial=0)) + 1, max(self.topology.sizes, default=2))
+        orders[index] = structure.orders
+        if (orders[index] != structure.orders).any():
+            raise ValueError(
+                f"tying: cliques of {self.topology.sizes} variables cannot share a table; use "
+                "'each', or the number of each clique's table"
+            )
+        offsets = np.append(0, np.cumsum(self.num_labels**orders))
+        self.register_buffer("table_of_clique", torch.tensor(index), persistent=False)
+        self.register_buffer("table_offsets", torch.tensor(offsets), persistent=False)
+        shape = self._shape(len(orders))
+        given = isinstance(tying, str) and tying == "given"
+        self.tables = None if given else nn.Parameter(torch.empty(shape))
+        self.reset_parameters()
+
+    def reset_parameters(self) -> None:
+        """Draw the parameters from a uniform distribution between -0.1 and 0.1."""
+        if self.tables is not None:
+            nn.init.uniform_(self.tables, -0.1, 0.1)
+
+    def extra_repr(self) -> str:
+        """What the layer is made for."""
+        return (
+            f"n_variables={self.n_variables}, num_labels={self.num_labels}, "
+            f"n_cliques={self.topology.n_cliques}"
+        )
+
+    def forward(
+        self,
+        unary: Tensor,
+        labels: Tensor,
+        reduction: str = "sum",
+        *,
+        tables: Tensor | None = None,
+    ) -> Tensor:
+        """The log-likelihood of labels.
+
+        Parameters
+        ----------
+        unary : Tensor
+            Scores, [batch, n_variables, num_labels].
+        labels : Tensor
+            Integers [batch, n_variables], `ignore_index` where a label was not observed; or sets,
+            boolean in the shape of unary: the probability that every label is in its set.
+        reduction : {"none", "sum", "mean", "token_mean"}
+            "mean" is over examples, "token_mean" over variables.
+        tables : Tensor, optional
+            Scores in place of the parameter.
+
+        Returns
+        -------
+        Tensor
+            [batch] for "none", else a number.
+        """
+        check_reduction(reduction)
+        scores = self._scores(unary, tables)
+        _graph_checks.check_labels(labels, unary, self.ignore_index)
+        gold = self._gold(scores, labels)
+        return self._reduced(gold - self.answers.log_partition(scores), reduction)
+
+    def pseudo_log_likelihood(
+        self,
+        unary: Tensor,
+        labels: Tensor,
+        reduction: str = "sum",
+        *,
+        tables: Tensor | None = None,
+    ) -> Tensor:
+        """Σ over variables of the log probability of its label, given the labels of all others.
+
+        It needs no inference, and works on any structure. Labels are integers, all observed.
+        """
+        check_reduction(reduction)
+        scores = self._scores(unary, tables)
+        self._check_observed(labels, unary, "pseudo_log_likelihood")
+        local = self.topology.conditionals(scores, labels).log_softmax(2)
+        return self._reduced(local.gather(2, labels.unsqueeze(2)).sum((1, 2)), reduction)
+
+    def hinge_loss(
+        self,
+        unary: Tensor,
+        labels: Tensor,
+        reduction: str = "sum",
+        *,
+        cost: float = 1.0,
+        tables: Tensor | None = None,
+    ) -> Tensor:
+        """The structured hinge loss: how far the gold labels are from winning by their cost.
+
+        `cost` is the price of each wrong label. Labels are integers, all observed.
+        """
+        check_reduction(reduction)
+        scores = self._scores(unary, tables)
+        self._check_observed(labels, unary, "hinge_loss")
+        price = cost * (~self._agree(labels)).to(scores.unary.dtype)
+        augmented = scores._replace(unary=scores.unary + price)
+        best = self.answers.decode(augmented)
+        loss = self.topology.score(augmented, best) - self.topology.score(scores, labels)
+        return self._reduced(loss, reduction)
+
+    def decode(self, unary: Tensor, *, tables: Tensor | None = None) -> Tensor:
+        """The best labels [batch, n_variables]; of approximate methods, the most probable ones."""
+        return self.answers.decode(self._scores(unary, tables))
+
+    def score(self, unary: Tensor, labels: Tensor, *, tables: Tensor | None = None) -> Tensor:
+        """The score of labels, [batch]: log-probability up to log Z."""
+        scores = self._scores(unary, tables)
+        self._check_observed(labels, unary, "score")
+        return self.topology.score(scores, labels)
+
+    def log_partition(self, unary: Tensor, *, tables: Tensor | None = None) -> Tensor:
+        """log Z of each example, [batch]."""
+        return self.answers.log_partition(self._scores(unary, tables))
+
+    def marginals(self, unary: Tensor, *, tables: Tensor | None = None) -> Tensor:
+        """The probability of every label of every variable, in the shape of unary."""
+        return self.answers.marginals(self._scores(unary, tables))
+
+    def clique_marginals(self, unary: Tensor, *, tables: Tensor | None = None) -> Tensor:
+        """The probability of each clique's labellings, [batch, cliques, L, L].
+
+        Where cliques differ in size: one after another, [batch, cells].
+        """
+        scores = self._scores(unary, tables).untied(self.topology.orders)
+        shape = self._shape(self.topology.n_cliques)
+        return self.answers.clique_marginals(scores).reshape(unary.shape[0], *shape)
+
+    def k_best(
+        self, unary: Tensor, k: int, *, tables: Tensor | None = None, pad: int = -1
+    ) -> tuple[Tensor, Tensor]:
+        """The k best labellings, [batch, k, n_variables], and their scores, [batch, k].
+
+        Where there are fewer than k, scores are −inf and labels `pad`.
+        """
+        if k < 1:
+            raise ValueError(f"k must be at least 1, got {k}")
+        return self.answers.k_best(self._scores(unary, tables), k, pad)
+
+    def sample(
+        self,
+        unary: Tensor,
+        n: int = 1,
+        *,
+        tables: Tensor | None = None,
+        generator: torch.Generator | None = None,
+    ) -> Tensor:
+        """Labels drawn from the model, [n, batch, n_variables]."""
+        if n < 1:
+            raise ValueError(f"n must be at least 1, got {n}")
+        return self.answers.sample(self._scores(unary, tables), n, generator)
+
+    def entropy(self, unary: Tensor, *, tables: Tensor | None = None) -> Tensor:
+        """The entropy of each example's labelling, in nats, [batch]."""
+        return self.answers.entropy(self._scores(unary, tables))
+
+    def _shape(self, n_tables: int) -> tuple[int, ...]:
+        """Of so many tables; where cliques differ in size, of all tables of the layer's own."""
+        sizes = self.topology.sizes
+        if len(sizes) > 1:
+            whole = n_tables == self.topology.n_cliques
+            orders = self.topology.orders
+            cells = int((self.num_labels**orders).sum()) if whole else int(self.table_offsets[-1])
+            return (cells,)
+        return (n_tables, *[self.num_labels] * (sizes[0] if sizes else 2))
+
+    def _scores(self, unary: Tensor, tables: Tensor | None) -> GraphScores:
+        """All scores, checked."""
+        _graph_checks.check_unary(unary, self.n_variables, self.num_labels, self.table_offsets)
+        scores = self._with_tables(unary, tables)
+        dtype = common_dtype(unary, scores.tables)
+        return scores._replace(unary=unary.to(dtype), tables=scores.tables.to(dtype))
+
+    def _with_tables(self, unary: Tensor, tables: Tensor | None) -> GraphScores:
+        if tables is None:
+            if self.tables is None:
+                raise ValueError("tables must be given with each call, as tying is 'given'")
+            tables = self.tables
+        same_device("tables", tables, "unary", unary)
+        if not tables.is_floating_point():
+            raise TypeError(f"tables must be floating point, got {tables.dtype}")
+        layers, each = self._shape(len(self.table_offsets) - 1), self._shape(self._n_cliques)
+        with_batch = tables.dim() > len(layers)
+        shape = tuple(tables.shape[1:] if with_batch else tables.shape)
+        if with_batch and tables.shape[0] != unary.shape[0]:
+            shape = ()
+        if shape == layers:
+            tying = self.table_of_clique, self.table_offsets
+        elif shape == each:
+            sizes = self.num_labels**self.topology.orders
+            tying = torch.arange(self._n_cliques, device=sizes.device), _offsets(sizes)
+        elif shape == layers[1:] and len(shape) > 0 and not with_batch:
+            size = torch.full_like(self.table_offsets[:1], tables.numel())
+            tying = torch.zeros_like(self.table_of_clique), _offsets(size)
+        else:
+            raise self._wrong_shape(tables, unary, layers, each)
+        axes = ("table", *["label"] * (len(layers) - 1)) if len(layers) > 1 else ("cell",)
+        axes = ("example", *axes)[len(layers) + 1 - tables.dim() :]
+        finite = isinstance(self.answers, Approximate)
+        _graph_checks.check_scores("tables", tables, axes, finite)
+        rows = tables.flatten(1) if with_batch else tables.reshape(1, -1)
+        return GraphScores(unary, rows, *tying)
+
+    def _wrong_shape(
+        self, tables: Tensor, unary: Tensor, layers: tuple[int, ...], each: tuple[int, ...]
+    ) -> ValueError:
+        batch = (unary.shape[0],)
+        wanted = list(dict.fromkeys([layers[1:], layers, each, batch + layers, batch + each]))
+        wanted = [shape for shape in wanted if shape]
+        return ValueError(
+            f"tables must have shape {', '.join(map(str, wanted[:-1]))} or {wanted[-1]}; got "
+            f"{tuple(tables.shape)}"
+        )
+
+    def _gold(self, scores: GraphScores, labels: Tensor) -> Tensor:
+        """[B]: log of the sum over labellings that agree with the labels."""
+        if labels.dim() == 3:
+            return self.answers.log_partition(scores.held(labels))
+        # Summing is right with all labels observed too; while tracing, nobody knows.
+        if not looks_at_numbers() or bool((labels == self.ignore_index).any()):
+            return self.answers.log_partition(scores.held(self._agree(labels)))
+        return self.topology.score(scores, labels)
+
+    def _agree(self, labels: Tensor) -> Tensor:
+        """[batch, n_variables, num_labels]: what agrees with the labels."""
+        label = torch.arange(self.num_labels, device=labels.device)
+        return (labels.unsqueeze(2) == label) | (labels == self.ignore_index).unsqueeze(2)
+
+    def _check_observed(self, labels: Tensor, unary: Tensor, question: str) -> None:
+        if labels.dim() == 3:
+            raise ValueError(f"labels must be numbers for {question}, not sets")
+        _graph_checks.check_labels(labels, unary, self.ignore_index)
+        if looks_at_numbers() and bool((labels == self.ignore_index).any()):
+            b, v = (labels == self.ignore_index).nonzero()[0].tolist()
+            raise ValueError(
+                f"labels: example {b}, variable {v} was not observed ({self.ignore_index}), but "
+                f"{question} needs all labels; the likelihood does not"
+            )
+
+    def _reduced(self, values: Tensor, reduction: str) -> Tensor:
+        if reduction == "none":
+            return values
+        if reduction == "sum":
+            return values.sum()
+        mean = values.mean()
+        return mean if reduction == "mean" else mean / self.n_variables
+
+
+def _answers(structure: Structure, topology: Topology, inference: Method) -> Exact | Approximate:
+    """What answers questions, chosen by its name or settings."""
+    if isinstance(inference, MeanField | LoopyBP):
+        return inference.on(topology)
+    if inference == "mean_field":
+        return MeanField().on(topology)
+    if inference == "loopy_bp":
+        return LoopyBP().on(topology)
+    question, graph = "marginals_derivative", _as_factor_graph(structure)
+    if inference == "auto":
+        method = exact_for(graph, question)
+        if method is None:
+            raise UnsupportedError(
+                f"no exact method affords {structure}; use inference='mean_field' or 'loopy_bp'"
+            )
+        return Exact(topology, method.name)
+    exact = sorted(
+        n for n in INFERENCE if question in INFERENCE.resolve(n).answers and n != "chain"
+    )
+    if inference not in exact:
+        names = ", ".join(map(repr, ["auto", *exact, "loopy_bp", "mean_field"]))
+        raise ValueError(f"inference must be one of {names}, or settings; got {inference!r}")
+    INFERENCE.resolve(inference).require(question, graph)
+    return Exact(topology, inference)
+
+
+def _offsets(sizes: Tensor) -> Tensor:
+    return nn.functional.pad(sizes.cumsum(0), (1, 0))
+
+
+def _as_factor_graph(structure: Structure) -> FactorGraph:
+    n_cliques = np.array([structure.n_cliques])
+    n_variables = np.array([structure.n_variables])
+    counts = structure.label_counts
+    return FactorGraph.from_arrays(
+        n_variables, structure.scopes, structure.orders, n_cliques, counts
+    )
+
+
+def _table_numbers(structure: Structure, tying: str | Sequence[int]) -> np.ndarray:
+    """The table of each clique, int64 [n_cliques]."""
+    n_cliques = structure.n_cliques
+    if isinstance(tying, str):
+        if tying not in TYINGS:
+            raise ValueError(
+                f"tying must be one of {', '.join(map(repr, TYINGS))}, or the number of each "
+                f"clique's table; got {tying!r}"
+            )
+        if tying == "direction":
+            directions = getattr(structure, "direction_of_clique", None)
+            if directions is None:
+                raise ValueError(f"tying 'direction' is for a Grid, got {type(structure).__name__}")
+            return np.array(directions, dtype=np.int64)
+        each = tying == "each" or (tying == "given" and len(set(structure.orders.tolist())) > 1)
+        return np.arange(n_cliques) if each else np.zeros(n_cliques, dtype=np.int64)
+    index = np.asarray(tying)
+    if index.shape != (n_cliques,) or not np.issubdtype(index.dtype, np.integer):
+        raise ValueError(
+            f"tying must have a table's number for each of {n_cliques} cliques, got {index.dtype} "
+            f"of shape {index.shape}"
+        )
+    if n_cliques and index.min() < 0:
+        k = int(index.argmin())
+        raise ValueError(f"tying: the table of clique {k} is {index[k]}; numbers begin at 0")
+    unused = np.setdiff1d(np.arange(int(index.max(initial=-1)) + 1), index)
+    if len(unused):
+        raise ValueError(f"tying: no clique has table {unused[0]}; use every number from 0 on")
+    return index.astype(np.int64)
