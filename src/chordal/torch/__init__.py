@@ -21,5 +21,6 @@ with needed("torch", "chordal.torch"):
 from chordal.torch.constraints import AllowedTransitions, allowed_transitions
 from chordal.torch.crf import CRF
 from chordal.torch.export import Decoder, Marginals
+from chordal.torch.neural_crf import NeuralCRF
 
-__all__ = ["CRF", "AllowedTransitions", "Decoder", "Marginals", "allowed_transitions"]
+__all__ = ["CRF", "AllowedTransitions", "Decoder", "Marginals", "NeuralCRF", "allowed_transitions"]
