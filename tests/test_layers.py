@@ -33,7 +33,8 @@ LAYERS = """
  execution | solvers
  _progress
  estimators
- formats | model_file | model_selection | plots | explore | torch | compat
+ formats | model_file | model_selection | plots | explore | compat
+ torch
  chordal
  experiments
  cli

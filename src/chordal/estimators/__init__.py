@@ -9,11 +9,17 @@ from chordal._errors import CollapsedLabellingWarning
 from chordal._estimator import Estimator
 from chordal._registry import Registry
 from chordal.estimators._crf import BaseCRF
-from chordal.estimators._monitor import FitReport, InterruptedFitWarning, whole_fits
+from chordal.estimators._monitor import (
+    FitReport,
+    InterruptedFitWarning,
+    keep_or_raise,
+    whole_fits,
+)
 from chordal.estimators._state import MAX_WEIGHT, pair_features
 from chordal.estimators.chain_crf import ChainCRF, chain_batch, chain_layout, fitted_chain
 
 if TYPE_CHECKING:
+    from chordal.estimators._wrapped import Wrapped
     from chordal.estimators.crf_classifier import CRFClassifier
     from chordal.estimators.graph_crf import GraphCRF
     from chordal.estimators.grid_crf import GridCRF
@@ -31,7 +37,7 @@ ESTIMATORS = Registry("chordal.estimators", Estimator, "estimator")
 def __getattr__(name: str) -> object:
     # Imported when they are asked for: the command line needs none of them, and some import
     # scikit-learn, which takes a second.
-    module = ESTIMATORS.module_of(name)
+    module = "_wrapped" if name == "Wrapped" else ESTIMATORS.module_of(name)
     found = vars(import_module(f"{__name__}.{module}")) if module else {}
     if name not in found:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
@@ -57,9 +63,11 @@ __all__ = [
     "TemplateCRF",
     "TwoStageCRF",
     "TypedGraphCRF",
+    "Wrapped",
     "chain_batch",
     "chain_layout",
     "fitted_chain",
+    "keep_or_raise",
     "pair_features",
     "whole_fits",
 ]

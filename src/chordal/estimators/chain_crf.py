@@ -451,6 +451,7 @@ def chain_crf(
     intercept: Floats | None = None,
     transitions: Floats | None = None,
     start: Floats | None = None,
+    end: Floats | None = None,
     **parameters: Any,
 ) -> ChainCRF:
     """A fitted `ChainCRF` with these weights, all in the order of the classes.
@@ -460,7 +461,8 @@ def chain_crf(
     labels : SequenceLabels
     source : DenseInput or SparseInput
     coef : array [n_classes, n_columns]
-    intercept, start : arrays [n_classes], optional
+    intercept, start, end : arrays [n_classes], optional
+        With `start` alone, the weights of ends are zeros.
     transitions : array [n_classes, n_classes], optional
         From row to column; without them labels are not linked.
     **parameters
@@ -480,7 +482,9 @@ def chain_crf(
     empty = Occurrences(np.zeros(1, dtype=np.int64), np.zeros(0, dtype=np.int32), None)
     no_rows = Rows(np.zeros(0, dtype=np.int64), empty)
     node = source.features(no_rows, np.zeros(0, dtype=np.int32), n, "all")
-    keys, end = node.keys(), None if start is None else np.zeros(n)
+    keys = node.keys()
+    if start is not None and end is None:
+        end = np.zeros(n)
     per_label = {"intercept": intercept, "start": start, "end": end}
     kept = {name: (np.arange(n), w[order]) for name, w in per_label.items() if w is not None}
     if transitions is not None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from importlib import import_module
 from typing import Any, TypeVar, overload
 
 from chordal import estimators
@@ -16,23 +17,31 @@ from chordal.estimators import BaseCRF
 from chordal.inference import INFERENCE
 from chordal.model_file._container import FORMAT, ModelFileError, Path, read, write
 from chordal.model_file._items import item_facts, item_of
-from chordal.model_file._parameters import FunctionsError, parameter_facts, parameters_of
+from chordal.model_file._parameters import (
+    FunctionsError,
+    Storable,
+    parameter_facts,
+    parameters_of,
+)
 
 M = TypeVar("M")
+
+#: Classes that need an optional package: where they are, when a file or a model names them.
+ELSEWHERE = {"NeuralCRF": "chordal.torch"}
 
 
 def save(model: object, path: Path, metadata: Mapping[str, object] | None = None) -> None:
     """Write a fitted model; the file appears whole or not at all.
 
     A file holds no code. Functions that are part of a model, such as the templates of a
-    `TemplateCRF`, are given to `load` again.
+    `TemplateCRF` or a network of your own in a `NeuralCRF`, are given to `load` again.
 
     Weights that float16 or float32 hold exactly, as after `model.compact(dtype="float32")`, are
     stored in that.
 
     Parameters
     ----------
-    model : ChainCRF, GraphCRF, GridCRF, TemplateCRF, MatchingModel or CRFClassifier
+    model : ChainCRF, GraphCRF, GridCRF, TemplateCRF, MatchingModel, CRFClassifier or NeuralCRF
     path : str or path
     metadata : dict, optional
         What else is to be known about the model (its data, licence, author, …): names and values
@@ -48,15 +57,17 @@ def save(model: object, path: Path, metadata: Mapping[str, object] | None = None
     ...     load(f"{folder}/model.chordal").predict([[["w=b"], ["w=a"]]])
     [['B', 'A']]
     """
-    if type(model).__name__ not in _classes() or not isinstance(model, BaseCRF):
+    name = type(model).__name__
+    if name not in _classes() or type(model) is not _class_named(name):
         raise UnsupportedError(
-            f"a {type(model).__name__} cannot be saved; a file can hold: {', '.join(_classes())}"
+            f"a {name} cannot be saved; a file can hold: {', '.join(_classes())}"
         )
-    facts, arrays = model.to_state()
+    kept: Storable = model
+    facts, arrays = kept.to_state()
     about: dict[str, Any] = {
-        "class": type(model).__name__,
-        **parameter_facts(model),
-        "inference": item_facts("inference", model.inference_),
+        "class": name,
+        **parameter_facts(kept),
+        "inference": item_facts("inference", kept.inference_),
     }
     if metadata:
         about["metadata"] = _checked(metadata)
@@ -109,7 +120,7 @@ def load(path: Path, kind: type[Any] | None = None, **functions: object) -> obje
     **functions
         Parameters of the model that hold functions, as they were given when it was made:
         ``templates`` of a `TemplateCRF`, ``edge_features`` of a `GridCRF`, ``features`` of a
-        `MatchingModel`, ``transition_features`` of a `ChainCRF`.
+        `MatchingModel`, ``transition_features`` of a `ChainCRF`, ``network`` of a `NeuralCRF`.
 
     Raises
     ------
@@ -148,17 +159,19 @@ def load(path: Path, kind: type[Any] | None = None, **functions: object) -> obje
 def _classes() -> list[str]:
     """The classes whose models a file can hold."""
     public = {name: getattr(estimators, name) for name in estimators.__all__}
-    return [
+    own = [
         name
         for name, cls in public.items()
         if isinstance(cls, type) and issubclass(cls, BaseCRF) and cls is not BaseCRF
     ]
+    return [*own, *ELSEWHERE]
 
 
-def _class_named(name: str) -> type[BaseCRF]:
+def _class_named(name: str) -> type[Storable]:
     if name not in _classes():
         raise ValueError(f"its class must be one of {', '.join(_classes())}; got {name!r}")
-    found: type[BaseCRF] = getattr(estimators, name)
+    home = import_module(ELSEWHERE[name]) if name in ELSEWHERE else estimators
+    found: type[Storable] = getattr(home, name)
     return found
 
 

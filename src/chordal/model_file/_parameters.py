@@ -4,26 +4,44 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, ClassVar, Protocol, TypeVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from chordal._errors import UnsupportedError
-from chordal.estimators import BaseCRF
+from chordal.inference import Inference
 from chordal.model_file._items import REGISTRIES, item_facts, item_of
 from chordal.text import FeatureTemplate
 
 Facts = dict[str, Any]
+S = TypeVar("S", bound="Storable")
+
+
+class Storable(Protocol):
+    """A fitted model that says what it is made of: a `BaseCRF` or a `NeuralCRF`."""
+
+    functions: ClassVar[tuple[str, ...]]
+    inference_: Inference
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """The parameters by name."""
+
+    def to_state(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
+        """What was learned, as facts that JSON can hold and arrays."""
+
+    def from_state(self: S, facts: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> S:
+        """Take over what `to_state` gave, checked."""
 
 
 class FunctionsError(ValueError):
     """Functions that belong to a model were not given, or they do not fit it."""
 
 
-def parameter_facts(model: BaseCRF) -> Facts:
+def parameter_facts(model: Storable) -> Facts:
     """The parameters, and the names of those that hold functions, which have to be given again."""
     values = model.get_params(deep=False)
-    functions = [name for name in model.functions if values[name] is not None]
+    functions = [k for k in model.functions if not isinstance(values[k], (str, type(None)))]
     parameters = {k: _plain(k, v) for k, v in values.items() if k not in functions}
     for what in REGISTRIES.keys() & parameters.keys():
         item_of(what, parameters[what])  # it may have been set after fit
@@ -31,7 +49,7 @@ def parameter_facts(model: BaseCRF) -> Facts:
 
 
 def parameters_of(
-    kind: type[BaseCRF], facts: Mapping[str, Any], given: Mapping[str, Any]
+    kind: type[Storable], facts: Mapping[str, Any], given: Mapping[str, Any]
 ) -> dict[str, Any]:
     """The parameters to make the estimator with."""
     parameters = dict(facts["parameters"])
@@ -48,7 +66,7 @@ def parameters_of(
     return {**parameters, **given}
 
 
-def _check_functions(kind: type[BaseCRF], needed: object, given: Mapping[str, Any]) -> None:
+def _check_functions(kind: type[Storable], needed: object, given: Mapping[str, Any]) -> None:
     """Refuse to go on without the functions that the model had, or with others."""
     if not isinstance(needed, list) or not all(name in kind.functions for name in needed):
         raise ValueError(f"its functions must be some of {kind.functions}, got {needed!r}")
@@ -84,6 +102,6 @@ def _plain(name: str, value: Any) -> object:
         return {str(kind): [int(column) for column in own] for kind, own in value.items()}
     if name in REGISTRIES:
         return item_facts(name, value)
-    if name == "random_state":
+    if name in ("random_state", "augment"):  # of training alone
         return None
     raise UnsupportedError(f"parameter {name}={value!r} cannot be written to a model file")

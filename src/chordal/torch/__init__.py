@@ -23,6 +23,7 @@ from chordal.torch.crf import CRF
 from chordal.torch.export import Decoder, Marginals
 from chordal.torch.loopy_bp import LoopyBP
 from chordal.torch.mean_field import MeanField
+from chordal.torch.neural_crf import NeuralCRF
 from chordal.torch.structured_crf import StructuredCRF
 
 __all__ = [
@@ -32,6 +33,7 @@ __all__ = [
     "LoopyBP",
     "Marginals",
     "MeanField",
+    "NeuralCRF",
     "StructuredCRF",
     "allowed_transitions",
 ]
