@@ -200,7 +200,7 @@ def test_options_of_the_method(chordal, refused, tmp_path):
     words = ("infer", grid(tmp_path / "m.fg", 6, 3), "--task", "MAP", "--method", "trw_s")
     found = json.loads(chordal(*words, "--option", "max_iter=1", "-o", "tol=0.0", "--json"))
     assert (found["iterations"], found["status"]) == (1, "max_iterations")
-    assert "has no option 'iters'; it has: max_iter, tol" in refused(
+    assert "has no option 'iters'; it has: max_iter, min_progress, tol" in refused(
         *words, "-o", "iters=3", code=2
     )
     assert "must be NAME=VALUE, got 'max_iter'" in refused(*words, "-o", "max_iter", code=2)

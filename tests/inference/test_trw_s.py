@@ -1,5 +1,8 @@
 """TRW-S: its bound, its labellings, Potts tables, constraints."""
 
+import copy
+import pickle
+
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
@@ -143,6 +146,14 @@ def test_in_training_each_call_goes_on_from_the_last_one():
     best = TRWSInference().map(other)
     assert_allclose(found.score, other.score(found.labels))
     assert found.bound[0] >= best.score[0] - 1e-9
+
+
+def test_a_method_in_training_can_be_copied():
+    p = random_grid(np.random.default_rng(3), (6, 6), 3, 0.7)
+    method = TRWSInference().in_training()
+    expected = method.map(p).labels
+    for made in (copy.deepcopy(method), pickle.loads(pickle.dumps(method))):
+        assert_array_equal(made.map(p).labels, expected)
 
 
 def test_messages_of_labels_that_were_forbidden_are_begun_anew():

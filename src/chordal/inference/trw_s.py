@@ -99,6 +99,9 @@ class TRWSInference(Inference):
         made._kept = WeakKeyDictionary()
         return made
 
+    def __getstate__(self) -> dict[str, object]:
+        return {**vars(self), "_kept": None}  # messages are of no use to a copy
+
     def supports(self, structure: Structure) -> bool:
         """Cliques of one or two variables."""
         return bool((structure.orders <= 2).all())

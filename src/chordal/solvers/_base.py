@@ -16,7 +16,6 @@ from chordal._docs import complete_docs
 from chordal._errors import InfeasibleError, UnsupportedError
 from chordal._status import Status
 from chordal._validate import RandomState, check_number
-from chordal.objectives import Objective
 from chordal.oracle import (
     DataOracle,
     Floats,
@@ -396,7 +395,7 @@ class Solver(ABC):
                 "at which it would stop far from the minimum; leave solver at 'auto', or use one "
                 "that takes kinks, such as 'one_slack', 'block_frank_wolfe', 'sgd' or 'adam'"
             )
-        self.refuse_zero(objective)
+        self.refuse_zero(problem)
         if objective.stochastic:
             raise UnsupportedError(
                 f"solver {self.name!r} compares values of the objective, and objective "
@@ -404,8 +403,9 @@ class Solver(ABC):
                 "do not depend on values, such as 'adam'"
             )
 
-    def refuse_zero(self, objective: Objective) -> None:
+    def refuse_zero(self, problem: Problem) -> None:
         """Refuse an objective that is least at zero, where this solver would end."""
+        objective = problem.objective
         if objective.zero_is_best and not asks_examples(self.asks):
             raise UnsupportedError(
                 f"solver {self.name!r} looks for the minimum, and objective {objective.name!r} has "

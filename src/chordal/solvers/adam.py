@@ -46,7 +46,7 @@ class Adam(PassSolver):
 
     def check(self, problem: Problem) -> None:
         """Values that are estimated from samples will do."""
-        self.refuse_zero(problem.objective)
+        self.refuse_zero(problem)
 
     def remedy(self) -> str:
         """Smaller steps."""
