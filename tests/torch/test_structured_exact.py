@@ -88,7 +88,7 @@ def test_samples_follow_the_model():
 
 @pytest.mark.parametrize("question", ["log_partition", "marginals", "clique_marginals", "entropy"])
 def test_derivatives(name, question):
-    crf, unary = layer(name, tying="given"), unary_for(name).requires_grad_()
+    crf, unary = layer(name, learned=False), unary_for(name).requires_grad_()
     tables = draw(3, *crf._shape(len(crf.table_offsets) - 1)).requires_grad_()
 
     def ask(u, t):
@@ -166,7 +166,7 @@ def test_hinge_loss(name):
 
 
 def test_forbidden_labels_have_no_derivative():
-    crf, unary = layer("loop", tying="given"), unary_for("loop")
+    crf, unary = layer("loop", learned=False), unary_for("loop")
     unary[0, 1, 0] = -torch.inf
     tables = draw(5, 1, 2, 2)
     tables[0, 1, 0] = -torch.inf

@@ -21,6 +21,7 @@ with needed("torch", "chordal.torch"):
 from chordal.torch.constraints import AllowedTransitions, allowed_transitions
 from chordal.torch.crf import CRF
 from chordal.torch.export import Decoder, Marginals
+from chordal.torch.image_crf import ImageCRF
 from chordal.torch.loopy_bp import LoopyBP
 from chordal.torch.mean_field import MeanField
 from chordal.torch.structured_crf import StructuredCRF
@@ -29,6 +30,7 @@ __all__ = [
     "CRF",
     "AllowedTransitions",
     "Decoder",
+    "ImageCRF",
     "LoopyBP",
     "Marginals",
     "MeanField",
