@@ -20,6 +20,7 @@ with needed("torch", "chordal.torch"):
 
 from chordal.torch.constraints import AllowedTransitions, allowed_transitions
 from chordal.torch.crf import CRF
+from chordal.torch.dense_crf import DenseCRF
 from chordal.torch.export import Decoder, Marginals
 from chordal.torch.image_crf import ImageCRF
 from chordal.torch.loopy_bp import LoopyBP
@@ -30,6 +31,7 @@ __all__ = [
     "CRF",
     "AllowedTransitions",
     "Decoder",
+    "DenseCRF",
     "ImageCRF",
     "LoopyBP",
     "Marginals",
