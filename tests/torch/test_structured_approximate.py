@@ -128,12 +128,17 @@ def test_the_derivative_of_log_z_is_the_marginals(method):
     assert_close(found[1], cliques, rtol=1e-9, atol=1e-11)
 
 
-def test_second_derivatives_of_implicit_are_refused(method):
+@pytest.mark.parametrize("question", ["log_partition", "marginals"])
+@pytest.mark.parametrize("of", ["both", "unary"])
+def test_second_derivatives_of_the_fixed_point(method, question, of):
     crf = StructuredCRF(STRUCTURES["loop"], settled(method), learned=False)
-    unary, tables = (x.requires_grad_() for x in given("loop"))
-    value = crf.marginals(unary, tables=tables)[0, 0, 0]
-    with pytest.raises(RuntimeError, match="first order; use gradient='unrolled'"):
-        torch.autograd.grad(value, unary, create_graph=True)
+    unary, tables = (x[:1] for x in given("loop"))
+
+    def ask(u, t=tables):
+        return getattr(crf, question)(u, tables=t)
+
+    wanted = (unary, tables) if of == "both" else (unary,)
+    assert gradgradcheck(ask, tuple(x.requires_grad_() for x in wanted))
 
 
 def test_damping_has_the_same_fixed_point():
