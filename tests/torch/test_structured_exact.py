@@ -6,7 +6,7 @@ import pickle
 import pytest
 import torch
 
-from chordal.torch import StructuredCRF
+from chordal.torch import CRF, StructuredCRF
 
 from .structures import FORESTS, STRUCTURES, clique_tables, draw, labellings, layer, scores_of
 
@@ -202,6 +202,19 @@ def test_copies_and_pickles():
     for other in (copy.deepcopy(crf), pickle.loads(pickle.dumps(crf))):
         assert torch.equal(other.log_partition(unary), crf.log_partition(unary))
     assert list(crf.state_dict()) == ["tables"]
+
+
+def test_chains_agree_with_the_chain_layer():
+    crf, chain = layer("chain"), CRF(3, batch_first=True).double()
+    with torch.no_grad():
+        chain.start_transitions.zero_()
+        chain.end_transitions.zero_()
+        chain.transitions.copy_(crf.tables[0])
+    unary, labels = unary_for("chain"), torch.tensor([[0, 1, 2], [2, 2, -100], [1, 0, 0]])
+    torch.testing.assert_close(crf(unary, labels, "none"), chain(unary, labels, reduction="none"))
+    torch.testing.assert_close(crf.marginals(unary), chain.marginals(unary))
+    torch.testing.assert_close(crf.entropy(unary), chain.entropy(unary))
+    assert crf.decode(unary).tolist() == chain.decode(unary)
 
 
 def test_auto_takes_the_method_that_fits():
