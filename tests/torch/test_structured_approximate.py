@@ -70,8 +70,8 @@ def test_fixed_points_are_those_of_the_compiled_methods(name, method, gradient, 
 @pytest.mark.parametrize("name", FORESTS)
 def test_messages_are_exact_without_loops(name):
     unary, tables = given(name)
-    exact = StructuredCRF(STRUCTURES[name], tying="given")
-    loopy = StructuredCRF(STRUCTURES[name], LoopyBP(n_iter=3), tying="given")
+    exact = StructuredCRF(STRUCTURES[name], learned=False)
+    loopy = StructuredCRF(STRUCTURES[name], LoopyBP(n_iter=3), learned=False)
     for question in QUESTIONS:
         expected = getattr(exact, question)(unary, tables=tables)
         assert_close(getattr(loopy, question)(unary, tables=tables), expected)
@@ -84,7 +84,7 @@ def test_messages_are_exact_without_loops(name):
 @pytest.mark.parametrize("tying", ["all", "each"])
 @pytest.mark.parametrize("name", ["loop", "no_edge"])
 def test_derivatives_through_all_iterations(name, method, question, tying):
-    crf = StructuredCRF(STRUCTURES[name], SETTINGS[method](n_iter=3), tying="given")
+    crf = StructuredCRF(STRUCTURES[name], SETTINGS[method](n_iter=3), learned=False)
     unary, tables = (x.requires_grad_() for x in given(name, tying))
 
     def ask(u, t):
@@ -98,7 +98,7 @@ def test_derivatives_through_all_iterations(name, method, question, tying):
 @pytest.mark.parametrize("question", QUESTIONS)
 @pytest.mark.parametrize(("name", "tying"), [("tree", "all"), ("loop", "each")])
 def test_derivatives_of_the_fixed_point(name, method, question, tying):
-    crf = StructuredCRF(STRUCTURES[name], settled(method), tying="given")
+    crf = StructuredCRF(STRUCTURES[name], settled(method), learned=False)
     unary, tables = (x.requires_grad_() for x in given(name, tying))
 
     def ask(u, t):
@@ -112,14 +112,14 @@ def test_implicit_and_unrolled_agree_where_iterations_settle(method):
     target = draw(5, *unary.shape)
     found = []
     for gradient in ("unrolled", "implicit"):
-        crf = StructuredCRF(STRUCTURES["grid"], settled(method, gradient), tying="given")
+        crf = StructuredCRF(STRUCTURES["grid"], settled(method, gradient), learned=False)
         value = (crf.marginals(unary, tables=tables) * target).sum()
         found.append(torch.autograd.grad(value, (unary, tables)))
     assert_close(found[0], found[1], rtol=1e-8, atol=1e-10)
 
 
 def test_the_derivative_of_log_z_is_the_marginals(method):
-    crf = StructuredCRF(STRUCTURES["loop"], settled(method), tying="given")
+    crf = StructuredCRF(STRUCTURES["loop"], settled(method), learned=False)
     unary, tables = (x.requires_grad_() for x in given("loop", "each"))
     log_z = crf.log_partition(unary, tables=tables).sum()
     found = torch.autograd.grad(log_z, (unary, tables))
@@ -128,19 +128,24 @@ def test_the_derivative_of_log_z_is_the_marginals(method):
     assert_close(found[1], cliques, rtol=1e-9, atol=1e-11)
 
 
-def test_second_derivatives_of_implicit_are_refused(method):
-    crf = StructuredCRF(STRUCTURES["loop"], settled(method), tying="given")
-    unary, tables = (x.requires_grad_() for x in given("loop"))
-    value = crf.marginals(unary, tables=tables)[0, 0, 0]
-    with pytest.raises(RuntimeError, match="first order; use gradient='unrolled'"):
-        torch.autograd.grad(value, unary, create_graph=True)
+@pytest.mark.parametrize("question", ["log_partition", "marginals"])
+@pytest.mark.parametrize("of", ["both", "unary"])
+def test_second_derivatives_of_the_fixed_point(method, question, of):
+    crf = StructuredCRF(STRUCTURES["loop"], settled(method), learned=False)
+    unary, tables = (x[:1] for x in given("loop"))
+
+    def ask(u, t=tables):
+        return getattr(crf, question)(u, tables=t)
+
+    wanted = (unary, tables) if of == "both" else (unary,)
+    assert gradgradcheck(ask, tuple(x.requires_grad_() for x in wanted))
 
 
 def test_damping_has_the_same_fixed_point():
     unary, tables = given("loop", "each")
     found = [
         StructuredCRF(
-            STRUCTURES["loop"], LoopyBP(gradient="implicit", damping=d, tol=1e-14), tying="given"
+            STRUCTURES["loop"], LoopyBP(gradient="implicit", damping=d, tol=1e-14), learned=False
         ).marginals(unary, tables=tables)
         for d in (0.0, 0.6)
     ]
@@ -150,9 +155,9 @@ def test_damping_has_the_same_fixed_point():
 def test_the_lower_bound_never_falls():
     unary, tables = given("grid", "each")
     tables = 5 * tables
-    exact = StructuredCRF(STRUCTURES["grid"], tying="given").log_partition(unary, tables=tables)
+    exact = StructuredCRF(STRUCTURES["grid"], learned=False).log_partition(unary, tables=tables)
     bounds = [
-        StructuredCRF(STRUCTURES["grid"], MeanField(n), tying="given").log_partition(
+        StructuredCRF(STRUCTURES["grid"], MeanField(n), learned=False).log_partition(
             unary, tables=tables
         )
         for n in range(1, 8)
@@ -164,7 +169,7 @@ def test_the_lower_bound_never_falls():
 def test_iterations_that_do_not_settle_are_told():
     unary, tables = given("grid", "each")
     crf = StructuredCRF(
-        STRUCTURES["grid"], LoopyBP(n_iter=2, gradient="implicit", tol=1e-9), tying="given"
+        STRUCTURES["grid"], LoopyBP(n_iter=2, gradient="implicit", tol=1e-9), learned=False
     )
     from chordal._errors import ConvergenceWarning
 

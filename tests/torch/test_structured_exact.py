@@ -6,7 +6,7 @@ import pickle
 import pytest
 import torch
 
-from chordal.torch import StructuredCRF
+from chordal.torch import CRF, StructuredCRF
 
 from .structures import FORESTS, STRUCTURES, clique_tables, draw, labellings, layer, scores_of
 
@@ -88,7 +88,7 @@ def test_samples_follow_the_model():
 
 @pytest.mark.parametrize("question", ["log_partition", "marginals", "clique_marginals", "entropy"])
 def test_derivatives(name, question):
-    crf, unary = layer(name, tying="given"), unary_for(name).requires_grad_()
+    crf, unary = layer(name, learned=False), unary_for(name).requires_grad_()
     tables = draw(3, *crf._shape(len(crf.table_offsets) - 1)).requires_grad_()
 
     def ask(u, t):
@@ -166,7 +166,7 @@ def test_hinge_loss(name):
 
 
 def test_forbidden_labels_have_no_derivative():
-    crf, unary = layer("loop", tying="given"), unary_for("loop")
+    crf, unary = layer("loop", learned=False), unary_for("loop")
     unary[0, 1, 0] = -torch.inf
     tables = draw(5, 1, 2, 2)
     tables[0, 1, 0] = -torch.inf
@@ -202,6 +202,19 @@ def test_copies_and_pickles():
     for other in (copy.deepcopy(crf), pickle.loads(pickle.dumps(crf))):
         assert torch.equal(other.log_partition(unary), crf.log_partition(unary))
     assert list(crf.state_dict()) == ["tables"]
+
+
+def test_chains_agree_with_the_chain_layer():
+    crf, chain = layer("chain"), CRF(3, batch_first=True).double()
+    with torch.no_grad():
+        chain.start_transitions.zero_()
+        chain.end_transitions.zero_()
+        chain.transitions.copy_(crf.tables[0])
+    unary, labels = unary_for("chain"), torch.tensor([[0, 1, 2], [2, 2, -100], [1, 0, 0]])
+    torch.testing.assert_close(crf(unary, labels, "none"), chain(unary, labels, reduction="none"))
+    torch.testing.assert_close(crf.marginals(unary), chain.marginals(unary))
+    torch.testing.assert_close(crf.entropy(unary), chain.entropy(unary))
+    assert crf.decode(unary).tolist() == chain.decode(unary)
 
 
 def test_auto_takes_the_method_that_fits():

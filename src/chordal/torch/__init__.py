@@ -20,7 +20,9 @@ with needed("torch", "chordal.torch"):
 
 from chordal.torch.constraints import AllowedTransitions, allowed_transitions
 from chordal.torch.crf import CRF
+from chordal.torch.dense_crf import DenseCRF
 from chordal.torch.export import Decoder, Marginals
+from chordal.torch.image_crf import ImageCRF
 from chordal.torch.loopy_bp import LoopyBP
 from chordal.torch.mean_field import MeanField
 from chordal.torch.neural_crf import NeuralCRF
@@ -30,6 +32,8 @@ __all__ = [
     "CRF",
     "AllowedTransitions",
     "Decoder",
+    "DenseCRF",
+    "ImageCRF",
     "LoopyBP",
     "Marginals",
     "MeanField",

@@ -73,23 +73,49 @@ class _Implicit(torch.autograd.Function):
         ctx: Context, step: Step, n_iter: int, tol: float, point: Tensor, *scores: Tensor
     ) -> Tensor:
         ctx.step, ctx.n_iter, ctx.tol = step, n_iter, tol
+        point = point.clone()
         ctx.save_for_backward(point, *scores)
-        return point.clone()
+        return point
 
     @staticmethod
     def backward(ctx: Context, gradient: Tensor) -> tuple[Tensor | None, ...]:
         """u = gradient + (∂step/∂point)ᵀ u, and then (∂step/∂scores)ᵀ u."""
-        if torch.is_grad_enabled():  # create_graph=True: what follows would be a constant of it
-            raise RuntimeError(
-                "implicit gradients are of first order; use gradient='unrolled' where derivatives "
-                "are derived again"
-            )
-        point, *scores = (x.detach().requires_grad_() for x in ctx.saved_tensors)
+        point, *scores = ctx.saved_tensors
+        if torch.is_grad_enabled():  # create_graph=True
+            found = _with_graph(ctx, gradient, point, scores)
+        else:
+            found = _without_graph(ctx, gradient, point, scores)
+        return (None, None, None, None, *found)
+
+
+def _without_graph(
+    ctx: Context, gradient: Tensor, point: Tensor, scores: list[Tensor]
+) -> tuple[Tensor, ...]:
+    """The derivatives in the scores, as numbers: one step serves all iterations."""
+    point, *scores = (x.detach().requires_grad_() for x in (point, *scores))
+    with torch.enable_grad():
+        new = ctx.step(point, *scores)
+
+    def back(u: Tensor) -> Tensor:
+        return gradient + torch.autograd.grad(new, point, u, retain_graph=True)[0]
+
+    u = _settled(back, gradient, ctx.n_iter, ctx.tol, "the derivatives' iterations")
+    return torch.autograd.grad(new, scores, u)
+
+
+def _with_graph(
+    ctx: Context, gradient: Tensor, point: Tensor, scores: list[Tensor]
+) -> tuple[Tensor, ...]:
+    """The same, to be derived again: u too is the fixed point of an equation."""
+
+    def back(u: Tensor, gradient: Tensor, point: Tensor, *scores: Tensor) -> Tensor:
         with torch.enable_grad():
+            point = point if point.requires_grad else point.detach().requires_grad_()
             new = ctx.step(point, *scores)
+            return gradient + torch.autograd.grad(new, point, u, create_graph=True)[0]
 
-        def back(u: Tensor) -> Tensor:
-            return gradient + torch.autograd.grad(new, point, u, retain_graph=True)[0]
-
-        u = _settled(back, gradient, ctx.n_iter, ctx.tol, "the derivatives' iterations")
-        return (None, None, None, None, *torch.autograd.grad(new, scores, u))
+    u = implicit(back, gradient, (gradient, point, *scores), ctx.n_iter, ctx.tol)
+    # The scores themselves would lead through the point, and so to this derivative again.
+    held = [x.view_as(x) if x.requires_grad else x.detach().requires_grad_() for x in scores]
+    new = ctx.step(point, *held)
+    return torch.autograd.grad(new, held, u, create_graph=True)

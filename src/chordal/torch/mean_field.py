@@ -26,10 +26,9 @@ class MeanField(Iterations):
         Iterations: exactly so many of "unrolled" (10 by default), at most so many of "implicit"
         (1000 by default).
     gradient : {"unrolled", "implicit"}
-        "unrolled" takes derivatives through every iteration: of any order, and right for the
-        answers of few iterations too. "implicit" iterates until nothing changes, and takes the
-        derivative of the equation that then holds: memory does not grow with the iterations; first
-        derivatives only.
+        "unrolled" takes derivatives through every iteration: they are right for the answers of few
+        iterations too. "implicit" iterates until nothing changes, and takes the derivative of the
+        equation that then holds: memory does not grow with the iterations.
     tol : float
         "implicit" stops when no marginal changes by more.
 

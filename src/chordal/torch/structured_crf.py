@@ -3,26 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TypeAlias
 
 import numpy as np
 import torch
 from torch import Tensor, nn
 
-from chordal._errors import UnsupportedError
-from chordal.inference import INFERENCE, exact_for
-from chordal.structures import FactorGraph, Structure
+from chordal.structures import Structure
 from chordal.torch import _graph_checks
 from chordal.torch._approximate import Approximate
 from chordal.torch._checks import check_reduction, looks_at_numbers, same_device
-from chordal.torch._exact import Exact
+from chordal.torch._graph_choices import Method, answers_of, offsets, table_numbers
 from chordal.torch._scores import common_dtype
 from chordal.torch._topology import GraphScores, Topology
-from chordal.torch.loopy_bp import LoopyBP
-from chordal.torch.mean_field import MeanField
-
-TYINGS = ("all", "each", "direction", "given")
-Method: TypeAlias = str | MeanField | LoopyBP
 
 
 class StructuredCRF(nn.Module):
@@ -40,10 +32,11 @@ class StructuredCRF(nn.Module):
         "tree" and "junction_tree" are exact, by compiled code on the CPU, with derivatives of
         second order; "auto" takes the one that fits. "mean_field" and "loopy_bp" are approximate,
         in plain PyTorch, for graphs of edges; `MeanField(…)` and `LoopyBP(…)` have settings.
-    tying : {"all", "each", "direction", "given"} or sequence of int
-        Which cliques share a table of parameters: all; none ("each" has its own); those of a `Grid`
-        that point the same way; or the number of each clique's table, from 0. With "given" there is
-        no parameter, and `tables` is given with every call.
+    tying : {"all", "each", "direction"} or sequence of int
+        Which cliques share a table: all; none ("each" has its own); those of a `Grid` that point
+        the same way; or the number of each clique's table, from 0.
+    learned : bool
+        Whether tables are a parameter. If not, `tables` is given with every call.
     ignore_index : int
         Stands in `labels` for a label that was not observed: the likelihood sums over all labels.
 
@@ -83,6 +76,7 @@ class StructuredCRF(nn.Module):
         inference: Method = "auto",
         tying: str | Sequence[int] = "all",
         *,
+        learned: bool = True,
         ignore_index: int = -100,
     ) -> None:
         _graph_checks.check_structure(structure)
@@ -95,9 +89,9 @@ class StructuredCRF(nn.Module):
                 f"ignore_index must not be one of {self.num_labels} labels, got {ignore_index}"
             )
         self.ignore_index = ignore_index
-        self.answers = _answers(structure, self.topology, inference)
-        index = _table_numbers(structure, tying)
-        orders = np.full(int(index.max(initial=0)) + 1, max(self.topology.sizes, default=2))
+        self.answers = answers_of(structure, self.topology, inference)
+        index, n_tables = table_numbers(structure, tying)
+        orders = np.full(n_tables, max(self.topology.sizes, default=2))
         orders[index] = structure.orders
         if (orders[index] != structure.orders).any():
             raise ValueError(
@@ -107,9 +101,8 @@ class StructuredCRF(nn.Module):
         offsets = np.append(0, np.cumsum(self.num_labels**orders))
         self.register_buffer("table_of_clique", torch.tensor(index), persistent=False)
         self.register_buffer("table_offsets", torch.tensor(offsets), persistent=False)
-        shape = self._shape(len(orders))
-        given = isinstance(tying, str) and tying == "given"
-        self.tables = None if given else nn.Parameter(torch.empty(shape))
+        shape = self._shape(n_tables)
+        self.tables = nn.Parameter(torch.empty(shape)) if learned else None
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
@@ -272,7 +265,7 @@ class StructuredCRF(nn.Module):
     def _with_tables(self, unary: Tensor, tables: Tensor | None) -> GraphScores:
         if tables is None:
             if self.tables is None:
-                raise ValueError("tables must be given with each call, as tying is 'given'")
+                raise ValueError("tables must be given with each call, as learned is False")
             tables = self.tables
         same_device("tables", tables, "unary", unary)
         if not tables.is_floating_point():
@@ -286,10 +279,10 @@ class StructuredCRF(nn.Module):
             tying = self.table_of_clique, self.table_offsets
         elif shape == each:
             sizes = self.num_labels**self.topology.orders
-            tying = torch.arange(self._n_cliques, device=sizes.device), _offsets(sizes)
+            tying = torch.arange(self._n_cliques, device=sizes.device), offsets(sizes)
         elif shape == layers[1:] and len(shape) > 0 and not with_batch:
             size = torch.full_like(self.table_offsets[:1], tables.numel())
-            tying = torch.zeros_like(self.table_of_clique), _offsets(size)
+            tying = torch.zeros_like(self.table_of_clique), offsets(size)
         else:
             raise self._wrong_shape(tables, unary, layers, each)
         axes = ("table", *["label"] * (len(layers) - 1)) if len(layers) > 1 else ("cell",)
@@ -342,73 +335,3 @@ class StructuredCRF(nn.Module):
             return values.sum()
         mean = values.mean()
         return mean if reduction == "mean" else mean / self.n_variables
-
-
-def _answers(structure: Structure, topology: Topology, inference: Method) -> Exact | Approximate:
-    """What answers questions, chosen by its name or settings."""
-    if isinstance(inference, MeanField | LoopyBP):
-        return inference.on(topology)
-    if inference == "mean_field":
-        return MeanField().on(topology)
-    if inference == "loopy_bp":
-        return LoopyBP().on(topology)
-    question, graph = "marginals_derivative", _as_factor_graph(structure)
-    if inference == "auto":
-        method = exact_for(graph, question)
-        if method is None:
-            raise UnsupportedError(
-                f"no exact method affords {structure}; use inference='mean_field' or 'loopy_bp'"
-            )
-        return Exact(topology, method.name)
-    exact = sorted(
-        n for n in INFERENCE if question in INFERENCE.resolve(n).answers and n != "chain"
-    )
-    if inference not in exact:
-        names = ", ".join(map(repr, ["auto", *exact, "loopy_bp", "mean_field"]))
-        raise ValueError(f"inference must be one of {names}, or settings; got {inference!r}")
-    INFERENCE.resolve(inference).require(question, graph)
-    return Exact(topology, inference)
-
-
-def _offsets(sizes: Tensor) -> Tensor:
-    return nn.functional.pad(sizes.cumsum(0), (1, 0))
-
-
-def _as_factor_graph(structure: Structure) -> FactorGraph:
-    n_cliques = np.array([structure.n_cliques])
-    n_variables = np.array([structure.n_variables])
-    counts = structure.label_counts
-    return FactorGraph.from_arrays(
-        n_variables, structure.scopes, structure.orders, n_cliques, counts
-    )
-
-
-def _table_numbers(structure: Structure, tying: str | Sequence[int]) -> np.ndarray:
-    """The table of each clique, int64 [n_cliques]."""
-    n_cliques = structure.n_cliques
-    if isinstance(tying, str):
-        if tying not in TYINGS:
-            raise ValueError(
-                f"tying must be one of {', '.join(map(repr, TYINGS))}, or the number of each "
-                f"clique's table; got {tying!r}"
-            )
-        if tying == "direction":
-            directions = getattr(structure, "direction_of_clique", None)
-            if directions is None:
-                raise ValueError(f"tying 'direction' is for a Grid, got {type(structure).__name__}")
-            return np.array(directions, dtype=np.int64)
-        each = tying == "each" or (tying == "given" and len(set(structure.orders.tolist())) > 1)
-        return np.arange(n_cliques) if each else np.zeros(n_cliques, dtype=np.int64)
-    index = np.asarray(tying)
-    if index.shape != (n_cliques,) or not np.issubdtype(index.dtype, np.integer):
-        raise ValueError(
-            f"tying must have a table's number for each of {n_cliques} cliques, got {index.dtype} "
-            f"of shape {index.shape}"
-        )
-    if n_cliques and index.min() < 0:
-        k = int(index.argmin())
-        raise ValueError(f"tying: the table of clique {k} is {index[k]}; numbers begin at 0")
-    unused = np.setdiff1d(np.arange(int(index.max(initial=-1)) + 1), index)
-    if len(unused):
-        raise ValueError(f"tying: no clique has table {unused[0]}; use every number from 0 on")
-    return index.astype(np.int64)

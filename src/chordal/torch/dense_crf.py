@@ -1,0 +1,154 @@
+"""Mean field on images whose pixels depend on all others in a window, by how alike they are."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+from chordal.torch import _graph_checks
+from chordal.torch._checks import same_device
+from chordal.torch._scores import common_dtype
+
+
+class DenseCRF(nn.Module):
+    """A fully connected CRF for segmentation, with Gaussian kernels cut off at a window.
+
+    Two pixels at a distance d attract equal labels by
+    w₁ exp(−d²/2θ₁² − |difference of colours|²/2θ₂²) + w₂ exp(−d²/2θ₃²).
+    Mean field takes `n_iter` steps, all pixels at once, and derivatives go through all of them.
+
+    Parameters
+    ----------
+    num_labels : int
+        Number of labels.
+    window : int
+        Pixels on a side of the square that a pixel depends on: odd, at least 3.
+    n_iter : int
+        Steps of mean field.
+    position_width, colour_width, smoothness_width : float
+        θ₁ and θ₃ in pixels, θ₂ in the unit of colours, before training.
+
+    Attributes
+    ----------
+    log_widths, weights : nn.Parameter
+        Logarithms of θ₁, θ₂, θ₃; and w₁, w₂.
+    compatibility : nn.Parameter
+        How much two labels attract each other, [num_labels, num_labels]: the identity, before
+        training.
+
+    References
+    ----------
+    Krähenbühl and Koltun (2011), Efficient inference in fully connected CRFs with Gaussian edge
+    potentials. Zheng et al. (2015), Conditional random fields as recurrent neural networks.
+    Teichmann and Cipolla (2018), Convolutional CRFs for semantic segmentation.
+
+    Examples
+    --------
+    >>> import torch
+    >>> crf = DenseCRF(num_labels=3, window=5)
+    >>> scores = torch.randn(2, 3, 8, 10, requires_grad=True)  # [batch, labels, height, width]
+    >>> images, labels = torch.rand(2, 3, 8, 10), torch.randint(3, (2, 8, 10))
+    >>> loss = torch.nn.functional.nll_loss(crf(scores, images), labels)
+    >>> loss.backward()
+    >>> crf.decode(scores, images).shape
+    torch.Size([2, 8, 10])
+    """
+
+    def __init__(
+        self,
+        num_labels: int,
+        window: int = 7,
+        n_iter: int = 5,
+        *,
+        position_width: float = 3.0,
+        colour_width: float = 0.2,
+        smoothness_width: float = 1.0,
+    ) -> None:
+        if num_labels < 1:
+            raise ValueError(f"num_labels must be at least 1, got {num_labels}")
+        if window < 3 or window % 2 == 0:
+            raise ValueError(f"window must be an odd number of at least 3, got {window}")
+        if n_iter < 1:
+            raise ValueError(f"n_iter must be at least 1, got {n_iter}")
+        widths = (position_width, colour_width, smoothness_width)
+        if not min(widths) > 0:
+            raise ValueError(f"widths must be above 0, got {widths}")
+        super().__init__()
+        self.num_labels, self.window, self.n_iter = num_labels, window, n_iter
+        self.log_widths = nn.Parameter(torch.tensor(widths).log())
+        self.weights = nn.Parameter(torch.ones(2))
+        self.compatibility = nn.Parameter(torch.eye(num_labels))
+
+    def forward(self, scores: Tensor, images: Tensor) -> Tensor:
+        """Logarithms of marginals, for `nll_loss`, in the shape of scores.
+
+        Parameters
+        ----------
+        scores : Tensor
+            Of labels, [batch, num_labels, height, width].
+        images : Tensor
+            Colours, [batch, channels, height, width].
+        """
+        self._check(scores, images)
+        dtype = common_dtype(scores, images, self.weights)
+        scores, kernel = scores.to(dtype), self._kernel(images.to(dtype))
+        attraction = (self.compatibility + self.compatibility.T).to(dtype) / 2
+        log_q = scores.log_softmax(1)
+        for _ in range(self.n_iter):
+            near = (self._neighbours(log_q.exp()) * kernel).sum(2)  # [B, L, H, W]
+            log_q = (scores + torch.einsum("lm,bmhw->blhw", attraction, near)).log_softmax(1)
+        return log_q
+
+    def marginals(self, scores: Tensor, images: Tensor) -> Tensor:
+        """The probability of every label of every pixel, in the shape of scores."""
+        return self.forward(scores, images).exp()
+
+    def decode(self, scores: Tensor, images: Tensor) -> Tensor:
+        """The most probable label of every pixel, [batch, height, width]."""
+        with torch.no_grad():
+            return self.forward(scores, images).argmax(1)
+
+    def _neighbours(self, values: Tensor) -> Tensor:
+        """[B, C, window², H, W]: the values around every pixel, 0 outside of the image."""
+        batch, channels, height, width = values.shape
+        found = functional.unfold(values, self.window, padding=self.window // 2)
+        return found.reshape(batch, channels, self.window**2, height, width)
+
+    def _kernel(self, images: Tensor) -> Tensor:
+        """[B, 1, window², H, W]: how strongly pixels pull each other; 0 for a pixel and itself.
+
+        What is outside of the image pulls nothing, as no label there has a probability.
+        """
+        side = torch.arange(self.window, device=images.device) - self.window // 2
+        distance = (side[:, None] ** 2 + side**2).reshape(1, 1, -1, 1, 1).to(images.dtype)
+        colour = (self._neighbours(images) - images.unsqueeze(2)).square().sum(1, keepdim=True)
+        near, alike, smooth = (0.5 * (-2 * self.log_widths).exp()).to(images.dtype)
+        first, second = self.weights.to(images.dtype)
+        kernel = first * (-distance * near - colour * alike).exp()
+        kernel = kernel + second * (-distance * smooth).exp()
+        return kernel * (distance > 0)
+
+    def _check(self, scores: Tensor, images: Tensor) -> None:
+        if scores.dim() != 4 or scores.shape[1] != self.num_labels or 0 in scores.shape[2:]:
+            raise ValueError(
+                f"scores must have shape [batch, {self.num_labels}, height, width] with at least "
+                f"one pixel, got {tuple(scores.shape)}"
+            )
+        if images.dim() != 4 or images.shape[0] != scores.shape[0] or images.shape[1] < 1:
+            raise ValueError(
+                f"images must have shape [{scores.shape[0]}, channels, height, width], got "
+                f"{tuple(images.shape)}"
+            )
+        if images.shape[2:] != scores.shape[2:]:
+            raise ValueError(
+                "images and scores must have the same height and width, got "
+                f"{tuple(images.shape[2:])} and {tuple(scores.shape[2:])}"
+            )
+        for name, tensor in (("scores", scores), ("images", images)):
+            if not tensor.is_floating_point():
+                raise TypeError(f"{name} must be floating point, got {tensor.dtype}")
+            same_device(name, tensor, "the layer's parameters", self.weights)
+        axes = ("row", "column")
+        _graph_checks.check_scores("scores", scores, ("image", "label", *axes))
+        _graph_checks.check_scores("images", images, ("image", "channel", *axes), finite=True)
