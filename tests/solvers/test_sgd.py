@@ -346,3 +346,14 @@ def test_features_of_any_size(objective, scale):
         crf.fit(X, y)
         assert np.isfinite(crf.weights_).all()
         assert np.isfinite(crf.objective_)
+
+
+@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.filterwarnings("ignore:solver 'sgd'")
+def test_features_of_any_size_never_converge_away_from_the_minimum(seed):
+    rng = np.random.default_rng(5)
+    X = [rng.normal(size=(6, 4)) * 1e4 for _ in range(10)]
+    y = [rng.integers(0, 3, 6).tolist() for _ in X]
+    best = ChainCRF(solver="newton").fit(X, y).objective_
+    crf = ChainCRF(solver="sgd", random_state=seed).fit(X, y)
+    assert crf.fit_report_.status is not Status.CONVERGED or crf.objective_ < 1.01 * best

@@ -184,7 +184,7 @@ class SGD(OnlineSolver):
         return "lower learning_rate, or leave it at None to have it found"
 
     def _run(self, run: OnlineRun) -> Status:
-        rule, status = self._rule(run), None
+        rule, status, start = self._rule(run), None, run.weights.copy()
         before = self._start_value(run, rule)
         learner = run.oracle.learner(rule, run.weights)
         n, left = max(run.oracle.n_examples, 1), self.max_steps
@@ -198,13 +198,28 @@ class SGD(OnlineSolver):
             converged = self._converged(run.history, value)
             status = run.record(weights, value, run.gradient_norm, converged)
         if status is Status.CONVERGED and self._may_polish(rule):
-            return self._polished(run, rule)
-        if status is Status.STOPPED or status is Status.CONVERGED:
+            status = self._polished(run, rule)
+        if status is Status.CONVERGED and self._ends_above(run, rule, start):
+            status = Status.SETTLED
+        if status in (Status.STOPPED, Status.CONVERGED, Status.SETTLED):
             return status
         if np.isinf(run.value):
             raise OverflowError
         self._warn_of_divergence(run, before)
         return Status.MAX_ITERATIONS
+
+    def _ends_above(self, run: OnlineRun, rule: GradientRule, start: Floats) -> bool:
+        """Whether the starting weights were better; steps are then too large for the features."""
+        value, first = (self._value_at(run, rule, weights) for weights in (run.weights, start))
+        if first > 0.0 and value > first:  # at 0, a perceptron's loss is the lowest
+            warnings.warn(
+                f"solver 'sgd' ends at an objective of {value:.6g}, and the starting weights have "
+                f"{first:.6g}: scale the features, or use solver 'lbfgs'",
+                RuntimeWarning,
+                stacklevel=4,
+            )
+            return True
+        return False
 
     def _may_polish(self, rule: GradientRule) -> bool:
         """Whether steps are of the solver's own choice, and their size was found."""
