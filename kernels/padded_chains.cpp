@@ -64,15 +64,20 @@ public:
         });
     }
 
-    Int gradient(const T* weight, const PaddedScores<T>& out) {
+    // `value` may be null: `value` above, for little more than the gradient takes.
+    Int gradient(const T* weight, const PaddedScores<T>& out, T* value) {
         return each_shared(out, [&](ChainBlock& block, std::size_t task, const Shared& shared) {
             clear(out, task);
             block.gather(x_, cut_.begin(task), cut_.end(task), ChainBlock::Which::all);
-            if (!add_marginals(block, weight, -1.0, out, shared)) return false;
+            std::vector<double> gold(block.chains(), 0.0), log_z(block.chains());
+            if (value && x_.tags && !agreeing(block, gold)) return false;
+            if (!add_marginals(block, weight, -1.0, out, shared, log_z)) return false;
+            for (std::size_t c = 0; value && c < block.chains(); ++c)
+                value[block.sequence[c]] = static_cast<T>(gold[c] - log_z[c]);
             if (!x_.tags) return true;
             add_gold(block, weight, out, shared);
             block.gather(x_, cut_.begin(task), cut_.end(task), ChainBlock::Which::unsure);
-            return add_marginals(block, weight, 1.0, out, shared);
+            return add_marginals(block, weight, 1.0, out, shared, log_z);
         });
     }
 
@@ -316,10 +321,11 @@ private:
     }
     // The block's scores are lost.
     bool add_marginals(ChainBlock& block, const T* weight, double sign, const PaddedScores<T>& out,
-                       const Shared& shared) {
+                       const Shared& shared, std::vector<double>& log_z) {
         if (block.chains() == 0) return true;
         const std::vector<double> of = weights(block, weight, sign);
-        std::vector<double> log_z(block.chains()), cells(block.tables.size(), 0.0);
+        std::vector<double> cells(block.tables.size(), 0.0);
+        log_z.resize(block.chains());
         const ChainBatch batch = block.batch();
         const Outcome outcome =
             CHORDAL_DISPATCH(marginals(batch, Domain::automatic, interrupted, of.data(),
@@ -530,11 +536,13 @@ void bind(nb::module_& m, const char* scores_name, const char* parts_name, const
             nb::arg("out"))
         .def(
             "gradient",
-            [](const Chains& x, const Parts& parts, Row<const T> weight) {
-                require(weight.size() == x.sequences, "weight must have an entry for every sequence");
-                return run([&] { return Batch<T>(x, x.threads).gradient(weight.data(), parts); });
+            [](const Chains& x, const Parts& parts, Row<const T> weight, std::optional<Row<T>> value) {
+                require(weight.size() == x.sequences && (!value || value->size() == x.sequences),
+                        "weight and value must have an entry for every sequence");
+                T* values = value ? value->data() : nullptr;
+                return run([&] { return Batch<T>(x, x.threads).gradient(weight.data(), parts, values); });
             },
-            nb::arg("parts"), nb::kw_only(), nb::arg("weight"))
+            nb::arg("parts"), nb::kw_only(), nb::arg("weight"), nb::arg("value").none() = nb::none())
         .def(
             "curvature",
             [](const Chains& x, const Parts& parts, const Scores& direction, Row<const T> weight,

@@ -112,6 +112,7 @@ def test_operators_keep_what_they_declare(case):
     uniform = torch.rand(3, *case.shape[:2], dtype=torch.float64)
     for operator, given in [
         (_operators.chain_value, (*own, case.mask, case.tags, -100)),
+        (_operators.chain_value_gradient, (*own, case.mask, case.tags, -100)),
         (_operators.chain_gradient, (*own, case.mask, case.tags, -100, weight)),
         (_operators.chain_curvature, (*scores, case.tags, -100, weight, *direction)),
         (_operators.chain_viterbi, (*scores, -1)),

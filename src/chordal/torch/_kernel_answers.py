@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import torch
 from torch import Tensor
 
 from chordal.torch import _operators
@@ -10,12 +11,20 @@ from chordal.torch._scores import Scores
 
 def log_likelihood(scores: Scores, tags: Tensor, ignore_index: int) -> Tensor:
     """[B]: the log probability that the tags [B, T] are as given, where they are given."""
-    return _operators.chain_value(*scores, tags, ignore_index)
+    return _value(scores, tags, ignore_index)
 
 
 def log_partition(scores: Scores) -> Tensor:
     """[B]: log Z."""
-    return -_operators.chain_value(*scores, None, 0)
+    return -_value(scores, None, 0)
+
+
+def _value(scores: Scores, tags: Tensor | None, ignore_index: int) -> Tensor:
+    """In one go with the gradient, where that will be asked for."""
+    trained = torch.is_grad_enabled() and not torch.compiler.is_exporting()
+    if trained and any(own.requires_grad for own in scores[:4]):
+        return _operators.chain_value_gradient(*scores, tags, ignore_index)[0]
+    return _operators.chain_value(*scores, tags, ignore_index)
 
 
 def expectations(scores: Scores) -> tuple[Tensor, Tensor]:

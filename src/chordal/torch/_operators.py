@@ -2,7 +2,8 @@
 
 `chordal::chain_value` is the log-likelihood, or −log Z without tags. Its derivative is
 `chordal::chain_gradient`, whose own is `chordal::chain_curvature`. They are registered with their
-derivatives and shapes, so that `torch.compile` and `torch.export` take them as they are.
+derivatives and shapes, so that `torch.compile` and `torch.export` take them as they are. Where a
+derivative will be asked for, `chordal::chain_value_gradient` finds value and gradient in one go.
 """
 
 from __future__ import annotations
@@ -24,6 +25,9 @@ Five: TypeAlias = "tuple[Tensor, Tensor, Tensor, Tensor, Tensor]"
 
 _SCORES = "Tensor emissions, Tensor start, Tensor end, Tensor transitions, Tensor? mask"
 _TAGS = f"{_SCORES}, Tensor? tags, int ignore_index"
+_KNOWN = ", ".join(
+    f"Tensor? k_{name}=None" for name in ("emissions", "start", "end", "transitions")
+)
 _DIRECTION = "Tensor d_emissions, Tensor d_start, Tensor d_end, Tensor d_transitions"
 
 
@@ -92,8 +96,19 @@ def _value(*given: Any) -> Tensor:
     return out
 
 
+def _value_gradient(*given: Any) -> Five:
+    emissions, parts = given[0], _parts(*given[:4])
+    value, weight = (emissions.new_ones(emissions.shape[0]) for _ in range(2))
+    bound = _CLASSES[emissions.dtype].parts(**_arrays(*parts))
+    _refuse(_chains(*given).gradient(bound, weight=weight.numpy(), value=value.numpy()))
+    return (value, *parts)
+
+
 def _gradient(*given: Any) -> Four:
-    *scored, weight = given
+    scored, weight, known = given[:7], given[7], given[8:]
+    if known and known[0] is not None and len(weight) > 0 and bool((weight == weight[0]).all()):
+        emissions, start, end, transitions = (part * weight[0] for part in known)
+        return emissions, start, end, transitions
     parts = _parts(*scored[:4])
     bound = _CLASSES[weight.dtype].parts(**_arrays(*parts))
     _refuse(_chains(*scored).gradient(bound, weight=weight.detach().contiguous().numpy()))
@@ -144,9 +159,17 @@ def _operator(name: str, function: object, schema: str) -> Any:
 
 # [B]: log of the sum over labellings that agree with the tags, less log Z.
 chain_value = _operator("chain_value", _value, f"({_TAGS}) -> Tensor")
-# Its derivative, weighted and summed over the batch.
+# The same, and what `chain_gradient` gives for weights of one.
+chain_value_gradient = _operator(
+    "chain_value_gradient",
+    _value_gradient,
+    f"({_TAGS}) -> (Tensor, Tensor, Tensor, Tensor, Tensor)",
+)
+# Its derivative, weighted and summed over the batch; `known` may be that for weights of one.
 chain_gradient = _operator(
-    "chain_gradient", _gradient, f"({_TAGS}, Tensor weight) -> (Tensor, Tensor, Tensor, Tensor)"
+    "chain_gradient",
+    _gradient,
+    f"({_TAGS}, Tensor weight, {_KNOWN}) -> (Tensor, Tensor, Tensor, Tensor)",
 )
 # The derivative of `chain_gradient` in a direction, and the slope of each value along it, [B].
 chain_curvature = _operator(
@@ -191,7 +214,12 @@ def _like_sample(*given: Any) -> Tensor:
     return given[5].new_empty(given[5].shape, dtype=torch.long)
 
 
+def _like_value_gradient(*given: Any) -> Five:
+    return (_like_value(*given), *_parts(*given[:4]))
+
+
 chain_value.register_fake(_like_value)
+chain_value_gradient.register_fake(_like_value_gradient)
 chain_gradient.register_fake(_like_gradient)
 chain_curvature.register_fake(_like_curvature)
 chain_viterbi.register_fake(_like_viterbi)
@@ -201,7 +229,13 @@ chain_sample.register_fake(_like_sample)
 
 def _keep(ctx: Context, inputs: Sequence[Any], output: object) -> None:
     emissions, start, end, transitions, mask, tags, ctx.ignore_index, *weight = inputs
-    ctx.save_for_backward(emissions, start, end, transitions, mask, tags, *weight)
+    ctx.save_for_backward(emissions, start, end, transitions, mask, tags, *weight[:1])
+
+
+def _keep_parts(ctx: Context, inputs: Sequence[Any], output: Five) -> None:
+    *scored, ctx.ignore_index = inputs
+    ctx.save_for_backward(*scored, *output[1:])
+    ctx.mark_non_differentiable(*output[1:])
 
 
 def _value_backward(ctx: Context, weight: Tensor) -> tuple[Tensor | None, ...]:
@@ -209,11 +243,20 @@ def _value_backward(ctx: Context, weight: Tensor) -> tuple[Tensor | None, ...]:
     return (*parts, None, None, None)
 
 
+def _value_gradient_backward(
+    ctx: Context, weight: Tensor, *others: Tensor | None
+) -> tuple[Tensor | None, ...]:
+    scored, known = ctx.saved_tensors[:6], ctx.saved_tensors[6:]
+    parts = chain_gradient(*scored, ctx.ignore_index, weight, *known)
+    return (*parts, None, None, None)
+
+
 def _gradient_backward(ctx: Context, *direction: Tensor) -> tuple[Tensor | None, ...]:
     *saved, weight = ctx.saved_tensors
     *parts, slope = chain_curvature(*saved, ctx.ignore_index, weight, *direction)
-    return (*parts, None, None, None, slope)
+    return (*parts, None, None, None, slope, None, None, None, None)
 
 
 chain_value.register_autograd(_value_backward, setup_context=_keep)
+chain_value_gradient.register_autograd(_value_gradient_backward, setup_context=_keep_parts)
 chain_gradient.register_autograd(_gradient_backward, setup_context=_keep)
