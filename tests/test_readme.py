@@ -16,6 +16,7 @@ DOCUMENTS = [
     "docs/learning.md",
     "docs/graphs.md",
     "docs/moving.md",
+    "docs/torch.md",
     "docs/experiments.md",
     "docs/design.md",
     "docs/dependencies.md",
@@ -46,6 +47,12 @@ def test_the_examples_of_features_run():
 
 def test_the_examples_of_graphs_run():
     assert run("docs/graphs.md")["skip"].inference_.name == "junction_tree"
+
+
+def test_the_examples_of_torch_run():
+    pytest.importorskip("torch")
+    names = run("docs/torch.md")
+    assert names["again"].predict([["the", "dog", "sleeps"]]) == [["D", "N", "V"]]
 
 
 def test_the_examples_of_moving_run():

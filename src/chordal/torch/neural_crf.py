@@ -7,6 +7,7 @@ from contextlib import nullcontext
 from copy import copy, deepcopy
 from dataclasses import KW_ONLY, dataclass, field
 from functools import partial
+from os import PathLike
 from typing import Any, ClassVar, final
 
 import numpy as np
@@ -179,7 +180,7 @@ class NeuralCRF(Wrapped):
         *,
         validation_data: tuple[Any, Any] | None = None,
         callback: Callback | None = None,
-        checkpoint: Any = None,
+        checkpoint: str | PathLike[str] | None = None,
     ) -> NeuralCRF:
         """Learn the network and the transitions.
 
@@ -239,7 +240,7 @@ class NeuralCRF(Wrapped):
         validation: tuple[Any, Any] | None,
         generator: np.random.Generator,
         callback: Callback | None,
-        checkpoint: Any,
+        checkpoint: str | PathLike[str] | None,
     ) -> None:
         old = self if self.warm_start and hasattr(self, "module_") else None
         labels, tags = tags_of(y, None if old is None else old._labels)
@@ -321,7 +322,9 @@ class NeuralCRF(Wrapped):
 
         return score
 
-    def _told(self, callback: Callback | None, checkpoint: Any) -> list[Callback]:
+    def _told(
+        self, callback: Callback | None, checkpoint: str | PathLike[str] | None
+    ) -> list[Callback]:
         """What hears of each pass."""
 
         def so_far(state: Iteration) -> NeuralCRF:
