@@ -28,6 +28,7 @@ from chordal.oracle import (
 
 T = TypeVar("T")
 
+HUGE = 1e100  # weights: squares no longer fit
 SMALL_GRADIENT = 0.002  # its norm at the end, as a share of that at the start
 SMALL_GAIN = 0.05  # of the value: what the gradient promises at most
 
@@ -242,7 +243,8 @@ class Run(Course):
         """An oracle's Hessian at the weights times the direction."""
         self.n_products += 1
         product = cast(SecondOrderOracle, oracle).hess_vec(weights, direction)
-        return self.finite(product) if np.isfinite(direction).all() else product
+        sound = all(bool((np.abs(own) < HUGE).all()) for own in (weights, direction))
+        return self.finite(product) if sound else product  # else the run itself diverges
 
     def finite(self, curvature: Floats) -> Floats:
         """Second derivatives, which must be numbers: with forbidden labellings they may be none."""

@@ -133,7 +133,9 @@ class PassSolver(Solver):
     robust: ClassVar[bool] = False
     seeded: ClassVar[bool] = True
     passes: ClassVar[int] = 2  # without a lower value, before steps are halved
-    restarts: ClassVar[bool] = True  # with smaller steps: from the best weights, without a memory
+    restarts: ClassVar[bool] = (
+        True  # one batch, smaller steps: from the best weights, without a memory
+    )
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -179,11 +181,9 @@ class PassSolver(Solver):
         random = np.random.default_rng(self.random_state)
         weights, status = run.weights, None
         while status is None:
-            order, rate = [batches[k] for k in random.permutation(len(batches))], run.rate
-            weights, value = self._pass(run, order, step, weights, rate)
+            order = [batches[k] for k in random.permutation(len(batches))]
+            weights, value = self._pass(run, order, step, weights, run.rate)
             status = run.follow(weights, value) or run.slow_down(self.passes)
-            if run.rate < rate and status is None and self.restarts:
-                weights, step = run.weights, self._steps(run, batches)
         return status
 
     def _noisy(self, run: WatchedRun, batches: Sequence[Oracle], step: Step) -> Status:

@@ -19,8 +19,8 @@ class Adam(PassSolver):
     """w ← w − η m̂ / (√v̂ + ε), with running means m of the gradient and v of its square.
 
     It takes any objective with a gradient. An iteration is a pass over all mini-batches in a new
-    order; see `batch_size`. Where steps are halved, it goes on from the best weights, with new
-    means.
+    order; see `batch_size`. Where steps on one batch are halved, it goes on from the best weights,
+    with new means.
 
     Parameters
     ----------
@@ -42,7 +42,6 @@ class Adam(PassSolver):
     epsilon: float = number(1e-8, strict=True)
 
     window: ClassVar[int] = 40  # its means swing: less would take a swing for the end
-    passes: ClassVar[int] = 4
 
     def check(self, problem: Problem) -> None:
         """Values that are estimated from samples will do."""

@@ -211,10 +211,10 @@ class SGD(OnlineSolver):
     def _ends_above(self, run: OnlineRun, rule: GradientRule, start: Floats) -> bool:
         """Whether the starting weights were better; steps are then too large for the features."""
         value, first = (self._value_at(run, rule, weights) for weights in (run.weights, start))
-        if first > 0.0 and value > first:  # at 0, a perceptron's loss is the lowest
+        if first > 0.0 and value > 1.001 * first:  # at 0, a perceptron's loss is the lowest
             warnings.warn(
-                f"solver 'sgd' ends at an objective of {value:.6g}, and the starting weights have "
-                f"{first:.6g}: scale the features, or use solver 'lbfgs'",
+                f"solver 'sgd' diverges: the objective ends at {value:.6g}, the starting weights "
+                f"have {first:.6g}; scale the features, use solver 'lbfgs', or {self.remedy()}",
                 RuntimeWarning,
                 stacklevel=4,
             )
