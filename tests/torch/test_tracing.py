@@ -1,6 +1,8 @@
 """The layer inside torch.compile, torch.export, autocast, DDP, half precision."""
 
 import os
+import subprocess
+import sys
 
 import pytest
 import torch
@@ -137,7 +139,19 @@ def work(rank, folder):
 def test_two_processes(tmp_path):
     if not torch.distributed.is_available():
         pytest.skip("this PyTorch has no torch.distributed")
-    torch.multiprocessing.start_processes(work, (str(tmp_path),), nprocs=2, start_method="fork")
+    # Fresh ones: in a fork PyTorch's threads may wait for ever. Gloo's may abort a normal exit.
+    start = (
+        "import os, runpy, sys\n"
+        "runpy.run_path(sys.argv[1])['work'](int(sys.argv[2]), sys.argv[3])\n"
+        "os._exit(0)"
+    )
+    own = [sys.executable, "-c", start, __file__]
+    both = [subprocess.Popen([*own, str(rank), str(tmp_path)]) for rank in range(2)]
+    try:
+        assert [process.wait(120) for process in both] == [0, 0]
+    finally:
+        for process in both:
+            process.kill()
     x, tags, mask = batch()
     model = Tagger()
     first = derivatives(model, (x[:2], tags[:2], mask[:2]))[1:]
@@ -179,4 +193,5 @@ def test_a_forked_process_has_threads_of_its_own():
             child.join(60)
     finally:
         torch.set_num_threads(before)
+    child.kill()
     assert child.exitcode == 0
