@@ -63,21 +63,27 @@ class Potentials:
         if table_of_clique is None:
             tied = n_cliques > 0 and len(self.tables) == sizes[0]
             table_of_clique = np.zeros(n_cliques) if tied else np.arange(n_cliques)
-        index = np.ascontiguousarray(table_of_clique, dtype=np.int32)
+        # Copies: the caller may change its own arrays later.
+        index = np.array(table_of_clique, dtype=np.int64)
         if index.shape != (n_cliques,):
             raise ValueError(
                 f"table_of_clique must have one entry per clique ({n_cliques}), "
                 f"got shape {index.shape}"
             )
         if table_offsets is None:
+            if index.max(initial=-1) >= n_cliques:
+                raise ValueError(
+                    f"table_of_clique must be between 0 and {n_cliques - 1} without table_offsets, "
+                    f"got {index.max()}"
+                )
             of_table = np.zeros(max(0, int(index.max(initial=-1)) + 1), dtype=np.int64)
             named = index >= 0
             of_table[index[named]] = sizes[named]
             table_offsets = offsets_of(of_table)
-        offsets = np.ascontiguousarray(table_offsets, dtype=np.int64)
+        offsets = np.array(table_offsets, dtype=np.int64)
         _check_tables(index, offsets, sizes, len(self.tables))
         _check_shapes(index, structure)
-        self.table_of_clique = read_only(index)
+        self.table_of_clique = read_only(index.astype(np.int32))
         self.table_offsets = read_only(offsets)
 
     def like(self, unary: Floats, tables: Floats) -> Potentials:
