@@ -18,6 +18,7 @@ from chordal.features.clique_template import (
 )
 from chordal.features.entries import RowEntries, packed_flags
 from chordal.features.layout import Layout, Shard, Sums, transferred
+from chordal.features.merging import merged_readers, renumbered_batch
 from chordal.features.reader import Reader, input_for, length_of
 from chordal.features.seen import Seen, layout_from, layout_of, merged, seen_in
 from chordal.features.shared import SharedFeatures, SharedInput
@@ -65,7 +66,9 @@ __all__ = [
     "layout_of",
     "length_of",
     "merged",
+    "merged_readers",
     "packed_flags",
+    "renumbered_batch",
     "seen_in",
     "transferred",
     "types_of",
