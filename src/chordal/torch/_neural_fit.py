@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
-from contextlib import nullcontext
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, nullcontext
 from copy import copy, deepcopy
 from functools import partial
 from os import PathLike
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,7 +25,7 @@ from chordal.estimators import (
     whole_fits,
 )
 from chordal.execution import effective_n_jobs, execution_for
-from chordal.model_file import load, save
+from chordal.model_file import ModelFileError, load, save
 from chordal.oracle import Mapper
 from chordal.potentials import Floats
 from chordal.solvers import Callback, Iteration
@@ -45,6 +45,7 @@ if TYPE_CHECKING:
     from chordal.torch.neural_crf import NeuralCRF
 
 Ints = NDArray[np.int64]
+Checkpoint: TypeAlias = str | PathLike[str]
 #: Parameters that may differ where training goes on: they do not change what is learned.
 FREE = ("verbose", "n_jobs", "random_state", "augment", "network", "crf", "warm_start")
 
@@ -57,7 +58,7 @@ class Given(NamedTuple):
     weight: Floats
     validation: tuple[Any, Any] | None
     callback: Callback | None
-    checkpoint: str | PathLike[str] | None
+    checkpoint: Checkpoint | None
 
 
 def fit(
@@ -187,7 +188,9 @@ def _stages(
             course.callbacks = _told(made, learner, course, given)
         parts = model.parameters() if joint else model.network.parameters()
         loss_of = learner.joint if joint else learner.alone
-        train(course, loss_of, list(parts), learner.used, generator, settings)
+        with _of_file(given.checkpoint if earlier is not None else None):
+            course.begin(list(parts), generator, settings)
+        train(course, loss_of, learner.used, settings)
         if course.status is Status.INTERRUPTED:
             keep_or_raise(len(course.history), course.best is not None)
         loss = course.finish(settings)
@@ -209,6 +212,15 @@ def _stages(
         return [last]
     first: list[Callable[[], None]] = [partial(passes, False, False), links]
     return first if made.training == "two_stage" else [*first, last]
+
+
+@contextmanager
+def _of_file(path: Checkpoint | None) -> Iterator[None]:
+    """Errors of what a file holds, with its name."""
+    try:
+        yield
+    except ValueError as error:
+        raise error if path is None else ModelFileError(path, str(error)) from error
 
 
 def _scorer(learner: Learner, given: Given, joint: bool) -> Callable[[], float] | None:

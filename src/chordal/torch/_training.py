@@ -82,8 +82,12 @@ class Course:
             parameters, lr=settings.learning_rate, weight_decay=settings.weight_decay
         )
         self.generator = generator
-        if self.saved is not None:
+        if self.saved is None:
+            return
+        try:
             self._take(self.saved)
+        except (ValueError, LookupError, TypeError, RuntimeError) as error:
+            raise ValueError(f"training cannot go on from it: {error}") from error
 
     def save(self) -> Saved:
         """What training needs to go on after the last pass."""
@@ -172,23 +176,15 @@ class Course:
         return self.history[-1]
 
 
-def train(
-    course: Course,
-    loss_of: LossOf,
-    parameters: Sequence[nn.Parameter],
-    used: Ints,
-    generator: np.random.Generator,
-    settings: Settings,
-) -> None:
+def train(course: Course, loss_of: LossOf, used: Ints, settings: Settings) -> None:
     """Passes over the data, until one of the reasons to stop; Ctrl-C is one of them."""
-    course.begin(parameters, generator, settings)
     began = time.monotonic() - course.elapsed
     watch = Adam(settings.max_iter, 0.0)  # how the line in the terminal names passes
     shown = FitProgress(settings.verbose, watch) if settings.verbose else nullcontext()
     try:
         with shown as progress:
             for _ in range(len(course.history), settings.max_iter):
-                loss = _pass(course, loss_of, used, generator, settings)
+                loss = _pass(course, loss_of, used, settings)
                 course.elapsed = time.monotonic() - began
                 if course.after_pass(loss, settings, progress):
                     break
@@ -197,19 +193,13 @@ def train(
     course.elapsed = time.monotonic() - began
 
 
-def _pass(
-    course: Course,
-    loss_of: LossOf,
-    used: Ints,
-    generator: np.random.Generator,
-    settings: Settings,
-) -> float:
+def _pass(course: Course, loss_of: LossOf, used: Ints, settings: Settings) -> float:
     """One pass over the examples; the mean loss of a variable in it."""
     optimizer, total, count = course.optimizer, 0.0, 0.0
     per_pass = -(-len(used) // settings.batch_size)
     share = SCHEDULES[settings.schedule]
     course.model.train()
-    for chosen in np.array_split(generator.permutation(used), per_pass):
+    for chosen in np.array_split(course.generator.permutation(used), per_pass):
         loss, size = loss_of(chosen)
         loss = loss / size.clamp(min=1e-12)
         if not isfinite(loss.item()):
