@@ -96,6 +96,7 @@ class TwoStageCRF(Wrapped):
     joint: bool = False
     random_state: RandomState = None
 
+    crf_: ChainCRF = field(init=False)
     unary_: Any = field(init=False)
     scale_: float = field(init=False)
     reports_: list[FitReport] = field(init=False)
