@@ -76,6 +76,7 @@ def app(models: Mapping[str, Source] | Source, limits: Limits | None = None) -> 
         exception_handlers={HTTPException: _refused, Refusal: _refused, Exception: _failed},
         lifespan=_lifespan,
     )
+    found.router.redirect_slashes = False  # a wrong path is wrong
     found.state.service = service
     return found
 

@@ -60,6 +60,8 @@ def run(application: Starlette, host: str, port: int) -> None:
         address, number = bound.getsockname()[:2]
         shown = f"[{address}]" if ":" in address else address
         log.info("%s at http://%s:%d/", ", ".join(service.shelf.slots), shown, number)
+        if hasattr(signal, "SIGPIPE"):  # a client that hangs up must not end the server
+            signal.signal(signal.SIGPIPE, signal.SIG_IGN)
         # uvicorn raises the signal again when all is done; then this takes it.
         before = signal.signal(signal.SIGTERM, lambda number, frame: None)
         try:
