@@ -202,7 +202,7 @@ def test_what_is_not_even_http(server):
             with socket.create_connection(("127.0.0.1", server.port), timeout=30) as raw:
                 raw.sendall(data + end)
     assert httpx.post(f"{server.url}/tag", json={"text": "Rome"}).status_code == 200
-    assert "Traceback" not in server.log
+    assert "Traceback" not in server.log, server.log
 
 
 @pytest.mark.parametrize(

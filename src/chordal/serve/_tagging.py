@@ -47,11 +47,12 @@ class Tagging:
     async def _answer(self, scope: Scope, receive: Receive) -> bytes:
         service, loop = self.service, asyncio.get_running_loop()
         deadline = loop.time() + service.limits.timeout
+        # First of all, so that the connection can go on after a refusal, too.
+        body = await self._body(receive)
         slot = service.slot(scope["path_params"].get("name"))
         seen = scope["chordal"]
         seen.model = slot.name
         check_headers(scope)
-        body = await self._body(scope, receive)
         loaded = slot.current  # from here on, whatever happens to the file
         if len(body) < MANY:
             question = self._question(body, loaded)
@@ -64,7 +65,7 @@ class Tagging:
     def _question(self, body: bytes, loaded: Loaded) -> Question:
         return question_of(parsed(body), loaded, self.service.limits)
 
-    async def _body(self, scope: Scope, receive: Receive) -> bytes:
+    async def _body(self, receive: Receive) -> bytes:
         """The body, if it is not too long and does not take too long."""
         message = await receive()
         if message["type"] == "http.request" and not message.get("more_body", False):
