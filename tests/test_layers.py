@@ -35,8 +35,9 @@ LAYERS = """
  estimators
  formats | model_file | model_selection | plots | explore | compat
  torch
+ _opening  _entities
  chordal
- experiments
+ experiments | serve
  cli
  __main__
 """
@@ -67,6 +68,8 @@ OPTIONAL = {
     "zstandard": "chordal.formats._files",
     "clarabel": ("chordal.solvers.one_slack",),
     "narwhals": "chordal.preprocessing.frames",
+    "starlette": "chordal.serve",
+    "uvicorn": "chordal.serve",
 }
 
 
