@@ -61,6 +61,7 @@ OPTIONAL = {
     "dask": "chordal.execution.dask",
     "distributed": "chordal.execution.dask",
     "torch": ("chordal.torch", "chordal.experiments._network"),
+    "triton": ("chordal.torch._triton", "chordal.torch._triton_kernels"),
     "matplotlib": "chordal.plots",
     "PIL": ("chordal.plots", "chordal.datasets._image_folders"),
     "hmmlearn": "chordal.compat.hmmlearn",
