@@ -18,6 +18,7 @@ from chordal.inference import Inference
 from chordal.potentials import Floats
 from chordal.solvers import Callback
 from chordal.torch._forms import Form, Raw, answers, form_for
+from chordal.torch._inputs import Inputs
 from chordal.torch._learners import Potentials
 from chordal.torch._networks import Network, Sizes
 from chordal.torch._parameters import check_parameters
@@ -114,6 +115,7 @@ class NeuralCRF(Wrapped):
         With `network`, and what links labels: `crf`, a `chordal.torch.CRF` whose tags are places in
         `classes_`, or where other settings of `crf` or other structures ask for it `links`, the
         weights of `crf_` that were learned.
+    inputs_ : what reads features, with `shape` and `tokens`
     crf_ : ChainCRF, GridCRF or GraphCRF
         Of the network's scores.
     fit_report_ : FitReport
@@ -272,6 +274,12 @@ class NeuralCRF(Wrapped):
 
     def _settings(self) -> Settings:
         return Settings(*(getattr(self, name) for name in Settings._fields))
+
+    @property
+    def inputs_(self) -> Inputs:
+        """What reads the features of variables: their shape, and the vocabulary of tokens."""
+        self._check_fitted()
+        return self._form.inputs
 
     def _observed(self, X: object) -> list[Any]:
         self._check_fitted()
