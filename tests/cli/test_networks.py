@@ -6,6 +6,8 @@ import os
 import numpy as np
 import pytest
 
+from chordal.cli import main
+
 from .conftest import SENTENCES, as_text
 
 pytest.importorskip("torch")
@@ -33,31 +35,57 @@ def path(tmp_path_factory, network):
     return path
 
 
-def test_labels_are_those_of_the_library(chordal, path, network):
-    out = chordal("tag", path, input=BARE).decode()
+@pytest.fixture
+def chordal(tmp_path, capsys):
+    """chordal("tag", …): a command in this process, which has PyTorch already; what it prints.
+
+    INPUT among the arguments is a file with these bytes.
+    """
+
+    def command(*arguments, input=b"", code=0):
+        data = tmp_path / "input.txt"
+        data.write_bytes(input)
+        words = [str(data if word is INPUT else word) for word in arguments]
+        with pytest.raises(SystemExit) as end:
+            main(words)
+        printed = capsys.readouterr()
+        assert end.value.code == code, printed.err
+        return printed.err if code else printed.out
+
+    return command
+
+
+INPUT = object()
+
+
+def test_labels_are_those_of_the_library(chordal, path, network, tmp_path):
+    chordal("tag", path, INPUT, "-o", tmp_path / "out", input=BARE)
+    out = (tmp_path / "out").read_text()
     found = [[line.split()[2] for line in s.split("\n")] for s in out.strip().split("\n\n")]
     assert found == network.predict(WORDS)
-    lines = chordal("tag", path, "--format", "jsonl", "--marginals",
-                    input=json.dumps({"tokens": WORDS[0]}).encode()).decode()  # fmt: skip
-    record = json.loads(lines)
+    line = json.dumps({"tokens": WORDS[0]}).encode()
+    options = ("--format", "jsonl", "--marginals", "-o", tmp_path / "out")
+    chordal("tag", path, INPUT, *options, input=line)
+    record = json.loads((tmp_path / "out").read_text())
     assert record["labels"] == network.predict(WORDS[:1])[0]
     best = network.predict_marginals(WORDS[:1])[0].max(axis=1)
     assert record["marginals"] == pytest.approx(best.tolist(), abs=1e-6)
 
 
-def test_other_ways_of_asking(chordal, path, network):
-    assert chordal("tag", path, "--k-best", 2, input=BARE).count(b"# 1 ") == len(WORDS)
-    text = json.loads(chordal("tag", path, "--text", input=b"the pound is .\n"))
-    assert text["entities"][0]["text"] == "the pound"
-    assert 0.0 < text["entities"][0]["probability"] <= 1.0
-    labels = chordal("label", "-m", path, "-l", input=BARE).decode().split()
-    assert labels == [tag for own in network.predict(WORDS) for tag in own]
+def test_other_ways_of_asking(chordal, path, network, tmp_path):
+    out = tmp_path / "out"
+    chordal("tag", path, INPUT, "-o", out, "--k-best", 2, input=BARE)
+    assert out.read_bytes().count(b"# 1 ") == len(WORDS)
+    chordal("tag", path, INPUT, "-o", out, "--text", input=b"the pound is .\n")
+    entity = json.loads(out.read_text())["entities"][0]
+    assert entity["text"] == "the pound"
+    assert 0.0 < entity["probability"] <= 1.0
+    chordal("label", "-m", path, "-l", INPUT, out, input=BARE)
+    assert out.read_text().split() == [tag for own in network.predict(WORDS) for tag in own]
 
 
-def test_evaluate(chordal, path, network, tmp_path):
-    data = tmp_path / "data.txt"
-    data.write_bytes(FULL)
-    found = json.loads(chordal("evaluate", data, "--model", path, "--json"))
+def test_evaluate(chordal, path, network):
+    found = json.loads(chordal("evaluate", INPUT, "--model", path, "--json", input=FULL))
     assert found["accuracy"] == pytest.approx(network.score(WORDS, TAGS))
 
 
@@ -77,10 +105,13 @@ def test_numbers_as_tokens(chordal, tmp_path):
     ids = [[3, 5], [5, 3, 3]]
     model = NeuralCRF("mlp", embedding=4, hidden=4, max_iter=30, learning_rate=0.05, random_state=0)
     save(model.fit(ids, [["a", "b"], ["b", "a", "a"]]), tmp_path / "model")
-    assert chordal("tag", tmp_path / "model", input=b"5\n3\n\n").split() == [b"5", b"b", b"3", b"a"]
+    chordal("tag", tmp_path / "model", INPUT, "-o", tmp_path / "out", input=b"5\n3\n\n")
+    assert (tmp_path / "out").read_text().split() == ["5", "b", "3", "a"]
+    message = chordal("tag", tmp_path / "model", INPUT, code=1, input=b"x\n\n")
+    assert "tokens are whole numbers, and the data have 'x'" in message
 
 
-def test_networks_of_other_things_are_refused(refused, chordal, tmp_path):
+def test_networks_of_other_things_are_refused(chordal, tmp_path):
     from chordal import GridCRF, save
     from chordal.torch import NeuralCRF
 
@@ -91,10 +122,10 @@ def test_networks_of_other_things_are_refused(refused, chordal, tmp_path):
     )
     for model, what in ((rows, "arrays or images"), (images, "examples of a GridCRF")):
         save(model, tmp_path / "model")
-        message = refused("tag", tmp_path / "model", input=BARE)
+        message = chordal("tag", tmp_path / "model", INPUT, code=1, input=BARE)
         assert f"its network reads {what}, and files hold tokens" in message
         assert json.loads(chordal("info", tmp_path / "model", "--json"))["labels"]
-    message = refused("inspect", tmp_path / "model")
+    message = chordal("inspect", tmp_path / "model", code=1)
     assert "holds a NeuralCRF, not a ChainCRF" in message
 
 
