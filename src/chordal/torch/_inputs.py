@@ -146,5 +146,5 @@ def _array(x: Any, i: int, name: str = "X") -> NDArray[Any]:
         )
     if not np.isfinite(array).all():
         t = int(np.argwhere(~np.isfinite(array))[0, 0])
-        raise ValueError(f"{name}[{i}] holds NaN or infinity at position {t}; clean it")
+        raise ValueError(f"NaN or infinity in {name}[{i}], at position {t}; clean it")
     return array

@@ -13,8 +13,9 @@ from torch import Tensor, nn
 from torch.autograd.function import once_differentiable
 from torch.nn.utils.rnn import pad_sequence
 
-from chordal.estimators import BaseCRF, ChainCRF, Known, Linked, link_places
+from chordal.estimators import BaseCRF, ChainCRF
 from chordal.estimators.chain_crf import chain_crf
+from chordal.estimators.linked import Known, Linked, link_places
 from chordal.features import DenseInput
 from chordal.labels import SequenceLabels
 from chordal.potentials import Floats

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from chordal._validate import RandomState, check_function, check_sample_weight, generator_from
 from chordal.estimators import BaseCRF, ChainCRF, FitReport, Wrapped
+from chordal.estimators.linked import check_crf
 from chordal.execution import effective_n_jobs
 from chordal.inference import Inference
 from chordal.potentials import Floats
@@ -249,6 +250,7 @@ class NeuralCRF(Wrapped):
         check_parameters(self.get_params(deep=False))
         if self.crf is not None:
             form_for(self.crf)
+            check_crf(self.crf)
 
     def _given_crf(self) -> BaseCRF:
         """The parameters of the CRF, with threads and seed of this estimator."""
