@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
+from torch import nn
 
 from chordal._status import Status
 from chordal.estimators import (
@@ -118,7 +119,7 @@ def _prepared(
 def _learner(
     made: NeuralCRF,
     old: NeuralCRF | None,
-    network: Any,
+    network: nn.Module,
     drawn: Callable[[Ints], list[Seen]],
     known: Known,
     given: Given,
