@@ -384,7 +384,7 @@ def test_bad_parameters(settings, message):
 @pytest.mark.parametrize(
     ("x", "message"),
     [
-        (np.full((2, 3), np.nan), r"X\[0\] holds NaN or infinity at position 0"),
+        (np.full((2, 3), np.nan), r"NaN or infinity in X\[0\], at position 0"),
         (np.zeros((2, 1, 1, 1, 1)), r"X\[0\] must be numbers \[length, columns\], images"),
         ([["a"], ["b"]], r"X\[0\] must be numbers"),
         ([0.5, "b"], r"X\[0\] must be numbers|must be a string or a whole number"),

@@ -92,6 +92,11 @@ def metadata_of(path: Path) -> dict[str, object]:
     return found
 
 
+def class_of(path: Path) -> str:
+    """The name of the class of the model in a file."""
+    return str(read(path)[0].get("class"))
+
+
 def _checked(metadata: Mapping[str, object]) -> dict[str, object]:
     if not isinstance(metadata, Mapping) or not all(isinstance(key, str) for key in metadata):
         raise TypeError(f"metadata must be a dict with names as keys, got {metadata!r}")
@@ -171,4 +176,4 @@ def _class_named(name: str) -> type[Storable]:
     return found
 
 
-__all__ = ["FORMAT", "ModelFileError", "load", "metadata_of", "save"]
+__all__ = ["FORMAT", "ModelFileError", "class_of", "load", "metadata_of", "save"]
