@@ -35,6 +35,9 @@ def command(
     poll: Annotated[
         float, typer.Option(min=0.001, metavar="SECONDS", help="Between looks at the model files.")
     ] = 1.0,
+    batch_tokens: Annotated[
+        int, typer.Option(min=1, metavar="N", help="Tokens that are predicted in one call.")
+    ] = 4_096,
     workers: Annotated[int, typer.Option(min=1, metavar="N", help="Threads that predict.")] = 1,
     access_log: Annotated[
         bool, typer.Option("--access-log/--no-access-log", help="A line for each request.")
@@ -59,6 +62,7 @@ def command(
         timeout=timeout,
         drain=drain,
         poll=poll,
+        batch_tokens=batch_tokens,
         workers=workers,
     )
     run(app(named, limits), host, port)
