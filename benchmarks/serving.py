@@ -100,7 +100,7 @@ def _model(run: Run, mark: str = "") -> Path:
     return path
 
 
-def _bodies(run: Run, kind: str, each: int = 1) -> Path:
+def _bodies(run: Run, kind: str, each: int = 1, **options: bool) -> Path:
     """Requests of the test sentences, some in each."""
     test = [[row[0] for row in rows] for rows in _sentences("test", 2000)]
     out = []
@@ -112,8 +112,8 @@ def _bodies(run: Run, kind: str, each: int = 1) -> Path:
             out.append({"tokens": own[0]})
         else:
             out.append({"inputs": [{"tokens": words} for words in own]})
-    path = run.folder / f"{kind}{each}.jsonl"
-    path.write_text("".join(json.dumps(body) + "\n" for body in out))
+    path = run.folder / f"{kind}{each}{''.join(options)}.jsonl"
+    path.write_text("".join(json.dumps(body | options) + "\n" for body in out))
     return path
 
 
@@ -161,16 +161,17 @@ def _latency(run: Run) -> Iterator[Row]:
 
 def _batching(run: Run) -> Iterator[Row]:
     """Beside a server that gives each request a call of its own."""
-    duration, bodies, rates = (1.0 if run.quick else 10.0), _bodies(run, "tokens"), []
-    for limit in ("1", "4096"):
-        with serving(run, str(_model(run)), "--batch-tokens", limit) as server:
-            server.load(bodies, 1.0)
-            run.say(f"calls of at most {limit} tokens")
-            found = server.load(bodies, duration)
-            rates.append(found["tokens"] / found["busy"])
-    alone, together = rates
-    what = "tokens per second of processor: a call for each request, and calls for several"
-    yield run.ratio(what, f"{alone:,.0f}", f"{together:,.0f}", together / alone, at_least=1.0)
+    duration = 1.0 if run.quick else 10.0
+    for name, options in (("labels and spans", {}), ("probabilities", {"probabilities": True})):
+        bodies, costs = _bodies(run, "tokens", **options), []
+        for limit in ("1", "4096"):
+            with serving(run, str(_model(run)), "--batch-tokens", limit) as server:
+                server.load(bodies, 1.0)
+                run.say(f"{name}, calls of at most {limit} tokens")
+                found = server.load(bodies, duration)
+                costs.append(found["busy"] / found["requests"])
+        what = f"processor time of a request for {name}: a call each, and a call for several"
+        yield run.speed(what, *costs, at_least=1.0)
 
 
 def _exchange(run: Run) -> Iterator[Row]:

@@ -42,7 +42,7 @@ def held(all_models):
     may.set()
 
 
-LONG = {"tokens": ["Rome"] * 100}  # too long to be answered in the event loop
+LONG = {"tokens": ["Rome"] * 300}  # too long to be answered in the event loop
 
 
 def test_too_many_bytes(all_models, ask):
@@ -129,7 +129,7 @@ def test_no_answer_in_time(held):
 
 def test_requests_out_of_time_are_not_predicted(held):
     make, may, sizes = held
-    application = make(timeout=0.3, batch_tokens=100)
+    application = make(timeout=0.3, batch_tokens=300)
 
     async def run():
         transport = httpx.ASGITransport(application)
@@ -159,7 +159,7 @@ def test_what_comes_together_is_predicted_together(held):
 
 def test_batches_are_not_larger_than_asked(held):
     make, may, sizes = held
-    application = make(batch_tokens=250)
+    application = make(batch_tokens=650)
     may.set()
     together(application, [LONG] * 9)
     assert sum(sizes) == 9
