@@ -8,11 +8,11 @@ import re
 
 import pytest
 
-serve = pytest.importorskip("chordal.serve")
+serving = pytest.importorskip("chordal.serve")
 
 
 def test_the_page_is_closed_to_hostile_text(all_models, ask):
-    (found,) = ask(serve.app(all_models), ("GET", "/", {}))
+    (found,) = ask(serving.app(all_models), ("GET", "/", {}))
     policy = found.headers["content-security-policy"]
     assert "default-src 'none'" in policy
     assert "unsafe" not in policy
@@ -30,12 +30,12 @@ def test_the_page_is_closed_to_hostile_text(all_models, ask):
 
 
 def test_the_description_is_openapi(all_models, ask):
-    (found,) = ask(serve.app(all_models), ("GET", "/openapi.json", {}))
+    (found,) = ask(serving.app(all_models), ("GET", "/openapi.json", {}))
     described = found.json()
     assert described["openapi"].startswith("3.1")
     references = set(re.findall(r'"#/components/schemas/(\w+)"', json.dumps(described)))
     assert references <= described["components"]["schemas"].keys()
-    routes = {route.path for route in serve.app(all_models).routes}
+    routes = {route.path for route in serving.app(all_models).routes}
     assert set(described["paths"]) == routes
     validator = pytest.importorskip("openapi_spec_validator")
     validator.validate(described)
@@ -43,7 +43,7 @@ def test_the_description_is_openapi(all_models, ask):
 
 def test_requests_and_answers_are_as_described(all_models, ask):
     jsonschema = pytest.importorskip("jsonschema")
-    application = serve.app(all_models)
+    application = serving.app(all_models)
     asked = [
         {"text": "Ana lives in Rome.", "probabilities": True, "marginals": True, "k_best": 2},
         {"inputs": [{"tokens": ["a"]}, {"rows": [["a"]]}]},
@@ -77,7 +77,7 @@ LINE = re.compile(
 
 
 def test_the_figures_are_prometheus(all_models, ask, tag):
-    application = serve.app(all_models)
+    application = serving.app(all_models)
     for body in ({"text": "Ana lives in Rome."}, {"tokens": ["a"] * 100}, {"text": 1}):
         tag(application, body)
     (_, found) = ask(application, ("GET", "/nowhere", {}), ("GET", "/metrics", {}))
@@ -110,7 +110,7 @@ def test_the_figures_are_prometheus(all_models, ask, tag):
 
 def test_names_that_clients_invent_are_no_labels(all_models, ask):
     """Else anybody could fill the memory of whoever collects the figures."""
-    application = serve.app(all_models)
+    application = serving.app(all_models)
     invented = [("POST", f"/models/x{k}/tag", {"json": {"text": "a"}}) for k in range(20)]
     *_, found = ask(application, *invented, ("GET", "/metrics", {}))
     assert "x7" not in found.text
@@ -120,7 +120,7 @@ def test_names_that_clients_invent_are_no_labels(all_models, ask):
 def test_the_access_log_has_no_text_and_no_escapes(all_models, ask, caplog):
     caplog.set_level(logging.INFO, "chordal.serve.access")
     ask(
-        serve.app(all_models),
+        serving.app(all_models),
         ("POST", "/tag", {"json": {"text": "Rome is secret"}}),
         ("POST", "/tag?text=secret", {"json": {"text": 1}}),
         ("GET", "/%1b%5B2J%0Asecond%20line", {}),
@@ -134,7 +134,7 @@ def test_the_access_log_has_no_text_and_no_escapes(all_models, ask, caplog):
 
 
 def test_health_while_stopping(all_models, ask):
-    application = serve.app(all_models)
+    application = serving.app(all_models)
     (good,) = ask(application, ("GET", "/health", {}))
     assert (good.status_code, good.json()["status"]) == (200, "ok")
     application.state.service.close()
@@ -145,8 +145,26 @@ def test_health_while_stopping(all_models, ask):
     assert late.status_code == 503
 
 
+def test_names_that_the_server_does_not_go_by(serve, model_file):
+    """A page that gives its own name the address 127.0.0.1 gets nothing."""
+    import httpx
+
+    server = serve(model_file, "--allow-host", "Ner.example.org")
+    for host, status in [
+        ("localhost", 200),
+        (f"127.0.0.1:{server.port}", 200),
+        ("[::1]:8000", 200),
+        ("ner.example.org:443", 200),
+        ("evil.example", 421),
+        ("localhost.evil.example", 421),
+        ("", 421),
+    ]:
+        found = httpx.get(f"{server.url}/health", headers={"host": host})
+        assert found.status_code == status, host
+
+
 def test_limits_are_checked():
     with pytest.raises(ValueError, match="max_body must be an integer of at least 1"):
-        serve.Limits(max_body=0)
+        serving.Limits(max_body=0)
     with pytest.raises(ValueError, match="timeout must be a number above 0"):
-        serve.Limits(timeout=0)
+        serving.Limits(timeout=0)
