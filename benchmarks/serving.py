@@ -183,7 +183,7 @@ def _exchange(run: Run) -> Iterator[Row]:
     bodies = _bodies(run, "tokens", 3)
     with serving(run, str(path), "--poll", "0.05") as server:
         rate = server.load(bodies, 1.0)["requests"]
-        duration = max(requests / rate * 1.5, 0.4 * swaps)
+        duration = max(3 * requests / rate, 0.4 * swaps)
         command = [sys.executable, "-m", "benchmarks._load", str(server.port), str(bodies)]
         run.say(f"{swaps} replacements in {duration:.0f} s")
         with subprocess.Popen(
