@@ -18,8 +18,8 @@ from chordal.serve._predicting import Task, answers
 from chordal.serve._refusal import Refusal
 from chordal.serve.limits import Limits
 
-#: Tokens that are predicted at once, in the event loop: a thread would take longer to wake up.
-FEW = 64
+#: Tokens that are predicted at once, in the event loop: to wake a thread would take longer.
+FEW = 256
 
 Answer = Callable[[Sequence[Task], float | None], list[bytes | Refusal]]
 
