@@ -1,4 +1,4 @@
-"""Model files: fitted models, each in one file that is memory-mapped and never a pickle.
+"""Model files: fitted models, each in one file that is never a pickle.
 
 `_container` knows bytes and nothing of models; a model gives its state, and `_parameters` what it
 was made with.
@@ -116,7 +116,7 @@ def load(path: Path, kind: None = None, **functions: object) -> BaseCRF: ...
 
 
 def load(path: Path, kind: type[Any] | None = None, **functions: object) -> object:
-    """Open a model file; its arrays stay in the file, mapped into memory.
+    """Read a model file. What happens to the file later does not matter to the model.
 
     Parameters
     ----------

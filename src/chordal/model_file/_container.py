@@ -1,19 +1,20 @@
-"""The container of model files: facts and arrays, checked, and mapped into memory.
+"""The container of model files: facts and arrays, read and checked.
 
 It is safetensors: eight bytes with the length of a JSON header, the header, then the
 arrays one after another. The header's metadata hold everything that is not an array, as JSON, and
-a checksum. Arrays are used where the file is mapped, so that processes share its pages.
+a checksum. The arrays are read into one block of memory and used where they are; the checksum is
+that of what was read. What happens to the file later does not matter: a mapped file that is
+truncated or written over would kill whoever reads it.
 """
 
 from __future__ import annotations
 
 import json
-import mmap
 import os
 import re
 import zlib
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, BinaryIO
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,7 +22,8 @@ from numpy.typing import NDArray
 from chordal._atomic import atomic_write
 
 FORMAT = 1  # raised when older versions of chordal could not read what is written
-MAX_HEADER = 100_000_000
+MAX_HEADER = 32_000_000
+MAX_ARRAYS = 10_000
 
 _DTYPES: dict[str, np.dtype[Any]] = {
     "F64": np.dtype("<f8"),
@@ -83,11 +85,10 @@ def read(path: Path) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
         size = os.fstat(file.fileno()).st_size
         if size == 0:
             raise ModelFileError(path, "the file is empty")
-        memory = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
-    header, begin = _header(path, memory)
-    metadata = header.pop("__metadata__", None)
-    _check_version(path, metadata)
-    arrays = _arrays(path, header, memory, begin)
+        header, begin = _header(path, file, size)
+        metadata = header.pop("__metadata__", None)
+        _check_version(path, metadata)
+        arrays = _arrays(path, header, file, size - begin)
     text = metadata["model"]
     if _checksum(text, header, list(arrays.values())) != metadata.get("checksum"):
         raise ModelFileError(path, "the checksum is wrong: the file was damaged or changed")
@@ -100,16 +101,18 @@ def read(path: Path) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
     return facts, arrays
 
 
-def _header(path: Path, memory: mmap.mmap) -> tuple[dict[str, Any], int]:
-    if len(memory) < 8:
+def _header(path: Path, file: BinaryIO, size: int) -> tuple[dict[str, Any], int]:
+    """The header, and how many bytes come before the arrays."""
+    start = file.read(9)
+    if len(start) < 8:
         raise ModelFileError(path, "the file is truncated")
-    length = int.from_bytes(memory[:8], "little")
-    if length > MAX_HEADER or not memory[8:9] == b"{":
+    length = int.from_bytes(start[:8], "little")
+    if length > MAX_HEADER or not start[8:] == b"{":
         raise ModelFileError(path, "not a chordal model file")
-    if 8 + length > len(memory):
+    if 8 + length > size:
         raise ModelFileError(path, "the file is truncated in its header")
     try:
-        header = json.loads(memory[8 : 8 + length])
+        header = json.loads(start[8:] + file.read(length - 1))
     except (ValueError, RecursionError) as error:
         raise ModelFileError(path, f"its header cannot be read: {error}") from error
     if not isinstance(header, dict):
@@ -134,26 +137,34 @@ def _check_version(path: Path, metadata: object) -> None:
 
 
 def _arrays(
-    path: Path, table: Mapping[str, Any], memory: mmap.mmap, begin: int
+    path: Path, table: Mapping[str, Any], file: BinaryIO, size: int
 ) -> dict[str, NDArray[Any]]:
-    """The arrays in the order of the file, which they fill without gaps and overlaps."""
+    """The arrays in the order of the file, whose last `size` bytes they fill without gaps and
+    overlaps; nothing is read before that is known.
+    """
+    if len(table) > MAX_ARRAYS:
+        raise ModelFileError(path, f"must have at most {MAX_ARRAYS} arrays, got {len(table)}")
     places = {name: _place(path, name, entry) for name, entry in table.items()}
-    arrays: dict[str, NDArray[Any]] = {}
+    order = sorted(places, key=lambda name: places[name][:2])
     at = 0
-    for name in sorted(places, key=lambda name: places[name][:2]):
+    for name in order:
         first, count, dtype = places[name]
         last = first + count * dtype.itemsize
-        if begin + last > len(memory):
+        if last > size:
             raise ModelFileError(path, f"the file is truncated: array {name!r} is not all there")
-        if first != at or (begin + first) % dtype.itemsize:
+        if first != at or first % dtype.itemsize:
             raise ModelFileError(path, f"array {name!r} does not fit its place in the file")
-        arrays[name] = np.frombuffer(memory, dtype=dtype, count=count, offset=begin + first)
         at = last
-    if begin + at != len(memory):
-        raise ModelFileError(
-            path, f"its arrays take {at} bytes, but {len(memory) - begin} follow the header"
-        )
-    return arrays
+    if at != size:
+        raise ModelFileError(path, f"its arrays take {at} bytes, but {size} follow the header")
+    memory = np.empty(size, dtype=np.uint8)
+    if file.readinto(memory.data) != size:
+        raise ModelFileError(path, "the file was truncated while it was read")
+    memory.flags.writeable = False
+    return {
+        name: np.frombuffer(memory, dtype=dtype, count=count, offset=first)
+        for name, (first, count, dtype) in ((name, places[name]) for name in order)
+    }
 
 
 def _place(path: Path, name: str, entry: Mapping[str, Any]) -> tuple[int, int, np.dtype[Any]]:
