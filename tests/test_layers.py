@@ -20,13 +20,14 @@ SOURCE = Path(__file__).parents[1] / "src" / "chordal"
 LAYERS = """
  _kernels
  _errors  _optional  _registry  _validate  _status  _limits  _memory  _docs
- _atomic  _blocks  _schemes  _sparse  _estimator
+ _atomic  _blocks  _schemes  _sparse  _estimator  _container
  structures
  potentials
  targets  labels
  text
  features | preprocessing | inference | costs | metrics | datasets
  emissions
+ prepared
  objectives
  testing
  oracle

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from chordal.features import CliqueTemplate
     from chordal.model_file import ModelFileError, load, save
     from chordal.model_selection import ChainCRFCV, CRFClassifierCV, regularization_path
+    from chordal.prepared import Dataset, DatasetError
     from chordal.preprocessing import RBFFeatures
     from chordal.text import Columns, FeatureTemplate
 
@@ -36,6 +37,8 @@ _HOMES = {
     "ChainCRFCV": "chordal.model_selection",
     "CliqueTemplate": "chordal.features",
     "Columns": "chordal.text",
+    "Dataset": "chordal.prepared",
+    "DatasetError": "chordal.prepared",
     "FitReport": "chordal.estimators",
     "InfeasibleError": "chordal._errors",
     "ModelFileError": "chordal.model_file",
@@ -76,6 +79,8 @@ __all__ = [
     "ChainCRFCV",
     "CliqueTemplate",
     "Columns",
+    "Dataset",
+    "DatasetError",
     "FeatureTemplate",
     "FitReport",
     "GraphCRF",

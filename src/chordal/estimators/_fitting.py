@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import os
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from copy import copy
 from dataclasses import replace
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import numpy as np
@@ -40,13 +42,17 @@ from chordal.estimators._monitor import (
     whole_fits,
     with_model,
 )
+from chordal.estimators._preparing import datasets_of, is_stream, prepare
+from chordal.estimators._stored import Stored
 from chordal.estimators._typed import refuse_prices
 from chordal.execution import effective_n_jobs, execution_for, one_blas_thread
 from chordal.features import (
     ArrayInput,
     Batch,
     Layout,
+    Part,
     Parts,
+    Reader,
     Shard,
     Spilled,
     layout_from,
@@ -56,7 +62,7 @@ from chordal.features import (
     transferred,
 )
 from chordal.inference import Inference
-from chordal.labels import targets_of
+from chordal.labels import SequenceLabels, targets_of
 from chordal.objectives import Objective
 from chordal.oracle import Flags, Mapper, asks_examples, oracle_for, single_examples
 from chordal.potentials import Floats
@@ -119,6 +125,12 @@ def fit(
     `keep` goes on from the model it has, `centre` pulls towards its weights. The weights of the
     template `scaled` keep their proportions: one number is learned that multiplies them.
     """
+    if y is None and is_stream(X):
+        with TemporaryDirectory(prefix="chordal-") as folder:
+            X = prepare(estimator, os.path.join(folder, "data"), X)
+            options: dict[str, Any] = {"validation_data": validation_data, "callback": callback}
+            options |= {"keep": keep, "centre": centre, "scaled": scaled}
+            return fit(estimator, X, None, sample_weight, **options)
     estimator._check_parameters()
     check_fit_arguments(callback, validation_data)
     solver, objective = chosen_before_reading(estimator)
@@ -155,7 +167,10 @@ def fit(
 def read(
     estimator: BaseCRF, X: object, y: object, weights: object, objective: Objective, keep: bool
 ) -> Data:
-    """From what users gave to a batch and targets; copies, so that the model stays as it was."""
+    """From what users gave to parts with targets; copies, so that the model stays as it was."""
+    stored = datasets_of(X, y)
+    if stored is not None:
+        return read_stored(estimator, Stored(estimator, stored, keep), y, weights, objective, keep)
     X = estimator._examples(X, known=keep)
     if length_of(X) == 0:
         raise ValueError("X is empty: give at least one example")
@@ -167,11 +182,41 @@ def read(
     flat = estimator._flat(y, X)
     estimator._check_lengths(batch.sizes, flat)
     weight = check_sample_weight(weights, len(batch.sizes))
+    gold = labels.within(targets_of(labels, flat, estimator.ignore_label), batch.kinds)
+    parts = Parts.of(*learnable(batch, gold, objective))
+    return laid_out(estimator, reader, labels, parts, weight, keep)
+
+
+def read_stored(
+    estimator: BaseCRF, stored: Stored, y: object, weights: object, objective: Objective, keep: bool
+) -> Data:
+    """From prepared data sets to parts, each of which is read when it is needed."""
+    if y is not None:
+        raise ValueError("a prepared data set has its labels: give no y")
+    parts = Parts(
+        lambda k: Part(*learnable(*stored.load(k), objective)), len(stored), stored.release
+    )
+    weight = stored.weights()
+    if weights is not None and weight is not None:
+        raise ValueError("the data set has weights of its examples: give no sample_weight")
+    if weights is not None:
+        weight = check_sample_weight(weights, parts.n_examples)
+    estimator._take_stored(stored.reader, stored.labels, keep)
+    return laid_out(estimator, stored.reader, stored.labels, parts, weight, keep)
+
+
+def laid_out(
+    estimator: BaseCRF,
+    reader: Reader,
+    labels: SequenceLabels,
+    parts: Parts,
+    weight: Floats | None,
+    keep: bool,
+) -> Data:
+    """What was read with its weights: those that are known, and those of what is seen."""
     if weight is not None and not weight.any():
         raise ValueError("sample_weight is zero for every example: there is nothing to learn")
-    gold = labels.within(targets_of(labels, flat, estimator.ignore_label), batch.kinds)
     known = estimator.layout_ if keep else None
-    parts = Parts.of(*learnable(batch, gold, objective))
     settings = (estimator.pairs, estimator.min_freq, known)
     seen = (seen_in(reader, *part, labels.counts, estimator.pairs) for part in parts)
     layout = layout_from(reader, merged(seen), labels.counts, *settings)
