@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from chordal._errors import CollapsedLabellingWarning
 from chordal._estimator import Estimator
 from chordal._registry import Registry
+from chordal.estimators._checkpoint import Checkpoint, Checkpointer, CheckpointWarning
 from chordal.estimators._crf import BaseCRF
 from chordal.estimators._monitor import (
     FitReport,
@@ -51,6 +52,9 @@ __all__ = [
     "BaseCRF",
     "CRFClassifier",
     "ChainCRF",
+    "Checkpoint",
+    "CheckpointWarning",
+    "Checkpointer",
     "CollapsedLabellingWarning",
     "Estimator",
     "FitReport",

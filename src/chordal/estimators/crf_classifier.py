@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from os import PathLike
 from typing import TYPE_CHECKING, Any, ClassVar, final
 
 import numpy as np
@@ -11,6 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from chordal._optional import needed
 from chordal._validate import is_sparse
+from chordal.estimators._checkpoint import Checkpoint
 from chordal.estimators._choosing import objective_for, solver_for
 from chordal.estimators._crf import BaseCRF, Pair
 from chordal.features import (
@@ -87,6 +89,7 @@ class CRFClassifier(BaseCRF):
         *,
         validation_data: Pair | None = None,
         callback: Callback | None = None,
+        checkpoint: str | PathLike[str] | Checkpoint | None = None,
     ) -> CRFClassifier:
         """Learn the weights.
 
@@ -104,9 +107,8 @@ class CRFClassifier(BaseCRF):
                 f"got {classes}"
             )
         self._all_classes = _enough(classes)
-        return super().fit(
-            X, labels, sample_weight, validation_data=validation_data, callback=callback
-        )
+        options: dict[str, Any] = {"validation_data": validation_data, "callback": callback}
+        return super().fit(X, labels, sample_weight, **options, checkpoint=checkpoint)
 
     def partial_fit(
         self,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from math import inf, sqrt
 from typing import final
 
@@ -11,11 +11,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from chordal._errors import UnsupportedError
+from chordal._saved import Saved, State
 from chordal._status import Status
 from chordal._validate import check_choice, check_number
 from chordal.oracle import Floats
 from chordal.oracle.rules.gradient import GradientRule
 from chordal.solvers._base import fallen, number
+from chordal.solvers._keeping import LoopState
 from chordal.solvers._online import OnlineRun, OnlineSolver
 from chordal.solvers._passes import GROWTH
 
@@ -82,6 +84,35 @@ STEP_SCHEDULES = {
     "inverse": StepSchedule(rate=1.0, slope=0.05),
     "inverse_sqrt": StepSchedule(rate=0.1, slope=1.0, power=0.5),
 }
+
+
+@dataclass
+class _Descent(LoopState):
+    """What passes carry on: the rule that was found, and how far polishing has come."""
+
+    before: float = inf  # the value at the start
+    left: int = -1  # steps; below 0: no limit
+    polishes: bool = False
+    met: float = inf  # in the last pass before polishing
+    value: float = inf  # of all examples
+    began: int = 0  # iterations before this round of polishing
+    passes: int = 0  # of this round
+    done: int = 0
+    fruitless: int = 0  # rounds
+    rule: GradientRule = field(default_factory=GradientRule)
+
+    def to_state(self) -> State:
+        """The values, and those of the rule."""
+        return {**super().to_state(), "rule": asdict(self.rule)}
+
+    def from_state(self, saved: Saved) -> None:
+        """Take over a rule, too."""
+        names = [name for name in self.kept if name not in ("rule", "left")]
+        for name in names:
+            setattr(self, name, saved.like(name, getattr(self, name)))
+        self.left, rule = saved.integer("left", minimum=-1), saved.part("rule")
+        given = asdict(self.rule)
+        self.rule = GradientRule(**{name: rule.like(name, own) for name, own in given.items()})
 
 
 @final
@@ -184,33 +215,44 @@ class SGD(OnlineSolver):
         return "lower learning_rate, or leave it at None to have it found"
 
     def _run(self, run: OnlineRun) -> Status:
-        rule, status, start = self._rule(run), None, run.weights.copy()
-        before = self._start_value(run, rule)
-        learner = run.oracle.learner(rule, run.weights)
-        n, left = max(run.oracle.n_examples, 1), self.max_steps
-        while status is None and left != 0:
-            order = self._order(run)[:left]
-            weights, value = run.go(learner, order, keep=rule.averaged)
-            value = value * n / max(len(order), 1) + run.oracle.penalty(weights)
-            if value < run.value or rule.averaged or not self.keep_best:
-                run.weights, run.value = weights, value
-            left = None if left is None else left - len(order)
-            converged = self._converged(run.history, value)
-            status = run.record(weights, value, run.gradient_norm, converged)
-        if status is Status.CONVERGED and self._may_polish(rule):
-            status = self._polished(run, rule)
-        if status is Status.CONVERGED and self._ends_above(run, rule, start):
+        now, status = run.keep("descent", _Descent()), None
+        if not run.resumed:
+            now.rule = self._rule(run)
+            now.before = self._start_value(run, now.rule)
+            now.left = -1 if self.max_steps is None else self.max_steps
+        if not now.polishes:
+            status = self._descended(run, now)
+        if now.polishes or (status is Status.CONVERGED and self._may_polish(now.rule)):
+            status = self._polished(run, now)
+        if status is Status.CONVERGED and self._ends_above(run, now.rule):
             status = Status.SETTLED
         if status in (Status.STOPPED, Status.CONVERGED, Status.SETTLED):
             return status
         if np.isinf(run.value):
             raise OverflowError
-        self._warn_of_divergence(run, before)
+        self._warn_of_divergence(run, now.before)
         return Status.MAX_ITERATIONS
 
-    def _ends_above(self, run: OnlineRun, rule: GradientRule, start: Floats) -> bool:
+    def _descended(self, run: OnlineRun, now: _Descent) -> Status | None:
+        """Passes, until the objective that is met settles."""
+        rule, status = now.rule, None
+        learner = run.keep("learner", run.oracle.learner(rule, run.start))
+        n = max(run.oracle.n_examples, 1)
+        while status is None and now.left != 0:
+            run.between(copy=True)
+            order = self._order(run)[: None if now.left < 0 else now.left]
+            weights, value = run.go(learner, order, keep=rule.averaged)
+            value = value * n / max(len(order), 1) + run.oracle.penalty(weights)
+            if value < run.value or rule.averaged or not self.keep_best:
+                run.weights, run.value = weights, value
+            now.left = now.left if now.left < 0 else now.left - len(order)
+            converged = self._converged(run.history, value)
+            status = run.record(weights, value, run.gradient_norm, converged)
+        return status
+
+    def _ends_above(self, run: OnlineRun, rule: GradientRule) -> bool:
         """Whether the starting weights were better; steps are then too large for the features."""
-        value, first = (self._value_at(run, rule, weights) for weights in (run.weights, start))
+        value, first = (self._value_at(run, rule, weights) for weights in (run.weights, run.start))
         if first > 0.0 and value > 1.001 * first:  # at 0, a perceptron's loss is the lowest
             warnings.warn(
                 f"solver 'sgd' diverges: the objective ends at {value:.6g}, the starting weights "
@@ -226,29 +268,31 @@ class SGD(OnlineSolver):
         own = rule.averaged or rule.momentum or rule.look_ahead or not self.keep_best
         return self._schedule.rate is None and not own and self.max_steps is None
 
-    def _polished(self, run: OnlineRun, rule: GradientRule) -> Status:
+    def _polished(self, run: OnlineRun, now: _Descent) -> Status:
         """What the noise of single examples hides: means of further steps, as long as they help.
 
         The objective of a pass stops to fall where its noise is as large as what is left to gain. A
         round of passes has twice the steps of the one before, and its mean is judged by all
         examples. Without a gain the weights stay as they were.
         """
-        n = run.oracle.n_examples
-        met, value = run.value, self._value_at(run, rule, run.weights)
-        passes, fruitless, status = self.period, 0, None
+        n, rule, status = run.oracle.n_examples, now.rule, None
+        if not now.polishes:
+            now.polishes, now.met, now.passes = True, run.value, self.period
+            now.value, now.began = self._value_at(run, rule, run.weights), run.n_iter
         while status is None:
-            steps = replace(rule, first=rule.first + run.n_iter * n, average_after=0.0)
-            learner = run.oracle.learner(steps, run.weights)
-            for _ in range(passes):
+            steps = replace(rule, first=rule.first + now.began * n, average_after=0.0)
+            learner = run.keep("learner", run.oracle.learner(steps, run.weights))
+            while now.done < now.passes and status is None:
+                run.between(copy=True)
                 weights, _ = run.go(learner, self._order(run), keep=False)
-                status = run.record(weights, met, run.gradient_norm, converged=False)
-                if status is not None:
-                    break
+                now.done += 1
+                status = run.record(weights, now.met, run.gradient_norm, converged=False)
             found = self._value_at(run, rule, weights)
-            passes, fruitless = 2 * passes, fruitless + 1
-            if value - found > GAIN * abs(value):
-                run.weights, run.value, value, fruitless = weights, found, found, 0
-            if fruitless == ROUNDS:
+            now.passes, now.done, now.fruitless = 2 * now.passes, 0, now.fruitless + 1
+            now.began = run.n_iter
+            if now.value - found > GAIN * abs(now.value):
+                run.weights, run.value, now.value, now.fruitless = weights, found, found, 0
+            if now.fruitless == ROUNDS:
                 status = status or Status.CONVERGED
         return status
 

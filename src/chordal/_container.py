@@ -1,4 +1,4 @@
-"""The container of model files: facts and arrays, checked, and mapped into memory.
+"""The container of model files and checkpoints: facts and arrays, checked, mapped into memory.
 
 It is safetensors: eight bytes with the length of a JSON header, the header, then the
 arrays one after another. The header's metadata hold everything that is not an array, as JSON, and
@@ -13,7 +13,7 @@ import os
 import re
 import zlib
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -37,17 +37,39 @@ _NAMES = {dtype: name for name, dtype in _DTYPES.items()}
 Path = str | os.PathLike[str]
 
 
-class ModelFileError(ValueError):
-    """A model file that cannot be used, and why."""
+class FileError(ValueError):
+    """A file that cannot be used, and why."""
 
     def __init__(self, path: Path, reason: str) -> None:
         super().__init__(f"{os.fspath(path)}: {reason}")
 
 
-def write(path: Path, facts: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> None:
+class ModelFileError(FileError):
+    """A model file that cannot be used, and why."""
+
+
+class Kind(NamedTuple):
+    """What a file holds: the name of its facts in the header, what it is called, its error."""
+
+    key: str
+    name: str
+    error: type[FileError]
+
+
+class CheckpointError(FileError):
+    """A checkpoint that a fit cannot go on from, and why."""
+
+
+MODEL = Kind("model", "model", ModelFileError)
+CHECKPOINT = Kind("checkpoint", "checkpoint of a fit", CheckpointError)
+KINDS = (MODEL, CHECKPOINT)
+
+
+def write(
+    path: Path, facts: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]], kind: Kind = MODEL
+) -> None:
     """Write facts and arrays; the file appears whole or not at all."""
     text = json.dumps(facts, default=np.generic.item)
-    arrays = {**arrays, "weights": _narrowest(arrays["weights"])}
     # Long elements first, so that every array is aligned.
     ordered = sorted(arrays.items(), key=lambda item: (-item[1].dtype.itemsize, item[0]))
     table: dict[str, Any] = {}
@@ -65,7 +87,7 @@ def write(path: Path, facts: Mapping[str, Any], arrays: Mapping[str, NDArray[Any
     metadata = {
         "format": "chordal",
         "version": str(FORMAT),
-        "model": text,
+        kind.key: text,
         "checksum": _checksum(text, table, blocks),
     }
     header = json.dumps({"__metadata__": metadata, **table}).encode()
@@ -74,102 +96,106 @@ def write(path: Path, facts: Mapping[str, Any], arrays: Mapping[str, NDArray[Any
         file.write(len(header).to_bytes(8, "little"))
         file.write(header)
         for block in blocks:
-            file.write(block.tobytes())
+            file.write(block.view(np.uint8).data)  # without a copy
 
 
-def read(path: Path) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
+def read(path: Path, kind: Kind = MODEL) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
     """Facts and arrays of a file; lengths, places and the checksum are right."""
     with open(path, "rb") as file:
         size = os.fstat(file.fileno()).st_size
         if size == 0:
-            raise ModelFileError(path, "the file is empty")
+            raise kind.error(path, "the file is empty")
         memory = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
-    header, begin = _header(path, memory)
+    header, begin = _header(path, memory, kind)
     metadata = header.pop("__metadata__", None)
-    _check_version(path, metadata)
-    arrays = _arrays(path, header, memory, begin)
-    text = metadata["model"]
+    _check_version(path, metadata, kind)
+    arrays = _arrays(path, header, memory, begin, kind)
+    text = metadata[kind.key]
     if _checksum(text, header, list(arrays.values())) != metadata.get("checksum"):
-        raise ModelFileError(path, "the checksum is wrong: the file was damaged or changed")
+        raise kind.error(path, "the checksum is wrong: the file was damaged or changed")
     try:
         facts = json.loads(text)
     except (ValueError, RecursionError) as error:
-        raise ModelFileError(path, f"not a valid model: {error}") from error
+        raise kind.error(path, f"not a valid {kind.name}: {error}") from error
     if not isinstance(facts, dict):
-        raise ModelFileError(path, "not a valid model: its facts are not a JSON object")
+        raise kind.error(path, f"not a valid {kind.name}: its facts are not a JSON object")
     return facts, arrays
 
 
-def _header(path: Path, memory: mmap.mmap) -> tuple[dict[str, Any], int]:
+def _header(path: Path, memory: mmap.mmap, kind: Kind) -> tuple[dict[str, Any], int]:
     if len(memory) < 8:
-        raise ModelFileError(path, "the file is truncated")
+        raise kind.error(path, "the file is truncated")
     length = int.from_bytes(memory[:8], "little")
     if length > MAX_HEADER or not memory[8:9] == b"{":
-        raise ModelFileError(path, "not a chordal model file")
+        raise kind.error(path, f"not a chordal {kind.name} file")
     if 8 + length > len(memory):
-        raise ModelFileError(path, "the file is truncated in its header")
+        raise kind.error(path, "the file is truncated in its header")
     try:
         header = json.loads(memory[8 : 8 + length])
     except (ValueError, RecursionError) as error:
-        raise ModelFileError(path, f"its header cannot be read: {error}") from error
+        raise kind.error(path, f"its header cannot be read: {error}") from error
     if not isinstance(header, dict):
-        raise ModelFileError(path, "its header is not a JSON object")
+        raise kind.error(path, "its header is not a JSON object")
     return header, 8 + length
 
 
-def _check_version(path: Path, metadata: object) -> None:
+def _check_version(path: Path, metadata: object, kind: Kind) -> None:
     if not isinstance(metadata, dict) or metadata.get("format") != "chordal":
-        raise ModelFileError(path, "a safetensors file, but not a chordal model")
+        raise kind.error(path, f"a safetensors file, but not a chordal {kind.name}")
     version = metadata.get("version")
     if not (isinstance(version, str) and re.fullmatch("[1-9][0-9]{0,8}", version)):
-        raise ModelFileError(path, f"its version must be a number from 1 on, got {version!r}")
+        raise kind.error(path, f"its version must be a number from 1 on, got {version!r}")
     if int(version) > FORMAT:
-        raise ModelFileError(
+        raise kind.error(
             path,
             f"written by a newer chordal (file format {version}; this one reads up to {FORMAT}); "
-            "upgrade chordal, or save the model again with the older one",
+            "upgrade chordal, or write the file again with the older one",
         )
-    if not isinstance(metadata.get("model"), str):
-        raise ModelFileError(path, "its header has no model")
+    if not isinstance(metadata.get(kind.key), str):
+        other = next((known for known in KINDS if known.key in metadata), None)
+        holds = "" if other is None else f": it holds a {other.name}"
+        raise kind.error(path, f"its header has no {kind.name}{holds}")
 
 
 def _arrays(
-    path: Path, table: Mapping[str, Any], memory: mmap.mmap, begin: int
+    path: Path, table: Mapping[str, Any], memory: mmap.mmap, begin: int, kind: Kind
 ) -> dict[str, NDArray[Any]]:
     """The arrays in the order of the file, which they fill without gaps and overlaps."""
-    places = {name: _place(path, name, entry) for name, entry in table.items()}
+    places = {name: _place(path, name, entry, kind) for name, entry in table.items()}
     arrays: dict[str, NDArray[Any]] = {}
     at = 0
     for name in sorted(places, key=lambda name: places[name][:2]):
         first, count, dtype = places[name]
         last = first + count * dtype.itemsize
         if begin + last > len(memory):
-            raise ModelFileError(path, f"the file is truncated: array {name!r} is not all there")
+            raise kind.error(path, f"the file is truncated: array {name!r} is not all there")
         if first != at or (begin + first) % dtype.itemsize:
-            raise ModelFileError(path, f"array {name!r} does not fit its place in the file")
+            raise kind.error(path, f"array {name!r} does not fit its place in the file")
         arrays[name] = np.frombuffer(memory, dtype=dtype, count=count, offset=begin + first)
         at = last
     if begin + at != len(memory):
-        raise ModelFileError(
+        raise kind.error(
             path, f"its arrays take {at} bytes, but {len(memory) - begin} follow the header"
         )
     return arrays
 
 
-def _place(path: Path, name: str, entry: Mapping[str, Any]) -> tuple[int, int, np.dtype[Any]]:
+def _place(
+    path: Path, name: str, entry: Mapping[str, Any], kind: Kind
+) -> tuple[int, int, np.dtype[Any]]:
     """First byte, length and type that the header gives an array; all have one dimension."""
     try:
         dtype = _DTYPES[entry["dtype"]]
         (count,), (first, last) = entry["shape"], entry["data_offsets"]
     except (KeyError, TypeError, ValueError) as error:
-        raise ModelFileError(path, f"the header's entry of array {name!r} is wrong") from error
+        raise kind.error(path, f"the header's entry of array {name!r} is wrong") from error
     numbers = all(type(n) is int and n >= 0 for n in (count, first, last))
     if not numbers or len(entry) != 3 or last - first != count * dtype.itemsize:
-        raise ModelFileError(path, f"the header's entry of array {name!r} is wrong")
+        raise kind.error(path, f"the header's entry of array {name!r} is wrong")
     return first, count, dtype
 
 
-def _narrowest(weights: NDArray[np.float64]) -> NDArray[Any]:
+def narrowest(weights: NDArray[np.float64]) -> NDArray[Any]:
     """The same numbers in the fewest bytes that hold them exactly."""
     for dtype in (np.float16, np.float32):
         with np.errstate(over="ignore"):
