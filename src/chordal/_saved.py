@@ -46,7 +46,7 @@ class Saved:
     def __init__(self, values: object, place: str = "") -> None:
         if not isinstance(values, Mapping):
             raise SavedError(f"{place or 'the state'} must have named values")
-        self._values, self._place = values, place
+        self.values, self._place = values, place
 
     def integer(self, name: str, minimum: int = 0) -> int:
         """A whole number."""
@@ -106,7 +106,7 @@ class Saved:
 
     def names(self) -> list[str]:
         """What there is."""
-        return [str(name) for name in self._values]
+        return [str(name) for name in self.values]
 
     def generator(self, name: str, like: np.random.Generator) -> None:
         """Give a generator of random numbers the state that was kept of one of its kind."""
@@ -137,9 +137,9 @@ class Saved:
         return present
 
     def _get(self, name: str) -> Any:
-        if name not in self._values:
+        if name not in self.values:
             raise SavedError(f"{self._name(name)} is missing")
-        return self._values[name]
+        return self.values[name]
 
     def _of(self, name: str, kind: type[T]) -> T:
         found = self._get(name)

@@ -12,6 +12,7 @@ import chordal
 from chordal import Status
 from chordal.estimators import InterruptedFitWarning, whole_fits
 from chordal.torch import NeuralCRF
+from chordal.torch._course import Course, flat
 
 torch = pytest.importorskip("torch")
 
@@ -298,16 +299,48 @@ def test_warm_start_goes_on(fitted):
         model.fit(X, [[9] * len(s) for s in Y])
 
 
-def test_checkpoints_are_models(tmp_path):
-    path, marginals = tmp_path / "model", []
+class Killed(Exception):
+    """Takes the place of a signal."""
 
-    def callback(state):
-        marginals.append(chordal.load(path).predict_marginals(X_TEST[:1])[0])
 
-    small(max_iter=3).fit(X, Y, callback=callback, checkpoint=path)
-    assert len(marginals) == 3
-    assert not np.allclose(marginals[0], marginals[2])
-    assert [p.name for p in tmp_path.iterdir()] == ["model"]
+CHECKPOINTED = {
+    "joint": {"dropout": 0.3, "max_iter": 5},
+    "early stopping": {"max_iter": 8, "n_iter_no_change": 2, "schedule": "cosine"},
+    "two stages": {"training": "two_stage_joint", "max_iter": 4, "optimizer": "adamw"},
+}
+
+
+@pytest.mark.parametrize("name", CHECKPOINTED)
+def test_a_checkpoint_is_gone_on_from(name, tmp_path, monkeypatch):
+    settings, path = CHECKPOINTED[name], tmp_path / "c"
+    whole, passes, kills = small(**settings), [], set()
+    after_pass = Course.after_pass
+
+    def counted(self, *arguments):
+        passes.append(1)
+        if len(passes) in kills:
+            raise Killed
+        return after_pass(self, *arguments)
+
+    monkeypatch.setattr(Course, "after_pass", counted)
+    whole.fit(X, Y)
+    n = len(passes)
+    for kill in sorted({2, 3, n // 2 + 1, n // 2 + 2, n}):
+        path.unlink(missing_ok=True)
+        passes.clear()
+        kills.add(kill)
+        with pytest.raises(Killed):
+            small(**settings).fit(X, Y, checkpoint=path)
+        kills.clear()
+        found = small(**settings).fit(X, Y, checkpoint=path)
+        assert len(passes) == n + 1  # the one that was killed, again
+        assert (flat(found.module_) == flat(whole.module_)).all()
+        reports = [[report.history for report in own.reports_] for own in (found, whole)]
+        assert reports[0] == reports[1]
+    with pytest.raises(chordal.CheckpointError, match=r"differs in batch_size \(was"):
+        small(**{**settings, "batch_size": 3}).fit(X, Y, checkpoint=path)
+    with pytest.raises(chordal.CheckpointError, match="differs in the training data"):
+        small(**settings).fit([2.0 * x for x in X], Y, checkpoint=path)
 
 
 @pytest.mark.parametrize("network", ["mlp", "bilstm"])

@@ -8,7 +8,7 @@ import warnings
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from copy import copy
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -78,8 +78,10 @@ class Checkpointer:
     the fit, and methods that begin where they ended.
     """
 
-    def __init__(self, asked: Path | Checkpoint) -> None:
+    def __init__(self, asked: Path | Checkpoint, interval: int = INTERVAL) -> None:
         self._asked = asked if isinstance(asked, Checkpoint) else Checkpoint(asked)
+        if self._asked.interval is None and self._asked.minutes is None:
+            self._asked = replace(self._asked, interval=interval)
         self.path = os.fspath(self._asked.path)
         if os.path.isdir(self.path):
             raise IsADirectoryError(f"checkpoint must be a file, and {self.path} is a folder")
@@ -131,8 +133,12 @@ class Checkpointer:
         if not solver.seeded:
             return solver
         made = copy(solver)
-        made.random_state = np.random.default_rng(self._seed)
+        made.random_state = self.generator()
         return made
+
+    def generator(self) -> np.random.Generator:
+        """Random numbers from the seed that the file has, or will have."""
+        return np.random.default_rng(self._seed)
 
     def check(self, fingerprint: State) -> None:
         """Refuse a checkpoint of other data or settings, and say what differs."""
@@ -181,8 +187,6 @@ class Checkpointer:
         """Write, if it is time to."""
         self._iteration, self._copy, self._state = n_iter, None, state
         every, minutes = self._asked.interval, self._asked.minutes
-        if every is None and minutes is None:
-            every = INTERVAL
         due = every is not None and n_iter - self._written >= every
         due |= minutes is not None and time.monotonic() - self._at >= 60.0 * minutes
         if due or self.urgent:

@@ -7,6 +7,7 @@ from contextlib import nullcontext
 from copy import copy, deepcopy
 from dataclasses import KW_ONLY, dataclass, field
 from functools import partial
+from importlib.metadata import version
 from os import PathLike
 from typing import Any, ClassVar, final
 
@@ -23,28 +24,31 @@ from chordal._validate import (
     check_sequences,
     generator_from,
 )
-from chordal.estimators import MAX_WEIGHT, ChainCRF, FitReport, Wrapped, keep_or_raise, whole_fits
+from chordal.estimators import (
+    MAX_WEIGHT,
+    ChainCRF,
+    Checkpoint,
+    Checkpointer,
+    FitReport,
+    Wrapped,
+    described,
+    digest,
+    keep_or_raise,
+    whole_fits,
+)
 from chordal.estimators.chain_crf import chain_crf
 from chordal.execution import effective_n_jobs
 from chordal.features import DenseInput
 from chordal.inference import Inference
 from chordal.labels import SequenceLabels, observed
-from chordal.model_file import save
 from chordal.potentials import Floats
 from chordal.solvers import Callback, Iteration
+from chordal.torch._course import ChainNetwork, Course, Examples, Settings, fill, flat
 from chordal.torch._inputs import Inputs, padded, tags_of
+from chordal.torch._keeping import StageKeeper, stage_of
 from chordal.torch._networks import Network, Sizes, network_of
 from chordal.torch._parameters import check_parameters
-from chordal.torch._training import (
-    ChainNetwork,
-    Course,
-    Examples,
-    Settings,
-    fill,
-    flat,
-    reproducible,
-    train,
-)
+from chordal.torch._training import reproducible, train
 
 
 @final
@@ -180,7 +184,7 @@ class NeuralCRF(Wrapped):
         *,
         validation_data: tuple[Any, Any] | None = None,
         callback: Callback | None = None,
-        checkpoint: str | PathLike[str] | None = None,
+        checkpoint: str | PathLike[str] | Checkpoint | None = None,
     ) -> NeuralCRF:
         """Learn the network and the transitions.
 
@@ -195,8 +199,9 @@ class NeuralCRF(Wrapped):
             Scored after each pass.
         callback : callable, optional
             Called with an `Iteration` after each pass; training stops when it returns True.
-        checkpoint : path, optional
-            The model so far is saved there after each pass, for `chordal.load`.
+        checkpoint : path or Checkpoint, optional
+            Keep the state of training in this file, after every pass or as a `Checkpoint` says. If
+            the file is there, training goes on from it, as of other estimators.
 
         Ctrl-C in the last stage ends training with a warning, and the model has the best weights so
         far, as of other estimators.
@@ -208,11 +213,16 @@ class NeuralCRF(Wrapped):
         weight = np.ones(len(X)) if weight is None else weight
         if not (weight > 0.0).any():
             raise ValueError("sample_weight must be positive for some sequence")
-        generator = generator_from(self.random_state)
+        keeper = None if checkpoint is None else Checkpointer(checkpoint, interval=1)
+        unseeded = keeper is not None and self.random_state is None
+        state = keeper.generator() if keeper and unseeded else self.random_state
+        generator = generator_from(state)
         if self.n_iter_no_change is not None and validation_data is None:
             X, y, weight, validation_data = self._held_out(X, y, weight, generator)
-        with reproducible(int(generator.integers(2**31)), effective_n_jobs(self.n_jobs)):
-            self._learn(X, y, weight, validation_data, generator, callback, checkpoint)
+        seed = int(generator.integers(2**31))
+        going_on = nullcontext() if keeper is None else keeper.going_on()
+        with reproducible(seed, effective_n_jobs(self.n_jobs)), going_on:
+            self._learn(X, y, weight, validation_data, generator, callback, keeper)
         return self
 
     def _check_parameters(self) -> None:
@@ -240,7 +250,7 @@ class NeuralCRF(Wrapped):
         validation: tuple[Any, Any] | None,
         generator: np.random.Generator,
         callback: Callback | None,
-        checkpoint: str | PathLike[str] | None,
+        keeper: Checkpointer | None,
     ) -> None:
         old = self if self.warm_start and hasattr(self, "module_") else None
         labels, tags = tags_of(y, None if old is None else old._labels)
@@ -250,16 +260,23 @@ class NeuralCRF(Wrapped):
         made = copy(self)  # the model so far: nothing of self changes before the end
         made._labels, made._inputs, made.module_ = labels, inputs, model
         made.classes_, made.reports_ = labels.classes, []
-        settings = self._settings()
+        settings, first, saved = self._settings(), 0, None
         stages: list[Callable[[], None]] = []
+        if keeper is not None:
+            keeper.check(made._fingerprint(X, tags, weight, validation, generator))
+            saved = keeper.saved()
 
         def passes(joint: bool, last: bool) -> None:
             score = None if validation is None else made._scorer(validation, joint)
             parts = model.parameters() if joint else model.network.parameters()
-            told = made._told(callback, checkpoint) if last else []
+            told = [made._told(callback)] if last and callback is not None else []
             course = Course(model, score, told)
             loss_of = model.joint_loss if joint else model.softmax_loss
-            train(course, loss_of, list(parts), data, generator, settings)
+            kept = None
+            if keeper is not None:
+                n = len(made.reports_)
+                kept = StageKeeper(keeper, n, made.reports_, saved if n == first else None)
+            train(course, loss_of, list(parts), data, generator, settings, kept)
             made._finish(course, settings)
 
         if self.training == "joint":
@@ -268,12 +285,11 @@ class NeuralCRF(Wrapped):
             stages = [partial(passes, False, False), partial(made._link, X, y, weight)]
             if self.training == "two_stage_joint":
                 stages.append(partial(passes, True, True))
-        for stage in stages:
+        first, made.reports_ = stage_of(saved, len(stages))
+        for stage in stages[first:]:
             with whole_fits() if stage is not stages[-1] else nullcontext():
                 stage()
         made._report()
-        if checkpoint is not None:
-            save(made, checkpoint)
         vars(self).update(vars(made))
 
     def _new_model(self, inputs: Inputs, n_labels: int) -> ChainNetwork:
@@ -322,10 +338,34 @@ class NeuralCRF(Wrapped):
 
         return score
 
-    def _told(
-        self, callback: Callback | None, checkpoint: str | PathLike[str] | None
-    ) -> list[Callback]:
-        """What hears of each pass."""
+    def _fingerprint(
+        self,
+        X: Sequence[Any],
+        tags: Sequence[Tensor],
+        weight: Floats,
+        validation: tuple[Any, Any] | None,
+        generator: np.random.Generator,
+    ) -> dict[str, Any]:
+        """What has to be the same for training to go on."""
+        given = self.get_params(deep=False)
+        if self.schedule == "none":
+            given.pop("max_iter")  # else steps depend on it
+        for name in ("n_jobs", "verbose", "warm_start", "random_state", "network"):
+            given.pop(name, None)
+        return {
+            "the version of chordal": version("chordal"),
+            "the estimator": type(self).__name__,
+            **{name: described(value) for name, value in given.items()},
+            "the training data": digest(X),
+            "their labels": digest([self._labels.to_facts(), [own.numpy() for own in tags]]),
+            "sample_weight": digest(weight),
+            "validation_data": digest(validation),
+            "the network, or its weights at the start": digest(flat(self.module_)),
+            "random_state": described(generator),
+        }
+
+    def _told(self, callback: Callback) -> Callback:
+        """The user's callback, told how to make the model so far."""
 
         def so_far(state: Iteration) -> NeuralCRF:
             model = copy(self)
@@ -334,12 +374,7 @@ class NeuralCRF(Wrapped):
             model.inference_, model.n_iter_ = model.crf_.inference_, state.iteration
             return model
 
-        told: list[Callback] = []
-        if checkpoint is not None:
-            told.append(lambda state: save(so_far(state), checkpoint))
-        if callback is not None:
-            told.append(lambda state: callback(state._replace(model=lambda: so_far(state))))
-        return told
+        return lambda state: callback(state._replace(model=lambda: so_far(state)))
 
     def _finish(self, course: Course, settings: Settings) -> None:
         if course.status is Status.INTERRUPTED:
