@@ -9,7 +9,16 @@ from itertools import count
 import numpy as np
 import pytest
 
-from chordal import ChainCRF, Checkpoint, CRFClassifier, GraphCRF, GridCRF, MultiLabelCRF
+from chordal import (
+    ChainCRF,
+    Checkpoint,
+    CRFClassifier,
+    GraphCRF,
+    GridCRF,
+    MultiLabelCRF,
+    TwoStageCRF,
+)
+from chordal.estimators import Checkpointer
 from chordal.objectives.stochastic_likelihood import StochasticLikelihood
 from chordal.solvers import SOLVERS
 from chordal.solvers.adam import Adam
@@ -204,6 +213,28 @@ def test_every_estimator_that_iterates(tmp_path):
     check_resumed(lambda: CRFClassifier(), X, y, tmp_path / "a", (2, 4))
     both = np.stack([y, 1 - y, X[:, 1] > 0], axis=1).astype(int)
     check_resumed(lambda: MultiLabelCRF(), X, both, tmp_path / "b", (2, 4))
+
+
+@pytest.mark.parametrize("settings", [{}, {"scale": True}, {"joint": True}])
+def test_the_last_of_two_stages(settings, tmp_path, monkeypatch):
+    X, y = chains(n=12)
+    make = lambda: TwoStageCRF(crf=ChainCRF(max_iter=8), cv=2, random_state=0, **settings)  # noqa: E731
+    whole, kept = make().fit(X, y), Checkpoint(tmp_path / "c", interval=1)
+    call, writes = Checkpointer._write, []
+
+    def killed(self, state):
+        call(self, state)
+        writes.append(1)
+        if len(writes) == 2:
+            raise Killed
+
+    monkeypatch.setattr(Checkpointer, "_write", killed)
+    with pytest.raises(Killed):
+        make().fit(X, y, checkpoint=kept)
+    found = make().fit(X, y, checkpoint=kept)
+    assert (found.crf_.weights_ == whole.crf_.weights_).all()
+    with pytest.raises(ValueError, match="checkpoint needs a random_state"):
+        make().set_params(random_state=None).fit(X, y, checkpoint=kept)
 
 
 def test_a_warm_start_goes_on(tmp_path):
