@@ -1,8 +1,8 @@
 """Fits that are killed with SIGKILL at random moments, and started again: are the weights the same?
 
 Each trial starts a fit with a checkpoint in a process of its own, kills it after a random time,
-starts it again, once to three times, and lets the last one end. Its weights are compared, bit for bit,
-with those of a fit that nobody killed and that wrote no checkpoint. Run:
+starts it again, once to three times, and lets the last one end. Its weights are compared, bit for
+bit, with those of a fit that nobody killed and that wrote no checkpoint. Run:
 
     python tools/kill_and_resume.py --times 20
     python tools/kill_and_resume.py --times 20 --solver adam --seed 1

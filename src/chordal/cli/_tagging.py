@@ -11,9 +11,9 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from chordal._errors import FormatError
+from chordal._opening import open_model
 from chordal.cli._data import Reading
 from chordal.cli._labeller import Answers, Labeller
-from chordal.cli._models import open_model
 from chordal.formats import Format, Place, open_target
 from chordal.formats.conll import CoNLL
 from chordal.formats.crfsuite import CRFsuite

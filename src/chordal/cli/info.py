@@ -6,12 +6,10 @@ from typing import Annotated, Any
 
 import typer
 
+from chordal._opening import columns_of, kind_of, open_model
 from chordal.cli import _options as options
 from chordal.cli._models import (
-    columns_of,
     file_size,
-    kind_of,
-    open_model,
     report,
     sizes,
     template_of,

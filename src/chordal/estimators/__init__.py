@@ -21,6 +21,15 @@ from chordal.estimators._state import MAX_WEIGHT, pair_features
 from chordal.estimators.chain_crf import ChainCRF, chain_batch, chain_layout, fitted_chain
 
 if TYPE_CHECKING:
+    from chordal.estimators._linked import (
+        Known,
+        Linked,
+        check_scores_in,
+        examples_of,
+        gold_codes,
+        known_labels,
+        link_places,
+    )
     from chordal.estimators._wrapped import Wrapped
     from chordal.estimators.crf_classifier import CRFClassifier
     from chordal.estimators.graph_crf import GraphCRF
@@ -35,11 +44,28 @@ if TYPE_CHECKING:
 
 ESTIMATORS = Registry("chordal.estimators", Estimator, "estimator")
 
+#: What estimators elsewhere are built on, and where it is.
+_HELPERS = {
+    "Wrapped": "_wrapped",
+    **dict.fromkeys(
+        (
+            "Linked",
+            "Known",
+            "check_scores_in",
+            "examples_of",
+            "gold_codes",
+            "known_labels",
+            "link_places",
+        ),
+        "_linked",
+    ),
+}
+
 
 def __getattr__(name: str) -> object:
     # Imported when they are asked for: the command line needs none of them, and some import
     # scikit-learn, which takes a second.
-    module = "_wrapped" if name == "Wrapped" else ESTIMATORS.module_of(name)
+    module = _HELPERS.get(name) or ESTIMATORS.module_of(name)
     found = vars(import_module(f"{__name__}.{module}")) if module else {}
     if name not in found:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
@@ -62,6 +88,8 @@ __all__ = [
     "GraphCRF",
     "GridCRF",
     "InterruptedFitWarning",
+    "Known",
+    "Linked",
     "MatchingModel",
     "MultiLabelCRF",
     "NaiveBayes",
@@ -71,10 +99,15 @@ __all__ = [
     "Wrapped",
     "chain_batch",
     "chain_layout",
+    "check_scores_in",
     "described",
     "digest",
+    "examples_of",
     "fitted_chain",
+    "gold_codes",
     "keep_or_raise",
+    "known_labels",
+    "link_places",
     "pair_features",
     "whole_fits",
 ]

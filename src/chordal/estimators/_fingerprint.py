@@ -31,10 +31,9 @@ def fingerprint(
     found["the estimator"] = type(estimator).__name__
     found |= {name: described(value) for name, value in given.items() if name not in FREE}
     found |= {"the solver": described(solver), "the objective": objective.name}
-    if objective.stochastic:  # steps, and which are averaged, depend on it
-        found["max_iter"] = solver.max_iter
-    found["the training data"] = digest(data.batch)
-    found["their labels"] = digest([data.labels.to_facts(), data.gold])
+    parts = [(digest(batch), digest(gold)) for batch, gold in data.parts]  # one at a time
+    found["the training data"] = digest([batch for batch, _ in parts])
+    found["their labels"] = digest([data.labels.to_facts(), [gold for _, gold in parts]])
     found["sample_weight"] = digest(data.weight)
     found["the weights at the start"] = digest([data.layout.n_weights, data.start])
     return found | {name: digest(value) for name, value in others.items()}

@@ -20,6 +20,7 @@ from chordal.model_file._items import item_facts, item_of
 from chordal.model_file._parameters import (
     FunctionsError,
     Storable,
+    crf_classes,
     parameter_facts,
     parameters_of,
 )
@@ -121,7 +122,8 @@ def load(path: Path, kind: type[Any] | None = None, **functions: object) -> obje
     **functions
         Parameters of the model that hold functions, as they were given when it was made:
         ``templates`` of a `TemplateCRF`, ``edge_features`` of a `GridCRF`, ``features`` of a
-        `MatchingModel`, ``transition_features`` of a `ChainCRF`, ``network`` of a `NeuralCRF`.
+        `MatchingModel`, ``transition_features`` of a `ChainCRF`, ``network`` of a `NeuralCRF`,
+        and its ``crf`` if that has functions.
 
     Raises
     ------
@@ -159,13 +161,7 @@ def load(path: Path, kind: type[Any] | None = None, **functions: object) -> obje
 
 def _classes() -> list[str]:
     """The classes whose models a file can hold."""
-    public = {name: getattr(estimators, name) for name in estimators.__all__}
-    own = [
-        name
-        for name, cls in public.items()
-        if isinstance(cls, type) and issubclass(cls, BaseCRF) and cls is not BaseCRF
-    ]
-    return [*own, *ELSEWHERE]
+    return [*(cls.__name__ for cls in crf_classes()), *ELSEWHERE]
 
 
 def _class_named(name: str) -> type[Storable]:

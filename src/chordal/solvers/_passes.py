@@ -21,6 +21,10 @@ GROWTH = 1e6  # of the objective: no noise either
 RISES = 10  # so many in a row, and above where the run began: no noise
 SLOWEST = 0.5**10  # the least rate of steps, before a run is taken for converged
 
+STRETCH = 25  # the first passes whose mean is taken, where values are noisy
+ENOUGH = 100  # passes of a stretch whose mean may be compared with the next
+SAME = 0.1  # of the weights: how much means of stretches may differ at the end
+
 
 class Steps(Stateful, Protocol):
     """How gradients become steps, with what is remembered from one to the next."""
@@ -41,8 +45,10 @@ class _Passing(LoopState):
 
 @dataclass
 class _Averaging(LoopState):
-    mean: Floats  # of weights after passes
-    n: int = 0
+    mean: Floats  # of the weights after the passes of this stretch
+    before: Floats  # that of the stretch before
+    n: int = 0  # passes of this stretch
+    length: int = 0  # passes of the one before
 
 
 @dataclass
@@ -165,7 +171,7 @@ class PassSolver(Solver):
         Examples in a mini-batch; None: all, with one step per pass.
     """
 
-    max_iter: int = number(200, minimum=1)
+    max_iter: int = number(1000, minimum=1)
     tol: float = number(3e-3, minimum=-np.inf)
     random_state: RandomState = None
     batch_size: int | None = number(64, minimum=1)
@@ -236,23 +242,28 @@ class PassSolver(Solver):
         return status
 
     def _noisy(self, run: WatchedRun, batches: Sequence[Oracle], steps: Steps) -> Status:
-        """Values that come from samples are not compared: steps fall as 1/√k, to the last pass.
+        """Values that come from samples are not compared: steps fall as 1/√k.
 
-        The result is the mean of the weights after the passes of the second half.
+        The result is the mean of the weights after the passes of the last two stretches; each
+        stretch is as long as all passes before it. The run has settled when both have nearly the
+        same mean.
         """
-        now, mean = self._passing(run), run.keep("mean", _Averaging(np.zeros_like(run.weights)))
-        status = None
+        now, status = self._passing(run), None
+        own = run.keep("mean", _Averaging(run.weights, run.weights))
         while status is None:
             run.between(copy=True)
             order = [batches[k] for k in now.random.permutation(len(batches))]
             rate = 1.0 / float(np.sqrt(1.0 + run.n_iter))
             now.weights, value = self._pass(run, order, steps, now.weights, rate)
-            run.weights, run.value, run.gradient_norm = now.weights, value, nan
-            if 2 * run.n_iter >= self.max_iter - 1:
-                mean.n += 1
-                mean.mean += (now.weights - mean.mean) / mean.n
-                run.weights = mean.mean.copy()
+            own.n += 1
+            own.mean = own.mean + (now.weights - own.mean) / own.n
+            run.weights = (own.n * own.mean + own.length * own.before) / (own.n + own.length)
+            run.value, run.gradient_norm = value, nan
             status = run.record(run.weights, value, nan, converged=False)
+            if status is None and run.n_iter >= STRETCH and 2 * own.n >= run.n_iter:
+                if own.length >= ENOUGH and self.tol >= 0.0 and _close(own.mean, own.before):
+                    return Status.SETTLED
+                own.before, own.length, own.n = own.mean, own.n, 0
         return status
 
     def _pass(
@@ -266,3 +277,7 @@ class PassSolver(Solver):
             weights = steps.step(batch, weights, gradient, rate)
             run.refuse_growth(0.0 if run.noisy else value, weights)
         return weights, value
+
+
+def _close(mean: Floats, before: Floats) -> bool:
+    return float(np.linalg.norm(mean - before)) <= SAME * float(np.linalg.norm(mean))
