@@ -237,7 +237,7 @@ class SummedOracle:
             value -= gold
             gradient[where] -= counts
             refuse_unbounded(value, gold, self.inference)
-        return self._regularised(value, gradient, weights)
+        return regularised(value, gradient, weights, self.l2, self.centre, self.run)
 
     def hess_vec(self, weights: Floats, direction: Floats) -> Floats:
         """The Hessian at the weights times the direction."""
@@ -309,21 +309,29 @@ class SummedOracle:
         where = np.flatnonzero(counts)
         return (slice(None), counts) if len(where) == len(counts) else (where, counts[where])
 
-    def _regularised(self, value: float, grad: Floats, weights: Floats) -> tuple[float, Floats]:
-        if isinstance(self.l2, np.ndarray):
-            with np.errstate(invalid="ignore"):  # −inf − (−inf), which has no penalty
-                offset = weights if self.centre is None else weights - self.centre
-            offset = np.where(self.l2 > 0.0, offset, 0.0)
-            pull = self.l2 * offset
-            value += 0.5 * float(np.dot(pull, offset))
-            grad += pull
-        elif self.l2 > 0.0:
-            l2 = self.l2
 
-            def block(part: slice) -> float:
-                offset = weights[part] if self.centre is None else weights[part] - self.centre[part]
-                grad[part] += l2 * offset
-                return float(np.dot(offset, offset))
+def regularised(
+    value: float,
+    grad: Floats,
+    weights: Floats,
+    l2: float | Floats,
+    centre: Floats | None,
+    run: Runner,
+) -> tuple[float, Floats]:
+    """Value and gradient with (l2/2) ‖w − centre‖² added, the gradient in place."""
+    if isinstance(l2, np.ndarray):
+        with np.errstate(invalid="ignore"):  # −inf − (−inf), which has no penalty
+            offset = weights if centre is None else weights - centre
+        offset = np.where(l2 > 0.0, offset, 0.0)
+        pull = l2 * offset
+        value += 0.5 * float(np.dot(pull, offset))
+        grad += pull
+    elif l2 > 0.0:
 
-            value += 0.5 * l2 * sum(self.run(block, blocks_of(len(weights))))
-        return value, grad
+        def block(part: slice) -> float:
+            offset = weights[part] if centre is None else weights[part] - centre[part]
+            grad[part] += l2 * offset
+            return float(np.dot(offset, offset))
+
+        value += 0.5 * l2 * sum(run(block, blocks_of(len(weights))))
+    return value, grad
