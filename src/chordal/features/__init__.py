@@ -17,10 +17,13 @@ from chordal.features.clique_template import (
     types_of,
 )
 from chordal.features.entries import RowEntries, packed_flags
-from chordal.features.layout import Layout, Shard, Sums, TemplateLayout, layout_of, transferred
+from chordal.features.layout import Layout, Shard, Sums, transferred
+from chordal.features.merging import merged_readers, renumbered_batch
 from chordal.features.reader import Reader, input_for, length_of
+from chordal.features.seen import Seen, layout_from, layout_of, merged, seen_in
 from chordal.features.shared import SharedFeatures, SharedInput
 from chordal.features.template import TemplateInput
+from chordal.features.template_layout import TemplateLayout
 from chordal.features.vectors import VectorInput
 
 __all__ = [
@@ -43,6 +46,7 @@ __all__ = [
     "RowEntries",
     "RowFeatures",
     "Rows",
+    "Seen",
     "Shard",
     "SharedFeatures",
     "SharedInput",
@@ -58,9 +62,14 @@ __all__ = [
     "check_templates",
     "input_for",
     "itself",
+    "layout_from",
     "layout_of",
     "length_of",
+    "merged",
+    "merged_readers",
     "packed_flags",
+    "renumbered_batch",
+    "seen_in",
     "transferred",
     "types_of",
     "unit_of",

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from typing import Any, TypeVar, final
 
@@ -13,7 +12,7 @@ from chordal import _kernels
 from chordal._blocks import Runner, run_in_turn, unit_of
 from chordal._optional import needed
 from chordal._validate import check_number
-from chordal.features._base import Condensed, Input, RowFeatures, WeightKeys
+from chordal.features._base import Condensed, Input, RowFeatures, SeenRows, WeightKeys
 from chordal.features.attributes import AttributeFeatures
 from chordal.features.batch import Floats, Ints, Occurrences, Rows
 from chordal.features.entries import RowEntries, entry_offsets
@@ -51,21 +50,6 @@ class ArrayInput(Input):
         """What a model file holds, checked."""
         check_number("n_columns", facts["n_columns"], integer=True)
         return cls(facts["n_columns"])
-
-    def features(
-        self,
-        rows: Rows,
-        outputs: NDArray[np.int32],
-        n_outputs: int,
-        pairs: str = "seen",
-        min_freq: int = 0,
-        known: WeightKeys | None = None,
-    ) -> RowFeatures:
-        """Weights of every column, used or not: they do not depend on what was seen."""
-        return self._features(rows, n_outputs)
-
-    @abstractmethod
-    def _features(self, rows: Rows, n_outputs: int) -> RowFeatures: ...
 
     def _check_columns(self, n: int, i: int) -> None:
         if n != self.n_columns:
@@ -109,7 +93,15 @@ class DenseInput(ArrayInput):
         self._check_columns(array.shape[1], i)
         return array
 
-    def _features(self, rows: Rows, n_outputs: int) -> DenseFeatures:
+    def features_of(
+        self,
+        seen: SeenRows,
+        n_outputs: int,
+        pairs: str = "seen",
+        min_freq: int = 0,
+        known: WeightKeys | None = None,
+    ) -> DenseFeatures:
+        """Weights of every column, whatever was seen."""
         return DenseFeatures(self.n_columns, n_outputs)
 
 
@@ -137,9 +129,22 @@ class SparseInput(ArrayInput):
         offsets, ids = whole.indptr.astype(np.int64), whole.indices.astype(np.int32)
         return Rows(lengths, Occurrences(offsets, ids, _values(whole.data)))
 
-    def _features(self, rows: Rows, n_outputs: int) -> AttributeFeatures:
-        counts = np.bincount(rows.data.ids, minlength=self.n_columns)
-        return AttributeFeatures.of_every_pair(n_outputs, counts)
+    def seen(
+        self, rows: Rows, outputs: NDArray[np.int32], n_outputs: int, pairs: str = "seen"
+    ) -> SeenRows:
+        """How often each column is used."""
+        return SeenRows(np.bincount(rows.data.ids, minlength=self.n_columns))
+
+    def features_of(
+        self,
+        seen: SeenRows,
+        n_outputs: int,
+        pairs: str = "seen",
+        min_freq: int = 0,
+        known: WeightKeys | None = None,
+    ) -> AttributeFeatures:
+        """Weights of every column, used or not."""
+        return AttributeFeatures.of_every_pair(n_outputs, seen.counts)
 
 
 def _values(values: Floats) -> Floats | None:

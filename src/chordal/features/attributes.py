@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from chordal import _kernels
 from chordal._blocks import BLOCK, Runner, aligned_zeros, blocks_of, run_in_turn, unit_of
-from chordal.features._base import Condensed, Input, RowFeatures, WeightKeys
+from chordal.features._base import Condensed, Input, RowFeatures, SeenRows, WeightKeys
 from chordal.features.batch import Floats, Ints, Occurrences, Rows, Vectors, ranges
 from chordal.features.entries import AttributeRows, Counts, RowEntries
 from chordal.structures import offsets_of
@@ -67,18 +67,33 @@ class VocabularyInput(Input):
             arrays["names"], arrays["name_offsets"], arrays["slots"]
         )
 
-    def features(
+    def seen(
+        self, rows: Rows, outputs: NDArray[np.int32], n_outputs: int, pairs: str = "seen"
+    ) -> SeenRows:
+        """How often each attribute occurs, and with which outputs unless all have weights."""
+        data, n = rows.data, self.n_columns
+        counts = np.bincount(data.ids, minlength=n)
+        if pairs == "all":
+            return SeenRows(counts)
+        found = _kernels.attribute_pairs(
+            offsets=data.offsets,
+            ids=data.ids,
+            outputs=outputs,
+            n_attributes=n,
+            n_outputs=n_outputs,
+        )
+        return SeenRows(counts, found)
+
+    def features_of(
         self,
-        rows: Rows,
-        outputs: NDArray[np.int32],
+        seen: SeenRows,
         n_outputs: int,
         pairs: str = "seen",
         min_freq: int = 0,
         known: WeightKeys | None = None,
     ) -> AttributeFeatures:
         """Weights of pairs seen at least `min_freq` times, or all of attributes that frequent."""
-        data, n = rows.data, self.n_columns
-        counts = np.bincount(data.ids, minlength=n)
+        counts, n = seen.counts, len(seen.counts)
         if pairs == "all":
             frequent = counts >= max(min_freq, 1)
             if known is not None:
@@ -86,13 +101,8 @@ class VocabularyInput(Input):
             offsets = offsets_of(frequent * np.int64(n_outputs))
             kept = np.tile(np.arange(n_outputs, dtype=np.int32), int(frequent.sum()))
             return AttributeFeatures(n_outputs, offsets, kept, counts)
-        offsets, kept, times = _kernels.attribute_pairs(
-            offsets=data.offsets,
-            ids=data.ids,
-            outputs=outputs,
-            n_attributes=n,
-            n_outputs=n_outputs,
-        )
+        assert seen.pairs is not None
+        offsets, kept, times = seen.pairs
         if min_freq > 1 or known is not None:
             attribute = np.repeat(np.arange(n), np.diff(offsets))
             keys = (attribute * n_outputs + kept)[times >= min_freq]
