@@ -34,7 +34,7 @@ LAYERS = """
  _progress
  estimators
  formats | model_file | model_selection | plots | explore | compat
- torch
+ torch | dask
  chordal
  experiments
  cli
@@ -57,8 +57,8 @@ NEVER = [
 # An optional package and the one unit or module that may import it; some have two. SciPy and
 # scikit-learn serve in many places.
 OPTIONAL = {
-    "dask": "chordal.execution.dask",
-    "distributed": "chordal.execution.dask",
+    "dask": "chordal.dask",
+    "distributed": "chordal.dask",
     "torch": ("chordal.torch", "chordal.experiments._network"),
     "matplotlib": "chordal.plots",
     "PIL": ("chordal.plots", "chordal.datasets._image_folders"),

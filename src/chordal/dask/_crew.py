@@ -1,4 +1,4 @@
-"""Workers of a Dask cluster as a crew: tasks where the data are, sums in a tree, workers that go."""
+"""Workers of a Dask cluster as a crew: tasks where the data are, and sums in a tree."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ class DaskCrew:
 
         The tree of sums then adds most numbers where they are.
         """
-        workers = sorted(self._workers().items())
+        workers = sorted(self.workers().items())
         places = [address for address, threads in workers for _ in range(threads)]
         share = max(1, ceil(len(partitions) / max(1, len(places))))
         return [
@@ -81,17 +81,25 @@ class DaskCrew:
         ]
 
     def map(
-        self, function: Callable[..., Any], parts: Sequence[Future], *shared: Any
+        self,
+        function: Callable[..., Any],
+        parts: Sequence[Future],
+        *shared: Any,
+        each: Sequence[Any] | None = None,
     ) -> list[Future]:
-        """function(part, *shared) of every part, where the part is."""
-        name = _name(function)
+        """function(part, *shared) of every part, where the part is; `each` has last arguments."""
+        name, own = _name(function), [()] * len(parts) if each is None else [(v,) for v in each]
         return [
-            self.client.submit(function, part, *shared, key=f"{name}-{k}")
-            for k, part in enumerate(parts)
+            self.client.submit(function, part, *shared, *last, key=f"{name}-{k}")
+            for k, (part, last) in enumerate(zip(parts, own, strict=True))
         ]
 
+    def join(self, function: Callable[..., Any], parts: Sequence[Future], *shared: Any) -> Future:
+        """function(all parts, *shared), on one worker."""
+        return self.client.submit(function, list(parts), *shared, key=_name(function))
+
     def tree(self, function: Callable[[Any, Any], Any], parts: Sequence[Future]) -> Future:
-        """The parts joined two by two, by their numbers: the same tree for any number of workers."""
+        """The parts joined two by two, by their numbers, whatever the number of workers."""
         name, level = _name(function), list(parts)
         while len(level) > 1:
             pairs = [level[k : k + 2] for k in range(0, len(level), 2)]
@@ -107,16 +115,27 @@ class DaskCrew:
         """A value for all workers, which the scheduler keeps with its recipe."""
         return self.client.submit(_given, value, key=_name(_given))
 
-    def fetch(self, futures: Sequence[Future], leaves: Sequence[Future] = ()) -> list[Any]:
-        """The results, in order. An error names the partition: `leaves` are those that know it."""
+    def fetch(
+        self, futures: Sequence[Future], leaves: Sequence[Future] = (), first: int = 0
+    ) -> list[Any]:
+        """The results, in order. An error names the partition: `leaves` are those that know it,
+        and `first` is the number of the first.
+        """
         self._finish(futures)
-        for k, leaf in enumerate(leaves or futures):
+        for k, leaf in enumerate(leaves or futures, start=first):
             if leaf.status == "error":
-                raise _named(leaf.exception(), k, of_partition=len(leaves or futures) > 1)
+                raise _named(leaf.exception(), f"partition {k}: ")
         try:
             return list(self.client.gather(list(futures)))
         except _LOST as error:
             raise self._gone() from error
+
+    def take(self, future: Future) -> Any:
+        """One result that is not of a partition."""
+        self._finish([future])
+        if future.status == "error":
+            raise _named(future.exception(), "")
+        return self.fetch([future])[0]
 
     def total(
         self, answer: Callable[..., Any], plus: Callable[[Any, Any], Any], parts: Sequence[Future],
@@ -144,7 +163,7 @@ class DaskCrew:
                 wait(list(futures), timeout=PAUSE)
                 return
             except TimeoutError:
-                if self._workers():
+                if self.workers():
                     alone = time.monotonic()
                 elif time.monotonic() - alone > self.timeout:
                     raise ClusterError(
@@ -154,7 +173,7 @@ class DaskCrew:
             except (CancelledError, AsyncCancelledError) as error:
                 raise self._gone() from error
 
-    def _workers(self) -> dict[str, int]:
+    def workers(self) -> dict[str, int]:
         """The threads of every worker; empty where the scheduler does not answer."""
         with suppress(*_LOST):
             return dict(self.client.nthreads())
@@ -186,11 +205,10 @@ def _name(function: Callable[..., Any]) -> str:
     return f"chordal_{function.__name__.strip('_')}-{uuid4().hex}"
 
 
-def _named(error: BaseException, k: int, of_partition: bool) -> BaseException:
+def _named(error: BaseException, where: str) -> BaseException:
     """The error of a task in terms of its partition; solvers know some errors by their type."""
     if isinstance(error, (InfeasibleError, OverflowError)):
         return error
-    where = f"partition {k}: " if of_partition else ""
     if isinstance(error, KilledWorker):
         return ClusterError(
             f"{where}several workers died one after another while they worked on it; is there "

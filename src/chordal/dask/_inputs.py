@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from chordal._optional import needed
+from chordal.estimators import Given
 from chordal.preprocessing import sequences_from_frame
 
 with needed("dask", "chordal.dask"):
@@ -19,28 +20,21 @@ with needed("distributed", "chordal.dask"):
     from distributed import Future
 
 
-class Given(NamedTuple):
-    """The examples of one partition; labels and weights where they are given."""
-
-    X: Any
-    y: Any = None
-    weight: Any = None
-
-
 def partitions(X: object, y: object = None, weight: object = None) -> list[Delayed]:
     """A delayed `Given` for every partition.
 
     Without y, the examples are pairs (x, y), or the partitions pairs (X, y).
     """
     examples = _delayed(X, "X")
-    others = [None if own is None else _delayed(own, name) for own, name in ((y, "y"), (weight, "sample_weight"))]  # fmt: skip
-    for own, name in zip(others, ("y", "sample_weight"), strict=True):
-        if own is not None and len(own) != len(examples):
+    each = []
+    for name, given in (("y", y), ("sample_weight", weight)):
+        own = [None] * len(examples) if given is None else _delayed(given, name)
+        if len(own) != len(examples):
             raise ValueError(
                 f"X and {name} must have the same partitions, got {len(examples)} and {len(own)}"
             )
+        each.append(own)
     join = delayed(_joined, pure=False)
-    each = [own or [None] * len(examples) for own in others]
     paired = y is None and isinstance(X, Bag)
     whole = y is None and not paired
     return [

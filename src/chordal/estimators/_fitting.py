@@ -25,11 +25,11 @@ from chordal.estimators._choosing import (
 )
 from chordal.estimators._groups import free_weights, l2_of, members, minimized, scaling
 from chordal.estimators._judging import (
+    Validator,
     completions,
     converged,
     lower_losses,
     prediction_facts,
-    validator,
 )
 from chordal.estimators._monitor import (
     FitReport,
@@ -46,13 +46,14 @@ from chordal.features import (
     ArrayInput,
     Batch,
     Layout,
+    Reader,
     Shard,
     layout_of,
     length_of,
     transferred,
 )
 from chordal.inference import Inference
-from chordal.labels import targets_of
+from chordal.labels import SequenceLabels, targets_of
 from chordal.objectives import Objective
 from chordal.oracle import Flags, Mapper, asks_examples, oracle_for, single_examples
 from chordal.potentials import Floats
@@ -120,10 +121,14 @@ def fit(
     solver, objective = chosen_before_reading(estimator)
     data = read(estimator, X, y, sample_weight, objective, keep)
     plan = planned(estimator, data, solver, objective, scaled, centre)
-    validate = None if validation_data is None else validator(estimator, *validation_data, data)
+    validate = (
+        None
+        if validation_data is None
+        else Validator.of(estimator, *validation_data, data.reader, data.labels, data.layout)
+    )
     work = compiled(estimator, data, plan)
     inference = inference_for(estimator, plan.objective, plan.solver, work.shards)
-    fitted = attributes_of(data, inference)
+    fitted = attributes_of(data.reader, data.labels, data.layout, inference)
     latent = isinstance(data.gold, PartialLabels) and "partial" not in plan.objective.targets
     del data  # its rows are compiled
     metadata = {} if sample_weight is None else {"sample_weight": sample_weight}
@@ -186,16 +191,19 @@ def learnable(batch: Batch, gold: Target, objective: Objective) -> tuple[Batch, 
 
 
 def weighed(
-    estimator: BaseCRF, objective: Objective, data: Data
+    estimator: BaseCRF,
+    objective: Objective,
+    labels: SequenceLabels,
+    gold: Target,
+    weight: Floats | None,
 ) -> tuple[Objective, Floats | None]:
     """The objective for these labels' numbers, and weights of examples, with `class_weight`."""
-    labels = data.labels
     if labels.types:
         refuse_prices(objective, labels, estimator.class_weight)
     objective = objective.for_labels(labels.labels, labels.order)
     if estimator.class_weight is None:
-        return objective, data.weight
-    return estimator._class_weighted(objective, labels, data.gold, data.weight)
+        return objective, weight
+    return estimator._class_weighted(objective, labels, gold, weight)
 
 
 def planned(
@@ -207,7 +215,7 @@ def planned(
     centre: bool,
 ) -> Plan:
     """How to learn from these data; refuses what cannot work together on them."""
-    objective, weight = weighed(estimator, objective, data)
+    objective, weight = weighed(estimator, objective, data.labels, data.gold, data.weight)
     free = free_weights(estimator.freeze, data.layout.slices, data.start)
     moved = None if scaled is None else data.layout.slices[scaled]
     some_stay = free is not None or moved is not None
@@ -225,10 +233,12 @@ def compiled(estimator: BaseCRF, data: Data, plan: Plan) -> Work:
     factors.
     """
     solver, weight = plan.solver, plan.weight
-    layout, start, batch, gold, cuts = data.layout, data.start, data.batch, data.gold, None
+    layout, start, batch, gold = data.layout, data.start, data.batch, data.gold
     without = () if plan.centre else estimator.unpenalised
     penalty = l2_of(estimator.l2, layout.slices, start, without)
-    scale, penalty = scaling(layout, batch, start, solver, penalty)
+    scale, penalty = scaling(
+        layout, lambda: layout.column_squares(data.batch), start, solver, penalty
+    )
     spread: Callable[[Floats], Floats] = np.copy
     condense = solver.rotates and plan.free is None and plan.moved is None
     if condense and scale is None and not start.any():
@@ -243,28 +253,45 @@ def compiled(estimator: BaseCRF, data: Data, plan: Plan) -> Work:
     single = not batch.is_chain or single_examples(solver.asks, layout, plan.objective)
     if asks_examples(solver.asks) and single:
         limits = [(i, i + 1) for i in range(len(batch.sizes))]
-    elif solver.batch_size is None:
-        limits = batch.limits(layout.counts, training=True)
-    else:
-        order = np.random.default_rng(solver.random_state).permutation(len(batch.sizes))
-        gold, weight = gold[batch.positions(order)], None if weight is None else weight[order]
-        batch = batch.reordered(order)
-        limits, cuts = batch.minibatches(layout.counts, solver.batch_size)
-    shards = [layout.compile(batch, a, b, gold, weight) for a, b in limits]
+        shards = [layout.compile(batch, a, b, gold, weight) for a, b in limits]
+        return Work(layout, start, penalty, shards, None, spread)
+    shards, cuts = shards_of(layout, batch, gold, weight, solver.batch_size, solver.random_state)
     return Work(layout, start, penalty, shards, cuts, spread)
 
 
-def attributes_of(data: Data, inference: Inference) -> dict[str, Any]:
+def shards_of(
+    layout: Layout,
+    batch: Batch,
+    gold: Target,
+    weight: Floats | None,
+    batch_size: int | None,
+    random_state: Any,
+) -> tuple[list[Shard], list[int] | None]:
+    """A batch as shards, and where each of its mini-batches begins if there are any."""
+    limits, cuts = [], None
+    if batch_size is None:
+        limits = batch.limits(layout.counts, training=True)
+    else:
+        order = np.random.default_rng(random_state).permutation(len(batch.sizes))
+        gold, weight = gold[batch.positions(order)], None if weight is None else weight[order]
+        batch = batch.reordered(order)
+        limits, cuts = batch.minibatches(layout.counts, batch_size)
+    return [layout.compile(batch, a, b, gold, weight) for a, b in limits], cuts
+
+
+def attributes_of(
+    reader: Reader, labels: SequenceLabels, layout: Layout, inference: Inference
+) -> dict[str, Any]:
     """What a fitted estimator is made of, besides the weights."""
     fitted: dict[str, Any] = {
-        "reader_": data.reader,
-        "labels_": data.labels,
-        "classes_": data.labels.classes,
-        "layout_": data.layout,
+        "reader_": reader,
+        "labels_": labels,
+        "classes_": labels.classes,
+        "layout_": layout,
         "inference_": inference,
     }
-    if isinstance(data.reader.inputs[0], ArrayInput):
-        fitted["n_features_in_"] = data.reader.inputs[0].n_columns
+    if isinstance(reader.inputs[0], ArrayInput):
+        fitted["n_features_in_"] = reader.inputs[0].n_columns
     return fitted
 
 

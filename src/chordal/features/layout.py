@@ -86,16 +86,29 @@ class Layout:
 
         Weights times these numbers have derivatives of one size, which solvers can work with.
         """
-        scale, largest = np.ones(self.n_weights), 0.0
-        for own, cliques, at in zip(
-            self.templates, batch.cliques, self.slices.values(), strict=True
-        ):
+        return self.scale_from(self.column_squares(batch))
+
+    def column_squares(self, batch: Batch) -> list[tuple[Floats, int] | None]:
+        """Of each template with rows of numbers: the sum of squares of every column, and rows."""
+        out: list[tuple[Floats, int] | None] = []
+        for own, cliques in zip(self.templates, batch.cliques, strict=True):
             data = None if cliques.rows is None else cliques.rows.data
             if own.rows is None or not isinstance(data, np.ndarray) or data.size == 0:
+                out.append(None)
                 continue
             flat = data.reshape(-1, data.shape[-1])
             with np.errstate(over="ignore"):
-                size = np.sqrt(np.einsum("ij,ij->j", flat, flat, dtype=np.float64) / len(flat))
+                out.append((np.einsum("ij,ij->j", flat, flat, dtype=np.float64), len(flat)))
+        return out
+
+    def scale_from(self, squares: Sequence[tuple[Floats, int] | None]) -> Floats | None:
+        """The same as `column_scale`, from what `column_squares` has found."""
+        scale, largest = np.ones(self.n_weights), 0.0
+        for own, found, at in zip(self.templates, squares, self.slices.values(), strict=True):
+            if own.rows is None or found is None:
+                continue
+            with np.errstate(over="ignore"):
+                size = np.sqrt(found[0] / found[1])
             if not np.isfinite(size).all():
                 return None  # beyond what scores can be
             largest = max(largest, float(size.max(initial=0.0)))

@@ -1,4 +1,4 @@
-"""The oracle of data in parts that are elsewhere: each answers for itself, and answers are summed."""
+"""The oracle of data in parts that are elsewhere: each answers, and answers are added up."""
 
 from __future__ import annotations
 

@@ -46,6 +46,8 @@ class Problem(NamedTuple):
         The first weights are not those that the regularisation pulls to.
     chains : bool
         Examples are chains, as far as is known before they are read.
+    parted : bool
+        The data are in parts on other machines: only sums over all examples are at hand.
     """
 
     objective: Objective
@@ -56,6 +58,7 @@ class Problem(NamedTuple):
     exempt: bool = False
     chains: bool = True
     warm: bool = False
+    parted: bool = False
 
     @property
     def one_l2(self) -> bool:

@@ -1,0 +1,365 @@
+"""What is done to one part of the data, where the part is; and how parts are joined.
+
+These functions run on other machines: they take and give what can be pickled.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from copy import copy
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from chordal import _kernels
+from chordal._errors import UnsupportedError
+from chordal._estimator import Estimator
+from chordal._validate import check_sample_weight
+from chordal.estimators._asking import weights_right
+from chordal.estimators._choosing import (
+    Candidates,
+    Data,
+    candidates,
+    check_before_compiling,
+    supporting,
+)
+from chordal.estimators._crf import BaseCRF
+from chordal.estimators._fitting import learnable, shards_of, weighed
+from chordal.estimators._judging import (
+    Validator,
+    WayCounts,
+    converged,
+    largest_share,
+    way_counts,
+)
+from chordal.features import (
+    AttributeFeatures,
+    Batch,
+    Layout,
+    Reader,
+    Seen,
+    Shard,
+    VocabularyInput,
+    layout_from,
+    length_of,
+    merged,
+    merged_readers,
+    renumbered_batch,
+    seen_in,
+)
+from chordal.inference import Inference
+from chordal.labels import SequenceLabels, merged_labels, observed, renumbered, targets_of
+from chordal.objectives import Objective
+from chordal.oracle import Part, Problem, check_questions
+from chordal.oracle.parted import SPARSE
+from chordal.potentials import Floats
+from chordal.solvers import Solver
+from chordal.targets import Target, kind_of
+
+if TYPE_CHECKING:
+    from chordal.estimators._groups import Squares
+
+
+class Given(NamedTuple):
+    """The examples of one part as users have them; labels and weights where they are given."""
+
+    X: Any
+    y: Any = None
+    weight: Any = None
+
+
+class ReadPart(NamedTuple):
+    """A part as a reader of its own has read it, with labels numbered by themselves."""
+
+    reader: Reader
+    labels: SequenceLabels
+    batch: Batch
+    gold: Target
+    observed: NDArray[np.bool_] | None  # of labels that may be missing
+    weight: Floats | None
+
+
+class PartFacts(NamedTuple):
+    """What is known of a part without its rows."""
+
+    reader: Reader  # without attributes
+    n_examples: int
+    n_variables: int
+    weight: float  # of all examples
+
+
+class NumberedFacts(NamedTuple):
+    """What is known of a part that all parts agree with."""
+
+    kind: str  # of targets
+    chains: bool
+    counts: Floats | None  # of labels, where each variable has one
+
+
+class Numbered(NamedTuple):
+    """A part in the numbers that all parts have."""
+
+    batch: Batch
+    gold: Target
+    weight: Floats | None
+
+
+class Compiled(NamedTuple):
+    """The shards of a part, before it is known what answers their questions."""
+
+    layout: Layout
+    shards: list[Shard]
+    cuts: list[int] | None
+    touched: NDArray[np.int32] | None
+
+
+class Verdict(NamedTuple):
+    """What the report of a fit says of one part."""
+
+    exact: bool
+    forest: bool
+    converged: bool | None
+    label_share: float
+    ways: WayCounts | None
+
+
+def glance(given: Given, estimator: BaseCRF) -> object:
+    """What an estimator has to know of all examples before it can read any."""
+    if length_of(given.X) == 0:
+        return None
+    return copy(estimator)._glance(given.X, given.y, given.weight)
+
+
+def read_part(given: Given, estimator: BaseCRF, keep: bool) -> ReadPart | None:
+    """The rows and labels of a part; None where it has no examples."""
+    if length_of(given.X) == 0:
+        return None
+    estimator = copy(estimator)
+    X = estimator._examples(given.X, known=keep)
+    reader = estimator._new_reader(X, keep)
+    if keep:
+        reader = reader.knowing(estimator.reader_)
+    labels = estimator.labels_.copy() if keep else estimator._new_labels()
+    batch = reader.read(X, grow=True)
+    flat = estimator._flat(given.y, X)
+    estimator._check_lengths(batch.sizes, flat)
+    weight = check_sample_weight(given.weight, len(batch.sizes))
+    gold = targets_of(labels, flat, estimator.ignore_label)
+    seen = observed(flat, estimator.ignore_label) if kind_of(gold) == "partial" else None
+    return ReadPart(reader, labels, batch, gold, seen, weight)
+
+
+def part_facts(part: ReadPart | None) -> PartFacts | None:
+    """What a client has to know of a part."""
+    if part is None:
+        return None
+    schema, n = copy(part.reader), len(part.batch.sizes)
+    schema.inputs = [
+        own.with_vocabulary(_kernels.Vocabulary()) if isinstance(own, VocabularyInput) else own
+        for own in part.reader.inputs
+    ]
+    total = float(n) if part.weight is None else float(part.weight.sum())
+    return PartFacts(schema, n, int(part.batch.sizes.sum()), total)
+
+
+def reader_of(part: ReadPart) -> Reader:
+    """What read a part, without the part."""
+    return part.reader
+
+
+def labels_of(part: ReadPart) -> SequenceLabels:
+    """The labels of a part, without the part."""
+    return part.labels
+
+
+def two_readers(first: Reader, second: Reader) -> Reader:
+    """One that knows what both know; new names are numbered in their order."""
+    return merged_readers([first, second])[0]
+
+
+def all_labels(parts: Sequence[SequenceLabels], known: SequenceLabels) -> SequenceLabels:
+    """One numbering of the labels of all parts."""
+    return merged_labels(known, parts)[0]
+
+
+def number_part(
+    part: ReadPart, reader: Reader, labels: SequenceLabels, objective: Objective
+) -> Numbered:
+    """A part by the numbers of the whole."""
+    columns = merged_readers([reader, part.reader])[1][1]
+    batch = renumbered_batch(part.batch, reader, columns)
+    numbers = merged_labels(labels, [part.labels])[1][0]
+    gold = renumbered(part.gold, numbers, len(labels), part.observed)
+    batch, gold = learnable(batch, labels.within(gold, batch.kinds), objective)
+    objective.require_targets(gold)
+    if kind_of(gold) == "partial" and "partial" not in objective.targets:
+        raise UnsupportedError(
+            f"objective {objective.name!r} completes sets of labels in turns with fits, which "
+            "data in parts do not have; use objective 'likelihood', which sums over the sets"
+        )
+    return Numbered(batch, gold, part.weight)
+
+
+def numbered_facts(part: Numbered, labels: SequenceLabels, weighted: bool) -> NumberedFacts:
+    """What a client has to know; `weighted`: labels count by the weight of their examples."""
+    counts, kind = None, kind_of(part.gold)
+    if kind == "hard" and not labels.types:
+        weight = part.weight if weighted else None
+        counts = np.bincount(np.asarray(part.gold), weight, minlength=len(labels)).astype(float)
+    return NumberedFacts(kind, part.batch.is_chain, counts)
+
+
+def seen_part(part: Numbered, reader: Reader, labels: SequenceLabels, pairs: str) -> Seen:
+    """Which weights a part has a use for."""
+    return seen_in(reader, part.batch, part.gold, labels.counts, pairs)
+
+
+def two_seen(first: Seen, second: Seen) -> Seen:
+    """What both have seen."""
+    return merged([first, second])
+
+
+def layout_for(
+    seen: Seen,
+    reader: Reader,
+    labels: SequenceLabels,
+    pairs: str,
+    min_freq: int,
+    known: Layout | None,
+) -> Layout:
+    """The layout of what all parts have seen."""
+    return layout_from(reader, seen, labels.counts, pairs, min_freq, known)
+
+
+def squares_of(part: Numbered, layout: Layout) -> Squares:
+    """The sizes of columns of numbers."""
+    return layout.column_squares(part.batch)
+
+
+def two_squares(first: Squares, second: Squares) -> Squares:
+    """The sizes of columns in both."""
+    return [
+        a or b if a is None or b is None else (a[0] + b[0], a[1] + b[1])
+        for a, b in zip(first, second, strict=True)
+    ]
+
+
+def compile_part(
+    part: Numbered,
+    estimator: BaseCRF,
+    reader: Reader,
+    labels: SequenceLabels,
+    layout: Layout,
+    problem: Problem,
+    solver: Solver,
+    scale: Floats | None,
+    batch_size: int | None,
+    seed: int,
+) -> Compiled:
+    """The shards of a part; refuses what cannot work together on it."""
+    data = Data(reader, labels, *part, layout, np.zeros(0))
+    check_before_compiling(estimator, problem, solver, data)
+    _, weight = weighed(estimator, problem.objective, labels, part.gold, part.weight)
+    used = layout if scale is None else layout.scaled(scale)
+    shards, cuts = shards_of(used, part.batch, part.gold, weight, batch_size, seed)
+    return Compiled(used, shards, cuts, touched(layout, part.batch))
+
+
+def touched(layout: Layout, batch: Batch) -> NDArray[np.int32] | None:
+    """The weights that examples have anything to do with; None where these are most."""
+    mask = np.ones(layout.n_weights, dtype=bool)
+    for own, cliques, at in zip(
+        layout.templates, batch.cliques, layout.slices.values(), strict=True
+    ):
+        if isinstance(own.rows, AttributeFeatures) and cliques.rows is not None:
+            n = len(own.rows.arrays()["counts"])
+            used = np.bincount(cliques.rows.data.ids, minlength=n) > 0
+            mask[at.start : at.start + own.n_row_weights] = used[own.rows.keys().column]
+    return np.flatnonzero(mask).astype(np.int32) if mask.mean() < SPARSE else None
+
+
+def candidates_of(part: Compiled, objective: Objective) -> Candidates:
+    """What may answer the questions about a part."""
+    return candidates(objective, part.shards)
+
+
+def supporting_of(part: Compiled, methods: Mapping[str, Inference]) -> set[str]:
+    """Which of these methods work on a part."""
+    return supporting(methods, part.shards)
+
+
+def ready_part(part: Compiled, objective: Objective, inference: Inference, solver: Solver) -> Part:
+    """What answers a solver's questions about a part."""
+    for shard in part.shards:
+        structure = shard.frame.structure
+        check_questions(solver.name, solver.asks, objective, inference, structure)
+    method = inference.in_training()
+    return Part(part.layout, part.shards, objective, method, part.cuts, part.touched)
+
+
+def batch_sizes(part: Part) -> list[int]:
+    """How many examples each mini-batch has."""
+    return part.batch_sizes
+
+
+def validator_part(
+    given: Given, estimator: BaseCRF, reader: Reader, labels: SequenceLabels, layout: Layout
+) -> Validator | None:
+    """Validation data of a part; None where there are none."""
+    if length_of(given.X) == 0:
+        return None
+    return Validator.of(copy(estimator), given.X, given.y, reader, labels, layout)
+
+
+def validated(part: Validator | None, vectors: Sequence[Floats]) -> tuple[int, int]:
+    """How many labels of a part are right at these weights, and how many there are."""
+    return (0, 0) if part is None else part.counts(vectors[0])
+
+
+def two_counts(first: tuple[int, int], second: tuple[int, int]) -> tuple[int, int]:
+    """Both together."""
+    return first[0] + second[0], first[1] + second[1]
+
+
+def answer_part(part: Part, vectors: Sequence[Floats], *question: Any) -> Any:
+    """What a part says to a solver's question."""
+    name, batch, dtype = question
+    return part.answer(name, vectors, batch, dtype)
+
+
+def judge_part(
+    part: Part,
+    vectors: Sequence[Floats],
+    estimator: BaseCRF,
+    objective: Objective,
+    inference: Inference,
+    compare: bool,
+) -> list[Verdict]:
+    """What the report says of a part; `compare`: how both ways of prediction do on it."""
+    structures = [shard.frame.structure for shard in part.shards]
+    model = (part.features, part.shards, vectors[0])
+    exact = not objective.needs or all(map(inference.exact_on, structures))
+    settled = None if exact else converged(inference, objective, *model)
+    forest = all(own.is_forest for own in structures)
+    share = 0.0 if forest else largest_share(part.shards)
+    ways = way_counts(estimator, *model) if compare and not forest else None
+    return [Verdict(exact, forest, settled, share, ways)]
+
+
+def two_lists(first: list[Any], second: list[Any]) -> list[Any]:
+    """One after the other."""
+    return first + second
+
+
+def score_part(given: Given, estimator: Estimator) -> tuple[float, float]:
+    """The weight of the labels of a part that a model gets right, and of all that are observed."""
+    if length_of(given.X) == 0:
+        return 0.0, 0.0
+    if isinstance(estimator, BaseCRF):
+        return weights_right(estimator, *given)
+    options = {} if given.weight is None else {"sample_weight": given.weight}
+    weight = np.ones(len(given.y)) if given.weight is None else np.asarray(given.weight)
+    sizes = [1 if estimator.classifies else len(own) for own in given.y]
+    total = float(np.dot(weight, sizes))
+    return total * float(estimator.score(given.X, given.y, **options)), total  # type: ignore[attr-defined]
