@@ -5,6 +5,14 @@ is an ordinary one then: it predicts, is saved and goes on learning without Dask
 "dask". See docs/cluster.md.
 """
 
+from chordal._optional import needed
+
+with needed("dask", "chordal.dask"):
+    import dask.bag  # noqa: F401
+
+with needed("distributed", "chordal.dask"):
+    import distributed  # noqa: F401
+
 from chordal.dask._asking import Answers, predict, predict_marginals, score
 from chordal.dask._crew import ClusterError
 from chordal.dask._fit import fit

@@ -6,19 +6,16 @@ from collections import deque
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from dask import delayed
+from dask.bag import Bag, from_delayed
+from dask.delayed import Delayed
+from distributed import Client
+
+from chordal._errors import not_fitted
 from chordal._estimator import Estimator
-from chordal._optional import needed
 from chordal.dask._crew import DaskCrew, client_of
 from chordal.dask._inputs import inputs, partitions
 from chordal.estimators import score_part
-
-with needed("dask", "chordal.dask"):
-    from dask import delayed
-    from dask.bag import Bag, from_delayed
-    from dask.delayed import Delayed
-
-with needed("distributed", "chordal.dask"):
-    from distributed import Client
 
 AHEAD = 2  # partitions in work for each thread of the cluster
 
@@ -105,7 +102,8 @@ def score(
 def _asked(
     estimator: Estimator, question: str, X: object, client: Client | None, options: dict[str, Any]
 ) -> Answers:
-    estimator._check_fitted()
+    if not hasattr(estimator, estimator.learned):
+        raise not_fitted(estimator)
     crew = DaskCrew(client_of(client))
     model = crew.share(estimator)
     answer = delayed(_answer, pure=False)

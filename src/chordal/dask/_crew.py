@@ -11,11 +11,9 @@ from math import ceil
 from typing import Any, TypeVar
 from uuid import uuid4
 
-from chordal._errors import InfeasibleError, UnsupportedError
-from chordal._optional import needed
+from distributed import Client, Future, KilledWorker, default_client, wait
 
-with needed("distributed", "chordal.dask"):
-    from distributed import Client, Future, KilledWorker, default_client, wait
+from chordal._errors import InfeasibleError, UnsupportedError
 
 T = TypeVar("T")
 

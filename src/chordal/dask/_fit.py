@@ -4,16 +4,14 @@ from __future__ import annotations
 
 from typing import Any, TypeVar
 
+from distributed import Client
+
 from chordal._errors import UnsupportedError
-from chordal._optional import needed
 from chordal._validate import check_choice, check_number
 from chordal.dask._crew import DaskCrew, client_of
 from chordal.dask._inputs import partitions
 from chordal.estimators import BaseCRF, fit_parts
 from chordal.solvers import Callback
-
-with needed("distributed", "chordal.dask"):
-    from distributed import Client
 
 E = TypeVar("E", bound=BaseCRF)
 

@@ -6,18 +6,13 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
+from dask import delayed
+from dask.bag import Bag, from_delayed
+from dask.delayed import Delayed
+from distributed import Future
 
-from chordal._optional import needed
 from chordal.estimators import Given
 from chordal.preprocessing import sequences_from_frame
-
-with needed("dask", "chordal.dask"):
-    from dask import delayed
-    from dask.bag import Bag
-    from dask.delayed import Delayed
-
-with needed("distributed", "chordal.dask"):
-    from distributed import Future
 
 
 def partitions(X: object, y: object = None, weight: object = None) -> list[Delayed]:
@@ -76,7 +71,7 @@ def from_tokens(
     tails = [None, *(delayed(_tail, pure=True)(part, group) for part in parts[:-1])]
     read = delayed(_sequences, pure=True)
     options = {"order": order, "features": features}
-    return _bag(
+    return from_delayed(
         [
             read(part, tail, k, group, label, options)
             for k, (part, tail) in enumerate(zip(parts, tails, strict=True))
@@ -99,13 +94,7 @@ def from_lists(frame: Any, tokens: str, labels: str | None = None) -> Bag:
         Of pairs (x, y); without `labels`, of x.
     """
     read = delayed(_of_lists, pure=True)
-    return _bag([read(part, tokens, labels) for part in frame.to_delayed()])
-
-
-def _bag(parts: list[Delayed]) -> Bag:
-    from dask.bag import from_delayed
-
-    return from_delayed(parts)
+    return from_delayed([read(part, tokens, labels) for part in frame.to_delayed()])
 
 
 def _delayed(data: object, name: str) -> list[Any]:
