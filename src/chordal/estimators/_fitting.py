@@ -46,10 +46,14 @@ from chordal.features import (
     ArrayInput,
     Batch,
     Layout,
+    Parts,
     Reader,
     Shard,
-    layout_of,
+    Spilled,
+    layout_from,
     length_of,
+    merged,
+    seen_in,
     transferred,
 )
 from chordal.inference import Inference
@@ -87,7 +91,7 @@ class Work(NamedTuple):
     layout: Layout
     start: Floats
     penalty: float | Floats
-    shards: list[Shard]
+    shards: Sequence[Shard]
     cuts: list[int] | None  # where each mini-batch begins
     spread: Callable[[Floats], Floats]
 
@@ -129,7 +133,8 @@ def fit(
     work = compiled(estimator, data, plan)
     inference = inference_for(estimator, plan.objective, plan.solver, work.shards)
     fitted = attributes_of(data.reader, data.labels, data.layout, inference)
-    latent = isinstance(data.gold, PartialLabels) and "partial" not in plan.objective.targets
+    sets = isinstance(data.parts[0].gold, PartialLabels)
+    latent = sets and "partial" not in plan.objective.targets
     del data  # its rows are compiled
     metadata = {} if sample_weight is None else {"sample_weight": sample_weight}
     given = {"X": X, "y": y, "metadata": metadata}
@@ -170,14 +175,15 @@ def read(
     if weight is not None and not weight.any():
         raise ValueError("sample_weight is zero for every example: there is nothing to learn")
     gold = labels.within(targets_of(labels, flat, estimator.ignore_label), batch.kinds)
-    batch, gold = learnable(batch, gold, objective)
     known = estimator.layout_ if keep else None
+    parts = Parts.of(*learnable(batch, gold, objective))
     settings = (estimator.pairs, estimator.min_freq, known)
-    layout = layout_of(reader, batch, gold, labels.counts, *settings)
+    seen = (seen_in(reader, *part, labels.counts, estimator.pairs) for part in parts)
+    layout = layout_from(reader, merged(seen), labels.counts, *settings)
     start = np.zeros(layout.n_weights)
     if known is not None:
         start = transferred(known, estimator.weights_, layout)
-    return Data(reader, labels, batch, gold, weight, layout, start)
+    return Data(reader, labels, parts, weight, layout, start)
 
 
 def learnable(batch: Batch, gold: Target, objective: Objective) -> tuple[Batch, Target]:
@@ -194,7 +200,7 @@ def weighed(
     estimator: BaseCRF,
     objective: Objective,
     labels: SequenceLabels,
-    gold: Target,
+    gold: Callable[[], Target],
     weight: Floats | None,
 ) -> tuple[Objective, Floats | None]:
     """The objective for these labels' numbers, and weights of examples, with `class_weight`."""
@@ -203,7 +209,7 @@ def weighed(
     objective = objective.for_labels(labels.labels, labels.order)
     if estimator.class_weight is None:
         return objective, weight
-    return estimator._class_weighted(objective, labels, gold, weight)
+    return estimator._class_weighted(objective, labels, gold(), weight)
 
 
 def planned(
@@ -215,7 +221,7 @@ def planned(
     centre: bool,
 ) -> Plan:
     """How to learn from these data; refuses what cannot work together on them."""
-    objective, weight = weighed(estimator, objective, data.labels, data.gold, data.weight)
+    objective, weight = weighed(estimator, objective, data.labels, data.parts.gold, data.weight)
     free = free_weights(estimator.freeze, data.layout.slices, data.start)
     moved = None if scaled is None else data.layout.slices[scaled]
     some_stay = free is not None or moved is not None
@@ -232,51 +238,52 @@ def compiled(estimator: BaseCRF, data: Data, plan: Plan) -> Work:
     Where columns or penalties differ much in size, the solver's weights are the model's times
     factors.
     """
-    solver, weight = plan.solver, plan.weight
-    layout, start, batch, gold = data.layout, data.start, data.batch, data.gold
+    solver, layout, start, parts = plan.solver, data.layout, data.start, data.parts
     without = () if plan.centre else estimator.unpenalised
     penalty = l2_of(estimator.l2, layout.slices, start, without)
     scale, penalty = scaling(
-        layout, lambda: layout.column_squares(data.batch), start, solver, penalty
+        layout, lambda: layout.column_squares(parts.batches), start, solver, penalty
     )
     spread: Callable[[Floats], Floats] = np.copy
     condense = solver.rotates and plan.free is None and plan.moved is None
     if condense and scale is None and not start.any():
-        condensed = layout.condensed(batch)
+        condensed = layout.condensed(parts.batches)
         if condensed is not None:
-            layout, batch, spread = condensed
+            layout, change, spread = condensed
+            parts = parts.changed(change)
             start = np.zeros(layout.n_weights)
             penalty = l2_of(estimator.l2, layout.slices, start, without)
     if scale is not None:
         layout, start = layout.scaled(scale), start * scale
         spread = lambda weights: weights / scale  # noqa: E731
-    single = not batch.is_chain or single_examples(solver.asks, layout, plan.objective)
-    if asks_examples(solver.asks) and single:
-        limits = [(i, i + 1) for i in range(len(batch.sizes))]
-        shards = [layout.compile(batch, a, b, gold, weight) for a, b in limits]
-        return Work(layout, start, penalty, shards, None, spread)
-    shards, cuts = shards_of(layout, batch, gold, weight, solver.batch_size, solver.random_state)
+    shards, cuts = shards_of(layout, parts, plan)
     return Work(layout, start, penalty, shards, cuts, spread)
 
 
-def shards_of(
-    layout: Layout,
-    batch: Batch,
-    gold: Target,
-    weight: Floats | None,
-    batch_size: int | None,
-    random_state: Any,
-) -> tuple[list[Shard], list[int] | None]:
-    """A batch as shards, and where each of its mini-batches begins if there are any."""
-    limits, cuts = [], None
-    if batch_size is None:
-        limits = batch.limits(layout.counts, training=True)
+def shards_of(layout: Layout, parts: Parts, plan: Plan) -> tuple[Sequence[Shard], list[int] | None]:
+    """The examples as the solver takes them, and where each mini-batch begins, if it asks for any.
+
+    Of parts that are not in memory, compiled shards go to a file, unless the solver takes single
+    examples, which it may ask for at any time.
+    """
+    solver, outline, weight = plan.solver, parts.outline, plan.weight
+    in_memory = parts.in_memory or asks_examples(solver.asks)
+    single = not outline.is_chain or single_examples(solver.asks, layout, plan.objective)
+    order, cuts = None, None
+    if asks_examples(solver.asks) and single:
+        limits = [(i, i + 1) for i in range(parts.n_examples)]
+    elif solver.batch_size is None:
+        limits = outline.limits(layout.counts, training=True)
     else:
-        order = np.random.default_rng(random_state).permutation(len(batch.sizes))
-        gold, weight = gold[batch.positions(order)], None if weight is None else weight[order]
-        batch = batch.reordered(order)
-        limits, cuts = batch.minibatches(layout.counts, batch_size)
-    return [layout.compile(batch, a, b, gold, weight) for a, b in limits], cuts
+        order = np.random.default_rng(solver.random_state).permutation(parts.n_examples)
+        weight = None if weight is None else weight[order]
+        limits, cuts = outline.minibatches(layout.counts, solver.batch_size, order)
+    found = parts.runs(limits) if order is None else parts.mixed(order, limits)
+    shards = (
+        layout.compile(batch, a - at, b - at, gold, None if weight is None else weight[at:])
+        for batch, gold, at, a, b in found
+    )
+    return list(shards) if in_memory else Spilled.of(shards), cuts
 
 
 def attributes_of(

@@ -30,7 +30,6 @@ from chordal.objectives import Objective
 from chordal.oracle import PartedOracle, Problem, Term
 from chordal.potentials import Floats
 from chordal.solvers import Callback, Solution, Solver
-from chordal.targets import Target
 
 if TYPE_CHECKING:
     from chordal.estimators._crf import BaseCRF
@@ -224,8 +223,9 @@ def planned_parts(
     kind = next((own for own in ("soft", "partial") if own in kinds), "hard")
     if isinstance(model.class_weight, str) and model.class_weight == "balanced":
         model.class_weight = balanced(joined)
-    gold: Target = np.zeros(0, dtype=np.int32)  # a dict of weights does not ask for labels
-    objective, _ = weighed(model, objective, joined.labels, gold, None)
+    # A dict of weights does not ask for labels.
+    nothing = lambda: np.zeros(0, dtype=np.int32)  # noqa: E731
+    objective, _ = weighed(model, objective, joined.labels, nothing, None)
     free = free_weights(model.freeze, joined.layout.slices, joined.start)
     problem = Problem(
         objective,

@@ -9,13 +9,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from chordal._validate import check_number
-from chordal.features import Layout
+from chordal.features import Layout, Squares
 from chordal.oracle import Flags, Oracle, PartialOracle, asks_examples
 from chordal.potentials import Floats
 from chordal.solvers import Callback, Iteration, Solution, Solver
 
 Slices = Mapping[str, slice]
-Squares = Sequence[tuple[Floats, int] | None]  # of columns, by template
 
 DEFAULT_L2 = 1.0  # of groups of weights that a dict does not name
 STAND_IN = 1e-3  # of the largest l2: for weights that have none, where a solver needs one

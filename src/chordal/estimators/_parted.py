@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from copy import copy
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,7 +25,7 @@ from chordal.estimators._choosing import (
     supporting,
 )
 from chordal.estimators._crf import BaseCRF
-from chordal.estimators._fitting import learnable, shards_of, weighed
+from chordal.estimators._fitting import Plan, learnable, shards_of, weighed
 from chordal.estimators._judging import (
     Validator,
     WayCounts,
@@ -37,9 +37,11 @@ from chordal.features import (
     AttributeFeatures,
     Batch,
     Layout,
+    Parts,
     Reader,
     Seen,
     Shard,
+    Squares,
     VocabularyInput,
     layout_from,
     length_of,
@@ -51,14 +53,11 @@ from chordal.features import (
 from chordal.inference import Inference
 from chordal.labels import SequenceLabels, merged_labels, observed, renumbered, targets_of
 from chordal.objectives import Objective
-from chordal.oracle import Part, Problem, check_questions
+from chordal.oracle import PartOracle, Problem, check_questions
 from chordal.oracle.parted import SPARSE
 from chordal.potentials import Floats
 from chordal.solvers import Solver
 from chordal.targets import Target, kind_of
-
-if TYPE_CHECKING:
-    from chordal.estimators._groups import Squares
 
 
 class Given(NamedTuple):
@@ -109,7 +108,7 @@ class Compiled(NamedTuple):
     """The shards of a part, before it is known what answers their questions."""
 
     layout: Layout
-    shards: list[Shard]
+    shards: Sequence[Shard]
     cuts: list[int] | None
     touched: NDArray[np.int32] | None
 
@@ -234,7 +233,7 @@ def layout_for(
 
 def squares_of(part: Numbered, layout: Layout) -> Squares:
     """The sizes of columns of numbers."""
-    return layout.column_squares(part.batch)
+    return layout.column_squares([part.batch])
 
 
 def two_squares(first: Squares, second: Squares) -> Squares:
@@ -258,11 +257,15 @@ def compile_part(
     seed: int,
 ) -> Compiled:
     """The shards of a part; refuses what cannot work together on it."""
-    data = Data(reader, labels, *part, layout, np.zeros(0))
+    parts = Parts.of(part.batch, part.gold)
+    data = Data(reader, labels, parts, part.weight, layout, np.zeros(0))
     check_before_compiling(estimator, problem, solver, data)
-    _, weight = weighed(estimator, problem.objective, labels, part.gold, part.weight)
+    _, weight = weighed(estimator, problem.objective, labels, parts.gold, part.weight)
     used = layout if scale is None else layout.scaled(scale)
-    shards, cuts = shards_of(used, part.batch, part.gold, weight, batch_size, seed)
+    own = copy(solver)
+    own.batch_size, own.random_state = batch_size, seed
+    plan = Plan(own, problem.objective, weight, None, None, False)
+    shards, cuts = shards_of(used, parts, plan)
     return Compiled(used, shards, cuts, touched(layout, part.batch))
 
 
@@ -289,16 +292,18 @@ def supporting_of(part: Compiled, methods: Mapping[str, Inference]) -> set[str]:
     return supporting(methods, part.shards)
 
 
-def ready_part(part: Compiled, objective: Objective, inference: Inference, solver: Solver) -> Part:
+def ready_part(
+    part: Compiled, objective: Objective, inference: Inference, solver: Solver
+) -> PartOracle:
     """What answers a solver's questions about a part."""
     for shard in part.shards:
         structure = shard.frame.structure
         check_questions(solver.name, solver.asks, objective, inference, structure)
     method = inference.in_training()
-    return Part(part.layout, part.shards, objective, method, part.cuts, part.touched)
+    return PartOracle(part.layout, part.shards, objective, method, part.cuts, part.touched)
 
 
-def batch_sizes(part: Part) -> list[int]:
+def batch_sizes(part: PartOracle) -> list[int]:
     """How many examples each mini-batch has."""
     return part.batch_sizes
 
@@ -322,14 +327,14 @@ def two_counts(first: tuple[int, int], second: tuple[int, int]) -> tuple[int, in
     return first[0] + second[0], first[1] + second[1]
 
 
-def answer_part(part: Part, vectors: Sequence[Floats], *question: Any) -> Any:
+def answer_part(part: PartOracle, vectors: Sequence[Floats], *question: Any) -> Any:
     """What a part says to a solver's question."""
     name, batch, dtype = question
     return part.answer(name, vectors, batch, dtype)
 
 
 def judge_part(
-    part: Part,
+    part: PartOracle,
     vectors: Sequence[Floats],
     estimator: BaseCRF,
     objective: Objective,

@@ -17,11 +17,13 @@ from chordal.features.clique_template import (
     types_of,
 )
 from chordal.features.entries import RowEntries, packed_flags
-from chordal.features.layout import Layout, Shard, Sums, transferred
+from chordal.features.layout import Layout, Shard, Squares, Sums, transferred
 from chordal.features.merging import merged_readers, renumbered_batch
+from chordal.features.parts import Part, Parts
 from chordal.features.reader import Reader, input_for, length_of
 from chordal.features.seen import Seen, layout_from, layout_of, merged, seen_in
 from chordal.features.shared import SharedFeatures, SharedInput
+from chordal.features.spilling import Spilled, fetch, release
 from chordal.features.template import TemplateInput
 from chordal.features.template_layout import TemplateLayout
 from chordal.features.vectors import VectorInput
@@ -42,6 +44,8 @@ __all__ = [
     "LabelCounts",
     "Layout",
     "Occurrences",
+    "Part",
+    "Parts",
     "Reader",
     "RowEntries",
     "RowFeatures",
@@ -51,6 +55,8 @@ __all__ = [
     "SharedFeatures",
     "SharedInput",
     "SparseInput",
+    "Spilled",
+    "Squares",
     "Sums",
     "TableLayout",
     "TemplateInput",
@@ -60,6 +66,7 @@ __all__ = [
     "WeightKeys",
     "check_described",
     "check_templates",
+    "fetch",
     "input_for",
     "itself",
     "layout_from",
@@ -68,6 +75,7 @@ __all__ = [
     "merged",
     "merged_readers",
     "packed_flags",
+    "release",
     "renumbered_batch",
     "seen_in",
     "transferred",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -57,10 +57,12 @@ class SeenRows:
 
 @dataclass(frozen=True)
 class Condensed:
-    """A cheaper form of features for training, and how its weights become theirs."""
+    """A cheaper form of features for training, how rows are put into it, and how its weights become
+    those of the features.
+    """
 
     features: RowFeatures
-    rows: Rows
+    rows: Callable[[Rows], Rows]
     spread: Callable[[Floats], Floats]
 
 
@@ -128,8 +130,8 @@ class RowFeatures(ABC):
         """The features of a model file; refuses what does not fit together."""
         raise UnsupportedError(f"{cls.__name__} cannot be read from a model file")
 
-    def condensed(self, rows: Rows) -> Condensed | None:
-        """A form in which training on these rows costs less; None if there is none.
+    def condensed(self, parts: Iterable[Rows]) -> Condensed | None:
+        """A form in which training on rows, given in parts, costs less; None if there is none.
 
         Spreading keeps ‖w‖², so that the whole path of a solver that does not depend on the choice
         of axes stays the same. Columns that are equal in all rows, for instance, have equal weights

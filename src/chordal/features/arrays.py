@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, TypeVar, final
 
 import numpy as np
@@ -213,24 +213,29 @@ class DenseFeatures(RowFeatures):
         """Write the finished gradient to out."""
         out[:] = sums.ravel()
 
-    def condensed(self, rows: Rows) -> Condensed | None:
+    def condensed(self, parts: Iterable[Rows]) -> Condensed | None:
         """Rows that hold few numbers other than zero, as lists of these."""
-        data = rows.data
-        row, column = np.nonzero(data)
-        if len(row) > SPARSE * data.size:
+        counts, n, ones = np.zeros(self.n_columns, dtype=np.int64), 0, True
+        for rows in parts:
+            counts += np.count_nonzero(rows.data, axis=0)
+            n += rows.data.size
+            ones = ones and np.count_nonzero(rows.data == 1.0) == np.count_nonzero(rows.data)
+        if counts.sum() > SPARSE * n:
             return None
-        values = _values(data[row, column].astype(np.float64))
-        offsets = offsets_of(np.bincount(row, minlength=len(data)))
-        occurrences = Occurrences(offsets, column.astype(np.int32), values)
-        counts = np.bincount(column, minlength=self.n_columns)
         features = AttributeFeatures.of_every_pair(self.n_outputs, counts)
+
+        def condense(rows: Rows) -> Rows:
+            row, column = np.nonzero(rows.data)
+            values = None if ones else rows.data[row, column].astype(np.float64)
+            offsets = offsets_of(np.bincount(row, minlength=len(rows.data)))
+            return Rows(rows.lengths, Occurrences(offsets, column.astype(np.int32), values))
 
         def spread(weights: Floats) -> Floats:
             keys, out = features.keys(), np.empty(self.n_weights)
             out[keys.column * self.n_outputs + keys.output] = weights
             return out
 
-        return Condensed(features, Rows(rows.lengths, occurrences), spread)
+        return Condensed(features, condense, spread)
 
     @classmethod
     def from_arrays(

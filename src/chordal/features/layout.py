@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, final
 
@@ -37,6 +37,10 @@ class Shard:
     places: Sequence[Ints] | None  # of each group of templates: its cliques in the structure
     labels: Target | None
     weight: Floats | None
+
+
+#: Of each template, sums of squares of its columns of numbers, and how many rows.
+Squares = Sequence[tuple[Floats, int] | None]
 
 
 @final
@@ -81,28 +85,26 @@ class Layout:
         layout.scale = scale
         return layout
 
-    def column_scale(self, batch: Batch) -> Floats | None:
+    def column_squares(self, parts: Iterable[Batch]) -> Squares:
+        """Of each template with rows of numbers: the sum of squares of every column, and rows."""
+        out: list[tuple[Floats, int] | None] = [None] * len(self.templates)
+        for batch in parts:
+            for k, (own, cliques) in enumerate(zip(self.templates, batch.cliques, strict=True)):
+                data = None if cliques.rows is None else cliques.rows.data
+                if own.rows is None or not isinstance(data, np.ndarray) or data.size == 0:
+                    continue
+                flat = data.reshape(-1, data.shape[-1])
+                with np.errstate(over="ignore"):
+                    found = np.einsum("ij,ij->j", flat, flat, dtype=np.float64)
+                before, n = out[k] or (0.0, 0)
+                out[k] = (before + found, n + len(flat))
+        return out
+
+    def scale_from(self, squares: Squares) -> Floats | None:
         """Of every weight the size of its column of numbers; None where none is very large.
 
         Weights times these numbers have derivatives of one size, which solvers can work with.
         """
-        return self.scale_from(self.column_squares(batch))
-
-    def column_squares(self, batch: Batch) -> list[tuple[Floats, int] | None]:
-        """Of each template with rows of numbers: the sum of squares of every column, and rows."""
-        out: list[tuple[Floats, int] | None] = []
-        for own, cliques in zip(self.templates, batch.cliques, strict=True):
-            data = None if cliques.rows is None else cliques.rows.data
-            if own.rows is None or not isinstance(data, np.ndarray) or data.size == 0:
-                out.append(None)
-                continue
-            flat = data.reshape(-1, data.shape[-1])
-            with np.errstate(over="ignore"):
-                out.append((np.einsum("ij,ij->j", flat, flat, dtype=np.float64), len(flat)))
-        return out
-
-    def scale_from(self, squares: Sequence[tuple[Floats, int] | None]) -> Floats | None:
-        """The same as `column_scale`, from what `column_squares` has found."""
         scale, largest = np.ones(self.n_weights), 0.0
         for own, found, at in zip(self.templates, squares, self.slices.values(), strict=True):
             if own.rows is None or found is None:
@@ -129,27 +131,39 @@ class Layout:
             mine, n = weights[self.slices[own.name]], own.n_row_weights
             yield own, mine[:n], mine[n:]
 
-    def condensed(self, batch: Batch) -> tuple[Layout, Batch, Callable[[Floats], Floats]] | None:
-        """A form that costs less in training (see `RowFeatures.condensed`), and how to spread
-        its weights. None if there is none.
+    def condensed(
+        self, parts: Iterable[Batch]
+    ) -> tuple[Layout, Callable[[Batch], Batch], Callable[[Floats], Floats]] | None:
+        """A form that costs less in training on parts (see `RowFeatures.condensed`): its layout,
+        how batches are put into it, and how its weights are spread. None if there is none.
         """
-        templates, rows, spreads = [], [], []
-        for own, cliques in zip(self.templates, batch.cliques, strict=True):
-            new = own.rows.condensed(cliques.rows) if own.rows and cliques.rows else None
+        templates, changes, spreads = [], [], []
+        for k, own in enumerate(self.templates):
+            new = None
+            if own.rows is not None:
+                every = (batch.cliques[k].rows for batch in parts)
+                new = own.rows.condensed(rows for rows in every if rows is not None)
             templates.append(replace(own, rows=new.features) if new else own)
-            rows.append(new.rows if new else cliques.rows)
-            spreads.append(new.spread if new else None)  # the rows are not kept alive
+            changes.append(new.rows if new else None)
+            spreads.append(new.spread if new else None)
         if not any(spreads):
             return None
         layout = Layout(self.counts, templates)
 
-        def spread(weights: Floats) -> Floats:
-            parts = []
-            for spread_rows, (_, of_rows, rest) in zip(spreads, layout.split(weights), strict=True):
-                parts += [spread_rows(of_rows) if spread_rows else of_rows, rest]
-            return np.concatenate(parts)
+        def condense(batch: Batch) -> Batch:
+            rows = []
+            for change, cliques in zip(changes, batch.cliques, strict=True):
+                old = cliques.rows
+                rows.append(old if change is None or old is None else change(old))
+            return batch.with_rows(rows)
 
-        return layout, batch.with_rows(rows), spread
+        def spread(weights: Floats) -> Floats:
+            out = []
+            for spread_rows, (_, of_rows, rest) in zip(spreads, layout.split(weights), strict=True):
+                out += [spread_rows(of_rows) if spread_rows else of_rows, rest]
+            return np.concatenate(out)
+
+        return layout, condense, spread
 
     def compile(
         self,

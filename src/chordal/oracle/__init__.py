@@ -10,7 +10,7 @@ from chordal.oracle._protocols import (
     SecondOrderBatchOracle,
     SecondOrderOracle,
 )
-from chordal.oracle.parted import Ask, Part, PartedOracle, Term
+from chordal.oracle.parted import Ask, PartedOracle, PartOracle, Term
 from chordal.oracle.training import (
     Problem,
     SummedOracle,
@@ -30,7 +30,7 @@ __all__ = [
     "Floats",
     "Mapper",
     "Oracle",
-    "Part",
+    "PartOracle",
     "PartedOracle",
     "PartialOracle",
     "Problem",

@@ -83,7 +83,7 @@ class Term:
         return self.numbers.nbytes + (0 if self.at is None else self.at.nbytes)
 
 
-class Part:
+class PartOracle:
     """Compiled shards of one part of the data; asked one question at a time.
 
     Parameters
@@ -133,14 +133,14 @@ class Part:
         return 1000 + sum(_nbytes(shard.rows) + _nbytes(shard.labels) for shard in self.shards)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return Part, self._made_of
+        return PartOracle, self._made_of
 
 
 class Ask(Protocol):
     """Asks all parts, and sums their answers in one order."""
 
     def __call__(self, question: str, vectors: Sequence[Floats], batch: int | None) -> Term:
-        """The sum of `Part.answer`."""
+        """The sum of `PartOracle.answer`."""
 
 
 @dataclass(eq=False, repr=False)
