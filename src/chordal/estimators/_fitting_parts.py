@@ -134,7 +134,8 @@ def fit_parts(
     work = compiled_parts(model, crew, joined, plan, problem, dtype)
     inference, spread = work.inference.in_training(), work.spread
     whole = (joined.reader, joined.labels, joined.layout)
-    fitted = {**vars(model), **attributes_of(*whole, inference)}
+    learned = {name: value for name, value in vars(model).items() if name.endswith("_")}
+    fitted = {**learned, **attributes_of(*whole, inference)}
     given: dict[str, Any] = {"X": None, "y": None, "metadata": {}}
     watching = training(estimator, plan.solver, callback, given, fitted, validate, spread)
     with watching as (run, monitor):
@@ -169,7 +170,8 @@ def join_parts(
     if not sum(own.weight for own in facts) > 0.0:
         raise ValueError("sample_weight is zero for every example: there is nothing to learn")
     read = [own for own, known in zip(read, found, strict=True) if known is not None]
-    reader = crew.tree(on_part.two_readers, crew.map(on_part.reader_of, read))
+    merged = crew.tree(on_part.two_readers, crew.map(on_part.reader_of, read))
+    (reader,) = crew.map(on_part.whole_reader, [merged])
     begun = model.labels_ if keep else model._new_labels()
     labels = crew.join(on_part.all_labels, crew.map(on_part.labels_of, read), begun)
     parts = crew.map(on_part.number_part, read, reader, labels, objective)
@@ -348,17 +350,10 @@ def judged_parts(
     known: dict[str, Any] = {"solver": plan.solver.name, "inference": inference.name}
     if solution.status is Status.INTERRUPTED:
         return solution, known
-    # Ways of prediction are compared on the first parts.
-    before = np.cumsum([0, *(own.n_variables for own in facts)])[:-1]
-    first = int((before < PART).sum()) if model.prediction == "auto" else 0
-    first = first if plan.objective.smooth else 0
-    settings = (model, plan.objective, inference)
-    verdicts: list[Verdict] = []
-    for some, compare in ((parts[:first], True), (parts[first:], False)):
-        if some:
-            verdicts += crew.total(
-                on_part.judge_part, on_part.two_lists, some, [solution.weights], *settings, compare
-            )
+    at = [solution.weights]
+    verdicts: list[Verdict] = crew.total(
+        on_part.judge_part, on_part.two_lists, parts, at, plan.objective, inference
+    )
     settled = [own.converged for own in verdicts if own.converged is not None]
     known["exact"] = all(own.exact for own in verdicts)
     if not known["exact"]:
@@ -366,10 +361,13 @@ def judged_parts(
     if all(own.forest for own in verdicts):
         return solution, known
     known["label_share"] = max(own.label_share for own in verdicts)
-    ways = [own.ways for own in verdicts[:first]]
-    if ways and all(own is not None for own in ways):
-        counts = [own for own in ways if own is not None]
-        right = {way: sum(own[0][way] for own in counts) for way in counts[0][0]}
-        total, n = sum(own[1] for own in counts), sum(own[2] for own in counts)
-        known |= better_way(right, total, n)
+    if model.prediction != "auto" or not plan.objective.smooth:
+        return solution, known
+    # Ways of prediction are compared on the first examples.
+    before = np.cumsum([0, *(own.n_variables for own in facts)])[:-1]
+    first = parts[: int((before < PART).sum())]
+    found = crew.total(on_part.compare_part, on_part.two_lists, first, at, model)
+    if all(own is not None for own in found):
+        right = {way: sum(own[0][way] for own in found) for way in found[0][0]}
+        known |= better_way(right, sum(own[1] for own in found))
     return solution, known

@@ -110,7 +110,7 @@ def prediction_facts(
     if estimator.prediction != "auto" or not objective.smooth:
         return known
     counts = way_counts(estimator, layout, shards, weights)
-    return known if counts is None else {**known, **better_way(*counts)}
+    return known if counts is None else {**known, **better_way(*counts[:2])}
 
 
 #: How many labels each way of prediction gets right, the weight of all, and how many variables.
@@ -144,7 +144,7 @@ def way_counts(
     return right, total, n
 
 
-def better_way(right: Mapping[str, float], total: float, n: int) -> dict[str, Any]:
+def better_way(right: Mapping[str, float], total: float) -> dict[str, Any]:
     """What the report says of the two ways."""
     if not total > 0.0:
         return {}

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from copy import copy
+from types import NoneType
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -36,13 +37,18 @@ from chordal.estimators._judging import (
 from chordal.features import (
     AttributeFeatures,
     Batch,
+    Beside,
+    DenseInput,
     Layout,
+    Occurrences,
     Parts,
     Reader,
+    Rows,
     Seen,
     Shard,
     Squares,
     VocabularyInput,
+    input_for,
     layout_from,
     length_of,
     merged,
@@ -120,7 +126,6 @@ class Verdict(NamedTuple):
     forest: bool
     converged: bool | None
     label_share: float
-    ways: WayCounts | None
 
 
 def glance(given: Given, estimator: BaseCRF) -> object:
@@ -136,7 +141,7 @@ def read_part(given: Given, estimator: BaseCRF, keep: bool) -> ReadPart | None:
         return None
     estimator = copy(estimator)
     X = estimator._examples(given.X, known=keep)
-    reader = estimator._new_reader(X, keep)
+    reader = estimator._new_reader(X, keep or estimator._glances)
     if keep:
         reader = reader.knowing(estimator.reader_)
     labels = estimator.labels_.copy() if keep else estimator._new_labels()
@@ -146,6 +151,11 @@ def read_part(given: Given, estimator: BaseCRF, keep: bool) -> ReadPart | None:
     weight = check_sample_weight(given.weight, len(batch.sizes))
     gold = targets_of(labels, flat, estimator.ignore_label)
     seen = observed(flat, estimator.ignore_label) if kind_of(gold) == "partial" else None
+    # What read no rows does not know of which kind they are in other parts.
+    reader.inputs = [
+        None if own.rows is not None and own.rows.n_rows == 0 else source
+        for own, source in zip(batch.cliques, reader.inputs, strict=True)
+    ]
     return ReadPart(reader, labels, batch, gold, seen, weight)
 
 
@@ -177,6 +187,17 @@ def two_readers(first: Reader, second: Reader) -> Reader:
     return merged_readers([first, second])[0]
 
 
+def whole_reader(merged: Reader) -> Reader:
+    """What reads new examples: also of templates of which no part has rows."""
+    merged.inputs = [
+        source
+        if source is not None or isinstance(own.features, (Beside, NoneType))
+        else input_for([])
+        for source, own in zip(merged.inputs, merged.templates, strict=True)
+    ]
+    return merged
+
+
 def all_labels(parts: Sequence[SequenceLabels], known: SequenceLabels) -> SequenceLabels:
     """One numbering of the labels of all parts."""
     return merged_labels(known, parts)[0]
@@ -187,7 +208,7 @@ def number_part(
 ) -> Numbered:
     """A part by the numbers of the whole."""
     columns = merged_readers([reader, part.reader])[1][1]
-    batch = renumbered_batch(part.batch, reader, columns)
+    batch = with_empty_rows(renumbered_batch(part.batch, reader, columns), reader)
     numbers = merged_labels(labels, [part.labels])[1][0]
     gold = renumbered(part.gold, numbers, len(labels), part.observed)
     batch, gold = learnable(batch, labels.within(gold, batch.kinds), objective)
@@ -198,6 +219,20 @@ def number_part(
             "data in parts do not have; use objective 'likelihood', which sums over the sets"
         )
     return Numbered(batch, gold, part.weight)
+
+
+def with_empty_rows(batch: Batch, reader: Reader) -> Batch:
+    """The batch with rows of the right kind where it has none."""
+    rows = []
+    for own, source in zip(batch.cliques, reader.inputs, strict=True):
+        kept = own.rows
+        if kept is not None and kept.n_rows == 0:
+            data: Any = Occurrences(np.zeros(1, np.int64), np.zeros(0, np.int32), None)
+            if isinstance(source, DenseInput):
+                data = np.zeros((0, source.n_columns))
+            kept = Rows(kept.lengths, data)
+        rows.append(kept)
+    return batch.with_rows(rows)
 
 
 def numbered_facts(part: Numbered, labels: SequenceLabels, weighted: bool) -> NumberedFacts:
@@ -336,20 +371,23 @@ def answer_part(part: PartOracle, vectors: Sequence[Floats], *question: Any) -> 
 def judge_part(
     part: PartOracle,
     vectors: Sequence[Floats],
-    estimator: BaseCRF,
     objective: Objective,
     inference: Inference,
-    compare: bool,
 ) -> list[Verdict]:
-    """What the report says of a part; `compare`: how both ways of prediction do on it."""
+    """What the report says of a part."""
     structures = [shard.frame.structure for shard in part.shards]
     model = (part.features, part.shards, vectors[0])
     exact = not objective.needs or all(map(inference.exact_on, structures))
     settled = None if exact else converged(inference, objective, *model)
     forest = all(own.is_forest for own in structures)
-    share = 0.0 if forest else largest_share(part.shards)
-    ways = way_counts(estimator, *model) if compare and not forest else None
-    return [Verdict(exact, forest, settled, share, ways)]
+    return [Verdict(exact, forest, settled, largest_share(part.shards))]
+
+
+def compare_part(
+    part: PartOracle, vectors: Sequence[Floats], estimator: BaseCRF
+) -> list[WayCounts | None]:
+    """How both ways of prediction do on a part."""
+    return [way_counts(estimator, part.features, part.shards, vectors[0])]
 
 
 def two_lists(first: list[Any], second: list[Any]) -> list[Any]:
