@@ -12,6 +12,8 @@ from types import TracebackType
 EXTRAS = {
     "PIL": ("Pillow", "plots"),
     "clarabel": ("Clarabel", "qp"),
+    "dask": ("Dask", "dask"),
+    "distributed": ("Dask's distributed", "dask"),
     "matplotlib": ("matplotlib", "plots"),
     "narwhals": ("narwhals", "frames"),
     "scipy": ("SciPy", "scikit-learn"),

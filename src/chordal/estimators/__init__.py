@@ -21,6 +21,8 @@ from chordal.estimators._state import MAX_WEIGHT, pair_features
 from chordal.estimators.chain_crf import ChainCRF, chain_batch, chain_layout, fitted_chain
 
 if TYPE_CHECKING:
+    from chordal.estimators._fitting_parts import Crew, fit_parts
+    from chordal.estimators._parted import Given, score_part
     from chordal.estimators._wrapped import Wrapped
     from chordal.estimators.crf_classifier import CRFClassifier
     from chordal.estimators.graph_crf import GraphCRF
@@ -33,13 +35,21 @@ if TYPE_CHECKING:
     from chordal.estimators.two_stage_crf import TwoStageCRF
     from chordal.estimators.typed_graph_crf import TypedGraphCRF
 
+#: Modules that only some callers need.
+_LATER = {
+    "Crew": "_fitting_parts",
+    "Given": "_parted",
+    "Wrapped": "_wrapped",
+    "fit_parts": "_fitting_parts",
+    "score_part": "_parted",
+}
 ESTIMATORS = Registry("chordal.estimators", Estimator, "estimator")
 
 
 def __getattr__(name: str) -> object:
     # Imported when they are asked for: the command line needs none of them, and some import
     # scikit-learn, which takes a second.
-    module = "_wrapped" if name == "Wrapped" else ESTIMATORS.module_of(name)
+    module = _LATER.get(name) or ESTIMATORS.module_of(name)
     found = vars(import_module(f"{__name__}.{module}")) if module else {}
     if name not in found:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
@@ -57,8 +67,10 @@ __all__ = [
     "CheckpointWarning",
     "Checkpointer",
     "CollapsedLabellingWarning",
+    "Crew",
     "Estimator",
     "FitReport",
+    "Given",
     "GraphCRF",
     "GridCRF",
     "InterruptedFitWarning",
@@ -73,8 +85,10 @@ __all__ = [
     "chain_layout",
     "described",
     "digest",
+    "fit_parts",
     "fitted_chain",
     "keep_or_raise",
     "pair_features",
+    "score_part",
     "whole_fits",
 ]

@@ -251,6 +251,15 @@ class BaseCRF(Estimator, metaclass=ABCMeta):
             return self.labels_.allowed(given, batch)
         return self._allowed(given, X)
 
+    #: Whether `_glance` has anything to say.
+    _glances: ClassVar[bool] = False
+
+    def _glance(self, X: Any, y: Any, sample_weight: object) -> Any:
+        """Of a part of the data, what has to be known of all parts before any is read."""
+
+    def _know(self, glances: Sequence[Any]) -> None:
+        """Take over what was seen by a glance at each part that has examples."""
+
     def _check_parameters(self) -> None:
         """Refuse parameters that are not of their kind."""
         from chordal.estimators._choosing import check_settings  # not needed to predict
