@@ -8,7 +8,7 @@ from sklearn.datasets import load_iris
 
 from chordal import ChainCRF, CRFClassifier, GraphCRF, GridCRF, MatchingModel, UnsupportedError
 from chordal._status import Status
-from chordal.estimators._choosing import choose_solver
+from chordal.estimators._training.choosing import choose_solver
 from chordal.objectives import OBJECTIVES
 from chordal.oracle import Problem
 from chordal.solvers import SOLVERS
@@ -64,11 +64,11 @@ def test_with_l1():
 def test_what_is_not_installed_is_not_chosen(objective, monkeypatch):
     facts = {"exempt": True, "chains": False}
     monkeypatch.setattr(
-        "chordal.estimators._choosing.installed", lambda package: package == "scipy"
+        "chordal.estimators._training.choosing.installed", lambda package: package == "scipy"
     )
     assert choose_solver(problem(objective, **facts)) == "cutting_plane"
     assert choose_solver(problem(objective, chains=False)) == "block_frank_wolfe"
-    monkeypatch.setattr("chordal.estimators._choosing.installed", lambda package: False)
+    monkeypatch.setattr("chordal.estimators._training.choosing.installed", lambda package: False)
     assert choose_solver(problem(objective, **facts)) == "block_frank_wolfe"
 
 

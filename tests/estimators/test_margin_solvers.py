@@ -7,7 +7,7 @@ from sklearn.svm import LinearSVC
 
 from chordal import CRFClassifier, GraphCRF
 from chordal._status import Status
-from chordal.estimators._groups import STAND_IN
+from chordal.estimators._training.groups import STAND_IN
 
 X, Y = load_iris(return_X_y=True)
 X = (X - X.mean(axis=0)) / X.std(axis=0)

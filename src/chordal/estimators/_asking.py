@@ -13,7 +13,7 @@ from chordal._errors import CollapsedLabellingWarning, InfeasibleError
 from chordal._status import Status
 from chordal._validate import RandomState, check_choice, check_sample_weight
 from chordal.estimators._constraints import Constraints, Transitions
-from chordal.estimators._monitor import FitReport
+from chordal.estimators._training.monitor import FitReport
 from chordal.estimators._typed import relabelled
 from chordal.execution import effective_n_jobs, execution_for
 from chordal.features import Batch, Layout, Reader, Shard, length_of

@@ -18,22 +18,22 @@ from chordal._errors import UnsupportedError
 from chordal._estimator import Estimator
 from chordal._validate import check_sample_weight
 from chordal.estimators._asking import weights_right
-from chordal.estimators._choosing import (
+from chordal.estimators._crf import BaseCRF
+from chordal.estimators._training.choosing import (
     Candidates,
     Data,
     candidates,
     check_before_compiling,
     supporting,
 )
-from chordal.estimators._crf import BaseCRF
-from chordal.estimators._fitting import Plan, learnable, shards_of, weighed
-from chordal.estimators._judging import (
+from chordal.estimators._training.judging import (
     Validator,
     WayCounts,
     converged,
     largest_share,
     way_counts,
 )
+from chordal.estimators._training.steps import Plan, learnable, shards_of, weighed
 from chordal.features import (
     AttributeFeatures,
     Batch,

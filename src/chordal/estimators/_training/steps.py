@@ -16,8 +16,8 @@ import numpy as np
 from chordal._progress import FitProgress
 from chordal._status import Status
 from chordal._validate import check_sample_weight
-from chordal.estimators._checkpoint import Checkpoint, Checkpointer, Path
-from chordal.estimators._choosing import (
+from chordal.estimators._training.checkpoint import Checkpoint, Checkpointer, Path
+from chordal.estimators._training.choosing import (
     Data,
     check_before_compiling,
     check_fit_arguments,
@@ -26,16 +26,16 @@ from chordal.estimators._choosing import (
     problem_of,
     solver_for,
 )
-from chordal.estimators._fingerprint import fingerprint
-from chordal.estimators._groups import free_weights, l2_of, members, minimized, scaling
-from chordal.estimators._judging import (
+from chordal.estimators._training.fingerprint import fingerprint
+from chordal.estimators._training.groups import free_weights, l2_of, members, minimized, scaling
+from chordal.estimators._training.judging import (
     Validator,
     completions,
     converged,
     lower_losses,
     prediction_facts,
 )
-from chordal.estimators._monitor import (
+from chordal.estimators._training.monitor import (
     FitReport,
     Monitor,
     fit_callbacks,
@@ -45,9 +45,9 @@ from chordal.estimators._monitor import (
     whole_fits,
     with_model,
 )
-from chordal.estimators._preparing import datasets_of, is_stream, prepare
-from chordal.estimators._stored import Stored
-from chordal.estimators._turns import Turns
+from chordal.estimators._training.preparing import datasets_of, is_stream, prepare
+from chordal.estimators._training.stored import Stored
+from chordal.estimators._training.turns import Turns
 from chordal.estimators._typed import refuse_prices
 from chordal.execution import effective_n_jobs, execution_for, one_blas_thread
 from chordal.features import (
