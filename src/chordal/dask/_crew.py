@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import time
 from asyncio import CancelledError as AsyncCancelledError
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import CancelledError
-from contextlib import suppress
-from math import ceil
+from contextlib import contextmanager, suppress
 from typing import Any, TypeVar
 from uuid import uuid4
 
@@ -17,7 +16,8 @@ from chordal._errors import InfeasibleError, UnsupportedError
 
 T = TypeVar("T")
 
-PAUSE = 2.0  # seconds between two looks at a cluster that works
+PAUSE = 1.0  # seconds between two looks at a cluster that works
+IDLE = 5  # looks in a row at workers that have nothing to do, while results are waited for
 TRIES = 20  # of an evaluation whose data went with a worker
 
 #: What a lost worker, a lost connection or a lost scheduler does to a call.
@@ -61,22 +61,11 @@ class DaskCrew:
         self.client, self.timeout = client, timeout
 
     def start(self, partitions: Sequence[Any]) -> list[Future]:
-        """The partitions (Delayed), computed: neighbours on the same worker, as far as it is there.
+        """The partitions (Delayed), computed where the scheduler finds best.
 
-        The tree of sums then adds most numbers where they are.
+        No worker is asked for by name: a task that prefers one may wait for it after its death.
         """
-        workers = sorted(self.workers().items())
-        places = [address for address, threads in workers for _ in range(threads)]
-        share = max(1, ceil(len(partitions) / max(1, len(places))))
-        return [
-            self.client.compute(
-                own,
-                workers=[places[k // share]],
-                allow_other_workers=True,
-                optimize_graph=False,
-            )
-            for k, own in enumerate(partitions)
-        ]
+        return list(self.client.compute(list(partitions), optimize_graph=False))
 
     def map(
         self,
@@ -144,32 +133,51 @@ class DaskCrew:
             try:
                 held = [self.client.scatter(v, broadcast=True, hash=False) for v in vectors]
                 leaves = self.map(answer, parts, held, *rest)
-                return self.fetch([self.tree(plus, leaves)], leaves)[0]
-            except ClusterError:
-                if not left or not self._alive():
-                    raise
-            except _LOST as error:
+                root = self.tree(plus, leaves)
+                self._finish([root], held)
+                return self.fetch([root], leaves)[0]
+            except (ClusterError, *_LOST) as error:
                 if not left or not self._alive():
                     raise self._gone() from error
         raise AssertionError("unreachable")
 
-    def _finish(self, futures: Sequence[Future]) -> None:
-        """Wait until all are finished; refuse to wait for a cluster without workers."""
-        alone = time.monotonic()
-        while True:
+    def _finish(self, futures: Sequence[Future], held: Sequence[Future] = ()) -> None:
+        """Wait until all are finished; refuse to wait for a cluster that cannot finish them,
+        because it has no workers or has lost what was `held` there.
+        """
+        alone, idle = time.monotonic(), 0
+        while idle < IDLE:
             try:
                 wait(list(futures), timeout=PAUSE)
                 return
             except TimeoutError:
-                if self.workers():
-                    alone = time.monotonic()
-                elif time.monotonic() - alone > self.timeout:
-                    raise ClusterError(
-                        f"the cluster has had no worker for {self.timeout:g} s; start some, or "
-                        "give a longer timeout"
-                    ) from None
+                work = self._work()
             except (CancelledError, AsyncCancelledError) as error:
                 raise self._gone() from error
+            if work:
+                alone = time.monotonic()
+            elif time.monotonic() - alone > self.timeout:
+                raise ClusterError(
+                    f"the cluster has had no worker for {self.timeout:g} s; start some, or give a "
+                    "longer timeout"
+                ) from None
+            # Tasks whose data went with a worker, and have no recipe, wait without end.
+            idle = idle + 1 if work and not any(work.values()) else 0
+            if work and held and not self._held(held):
+                break
+        raise self._gone()
+
+    def _held(self, futures: Sequence[Future]) -> bool:
+        """Whether some worker has each of these."""
+        with suppress(*_LOST):
+            return all(self.client.who_has(list(futures)).values())
+        return True
+
+    def _work(self) -> dict[str, Any]:
+        """What each worker has to do; empty where the scheduler does not answer."""
+        with suppress(*_LOST):
+            return dict(self.client.processing())
+        return dict.fromkeys(self.workers(), ())
 
     def workers(self) -> dict[str, int]:
         """The threads of every worker; empty where the scheduler does not answer."""
@@ -178,6 +186,16 @@ class DaskCrew:
         if not self._alive():
             raise self._gone()
         return {}
+
+    @contextmanager
+    def talking(self) -> Iterator[None]:
+        """Whatever goes wrong while the cluster goes away is told as that."""
+        try:
+            yield
+        except Exception as error:
+            if isinstance(error, ClusterError) or self._alive():
+                raise
+            raise self._gone() from error
 
     def _alive(self) -> bool:
         return self.client.status == "running"
