@@ -4,6 +4,7 @@ import os
 import signal
 import threading
 import time
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -131,8 +132,8 @@ def test_a_client_without_the_data(client, tmp_path):
         (tmp_path / f"{k}.tsv").write_text("".join(lines))
 
     def read(path):
-        assert "distributed.worker" in __import__("sys").modules
-        rows = [line.split("\t") for line in open(path).read().splitlines()]
+        distributed.get_worker()  # an error where this is not a worker
+        rows = [line.split("\t") for line in Path(path).read_text().splitlines()]
         return [[row[1].split()] for row in rows], [[row[0]] for row in rows]
 
     parts = [delayed(read)(str(tmp_path / f"{k}.tsv")) for k in range(3)]
@@ -207,7 +208,7 @@ def test_early_stopping_with_validation_data_on_the_cluster(client):
     settings = {"l2": 0.01, "validation_interval": 1, "n_iter_no_change": 1, "max_iter": 9}
     alone = crf(**settings).fit(X, Y, validation_data=(held, gold))
     both = bag.from_sequence(list(zip(held, gold, strict=True)), npartitions=2)
-    for given in ((held, gold), both, tuple(map(lambda k: both.pluck(k), (0, 1)))):
+    for given in ((held, gold), both, (both.pluck(0), both.pluck(1))):
         found = cluster.fit(crf(**settings), pairs(), client=client, validation_data=given)
         assert found.fit_report_.validation == alone.fit_report_.validation
 
@@ -333,8 +334,8 @@ def test_data_frames(client):
     with pytest.raises(ValueError, match=r"stands in partitions \d and \d; keep sequences whole"):
         cluster.fit(crf(), cluster.from_tokens(torn, "sentence", "tag"), client=client)
     lists = pd.DataFrame({"x": X, "y": Y})
+    text = frames.from_pandas(lists.astype(str), npartitions=3)
     with pytest.raises(TypeError, match="partition 0: column 'x' must hold lists"):
-        text = frames.from_pandas(lists.astype(str), npartitions=3)
         cluster.fit(crf(), cluster.from_lists(text, "x", "y"), client=client)
     with dask.config.set({"dataframe.convert-string": False}):
         lists = frames.from_pandas(lists, npartitions=3)

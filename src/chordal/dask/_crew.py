@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+import warnings
 from asyncio import CancelledError as AsyncCancelledError
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import CancelledError
@@ -46,9 +47,10 @@ def client_of(given: Client | None) -> Client:
 class DaskCrew:
     """Runs tasks on the workers of a client; what they make stays where it was made.
 
-    Every result but weights has its recipe in Dask's graph, so that the scheduler makes it again
-    when its worker is lost. Weights are sent once per evaluation to every worker; if all that have
-    them are lost, the evaluation is asked for again.
+    Every result has its recipe in Dask's graph, weights too, so that the scheduler makes it again
+    when its worker is lost. Weights are sent once per evaluation, and workers have them from each
+    other. `Client.scatter` would keep no recipe, and with broadcast=True it may wait without end
+    for a worker that dies.
 
     Parameters
     ----------
@@ -99,8 +101,10 @@ class DaskCrew:
         return level[0]
 
     def share(self, value: T) -> Future:
-        """A value for all workers, which the scheduler keeps with its recipe."""
-        return self.client.submit(_given, value, key=_name(_given))
+        """A value for all workers, which the scheduler keeps."""
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", "Sending large graph", UserWarning)
+            return self.client.submit(_given, value, key=_name(_given))
 
     def fetch(
         self, futures: Sequence[Future], leaves: Sequence[Future] = (), first: int = 0
@@ -131,20 +135,16 @@ class DaskCrew:
         """The sum of answer(part, vectors, *rest), with the vectors sent to every worker once."""
         for left in reversed(range(TRIES)):
             try:
-                held = [self.client.scatter(v, broadcast=True, hash=False) for v in vectors]
+                held = [self.share(own) for own in vectors]
                 leaves = self.map(answer, parts, held, *rest)
-                root = self.tree(plus, leaves)
-                self._finish([root], held)
-                return self.fetch([root], leaves)[0]
+                return self.fetch([self.tree(plus, leaves)], leaves)[0]
             except (ClusterError, *_LOST) as error:
                 if not left or not self._alive():
                     raise self._gone() from error
         raise AssertionError("unreachable")
 
-    def _finish(self, futures: Sequence[Future], held: Sequence[Future] = ()) -> None:
-        """Wait until all are finished; refuse to wait for a cluster that cannot finish them,
-        because it has no workers or has lost what was `held` there.
-        """
+    def _finish(self, futures: Sequence[Future]) -> None:
+        """Wait until all are finished; refuse to wait for a cluster that cannot finish them."""
         alone, idle = time.monotonic(), 0
         while idle < IDLE:
             try:
@@ -163,15 +163,7 @@ class DaskCrew:
                 ) from None
             # Tasks whose data went with a worker, and have no recipe, wait without end.
             idle = idle + 1 if work and not any(work.values()) else 0
-            if work and held and not self._held(held):
-                break
         raise self._gone()
-
-    def _held(self, futures: Sequence[Future]) -> bool:
-        """Whether some worker has each of these."""
-        with suppress(*_LOST):
-            return all(self.client.who_has(list(futures)).values())
-        return True
 
     def _work(self) -> dict[str, Any]:
         """What each worker has to do; empty where the scheduler does not answer."""
