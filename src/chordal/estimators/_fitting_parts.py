@@ -139,7 +139,8 @@ def fit_parts(
     learned = {name: value for name, value in vars(model).items() if name.endswith("_")}
     fitted = {**learned, **attributes_of(*whole, inference)}
     given: dict[str, Any] = {"X": None, "y": None, "metadata": {}}
-    watching = training(estimator, plan.solver, callback, given, fitted, validate, spread)
+    weights = (spread, len(work.start))
+    watching = training(estimator, plan.solver, callback, given, fitted, validate, *weights)
     with watching as (run, monitor):
         work.oracle.run = run.map
         found = minimized(plan.solver, work.oracle, work.start, monitor, plan.free, None)

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from chordal._errors import UnsupportedError
 from chordal.estimators._asking import FEW, WAYS, decoded, decoding, method_for
+from chordal.estimators._fingerprint import digest
 from chordal.features import Layout, Reader, Shard, length_of
 from chordal.inference import Inference, Pace
 from chordal.labels import SequenceLabels, observed
@@ -27,13 +28,17 @@ PART = 100_000  # variables of training examples on which ways of prediction are
 
 @dataclass(frozen=True)
 class Validator:
-    """Validation data, compiled: which share of their labels given weights get right."""
+    """Validation data, compiled: which share of their labels given weights get right.
+
+    The checksum stands for the data.
+    """
 
     estimator: BaseCRF
     layout: Layout
     shards: Sequence[Shard]
     right: Target
     seen: NDArray[np.bool_]
+    checksum: str
 
     @classmethod
     def of(
@@ -54,7 +59,8 @@ class Validator:
         estimator._check_lengths(batch.sizes, flat, "validation ")
         gold, seen = labels.encode(flat, unknown=-1), observed(flat, estimator.ignore_label)
         shards = [layout.compile(batch, a, b) for a, b in batch.limits(layout.counts)]
-        return cls(estimator, layout, shards, labels.within(gold, batch.kinds), seen)
+        right = labels.within(gold, batch.kinds)
+        return cls(estimator, layout, shards, right, seen, digest([batch, right, seen]))
 
     def counts(self, weights: Floats) -> tuple[int, int]:
         """How many labels are right, and how many there are."""

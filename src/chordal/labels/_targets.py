@@ -102,6 +102,9 @@ def observed(y: Sequence[Any], ignored: object = None) -> NDArray[np.bool_]:
     """Which labels are given: not None, and not the label that stands for none."""
     parts = [np.zeros(0, dtype=bool)]
     for labels in y:
+        if _is_matrix(labels):
+            parts.append(np.ones(len(labels), dtype=bool))
+            continue
         if isinstance(labels, np.ndarray) and labels.dtype != object:
             parts.append(np.broadcast_to(labels != ignored, len(labels)))
             continue
