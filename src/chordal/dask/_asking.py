@@ -48,7 +48,9 @@ class Answers:
         while left or ahead:
             while left and len(ahead) < room:
                 ahead.append(self._crew.client.compute(left.popleft(), optimize_graph=False))
-            yield self._crew.fetch([ahead.popleft()], first=k)[0]
+            with self._crew.talking():
+                found = self._crew.fetch([ahead.popleft()], first=k)[0]
+            yield found
             k += 1
 
     def to_bag(self) -> Bag:
@@ -90,9 +92,9 @@ def score(
 ) -> float:
     """The share of labels that `predict` gets right; X and y as for `fit`."""
     crew = DaskCrew(client_of(client))
-    model = crew.share(estimator)
-    given = crew.start(partitions(X, y, sample_weight))
-    parts = crew.fetch(crew.map(score_part, given, model))
+    with crew.talking():
+        given = crew.start(partitions(X, y, sample_weight))
+        parts = crew.fetch(crew.map(score_part, given, crew.share(estimator)))
     right, total = (sum(own[k] for own in parts) for k in (0, 1))
     if not total > 0.0:
         raise ValueError("there is nothing to score: no label with a weight is observed")

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import time
+import warnings
 from asyncio import CancelledError as AsyncCancelledError
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import CancelledError
-from contextlib import suppress
-from math import ceil
+from contextlib import contextmanager, suppress
 from typing import Any, TypeVar
 from uuid import uuid4
 
@@ -17,7 +17,8 @@ from chordal._errors import InfeasibleError, UnsupportedError
 
 T = TypeVar("T")
 
-PAUSE = 2.0  # seconds between two looks at a cluster that works
+PAUSE = 1.0  # seconds between two looks at a cluster that works
+IDLE = 5  # looks in a row at workers that have nothing to do, while results are waited for
 TRIES = 20  # of an evaluation whose data went with a worker
 
 #: What a lost worker, a lost connection or a lost scheduler does to a call.
@@ -46,9 +47,10 @@ def client_of(given: Client | None) -> Client:
 class DaskCrew:
     """Runs tasks on the workers of a client; what they make stays where it was made.
 
-    Every result but weights has its recipe in Dask's graph, so that the scheduler makes it again
-    when its worker is lost. Weights are sent once per evaluation to every worker; if all that have
-    them are lost, the evaluation is asked for again.
+    Every result has its recipe in Dask's graph, weights too, so that the scheduler makes it again
+    when its worker is lost. Weights are sent once per evaluation, and workers have them from each
+    other. `Client.scatter` would keep no recipe, and with broadcast=True it may wait without end
+    for a worker that dies.
 
     Parameters
     ----------
@@ -61,22 +63,11 @@ class DaskCrew:
         self.client, self.timeout = client, timeout
 
     def start(self, partitions: Sequence[Any]) -> list[Future]:
-        """The partitions (Delayed), computed: neighbours on the same worker, as far as it is there.
+        """The partitions (Delayed), computed where the scheduler finds best.
 
-        The tree of sums then adds most numbers where they are.
+        No worker is asked for by name: a task that prefers one may wait for it after its death.
         """
-        workers = sorted(self.workers().items())
-        places = [address for address, threads in workers for _ in range(threads)]
-        share = max(1, ceil(len(partitions) / max(1, len(places))))
-        return [
-            self.client.compute(
-                own,
-                workers=[places[k // share]],
-                allow_other_workers=True,
-                optimize_graph=False,
-            )
-            for k, own in enumerate(partitions)
-        ]
+        return list(self.client.compute(list(partitions), optimize_graph=False))
 
     def map(
         self,
@@ -110,8 +101,10 @@ class DaskCrew:
         return level[0]
 
     def share(self, value: T) -> Future:
-        """A value for all workers, which the scheduler keeps with its recipe."""
-        return self.client.submit(_given, value, key=_name(_given))
+        """A value for all workers, which the scheduler keeps."""
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", "Sending large graph", UserWarning)
+            return self.client.submit(_given, value, key=_name(_given))
 
     def fetch(
         self, futures: Sequence[Future], leaves: Sequence[Future] = (), first: int = 0
@@ -142,34 +135,41 @@ class DaskCrew:
         """The sum of answer(part, vectors, *rest), with the vectors sent to every worker once."""
         for left in reversed(range(TRIES)):
             try:
-                held = [self.client.scatter(v, broadcast=True, hash=False) for v in vectors]
+                held = [self.share(own) for own in vectors]
                 leaves = self.map(answer, parts, held, *rest)
                 return self.fetch([self.tree(plus, leaves)], leaves)[0]
-            except ClusterError:
-                if not left or not self._alive():
-                    raise
-            except _LOST as error:
+            except (ClusterError, *_LOST) as error:
                 if not left or not self._alive():
                     raise self._gone() from error
         raise AssertionError("unreachable")
 
     def _finish(self, futures: Sequence[Future]) -> None:
-        """Wait until all are finished; refuse to wait for a cluster without workers."""
-        alone = time.monotonic()
-        while True:
+        """Wait until all are finished; refuse to wait for a cluster that cannot finish them."""
+        alone, idle = time.monotonic(), 0
+        while idle < IDLE:
             try:
                 wait(list(futures), timeout=PAUSE)
                 return
             except TimeoutError:
-                if self.workers():
-                    alone = time.monotonic()
-                elif time.monotonic() - alone > self.timeout:
-                    raise ClusterError(
-                        f"the cluster has had no worker for {self.timeout:g} s; start some, or "
-                        "give a longer timeout"
-                    ) from None
+                work = self._work()
             except (CancelledError, AsyncCancelledError) as error:
                 raise self._gone() from error
+            if work:
+                alone = time.monotonic()
+            elif time.monotonic() - alone > self.timeout:
+                raise ClusterError(
+                    f"the cluster has had no worker for {self.timeout:g} s; start some, or give a "
+                    "longer timeout"
+                ) from None
+            # Tasks whose data went with a worker, and have no recipe, wait without end.
+            idle = idle + 1 if work and not any(work.values()) else 0
+        raise self._gone()
+
+    def _work(self) -> dict[str, Any]:
+        """What each worker has to do; empty where the scheduler does not answer."""
+        with suppress(*_LOST):
+            return dict(self.client.processing())
+        return dict.fromkeys(self.workers(), ())
 
     def workers(self) -> dict[str, int]:
         """The threads of every worker; empty where the scheduler does not answer."""
@@ -178,6 +178,16 @@ class DaskCrew:
         if not self._alive():
             raise self._gone()
         return {}
+
+    @contextmanager
+    def talking(self) -> Iterator[None]:
+        """Whatever goes wrong while the cluster goes away is told as that."""
+        try:
+            yield
+        except Exception as error:
+            if isinstance(error, ClusterError) or self._alive():
+                raise
+            raise self._gone() from error
 
     def _alive(self) -> bool:
         return self.client.status == "running"

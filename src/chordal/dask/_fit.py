@@ -83,12 +83,14 @@ def fit(
     check_choice("dtype", dtype, ["float64", "float32"])
     check_number("timeout", timeout, strict=True)
     crew = DaskCrew(client_of(client), timeout)
-    parts = crew.start(partitions(X, y, sample_weight))
-    held: Any = validation_data
-    if _on_cluster(validation_data):
-        pair = validation_data if isinstance(validation_data, (tuple, list)) else (held, None)
-        held = crew.start(partitions(*pair))
-    return fit_parts(estimator, crew, parts, validation_data=held, callback=callback, dtype=dtype)
+    with crew.talking():
+        given = partitions(X, y, sample_weight)
+        held: Any = validation_data
+        if _on_cluster(validation_data):
+            pair = validation_data if isinstance(validation_data, (tuple, list)) else (held, None)
+            held = crew.start(partitions(*pair))
+        options: dict[str, Any] = {"validation_data": held, "callback": callback, "dtype": dtype}
+        return fit_parts(estimator, crew, crew.start(given), **options)
 
 
 def _on_cluster(given: Any) -> bool:

@@ -183,6 +183,12 @@ def _of_lists(frame: Any, tokens: str, labels: str | None) -> list[Any]:
             raise ValueError(
                 f"the frame has no column {name!r}; it has {', '.join(map(str, frame.columns))}"
             )
+        if name is not None and any(isinstance(own, str) for own in frame[name]):
+            raise TypeError(
+                f"column {name!r} must hold lists, and holds text; Dask turns lists of a pandas "
+                "frame into text: read them from Parquet, or set dask.config.set({'dataframe."
+                "convert-string': False}) before"
+            )
     X = [_plain(own) for own in frame[tokens]]
     return X if labels is None else list(zip(X, map(_plain, frame[labels]), strict=True))
 

@@ -129,9 +129,11 @@ def fit_parts(
         glances = crew.fetch(crew.map(on_part.glance, parts, model)) if model._glances else []
         model._know([own for own in glances if own is not None])
     joined = join_parts(model, crew, parts, objective, keep)
+    del parts  # nobody else may hold them: what is read and compiled takes their place
     plan, problem = planned_parts(model, joined, solver, objective)
     validate = validator_of(model, crew, validation_data, elsewhere, joined)
     work = compiled_parts(model, crew, joined, plan, problem, dtype)
+    joined = joined._replace(parts=[])
     inference, spread = work.inference.in_training(), work.spread
     whole = (joined.reader, joined.labels, joined.layout)
     learned = {name: value for name, value in vars(model).items() if name.endswith("_")}
