@@ -55,7 +55,8 @@ def fit(
         # The same is said here, in the words of the command line.
         warnings.filterwarnings("ignore", message="solver .* did not converge")
         warnings.filterwarnings("ignore", message="Ctrl-C ended the fit")
-        crf.fit(data.X, data.y, sample_weight=data.weight, validation_data=pair, callback=callback)
+        y = None if data.is_prepared else data.y
+        crf.fit(data.X, y, sample_weight=data.weight, validation_data=pair, callback=callback)
     status = crf.fit_report_.status.name
     if crf.verbose and status == "MAX_ITERATIONS":
         note(f"warning: not converged after {crf.n_iter_} iterations; --max-iter allows more")

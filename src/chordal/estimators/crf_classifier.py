@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from chordal._optional import needed
 from chordal._validate import is_sparse
+from chordal.estimators._asking import names_data
 from chordal.estimators._choosing import objective_for, solver_for
 from chordal.estimators._crf import BaseCRF, Pair
 from chordal.estimators._preparing import is_stored, is_stream
@@ -277,6 +278,9 @@ class CRFClassifier(BaseCRF):
 
     def node_scores(self, X: object) -> Floats:
         """Scores [n_samples, n_classes]: one product of matrices."""
+        if names_data(X):
+            stored: Floats = super().node_scores(X)
+            return stored
         self._check_fitted()
         table = self._examples(X, known=True)
         scores = np.asarray(table @ self.template_weights("node")["features"])

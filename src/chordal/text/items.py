@@ -34,6 +34,10 @@ class Items:
         Where the attributes of each row begin, and where the last one's end.
     lengths : array of int64
         Rows of each sequence.
+    labels : array [n_rows, 2] of uint32, optional
+        Where the label of each row begins and ends.
+    weights : array, optional
+        Weights of sequences; None if all are 1.
 
     Examples
     --------
@@ -49,6 +53,8 @@ class Items:
     values: Floats | None
     offsets: Ints
     lengths: Ints
+    labels: NDArray[np.uint32] | None = None
+    weights: Floats | None = None
 
     @classmethod
     def parsed(cls, text: bytes, at_end: bool) -> tuple[Items, int, int, int]:
@@ -57,11 +63,28 @@ class Items:
         Also returns how many bytes and lines they take, and the line, from 0 on, that cannot be
         read, or -1.
         """
-        fields, values, offsets, lengths, consumed, lines, problem = _kernels.items_read(
-            text, at_end
+        fields, values, offsets, lengths, labels, weights, consumed, lines, problem = (
+            _kernels.items_read(text, at_end)
         )
         some = values if len(values) else None
-        return cls(text, fields.reshape(-1, 2), some, offsets, lengths), consumed, lines, problem
+        counts = weights if len(weights) else None
+        pairs = (fields.reshape(-1, 2), some, offsets, lengths, labels.reshape(-1, 2), counts)
+        return cls(text, *pairs), consumed, lines, problem
+
+    def label_lists(self) -> list[list[str]]:
+        r"""The labels of each sequence.
+
+        >>> Items.parsed(b"B\tw=a\nO\tw=b\n\nO\tw=.\n", at_end=True)[0].label_lists()
+        [['B', 'O'], ['O']]
+        """
+        if self.labels is None:
+            raise ValueError("these items have no labels")
+        found, rows = _kernels.Vocabulary(), np.array([0, len(self.labels)], dtype=np.int64)
+        flat = np.ascontiguousarray(self.labels).reshape(-1)
+        ids, _, _ = found.read_fields(self.text, flat, None, rows, True)
+        names = np.array(found.names(), dtype=object)[ids].tolist() if len(ids) else []
+        ends = np.cumsum(self.lengths).tolist()
+        return [names[a:b] for a, b in zip([0, *ends], ends, strict=False)]
 
     def rows(self) -> list[list[tuple[str, float]]]:
         """Attributes, as they are written, and values of each row."""
