@@ -130,8 +130,7 @@ class Linked:
         self._sets = isinstance(gold, PartialLabels)
         layout = self.data.layout
         self.shards: list[Shard] = [
-            layout.compile(batch, i, i + 1, gold, self.data.weight)
-            for i in range(len(batch.sizes))
+            layout.compile(batch, i, i + 1, gold, self.data.weight) for i in range(len(batch.sizes))
         ]
         full = [shard for shard, n in zip(self.shards, batch.sizes, strict=True) if n]
         self.inference: Inference = inference_for(crf, self.objective, Adam(1), full)
