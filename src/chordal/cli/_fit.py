@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from chordal._errors import FormatError
+from chordal._opening import open_model
 from chordal.cli._data import Data
-from chordal.cli._models import open_model
 from chordal.cli._output import note
 
 if TYPE_CHECKING:

@@ -9,8 +9,9 @@ from collections.abc import Iterable
 import typer
 
 from chordal._errors import FormatError
+from chordal._opening import columns_of
 from chordal.cli._data import Reading, load_data
-from chordal.cli._models import columns_of, open_tagger, template_of
+from chordal.cli._models import open_tagger, template_of
 
 Labels = list[list[str]]
 

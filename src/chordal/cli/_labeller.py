@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from chordal._errors import FormatError
-from chordal.cli._models import columns_of
+from chordal._opening import columns_of
 from chordal.formats import Format, Record
 from chordal.formats.conll import append_column
 from chordal.formats.crfsuite import CRFsuite

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from chordal._schemes import SCHEMES, scheme_of
+from chordal._entities import entities_in, entity_probabilities
+from chordal._schemes import scheme_of
 from chordal.formats import Place, Token, read_lines, sentences
-from chordal.metrics import chunks
 
 if TYPE_CHECKING:
     from chordal import ChainCRF
@@ -75,12 +75,8 @@ def _entities(
     """The entities of each sentence, and P(exactly these tokens are an entity of this type)."""
     X = [[[token.text] for token in own] for own in flat]
     labels = [list(map(str, y)) for y in model.predict(X, allowed_transitions=constrain)]
-    reading = scheme if SCHEMES[scheme].marks_ends else "conlleval"
-    spans = [chunks(own, reading) for own in labels]
-    chances: list[Any] = [[None] * len(own) for own in spans]
-    if scheme != "iob1":  # whose spans may begin in two ways
-        asked = [[(c.start, c.end, c.type) for c in own] for own in spans]
-        chances = [row.tolist() for row in model.span_probabilities(X, asked)]
+    spans = entities_in(labels, scheme)
+    chances = entity_probabilities(model, X, spans, scheme)
     return [
         [
             {

@@ -6,12 +6,11 @@ from typing import Annotated, Any
 
 import typer
 
+from chordal._opening import columns_of, kind_of
 from chordal.cli import _options as options
 from chordal.cli._models import (
     chain_or_network,
-    columns_of,
     file_size,
-    kind_of,
     report,
     sizes,
     template_of,

@@ -46,9 +46,13 @@ from chordal.features import (
     ArrayInput,
     Batch,
     Layout,
+    Parts,
     Shard,
-    layout_of,
+    Spilled,
+    layout_from,
     length_of,
+    merged,
+    seen_in,
     transferred,
 )
 from chordal.inference import Inference
@@ -86,7 +90,7 @@ class Work(NamedTuple):
     layout: Layout
     start: Floats
     penalty: float | Floats
-    shards: list[Shard]
+    shards: Sequence[Shard]
     cuts: list[int] | None  # where each mini-batch begins
     spread: Callable[[Floats], Floats]
 
@@ -124,7 +128,8 @@ def fit(
     work = compiled(estimator, data, plan)
     inference = inference_for(estimator, plan.objective, plan.solver, work.shards)
     fitted = attributes_of(data, inference)
-    latent = isinstance(data.gold, PartialLabels) and "partial" not in plan.objective.targets
+    sets = isinstance(data.parts[0].gold, PartialLabels)
+    latent = sets and "partial" not in plan.objective.targets
     del data  # its rows are compiled
     metadata = {} if sample_weight is None else {"sample_weight": sample_weight}
     given = {"X": X, "y": y, "metadata": metadata}
@@ -165,14 +170,15 @@ def read(
     if weight is not None and not weight.any():
         raise ValueError("sample_weight is zero for every example: there is nothing to learn")
     gold = labels.within(targets_of(labels, flat, estimator.ignore_label), batch.kinds)
-    batch, gold = learnable(batch, gold, objective)
     known = estimator.layout_ if keep else None
+    parts = Parts.of(*learnable(batch, gold, objective))
     settings = (estimator.pairs, estimator.min_freq, known)
-    layout = layout_of(reader, batch, gold, labels.counts, *settings)
+    seen = (seen_in(reader, *part, labels.counts, estimator.pairs) for part in parts)
+    layout = layout_from(reader, merged(seen), labels.counts, *settings)
     start = np.zeros(layout.n_weights)
     if known is not None:
         start = transferred(known, estimator.weights_, layout)
-    return Data(reader, labels, batch, gold, weight, layout, start)
+    return Data(reader, labels, parts, weight, layout, start)
 
 
 def learnable(batch: Batch, gold: Target, objective: Objective) -> tuple[Batch, Target]:
@@ -195,7 +201,7 @@ def weighed(
     objective = objective.for_labels(labels.labels, labels.order)
     if estimator.class_weight is None:
         return objective, data.weight
-    return estimator._class_weighted(objective, labels, data.gold, data.weight)
+    return estimator._class_weighted(objective, labels, data.parts.gold(), data.weight)
 
 
 def planned(
@@ -224,34 +230,50 @@ def compiled(estimator: BaseCRF, data: Data, plan: Plan) -> Work:
     Where columns or penalties differ much in size, the solver's weights are the model's times
     factors.
     """
-    solver, weight = plan.solver, plan.weight
-    layout, start, batch, gold, cuts = data.layout, data.start, data.batch, data.gold, None
+    solver, layout, start, parts = plan.solver, data.layout, data.start, data.parts
     without = () if plan.centre else estimator.unpenalised
     penalty = l2_of(estimator.l2, layout.slices, start, without)
-    scale, penalty = scaling(layout, batch, start, solver, penalty)
+    scale, penalty = scaling(layout, parts, start, solver, penalty)
     spread: Callable[[Floats], Floats] = np.copy
     condense = solver.rotates and plan.free is None and plan.moved is None
     if condense and scale is None and not start.any():
-        condensed = layout.condensed(batch)
+        condensed = layout.condensed(parts.batches)
         if condensed is not None:
-            layout, batch, spread = condensed
+            layout, change, spread = condensed
+            parts = parts.changed(change)
             start = np.zeros(layout.n_weights)
             penalty = l2_of(estimator.l2, layout.slices, start, without)
     if scale is not None:
         layout, start = layout.scaled(scale), start * scale
         spread = lambda weights: weights / scale  # noqa: E731
-    single = not batch.is_chain or single_examples(solver.asks, layout, plan.objective)
-    if asks_examples(solver.asks) and single:
-        limits = [(i, i + 1) for i in range(len(batch.sizes))]
-    elif solver.batch_size is None:
-        limits = batch.limits(layout.counts, training=True)
-    else:
-        order = np.random.default_rng(solver.random_state).permutation(len(batch.sizes))
-        gold, weight = gold[batch.positions(order)], None if weight is None else weight[order]
-        batch = batch.reordered(order)
-        limits, cuts = batch.minibatches(layout.counts, solver.batch_size)
-    shards = [layout.compile(batch, a, b, gold, weight) for a, b in limits]
+    shards, cuts = shards_of(layout, parts, plan)
     return Work(layout, start, penalty, shards, cuts, spread)
+
+
+def shards_of(layout: Layout, parts: Parts, plan: Plan) -> tuple[Sequence[Shard], list[int] | None]:
+    """The examples as the solver takes them, and where each mini-batch begins, if it asks for any.
+
+    Of parts that are not in memory, compiled shards go to a file, unless the solver takes single
+    examples, which it may ask for at any time.
+    """
+    solver, outline, weight = plan.solver, parts.outline, plan.weight
+    in_memory = parts.in_memory or asks_examples(solver.asks)
+    single = not outline.is_chain or single_examples(solver.asks, layout, plan.objective)
+    order, cuts = None, None
+    if asks_examples(solver.asks) and single:
+        limits = [(i, i + 1) for i in range(parts.n_examples)]
+    elif solver.batch_size is None:
+        limits = outline.limits(layout.counts, training=True)
+    else:
+        order = np.random.default_rng(solver.random_state).permutation(parts.n_examples)
+        weight = None if weight is None else weight[order]
+        limits, cuts = outline.minibatches(layout.counts, solver.batch_size, order)
+    found = parts.runs(limits) if order is None else parts.mixed(order, limits)
+    shards = (
+        layout.compile(batch, a - at, b - at, gold, None if weight is None else weight[at:])
+        for batch, gold, at, a, b in found
+    )
+    return list(shards) if in_memory else Spilled.of(shards), cuts
 
 
 def attributes_of(data: Data, inference: Inference) -> dict[str, Any]:

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from chordal._optional import needed
+from chordal._sparse import check_sparse
 from chordal._validate import is_sparse
 from chordal.estimators._choosing import objective_for, solver_for
 from chordal.estimators._crf import BaseCRF, Pair
@@ -150,6 +151,8 @@ class CRFClassifier(BaseCRF):
             from sklearn.utils.multiclass import check_classification_targets
             from sklearn.utils.validation import validate_data
 
+        if is_sparse(X):
+            check_sparse(X, "X")
         kinds = [np.float64, np.float32]
         checked = validate_data(self, X, *y, accept_sparse="csr", dtype=kinds, reset=reset)
         if y:

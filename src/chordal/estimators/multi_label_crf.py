@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from chordal._optional import needed
+from chordal._sparse import check_sparse
 from chordal._validate import check_choice, check_sample_weight, is_sparse
 from chordal.estimators._crf import BaseCRF, Pair
 from chordal.features import (
@@ -172,6 +173,8 @@ class MultiLabelCRF(BaseCRF):
         with needed("sklearn", "MultiLabelCRF"):
             from sklearn.utils.validation import validate_data
 
+        if is_sparse(X):
+            check_sparse(X, "X")
         kinds = [np.float64, np.float32]
         return validate_data(self, X, accept_sparse="csr", dtype=kinds, reset=reset)
 
@@ -193,6 +196,8 @@ class MultiLabelCRF(BaseCRF):
                         )
                     table[i, number[label]] = 1
             return table
+        if is_sparse(y):
+            check_sparse(y, "y")
         table = y.toarray() if is_sparse(y) else np.asarray(y)
         expected = len(self.label_names_) if n_labels is None else n_labels
         if table.ndim != 2 or table.shape[1] == 0 or expected not in (-1, table.shape[1]):

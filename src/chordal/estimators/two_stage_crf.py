@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from chordal._errors import UnsupportedError
 from chordal._optional import needed
+from chordal._sparse import check_sparse
 from chordal._validate import (
     RandomState,
     check_number,
@@ -323,6 +324,8 @@ def positions(X: Sequence[Any]) -> NDArray[Any] | list[Any] | csr_array:
         with needed("scipy", "a sparse matrix"):
             import scipy.sparse as sp
 
+        for i, x in enumerate(X):
+            check_sparse(x, f"X[{i}]")
         return sp.vstack(X, format="csr")
     if isinstance(X[0], np.ndarray):
         return np.concatenate(X)

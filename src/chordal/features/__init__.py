@@ -17,10 +17,15 @@ from chordal.features.clique_template import (
     types_of,
 )
 from chordal.features.entries import RowEntries, packed_flags
-from chordal.features.layout import Layout, Shard, Sums, TemplateLayout, layout_of, transferred
+from chordal.features.layout import Layout, Shard, Sums, transferred
+from chordal.features.merging import merged_readers, renumbered_batch
+from chordal.features.parts import Part, Parts
 from chordal.features.reader import Reader, input_for, length_of
+from chordal.features.seen import Seen, layout_from, layout_of, merged, seen_in
 from chordal.features.shared import SharedFeatures, SharedInput
+from chordal.features.spilling import Spilled, fetch, release
 from chordal.features.template import TemplateInput
+from chordal.features.template_layout import TemplateLayout
 from chordal.features.vectors import VectorInput
 
 __all__ = [
@@ -39,14 +44,18 @@ __all__ = [
     "LabelCounts",
     "Layout",
     "Occurrences",
+    "Part",
+    "Parts",
     "Reader",
     "RowEntries",
     "RowFeatures",
     "Rows",
+    "Seen",
     "Shard",
     "SharedFeatures",
     "SharedInput",
     "SparseInput",
+    "Spilled",
     "Sums",
     "TableLayout",
     "TemplateInput",
@@ -56,11 +65,18 @@ __all__ = [
     "WeightKeys",
     "check_described",
     "check_templates",
+    "fetch",
     "input_for",
     "itself",
+    "layout_from",
     "layout_of",
     "length_of",
+    "merged",
+    "merged_readers",
     "packed_flags",
+    "release",
+    "renumbered_batch",
+    "seen_in",
     "transferred",
     "types_of",
     "unit_of",

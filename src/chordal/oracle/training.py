@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from chordal._blocks import Runner, aligned_zeros, blocks_of
 from chordal._errors import UnsupportedError
-from chordal.features import Layout
+from chordal.features import Layout, Spilled, fetch, release
 from chordal.inference import Inference
 from chordal.objectives import TARGETS, Evaluation, MarginObjective, Objective
 from chordal.oracle._protocols import Mapper, SecondOrderOracle
@@ -207,7 +207,9 @@ class SummedOracle:
         part.shards, part.cuts = self.shards[first:last], None
         part.l2 = share * self.l2
         if self._gold is not None:
-            part._gold = part._gold_counts()
+            # Those of all mini-batches together may be more than memory has room for.
+            spilled = isinstance(self.shards, Spilled)
+            part._gold = None if spilled else part._gold_counts()
         return part
 
     def value_grad(self, weights: Floats) -> tuple[float, Floats]:
@@ -279,6 +281,7 @@ class SummedOracle:
         sums = kept["sums"] = features.zeros(kept["sums"], self.run)
         for start in range(0, len(self.shards), size):
             wave = self.shards[start : start + size]
+            fetch(self.shards[start + size : start + 2 * size])
             done = self.mapper.map(task, zip(wave, range(size), strict=False))
             parts = [parts_of(result) for result in done]
 
@@ -289,6 +292,7 @@ class SummedOracle:
                     features.adjoint(shard, part, sums, block, n_jobs)
 
             self.mapper.map(add, range(features.n_blocks(n_jobs)))
+            release(wave)
         gradient, kept["gradient"] = kept["gradient"], None
         return features.collect(sums, gradient, self.run)
 

@@ -19,6 +19,10 @@ GROWTH = 1e6  # of the objective: no noise either
 RISES = 10  # so many in a row, and above where the run began: no noise
 SLOWEST = 0.5**10  # the least rate of steps, before a run is taken for converged
 
+STRETCH = 25  # the first passes whose mean is taken, where values are noisy
+ENOUGH = 100  # passes of a stretch whose mean may be compared with the next
+SAME = 0.1  # of the weights: how much means of stretches may differ at the end
+
 #: New weights from a mini-batch, the old ones, its gradient there and a rate; the rate falls from 1
 #: in the course of a run.
 Step = Callable[[Oracle, Floats, Floats, float], Floats]
@@ -121,7 +125,7 @@ class PassSolver(Solver):
         Examples in a mini-batch; None: all, with one step per pass.
     """
 
-    max_iter: int = number(200, minimum=1)
+    max_iter: int = number(1000, minimum=1)
     tol: float = number(3e-3, minimum=-np.inf)
     random_state: RandomState = None
     batch_size: int | None = number(64, minimum=1)
@@ -187,22 +191,28 @@ class PassSolver(Solver):
         return status
 
     def _noisy(self, run: WatchedRun, batches: Sequence[Oracle], step: Step) -> Status:
-        """Values that come from samples are not compared: steps fall as 1/√k, to the last pass.
+        """Values that come from samples are not compared: steps fall as 1/√k.
 
-        The result is the mean of the weights after the passes of the second half.
+        The result is the mean of the weights after the passes of the last two stretches; each
+        stretch is as long as all passes before it. The run has settled when both have nearly the
+        same mean.
         """
         random = np.random.default_rng(self.random_state)
-        weights, mean, n, status = run.weights, np.zeros_like(run.weights), 0, None
+        weights, mean, n, status = run.weights, run.weights, 0, None
+        before, length = run.weights, 0
         while status is None:
             order = [batches[k] for k in random.permutation(len(batches))]
             rate = 1.0 / float(np.sqrt(1.0 + run.n_iter))
             weights, value = self._pass(run, order, step, weights, rate)
-            run.weights, run.value, run.gradient_norm = weights, value, nan
-            if 2 * run.n_iter >= self.max_iter - 1:
-                n += 1
-                mean += (weights - mean) / n
-                run.weights = mean.copy()
+            n += 1
+            mean = mean + (weights - mean) / n
+            run.weights = (n * mean + length * before) / (n + length)
+            run.value, run.gradient_norm = value, nan
             status = run.record(run.weights, value, nan, converged=False)
+            if status is None and run.n_iter >= STRETCH and 2 * n >= run.n_iter:
+                if length >= ENOUGH and self.tol >= 0.0 and _close(mean, before):
+                    return Status.SETTLED
+                before, length, n = mean, n, 0
         return status
 
     def _pass(
@@ -216,3 +226,7 @@ class PassSolver(Solver):
             weights = step(batch, weights, gradient, rate)
             run.refuse_growth(0.0 if run.noisy else value, weights)
         return weights, value
+
+
+def _close(mean: Floats, before: Floats) -> bool:
+    return float(np.linalg.norm(mean - before)) <= SAME * float(np.linalg.norm(mean))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from math import inf, sqrt
 from typing import final
@@ -21,6 +22,8 @@ from chordal.solvers._passes import GROWTH
 
 GAIN = 1e-3  # of the value: what a round of further steps has to bring
 ROUNDS = 3  # that may bring less, one after another
+LONGER = 1.5  # a round of steps half as large, in passes
+FARTHEST = 2.0**10  # times the way of a round
 
 
 @dataclass(frozen=True)
@@ -98,7 +101,8 @@ class SGD(OnlineSolver):
     tol : float
         Settled when the objective fell by less than this, relatively, in `period` passes. It is
         estimated from the losses met on the way. Where the size of steps was found, means of
-        further passes follow, as long as they lower the objective by a thousandth.
+        further passes with smaller and smaller steps follow, as long as they lower the objective
+        by a thousandth.
     learning_rate : float, optional
         η₀. None takes the schedule's, or finds it: of the rates tried on a sample, the one that
         lowers the objective most.
@@ -229,28 +233,56 @@ class SGD(OnlineSolver):
     def _polished(self, run: OnlineRun, rule: GradientRule) -> Status:
         """What the noise of single examples hides: means of further steps, as long as they help.
 
-        The objective of a pass stops to fall where its noise is as large as what is left to gain. A
-        round of passes has twice the steps of the one before, and its mean is judged by all
-        examples. Without a gain the weights stay as they were.
+        The objective of a pass stops to fall where its noise is as large as what is left to gain.
+        So rounds of passes follow with steps of one size, and the mean of a round's second half
+        is judged by all examples. Where a round brings little, steps are halved and rounds become
+        longer: at a kink, a mean is as far from it as steps are large, and small steps move slowly
+        along it.
         """
-        n = run.oracle.n_examples
-        met, value = run.value, self._value_at(run, rule, run.weights)
-        passes, fruitless, status = self.period, 0, None
+        value = self._value_at(run, rule, run.weights)
+        n, passes, fruitless, status = run.oracle.n_examples, float(self.period), 0, None
+        rate = rule.rate(run.n_iter * n)
         while status is None:
-            steps = replace(rule, first=rule.first + run.n_iter * n, average_after=0.0)
+            half = 0.5 * n * int(passes)
+            steps = replace(rule, inverse_rate=1.0 / rate, growth=0.0, average_after=half)
             learner = run.oracle.learner(steps, run.weights)
-            for _ in range(passes):
+            for _ in range(int(passes)):
                 weights, _ = run.go(learner, self._order(run), keep=False)
-                status = run.record(weights, met, run.gradient_norm, converged=False)
+                status = run.record(weights, value, run.gradient_norm, converged=False)
                 if status is not None:
                     break
-            found = self._value_at(run, rule, weights)
-            passes, fruitless = 2 * passes, fruitless + 1
-            if value - found > GAIN * abs(value):
-                run.weights, run.value, value, fruitless = weights, found, found, 0
+            weights, found = self._farther(run, rule, weights, value)
+            gain = value - found
+            if gain > 0.0:
+                run.weights, run.value, value = weights, found, found
+                run.history[-1] = found
+            fruitless += 1
+            if gain > GAIN * abs(value):
+                fruitless = 0
+            else:
+                rate, passes = 0.5 * rate, LONGER * passes
             if fruitless == ROUNDS:
                 status = status or Status.CONVERGED
         return status
+
+    def _farther(
+        self, run: OnlineRun, rule: GradientRule, weights: Floats, value: float
+    ) -> tuple[Floats, float]:
+        """The best of the weights of a round and of those twice as far, four times, ….
+
+        What steps of one size miss shrinks with their size, so that going on helps.
+        """
+        move, factor = weights - run.weights, 2.0
+        found = self._value_at(run, rule, weights)
+        while factor <= FARTHEST:
+            try:
+                other = self._value_at(run, rule, run.weights + factor * move)
+            except OverflowError:
+                break
+            if not other < found:
+                break
+            weights, found, factor = run.weights + factor * move, other, 2.0 * factor
+        return weights, found
 
     def _value_at(self, run: OnlineRun, rule: GradientRule, weights: Floats) -> float:
         """The objective of all examples at these weights."""
@@ -312,10 +344,25 @@ class SGD(OnlineSolver):
         """The best of the rates that lower the objective of a sample within one pass."""
         sample = self._order(run)[: self.sample_size]
         before = self._trial(run, rule, sample, 0.0)
+        best, rate = self._best_rate(run, rule, sample, before, self._trial)
+        if best < before:
+            return rate
+        # Examples that contradict each other: the losses met on the way rise at every rate.
+        return self._best_rate(run, rule, sample, before, self._trial_after)[1]
+
+    def _best_rate(
+        self,
+        run: OnlineRun,
+        rule: GradientRule,
+        sample: NDArray[np.int64],
+        before: float,
+        trial: Callable[[OnlineRun, GradientRule, NDArray[np.int64], float], float],
+    ) -> tuple[float, float]:
+        """The lowest objective of a trial and its rate: rising ones first, then falling ones."""
         rate, best_rate, best = self.first_rate, self.first_rate, inf
         rising, left = True, self.n_rates
         for _ in range(self.max_trials):
-            after = self._trial(run, rule, sample, rate)
+            after = trial(run, rule, sample, rate)
             works = after < before
             left -= works
             if after < best:
@@ -325,7 +372,7 @@ class SGD(OnlineSolver):
             elif left <= 0:
                 break
             rate = rate * self.rate_factor if rising else rate / self.rate_factor
-        return best_rate
+        return best, best_rate
 
     def _trial(
         self, run: OnlineRun, rule: GradientRule, sample: NDArray[np.int64], rate: float
@@ -338,6 +385,19 @@ class SGD(OnlineSolver):
             return inf
         share = len(sample) / max(run.oracle.n_examples, 1)
         return value + share * run.oracle.penalty(learner.weights())
+
+    def _trial_after(
+        self, run: OnlineRun, rule: GradientRule, sample: NDArray[np.int64], rate: float
+    ) -> float:
+        """The objective of the sample after one pass over it; infinite if it diverges."""
+        learner = run.oracle.learner(self._at(rule, rate), run.weights)
+        try:
+            run.visit(learner, sample)
+            weights = learner.weights()
+            value = run.visit(run.oracle.learner(self._at(rule, 0.0), weights), sample)
+        except OverflowError:
+            return inf
+        return value + len(sample) / max(run.oracle.n_examples, 1) * run.oracle.penalty(weights)
 
     def _radius(self, run: OnlineRun, rule: GradientRule) -> float:
         """Of the ball around the centre c that holds the minimum w*.

@@ -9,7 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from chordal import _kernels
-from chordal.text.columns import Ints
+from chordal._validate import own_integers
+from chordal.structures import read_only
+from chordal.text.columns import Ints, check_spans, check_text, check_total
 
 Floats = NDArray[np.float64]
 
@@ -50,6 +52,47 @@ class Items:
     offsets: Ints
     lengths: Ints
 
+    def __post_init__(self) -> None:
+        """Check what compiled code relies on, and keep copies that nobody else can change."""
+        check_text("text", self.text)
+        fields = own_integers("fields", self.fields, 2, np.uint32)
+        if fields.shape[1] != 2:
+            raise ValueError(f"fields must have shape [n_fields, 2], got {fields.shape}")
+        check_spans("fields", fields, len(self.text))
+        offsets = own_integers("offsets", self.offsets)
+        if len(offsets) == 0 or offsets[0] or (np.diff(offsets) < 0).any():
+            raise ValueError("offsets must begin with 0 and not fall")
+        if offsets[-1] != len(fields):
+            raise ValueError(
+                f"offsets must end with the number of fields, {len(fields)}, got {offsets[-1]}"
+            )
+        lengths = own_integers("lengths", self.lengths)
+        check_total("lengths", lengths, len(offsets) - 1, "rows")
+        values = self.values
+        if values is not None:
+            values = np.array(values, dtype=np.float64)
+            if values.shape != (len(fields),) or not np.isfinite(values).all():
+                raise ValueError(
+                    f"values must be {len(fields)} finite numbers, one per field, or None"
+                )
+        self._hold(self.text, fields, values, offsets, lengths)
+
+    def _hold(
+        self,
+        text: bytes,
+        fields: NDArray[np.uint32],
+        values: Floats | None,
+        offsets: Ints,
+        lengths: Ints,
+    ) -> None:
+        vars(self).update(
+            text=text,
+            fields=read_only(fields),
+            values=values,
+            offsets=read_only(offsets),
+            lengths=read_only(lengths),
+        )
+
     @classmethod
     def parsed(cls, text: bytes, at_end: bool) -> tuple[Items, int, int, int]:
         """The finished sequences of a text, all of them if nothing follows it.
@@ -61,7 +104,9 @@ class Items:
             text, at_end
         )
         some = values if len(values) else None
-        return cls(text, fields.reshape(-1, 2), some, offsets, lengths), consumed, lines, problem
+        made = object.__new__(cls)  # the reader's arrays fit, and nobody else holds them
+        made._hold(text, fields.reshape(-1, 2), some, offsets, lengths)
+        return made, consumed, lines, problem
 
     def rows(self) -> list[list[tuple[str, float]]]:
         """Attributes, as they are written, and values of each row."""

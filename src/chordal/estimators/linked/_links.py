@@ -76,14 +76,15 @@ class Linked:
             )
         self.data = read(crf, X, y, weight, objective, keep)
         self.objective = self._checked(objective)
-        self._kept = _kept(known, int(self.data.batch.sizes.sum()))
+        batch, gold = self.data.parts[0]  # all in memory
+        self._kept, self._sizes = _kept(known, int(batch.sizes.sum())), batch.sizes
         self.unary = self.data.reader.templates[0].name
         self.weights = self.data.start.copy() if keep else self._start()
         self.places = _places(crf, self.unary, self.data.layout)
-        batch, layout = self.data.batch, self.data.layout
+        self._sets = isinstance(gold, PartialLabels)
+        layout = self.data.layout
         self.shards: list[Shard] = [
-            layout.compile(batch, i, i + 1, self.data.gold, self.data.weight)
-            for i in range(len(batch.sizes))
+            layout.compile(batch, i, i + 1, gold, self.data.weight) for i in range(len(batch.sizes))
         ]
         full = [shard for shard, n in zip(self.shards, batch.sizes, strict=True) if n]
         self.inference: Inference = inference_for(crf, self.objective, Adam(1), full)
@@ -91,7 +92,7 @@ class Linked:
     def _checked(self, objective: Objective) -> Objective:
         """The objective for these labels; refuses what does not go together."""
         data = self.data
-        if isinstance(data.gold, PartialLabels) and "partial" not in objective.targets:
+        if isinstance(data.parts[0].gold, PartialLabels) and "partial" not in objective.targets:
             raise UnsupportedError(
                 f"objective {objective.name!r} takes no sets of labels here; use 'likelihood'"
             )
@@ -132,7 +133,7 @@ class Linked:
         expanded = layout.expand(self.weights_of(links))
         seen = None if self._kept is None else np.concatenate([self._kept[i] for i in chosen])
         rows = (scores if seen is None else scores[seen])[:, numbers]
-        limits = np.cumsum(data.batch.sizes[chosen])[:-1]
+        limits = np.cumsum(self._sizes[chosen])[:-1]
         tasks = zip(chosen.tolist(), np.split(rows, limits), strict=True)
 
         def evaluate(task: tuple[int, Floats]) -> Evaluation:
@@ -151,7 +152,7 @@ class Linked:
             value += float(values.sum())
             for block in range(layout.n_blocks(1)):
                 layout.adjoint(self.shards[i], parts, sums, block, 1)
-        if self.objective.minus_gold and not isinstance(data.gold, PartialLabels):
+        if self.objective.minus_gold and not self._sets:
             refuse_unbounded(value, float(np.abs(scores).sum()), self.inference)
         parts_of = [parts.unary.reshape(-1, n)[:, order] for _, parts in found]
         gradient = np.concatenate([np.zeros((0, n)), *parts_of])
@@ -183,9 +184,9 @@ class Linked:
     def facts(self, links: Floats, X: Examples, y: object) -> dict[str, Any]:
         """What a report says of inference and of predictions, with the scores that X has."""
         objective, model, data = self.objective, self.fitted(links), self._read(links, X, y)
-        batch, layout = data.batch, data.layout
+        (batch, gold), layout = data.parts[0], data.layout
         shards = [
-            layout.compile(batch, a, b, data.gold, data.weight)
+            layout.compile(batch, a, b, gold, data.weight)
             for a, b in batch.limits(layout.counts, training=True)
         ]
         structures = [shard.frame.structure for shard in shards]
