@@ -14,7 +14,8 @@ import os
 import re
 import zlib
 from collections.abc import Mapping
-from typing import Any, BinaryIO
+from io import BufferedReader
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -101,7 +102,7 @@ def read(path: Path) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
     return facts, arrays
 
 
-def _header(path: Path, file: BinaryIO, size: int) -> tuple[dict[str, Any], int]:
+def _header(path: Path, file: BufferedReader, size: int) -> tuple[dict[str, Any], int]:
     """The header, and how many bytes come before the arrays."""
     start = file.read(9)
     if len(start) < 8:
@@ -137,7 +138,7 @@ def _check_version(path: Path, metadata: object) -> None:
 
 
 def _arrays(
-    path: Path, table: Mapping[str, Any], file: BinaryIO, size: int
+    path: Path, table: Mapping[str, Any], file: BufferedReader, size: int
 ) -> dict[str, NDArray[Any]]:
     """The arrays in the order of the file, whose last `size` bytes they fill without gaps and
     overlaps; nothing is read before that is known.
