@@ -17,6 +17,7 @@ DOCUMENTS = [
     "docs/graphs.md",
     "docs/moving.md",
     "docs/torch.md",
+    "docs/serving.md",
     "docs/experiments.md",
     "docs/design.md",
     "docs/dependencies.md",
@@ -53,6 +54,12 @@ def test_the_examples_of_torch_run():
     pytest.importorskip("torch")
     names = run("docs/torch.md")
     assert names["again"].predict([["the", "dog", "sleeps"]]) == [["D", "N", "V"]]
+
+
+def test_the_examples_of_serving_run():
+    pytest.importorskip("starlette")
+    pytest.importorskip("httpx")
+    assert run("docs/serving.md")["spans"] == [("PER", "Ana"), ("LOC", "New York")]
 
 
 def test_the_examples_of_moving_run():

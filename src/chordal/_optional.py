@@ -16,7 +16,9 @@ EXTRAS = {
     "narwhals": ("narwhals", "frames"),
     "scipy": ("SciPy", "scikit-learn"),
     "sklearn": ("scikit-learn", "scikit-learn"),
+    "starlette": ("Starlette", "serve"),
     "torch": ("PyTorch", "torch"),
+    "uvicorn": ("uvicorn", "serve"),
     "zstandard": ("zstandard", "zstd"),
 }
 

@@ -27,7 +27,7 @@ def test_a_row_that_holds_an_attribute_twice_is_left_as_it_is():
     outputs = np.zeros(2, dtype=np.int32)
     source = AttributeInput()
     rows = source.read([[["a", "b"], ["c", "c"]]], grow=True)
-    assert source.features(rows, outputs, 2).condensed(rows) is None
+    assert source.features(rows, outputs, 2).condensed([rows]) is None
 
 
 @pytest.fixture
@@ -51,8 +51,8 @@ def test_merged_features_keep_the_contract_and_spread_to_equal_scores(text, pair
     rows = source.read(X, grow=True)
     gold = np.array([int(label) for labels in y for label in labels], dtype=np.int32)
     features = source.features(rows, gold, 6, pairs)
-    merged = features.condensed(rows)
-    check_features(merged.features, merged.rows, rng)
+    merged = features.condensed([rows])
+    check_features(merged.features, merged.rows(rows), rng)
     assert merged.features.n_weights < features.n_weights
     weights = rng.normal(size=merged.features.n_weights)
     spread = merged.spread(weights)
@@ -63,7 +63,7 @@ def test_merged_features_keep_the_contract_and_spread_to_equal_scores(text, pair
         features.map(features.compile(rows, 0, rows.n_rows), features.expand(weights), out)
         return out
 
-    expected = scores(merged.features, merged.rows, weights)
+    expected = scores(merged.features, merged.rows(rows), weights)
     assert_allclose(scores(features, rows, spread), expected, rtol=1e-12, atol=1e-12)
 
 
@@ -99,11 +99,11 @@ def test_arrays_with_many_zeros_are_trained_as_sparse_ones(values, monkeypatch):
     source = DenseInput(9)
     rows = source.read(X, grow=True)
     features = source.features(rows, np.concatenate(y).astype(np.int32), 4)
-    condensed = features.condensed(rows)
-    check_features(condensed.features, condensed.rows, rng)
+    condensed = features.condensed([rows])
+    check_features(condensed.features, condensed.rows(rows), rng)
     crf = ChainCRF(l2=0.1, tol=1e-8).fit(X, y)
     monkeypatch.setattr(LBFGS, "rotates", False)
     plain = ChainCRF(l2=0.1, tol=1e-8).fit(X, y)
     assert_allclose(crf.fit_report_.history, plain.fit_report_.history, rtol=1e-7)
     assert_allclose(crf.weights_, plain.weights_, atol=1e-4)
-    assert features.condensed(DenseInput(9).read([np.ones((3, 9))], grow=True)) is None
+    assert features.condensed([DenseInput(9).read([np.ones((3, 9))], grow=True)]) is None

@@ -5,8 +5,8 @@ import struct
 import numpy as np
 import pytest
 
+from chordal._container import _checksum
 from chordal.model_file import FORMAT, ModelFileError, load
-from chordal.model_file._container import _checksum
 
 from .chain_parts import KINDS, Parts, state
 

@@ -6,7 +6,19 @@ from typing import Annotated
 
 import typer
 
-from chordal.cli import convert, evaluate, infer, info, inspect, label, reproduce, tag, train, tune
+from chordal.cli import (
+    convert,
+    evaluate,
+    infer,
+    info,
+    inspect,
+    label,
+    reproduce,
+    serve,
+    tag,
+    train,
+    tune,
+)
 
 app = typer.Typer(
     name="chordal",
@@ -15,7 +27,7 @@ app = typer.Typer(
     rich_markup_mode=None,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for module in (train, tag, label, evaluate, inspect, tune, infer, convert, reproduce, info):
+for module in (train, tag, label, serve, evaluate, inspect, tune, infer, convert, reproduce, info):
     app.command(module.__name__.rpartition(".")[2])(module.command)
 
 

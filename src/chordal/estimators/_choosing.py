@@ -13,7 +13,7 @@ from chordal._validate import check_choice, check_function, check_number, genera
 from chordal.estimators._asking import WAYS
 from chordal.estimators._groups import check_groups, members
 from chordal.execution import effective_n_jobs
-from chordal.features import Batch, Layout, Reader, Shard
+from chordal.features import Layout, Parts, Reader, Shard
 from chordal.inference import INFERENCE, Inference, Pace, choose
 from chordal.labels import SequenceLabels
 from chordal.objectives import OBJECTIVES, Objective
@@ -21,7 +21,7 @@ from chordal.oracle import Problem, check_questions
 from chordal.potentials import Floats
 from chordal.solvers import SOLVERS, Solver
 from chordal.structures import Matching
-from chordal.targets import Target, kind_of
+from chordal.targets import kind_of
 
 if TYPE_CHECKING:
     from chordal.estimators._crf import BaseCRF
@@ -37,8 +37,7 @@ class Data(NamedTuple):
 
     reader: Reader
     labels: SequenceLabels
-    batch: Batch
-    gold: Target  # what y says
+    parts: Parts  # examples, and what y says
     weight: Floats | None  # of examples
     layout: Layout
     start: Floats  # weights at zero, or those that are known
@@ -192,8 +191,9 @@ def problem_of(
     estimator: BaseCRF, objective: Objective, data: Data, some_stay: bool, centre: bool
 ) -> Problem:
     """What is to be minimised on these data; `some_stay`: not all weights move."""
-    objective.require_targets(data.gold)
-    kind = kind_of(data.gold)
+    gold = data.parts[0].gold  # that of all is of one kind
+    objective.require_targets(gold)
+    kind = kind_of(gold)
     without = () if centre else estimator.unpenalised
     return Problem(
         objective,
@@ -202,7 +202,7 @@ def problem_of(
         some_stay,
         data.layout.n_weights,
         exempt=len(members(without, data.layout.slices)) > 0,
-        chains=data.batch.is_chain and not data.layout.shares_transitions,
+        chains=data.parts.outline.is_chain and not data.layout.shares_transitions,
         warm=not centre and bool(data.start.any()),
     )
 
@@ -212,11 +212,11 @@ def check_before_compiling(
 ) -> None:
     """Refuse what cannot work together on these data."""
     solver.check(problem)
-    objective, batch = problem.objective, data.batch
     if estimator.inference != "auto":
-        structure, _ = batch.structure(0, len(batch.sizes), data.layout.counts)
         method = INFERENCE.resolve(estimator.inference)
-        check_questions(solver.name, solver.asks, objective, method, structure)
+        for batch in data.parts.batches:
+            structure, _ = batch.structure(0, len(batch.sizes), data.layout.counts)
+            check_questions(solver.name, solver.asks, problem.objective, method, structure)
 
 
 def inference_for(

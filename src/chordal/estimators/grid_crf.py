@@ -11,6 +11,7 @@ from typing import Any, ClassVar, final
 import numpy as np
 from numpy.typing import NDArray
 
+from chordal._errors import UnsupportedError
 from chordal._validate import check_function, check_number, check_sequences
 from chordal.estimators._crf import BaseCRF
 from chordal.estimators._edge_tables import (
@@ -156,6 +157,13 @@ class GridCRF(BaseCRF):
     def _new_reader(self, X: Sequence[Any], keep: bool = False) -> Reader:
         self.contrast_ = self.contrast_ if keep else self._beta(X, _Edges(self.neighbours))
         return Reader.like(self._templates_for(self.contrast_), X)
+
+    def _check_stream(self) -> None:
+        if self.contrast == "auto":
+            raise UnsupportedError(
+                "contrast='auto' looks at all images at once, and batches come one after another: "
+                "give contrast as a number"
+            )
 
     def _own_facts(self) -> dict[str, Any]:
         return {"contrast": None if self.contrast_ is None else float(self.contrast_)}

@@ -5,15 +5,19 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import combinations
+from os import PathLike
 from typing import TYPE_CHECKING, Any, ClassVar, final
 
 import numpy as np
 from numpy.typing import NDArray
 
+from chordal._errors import UnsupportedError
 from chordal._optional import needed
 from chordal._sparse import check_sparse
 from chordal._validate import check_choice, check_sample_weight, is_sparse
+from chordal.estimators._checkpoint import Checkpoint
 from chordal.estimators._crf import BaseCRF, Pair
+from chordal.estimators._preparing import is_stored, is_stream
 from chordal.features import (
     Batch,
     Cliques,
@@ -106,11 +110,12 @@ class MultiLabelCRF(BaseCRF):
     def fit(
         self,
         X: object,
-        y: object,
+        y: object = None,
         sample_weight: object = None,
         *,
         validation_data: Pair | None = None,
         callback: Callback | None = None,
+        checkpoint: str | PathLike[str] | Checkpoint | None = None,
     ) -> MultiLabelCRF:
         """Learn the weights.
 
@@ -122,12 +127,16 @@ class MultiLabelCRF(BaseCRF):
             known.
         """
         self._check_parameters()
-        if not (self.warm_start and hasattr(self, "weights_")):
+        stored = is_stored(X, y) or is_stream(X)
+        if not stored and not (self.warm_start and hasattr(self, "weights_")):
             self._matrix(X, reset=True)
             self._learn_labels(y, sample_weight)
-        return super().fit(X, y, sample_weight, validation_data=validation_data, callback=callback)
+        options: dict[str, Any] = {"validation_data": validation_data, "callback": callback}
+        return super().fit(X, y, sample_weight, **options, checkpoint=checkpoint)
 
-    def partial_fit(self, X: object, y: object, sample_weight: object = None) -> MultiLabelCRF:
+    def partial_fit(
+        self, X: object, y: object = None, sample_weight: object = None
+    ) -> MultiLabelCRF:
         """Go on learning from more data with the same labels and edges; see `BaseCRF`."""
         if not hasattr(self, "weights_"):
             return self.fit(X, y, sample_weight)
@@ -222,6 +231,17 @@ class MultiLabelCRF(BaseCRF):
 
     def _new_labels(self) -> SequenceLabels:
         return SequenceLabels.of([np.array([0, 1])], ranked=True)
+
+    def _begin_parts(self, X: object, y: object) -> None:
+        self._matrix(X, reset=True)
+        self._learn_labels(y, None)
+
+    def _check_stream(self) -> None:
+        if isinstance(self.structure, str) and self.structure == "tree":
+            raise UnsupportedError(
+                "structure='tree' looks at all labels at once, and batches come one after another: "
+                "give structure='full', 'independent' or a list of pairs of labels"
+            )
 
     def _groups(self) -> Sequence[str]:
         linked = self.structure != "independent" if isinstance(self.structure, str) else True

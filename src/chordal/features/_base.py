@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,6 +14,7 @@ from chordal._blocks import Runner, run_in_turn
 from chordal._errors import UnsupportedError
 from chordal.features.batch import Floats, Ints, Rows, Vectors
 from chordal.features.entries import RowEntries
+from chordal.structures import offsets_of
 
 
 @dataclass(frozen=True)
@@ -25,11 +26,43 @@ class WeightKeys:
 
 
 @dataclass(frozen=True)
+class SeenRows:
+    """What was seen of rows: how often each column, and with which outputs.
+
+    counts : int64 [n_columns]; of columns that have weights in any case, nothing
+    pairs : offsets of columns, their outputs in rising order, how often each; None if not asked
+    """
+
+    counts: Ints
+    pairs: tuple[Ints, NDArray[np.int32], NDArray[np.integer]] | None = None
+
+    def merged(self, other: SeenRows) -> SeenRows:
+        """What both have seen."""
+        counts = self.counts + other.counts
+        if self.pairs is None or other.pairs is None:
+            return SeenRows(counts)
+        both = (self.pairs, other.pairs)
+        n = 1 + max(int(outputs.max(initial=0)) for _, outputs, _ in both)
+        columns = [np.repeat(np.arange(len(counts)), np.diff(own[0])) for own in both]
+        keys = np.concatenate([c * n + own[1] for c, own in zip(columns, both, strict=True)])
+        order = np.argsort(keys, kind="stable")  # two runs that rise: merged
+        keys = keys[order]
+        first = np.flatnonzero(np.diff(keys, prepend=-1))
+        times = np.concatenate([own[2] for own in both]).astype(np.int64)[order]
+        times = np.add.reduceat(times, first) if len(first) else times
+        of_column, outputs = np.divmod(keys[first], n)
+        offsets = offsets_of(np.bincount(of_column, minlength=len(counts)))
+        return SeenRows(counts, (offsets, outputs.astype(np.int32), times))
+
+
+@dataclass(frozen=True)
 class Condensed:
-    """A cheaper form of features for training, and how its weights become theirs."""
+    """A cheaper form of features for training, how rows are put into it, and how its weights become
+    those of the features.
+    """
 
     features: RowFeatures
-    rows: Rows
+    rows: Callable[[Rows], Rows]
     spread: Callable[[Floats], Floats]
 
 
@@ -97,8 +130,8 @@ class RowFeatures(ABC):
         """The features of a model file; refuses what does not fit together."""
         raise UnsupportedError(f"{cls.__name__} cannot be read from a model file")
 
-    def condensed(self, rows: Rows) -> Condensed | None:
-        """A form in which training on these rows costs less; None if there is none.
+    def condensed(self, parts: Iterable[Rows]) -> Condensed | None:
+        """A form in which training on rows, given in parts, costs less; None if there is none.
 
         Spreading keeps ‖w‖², so that the whole path of a solver that does not depend on the choice
         of axes stays the same. Columns that are equal in all rows, for instance, have equal weights
@@ -125,7 +158,23 @@ class Input(ABC):
         """The same, and the arrays that stand among attributes, where there may be some."""
         return self.read(X, grow), None
 
+    def seen(
+        self, rows: Rows, outputs: NDArray[np.int32], n_outputs: int, pairs: str = "seen"
+    ) -> SeenRows:
+        """What `features_of` has to know of rows with these gold outputs; here, nothing."""
+        return SeenRows(np.zeros(0, dtype=np.int64))
+
     @abstractmethod
+    def features_of(
+        self,
+        seen: SeenRows,
+        n_outputs: int,
+        pairs: str = "seen",
+        min_freq: int = 0,
+        known: WeightKeys | None = None,
+    ) -> RowFeatures:
+        """The linear map for training rows in which this was seen; `known` pairs stay in it."""
+
     def features(
         self,
         rows: Rows,
@@ -135,7 +184,9 @@ class Input(ABC):
         min_freq: int = 0,
         known: WeightKeys | None = None,
     ) -> RowFeatures:
-        """The linear map for training rows with these gold outputs; `known` pairs stay in it."""
+        """The linear map for training rows with these gold outputs."""
+        seen = self.seen(rows, outputs, n_outputs, pairs)
+        return self.features_of(seen, n_outputs, pairs, min_freq, known)
 
     @abstractmethod
     def name(self, column: int) -> str:

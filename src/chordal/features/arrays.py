@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from abc import abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, TypeVar, final
 
 import numpy as np
@@ -14,7 +13,7 @@ from chordal._blocks import Runner, run_in_turn, unit_of
 from chordal._optional import needed
 from chordal._sparse import stacked_rows
 from chordal._validate import check_number
-from chordal.features._base import Condensed, Input, RowFeatures, WeightKeys
+from chordal.features._base import Condensed, Input, RowFeatures, SeenRows, WeightKeys
 from chordal.features.attributes import AttributeFeatures
 from chordal.features.batch import Floats, Ints, Occurrences, Rows
 from chordal.features.entries import RowEntries, entry_offsets
@@ -52,21 +51,6 @@ class ArrayInput(Input):
         """What a model file holds, checked."""
         check_number("n_columns", facts["n_columns"], integer=True)
         return cls(facts["n_columns"])
-
-    def features(
-        self,
-        rows: Rows,
-        outputs: NDArray[np.int32],
-        n_outputs: int,
-        pairs: str = "seen",
-        min_freq: int = 0,
-        known: WeightKeys | None = None,
-    ) -> RowFeatures:
-        """Weights of every column, used or not: they do not depend on what was seen."""
-        return self._features(rows, n_outputs)
-
-    @abstractmethod
-    def _features(self, rows: Rows, n_outputs: int) -> RowFeatures: ...
 
     def _check_columns(self, n: int, i: int) -> None:
         if n != self.n_columns:
@@ -110,7 +94,15 @@ class DenseInput(ArrayInput):
         self._check_columns(array.shape[1], i)
         return array
 
-    def _features(self, rows: Rows, n_outputs: int) -> DenseFeatures:
+    def features_of(
+        self,
+        seen: SeenRows,
+        n_outputs: int,
+        pairs: str = "seen",
+        min_freq: int = 0,
+        known: WeightKeys | None = None,
+    ) -> DenseFeatures:
+        """Weights of every column, whatever was seen."""
         return DenseFeatures(self.n_columns, n_outputs)
 
 
@@ -136,9 +128,22 @@ class SparseInput(ArrayInput):
         offsets, ids = whole.indptr.astype(np.int64), whole.indices.astype(np.int32)
         return Rows(lengths, Occurrences(offsets, ids, _values(whole.data)))
 
-    def _features(self, rows: Rows, n_outputs: int) -> AttributeFeatures:
-        counts = np.bincount(rows.data.ids, minlength=self.n_columns)
-        return AttributeFeatures.of_every_pair(n_outputs, counts)
+    def seen(
+        self, rows: Rows, outputs: NDArray[np.int32], n_outputs: int, pairs: str = "seen"
+    ) -> SeenRows:
+        """How often each column is used."""
+        return SeenRows(np.bincount(rows.data.ids, minlength=self.n_columns))
+
+    def features_of(
+        self,
+        seen: SeenRows,
+        n_outputs: int,
+        pairs: str = "seen",
+        min_freq: int = 0,
+        known: WeightKeys | None = None,
+    ) -> AttributeFeatures:
+        """Weights of every column, used or not."""
+        return AttributeFeatures.of_every_pair(n_outputs, seen.counts)
 
 
 def _values(values: Floats) -> Floats | None:
@@ -207,24 +212,29 @@ class DenseFeatures(RowFeatures):
         """Write the finished gradient to out."""
         out[:] = sums.ravel()
 
-    def condensed(self, rows: Rows) -> Condensed | None:
+    def condensed(self, parts: Iterable[Rows]) -> Condensed | None:
         """Rows that hold few numbers other than zero, as lists of these."""
-        data = rows.data
-        row, column = np.nonzero(data)
-        if len(row) > SPARSE * data.size:
+        counts, n, ones = np.zeros(self.n_columns, dtype=np.int64), 0, True
+        for rows in parts:
+            counts += np.count_nonzero(rows.data, axis=0)
+            n += rows.data.size
+            ones = ones and np.count_nonzero(rows.data == 1.0) == np.count_nonzero(rows.data)
+        if counts.sum() > SPARSE * n:
             return None
-        values = _values(data[row, column].astype(np.float64))
-        offsets = offsets_of(np.bincount(row, minlength=len(data)))
-        occurrences = Occurrences(offsets, column.astype(np.int32), values)
-        counts = np.bincount(column, minlength=self.n_columns)
         features = AttributeFeatures.of_every_pair(self.n_outputs, counts)
+
+        def condense(rows: Rows) -> Rows:
+            row, column = np.nonzero(rows.data)
+            values = None if ones else rows.data[row, column].astype(np.float64)
+            offsets = offsets_of(np.bincount(row, minlength=len(rows.data)))
+            return Rows(rows.lengths, Occurrences(offsets, column.astype(np.int32), values))
 
         def spread(weights: Floats) -> Floats:
             keys, out = features.keys(), np.empty(self.n_weights)
             out[keys.column * self.n_outputs + keys.output] = weights
             return out
 
-        return Condensed(features, Rows(rows.lengths, occurrences), spread)
+        return Condensed(features, condense, spread)
 
     @classmethod
     def from_arrays(

@@ -5,7 +5,7 @@ pairs of an attribute and an output.
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 from typing import Any, TypeVar, final
@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from chordal import _kernels
 from chordal._blocks import BLOCK, Runner, aligned_zeros, blocks_of, run_in_turn, unit_of
-from chordal.features._base import Condensed, Input, RowFeatures, WeightKeys
+from chordal.features._base import Condensed, Input, RowFeatures, SeenRows, WeightKeys
 from chordal.features.batch import Floats, Ints, Occurrences, Rows, Vectors, ranges
 from chordal.features.entries import AttributeRows, Counts, RowEntries
 from chordal.structures import offsets_of
@@ -67,18 +67,33 @@ class VocabularyInput(Input):
             arrays["names"], arrays["name_offsets"], arrays["slots"]
         )
 
-    def features(
+    def seen(
+        self, rows: Rows, outputs: NDArray[np.int32], n_outputs: int, pairs: str = "seen"
+    ) -> SeenRows:
+        """How often each attribute occurs, and with which outputs unless all have weights."""
+        data, n = rows.data, self.n_columns
+        counts = np.bincount(data.ids, minlength=n)
+        if pairs == "all":
+            return SeenRows(counts)
+        found = _kernels.attribute_pairs(
+            offsets=data.offsets,
+            ids=data.ids,
+            outputs=outputs,
+            n_attributes=n,
+            n_outputs=n_outputs,
+        )
+        return SeenRows(counts, found)
+
+    def features_of(
         self,
-        rows: Rows,
-        outputs: NDArray[np.int32],
+        seen: SeenRows,
         n_outputs: int,
         pairs: str = "seen",
         min_freq: int = 0,
         known: WeightKeys | None = None,
     ) -> AttributeFeatures:
         """Weights of pairs seen at least `min_freq` times, or all of attributes that frequent."""
-        data, n = rows.data, self.n_columns
-        counts = np.bincount(data.ids, minlength=n)
+        counts, n = seen.counts, len(seen.counts)
         if pairs == "all":
             frequent = counts >= max(min_freq, 1)
             if known is not None:
@@ -86,13 +101,8 @@ class VocabularyInput(Input):
             offsets = offsets_of(frequent * np.int64(n_outputs))
             kept = np.tile(np.arange(n_outputs, dtype=np.int32), int(frequent.sum()))
             return AttributeFeatures(n_outputs, offsets, kept, counts)
-        offsets, kept, times = _kernels.attribute_pairs(
-            offsets=data.offsets,
-            ids=data.ids,
-            outputs=outputs,
-            n_attributes=n,
-            n_outputs=n_outputs,
-        )
+        assert seen.pairs is not None
+        offsets, kept, times = seen.pairs
         if min_freq > 1 or known is not None:
             attribute = np.repeat(np.arange(n), np.diff(offsets))
             keys = (attribute * n_outputs + kept)[times >= min_freq]
@@ -370,14 +380,13 @@ class AttributeFeatures(RowFeatures):
 
         run(copy, blocks_of(len(self._wide), BLOCK // self.n_outputs))
 
-    def condensed(self, rows: Rows) -> Condensed | None:
+    def condensed(self, parts: Iterable[Rows]) -> Condensed | None:
         """Attributes that occur in the same rows as one."""
-        data: Occurrences = rows.data
-        if data.values is not None:
+        first = _groups(parts, len(self._counts))
+        if first is None:
             return None
-        first = _kernels.attribute_groups(data.offsets, data.ids, len(self._counts))
         kept, group = np.unique(first, return_inverse=True)
-        if len(kept) == len(self._counts) or len(first) == 0:
+        if len(kept) == len(self._counts):
             return None
         scale, sizes = np.sqrt(np.bincount(group)), self._n_pairs[kept]
         outputs, counts = self._pair_outputs[self._pairs_of(kept)], self._counts[kept]
@@ -388,14 +397,15 @@ class AttributeFeatures(RowFeatures):
         starts[order] = offsets_of(sizes[order])[:-1]
         # For every weight, the one of its attribute's group.
         index = ranges(starts[group[mine]], self._n_pairs[mine]).astype(np.uint32)
-        is_first = first[data.ids] == data.ids
-        offsets = np.concatenate([[0], np.cumsum(is_first)])[data.offsets]
-        ids = group[data.ids[is_first]].astype(np.int32)
-        return Condensed(
-            features,
-            Rows(rows.lengths, Occurrences(offsets, ids, None)),
-            lambda weights: (weights / divisor)[index],
-        )
+
+        def condense(rows: Rows) -> Rows:
+            data: Occurrences = rows.data
+            is_first = first[data.ids] == data.ids
+            offsets = np.concatenate([[0], np.cumsum(is_first)])[data.offsets]
+            ids = group[data.ids[is_first]].astype(np.int32)
+            return Rows(rows.lengths, Occurrences(offsets, ids, None))
+
+        return Condensed(features, condense, lambda weights: (weights / divisor)[index])
 
     def _in_order(self) -> NDArray[np.integer]:
         """Attributes in the order of their weights."""
@@ -450,6 +460,34 @@ class AttributeFeatures(RowFeatures):
         if len(counts) and (counts.min() < 0 or counts.sum(dtype=np.float64) > 2**53):
             raise ValueError("counts of attributes must not be negative, nor huge")
         return cls(n_outputs, offsets, outputs, counts)
+
+
+def _groups(parts: Iterable[Rows], n: int) -> NDArray[np.int32] | None:
+    """Of each of n attributes, the first that occurs in the same rows of all parts; None where that
+    cannot be said.
+    """
+    group: Ints | None = None  # numbers that are equal where all parts so far agree
+    first = np.zeros(0, dtype=np.int32)
+    for rows in parts:
+        data: Occurrences = rows.data
+        if data.values is not None:
+            return None
+        own = _kernels.attribute_groups(data.offsets, data.ids, n)
+        if len(own) == 0:  # an attribute twice in a row
+            return None
+        if group is None:
+            group, first = own.astype(np.int64), own
+            continue
+        used = np.unique(data.ids)  # the others stay together
+        _, place = np.unique(group[used] * n + own[used], return_inverse=True)
+        group[used] = group.max() + 1 + place
+        first = np.zeros(0, dtype=np.int32)
+    if group is None or n == 0:
+        return None
+    if len(first):
+        return first
+    _, where, place = np.unique(group, return_index=True, return_inverse=True)
+    return where[place].astype(np.int32)
 
 
 def _check_dtypes(arrays: Mapping[str, NDArray[Any]], **expected: type[np.generic]) -> None:

@@ -145,6 +145,13 @@ class Cliques:
         own = self.scopes[self.offsets[begin] : self.offsets[end]]
         return own + np.repeat(variables[:-1], counts)[:, None]
 
+    def spelled(self, sizes: Ints) -> Cliques:
+        """The same as a list, by numbers of variables within the example."""
+        if not isinstance(self.scopes, str):
+            return self
+        first = np.repeat(offsets_of(sizes)[:-1], self.counts)
+        return replace(self, scopes=self.listed(sizes) - first[:, None])
+
     def recognised(self, sizes: Ints) -> Cliques:
         """The same by the name of a pattern, if they are one."""
         if self.order > 2:
@@ -181,6 +188,7 @@ class Batch:
     exclusive : bool
         No two variables of an example have the same label, the last one apart: a matching.
     kinds : int64 [n_variables] where variables have types, the number of each one's, else None
+    grouping : `groups`, where they are those of more examples than these
     """
 
     sizes: Ints
@@ -188,6 +196,7 @@ class Batch:
     label_counts: Ints | None = None
     exclusive: bool = False
     kinds: Ints | None = None
+    grouping: list[list[int]] | None = None
 
     @cached_property
     def offsets(self) -> Ints:
@@ -197,6 +206,8 @@ class Batch:
     @cached_property
     def groups(self) -> list[list[int]]:
         """Templates of more than one variable, those with the same cliques together."""
+        if self.grouping is not None:
+            return self.grouping
         groups: list[list[int]] = []
         for k, own in enumerate(self.cliques):
             if own.order > 1:
@@ -256,7 +267,7 @@ class Batch:
         counts = None if counts is None else counts[self.positions(order)]
         kinds = None if self.kinds is None else self.kinds[self.positions(order)]
         cliques = [own.reordered(order) for own in self.cliques]
-        return Batch(self.sizes[order], cliques, counts, self.exclusive, kinds)
+        return Batch(self.sizes[order], cliques, counts, self.exclusive, kinds, self.grouping)
 
     def positions(self, order: Ints) -> Ints:
         """The variables of these examples, one example after another."""
@@ -308,12 +319,14 @@ class Batch:
         return shard_limits(units, cells, wanted)
 
     def minibatches(
-        self, n_labels: LabelCounts, size: int
+        self, n_labels: LabelCounts, size: int, order: Ints
     ) -> tuple[list[tuple[int, int]], list[int]]:
-        """Limits of shards that end where mini-batches of `size` examples do, and where each
-        mini-batch begins. One of some size is cut in four: threads have something to share.
+        """Limits of shards of the examples in this order that end where mini-batches of `size`
+        do, and where each mini-batch begins. One of some size is cut in four: threads have
+        something to share.
         """
         units, cells = self.work(n_labels)
+        units = units[order]
         grain = 20_000 if self.is_chain else 2_000  # scores
         limits, cuts = [], [0]
         for first in range(0, len(units), size):

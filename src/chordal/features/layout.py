@@ -2,31 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import Any, final
 
 import numpy as np
 
 from chordal import _kernels
 from chordal._blocks import Runner, run_in_turn
-from chordal.features._base import RowFeatures, WeightKeys
-from chordal.features.batch import (
-    Batch,
-    Cliques,
-    Floats,
-    Ints,
-    LabelCounts,
-    Rows,
-    joined,
-    ranges,
-)
-from chordal.features.clique_template import TableLayout
-from chordal.features.reader import Reader
+from chordal.features.batch import Batch, Floats, Ints, LabelCounts, joined
+from chordal.features.template_layout import TemplateLayout
 from chordal.potentials import Potentials
 from chordal.structures import Matching, offsets_of
-from chordal.targets import SoftLabels, Target
+from chordal.targets import Target
 
 LARGE = 1000.0  # the root mean square of a column that solvers cannot leave as it is
 
@@ -36,99 +24,6 @@ Expanded = list[tuple[Any, Floats | None]]
 
 #: Of a template, what `adjoint` adds to: sums of its rows in their own form, and of its outputs.
 Sums = list[tuple[Any, Floats]]
-
-
-@dataclass(frozen=True)
-class TemplateLayout:
-    """The weights of one template: of its observations, then intercepts of some outputs.
-
-    name : str
-    tables : TableLayout, which labellings share a weight
-    rows : RowFeatures or None
-    kept : int64, the outputs that have an intercept, in rising order
-    """
-
-    name: str
-    tables: TableLayout
-    rows: RowFeatures | None
-    kept: Ints
-
-    @property
-    def order(self) -> int:
-        """Variables per clique."""
-        return self.tables.order
-
-    @property
-    def n_row_weights(self) -> int:
-        """The weights of observations."""
-        return 0 if self.rows is None else self.rows.n_weights
-
-    @cached_property
-    def every_output(self) -> bool:
-        """Whether all outputs have an intercept."""
-        return len(self.kept) == self.tables.n_outputs
-
-    def table(self, intercepts: Floats) -> Floats | None:
-        """The table that these intercepts fill; None for a template of observations alone."""
-        if len(self.kept) == 0 and (self.rows is not None or self.order == 1):
-            return None
-        outputs = intercepts
-        if not self.every_output:
-            outputs = np.zeros(self.tables.n_outputs)
-            outputs[self.kept] = intercepts
-        return self.tables.filled(outputs[None])[0]
-
-    def score(
-        self, rows: object, w: tuple[Any, Floats | None], out: Floats, at: Ints | None, add: bool
-    ) -> None:
-        """Set `out` to the scores of compiled rows, or add them; `at` names the rows of `out`."""
-        tables, table = self.tables, w[1]
-        scores = out.reshape(-1, tables.n_cells)
-        if self.rows is not None and tables.is_full and at is None and not add:
-            self.rows.map(rows, w[0], out)
-            add = True
-        elif self.rows is not None:
-            n = len(scores) if at is None else len(at)
-            outputs = np.empty(n * tables.n_outputs)
-            self.rows.map(rows, w[0], outputs)
-            _put(scores, tables.filled(outputs.reshape(n, tables.n_outputs)), at, add)
-            add = True
-        if table is not None and at is None and add:
-            _kernels.intercept_map(row=table, out=out)
-        elif table is not None:
-            _put(scores, table, at, add)
-
-    def n_blocks(self, n_jobs: int) -> int:
-        """Tasks of the adjoint of rows; one where parts have to be gathered first."""
-        if self.rows is None or not self.tables.is_full:
-            return int(self.rows is not None)
-        return self.rows.n_blocks(n_jobs)
-
-    def adjoint(self, rows: object, parts: Floats, sums: object, block: int, n_jobs: int) -> None:
-        """Add one block of the gradient of rows, from parts [n, n_cells]."""
-        if self.rows is not None:
-            gathered, full = self.tables.gathered(parts).ravel(), self.tables.is_full
-            for b in [block] if full else range(self.rows.n_blocks(n_jobs)):
-                self.rows.adjoint(rows, gathered, sums, b, n_jobs)
-
-    def keys_in(self, wider: TableLayout) -> WeightKeys | None:
-        """Column and output of the weights of observations, in a layout with more labels."""
-        if self.rows is None:
-            return None
-        keys = self.rows.keys()
-        return WeightKeys(keys.column, self.tables.renumbered(keys.output, wider))
-
-
-def _put(scores: Floats, values: Floats, at: Ints | None, add: bool) -> None:
-    """Set scores to values, or add these; to some rows, which may be named more than once."""
-    if at is not None and (np.diff(at) > 0).all():
-        scores[at] += values
-    elif at is not None:
-        np.add.at(scores, at, values)
-    elif add:
-        scores += values
-    else:
-        scores[:] = values
 
 
 @dataclass(frozen=True)
@@ -186,21 +81,26 @@ class Layout:
         layout.scale = scale
         return layout
 
-    def column_scale(self, batch: Batch) -> Floats | None:
+    def column_scale(self, parts: Iterable[Batch]) -> Floats | None:
         """Of every weight the size of its column of numbers; None where none is very large.
 
         Weights times these numbers have derivatives of one size, which solvers can work with.
         """
         scale, largest = np.ones(self.n_weights), 0.0
-        for own, cliques, at in zip(
-            self.templates, batch.cliques, self.slices.values(), strict=True
-        ):
-            data = None if cliques.rows is None else cliques.rows.data
-            if own.rows is None or not isinstance(data, np.ndarray) or data.size == 0:
+        for k, (own, at) in enumerate(zip(self.templates, self.slices.values(), strict=True)):
+            squares, n = np.zeros(0), 0
+            for batch in parts if own.rows is not None else ():
+                rows = batch.cliques[k].rows
+                data = None if rows is None else rows.data
+                if not isinstance(data, np.ndarray) or data.size == 0:
+                    continue
+                flat = data.reshape(-1, data.shape[-1])
+                with np.errstate(over="ignore"):
+                    of_part = np.einsum("ij,ij->j", flat, flat, dtype=np.float64)
+                squares, n = of_part + squares if len(squares) else of_part, n + len(flat)
+            if own.rows is None or n == 0:
                 continue
-            flat = data.reshape(-1, data.shape[-1])
-            with np.errstate(over="ignore"):
-                size = np.sqrt(np.einsum("ij,ij->j", flat, flat, dtype=np.float64) / len(flat))
+            size = np.sqrt(squares / n)
             if not np.isfinite(size).all():
                 return None  # beyond what scores can be
             largest = max(largest, float(size.max(initial=0.0)))
@@ -221,27 +121,39 @@ class Layout:
             mine, n = weights[self.slices[own.name]], own.n_row_weights
             yield own, mine[:n], mine[n:]
 
-    def condensed(self, batch: Batch) -> tuple[Layout, Batch, Callable[[Floats], Floats]] | None:
-        """A form that costs less in training (see `RowFeatures.condensed`), and how to spread
-        its weights. None if there is none.
+    def condensed(
+        self, parts: Iterable[Batch]
+    ) -> tuple[Layout, Callable[[Batch], Batch], Callable[[Floats], Floats]] | None:
+        """A form that costs less in training on parts (see `RowFeatures.condensed`): its layout,
+        how batches are put into it, and how its weights are spread. None if there is none.
         """
-        templates, rows, spreads = [], [], []
-        for own, cliques in zip(self.templates, batch.cliques, strict=True):
-            new = own.rows.condensed(cliques.rows) if own.rows and cliques.rows else None
+        templates, changes, spreads = [], [], []
+        for k, own in enumerate(self.templates):
+            new = None
+            if own.rows is not None:
+                every = (batch.cliques[k].rows for batch in parts)
+                new = own.rows.condensed(rows for rows in every if rows is not None)
             templates.append(replace(own, rows=new.features) if new else own)
-            rows.append(new.rows if new else cliques.rows)
-            spreads.append(new.spread if new else None)  # the rows are not kept alive
+            changes.append(new.rows if new else None)
+            spreads.append(new.spread if new else None)
         if not any(spreads):
             return None
         layout = Layout(self.counts, templates)
 
-        def spread(weights: Floats) -> Floats:
-            parts = []
-            for spread_rows, (_, of_rows, rest) in zip(spreads, layout.split(weights), strict=True):
-                parts += [spread_rows(of_rows) if spread_rows else of_rows, rest]
-            return np.concatenate(parts)
+        def condense(batch: Batch) -> Batch:
+            rows = []
+            for change, cliques in zip(changes, batch.cliques, strict=True):
+                old = cliques.rows
+                rows.append(old if change is None or old is None else change(old))
+            return batch.with_rows(rows)
 
-        return layout, batch.with_rows(rows), spread
+        def spread(weights: Floats) -> Floats:
+            out = []
+            for spread_rows, (_, of_rows, rest) in zip(spreads, layout.split(weights), strict=True):
+                out += [spread_rows(of_rows) if spread_rows else of_rows, rest]
+            return np.concatenate(out)
+
+        return layout, condense, spread
 
     def compile(
         self,
@@ -410,92 +322,6 @@ class Layout:
         if self.scale is not None:
             out /= self.scale
         return out
-
-
-def layout_of(
-    reader: Reader,
-    batch: Batch,
-    gold: Target,
-    n_labels: LabelCounts,
-    pairs: str = "seen",
-    min_freq: int = 0,
-    known: Layout | None = None,
-) -> Layout:
-    """The layout of a reader's templates for training on a batch.
-
-    Of named attributes, `pairs` says which outputs have weights: those that were "seen" with them
-    at least `min_freq` times, or "all". What a `known` layout has stays.
-    """
-    seen, templates = _seen_labels(gold), []
-    for k, template in enumerate(reader.templates):
-        tables = TableLayout(reader.shape(template, n_labels), template.tables)
-        old = known[template.name] if known and template.name in known.slices else None
-        source, cliques = reader.inputs[k], batch.cliques[k]
-        at = outputs = np.zeros(0, dtype=np.int64)
-        if (source is not None or template.fit_intercept == "seen") and not template.labelwise:
-            at, outputs = _seen_outputs(cliques, tables, gold, seen, batch.sizes)
-        rows, observed = None, cliques.rows
-        if source is not None and observed is not None:
-            # All rows of an array, whose columns have weights in any case.
-            every = isinstance(observed.data, np.ndarray)
-            if not every and not np.array_equal(at, np.arange(observed.n_rows)):
-                observed = Rows(np.array([len(at)]), observed.data[at])
-            keys = None if old is None else old.keys_in(tables)
-            labels = outputs.astype(np.int32)
-            rows = source.features(observed, labels, tables.n_outputs, pairs, min_freq, keys)
-        kept = np.arange(tables.n_outputs if template.fit_intercept else 0)
-        if template.fit_intercept == "seen":
-            kept, times = np.unique(outputs, return_counts=True)
-            kept = kept[times >= min_freq]
-            if old is not None:
-                kept = np.union1d(kept, old.tables.renumbered(old.kept, tables))
-        templates.append(TemplateLayout(template.name, tables, rows, kept))
-    return Layout(n_labels, templates)
-
-
-def _seen_labels(target: Target) -> tuple[Ints, Ints]:
-    """The variables and labels that go together, in order; variables about which nothing is known
-    have none. With one label per variable, every variable has one pair.
-    """
-    if isinstance(target, np.ndarray):
-        return np.arange(len(target)), target.astype(np.int64)
-    counts = np.diff(target.state_offsets)
-    variable = np.repeat(np.arange(len(target)), counts)
-    if isinstance(target, SoftLabels):
-        possible = target.probability != 0.0
-    else:
-        left = np.bincount(variable, target.allowed, minlength=len(target))
-        possible = target.allowed & ((left < counts) | (counts == 1))[variable]
-    states = np.flatnonzero(possible)
-    return variable[states], states - target.state_offsets[variable[states]]
-
-
-def _seen_outputs(
-    cliques: Cliques, tables: TableLayout, gold: Target, seen: tuple[Ints, Ints], sizes: Ints
-) -> tuple[Ints, Ints]:
-    """Which cliques go with which outputs: every possible label of a variable with every possible
-    one of the others.
-    """
-    variables, labels = seen
-    if cliques.pattern == "each":
-        clique, cell = variables, labels
-    elif isinstance(gold, np.ndarray):
-        scopes = cliques.listed(sizes)
-        clique = np.arange(len(scopes))
-        cell = np.ravel_multi_index(tuple(labels[scopes].T), tables.shape)
-    else:
-        scopes, count = cliques.listed(sizes), np.bincount(variables, minlength=len(gold))
-        first, clique = offsets_of(count), np.arange(len(scopes))
-        cell = np.zeros_like(clique)
-        for axis, n in enumerate(tables.shape):
-            variable = scopes[clique, axis]
-            choices = count[variable]
-            cell = np.repeat(cell, choices) * n + labels[ranges(first[variable], choices)]
-            clique = np.repeat(clique, choices)
-    if tables.is_full:
-        return clique, cell
-    outputs = tables.output_of_cell[cell]
-    return clique[outputs >= 0], outputs[outputs >= 0]
 
 
 def transferred(old: Layout, weights: Floats, new: Layout) -> Floats:

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from chordal._blocks import Runner, run_in_turn
-from chordal.features._base import Input, RowFeatures, WeightKeys
+from chordal.features._base import Input, RowFeatures, SeenRows, WeightKeys
 from chordal.features.arrays import DenseFeatures, DenseInput, SparseInput
 from chordal.features.attributes import AttributeFeatures
 from chordal.features.batch import Floats, Ints, Rows
@@ -59,10 +59,16 @@ class SharedInput(Input):
         shared = SharedRows(data.data, np.repeat(numbers, k), np.tile(np.arange(k), n))
         return Rows(np.full(n, k, dtype=np.int64), shared)
 
-    def features(
+    def seen(
+        self, rows: Rows, outputs: NDArray[np.int32], n_outputs: int, pairs: str = "seen"
+    ) -> SeenRows:
+        """What the rows of examples have."""
+        whole = Rows(np.zeros(0, dtype=np.int64), rows.data.data)
+        return self.source.seen(whole, outputs, self.n_variables * n_outputs)
+
+    def features_of(
         self,
-        rows: Rows,
-        outputs: NDArray[np.int32],
+        seen: SeenRows,
         n_outputs: int,
         pairs: str = "seen",
         min_freq: int = 0,
@@ -70,8 +76,7 @@ class SharedInput(Input):
     ) -> SharedFeatures:
         """Weights of every column for every variable."""
         k = self.n_variables
-        whole = Rows(np.zeros(0, dtype=np.int64), rows.data.data)
-        return SharedFeatures(self.source.features(whole, outputs, k * n_outputs), k)
+        return SharedFeatures(self.source.features_of(seen, k * n_outputs), k)
 
     def facts(self) -> dict[str, Any]:
         """The number of columns; the features keep the rest."""

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from chordal import _kernels
-from chordal.features._base import Input, RowFeatures, WeightKeys
+from chordal.features._base import Input, RowFeatures, SeenRows, WeightKeys
 from chordal.features.arrays import DenseFeatures
 from chordal.features.batch import Ints, Rows, Vectors
 from chordal.structures import offsets_of
@@ -87,16 +87,15 @@ class VectorInput(Input):
                 f"numbers as in training, got {width}"
             )
 
-    def features(
+    def features_of(
         self,
-        rows: Rows,
-        outputs: NDArray[np.int32],
+        seen: SeenRows,
         n_outputs: int,
         pairs: str = "seen",
         min_freq: int = 0,
         known: WeightKeys | None = None,
     ) -> RowFeatures:
-        """The linear map for training rows with these outputs."""
+        """The linear map for rows with these columns."""
         return DenseFeatures(self.n_columns, n_outputs)
 
     def facts(self) -> dict[str, Any]:

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from chordal._blocks import Runner, aligned_zeros, blocks_of
 from chordal._errors import UnsupportedError
-from chordal.features import Layout
+from chordal.features import Layout, Spilled, fetch, release
 from chordal.inference import Inference
 from chordal.objectives import TARGETS, Evaluation, MarginObjective, Objective
 from chordal.oracle._protocols import Mapper, SecondOrderOracle
@@ -182,6 +182,7 @@ class SummedOracle:
         self._second: list[Floats] = []  # for directions, if they are asked for
         self._kept: dict[str, Any] = {"expanded": None, "sums": None, "gradient": None}
         self._gold: tuple[Ints | slice, Floats] | None = None
+        self._gold_pages: Sequence[Any] = ()
         partial = any(isinstance(shard.labels, PartialLabels) for shard in shards)
         if self.objective.minus_gold and not partial:
             self._gold = self._gold_counts()
@@ -200,15 +201,23 @@ class SummedOracle:
         counts = [shard.frame.structure.n_examples for shard in self.shards]
         n = max(1, sum(counts))
         cuts = [0, len(counts)] if self.cuts is None else self.cuts
-        return [self._part(a, b, sum(counts[a:b]) / n) for a, b in pairwise(cuts)]
+        return self._counted([self._part(a, b, sum(counts[a:b]) / n) for a, b in pairwise(cuts)])
 
     def _part(self, first: int, last: int, share: float) -> SummedOracle:
         part = copy(self)  # waves work in the same memory: batches are taken one after another
         part.shards, part.cuts = self.shards[first:last], None
         part.l2 = share * self.l2
-        if self._gold is not None:
-            part._gold = part._gold_counts()
         return part
+
+    def _counted(self, parts: list[SummedOracle]) -> list[SummedOracle]:
+        """Mini-batches with their gold counts; those of shards in a file go to one too."""
+        if self._gold is None:
+            return parts
+        counts = (part._gold_counts() for part in parts)
+        golds = Spilled.of(counts) if isinstance(self.shards, Spilled) else list(counts)
+        for k, part in enumerate(parts):
+            part._gold, part._gold_pages = golds[k], golds[k : k + 1]
+        return parts
 
     def value_grad(self, weights: Floats) -> tuple[float, Floats]:
         """The objective and its gradient."""
@@ -236,6 +245,7 @@ class SummedOracle:
             gold = float(np.dot(weights[where], counts))
             value -= gold
             gradient[where] -= counts
+            release(self._gold_pages)
             refuse_unbounded(value, gold, self.inference)
         return self._regularised(value, gradient, weights)
 
@@ -279,6 +289,7 @@ class SummedOracle:
         sums = kept["sums"] = features.zeros(kept["sums"], self.run)
         for start in range(0, len(self.shards), size):
             wave = self.shards[start : start + size]
+            fetch(self.shards[start + size : start + 2 * size])
             done = self.mapper.map(task, zip(wave, range(size), strict=False))
             parts = [parts_of(result) for result in done]
 
@@ -289,6 +300,7 @@ class SummedOracle:
                     features.adjoint(shard, part, sums, block, n_jobs)
 
             self.mapper.map(add, range(features.n_blocks(n_jobs)))
+            release(wave)
         gradient, kept["gradient"] = kept["gradient"], None
         return features.collect(sums, gradient, self.run)
 

@@ -1,21 +1,23 @@
-"""The container of model files: facts and arrays, read and checked.
+"""The container of model files, checkpoints and data sets: facts and arrays, read and checked.
 
 It is safetensors: eight bytes with the length of a JSON header, the header, then the
 arrays one after another. The header's metadata hold everything that is not an array, as JSON, and
 a checksum. The arrays are read into one block of memory and used where they are; the checksum is
-that of what was read. What happens to the file later does not matter: a mapped file that is
-truncated or written over would kill whoever reads it.
+that of what was read. What happens to the file later does not matter. The parts of data sets are
+larger than memory, and mapped: who truncates or overwrites such a file kills whoever reads it, so
+chordal writes each once, under a name of its own.
 """
 
 from __future__ import annotations
 
 import json
+import mmap
 import os
 import re
 import zlib
 from collections.abc import Mapping
 from io import BufferedReader
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -40,17 +42,39 @@ _NAMES = {dtype: name for name, dtype in _DTYPES.items()}
 Path = str | os.PathLike[str]
 
 
-class ModelFileError(ValueError):
-    """A model file that cannot be used, and why."""
+class FileError(ValueError):
+    """A file that cannot be used, and why."""
 
     def __init__(self, path: Path, reason: str) -> None:
         super().__init__(f"{os.fspath(path)}: {reason}")
 
 
-def write(path: Path, facts: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> None:
+class ModelFileError(FileError):
+    """A model file that cannot be used, and why."""
+
+
+class Kind(NamedTuple):
+    """What a file holds: the name of its facts in the header, what it is called, its error."""
+
+    key: str
+    name: str
+    error: type[FileError]
+
+
+class CheckpointError(FileError):
+    """A checkpoint that a fit cannot go on from, and why."""
+
+
+MODEL = Kind("model", "model", ModelFileError)
+CHECKPOINT = Kind("checkpoint", "checkpoint of a fit", CheckpointError)
+KINDS = (MODEL, CHECKPOINT)
+
+
+def write(
+    path: Path, facts: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]], kind: Kind = MODEL
+) -> None:
     """Write facts and arrays; the file appears whole or not at all."""
     text = json.dumps(facts, default=np.generic.item)
-    arrays = {**arrays, "weights": _narrowest(arrays["weights"])}
     # Long elements first, so that every array is aligned.
     ordered = sorted(arrays.items(), key=lambda item: (-item[1].dtype.itemsize, item[0]))
     table: dict[str, Any] = {}
@@ -68,7 +92,7 @@ def write(path: Path, facts: Mapping[str, Any], arrays: Mapping[str, NDArray[Any
     metadata = {
         "format": "chordal",
         "version": str(FORMAT),
-        "model": text,
+        kind.key: text,
         "checksum": _checksum(text, table, blocks),
     }
     header = json.dumps({"__metadata__": metadata, **table}).encode()
@@ -77,111 +101,137 @@ def write(path: Path, facts: Mapping[str, Any], arrays: Mapping[str, NDArray[Any
         file.write(len(header).to_bytes(8, "little"))
         file.write(header)
         for block in blocks:
-            file.write(block.tobytes())
+            file.write(block.view(np.uint8).data)  # without a copy
 
 
-def read(path: Path) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
-    """Facts and arrays of a file; lengths, places and the checksum are right."""
+def read(
+    path: Path, kind: Kind = MODEL, mapped: bool = False, trusted: bool = False
+) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
+    """Facts and arrays of a file; lengths, places and the checksum are right.
+
+    The arrays of a `mapped` file are read when they are used. The checksum of a `trusted` file,
+    which was read before, is not looked at again.
+    """
     with open(path, "rb") as file:
         size = os.fstat(file.fileno()).st_size
         if size == 0:
-            raise ModelFileError(path, "the file is empty")
-        header, begin = _header(path, file, size)
+            raise kind.error(path, "the file is empty")
+        header, begin = _header(path, file, size, kind)
         metadata = header.pop("__metadata__", None)
-        _check_version(path, metadata)
-        arrays = _arrays(path, header, file, size - begin)
-    text = metadata["model"]
-    if _checksum(text, header, list(arrays.values())) != metadata.get("checksum"):
-        raise ModelFileError(path, "the checksum is wrong: the file was damaged or changed")
+        _check_version(path, metadata, kind)
+        places = _places(path, header, size - begin, kind)
+        if mapped and begin % 8:
+            raise kind.error(path, "its arrays are not aligned")
+        memory = _mapped(file, begin) if mapped else _loaded(path, file, size - begin, kind)
+    arrays = {
+        name: np.frombuffer(memory, dtype=dtype, count=count, offset=first)
+        for name, (first, count, dtype) in places.items()
+    }
+    text = metadata[kind.key]
+    found = metadata.get("checksum")
+    if not trusted and _checksum(text, header, list(arrays.values())) != found:
+        raise kind.error(path, "the checksum is wrong: the file was damaged or changed")
     try:
         facts = json.loads(text)
     except (ValueError, RecursionError) as error:
-        raise ModelFileError(path, f"not a valid model: {error}") from error
+        raise kind.error(path, f"not a valid {kind.name}: {error}") from error
     if not isinstance(facts, dict):
-        raise ModelFileError(path, "not a valid model: its facts are not a JSON object")
+        raise kind.error(path, f"not a valid {kind.name}: its facts are not a JSON object")
     return facts, arrays
 
 
-def _header(path: Path, file: BufferedReader, size: int) -> tuple[dict[str, Any], int]:
+def _header(path: Path, file: BufferedReader, size: int, kind: Kind) -> tuple[dict[str, Any], int]:
     """The header, and how many bytes come before the arrays."""
     start = file.read(9)
     if len(start) < 8:
-        raise ModelFileError(path, "the file is truncated")
+        raise kind.error(path, "the file is truncated")
     length = int.from_bytes(start[:8], "little")
     if length > MAX_HEADER or not start[8:] == b"{":
-        raise ModelFileError(path, "not a chordal model file")
+        raise kind.error(path, f"not a chordal {kind.name} file")
     if 8 + length > size:
-        raise ModelFileError(path, "the file is truncated in its header")
+        raise kind.error(path, "the file is truncated in its header")
     try:
         header = json.loads(start[8:] + file.read(length - 1))
     except (ValueError, RecursionError) as error:
-        raise ModelFileError(path, f"its header cannot be read: {error}") from error
+        raise kind.error(path, f"its header cannot be read: {error}") from error
     if not isinstance(header, dict):
-        raise ModelFileError(path, "its header is not a JSON object")
+        raise kind.error(path, "its header is not a JSON object")
     return header, 8 + length
 
 
-def _check_version(path: Path, metadata: object) -> None:
+def _check_version(path: Path, metadata: object, kind: Kind) -> None:
     if not isinstance(metadata, dict) or metadata.get("format") != "chordal":
-        raise ModelFileError(path, "a safetensors file, but not a chordal model")
+        raise kind.error(path, f"a safetensors file, but not a chordal {kind.name}")
     version = metadata.get("version")
     if not (isinstance(version, str) and re.fullmatch("[1-9][0-9]{0,8}", version)):
-        raise ModelFileError(path, f"its version must be a number from 1 on, got {version!r}")
+        raise kind.error(path, f"its version must be a number from 1 on, got {version!r}")
     if int(version) > FORMAT:
-        raise ModelFileError(
+        raise kind.error(
             path,
             f"written by a newer chordal (file format {version}; this one reads up to {FORMAT}); "
-            "upgrade chordal, or save the model again with the older one",
+            "upgrade chordal, or write the file again with the older one",
         )
-    if not isinstance(metadata.get("model"), str):
-        raise ModelFileError(path, "its header has no model")
+    if not isinstance(metadata.get(kind.key), str):
+        other = next((known for known in KINDS if known.key in metadata), None)
+        holds = "" if other is None else f": it holds a {other.name}"
+        raise kind.error(path, f"its header has no {kind.name}{holds}")
 
 
-def _arrays(
-    path: Path, table: Mapping[str, Any], file: BufferedReader, size: int
-) -> dict[str, NDArray[Any]]:
-    """The arrays in the order of the file, whose last `size` bytes they fill without gaps and
-    overlaps; nothing is read before that is known.
+def _places(
+    path: Path, table: Mapping[str, Any], size: int, kind: Kind
+) -> dict[str, tuple[int, int, np.dtype[Any]]]:
+    """Where the arrays are, in the order of the file, whose last `size` bytes they fill without
+    gaps and overlaps; nothing is read before that is known.
     """
     if len(table) > MAX_ARRAYS:
-        raise ModelFileError(path, f"must have at most {MAX_ARRAYS} arrays, got {len(table)}")
-    places = {name: _place(path, name, entry) for name, entry in table.items()}
+        raise kind.error(path, f"must have at most {MAX_ARRAYS} arrays, got {len(table)}")
+    places = {name: _place(path, name, entry, kind) for name, entry in table.items()}
     order = sorted(places, key=lambda name: places[name][:2])
     at = 0
     for name in order:
         first, count, dtype = places[name]
         last = first + count * dtype.itemsize
         if last > size:
-            raise ModelFileError(path, f"the file is truncated: array {name!r} is not all there")
+            raise kind.error(path, f"the file is truncated: array {name!r} is not all there")
         if first != at or first % dtype.itemsize:
-            raise ModelFileError(path, f"array {name!r} does not fit its place in the file")
+            raise kind.error(path, f"array {name!r} does not fit its place in the file")
         at = last
     if at != size:
-        raise ModelFileError(path, f"its arrays take {at} bytes, but {size} follow the header")
+        raise kind.error(path, f"its arrays take {at} bytes, but {size} follow the header")
+    return {name: places[name] for name in order}
+
+
+def _loaded(path: Path, file: BufferedReader, size: int, kind: Kind) -> NDArray[np.uint8]:
+    """The rest of a file, read."""
     memory = np.empty(size, dtype=np.uint8)
     if file.readinto(memory.data) != size:
-        raise ModelFileError(path, "the file was truncated while it was read")
+        raise kind.error(path, "the file was truncated while it was read")
     memory.flags.writeable = False
-    return {
-        name: np.frombuffer(memory, dtype=dtype, count=count, offset=first)
-        for name, (first, count, dtype) in ((name, places[name]) for name in order)
-    }
+    return memory
 
 
-def _place(path: Path, name: str, entry: Mapping[str, Any]) -> tuple[int, int, np.dtype[Any]]:
+def _mapped(file: BufferedReader, begin: int) -> NDArray[np.uint8]:
+    """A file from a byte on, mapped."""
+    memory = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+    return np.frombuffer(memory, dtype=np.uint8)[begin:]
+
+
+def _place(
+    path: Path, name: str, entry: Mapping[str, Any], kind: Kind
+) -> tuple[int, int, np.dtype[Any]]:
     """First byte, length and type that the header gives an array; all have one dimension."""
     try:
         dtype = _DTYPES[entry["dtype"]]
         (count,), (first, last) = entry["shape"], entry["data_offsets"]
     except (KeyError, TypeError, ValueError) as error:
-        raise ModelFileError(path, f"the header's entry of array {name!r} is wrong") from error
+        raise kind.error(path, f"the header's entry of array {name!r} is wrong") from error
     numbers = all(type(n) is int and n >= 0 for n in (count, first, last))
     if not numbers or len(entry) != 3 or last - first != count * dtype.itemsize:
-        raise ModelFileError(path, f"the header's entry of array {name!r} is wrong")
+        raise kind.error(path, f"the header's entry of array {name!r} is wrong")
     return first, count, dtype
 
 
-def _narrowest(weights: NDArray[np.float64]) -> NDArray[Any]:
+def narrowest(weights: NDArray[np.float64]) -> NDArray[Any]:
     """The same numbers in the fewest bytes that hold them exactly."""
     for dtype in (np.float16, np.float32):
         with np.errstate(over="ignore"):

@@ -1,23 +1,20 @@
-"""Labels: from what users have to numbers and targets, and back to the type they gave."""
+"""Labels: a number for every label, and back to the type in which it was given."""
 
 from __future__ import annotations
 
 import copy
 import re
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import chain, pairwise
-from numbers import Real
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from chordal._errors import UnsupportedError
-from chordal._validate import check_number
-from chordal.potentials import Floats
 from chordal.structures import offsets_of
-from chordal.targets import PartialLabels, SoftLabels, Target
+from chordal.targets import Target
 
 
 def _common(dtypes: list[np.dtype[Any]]) -> np.dtype[Any] | None:
@@ -95,12 +92,14 @@ class SequenceLabels:
 
     classes : the labels as users see them, sorted where they can be
     order : int64 [n_labels], the number of each class
+    times : dict, how often each label was learned, in the order in which they were met
     """
 
     def __init__(self, ranked: bool = False) -> None:
         self._ranked = ranked
         self.labels: list[Any] = []  # by number
         self._number: dict[Any, int] = {}
+        self.times: dict[Any, int] = {}
         self.as_list = True
         self._dtype: np.dtype[Any] | None = None
 
@@ -124,19 +123,54 @@ class SequenceLabels:
         if any(map(_is_missing, counts)):
             i, _, label = _first(lists, _is_missing)
             raise ValueError(f"y[{i}] holds the label {label!r}; give every position a label")
+        self._number_new(counts)
+        if not self.labels:
+            raise ValueError("y holds no labels: every sequence is empty")
+        first = y[0]
+        self.as_list = isinstance(first, (list, tuple))
+        self._widen([labels.dtype for labels in y if isinstance(labels, np.ndarray)])
+
+    def _number_new(self, counts: Mapping[Any, int]) -> None:
+        """Numbers for labels that are not known, frequent ones first, or by rank."""
         new = [label for label in counts if label not in self._number]
         new = sorted(new) if self._ranked else sorted(new, key=lambda label: -counts[label])
         for label in new:
             self._number[label] = len(self.labels)
             self.labels.append(label)
-        if not self.labels:
-            raise ValueError("y holds no labels: every sequence is empty")
-        first = y[0]
-        self.as_list = isinstance(first, (list, tuple))
-        given = [labels.dtype for labels in y if isinstance(labels, np.ndarray)]
-        self._dtype = _common([*given, *([] if self._dtype is None else [self._dtype])])
+        for label, n in counts.items():
+            self.times[label] = self.times.get(label, 0) + n
+
+    def _widen(self, dtypes: list[np.dtype[Any]]) -> None:
+        """Let labels of these types in."""
+        self._dtype = _common([*dtypes, *([] if self._dtype is None else [self._dtype])])
         if self._dtype is not None and not _holds(self._dtype, self.labels):
             self._dtype = np.dtype(object)  # some labels came in lists
+
+    @property
+    def dtype(self) -> np.dtype[Any] | None:
+        """The type of labels that came in arrays."""
+        return self._dtype
+
+    def set_dtype(self, name: object) -> None:
+        """Take over a type by its name, which must hold the labels; None for none."""
+        self._dtype = None if name is None else _dtype_of(name, self.labels)
+
+    def set_learned(self, labels: list[Any], times: Iterable[tuple[Any, int]]) -> None:
+        """Take over labels by their numbers, and how often each was met."""
+        self.labels, self.times = labels, dict(times)
+        self._number = {label: k for k, label in enumerate(labels)}
+
+    def joined(self, parts: Sequence[SequenceLabels]) -> SequenceLabels:
+        """These labels and those of parts, numbered as if one had learned them all in turn."""
+        made, times = self.copy(), Counter[Any]()
+        for part in parts:
+            for label, n in part.times.items():
+                times[label] += n
+        made._number_new(times)
+        if parts:
+            made.as_list = parts[0].as_list
+        made._widen([part._dtype for part in parts if part._dtype is not None])
+        return made
 
     @property
     def types(self) -> tuple[str, ...]:
@@ -165,7 +199,7 @@ class SequenceLabels:
     def copy(self) -> SequenceLabels:
         """One that can learn new labels while this one stays as it is."""
         made = copy.copy(self)
-        made.labels, made._number = list(self.labels), dict(self._number)
+        made.labels, made._number, made.times = list(self.labels), dict(self._number), {}
         return made
 
     def to_facts(self) -> dict[str, Any]:
@@ -294,6 +328,13 @@ class TargetLabels(SequenceLabels):
         most = max((int(np.max(own, initial=0)) for own in y), default=0)
         self.labels = list(range(max(most + 1, len(self.labels), 1)))
 
+    def joined(self, parts: Sequence[SequenceLabels]) -> TargetLabels:
+        """As many targets as the part with most has."""
+        made = TargetLabels()
+        made.labels = list(range(max(len(own) for own in (self, *parts))))
+        made.as_list = self.as_list if not parts else parts[0].as_list
+        return made
+
     def codes(self, numbers: NDArray[np.int32]) -> NDArray[np.int32]:
         """Numbers are codes."""
         return numbers
@@ -305,188 +346,3 @@ class TargetLabels(SequenceLabels):
     def encode(self, y: Sequence[Any], unknown: int | None = None) -> NDArray[np.int32]:
         """All targets, one example after another."""
         return np.concatenate([np.zeros(0, dtype=np.int32), *y]).astype(np.int32)
-
-
-def matched_targets(y: object, i: int, n_source: int, n_target: int) -> NDArray[np.int32]:
-    """The targets of the source items of example i as labels, of which the last is none."""
-    target = np.asarray(y)
-    if target.shape != (n_source,) or (n_source and target.dtype.kind not in "iu"):
-        raise ValueError(
-            f"y[{i}] must be {n_source} whole numbers, the target of each source item, "
-            f"got {target.dtype} of shape {target.shape}"
-        )
-    target = target.astype(np.int64)
-    if n_source and (target.min() < -1 or target.max() >= n_target):
-        raise ValueError(f"y[{i}] must hold targets from 0 to {n_target - 1}, or -1 for none")
-    taken = target[target >= 0]
-    if len(np.unique(taken)) < len(taken):
-        twice = int(np.argmax(np.bincount(taken)))
-        raise ValueError(f"y[{i}] takes target {twice} twice: a matching takes it once at most")
-    return np.where(target < 0, n_target, target).astype(np.int32)
-
-
-def targets_of(labels: SequenceLabels, y: Sequence[Any], ignored: object = None) -> Target:
-    """Number the labels of y, and what y says about every variable, example after example.
-
-    A variable holds a label, None or the `ignored` label (not observed), a set of possible labels,
-    or a dict of labels with their probabilities; an example may also be an array [n_variables,
-    n_classes] of probabilities in the order of the classes.
-    """
-    target = _target(labels, y, ignored)
-    labels.as_list = isinstance(y[0], (list, tuple))  # as given, also where some were left out
-    return target
-
-
-def _target(labels: SequenceLabels, y: Sequence[Any], ignored: object) -> Target:
-    types = _types_in(y)
-    if types & {dict, np.ndarray, set, frozenset}:
-        if ignored is not None:
-            y = [[None if _is_ignored(v, ignored) else v for v in s] for s in y]
-        return _uncertain(labels, y, _types_in(y))
-    if ignored is None and type(None) not in types:
-        labels.learn(y)
-        return labels.encode(y)
-    seen = [_without(s, ignored) for s in y]
-    if not any(map(len, seen)):
-        raise ValueError("y names no label: no variable is observed")
-    labels.learn(seen)
-    codes, n = labels.encode(y, unknown=-1), len(labels)
-    if (codes >= 0).all():
-        return codes
-    allowed = (codes[:, None] < 0) | (codes[:, None] == np.arange(n))
-    return PartialLabels(allowed.ravel(), np.full(len(codes), n))
-
-
-def _uncertain(labels: SequenceLabels, y: Sequence[Any], types: set[type]) -> Target:
-    """Sets of labels, or distributions over them."""
-    sets, soft = bool(types & {type(None), set, frozenset}), bool(types & {dict, np.ndarray})
-    if sets and soft:
-        raise ValueError(
-            "y must not mix sets or None with distributions: give a variable that is not observed "
-            "a distribution too, or give sets everywhere"
-        )
-    named = [[label for value in s for label in _named(value)] for s in y if not _is_matrix(s)]
-    if any(named):
-        labels.learn(named)
-    if soft:
-        return _soft(labels, y)
-    if not len(labels):
-        raise ValueError("y names no label: no variable is observed")
-    return _partial(labels, y)
-
-
-def _is_ignored(label: object, ignored: object) -> bool:
-    if label is None or ignored is None or isinstance(label, dict):
-        return label is None
-    return bool(label == ignored)
-
-
-def _without(
-    sequence: Sequence[Any] | NDArray[Any], ignored: object
-) -> Sequence[Any] | NDArray[Any]:
-    """The labels that are observed."""
-    if isinstance(sequence, np.ndarray) and sequence.dtype != object:
-        return sequence if ignored is None else sequence[sequence != ignored]
-    return [label for label in sequence if not _is_ignored(label, ignored)]
-
-
-def observed(y: Sequence[Any], ignored: object = None) -> NDArray[np.bool_]:
-    """Which labels are given: not None, and not the label that stands for none."""
-    parts = [np.zeros(0, dtype=bool)]
-    for labels in y:
-        if isinstance(labels, np.ndarray) and labels.dtype != object:
-            parts.append(np.broadcast_to(labels != ignored, len(labels)))
-            continue
-        given = [v is not None and v is not ignored and v != ignored for v in labels]
-        parts.append(np.array(given, dtype=bool))
-    return np.concatenate(parts)
-
-
-def class_weights(given: object, labels: SequenceLabels, target: Target) -> Floats:
-    """A weight for each label by its number, from "balanced" or a dict."""
-    n = len(labels)
-    if given == "balanced":
-        if not isinstance(target, np.ndarray):
-            raise ValueError("class_weight='balanced' counts labels: give y one per position")
-        counts = np.bincount(target, minlength=n)
-        return np.asarray(len(target) / (n * np.maximum(counts, 1)))
-    if not isinstance(given, Mapping):
-        raise ValueError(
-            f"class_weight must be None, 'balanced' or a dict of labels and weights, got {given!r}"
-        )
-    weight = np.ones(n)
-    for label, value in given.items():
-        check_number(f"class_weight[{label!r}]", value)
-        weight[labels.number(label)] = value
-    return weight
-
-
-def _types_in(y: Sequence[Any]) -> set[type]:
-    """The types of what stands at the positions; of a matrix, np.ndarray."""
-    types: set[type] = set()
-    for s in y:
-        if _is_matrix(s):
-            types.add(np.ndarray)
-        elif not isinstance(s, np.ndarray) or s.dtype == object:
-            types.update(map(type, s))
-    return types
-
-
-def _is_matrix(sequence: object) -> bool:
-    return isinstance(sequence, np.ndarray) and sequence.ndim == 2
-
-
-def _named(value: object) -> Sequence[Any]:
-    """The labels that a position names."""
-    if value is None:
-        return []
-    return list(value) if isinstance(value, (set, frozenset, dict)) else [value]
-
-
-def _partial(labels: SequenceLabels, y: Sequence[Any]) -> PartialLabels:
-    n, rows = len(labels), []
-    for i, s in enumerate(y):
-        for t, value in enumerate(s):
-            row = np.full(n, value is None)
-            row[[labels.number(label) for label in _named(value)]] = True
-            if not row.any():
-                raise ValueError(f"y[{i}][{t}] is an empty set: no label is possible there")
-            rows.append(row)
-    allowed = np.array(rows, dtype=bool).reshape(-1)
-    return PartialLabels(allowed, np.full(len(rows), n))
-
-
-def _soft(labels: SequenceLabels, y: Sequence[Any]) -> SoftLabels:
-    if not len(labels):
-        n = next(s.shape[1] for s in y if _is_matrix(s))
-        labels.learn([list(range(n))])
-    n, order, rows = len(labels), labels.order, []
-    for i, s in enumerate(y):
-        q = np.zeros((len(s), n))
-        if _is_matrix(s):
-            if s.shape[1] != n or s.dtype.kind not in "biuf":
-                raise ValueError(
-                    f"y[{i}] must be probabilities of the {n} classes, in their order, got an "
-                    f"array of {s.dtype} and shape {s.shape}"
-                )
-            q[:, order] = s
-        else:
-            for t, value in enumerate(s):
-                for label, share in _shares(value, i, t):
-                    q[t, labels.number(label)] = share
-        wrong = np.flatnonzero(~(np.abs(q.sum(axis=1) - 1.0) <= 1e-6) | (q < 0.0).any(axis=1))
-        if len(wrong):
-            raise ValueError(
-                f"y[{i}][{wrong[0]}] must be probabilities that sum to 1, got {s[wrong[0]]!r}"
-            )
-        rows.append(q.ravel())
-    return SoftLabels(np.concatenate(rows), np.full(sum(map(len, y)), n))
-
-
-def _shares(value: object, i: int, t: int) -> list[tuple[Any, float]]:
-    if not isinstance(value, dict):
-        return [(value, 1.0)]
-    for label, share in value.items():
-        if not isinstance(share, Real):
-            raise ValueError(f"y[{i}][{t}][{label!r}] must be a probability, got {share!r}")
-    return list(value.items())
