@@ -31,7 +31,7 @@ HOLDS_test  := examples
 HOLDS_bench := examples
 HOLDS_experiments := examples
 
-.PHONY: help demo test torch lint types layers bench acceptance gallery tables sanitize wheel-test release-check dev clean
+.PHONY: help demo test extras torch lint types layers bench acceptance gallery tables sanitize wheel-test release-check dev clean
 .DELETE_ON_ERROR:
 .SECONDARY:
 
@@ -43,6 +43,8 @@ demo: $(VENV)/.installed-examples  ## read handwritten dates with a chain CRF; w
 
 test: $(VENV)/.installed-test  ## the test suite and the doctests
 	$(BIN)/pytest --numprocesses=logical --dist=loadfile --pyargs tests chordal
+
+extras: $(VENV)/.extras  ## servers and what else tests are skipped without; PyTorch apart
 
 torch: $(VENV)/.torch  ## PyTorch and what chordal.torch is compared with, for the tests that are skipped without
 
@@ -88,6 +90,11 @@ wheel-test:  ## source archive and wheel, built and tried in empty environments;
 
 release-check: $(VENV)/.twine  ## what is still missing for publication; looks at dist/ too
 	$(BIN)/python tools/release_check.py
+
+# One line for each extra of chordal whose tests are skipped without it.
+$(VENV)/.extras: | $(VENV)/.tools
+	$(PIP) install "starlette>=0.40" "uvicorn>=0.30" "httpx>=0.27"
+	@touch $@
 
 # By itself, and one version: a range would let pip choose among gigabytes. pytorch-crf names any torch.
 $(VENV)/.torch: | $(VENV)/.tools

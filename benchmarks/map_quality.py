@@ -1,7 +1,9 @@
 """The best labellings that are found in 20 s: the portfolio, every method by itself, and toulbar2.
 
-Every model is asked about in a process of its own, which ends at the limit. toulbar2 is measured
-where `pytoulbar2` is installed; `$CHORDAL_TOULBAR2` may name a folder that has it.
+Every model is asked about in a process of its own, which ends at the limit. Where the portfolio
+proves its labelling, no single method is asked: none can be better. toulbar2 is asked everywhere,
+which checks the proofs; it is measured where `pytoulbar2` is installed, and `$CHORDAL_TOULBAR2`
+may name a folder that has it.
 """
 
 from __future__ import annotations
@@ -46,6 +48,11 @@ def _at_least(score: float | None, other: float | None) -> bool:
     return score is not None and score >= other - EQUAL * max(1.0, abs(other))
 
 
+def _proved(found: Found) -> bool:
+    """Whether an answer's bound is its score."""
+    return found.get("score") is not None and _at_least(found["score"], found["bound"])
+
+
 def _methods() -> list[str]:
     from chordal.inference import INFERENCE
 
@@ -62,7 +69,7 @@ def _compared(run: Run, rivals: list[str], names: list[str]) -> tuple[list[str],
         run.say(f"{short}: portfolio")
         ours = answers[short] = _asked(name, PORTFOLIO, seconds)
         best, who = None, ""
-        for rival in rivals:
+        for rival in rivals if rivals == [TOULBAR2] or not _proved(ours) else []:
             run.say(f"{short}: {rival}")
             score = _asked(name, rival, seconds).get("score")
             if score is not None and (best is None or score > best):

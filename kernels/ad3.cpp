@@ -19,6 +19,11 @@
 // Labellings are rounded from p (rounding.hpp). ρ follows the residuals |q - p| and |p - p_old|.
 // Where the bound meets a labelling's score, that labelling is proved best.
 //
+// The bound is rounded upwards: each term is raised by what its additions may have lost (kUlp), so
+// that large scores beside small ones make it loose and never wrong. Of a variable with cliques the
+// second term is -Σ_c λ_cv(l), computed from λ: θ_v - Σ s would cancel. A proof is relative to the
+// scores that the labelling takes, not to those that it avoids.
+//
 // Hazard: forbidden labels are -inf in s and a, their q and p are 0, and they are never active.
 //
 // Reference: Martins, Figueiredo, Aguiar, Smith and Xing (2015), AD3: alternating directions dual
@@ -26,6 +31,7 @@
 #include <cmath>
 
 #include "rounding.hpp"
+#include "sum.hpp"
 
 namespace chordal {
 namespace {
@@ -33,7 +39,9 @@ namespace {
 constexpr double kNone = -std::numeric_limits<double>::infinity();
 constexpr double kRidge = 1e-9;
 constexpr double kSlack = 1e-10;
+constexpr double kUlp = 4.0 * std::numeric_limits<double>::epsilon();
 constexpr double kProof = 1e-10;  // relative gap at which a labelling counts as proved best
+constexpr double kLoose = 1e-8;   // the same, where rounding alone keeps the bound from being tighter
 constexpr int kSteps = 30;        // changes of an active set in one iteration
 constexpr int kCheck = 10;        // iterations between bounds
 constexpr double kRatio = 10.0;   // of the residuals, before ρ changes
@@ -78,14 +86,16 @@ public:
     }
 
     bool feasible() const { return feasible_; }
+    bool finite() const { return finite_; }  // else the arithmetic has overflown, and iterations are over
     double bound() const { return best_bound_; }
+    double slack() const { return slack_; }  // what the bound is loose by, for rounding alone
     double change() const { return change_; }
-    double scale() const { return scale_; }
+    double least() const { return least_; }  // differences that the scores of all blocks make, at least
 
     // One iteration; the work done is counted in table cells.
     void iterate() {
         for (Factor& f : factors_) project(f);
-        if (!feasible_) return;
+        if (!feasible_ || !finite_) return;
         std::swap(p_, old_);
         average();
         double primal = 0.0, dual = 0.0;
@@ -108,21 +118,39 @@ public:
     }
 
     void update_bound() {
-        double total = 0.0;
-        std::vector<double> rest(unary_ + s0_, unary_ + s1_);
+        CHORDAL_ISA::Sum total;
+        double size = 0.0, slack = 0.0;  // of all addends; about as much as the bound is raised
+        const auto add = [&](double x) {
+            total.add(x);
+            size += std::abs(x);
+        };
+        std::vector<double> rest(s1_ - s0_), lost(s1_ - s0_);
         for (Factor& f : factors_) {
             for (std::int64_t k = 0; k < f.order; ++k)
                 for (std::int64_t l = 0; l < f.link[k + 1] - f.link[k]; ++l) {
-                    const double s = share(f, k, l);
-                    local_[f.link[k] + l] = s;
-                    if (s > kNone) rest[state(f, k) + l] -= s;
+                    const double s = share(f, k, l), lambda = lambda_[f.link[k] + l];
+                    local_[f.link[k] + l] = s > kNone ? s + kUlp * (std::abs(s) + std::abs(lambda)) : s;
+                    rest[state(f, k) + l] -= lambda;
+                    lost[state(f, k) + l] += std::abs(lambda);
                 }
-            total += best_cell(f, 1.0).score;
+            add(best_cell<true>(f, 1.0).score);
         }
-        for (auto v = v0_; v < v1_; ++v)
-            total += *std::max_element(rest.begin() + (g_.state_offsets[v] - s0_),
-                                       rest.begin() + (g_.state_offsets[v + 1] - s0_));
-        best_bound_ = std::min(best_bound_, total);
+        for (auto v = v0_; v < v1_; ++v) {
+            const double degree = static_cast<double>(degree_[v - v0_]);
+            double best = kNone, of_best = 0.0;
+            for (auto s = g_.state_offsets[v]; s < g_.state_offsets[v + 1]; ++s) {
+                if (unary_[s] == kNone) continue;
+                const double raise = kUlp * degree * lost[s - s0_];
+                const double x = degree > 0.0 ? rest[s - s0_] + raise : unary_[s];
+                if (x > best) best = x, of_best = raise;
+            }
+            add(best);
+            slack += 4.0 * of_best;
+        }
+        const double found = total.value() + kUlp * size;
+        if (!(std::isfinite(found) && found < best_bound_)) return;
+        best_bound_ = found;
+        slack_ = slack + kUlp * size;
     }
 
     void write_beliefs(double* beliefs) const { std::copy(p_.begin(), p_.end(), beliefs + s0_); }
@@ -131,6 +159,14 @@ public:
         double total = 0.0;
         for (auto v = v0_; v < v1_; ++v) total += unary_[g_.state_offsets[v] + y[v]];
         for (const Factor& f : factors_) total += tables_[table_start(f) + cell(f, y)];
+        return total;
+    }
+
+    // The sizes of the scores that a labelling takes.
+    double size(const std::int32_t* y) const {
+        double total = 0.0;
+        for (auto v = v0_; v < v1_; ++v) total += std::abs(unary_[g_.state_offsets[v] + y[v]]);
+        for (const Factor& f : factors_) total += std::abs(tables_[table_start(f) + cell(f, y)]);
         return total;
     }
 
@@ -181,13 +217,16 @@ private:
 
     // Uniform beliefs; ρ from the range of the scores; variables without a clique are done.
     void start() {
-        double range = 0.0, count = 0.0;
+        double range = 0.0, count = 0.0, smallest = -kNone;
         auto measure = [&](const double* x, std::int64_t n) {
             double low = -kNone, high = kNone;
             for (std::int64_t i = 0; i < n; ++i)
                 if (x[i] > kNone) low = std::min(low, x[i]), high = std::max(high, x[i]);
             feasible_ &= high > kNone;
-            if (high > low) range += high - low, count += 1.0;
+            if (!(high > low)) return;
+            count += 1.0;
+            smallest = std::min(smallest, high - low);
+            range += (high - low - range) / count;  // the mean: a sum might overflow
         };
         for (auto v = v0_; v < v1_; ++v) {
             const double* theta = unary_ + g_.state_offsets[v];
@@ -205,7 +244,8 @@ private:
         for (const Factor& f : factors_)
             measure(tables_ + table_start(f),
                     g_.table_offsets[g_.table_of_clique[f.clique] + 1] - table_start(f));
-        scale_ = count > 0.0 ? range / count : 1.0;
+        scale_ = count > 0.0 ? range : 1.0;
+        least_ = count > 0.0 ? count * smallest : 1.0;
         rho_ = 0.1 * scale_;
     }
 
@@ -232,7 +272,8 @@ private:
             rho_ = std::max(rho_ / 2.0, 1e-4 * scale_);
     }
 
-    // The best cell by factor * θ_c plus local scores of the labels.
+    // The best cell by factor * θ_c plus local scores of the labels; `Up`: raised by what is lost.
+    template <bool Up = false>
     Cell best_cell(const Factor& f, double factor) {
         const double* table = tables_ + table_start(f);
         const std::int64_t last = f.order - 1, inner = f.link[last + 1] - f.link[last];
@@ -243,10 +284,16 @@ private:
         Cell best{kNone, -1};
         patience_.spend(static_cast<std::size_t>(cells));
         for (std::int64_t cell = 0; cell < cells; cell += inner) {
-            double base = 0.0;
-            for (std::int64_t k = 0; k < last; ++k) base += local_[f.link[k] + odometer_[k]];
+            double base = 0.0, large = 0.0;
+            for (std::int64_t k = 0; k < last; ++k) {
+                base += local_[f.link[k] + odometer_[k]];
+                if (Up) large += std::abs(local_[f.link[k] + odometer_[k]]);
+            }
             for (std::int64_t l = 0; l < inner; ++l) {
-                const double x = factor * table[cell + l] + base + row[l];
+                double x = factor * table[cell + l] + base + row[l];
+                if (Up && x > kNone)
+                    x += kUlp * static_cast<double>(f.order) *
+                         (large + std::abs(factor * table[cell + l]) + std::abs(row[l]));
                 if (x > best.score) best = {x, cell + l};
             }
             for (std::int64_t k = last - 1; k >= 0; --k) {
@@ -255,6 +302,14 @@ private:
             }
         }
         return best;
+    }
+
+    // Whether a clique has a labelling without a score of -inf.
+    bool allows_one(const Factor& f) {
+        for (std::int64_t k = 0; k < f.order; ++k)
+            for (std::int64_t l = 0; l < f.link[k + 1] - f.link[k]; ++l)
+                local_[f.link[k] + l] = unary_[s0_ + state(f, k) + l] > kNone ? 0.0 : kNone;
+        return best_cell(f, 1e-300).index >= 0;  // so small a factor overflows nothing
     }
 
     // (1) for one clique, unless nothing has changed since the last iteration.
@@ -276,7 +331,7 @@ private:
                       local_.begin() + f.link[0]);
             const Cell best = best_cell(f, 1.0 / rho_);
             if (best.index < 0) {
-                feasible_ = false;
+                (allows_one(f) ? finite_ : feasible_) = false;
                 return;
             }
             join(f, best.index);
@@ -284,6 +339,10 @@ private:
         }
         for (int step = 0; step < kSteps; ++step) {
             const double tau = solve(f);
+            if (!std::isfinite(tau)) {  // the scores overflow when they are divided by ρ
+                finite_ = false;
+                return;
+            }
             const auto n = f.active.size();
             double reach = 1.0;
             std::size_t blocking = n;
@@ -300,7 +359,7 @@ private:
             marginalise(f);
             for (auto i = f.link[0]; i < f.link[f.order]; ++i) local_[i] = target_[i] - q_[i];
             const Cell best = best_cell(f, 1.0 / rho_);
-            if (best.score <= tau + kSlack * (1.0 + std::abs(tau)) ||
+            if (best.index < 0 || best.score <= tau + kSlack * (1.0 + std::abs(tau)) ||
                 std::find(f.active.begin(), f.active.end(), best.index) != f.active.end())
                 return;
             if (step + 1 < kSteps) join(f, best.index);
@@ -396,11 +455,11 @@ private:
     std::vector<double> lambda_, target_, q_, local_;  // [links]: (clique, its variable, label)
     std::vector<double> p_, old_;                      // [states]
     std::vector<double> matrix_, x_, ones_;
-    double rho_ = 1.0, last_rho_ = 0.0, scale_ = 1.0, change_ = 0.0;
-    double best_bound_ = std::numeric_limits<double>::infinity();
+    double rho_ = 1.0, last_rho_ = 0.0, scale_ = 1.0, least_ = 1.0, change_ = 0.0;
+    double best_bound_ = std::numeric_limits<double>::infinity(), slack_ = 0.0;
     std::int64_t iterations_ = 0;
     CHORDAL_ISA::Patience patience_{interrupted};
-    bool feasible_ = true;
+    bool feasible_ = true, finite_ = true;
 };
 
 struct Result {
@@ -440,14 +499,15 @@ Result run(Splitting& split, Rounding& rounding, std::int64_t first, std::int64_
             r.score = found;
             std::copy(trial.begin() + first, trial.begin() + last, y + first);
         }
-        const double size = std::max({1.0, split.scale(), std::abs(r.score)});
-        r.proved = r.score > kNone && split.bound() - r.score <= kProof * size;
+        const double size = std::max(split.least(), split.size(y));
+        const double enough = kProof * size + std::min(split.slack(), kLoose * size);
+        r.proved = r.score > kNone && split.bound() - r.score <= enough;
         if (r.proved || still) r.outcome = kConverged;
     };
     try {
         while (split.feasible() && r.outcome == kStopped && r.n_iter < max_iter && !late) {
             split.iterate();
-            if (!split.feasible()) break;
+            if (!split.feasible() || !split.finite()) break;
             const bool still = split.change() <= tol;
             if (++r.n_iter % kCheck == 0 || still || r.n_iter == max_iter) look(still);
         }
@@ -455,9 +515,9 @@ Result run(Splitting& split, Rounding& rounding, std::int64_t first, std::int64_
         if (!out_of_time()) throw;
         late = true;
     }
-    if (late && split.feasible() && r.outcome == kStopped) {
+    if ((late || !split.finite()) && split.feasible() && r.outcome == kStopped) {
         const Grace grace;
-        split.iterate();
+        if (split.finite()) split.iterate();
         if (split.feasible()) look(false);
     }
     if (!split.feasible()) r.outcome = kNoLabelling;

@@ -5,6 +5,24 @@
 namespace chordal {
 namespace {
 
+// Whether offsets [n + 1] begin at 0 and do not fall.
+bool rising(const std::int64_t* offsets, std::size_t n) {
+    bool good = offsets[0] == 0;
+    for (std::size_t k = 0; k < n; ++k) good &= offsets[k] <= offsets[k + 1];
+    return good;
+}
+
+// Whether a clique's labellings, counted without wrapping around, are as many as its table's cells.
+bool table_fits(const Frame& f, std::size_t clique) {
+    const std::int32_t table = f.table_of_clique[clique];
+    if (table < 0 || static_cast<std::size_t>(table) >= f.n_tables) return false;
+    const std::int64_t cells = f.table_offsets[table + 1] - f.table_offsets[table];
+    double count = 1.0;  // does not wrap around, and is exact where a table fits in memory
+    for (auto k = f.scope_offsets[clique]; k < f.scope_offsets[clique + 1]; ++k)
+        count *= static_cast<double>(f.labels(f.scopes[k]));
+    return count == static_cast<double>(cells);
+}
+
 void make_topology(BoundTopology* self, Input<std::int64_t> state_offsets,
                    Input<std::int64_t> variable_offsets, Input<std::int64_t> clique_offsets,
                    Input<std::int64_t> scope_offsets, Input<std::int64_t> scopes) {
@@ -19,6 +37,14 @@ void make_topology(BoundTopology* self, Input<std::int64_t> state_offsets,
                 view.clique_offsets[view.examples] == static_cast<std::int64_t>(view.cliques) &&
                 view.places() == static_cast<std::int64_t>(scopes.size()),
             "offsets of a structure do not fit together");
+    bool good = rising(view.state_offsets, view.variables) &&
+                rising(view.variable_offsets, view.examples) &&
+                rising(view.clique_offsets, view.examples) &&
+                rising(view.scope_offsets, view.cliques);
+    const auto variables = static_cast<std::uint64_t>(view.variables);
+    for (std::size_t k = 0; k < scopes.size(); ++k)
+        good &= static_cast<std::uint64_t>(view.scopes[k]) < variables;  // negative ones are huge
+    require(good, "a structure names variables or cliques that it does not have");
     new (self) BoundTopology{
         view, {state_offsets, variable_offsets, clique_offsets, scope_offsets, scopes}};
 }
@@ -28,9 +54,11 @@ void make_frame(BoundFrame* self, nb::handle_t<BoundTopology> topology,
     const auto& t = nb::cast<const BoundTopology&>(topology);
     require(table_offsets.size() && table_of_clique.size() == t.cliques,
             "tables do not fit the structure");
-    new (self) BoundFrame{
-        Frame{t, table_offsets.data(), table_of_clique.data(), table_offsets.size() - 1},
-        nb::borrow(topology), table_offsets, table_of_clique};
+    const Frame view{t, table_offsets.data(), table_of_clique.data(), table_offsets.size() - 1};
+    bool good = rising(view.table_offsets, view.n_tables);
+    for (std::size_t c = 0; c < t.cliques && good; ++c) good = table_fits(view, c);
+    require(good, "tables do not fit the structure");
+    new (self) BoundFrame{view, nb::borrow(topology), table_offsets, table_of_clique};
 }
 
 // Scores and Parts alike.

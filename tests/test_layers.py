@@ -20,7 +20,7 @@ SOURCE = Path(__file__).parents[1] / "src" / "chordal"
 LAYERS = """
  _kernels
  _errors  _optional  _registry  _validate  _status  _limits  _memory  _docs
- _atomic  _blocks  _schemes  _estimator  _container
+ _atomic  _blocks  _schemes  _sparse  _estimator  _container  _saved
  structures
  potentials
  targets  labels
@@ -36,8 +36,9 @@ LAYERS = """
  estimators
  formats | model_file | model_selection | plots | explore | compat
  torch
+ _opening  _entities
  chordal
- experiments
+ experiments | serve
  cli
  __main__
 """
@@ -61,6 +62,7 @@ OPTIONAL = {
     "dask": "chordal.execution.dask",
     "distributed": "chordal.execution.dask",
     "torch": ("chordal.torch", "chordal.experiments._network"),
+    "triton": ("chordal.torch._triton", "chordal.torch._triton_kernels"),
     "matplotlib": "chordal.plots",
     "PIL": ("chordal.plots", "chordal.datasets._image_folders"),
     "hmmlearn": "chordal.compat.hmmlearn",
@@ -68,6 +70,9 @@ OPTIONAL = {
     "zstandard": "chordal.formats._files",
     "clarabel": ("chordal.solvers.one_slack",),
     "narwhals": "chordal.preprocessing.frames",
+    "pyarrow": ("chordal.formats._arrow", "chordal.formats.arrow", "chordal.formats.parquet"),
+    "starlette": "chordal.serve",
+    "uvicorn": "chordal.serve",
 }
 
 

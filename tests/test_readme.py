@@ -18,6 +18,7 @@ DOCUMENTS = [
     "docs/large_data.md",
     "docs/moving.md",
     "docs/torch.md",
+    "docs/serving.md",
     "docs/experiments.md",
     "docs/design.md",
     "docs/dependencies.md",
@@ -47,6 +48,7 @@ def test_the_examples_of_features_run():
 
 
 def test_the_examples_of_large_data_run(capsys):
+    pytest.importorskip("pyarrow")
     names = run("docs/large_data.md")
     assert names["data"].n_examples == 3
     assert "1.0 ['D', 'N', 'V']" in capsys.readouterr().out
@@ -60,6 +62,12 @@ def test_the_examples_of_torch_run():
     pytest.importorskip("torch")
     names = run("docs/torch.md")
     assert names["again"].predict([["the", "dog", "sleeps"]]) == [["D", "N", "V"]]
+
+
+def test_the_examples_of_serving_run():
+    pytest.importorskip("starlette")
+    pytest.importorskip("httpx")
+    assert run("docs/serving.md")["spans"] == [("PER", "Ana"), ("LOC", "New York")]
 
 
 def test_the_examples_of_moving_run():

@@ -5,11 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from chordal._container import CheckpointError
     from chordal._errors import InfeasibleError, UnsupportedError
     from chordal._status import Status
     from chordal.estimators import (
         HMM,
         ChainCRF,
+        Checkpoint,
         CRFClassifier,
         FitReport,
         GraphCRF,
@@ -34,6 +36,8 @@ if TYPE_CHECKING:
 # imported when it is first asked for: the command line starts without what it does not use.
 _HOMES = {
     "CRFClassifierCV": "chordal.model_selection",
+    "Checkpoint": "chordal.estimators",
+    "CheckpointError": "chordal._container",
     "ChainCRFCV": "chordal.model_selection",
     "CliqueTemplate": "chordal.features",
     "Columns": "chordal.text",
@@ -77,6 +81,8 @@ __all__ = [
     "CRFClassifierCV",
     "ChainCRF",
     "ChainCRFCV",
+    "Checkpoint",
+    "CheckpointError",
     "CliqueTemplate",
     "Columns",
     "Dataset",

@@ -14,9 +14,12 @@ EXTRAS = {
     "clarabel": ("Clarabel", "qp"),
     "matplotlib": ("matplotlib", "plots"),
     "narwhals": ("narwhals", "frames"),
+    "pyarrow": ("pyarrow", "arrow"),
     "scipy": ("SciPy", "scikit-learn"),
     "sklearn": ("scikit-learn", "scikit-learn"),
+    "starlette": ("Starlette", "serve"),
     "torch": ("PyTorch", "torch"),
+    "uvicorn": ("uvicorn", "serve"),
     "zstandard": ("zstandard", "zstd"),
 }
 

@@ -122,3 +122,31 @@ def check_sample_weight(weight: object, n_sequences: int) -> NDArray[np.float64]
     if not np.isfinite(array).all() or (array < 0).any():
         raise ValueError("sample_weight must be finite and not negative")
     return array
+
+
+def own_integers(
+    name: str, values: object, ndim: int = 1, dtype: type[np.integer[Any]] = np.int64
+) -> NDArray[Any]:
+    """A read-only copy of an array of integers, none below 0: compiled code trusts it from here.
+
+    What a caller does to the array later does not reach the copy.
+
+    >>> own_integers("lengths", [2, -1])
+    Traceback (most recent call last):
+    ValueError: lengths must be from 0 to 9223372036854775807, got -1
+    """
+    array = np.asarray(values)
+    if array.size == 0 and array.ndim == ndim:
+        array = array.astype(dtype)
+    if array.ndim != ndim or array.dtype.kind not in "iu":
+        raise ValueError(
+            f"{name} must be an array of integers of {ndim} dimension{'s' * (ndim > 1)}, got "
+            f"{array.dtype} of shape {array.shape}"
+        )
+    most = int(np.iinfo(dtype).max)
+    low, high = (int(array.min()), int(array.max())) if array.size else (0, 0)
+    if low < 0 or high > most:
+        raise ValueError(f"{name} must be from 0 to {most}, got {low if low < 0 else high}")
+    own = np.array(array, dtype=dtype, order="C")
+    own.flags.writeable = False
+    return own

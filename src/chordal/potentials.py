@@ -14,6 +14,8 @@ from chordal.structures import FactorGraph, Matching, Structure, offsets_of, rea
 
 Floats = NDArray[np.float64]
 
+LARGEST_SUM = 1e307  # in size, of scores that are not −inf: methods add up a few such sums
+
 
 class Potentials:
     """Scores of labels and of clique labellings, in log space.
@@ -33,7 +35,8 @@ class Potentials:
 
     Notes
     -----
-    Scores may be −inf (forbidden), never NaN or +inf. As *parts*, the derivative of an objective
+    Scores may be −inf (forbidden), never NaN or +inf, nor so large that a sum of them, one for each
+    variable and clique, would exceed 1e307. As *parts*, the derivative of an objective
     with respect to the potentials, the same arrays hold sums over the cliques of a tied table.
 
     Examples
@@ -63,22 +66,29 @@ class Potentials:
         if table_of_clique is None:
             tied = n_cliques > 0 and len(self.tables) == sizes[0]
             table_of_clique = np.zeros(n_cliques) if tied else np.arange(n_cliques)
-        index = np.ascontiguousarray(table_of_clique, dtype=np.int32)
+        # Copies: the caller may change its own arrays later.
+        index = np.array(table_of_clique, dtype=np.int64)
         if index.shape != (n_cliques,):
             raise ValueError(
                 f"table_of_clique must have one entry per clique ({n_cliques}), "
                 f"got shape {index.shape}"
             )
         if table_offsets is None:
+            if index.max(initial=-1) >= n_cliques:
+                raise ValueError(
+                    f"table_of_clique must be between 0 and {n_cliques - 1} without table_offsets, "
+                    f"got {index.max()}"
+                )
             of_table = np.zeros(max(0, int(index.max(initial=-1)) + 1), dtype=np.int64)
             named = index >= 0
             of_table[index[named]] = sizes[named]
             table_offsets = offsets_of(of_table)
-        offsets = np.ascontiguousarray(table_offsets, dtype=np.int64)
+        offsets = np.array(table_offsets, dtype=np.int64)
         _check_tables(index, offsets, sizes, len(self.tables))
         _check_shapes(index, structure)
-        self.table_of_clique = read_only(index)
+        self.table_of_clique = read_only(index.astype(np.int32))
         self.table_offsets = read_only(offsets)
+        self.check()
 
     def like(self, unary: Floats, tables: Floats) -> Potentials:
         """The same structure and tying with other numbers; shapes are trusted."""
@@ -230,13 +240,17 @@ class Potentials:
         _kernels.labelling_add_indicators(self.writable, labels, weight, float(scale))
 
     def check(self) -> Potentials:
-        """Refuse NaN and +inf; returns self."""
+        """Refuse NaN, +inf and scores whose sums could overflow; returns self."""
+        largest = LARGEST_SUM / max(1, self.structure.n_variables + self.structure.n_cliques)
         for name, scores in (("unary", self.unary), ("tables", self.tables)):
-            if not (scores < np.inf).all():
-                where = int(np.flatnonzero(~(scores < np.inf))[0])
-                raise ValueError(
-                    f"potentials must be finite or -inf, got {scores[where]} in {name}[{where}]"
-                )
+            good = (scores <= largest) & ((scores >= -largest) | (scores == -np.inf))
+            if good.all():
+                continue
+            where = int(np.argmin(good))
+            rule = "finite or -inf"
+            if np.isfinite(scores[where]):
+                rule = f"at most {largest:.3g} in size or -inf, or their sums could overflow"
+            raise ValueError(f"potentials must be {rule}, got {scores[where]} in {name}[{where}]")
         return self
 
     def checked_labels(self, labels: ArrayLike) -> NDArray[np.int32]:

@@ -3,7 +3,7 @@
 The objective is taken at the weights that were learned by enumeration of all labellings, and the
 best known is the lowest of all solvers and of a long run of a reference. Averaged perceptron,
 passive–aggressive and AROW have a loss of their own and no use for l2: they promise to tell apart
-what can be told apart. Nothing else may be said to have converged where it is more than 1% away.
+what can be told apart. All others are within 1% of the best known, with their default settings.
 """
 
 import warnings
@@ -22,16 +22,6 @@ from chordal.solvers import SOLVERS
 from chordal.solvers._online import MistakeDriven
 
 NEAR = 0.01
-#: Estimates from samples, and single steps on an objective with kinks, come near slowly: they may
-#: be farther away, and may not say that they have converged.
-ROUGH = 0.05
-#: Defaults that end before, and say so; and steps on kinks that take long.
-LONGER = {
-    "adam": {"max_iter": 2000},
-    "sgd": {"max_iter": 300},
-    "stochastic_meta_descent": {"max_iter": 2000},
-    "exponentiated_gradient": {"max_iter": 2000},
-}
 #: They count, and have neither objective nor solver.
 COUNTING = {"hmm", "naive_bayes"}
 #: With one type, its fits are those of graph_crf: see test_typed_graph_crf.
@@ -138,11 +128,9 @@ def value(model, X, y, objective):
 @cache
 def outcomes(estimator, objective, noisy):
     """By solver: None where it refuses, else the value, the status and the training score."""
-    out = {}
+    # Of a loss without a minimum worth looking for, only the training score is compared.
+    out, settings = {}, {"max_iter": 100} if OBJECTIVES.get(objective).zero_is_best else {}
     for solver in ["auto", *SOLVERS]:
-        settings = LONGER.get(solver, {})
-        if solver == "sgd" and OBJECTIVES.get(objective).smooth:
-            settings = {}
         try:
             model, X, y = fitted(estimator, objective, solver, noisy, **settings)
         except UnsupportedError:
@@ -174,8 +162,6 @@ def test_all_estimators_are_here():
 @pytest.mark.parametrize("objective", [*OBJECTIVES])
 @pytest.mark.parametrize("estimator", [*DATA])
 def test_near_the_best_or_refused(estimator, objective, noisy):
-    if (estimator, objective, noisy) == ("multi_label_crf", "pseudo_likelihood", True):
-        pytest.xfail("sgd ends more than 1% away after 1000 passes, and says so")
     found = {name: one for name, one in outcomes(estimator, objective, noisy).items() if one}
     own = {n for n in found if n != "auto" and issubclass(SOLVERS.get(n), MistakeDriven)}
     if OBJECTIVES.get(objective).zero_is_best:
@@ -187,12 +173,8 @@ def test_near_the_best_or_refused(estimator, objective, noisy):
     if not others:
         return
     best = min([reference(estimator, objective, noisy)] + [one[0] for one in others.values()])
-    loss = OBJECTIVES.get(objective)
-    rough = set(others) if loss.stochastic else set() if loss.smooth else {"sgd"}
     for name, (found_value, status, _) in others.items():
-        allowed = ROUGH if name in rough else NEAR
-        assert found_value <= (1 + allowed) * best, (name, best, status)
-        assert name not in rough or status is not Status.CONVERGED
+        assert found_value <= (1 + NEAR) * best, (name, best, status)
 
 
 def test_most_pairs_are_not_refused():

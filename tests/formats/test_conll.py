@@ -222,9 +222,8 @@ def test_columns_are_written_with_labels():
         conll.encode_columns(columns, [["O"], ["O"]])
     with pytest.raises(ValueError, match="of a row is no cell"):
         conll.encode_columns(columns, [["O", "a\tb"], ["O"]])
-    outside = Columns(b"ab", columns.cells, columns.lengths)
-    with pytest.raises(IndexError):
-        conll.encode_columns(outside)
+    with pytest.raises(ValueError, match="cells must lie within"):
+        Columns(b"ab", columns.cells, columns.lengths)
 
 
 def test_notes_are_written_again():

@@ -240,7 +240,7 @@ def test_codes_number_in_order_of_appearance():
 
 def test_cells_outside_of_the_text_are_refused():
     cells = np.array([[[0, 9]]], dtype=np.uint32)
-    with pytest.raises(ValueError, match="outside of the text"):
+    with pytest.raises(ValueError, match="must lie within the text"):
         Columns(b"abc", cells, np.array([1])).rows()
 
 

@@ -9,7 +9,7 @@ from sklearn.base import clone
 from sklearn.model_selection import cross_val_score
 
 import chordal
-from chordal import Status
+from chordal import ChainCRF, Status
 from chordal.estimators import InterruptedFitWarning, whole_fits
 from chordal.torch import NeuralCRF
 
@@ -68,14 +68,15 @@ def test_the_first_stage_is_the_network_alone():
     from sklearn.linear_model import LogisticRegression
 
     exact = LogisticRegression(C=np.inf).fit(np.concatenate(X), np.concatenate(Y))
-    scores = model.module_.answers([torch.tensor(x, dtype=torch.float32) for x in X])
-    found = torch.tensor(np.concatenate(scores)).softmax(1).numpy()
+    rows = torch.tensor(np.concatenate(X), dtype=torch.float32)
+    found = model.module_.network.module(rows).softmax(1).detach().numpy()
     assert found == pytest.approx(exact.predict_proba(np.concatenate(X)), abs=0.02)
 
 
 def test_the_second_stage_is_the_likelihood_of_links():
     """Transitions have no better values, with l2: the gradient is zero there."""
-    model = small(training="two_stage", l2=0.5).fit(X, Y)
+    chain = ChainCRF(transitions="all", ends=True, l2=0.5)
+    model = small(crf=chain, training="two_stage").fit(X, Y)
     counts, expected = np.zeros((3, 3)), np.zeros((3, 3))
     for y in Y:
         np.add.at(counts, (y[:-1], y[1:]), 1.0)
@@ -172,7 +173,7 @@ def test_augmented_data_are_what_is_learned():
     model = small(augment=shifted, max_iter=25).fit(X, Y)
     assert sum(calls) == 25 * len(X)
     assert model.score([x + 5.0 for x in X_TEST], Y_TEST) > 0.85
-    with pytest.raises(ValueError, match="augment must give as many sequences"):
+    with pytest.raises(ValueError, match="augment must give as many examples of the same sizes"):
         small(augment=lambda batch, generator: batch[1:]).fit(X, Y)
 
 
@@ -191,7 +192,7 @@ def test_answers_are_those_of_the_layer(fitted):
     ):
         with torch.no_grad():
             inputs, mask = torch.tensor(x).float()[None], torch.ones(1, len(x), dtype=torch.bool)
-            scores = fitted.module_.scores(inputs, mask)
+            scores = fitted.module_.network(inputs, mask)
             assert crf.decode(scores) == [path]
             assert crf.marginals(scores)[0].numpy() == pytest.approx(table, abs=1e-5)
             best = crf(scores, torch.tensor([path])).item()
@@ -241,7 +242,7 @@ def test_held_out_sequences_are_not_learned_from():
 
     small(n_iter_no_change=2, validation_fraction=0.25, augment=seen, max_iter=5).fit(X, Y)
     assert len(calls) == 45
-    with pytest.raises(ValueError, match="holds out 1 of 1 sequences"):
+    with pytest.raises(ValueError, match="holds out 1 of 1 examples"):
         small(n_iter_no_change=2).fit(X[:1], Y[:1])
 
 
@@ -369,7 +370,10 @@ def test_scikit_learns_tools():
         ({"device": "no such"}, "device must be one that PyTorch knows"),
         ({"random_state": "x"}, "random_state must be"),
         ({"learning_rate": 1e30}, "decrease learning_rate, or scale the inputs"),
-        ({"network": torch.nn.Linear(3, 5)}, r"a score for each of 3 labels .* got \(30, 8, 5\)"),
+        (
+            {"network": torch.nn.Linear(3, 5)},
+            r"a score for each label.*\(30, 8, 3\); got \(30, 8, 5\)",
+        ),
     ],
 )
 def test_bad_parameters(settings, message):
@@ -380,7 +384,7 @@ def test_bad_parameters(settings, message):
 @pytest.mark.parametrize(
     ("x", "message"),
     [
-        (np.full((2, 3), np.nan), r"X\[0\] holds NaN or infinity at position 0"),
+        (np.full((2, 3), np.nan), r"NaN or infinity in X\[0\], at position 0"),
         (np.zeros((2, 1, 1, 1, 1)), r"X\[0\] must be numbers \[length, columns\], images"),
         ([["a"], ["b"]], r"X\[0\] must be numbers"),
         ([0.5, "b"], r"X\[0\] must be numbers|must be a string or a whole number"),

@@ -1,73 +1,64 @@
-"""Model files: chordal's own, and those of other tools."""
+"""What commands tell about a model."""
 
 from __future__ import annotations
 
 import os
-import re
-from collections.abc import Callable
-from importlib import import_module
 from typing import TYPE_CHECKING, Any
+
+from chordal._opening import kind_of, open_model
 
 if TYPE_CHECKING:
     from chordal import ChainCRF, FeatureTemplate
-
-# How the files of other tools begin, and who reads them.
-_OTHERS = {
-    "crfsuite": re.compile(rb"lCRF"),
-    "crfpp": re.compile(rb"version: \d+\r?\ncost-factor: "),
-    "wapiti": re.compile(rb"#mdl#"),
-}
+    from chordal.cli._token_model import TokenModel
+    from chordal.torch import NeuralCRF
 
 
-def kind_of(path: str) -> str | None:
-    """The tool that wrote a model: "chordal" or another; None if it is no model."""
-    if path == "-":
-        return None
-    with open(path, "rb") as file:
-        head = file.read(256)
-    for kind, beginning in _OTHERS.items():
-        if beginning.match(head):
-            return kind
-    is_ours = len(head) > 8 and head[8:9] == b"{" and head[6:8] == b"\0\0"
-    return "chordal" if is_ours else None
+def open_tagger(path: str) -> ChainCRF | TokenModel:
+    """The model of a file that labels tokens: a chain, or a network of tokens."""
+    found = chain_or_network(path)
+    from chordal import ChainCRF
+
+    if isinstance(found, ChainCRF):
+        return found
+    from chordal.cli._token_model import TokenModel
+
+    return TokenModel(found, path)
 
 
-def open_model(path: str) -> ChainCRF:
-    """The model of a file, whoever wrote it."""
-    import chordal
+def chain_or_network(path: str) -> ChainCRF | NeuralCRF:
+    """The model of a file, if it is one of these."""
+    from chordal.model_file import ModelFileError, class_of, load
 
-    kind = kind_of(path)
-    if kind in _OTHERS:
-        model: ChainCRF = tool(f"read_{kind}", f"{kind}_model")(path)
-        return model
-    return chordal.load(path, chordal.ChainCRF)
-
-
-def tool(function: str, module: str) -> Callable[..., Any]:
-    """A function of chordal.compat; another tool's reader is imported only if it is needed."""
     try:
-        return getattr(import_module(f"chordal.compat.{module}"), function)
-    except (ImportError, AttributeError) as error:
-        raise ValueError(f"this version of chordal has no {function}") from error
+        return open_model(path)
+    except ModelFileError:
+        if kind_of(path) != "chordal" or class_of(path) != "NeuralCRF":
+            raise
+    from chordal.torch import NeuralCRF
+
+    return load(path, NeuralCRF)
 
 
-def template_of(model: ChainCRF) -> FeatureTemplate | None:
+def template_of(model: ChainCRF | TokenModel) -> FeatureTemplate | None:
     """The feature template of a model, if it has one."""
     return model.columns_template()
 
 
-def columns_of(model: ChainCRF) -> int:
-    """The columns of the rows that a model was trained on; 0 if that is not known."""
-    from chordal.features import TemplateInput
-
-    source = model.input_
-    return source.width if isinstance(source, TemplateInput) else 0
-
-
-def sizes(model: ChainCRF) -> dict[str, Any]:
+def sizes(model: ChainCRF | NeuralCRF) -> dict[str, Any]:
     """What a model consists of."""
     import numpy as np
 
+    from chordal import ChainCRF
+
+    if not isinstance(model, ChainCRF):
+        network = sum(tensor.numel() for tensor in model.module_.network.state_dict().values())
+        shape = " × ".join(map(str, model.inputs_.shape)) or f"{len(model.inputs_.tokens)} tokens"
+        return {
+            "labels": len(model.classes_),
+            "inputs": shape,
+            "network_weights": network,
+            "crf_weights": model.crf_.layout_.n_weights,
+        }
     node, edge, vectors = model.input_, model.reader_.inputs[1], model.reader_.input("vectors")
     return {
         "labels": len(model.classes_),
@@ -80,7 +71,7 @@ def sizes(model: ChainCRF) -> dict[str, Any]:
     }
 
 
-def report(model: ChainCRF) -> dict[str, Any] | None:
+def report(model: ChainCRF | NeuralCRF) -> dict[str, Any] | None:
     """How the fit went."""
     found = getattr(model, "fit_report_", None)
     if found is None:

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from chordal._opening import kind_of, open_model, tool
 from chordal._schemes import SCHEMES
 from chordal.cli import _options as options
 from chordal.cli._data import Reading
-from chordal.cli._models import kind_of, open_model, tool
 from chordal.cli._output import note, print_json
 
 if TYPE_CHECKING:

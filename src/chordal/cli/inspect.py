@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from chordal._opening import open_model
 from chordal.cli import _options as options
-from chordal.cli._models import open_model, sizes, template_of
+from chordal.cli._models import sizes, template_of
 from chordal.cli._output import print_facts, print_json, print_table
 
 if TYPE_CHECKING:

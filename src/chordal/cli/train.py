@@ -13,7 +13,7 @@ from chordal.cli import _options as options
 from chordal.cli._data import Data, Reading, load_data, make_template, read_template
 from chordal.cli._fit import (
     STOPPED,
-    Watch,
+    checkpoint_of,
     estimator,
     fit,
     read_metadata,
@@ -88,12 +88,18 @@ def command(
         str | None,
         typer.Option(
             metavar="FILE",
-            help="Save the model so far here while training; if the file is there, go on from it.",
+            help="Keep the state of training here; if the file is there, go on from it. The model "
+            "is the same, bit for bit, however often training is killed and started again.",
         ),
     ] = None,
     checkpoint_interval: Annotated[
-        int, typer.Option(min=1, metavar="K", help="Save it every K iterations.")
-    ] = 10,
+        int | None,
+        typer.Option(min=1, metavar="K", help="Write it every K iterations; by default 10."),
+    ] = None,
+    checkpoint_minutes: Annotated[
+        float | None,
+        typer.Option(min=0.0, metavar="M", help="Write it every M minutes, or K iterations."),
+    ] = None,
     metadata: Annotated[
         list[str] | None,
         typer.Option(
@@ -143,7 +149,8 @@ def command(
     Files of columns (CoNLL, CRF++, Wapiti) need a template (-t) or a --task; CRFsuite's items and
     JSON Lines with attributes are taken as they are.
 
-    Ctrl-C writes the model so far; a second Ctrl-C writes nothing.
+    Ctrl-C writes the model so far; a second one writes nothing. With --checkpoint the same command
+    goes on where it was stopped, by Ctrl-C, a signal or a power failure.
 
     Options of crf_learn and wapiti train have their meaning there: -c, -f N, -p N, --eta;
     -p FILE, -t N, -i, -d, --rho1, --rho2, --stopeps, -w. Their -e is --eta or --stopeps, by the
@@ -159,8 +166,7 @@ def command(
         raise typer.BadParameter("give --feature-template or --task, not both")
     if n_iter_no_change is not None and validation is None:
         raise typer.BadParameter("--n-iter-no-change needs --validation FILE")
-    if checkpoint is not None and os.path.abspath(checkpoint) == os.path.abspath(model):
-        raise typer.BadParameter("--checkpoint must be another file than MODEL")
+    kept = checkpoint_of(checkpoint, checkpoint_interval, checkpoint_minutes, model)
     about = read_metadata(metadata or [])
     l2 = l2_of(l2, c)
     reading = Reading(asked.format, separator, comment, label_column, encoding)
@@ -186,19 +192,15 @@ def command(
         n_jobs=asked.jobs,
         verbose=0 if quiet else 1,
     )
-    if checkpoint is not None and os.path.exists(checkpoint):
-        warm_start = checkpoint
-        if not quiet:
-            note(f"going on from {checkpoint}")
+    if checkpoint is not None and os.path.exists(checkpoint) and not quiet:
+        note(f"going on from {checkpoint}")
     if warm_start is not None:
         crf = started(crf, warm_start)
-    watch = None
-    if rule is not None or checkpoint is not None:
-        watch = Watch(rule, checkpoint, checkpoint_interval)
     if by_scores and held_out is None and data.is_prepared:
         raise typer.BadParameter("this rule to stop needs --validation FILE with prepared data")
     scored = held_out if held_out is not None or not by_scores else data
-    stopped = fit(crf, data, scored, watch)
+    stopped = fit(crf, data, scored, rule, kept)
+    over = crf.fit_report_.status.name not in ("INTERRUPTED", "MAX_ITERATIONS")
     if stopped:
         say_stopped(crf)
     compacted = None
@@ -210,9 +212,11 @@ def command(
     store(crf, model, about)
     if stopped:
         note(f"the model so far is in {model}")
+        if checkpoint is not None and os.path.exists(checkpoint):
+            note(f"the same command goes on from {checkpoint}")
         raise typer.Exit(STOPPED)
-    if checkpoint is not None and os.path.exists(checkpoint):
-        os.remove(checkpoint)  # of a run that is over
+    if checkpoint is not None and over and os.path.exists(checkpoint):
+        os.remove(checkpoint)
     summary = {
         "sequences": data.n_sequences,
         "tokens": data.n_tokens,

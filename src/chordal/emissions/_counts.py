@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from chordal._optional import needed
+from chordal._sparse import stacked_rows
 from chordal._validate import is_sparse
 from chordal.emissions._base import Emission, Statistics
 from chordal.features import DenseInput, Rows
@@ -50,8 +51,7 @@ class CountEmission(Emission):
                 if np.ndim(x) != 2 or x.shape[1] != self._n_columns:
                     raise ValueError(f"X[{i}] must have {self._n_columns} columns")
             lengths = np.array([x.shape[0] for x in X], dtype=np.int64)
-            data = sp.vstack([sp.csr_matrix(x) for x in X], format="csr").astype(np.float64)
-            data.sum_duplicates()
+            data = stacked_rows(X, self._n_columns)
         else:
             rows = DenseInput(self._n_columns).read(dense, grow=False)
             lengths, data = rows.lengths, sp.csr_matrix(rows.data.astype(np.float64))

@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING
 from chordal._errors import CollapsedLabellingWarning
 from chordal._estimator import Estimator
 from chordal._registry import Registry
+from chordal.estimators._checkpoint import Checkpoint, Checkpointer, CheckpointWarning
 from chordal.estimators._crf import BaseCRF
+from chordal.estimators._fingerprint import described, digest
 from chordal.estimators._monitor import (
     FitReport,
     InterruptedFitWarning,
@@ -51,6 +53,9 @@ __all__ = [
     "BaseCRF",
     "CRFClassifier",
     "ChainCRF",
+    "Checkpoint",
+    "CheckpointWarning",
+    "Checkpointer",
     "CollapsedLabellingWarning",
     "Estimator",
     "FitReport",
@@ -66,6 +71,8 @@ __all__ = [
     "Wrapped",
     "chain_batch",
     "chain_layout",
+    "described",
+    "digest",
     "fitted_chain",
     "keep_or_raise",
     "pair_features",

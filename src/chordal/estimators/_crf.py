@@ -6,6 +6,7 @@ import os
 from abc import ABCMeta, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field
+from os import PathLike
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 import numpy as np
@@ -18,6 +19,7 @@ from chordal._validate import (
     check_sequences,
 )
 from chordal.estimators import _answers
+from chordal.estimators._checkpoint import Checkpoint
 from chordal.estimators._monitor import CompactReport, FitReport
 from chordal.estimators._typed import TypedLabels, by_types, listed_types
 from chordal.features import Batch, CliqueTemplate, Layout, Reader
@@ -275,6 +277,7 @@ class BaseCRF(Estimator, metaclass=ABCMeta):
         *,
         validation_data: Pair | None = None,
         callback: Callback | None = None,
+        checkpoint: str | PathLike[str] | Checkpoint | None = None,
     ) -> E:
         """Learn the weights.
 
@@ -298,6 +301,10 @@ class BaseCRF(Estimator, metaclass=ABCMeta):
             ``callback=lambda state: save(state.model(), path)`` keeps the model so far;
             `state.score`, `state.scores` and `state.best_score` are those of validation, and
             ``state.model().score(X, y)`` is any other.
+        checkpoint : path or Checkpoint, optional
+            Keep the state of training in this file, every 10 iterations or as a `Checkpoint` says.
+            If the file is there, training goes on from it, to the same weights as if it had not
+            been interrupted. A file of other data or parameters is refused; `max_iter` may change.
 
         Ctrl-C ends training with a warning: the model that is returned has the best weights so
         far, and `fit_report_.status` is INTERRUPTED. A second Ctrl-C within seconds, or one before
@@ -307,7 +314,7 @@ class BaseCRF(Estimator, metaclass=ABCMeta):
 
         keep = bool(self.warm_start) and hasattr(self, "weights_")
         options: dict[str, Any] = {"validation_data": validation_data, "callback": callback}
-        return fit(self, X, y, sample_weight, **options, keep=keep)
+        return fit(self, X, y, sample_weight, **options, checkpoint=checkpoint, keep=keep)
 
     def partial_fit(self: E, X: object, y: object = None, sample_weight: object = None) -> E:
         """Go on learning from more data, which may hold new attributes and labels.

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from chordal._sparse import check_sparse
 from chordal._validate import check_choice, check_number, is_sparse
 from chordal.features import TABLES, CliqueTemplate
 
@@ -77,7 +78,9 @@ class SomeColumns:
 
     def __call__(self, x: object) -> Any:
         whole = self.rows(x)
-        if not is_sparse(whole):
+        if is_sparse(whole):
+            check_sparse(whole, self.called)
+        else:
             whole = np.asarray(whole)
             if len(whole) == 0:
                 return whole

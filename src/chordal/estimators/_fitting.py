@@ -16,6 +16,7 @@ import numpy as np
 from chordal._progress import FitProgress
 from chordal._status import Status
 from chordal._validate import check_sample_weight
+from chordal.estimators._checkpoint import Checkpoint, Checkpointer, Path
 from chordal.estimators._choosing import (
     Data,
     check_before_compiling,
@@ -25,8 +26,10 @@ from chordal.estimators._choosing import (
     problem_of,
     solver_for,
 )
+from chordal.estimators._fingerprint import fingerprint
 from chordal.estimators._groups import free_weights, l2_of, members, minimized, scaling
 from chordal.estimators._judging import (
+    Validator,
     completions,
     converged,
     lower_losses,
@@ -38,12 +41,14 @@ from chordal.estimators._monitor import (
     Monitor,
     fit_callbacks,
     keep_or_raise,
+    stateful,
     warn_not_converged,
     whole_fits,
     with_model,
 )
 from chordal.estimators._preparing import datasets_of, is_stream, prepare
 from chordal.estimators._stored import Stored
+from chordal.estimators._turns import Turns
 from chordal.estimators._typed import refuse_prices
 from chordal.execution import effective_n_jobs, execution_for, one_blas_thread
 from chordal.features import (
@@ -101,13 +106,6 @@ class Work(NamedTuple):
     spread: Callable[[Floats], Floats]
 
 
-class Latent(NamedTuple):
-    """Sets of labels by shard, and the work with one label of each."""
-
-    sets: list[Target | None]
-    work: Work
-
-
 def fit(
     estimator: E,
     X: object,
@@ -116,6 +114,7 @@ def fit(
     *,
     validation_data: tuple[Any, Any] | None = None,
     callback: Callback | None = None,
+    checkpoint: Path | Checkpoint | None = None,
     keep: bool = False,
     centre: bool = False,
     scaled: str | None = None,
@@ -129,14 +128,17 @@ def fit(
         with TemporaryDirectory(prefix="chordal-") as folder:
             X = prepare(estimator, os.path.join(folder, "data"), X)
             options: dict[str, Any] = {"validation_data": validation_data, "callback": callback}
-            options |= {"keep": keep, "centre": centre, "scaled": scaled}
+            options |= {"checkpoint": checkpoint, "keep": keep, "centre": centre, "scaled": scaled}
             return fit(estimator, X, None, sample_weight, **options)
     estimator._check_parameters()
     check_fit_arguments(callback, validation_data)
+    keeper = None if checkpoint is None else Checkpointer(checkpoint)
     solver, objective = chosen_before_reading(estimator)
     data = read(estimator, X, y, sample_weight, objective, keep)
     plan = planned(estimator, data, solver, objective, scaled, centre)
     validate = None if validation_data is None else validator(estimator, *validation_data, data)
+    if keeper is not None:
+        plan = checked_by(keeper, estimator, data, plan, validate)
     work = compiled(estimator, data, plan)
     inference = inference_for(estimator, plan.objective, plan.solver, work.shards)
     fitted = attributes_of(data, inference)
@@ -145,16 +147,30 @@ def fit(
     del data  # its rows are compiled
     metadata = {} if sample_weight is None else {"sample_weight": sample_weight}
     given = {"X": X, "y": y, "metadata": metadata}
-    watching = training(estimator, plan.solver, callback, given, fitted, validate, work.spread)
-    with watching as (run, monitor):
+    watching = training(estimator, plan.solver, callback, given, fitted, validate, work)
+    with watching as (run, monitor), nullcontext() if keeper is None else keeper.going_on():
+        if keeper is not None:
+            keeper.keep("monitor", monitor)
+            for name, method in (("inference", inference), ("objective", plan.objective)):
+                own = method.kept_for(shard.frame.structure for shard in work.shards)
+                if own is not None:
+                    keeper.keep(name, own, in_place=True)
+        turns = Turns([shard.labels for shard in work.shards] if latent else [], len(work.start))
         if latent:
-            started = first_completion(estimator, X, y, sample_weight, keep, work, inference)
-            found, work, turns = completed_by(estimator, plan, started, inference, run, monitor)
+            if keeper is not None:
+                keeper.keep("turns", turns)
+            if not turns.labels:
+                first = first_completion(estimator, X, y, sample_weight, keep, work, inference)
+                turns.labels = first
+            found, work = completed_by(
+                estimator, plan, work, turns, inference, run, monitor, keeper
+            )
         else:
-            found, turns = minimized_by(estimator, plan, work, inference, run, monitor), []
+            found = minimized_by(estimator, plan, work, inference, run, monitor, keeper)
         chosen, known = judged(estimator, monitor.chosen(found), plan, work, inference)
         solution = replace(chosen, weights=work.spread(chosen.weights))
-        report = FitReport.of(solution, **known, validation=monitor.scores, completions=turns)
+        known |= {"validation": monitor.scores, "completions": turns.values}
+        report = FitReport.of(solution, **known)
         fitted |= {"objective_": report.objective, "n_iter_": report.n_iter}
         vars(estimator).update(fitted, weights_=solution.weights, fit_report_=report)
     if report.status in (Status.MAX_ITERATIONS, Status.SETTLED):
@@ -342,6 +358,7 @@ def minimized_by(
     inference: Inference,
     run: Mapper,
     monitor: Monitor,
+    keeper: Checkpointer | None = None,
 ) -> Solution:
     """What the solver finds with the oracle that it asks for."""
     oracle = oracle_for(
@@ -356,8 +373,28 @@ def minimized_by(
         work.cuts,
         members(estimator.unpenalised, work.layout.slices),
     )
-    found = minimized(plan.solver, oracle, work.start, monitor, plan.free, plan.moved)
+    found = minimized(plan.solver, oracle, work.start, monitor, plan.free, plan.moved, keeper)
     return replace(found, status=status_of(found, plan.solver, plan.objective))
+
+
+def checked_by(
+    keeper: Checkpointer,
+    estimator: BaseCRF,
+    data: Data,
+    plan: Plan,
+    validate: Validator | None,
+) -> Plan:
+    """The plan with the seed of the checkpoint, if nobody gave one; refuses another fit's."""
+    asked = estimator.solver
+    unseeded = estimator.random_state is None and asked != "auto"
+    if unseeded and (isinstance(asked, str) or asked.random_state is None):
+        plan = plan._replace(solver=keeper.seeded(plan.solver))
+    others = {
+        "validation_data": None if validate is None else validate.checksum,
+        "the weights that move": [plan.free, repr(plan.moved), plan.centre],
+    }
+    keeper.check(fingerprint(estimator, data, plan.solver, plan.objective, others))
+    return plan
 
 
 def first_completion(
@@ -368,7 +405,7 @@ def first_completion(
     keep: bool,
     work: Work,
     inference: Inference,
-) -> Latent:
+) -> list[Target | None]:
     """Labels within the sets, the best by a short fit of the likelihood, which sums over them."""
     model = copy(estimator)
     model.set_params(objective="likelihood", solver="auto", inference="auto", prediction="map")
@@ -384,10 +421,9 @@ def first_completion(
     weights = model.weights_ if len(model.weights_) == len(work.start) else work.start
     scale = work.layout.scale
     sets = [shard.labels for shard in work.shards]
-    labels = completions(
+    return completions(
         work.layout, work.shards, sets, inference, weights if scale is None else weights * scale
     )
-    return Latent(sets, labelled_by(work, labels))
 
 
 def labelled_by(work: Work, labels: Sequence[Target | None]) -> Work:
@@ -399,33 +435,36 @@ def labelled_by(work: Work, labels: Sequence[Target | None]) -> Work:
 def completed_by(
     estimator: BaseCRF,
     plan: Plan,
-    latent: Latent,
+    work: Work,
+    turns: Turns,
     inference: Inference,
     run: Mapper,
     monitor: Monitor,
-) -> tuple[Solution, Work, list[float]]:
+    keeper: Checkpointer | None,
+) -> tuple[Solution, Work]:
     """What the solver finds, in turns with completing sets of labels, until nothing gets better.
 
     An example takes a new completion where its loss is then lower, so that no turn raises the
     objective.
     """
-    work = latent.work
-    found = minimized_by(estimator, plan, work, inference, run, monitor)
-    turns = [found.value]
-    while found.status is not Status.INTERRUPTED and len(turns) < MOST_TURNS:
-        labels = completions(work.layout, work.shards, latent.sets, inference, found.weights)
-        better, changed = lower_losses(
-            plan.objective, work.layout, work.shards, labels, inference, found.weights
+    while True:
+        work = labelled_by(work, turns.labels)
+        again = minimized_by(estimator, plan, work, inference, run, monitor, keeper)
+        if turns.found is not None and not again.value < turns.values[-1]:
+            break  # the solver's tolerance is larger than what was gained
+        turns.found, turns.own = again, turns.labels
+        turns.values.append(again.value)
+        if again.status is Status.INTERRUPTED or len(turns.values) >= MOST_TURNS:
+            break
+        labels = completions(work.layout, work.shards, turns.sets, inference, again.weights)
+        turns.labels, changed = lower_losses(
+            plan.objective, work.layout, work.shards, labels, inference, again.weights
         )
         if not changed:
             break
-        new = labelled_by(work, better)
-        again = minimized_by(estimator, plan, new, inference, run, monitor)
-        if not again.value < turns[-1]:
-            break  # the solver's tolerance is larger than what was gained
-        found, work = again, new
-        turns.append(found.value)
-    return found, work, turns
+        if keeper is not None:
+            keeper.urgent = True
+    return turns.found, labelled_by(work, turns.own)
 
 
 def status_of(solution: Solution, solver: Solver, objective: Objective) -> Status:
@@ -469,13 +508,12 @@ def training(
     callback: Callback | None,
     given: Mapping[str, object],
     fitted: Mapping[str, object],
-    validate: Callable[[Floats], float] | None,
-    spread: Callable[[Floats], Floats],
+    validate: Validator | None,
+    work: Work,
 ) -> Iterator[tuple[Mapper, Monitor]]:
     """Threads and progress for the time of a fit: what runs its tasks, and what watches it.
 
-    `given` and `fitted` are what callbacks may ask for; `spread` makes the model's weights of
-    those that are learned.
+    `given` and `fitted` are what callbacks may ask for.
     """
     with (
         fit_callbacks(
@@ -488,4 +526,5 @@ def training(
         told = (with_model(callback, estimator, fitted), watcher)
         every, unchanged = estimator.validation_interval, estimator.n_iter_no_change
         show = None if progress is None else progress.update
-        yield mapper, Monitor(show, told, validate, every, unchanged, spread)
+        learned = (work.spread, len(work.start), stateful(callback))
+        yield mapper, Monitor(show, told, validate, every, unchanged, *learned)

@@ -12,7 +12,7 @@ from chordal._validate import check_number
 from chordal.features import Layout, Parts
 from chordal.oracle import Flags, Oracle, PartialOracle, asks_examples
 from chordal.potentials import Floats
-from chordal.solvers import Callback, Iteration, Solution, Solver
+from chordal.solvers import Callback, Iteration, Keeper, Solution, Solver
 
 Slices = Mapping[str, slice]
 
@@ -126,15 +126,16 @@ def minimized(
     callback: Callback,
     free: Flags | None,
     scaled: slice | None,
+    keeper: Keeper | None = None,
 ) -> Solution:
     """The solver's solution, where only some weights move; the callback sees all of them."""
     if free is None and scaled is None:
-        return solver.minimize(oracle, start, callback)
+        return solver.minimize(oracle, start, callback, keeper)
     assert isinstance(oracle, Oracle)  # `solver.check` refused to keep some weights otherwise
     part = PartialOracle(oracle, start, free, scaled)
 
     def told(state: Iteration) -> bool | None:
         return callback(state._replace(weights=part.whole(state.weights)))
 
-    solution = solver.minimize(part, part.start, told)
+    solution = solver.minimize(part, part.start, told, keeper)
     return replace(solution, weights=part.whole(solution.weights))

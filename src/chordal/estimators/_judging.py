@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -11,6 +12,7 @@ from numpy.typing import NDArray
 from chordal._errors import UnsupportedError
 from chordal.estimators._asking import FEW, WAYS, decoded, decoding, method_for
 from chordal.estimators._choosing import Data
+from chordal.estimators._fingerprint import digest
 from chordal.features import Layout, Shard, length_of
 from chordal.inference import Inference, Pace
 from chordal.labels import observed
@@ -24,7 +26,18 @@ if TYPE_CHECKING:
 PART = 100_000  # variables of training examples on which ways of prediction are compared
 
 
-def validator(estimator: BaseCRF, X: object, y: object, data: Data) -> Callable[[Floats], float]:
+@dataclass(frozen=True)
+class Validator:
+    """Scores weights on validation data, which the checksum stands for."""
+
+    score: Callable[[Floats], float]
+    checksum: str
+
+    def __call__(self, weights: Floats) -> float:
+        return self.score(weights)
+
+
+def validator(estimator: BaseCRF, X: object, y: object, data: Data) -> Validator:
     """The share of the labels of the validation data that given weights get right."""
     X = estimator._examples(X, "validation X")
     if length_of(X) == 0:
@@ -45,7 +58,7 @@ def validator(estimator: BaseCRF, X: object, y: object, data: Data) -> Callable[
             found.append(decoded(potentials, method, question))
         return float((np.concatenate(found) == right)[seen].mean())
 
-    return score
+    return Validator(score, digest([batch, right, seen]))
 
 
 def converged(

@@ -1,4 +1,4 @@
-"""Estimators around a chain CRF, which answers for them; and how generative ones learn."""
+"""Estimators around a CRF, which answers for them; and how generative ones learn."""
 
 from __future__ import annotations
 
@@ -10,20 +10,27 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from chordal._errors import UnsupportedError
 from chordal._estimator import Estimator
 from chordal.emissions import Emission
+from chordal.estimators._crf import BaseCRF
 from chordal.estimators.chain_crf import ChainCRF
 from chordal.features import DenseInput, Input, SparseInput
 from chordal.labels import SequenceLabels
 from chordal.potentials import Floats
 
 
-def _asked(method: Callable[..., Any]) -> Callable[..., Any]:
-    """The same question to the chain, about what it reads."""
+def _asked(method: Callable[..., Any], kind: type[BaseCRF] = BaseCRF) -> Callable[..., Any]:
+    """The same question to the CRF, about what it reads; `kind` is what has the answer."""
 
     @wraps(method)
     def ask(self: Wrapped, X: object, *arguments: object, **options: Any) -> Any:
         observed = self._observed(X)
+        if not isinstance(self.crf_, kind):
+            raise UnsupportedError(
+                f"{method.__name__} is for a {kind.__name__}, and this model has a "
+                f"{type(self.crf_).__name__}"
+            )
         if options.get("allowed_labels") is not None:
             options["allowed_labels"] = self._allowed(options["allowed_labels"])
         return method(self.crf_, observed, *arguments, **options)
@@ -35,29 +42,29 @@ class Wrapped(Estimator):
     """What it says about examples is what its `crf_` says about what that reads."""
 
     classes_: NDArray[Any]
-    crf_: ChainCRF
+    crf_: BaseCRF
     learned: ClassVar[str] = "crf_"
 
     @abstractmethod
     def _observed(self, X: object) -> Sequence[Any]:
-        """What the chain reads of these examples; refuses to answer before `fit`."""
+        """What the CRF reads of these examples; refuses to answer before `fit`."""
 
     def _allowed(self, given: Sequence[Any]) -> Sequence[Any]:
-        """`allowed_labels` as the chain takes them."""
+        """`allowed_labels` as the CRF takes them."""
         return given
 
-    predict = _asked(ChainCRF.predict)
-    loss_augmented_predict = _asked(ChainCRF.loss_augmented_predict)
-    predict_codes = _asked(ChainCRF.predict_codes)
-    predict_marginals = _asked(ChainCRF.predict_marginals)
-    node_scores = _asked(ChainCRF.node_scores)
-    potentials = _asked(ChainCRF.potentials)
-    k_best = _asked(ChainCRF.k_best)
-    sample = _asked(ChainCRF.sample)
-    log_likelihood = _asked(ChainCRF.log_likelihood)
-    entropy = _asked(ChainCRF.entropy)
-    span_probabilities = _asked(ChainCRF.span_probabilities)
-    score = _asked(ChainCRF.score)
+    predict = _asked(BaseCRF.predict)
+    loss_augmented_predict = _asked(BaseCRF.loss_augmented_predict)
+    predict_codes = _asked(BaseCRF.predict_codes)
+    predict_marginals = _asked(BaseCRF.predict_marginals)
+    node_scores = _asked(BaseCRF.node_scores)
+    potentials = _asked(BaseCRF.potentials)
+    k_best = _asked(BaseCRF.k_best)
+    sample = _asked(BaseCRF.sample)
+    log_likelihood = _asked(BaseCRF.log_likelihood)
+    entropy = _asked(BaseCRF.entropy)
+    span_probabilities = _asked(ChainCRF.span_probabilities, ChainCRF)
+    score = _asked(BaseCRF.score)
 
 
 def fit_emission(

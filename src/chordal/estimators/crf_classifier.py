@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from os import PathLike
 from typing import TYPE_CHECKING, Any, ClassVar, final
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from chordal._optional import needed
+from chordal._sparse import check_sparse
 from chordal._validate import is_sparse
 from chordal.estimators._asking import names_data
+from chordal.estimators._checkpoint import Checkpoint
 from chordal.estimators._choosing import objective_for, solver_for
 from chordal.estimators._crf import BaseCRF, Pair
 from chordal.estimators._preparing import is_stored, is_stream
@@ -89,6 +92,7 @@ class CRFClassifier(BaseCRF):
         *,
         validation_data: Pair | None = None,
         callback: Callback | None = None,
+        checkpoint: str | PathLike[str] | Checkpoint | None = None,
     ) -> CRFClassifier:
         """Learn the weights.
 
@@ -99,6 +103,7 @@ class CRFClassifier(BaseCRF):
         """
         keep = bool(self.warm_start) and hasattr(self, "weights_")
         options: dict[str, Any] = {"validation_data": validation_data, "callback": callback}
+        options["checkpoint"] = checkpoint
         if is_stored(X, y) or is_stream(X):
             return super().fit(X, None, sample_weight, **options)
         _, labels = self._matrix(X, y, reset=not keep)
@@ -155,6 +160,8 @@ class CRFClassifier(BaseCRF):
             from sklearn.utils.multiclass import check_classification_targets
             from sklearn.utils.validation import validate_data
 
+        if is_sparse(X):
+            check_sparse(X, "X")
         kinds = [np.float64, np.float32]
         checked = validate_data(self, X, *y, accept_sparse="csr", dtype=kinds, reset=reset)
         if y:

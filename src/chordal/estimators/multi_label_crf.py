@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import combinations
+from os import PathLike
 from typing import TYPE_CHECKING, Any, ClassVar, final
 
 import numpy as np
@@ -12,7 +13,9 @@ from numpy.typing import NDArray
 
 from chordal._errors import UnsupportedError
 from chordal._optional import needed
+from chordal._sparse import check_sparse
 from chordal._validate import check_choice, check_sample_weight, is_sparse
+from chordal.estimators._checkpoint import Checkpoint
 from chordal.estimators._crf import BaseCRF, Pair
 from chordal.estimators._preparing import is_stored, is_stream
 from chordal.features import (
@@ -112,6 +115,7 @@ class MultiLabelCRF(BaseCRF):
         *,
         validation_data: Pair | None = None,
         callback: Callback | None = None,
+        checkpoint: str | PathLike[str] | Checkpoint | None = None,
     ) -> MultiLabelCRF:
         """Learn the weights.
 
@@ -127,7 +131,8 @@ class MultiLabelCRF(BaseCRF):
         if not stored and not (self.warm_start and hasattr(self, "weights_")):
             self._matrix(X, reset=True)
             self._learn_labels(y, sample_weight)
-        return super().fit(X, y, sample_weight, validation_data=validation_data, callback=callback)
+        options: dict[str, Any] = {"validation_data": validation_data, "callback": callback}
+        return super().fit(X, y, sample_weight, **options, checkpoint=checkpoint)
 
     def partial_fit(
         self, X: object, y: object = None, sample_weight: object = None
@@ -177,6 +182,8 @@ class MultiLabelCRF(BaseCRF):
         with needed("sklearn", "MultiLabelCRF"):
             from sklearn.utils.validation import validate_data
 
+        if is_sparse(X):
+            check_sparse(X, "X")
         kinds = [np.float64, np.float32]
         return validate_data(self, X, accept_sparse="csr", dtype=kinds, reset=reset)
 
@@ -198,6 +205,8 @@ class MultiLabelCRF(BaseCRF):
                         )
                     table[i, number[label]] = 1
             return table
+        if is_sparse(y):
+            check_sparse(y, "y")
         table = y.toarray() if is_sparse(y) else np.asarray(y)
         expected = len(self.label_names_) if n_labels is None else n_labels
         if table.ndim != 2 or table.shape[1] == 0 or expected not in (-1, table.shape[1]):

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from chordal import _kernels
 from chordal._blocks import Runner, run_in_turn, unit_of
 from chordal._optional import needed
+from chordal._sparse import stacked_rows
 from chordal._validate import check_number
 from chordal.features._base import Condensed, Input, RowFeatures, SeenRows, WeightKeys
 from chordal.features.attributes import AttributeFeatures
@@ -119,9 +120,7 @@ class SparseInput(ArrayInput):
                 raise TypeError(f"X[{i}] must be a SciPy sparse matrix like X[0], got {type(x)}")
             self._check_columns(x.shape[1], i)
         lengths = np.array([x.shape[0] for x in X], dtype=np.int64)
-        blocks = [sp.csr_matrix(x) for x in X] or [sp.csr_matrix((0, self.n_columns))]
-        whole = sp.vstack(blocks, format="csr").astype(np.float64)
-        whole.sum_duplicates()
+        whole = stacked_rows(X, self.n_columns)
         finite = np.isfinite(whole.data)
         if not finite.all():
             row = int(np.searchsorted(whole.indptr, np.argmin(finite), "right")) - 1

@@ -294,7 +294,7 @@ class CoNLL(Format):
             if i < len(lengths):
                 found.setdefault(i, []).append(text[begin:end].decode())
         shaped = cells.reshape(len(lines), n_columns, 2)
-        columns = Columns(text, shaped, lengths, lines + (line + 1))
+        columns = Columns.trusted(text, shaped, lengths, lines + (line + 1))
         return _Noted(columns, found), n_columns, Passage(consumed, n_lines)
 
     def _hint(self, what: str) -> str:

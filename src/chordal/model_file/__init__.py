@@ -1,4 +1,4 @@
-"""Model files: fitted models, each in one file that is memory-mapped and never a pickle.
+"""Model files: fitted models, each in one file that is never a pickle.
 
 `chordal._container` knows bytes and nothing of models; a model gives its state, and `_parameters`
 what it was made with.
@@ -20,6 +20,7 @@ from chordal.model_file._items import item_facts, item_of
 from chordal.model_file._parameters import (
     FunctionsError,
     Storable,
+    crf_classes,
     parameter_facts,
     parameters_of,
 )
@@ -92,6 +93,11 @@ def metadata_of(path: Path) -> dict[str, object]:
     return found
 
 
+def class_of(path: Path) -> str:
+    """The name of the class of the model in a file."""
+    return str(read(path)[0].get("class"))
+
+
 def _checked(metadata: Mapping[str, object]) -> dict[str, object]:
     if not isinstance(metadata, Mapping) or not all(isinstance(key, str) for key in metadata):
         raise TypeError(f"metadata must be a dict with names as keys, got {metadata!r}")
@@ -111,7 +117,7 @@ def load(path: Path, kind: None = None, **functions: object) -> BaseCRF: ...
 
 
 def load(path: Path, kind: type[Any] | None = None, **functions: object) -> object:
-    """Open a model file; its arrays stay in the file, mapped into memory.
+    """Read a model file. What happens to the file later does not matter to the model.
 
     Parameters
     ----------
@@ -121,7 +127,8 @@ def load(path: Path, kind: type[Any] | None = None, **functions: object) -> obje
     **functions
         Parameters of the model that hold functions, as they were given when it was made:
         ``templates`` of a `TemplateCRF`, ``edge_features`` of a `GridCRF`, ``features`` of a
-        `MatchingModel`, ``transition_features`` of a `ChainCRF`, ``network`` of a `NeuralCRF`.
+        `MatchingModel`, ``transition_features`` of a `ChainCRF`, ``network`` of a `NeuralCRF`,
+        and its ``crf`` if that has functions.
 
     Raises
     ------
@@ -159,13 +166,7 @@ def load(path: Path, kind: type[Any] | None = None, **functions: object) -> obje
 
 def _classes() -> list[str]:
     """The classes whose models a file can hold."""
-    public = {name: getattr(estimators, name) for name in estimators.__all__}
-    own = [
-        name
-        for name, cls in public.items()
-        if isinstance(cls, type) and issubclass(cls, BaseCRF) and cls is not BaseCRF
-    ]
-    return [*own, *ELSEWHERE]
+    return [*(cls.__name__ for cls in crf_classes()), *ELSEWHERE]
 
 
 def _class_named(name: str) -> type[Storable]:
@@ -176,4 +177,4 @@ def _class_named(name: str) -> type[Storable]:
     return found
 
 
-__all__ = ["FORMAT", "ModelFileError", "load", "metadata_of", "save"]
+__all__ = ["FORMAT", "ModelFileError", "class_of", "load", "metadata_of", "save"]

@@ -9,7 +9,10 @@ from typing import Any, ClassVar, Protocol, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from chordal import estimators
 from chordal._errors import UnsupportedError
+from chordal._validate import check_choice
+from chordal.estimators import BaseCRF
 from chordal.inference import Inference
 from chordal.model_file._items import REGISTRIES, item_facts, item_of
 from chordal.text import FeatureTemplate
@@ -41,11 +44,18 @@ class FunctionsError(ValueError):
 def parameter_facts(model: Storable) -> Facts:
     """The parameters, and the names of those that hold functions, which have to be given again."""
     values = model.get_params(deep=False)
-    functions = [k for k in model.functions if not isinstance(values[k], (str, type(None)))]
+    functions = [k for k in model.functions if _holds_code(values[k])]
     parameters = {k: _plain(k, v) for k, v in values.items() if k not in functions}
     for what in REGISTRIES.keys() & parameters.keys():
         item_of(what, parameters[what])  # it may have been set after fit
     return {"parameters": parameters, **({"functions": functions} if functions else {})}
+
+
+def _holds_code(value: object) -> bool:
+    """Whether a parameter that may be a function is one, or a CRF that has some."""
+    if isinstance(value, BaseCRF):
+        return any(_holds_code(getattr(value, name)) for name in value.functions)
+    return not isinstance(value, (str, type(None)))
 
 
 def parameters_of(
@@ -63,7 +73,24 @@ def parameters_of(
         parameters["freeze"] = tuple(parameters["freeze"])
     for what in REGISTRIES.keys() & inspect.signature(kind).parameters.keys():
         parameters[what] = item_of(what, parameters[what])
+    if isinstance(parameters.get("crf"), dict):
+        parameters["crf"] = _crf_of(parameters["crf"])
     return {**parameters, **given}
+
+
+def _crf_of(facts: Mapping[str, Any]) -> BaseCRF:
+    """The parameters of a CRF within another estimator; it has no functions."""
+    found = {cls.__name__: cls for cls in crf_classes()}
+    check_choice("the class of crf", facts["class"], found)
+    kind = found[facts["class"]]
+    return kind(**parameters_of(kind, facts, {}))
+
+
+def crf_classes() -> list[type[BaseCRF]]:
+    """The estimators that are made of clique templates."""
+    public = (getattr(estimators, name) for name in estimators.__all__)
+    own = (cls for cls in public if isinstance(cls, type) and issubclass(cls, BaseCRF))
+    return [cls for cls in own if cls is not BaseCRF]
 
 
 def _check_functions(kind: type[Storable], needed: object, given: Mapping[str, Any]) -> None:
@@ -84,6 +111,8 @@ def _plain(name: str, value: Any) -> object:
     """A parameter as JSON has it."""
     if isinstance(value, FeatureTemplate):
         return {"text": value.text, "dialect": value.dialect}
+    if isinstance(value, BaseCRF):
+        return {"class": type(value).__name__, **parameter_facts(value)}
     if isinstance(value, np.generic):
         value = value.item()
     if value is None or isinstance(value, (bool, int, float, str)):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from chordal._saved import Saved, State
 from chordal.potentials import Floats
 
 ROUNDING = 1e-12  # of the largest product: added so that planes may depend on each other
@@ -37,6 +38,23 @@ class PlaneModel:
         self.offsets, self.gram, self.alpha = np.zeros(1), np.zeros((1, 1)), np.ones(1)
         self._slopes, self._origins = np.zeros((1, n_weights)), np.zeros((1, n_origins))
         self._idle = np.zeros(1, dtype=np.int64)
+
+    def to_state(self) -> State:
+        """The planes and their dual variables."""
+        planes = {"offsets": self.offsets, "gram": self.gram, "slopes": self._slopes}
+        origins = {"origins": self._origins, "idle": self._idle}
+        return {**planes, **origins, "alpha": self.alpha, "v": self.v}
+
+    def from_state(self, saved: Saved) -> None:
+        """Take over planes in as many dimensions."""
+        self.offsets = saved.array("offsets", np.float64, (None,))
+        n = len(self.offsets)
+        self.gram = saved.array("gram", np.float64, (n, n))
+        self._slopes = saved.array("slopes", np.float64, (n, self._slopes.shape[1]))
+        self._origins = saved.array("origins", np.float64, (n, self._origins.shape[1]))
+        self._idle = saved.array("idle", np.int64, (n,))
+        self.alpha = saved.array("alpha", np.float64, (n,))
+        self.v = saved.array("v", np.float64, self.v.shape)
 
     def value(self, v: Floats) -> float:
         """The model at v, with the regularisation, up to rounding from below."""

@@ -140,7 +140,7 @@ class Dataset:
             return self._open[k]
         path = os.path.join(self.path, self.parts[k].file)
         try:
-            facts, arrays = read(path, PART, trusted=k in self._checked)
+            facts, arrays = read(path, PART, mapped=True, trusted=k in self._checked)
         except FileNotFoundError:
             raise DatasetError(self.path, f"part {k}, {self.parts[k].file}, is not there") from None
         if facts.get("dataset") != self.id or facts.get("file") != self.parts[k].file:

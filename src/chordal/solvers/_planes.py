@@ -10,8 +10,15 @@ from chordal.oracle import Floats
 from chordal.oracle.plane_model import PlaneModel
 from chordal.solvers._base import number
 from chordal.solvers._dual import DualRun, DualSolver
+from chordal.solvers._keeping import LoopState
 
 SHARE = 0.3  # of the way from the best weights to the model's minimum
+
+
+@dataclass
+class _Next(LoopState):
+    weights: Floats  # where the next plane is taken
+    dual: float = 0.0  # no loss is below zero
 
 
 @dataclass(eq=False)
@@ -37,21 +44,23 @@ class PlaneSolver(DualSolver):
         return False
 
     def _run(self, run: DualRun) -> Status:
-        model, weights = PlaneModel(run.oracle.l2, len(run.centre)), run.weights
-        status, dual = None, 0.0
+        model = run.keep("model", PlaneModel(run.oracle.l2, len(run.centre)))
+        now, status = run.keep("next", _Next(run.weights)), None
         while status is None:
-            value, offset, slope = run.plane(weights)
+            run.between()
+            value, offset, slope = run.plane(now.weights)
+            run.changing()
             # Planes are labellings: those that approximate inference has overlooked here count too.
-            value = max(value, model.value(weights - run.centre))
-            run.improve(weights, value, dual)
+            value = max(value, model.value(now.weights - run.centre))
+            run.improve(now.weights, value, now.dual)
             status = run.finish()
             cut = model.cuts(offset, slope)
             if self._full(model):
                 model.merge()
             model.add(offset, slope)
-            dual = model.take(self._program(model), self.max_idle)
+            now.dual = model.take(self._program(model), self.max_idle)
             # Between the best weights and the model's minimum, where the plane says more; at the
             # minimum itself where a plane from in between did not cut it off.
             share = SHARE if cut else 1.0
-            weights = run.weights + share * (run.centre + model.v - run.weights)
+            now.weights = run.weights + share * (run.centre + model.v - run.weights)
         return status

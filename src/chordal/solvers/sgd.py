@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import warnings
-from dataclasses import dataclass, replace
+from collections.abc import Callable
+from dataclasses import asdict, dataclass, field, replace
 from math import inf, sqrt
 from typing import final
 
@@ -11,16 +12,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 from chordal._errors import UnsupportedError
+from chordal._saved import Saved, State
 from chordal._status import Status
 from chordal._validate import check_choice, check_number
 from chordal.oracle import Floats
 from chordal.oracle.rules.gradient import GradientRule
 from chordal.solvers._base import fallen, number
+from chordal.solvers._keeping import LoopState
 from chordal.solvers._online import OnlineRun, OnlineSolver
 from chordal.solvers._passes import GROWTH
 
 GAIN = 1e-3  # of the value: what a round of further steps has to bring
 ROUNDS = 3  # that may bring less, one after another
+LONGER = 1.5  # a round of steps half as large, in passes
+FARTHEST = 2.0**10  # times the way of a round
 
 
 @dataclass(frozen=True)
@@ -84,6 +89,34 @@ STEP_SCHEDULES = {
 }
 
 
+@dataclass
+class _Descent(LoopState):
+    """What passes carry on: the rule that was found, and how far polishing has come."""
+
+    before: float = inf  # the value at the start
+    left: int = -1  # steps; below 0: no limit
+    polishes: bool = False
+    value: float = inf  # of all examples
+    rate: float = 0.0  # of the steps of this round of polishing
+    passes: float = 0.0  # of this round
+    done: int = 0
+    fruitless: int = 0  # rounds
+    rule: GradientRule = field(default_factory=GradientRule)
+
+    def to_state(self) -> State:
+        """The values, and those of the rule."""
+        return {**super().to_state(), "rule": asdict(self.rule)}
+
+    def from_state(self, saved: Saved) -> None:
+        """Take over a rule, too."""
+        names = [name for name in self.kept if name not in ("rule", "left")]
+        for name in names:
+            setattr(self, name, saved.like(name, getattr(self, name)))
+        self.left, rule = saved.integer("left", minimum=-1), saved.part("rule")
+        given = asdict(self.rule)
+        self.rule = GradientRule(**{name: rule.like(name, own) for name, own in given.items()})
+
+
 @final
 @dataclass(eq=False)
 class SGD(OnlineSolver):
@@ -98,7 +131,8 @@ class SGD(OnlineSolver):
     tol : float
         Settled when the objective fell by less than this, relatively, in `period` passes. It is
         estimated from the losses met on the way. Where the size of steps was found, means of
-        further passes follow, as long as they lower the objective by a thousandth.
+        further passes with smaller and smaller steps follow, as long as they lower the objective
+        by a thousandth.
     learning_rate : float, optional
         η₀. None takes the schedule's, or finds it: of the rates tried on a sample, the one that
         lowers the objective most.
@@ -184,33 +218,44 @@ class SGD(OnlineSolver):
         return "lower learning_rate, or leave it at None to have it found"
 
     def _run(self, run: OnlineRun) -> Status:
-        rule, status, start = self._rule(run), None, run.weights.copy()
-        before = self._start_value(run, rule)
-        learner = run.oracle.learner(rule, run.weights)
-        n, left = max(run.oracle.n_examples, 1), self.max_steps
-        while status is None and left != 0:
-            order = self._order(run)[:left]
-            weights, value = run.go(learner, order, keep=rule.averaged)
-            value = value * n / max(len(order), 1) + run.oracle.penalty(weights)
-            if value < run.value or rule.averaged or not self.keep_best:
-                run.weights, run.value = weights, value
-            left = None if left is None else left - len(order)
-            converged = self._converged(run.history, value)
-            status = run.record(weights, value, run.gradient_norm, converged)
-        if status is Status.CONVERGED and self._may_polish(rule):
-            status = self._polished(run, rule)
-        if status is Status.CONVERGED and self._ends_above(run, rule, start):
+        now, status = run.keep("descent", _Descent()), None
+        if not run.resumed:
+            now.rule = self._rule(run)
+            now.before = self._start_value(run, now.rule)
+            now.left = -1 if self.max_steps is None else self.max_steps
+        if not now.polishes:
+            status = self._descended(run, now)
+        if now.polishes or (status is Status.CONVERGED and self._may_polish(now.rule)):
+            status = self._polished(run, now)
+        if status is Status.CONVERGED and self._ends_above(run, now.rule):
             status = Status.SETTLED
         if status in (Status.STOPPED, Status.CONVERGED, Status.SETTLED):
             return status
         if np.isinf(run.value):
             raise OverflowError
-        self._warn_of_divergence(run, before)
+        self._warn_of_divergence(run, now.before)
         return Status.MAX_ITERATIONS
 
-    def _ends_above(self, run: OnlineRun, rule: GradientRule, start: Floats) -> bool:
+    def _descended(self, run: OnlineRun, now: _Descent) -> Status | None:
+        """Passes, until the objective that is met settles."""
+        rule, status = now.rule, None
+        learner = run.keep("learner", run.oracle.learner(rule, run.start))
+        n = max(run.oracle.n_examples, 1)
+        while status is None and now.left != 0:
+            run.between(copy=True)
+            order = self._order(run)[: None if now.left < 0 else now.left]
+            weights, value = run.go(learner, order, keep=rule.averaged)
+            value = value * n / max(len(order), 1) + run.oracle.penalty(weights)
+            if value < run.value or rule.averaged or not self.keep_best:
+                run.weights, run.value = weights, value
+            now.left = now.left if now.left < 0 else now.left - len(order)
+            converged = self._converged(run.history, value)
+            status = run.record(weights, value, run.gradient_norm, converged)
+        return status
+
+    def _ends_above(self, run: OnlineRun, rule: GradientRule) -> bool:
         """Whether the starting weights were better; steps are then too large for the features."""
-        value, first = (self._value_at(run, rule, weights) for weights in (run.weights, start))
+        value, first = (self._value_at(run, rule, weights) for weights in (run.weights, run.start))
         if first > 0.0 and value > 1.001 * first:  # at 0, a perceptron's loss is the lowest
             warnings.warn(
                 f"solver 'sgd' diverges: the objective ends at {value:.6g}, the starting weights "
@@ -226,31 +271,61 @@ class SGD(OnlineSolver):
         own = rule.averaged or rule.momentum or rule.look_ahead or not self.keep_best
         return self._schedule.rate is None and not own and self.max_steps is None
 
-    def _polished(self, run: OnlineRun, rule: GradientRule) -> Status:
+    def _polished(self, run: OnlineRun, now: _Descent) -> Status:
         """What the noise of single examples hides: means of further steps, as long as they help.
 
-        The objective of a pass stops to fall where its noise is as large as what is left to gain. A
-        round of passes has twice the steps of the one before, and its mean is judged by all
-        examples. Without a gain the weights stay as they were.
+        The objective of a pass stops to fall where its noise is as large as what is left to gain.
+        So rounds of passes follow with steps of one size, and the mean of a round's second half
+        is judged by all examples. Where a round brings little, steps are halved and rounds become
+        longer: at a kink, a mean is as far from it as steps are large, and small steps move slowly
+        along it.
         """
-        n = run.oracle.n_examples
-        met, value = run.value, self._value_at(run, rule, run.weights)
-        passes, fruitless, status = self.period, 0, None
+        n, rule, status = run.oracle.n_examples, now.rule, None
+        if not now.polishes:
+            now.polishes, now.passes = True, float(self.period)
+            now.value = self._value_at(run, rule, run.weights)
+            now.rate = rule.rate(run.n_iter * n)
         while status is None:
-            steps = replace(rule, first=rule.first + run.n_iter * n, average_after=0.0)
-            learner = run.oracle.learner(steps, run.weights)
-            for _ in range(passes):
+            half = 0.5 * n * int(now.passes)
+            steps = replace(rule, inverse_rate=1.0 / now.rate, growth=0.0, average_after=half)
+            learner = run.keep("learner", run.oracle.learner(steps, run.weights))
+            while now.done < int(now.passes) and status is None:
+                run.between(copy=True)
                 weights, _ = run.go(learner, self._order(run), keep=False)
-                status = run.record(weights, met, run.gradient_norm, converged=False)
-                if status is not None:
-                    break
-            found = self._value_at(run, rule, weights)
-            passes, fruitless = 2 * passes, fruitless + 1
-            if value - found > GAIN * abs(value):
-                run.weights, run.value, value, fruitless = weights, found, found, 0
-            if fruitless == ROUNDS:
+                now.done += 1
+                status = run.record(weights, now.value, run.gradient_norm, converged=False)
+            weights, found = self._farther(run, rule, weights, now.value)
+            gain = now.value - found
+            if gain > 0.0:
+                run.weights, run.value, now.value = weights, found, found
+                run.history[-1] = found
+            now.done, now.fruitless = 0, now.fruitless + 1
+            if gain > GAIN * abs(now.value):
+                now.fruitless = 0
+            else:
+                now.rate, now.passes = 0.5 * now.rate, LONGER * now.passes
+            if now.fruitless == ROUNDS:
                 status = status or Status.CONVERGED
         return status
+
+    def _farther(
+        self, run: OnlineRun, rule: GradientRule, weights: Floats, value: float
+    ) -> tuple[Floats, float]:
+        """The best of the weights of a round and of those twice as far, four times, ….
+
+        What steps of one size miss shrinks with their size, so that going on helps.
+        """
+        move, factor = weights - run.weights, 2.0
+        found = self._value_at(run, rule, weights)
+        while factor <= FARTHEST:
+            try:
+                other = self._value_at(run, rule, run.weights + factor * move)
+            except OverflowError:
+                break
+            if not other < found:
+                break
+            weights, found, factor = run.weights + factor * move, other, 2.0 * factor
+        return weights, found
 
     def _value_at(self, run: OnlineRun, rule: GradientRule, weights: Floats) -> float:
         """The objective of all examples at these weights."""
@@ -312,10 +387,25 @@ class SGD(OnlineSolver):
         """The best of the rates that lower the objective of a sample within one pass."""
         sample = self._order(run)[: self.sample_size]
         before = self._trial(run, rule, sample, 0.0)
+        best, rate = self._best_rate(run, rule, sample, before, self._trial)
+        if best < before:
+            return rate
+        # Examples that contradict each other: the losses met on the way rise at every rate.
+        return self._best_rate(run, rule, sample, before, self._trial_after)[1]
+
+    def _best_rate(
+        self,
+        run: OnlineRun,
+        rule: GradientRule,
+        sample: NDArray[np.int64],
+        before: float,
+        trial: Callable[[OnlineRun, GradientRule, NDArray[np.int64], float], float],
+    ) -> tuple[float, float]:
+        """The lowest objective of a trial and its rate: rising ones first, then falling ones."""
         rate, best_rate, best = self.first_rate, self.first_rate, inf
         rising, left = True, self.n_rates
         for _ in range(self.max_trials):
-            after = self._trial(run, rule, sample, rate)
+            after = trial(run, rule, sample, rate)
             works = after < before
             left -= works
             if after < best:
@@ -325,7 +415,7 @@ class SGD(OnlineSolver):
             elif left <= 0:
                 break
             rate = rate * self.rate_factor if rising else rate / self.rate_factor
-        return best_rate
+        return best, best_rate
 
     def _trial(
         self, run: OnlineRun, rule: GradientRule, sample: NDArray[np.int64], rate: float
@@ -338,6 +428,19 @@ class SGD(OnlineSolver):
             return inf
         share = len(sample) / max(run.oracle.n_examples, 1)
         return value + share * run.oracle.penalty(learner.weights())
+
+    def _trial_after(
+        self, run: OnlineRun, rule: GradientRule, sample: NDArray[np.int64], rate: float
+    ) -> float:
+        """The objective of the sample after one pass over it; infinite if it diverges."""
+        learner = run.oracle.learner(self._at(rule, rate), run.weights)
+        try:
+            run.visit(learner, sample)
+            weights = learner.weights()
+            value = run.visit(run.oracle.learner(self._at(rule, 0.0), weights), sample)
+        except OverflowError:
+            return inf
+        return value + len(sample) / max(run.oracle.n_examples, 1) * run.oracle.penalty(weights)
 
     def _radius(self, run: OnlineRun, rule: GradientRule) -> float:
         """Of the ball around the centre c that holds the minimum w*.

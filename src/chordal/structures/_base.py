@@ -13,6 +13,8 @@ from chordal import _kernels
 
 Ints = NDArray[np.int64]
 
+HUGE = 2.0**60  # more numbers than any memory holds, and far from where int64 wraps around
+
 
 def offsets_of(counts: ArrayLike) -> Ints:
     """Where each of consecutive blocks begins, and where the last one ends.
@@ -31,6 +33,22 @@ def read_only(array: NDArray[Any]) -> NDArray[Any]:
     view = array.view()
     view.flags.writeable = False
     return view
+
+
+def checked_counts(counts: ArrayLike, name: str) -> Ints:
+    """A copy of counts of at least 0, as int64; refuses those whose sum is beyond all memory."""
+    array = np.array(counts, dtype=np.int64)
+    if array.ndim != 1 or (len(array) and array.min() < 0):
+        raise ValueError(f"{name} must be a 1-d array of non-negative counts")
+    refuse_huge(array, f"the sum of {name}")
+    return array
+
+
+def refuse_huge(counts: NDArray[Any], what: str) -> None:
+    """Refuse counts, none below 0, whose sum would wrap around in int64."""
+    total = counts.sum(dtype=np.float64)
+    if total >= HUGE:
+        raise ValueError(f"{what} must be below 2^60, got {total:.3g}")
 
 
 def counts_per_variable(n_labels: int | ArrayLike, n_variables: int) -> Ints:
@@ -92,7 +110,7 @@ class Structure(ABC):
         scope_offsets: Ints,
         clique_offsets: Ints,
     ) -> None:
-        counts = np.ascontiguousarray(label_counts, dtype=np.int64)
+        counts = np.array(label_counts, dtype=np.int64)  # a copy: the caller may change its own
         if counts.ndim != 1 or (len(counts) and counts.min() < 1):
             raise ValueError("label_counts must be a 1-d array of counts of at least 1")
         if len(counts) != variable_offsets[-1]:
@@ -100,6 +118,7 @@ class Structure(ABC):
                 f"label_counts must have one entry per variable ({variable_offsets[-1]}), "
                 f"got {len(counts)}"
             )
+        refuse_huge(counts, "the sum of label_counts")
         self.label_counts = read_only(counts)
         self.state_offsets = read_only(offsets_of(counts))
         self.variable_offsets = read_only(variable_offsets)
@@ -129,10 +148,16 @@ class Structure(ABC):
 
     @cached_property
     def table_sizes(self) -> Ints:
-        """How many cells the table of each clique has (int64 [n_cliques])."""
+        """How many cells the table of each clique has (int64 [n_cliques]).
+
+        Raises ValueError if there are 2^60 in all, or more.
+        """
         if self.n_cliques == 0:
             return np.zeros(0, dtype=np.int64)
-        return np.multiply.reduceat(self.label_counts[self.scopes], self.scope_offsets[:-1])
+        sizes = self.label_counts[self.scopes].astype(np.float64)
+        cells = np.multiply.reduceat(sizes, self.scope_offsets[:-1])  # does not wrap around
+        refuse_huge(cells, "the number of cells of all tables")
+        return cells.astype(np.int64)
 
     @cached_property
     def orders(self) -> Ints:

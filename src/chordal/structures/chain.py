@@ -7,7 +7,7 @@ from typing import final
 import numpy as np
 from numpy.typing import ArrayLike
 
-from chordal.structures._base import Structure, counts_per_variable, offsets_of
+from chordal.structures._base import Structure, checked_counts, counts_per_variable, offsets_of
 
 
 @final
@@ -31,9 +31,7 @@ class Chain(Structure):
     """
 
     def __init__(self, lengths: ArrayLike, n_labels: int | ArrayLike) -> None:
-        sizes = np.asarray(lengths, dtype=np.int64)
-        if sizes.ndim != 1 or (len(sizes) and sizes.min() < 0):
-            raise ValueError("lengths must be a 1-d array of non-negative counts")
+        sizes = checked_counts(lengths, "lengths")
         variables = offsets_of(sizes)
         edges = offsets_of(np.maximum(sizes - 1, 0))
         counts = counts_per_variable(n_labels, variables[-1])

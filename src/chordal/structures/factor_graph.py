@@ -13,6 +13,7 @@ from chordal.structures._base import (
     Ints,
     Structure,
     check_scopes,
+    checked_counts,
     counts_per_variable,
     offsets_of,
 )
@@ -49,9 +50,7 @@ class FactorGraph(Structure):
         cliques: Sequence[Cliques],
         n_labels: int | ArrayLike,
     ) -> None:
-        sizes = np.asarray(n_variables, dtype=np.int64)
-        if sizes.ndim != 1 or (len(sizes) and sizes.min() < 0):
-            raise ValueError("n_variables must be a 1-d array of non-negative counts")
+        sizes = checked_counts(n_variables, "n_variables")
         if len(cliques) != len(sizes):
             raise ValueError(
                 f"cliques must have one entry per example ({len(sizes)}), got {len(cliques)}"

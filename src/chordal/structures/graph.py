@@ -12,6 +12,7 @@ from chordal.structures._base import (
     Ints,
     Structure,
     check_scopes,
+    checked_counts,
     counts_per_variable,
     offsets_of,
 )
@@ -48,9 +49,7 @@ class Graph(Structure):
     def __init__(
         self, n_nodes: ArrayLike, edges: Sequence[ArrayLike], n_labels: int | ArrayLike
     ) -> None:
-        sizes = np.asarray(n_nodes, dtype=np.int64)
-        if sizes.ndim != 1 or (len(sizes) and sizes.min() < 0):
-            raise ValueError("n_nodes must be a 1-d array of non-negative counts")
+        sizes = checked_counts(n_nodes, "n_nodes")
         if len(edges) != len(sizes):
             raise ValueError(
                 f"edges must have one entry per example ({len(sizes)}), got {len(edges)}"

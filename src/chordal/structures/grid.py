@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Sequence
 from typing import final
 
@@ -15,6 +16,7 @@ from chordal.structures._base import (
     counts_per_variable,
     offsets_of,
     read_only,
+    refuse_huge,
 )
 
 #: The steps to half of the neighbours (the other half step back), by their number.
@@ -66,7 +68,9 @@ class Grid(Structure):
                 )
         self.shapes = [tuple(int(size) for size in shape) for shape in shapes]
         self.directions = _steps(ndim, diagonal)
-        sizes = np.array([int(np.prod(shape)) for shape in self.shapes], dtype=np.int64)
+        whole = [math.prod(shape) for shape in self.shapes]
+        refuse_huge(np.array(whole, dtype=np.float64), "the number of pixels")
+        sizes = np.array(whole, dtype=np.int64)
         variables = offsets_of(sizes)
         made: dict[tuple[int, ...], tuple[Ints, Ints]] = {}
         ends, kinds = [np.zeros((0, 2), dtype=np.int64)], [np.zeros(0, dtype=np.int64)]

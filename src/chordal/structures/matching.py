@@ -8,7 +8,14 @@ from typing import final
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from chordal.structures._base import Ints, Structure, offsets_of, read_only
+from chordal.structures._base import (
+    Ints,
+    Structure,
+    checked_counts,
+    offsets_of,
+    read_only,
+    refuse_huge,
+)
 
 Floats = NDArray[np.float64]
 
@@ -38,12 +45,16 @@ class Matching(Structure):
     """
 
     def __init__(self, n_source: ArrayLike, n_target: ArrayLike) -> None:
-        self.n_source, self.n_target = _counts(n_source, "n_source"), _counts(n_target, "n_target")
+        self.n_source, self.n_target = (
+            checked_counts(n_source, "n_source"),
+            checked_counts(n_target, "n_target"),
+        )
         if len(self.n_source) != len(self.n_target):
             raise ValueError(
                 f"n_source and n_target must have one entry per example, got {len(self.n_source)} "
                 f"and {len(self.n_target)}"
             )
+        refuse_huge(self.n_source.astype(np.float64) ** 2, "the number of pairs of source items")
         variables = offsets_of(self.n_source)
         cliques = offsets_of(self.n_source * (self.n_source - 1) // 2)
         pairs = [
@@ -64,7 +75,9 @@ class Matching(Structure):
     @cached_property
     def table_offsets(self) -> Ints:
         """Where each table begins (int64 [n_tables + 1])."""
-        return read_only(offsets_of((self.n_target[self.n_source > 1] + 1) ** 2))
+        sizes = self.n_target[self.n_source > 1] + 1
+        refuse_huge(sizes.astype(np.float64) ** 2, "the number of cells of all tables")
+        return read_only(offsets_of(sizes**2))
 
     @cached_property
     def exclusion_tables(self) -> Floats:
@@ -83,10 +96,3 @@ def exclusion_table(n_target: int) -> Floats:
     table = np.zeros((n_target + 1, n_target + 1))
     np.fill_diagonal(table[:n_target, :n_target], -np.inf)
     return table
-
-
-def _counts(counts: ArrayLike, name: str) -> Ints:
-    array = np.asarray(counts, dtype=np.int64)
-    if array.ndim != 1 or (len(array) and array.min() < 0):
-        raise ValueError(f"{name} must be a 1-d array of non-negative counts")
-    return array

@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from chordal import _kernels
-from chordal._validate import check_sequences
-from chordal.structures import offsets_of
+from chordal._validate import check_sequences, own_integers
+from chordal.structures import offsets_of, read_only
 
 Cells = NDArray[np.uint32]
 Ints = NDArray[np.int64]
@@ -53,6 +53,41 @@ class Columns:
     lengths: Ints
     lines: Ints | None = None
 
+    def __post_init__(self) -> None:
+        """Check what compiled code relies on, and keep copies that nobody else can change."""
+        check_text("text", self.text)
+        cells = own_integers("cells", self.cells, 3, np.uint32)
+        if cells.shape[2] != 2:
+            raise ValueError(f"cells must have shape [n_rows, n_columns, 2], got {cells.shape}")
+        check_spans("cells", cells, len(self.text))
+        lengths = own_integers("lengths", self.lengths)
+        check_total("lengths", lengths, len(cells), "rows")
+        lines = self.lines
+        if lines is not None:
+            lines = own_integers("lines", lines)
+            if len(lines) != len(cells):
+                raise ValueError(
+                    f"lines must have one entry per row ({len(cells)}), got {len(lines)}"
+                )
+        self._hold(self.text, cells, lengths, lines)
+
+    def _hold(self, text: bytes, cells: Cells, lengths: Ints, lines: Ints | None) -> None:
+        lines = None if lines is None else read_only(lines)
+        vars(self).update(
+            text=text, cells=read_only(cells), lengths=read_only(lengths), lines=lines
+        )
+
+    @classmethod
+    def trusted(
+        cls, text: bytes, cells: Cells, lengths: Ints, lines: Ints | None = None
+    ) -> Columns:
+        """Columns of arrays that are known to fit and that nobody else holds: nothing is checked
+        or copied.
+        """
+        made = object.__new__(cls)
+        made._hold(text, cells, lengths, lines)
+        return made
+
     @classmethod
     def from_sequences(cls, sequences: Iterable[Sequence[Sequence[str]]]) -> Columns:
         """Columns with the cells of lists of rows of strings."""
@@ -76,7 +111,8 @@ class Columns:
         _check_size(limits[-1])
         cells = np.stack([limits[:-1], limits[1:]], axis=1).astype(np.uint32)
         shape = (sum(lengths), n_columns or 0, 2)
-        return cls(b"".join(parts), cells.reshape(shape), np.array(lengths, dtype=np.int64))
+        sizes = np.array(lengths, dtype=np.int64)
+        return cls.trusted(b"".join(parts), cells.reshape(shape), sizes)
 
     @classmethod
     def of(cls, X: object, name: str = "X") -> Columns:
@@ -107,12 +143,12 @@ class Columns:
         limits = offsets_of(self.lengths)
         rows = slice(limits[first], limits[max(first, last)])
         lines = None if self.lines is None else self.lines[rows]
-        return Columns(self.text, self.cells[rows], self.lengths[first:last], lines)
+        return Columns.trusted(self.text, self.cells[rows], self.lengths[first:last], lines)
 
     def select(self, columns: slice | Sequence[int]) -> Columns:
         """Only these columns, in this order; the text is shared, and a slice copies nothing."""
         part = columns if isinstance(columns, slice) else [self._index(k) for k in columns]
-        return Columns(self.text, self.cells[:, part], self.lengths, self.lines)
+        return Columns.trusted(self.text, self.cells[:, part], self.lengths, self.lines)
 
     def drop(self, k: int) -> Columns:
         """All columns but one."""
@@ -146,7 +182,7 @@ class Columns:
         table = np.array(limits, dtype=np.uint32).reshape(-1, 2)
         more = table[np.array(numbers, dtype=np.int64)].reshape(len(columns), self.n_rows, 2)
         table = np.concatenate([self.cells, more.transpose(1, 0, 2)], axis=1)
-        return Columns(b"".join([self.text, *added]), table, self.lengths, self.lines)
+        return Columns.trusted(b"".join([self.text, *added]), table, self.lengths, self.lines)
 
     def codes(self, k: int) -> tuple[NDArray[np.int32], list[str]]:
         """A number for each row, and what the numbers stand for, in order of appearance.
@@ -177,6 +213,28 @@ class Columns:
         if not -self.n_columns <= k < self.n_columns:
             raise ValueError(f"there are {self.n_columns} columns, numbered from 0; got {k}")
         return k % self.n_columns
+
+
+def check_text(name: str, text: object) -> None:
+    """Refuse what is not bytes, or too long for the limits of cells."""
+    if not isinstance(text, bytes):
+        raise TypeError(f"{name} must be bytes, got {type(text).__name__}")
+    _check_size(len(text))
+
+
+def check_spans(name: str, spans: Cells, size: int) -> None:
+    """Refuse [..., 2] limits that lie outside of a text of this size, or end before they begin."""
+    if spans.size and (int(spans.max()) > size or (spans[..., 0] > spans[..., 1]).any()):
+        raise ValueError(
+            f"{name} must lie within the text of {size} bytes, and end after they begin"
+        )
+
+
+def check_total(name: str, lengths: Ints, total: int, of: str) -> None:
+    """Refuse lengths, none below 0, that do not add up to the total."""
+    # Floats cannot wrap around, and are exact up to 2**53, more than memory holds.
+    if lengths.sum(dtype=np.float64) != total:
+        raise ValueError(f"{name} must add up to the number of {of}, {total}")
 
 
 def _check_size(n_bytes: int) -> None:

@@ -18,6 +18,7 @@ from chordal.text._explain import explained
 from chordal.text.columns import Columns, Ints
 
 DIALECTS = ("crf++", "wapiti")
+MAX_PATTERN = 1000  # characters: the time that a pattern takes is the text times its length
 
 _MACRO = re.compile(
     r"%(?P<kind>[xXtTmMs])\[\s*(?P<absolute>@?)(?P<offset>[+-]?\d+)\s*,\s*(?P<column>\d+)\s*"
@@ -89,10 +90,7 @@ class Program:
                 f"the template asks for column {self.n_columns - 1}, but the rows have "
                 f"{columns.n_columns} (columns are counted from 0)"
             )
-        cells = columns.cells
-        if (cells > len(columns.text)).any() or (cells[:, :, 0] > cells[:, :, 1]).any():
-            raise ValueError("a cell of the columns lies outside of their text")
-        flat = np.ascontiguousarray(cells, dtype=np.uint32).ravel()
+        flat = np.ascontiguousarray(columns.cells).ravel()
         return reader.read(columns.text, flat, columns.n_columns, columns.lengths, grow)
 
 
@@ -214,6 +212,11 @@ def _items(line: str, number: int) -> Iterator[Item]:
 
 
 def _check_pattern(pattern: str, number: int) -> None:
+    if len(pattern) > MAX_PATTERN:
+        raise ValueError(
+            f"template line {number}: a pattern must have at most {MAX_PATTERN} characters, "
+            f"got {len(pattern)}"
+        )
     bare = re.sub(r"\\.", "a", pattern.removeprefix("^"))
     if re.search(r"(^|[*?])[*?]", bare):
         raise ValueError(

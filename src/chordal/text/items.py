@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
 
 from chordal import _kernels
-from chordal.text.columns import Ints
+from chordal._validate import own_integers
+from chordal.structures import read_only
+from chordal.text.columns import Ints, check_spans, check_text, check_total
 
 Floats = NDArray[np.float64]
 
@@ -34,9 +36,12 @@ class Items:
         Where the attributes of each row begin, and where the last one's end.
     lengths : array of int64
         Rows of each sequence.
-    labels : array [n_rows, 2] of uint32, optional
-        Where the label of each row begins and ends.
-    weights : array, optional
+
+    Attributes
+    ----------
+    labels : array [n_rows, 2] of uint32, or None
+        Where the label of each row begins and ends, if a reader found some.
+    weights : array or None
         Weights of sequences; None if all are 1.
 
     Examples
@@ -53,8 +58,49 @@ class Items:
     values: Floats | None
     offsets: Ints
     lengths: Ints
-    labels: NDArray[np.uint32] | None = None
-    weights: Floats | None = None
+    labels: NDArray[np.uint32] | None = field(default=None, init=False)
+    weights: Floats | None = field(default=None, init=False)
+
+    def __post_init__(self) -> None:
+        """Check what compiled code relies on, and keep copies that nobody else can change."""
+        check_text("text", self.text)
+        fields = own_integers("fields", self.fields, 2, np.uint32)
+        if fields.shape[1] != 2:
+            raise ValueError(f"fields must have shape [n_fields, 2], got {fields.shape}")
+        check_spans("fields", fields, len(self.text))
+        offsets = own_integers("offsets", self.offsets)
+        if len(offsets) == 0 or offsets[0] or (np.diff(offsets) < 0).any():
+            raise ValueError("offsets must begin with 0 and not fall")
+        if offsets[-1] != len(fields):
+            raise ValueError(
+                f"offsets must end with the number of fields, {len(fields)}, got {offsets[-1]}"
+            )
+        lengths = own_integers("lengths", self.lengths)
+        check_total("lengths", lengths, len(offsets) - 1, "rows")
+        values = self.values
+        if values is not None:
+            values = np.array(values, dtype=np.float64)
+            if values.shape != (len(fields),) or not np.isfinite(values).all():
+                raise ValueError(
+                    f"values must be {len(fields)} finite numbers, one per field, or None"
+                )
+        self._hold(self.text, fields, values, offsets, lengths)
+
+    def _hold(
+        self,
+        text: bytes,
+        fields: NDArray[np.uint32],
+        values: Floats | None,
+        offsets: Ints,
+        lengths: Ints,
+    ) -> None:
+        vars(self).update(
+            text=text,
+            fields=read_only(fields),
+            values=values,
+            offsets=read_only(offsets),
+            lengths=read_only(lengths),
+        )
 
     @classmethod
     def parsed(cls, text: bytes, at_end: bool) -> tuple[Items, int, int, int]:
@@ -67,9 +113,12 @@ class Items:
             _kernels.items_read(text, at_end)
         )
         some = values if len(values) else None
-        counts = weights if len(weights) else None
-        pairs = (fields.reshape(-1, 2), some, offsets, lengths, labels.reshape(-1, 2), counts)
-        return cls(text, *pairs), consumed, lines, problem
+        made = object.__new__(cls)  # the reader's arrays fit, and nobody else holds them
+        made._hold(text, fields.reshape(-1, 2), some, offsets, lengths)
+        vars(made).update(
+            labels=read_only(labels.reshape(-1, 2)), weights=weights if len(weights) else None
+        )
+        return made, consumed, lines, problem
 
     def label_lists(self) -> list[list[str]]:
         r"""The labels of each sequence.

@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TypeAlias
-
 import torch
 from torch import Tensor, nn
 
 from chordal.torch import _graph_operators
 from chordal.torch._topology import GraphScores, Topology
-
-Given: TypeAlias = "tuple[Tensor, Tensor, Tensor, Tensor, Tensor, Tensor, str]"
 
 
 class Exact(nn.Module):
@@ -62,8 +58,8 @@ class Exact(nn.Module):
         own = scores.tables.expand_as(tables).masked_fill(tables == 0.0, 0.0)  # 0 × −inf
         return self.log_partition(scores) - mean - (tables * own).sum(1)
 
-    def _given(self, scores: GraphScores) -> Given:
+    def _given(self, scores: GraphScores) -> _graph_operators.Asked:
         tables = scores.tables.expand(scores.unary.shape[0], -1)
         indices = (self.topology.scopes, self.topology.orders)
         tying = (scores.table_of_clique, scores.table_offsets)
-        return (scores.unary, tables, *indices, *tying, self.method)
+        return _graph_operators.Asked(scores.unary, tables, *indices, *tying, self.method)

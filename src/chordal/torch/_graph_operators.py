@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 import numpy as np
 import torch
@@ -19,14 +19,28 @@ from torch import Tensor
 from chordal.inference import INFERENCE, Inference
 from chordal.potentials import Floats, Potentials, refuse_infeasible
 from chordal.structures import FactorGraph
+from chordal.torch._custom_operators import Family
 
 if TYPE_CHECKING:
-    Context: TypeAlias = Any  # what PyTorch hands from an operator to its derivative
+    from chordal.torch._custom_operators import Context
 
 Two: TypeAlias = "tuple[Tensor, Tensor]"
+Derivatives: TypeAlias = "tuple[Tensor | None, ...]"
 
 _INDICES = "Tensor scopes, Tensor orders, Tensor table_of_clique, Tensor table_offsets"
 _SCORES = f"Tensor unary, Tensor tables, {_INDICES}, str method"
+
+
+class Asked(NamedTuple):
+    """Scores of a batch on a structure, and the method that answers."""
+
+    unary: Tensor  # [B, N, L]
+    tables: Tensor  # [B, cells]
+    scopes: Tensor
+    orders: Tensor
+    table_of_clique: Tensor
+    table_offsets: Tensor
+    method: str
 
 
 @lru_cache(maxsize=32)
@@ -60,14 +74,11 @@ def _array(tensor: Tensor) -> Floats:
     return tensor.detach().to("cpu", torch.float64).contiguous().numpy().reshape(-1)
 
 
-def _potentials(unary: Tensor, tables: Tensor, *indices: Tensor) -> Potentials:
-    raw = (x.detach().cpu().contiguous().numpy().tobytes() for x in indices)
-    return _frame(tuple(unary.shape), *raw).like(_array(unary), _array(tables))
-
-
-def _read(given: Sequence[Any]) -> tuple[Potentials, Inference]:
-    *scores, method = given
-    return _potentials(*scores), INFERENCE.resolve(method)
+def _read(asked: Asked) -> tuple[Potentials, Inference]:
+    raw = (x.detach().cpu().contiguous().numpy().tobytes() for x in asked[2:6])
+    frame = _frame(tuple(asked.unary.shape), *raw)
+    potentials = frame.like(_array(asked.unary), _array(asked.tables))
+    return potentials, INFERENCE.resolve(asked.method)
 
 
 def _tensor(array: Floats, like: Tensor) -> Tensor:
@@ -79,119 +90,100 @@ def _labels(array: np.ndarray, shape: Sequence[int], like: Tensor) -> Tensor:
     return torch.tensor(array.astype(np.int64), device=like.device).reshape(shape)
 
 
-def _log_partition(*given: Any) -> Tensor:
-    potentials, method = _read(given)
+def _log_partition(asked: Asked) -> Tensor:
+    potentials, method = _read(asked)
     value = method.log_partition(potentials)
     refuse_infeasible(value)
-    return torch.tensor(value).to(given[0])
+    return torch.tensor(value).to(asked.unary)
 
 
-def _marginals(*given: Any) -> Two:
-    potentials, method = _read(given)
-    parts = method.marginals(potentials).parts
-    return _tensor(parts.unary, given[0]), _tensor(parts.tables, given[1])
+def _parts(asked: Asked, parts: Potentials) -> Two:
+    return _tensor(parts.unary, asked.unary), _tensor(parts.tables, asked.tables)
 
 
-def _covariance(*given: Any) -> Two:
-    *scores, d_unary, d_tables = given
-    potentials, method = _read(scores)
+def _marginals(asked: Asked) -> Two:
+    potentials, method = _read(asked)
+    return _parts(asked, method.marginals(potentials).parts)
+
+
+def _covariance(asked: Asked, d_unary: Tensor, d_tables: Tensor) -> Two:
+    potentials, method = _read(asked)
     direction = potentials.like(_array(d_unary), _array(d_tables))
-    parts = method.marginals_derivative(potentials, direction)
-    return _tensor(parts.unary, given[0]), _tensor(parts.tables, given[1])
+    return _parts(asked, method.marginals_derivative(potentials, direction))
 
 
-def _map(*given: Any) -> Two:
-    potentials, method = _read(given)
+def _map(asked: Asked) -> Two:
+    potentials, method = _read(asked)
     found = method.map(potentials)
-    return _labels(found.labels, given[0].shape[:2], given[0]), torch.tensor(found.score).to(
-        given[0]
-    )
+    labels = _labels(found.labels, asked.unary.shape[:2], asked.unary)
+    return labels, torch.tensor(found.score).to(asked.unary)
 
 
-def _k_best(*given: Any) -> Two:
-    *scores, k, pad = given
-    potentials, method = _read(scores)
+def _k_best(asked: Asked, k: int, pad: int) -> Two:
+    potentials, method = _read(asked)
     found = method.k_best(potentials, k)
-    batch, n_variables = scores[0].shape[:2]
-    labels = _labels(found.labels, (k, batch, n_variables), scores[0]).transpose(0, 1)
-    score = torch.tensor(found.score).to(scores[0])
+    batch, n_variables = asked.unary.shape[:2]
+    labels = _labels(found.labels, (k, batch, n_variables), asked.unary).transpose(0, 1)
+    score = torch.tensor(found.score).to(asked.unary)
     return labels.masked_fill((score == -torch.inf).unsqueeze(2), pad), score
 
 
-def _sample(*given: Any) -> Tensor:
-    *scores, n, seed = given
-    potentials, method = _read(scores)
+def _sample(asked: Asked, n: int, seed: Tensor) -> Tensor:
+    potentials, method = _read(asked)
     drawn = method.sample(potentials, n, np.random.default_rng(int(seed)))
-    return _labels(drawn, (n, *scores[0].shape[:2]), scores[0])
+    return _labels(drawn, (n, *asked.unary.shape[:2]), asked.unary)
 
 
-def _operator(name: str, function: object, schema: str) -> Any:
-    return torch.library.custom_op(f"chordal::{name}", function, mutates_args=(), schema=schema)
+def _like_value(asked: Asked) -> Tensor:
+    return asked.unary.new_empty(asked.unary.shape[0])
 
 
+def _like_parts(asked: Asked, *direction: Tensor) -> Two:
+    return asked.unary.new_empty(asked.unary.shape), asked.tables.new_empty(asked.tables.shape)
+
+
+def _like_map(asked: Asked) -> Two:
+    return asked.unary.new_empty(asked.unary.shape[:2], dtype=torch.long), _like_value(asked)
+
+
+def _like_k_best(asked: Asked, k: int, pad: int) -> Two:
+    batch, n_variables = asked.unary.shape[:2]
+    labels = asked.unary.new_empty((batch, k, n_variables), dtype=torch.long)
+    return labels, asked.unary.new_empty((batch, k))
+
+
+def _like_sample(asked: Asked, n: int, seed: Tensor) -> Tensor:
+    return asked.unary.new_empty((n, *asked.unary.shape[:2]), dtype=torch.long)
+
+
+_operator = Family(Asked, _SCORES).operator
 # [B]: log Z.
-graph_log_partition = _operator("graph_log_partition", _log_partition, f"({_SCORES}) -> Tensor")
+graph_log_partition = _operator("graph_log_partition", _log_partition, _like_value)
 # Its derivative for each example, [B, N, L] and [B, cells].
-graph_marginals = _operator("graph_marginals", _marginals, f"({_SCORES}) -> (Tensor, Tensor)")
+graph_marginals = _operator("graph_marginals", _marginals, _like_parts, gives=2)
 # The derivative of `graph_marginals` in a direction.
 graph_covariance = _operator(
-    "graph_covariance",
-    _covariance,
-    f"({_SCORES}, Tensor d_unary, Tensor d_tables) -> (Tensor, Tensor)",
+    "graph_covariance", _covariance, _like_parts, "Tensor d_unary", "Tensor d_tables", gives=2
 )
 # The best labels [B, N] and their scores [B].
-graph_map = _operator("graph_map", _map, f"({_SCORES}) -> (Tensor, Tensor)")
+graph_map = _operator("graph_map", _map, _like_map, gives=2)
 # The k best labels [B, k, N] and their scores [B, k]; −inf and `pad` where there are fewer.
-graph_k_best = _operator(
-    "graph_k_best", _k_best, f"({_SCORES}, int k, int pad) -> (Tensor, Tensor)"
-)
+graph_k_best = _operator("graph_k_best", _k_best, _like_k_best, "int k", "int pad", gives=2)
 # Labels [n, B, N].
-graph_sample = _operator("graph_sample", _sample, f"({_SCORES}, int n, Tensor seed) -> Tensor")
+graph_sample = _operator("graph_sample", _sample, _like_sample, "int n", "Tensor seed")
 
 
-def _like_value(*given: Any) -> Tensor:
-    return given[0].new_empty(given[0].shape[0])
-
-
-def _like_parts(*given: Any) -> Two:
-    return given[0].new_empty(given[0].shape), given[1].new_empty(given[1].shape)
-
-
-def _like_map(*given: Any) -> Two:
-    return given[0].new_empty(given[0].shape[:2], dtype=torch.long), _like_value(*given)
-
-
-def _like_k_best(*given: Any) -> Two:
-    (batch, n_variables), k = given[0].shape[:2], given[7]
-    labels = given[0].new_empty((batch, k, n_variables), dtype=torch.long)
-    return labels, given[0].new_empty((batch, k))
-
-
-def _like_sample(*given: Any) -> Tensor:
-    return given[0].new_empty((given[7], *given[0].shape[:2]), dtype=torch.long)
-
-
-graph_log_partition.register_fake(_like_value)
-graph_marginals.register_fake(_like_parts)
-graph_covariance.register_fake(_like_parts)
-graph_map.register_fake(_like_map)
-graph_k_best.register_fake(_like_k_best)
-graph_sample.register_fake(_like_sample)
-
-
-def _keep(ctx: Context, inputs: Sequence[Any], output: object) -> None:
+def _keep(ctx: Context, inputs: Sequence[object], output: object) -> None:
     *tensors, ctx.method = inputs
     ctx.save_for_backward(*tensors)
 
 
-def _value_backward(ctx: Context, weight: Tensor) -> tuple[Tensor | None, ...]:
+def _value_backward(ctx: Context, weight: Tensor) -> Derivatives:
     unary, tables = graph_marginals(*ctx.saved_tensors, ctx.method)
     return weight[:, None, None] * unary, weight[:, None] * tables, None, None, None, None, None
 
 
-def _marginals_backward(
-    ctx: Context, d_unary: Tensor, d_tables: Tensor
-) -> tuple[Tensor | None, ...]:
+def _marginals_backward(ctx: Context, d_unary: Tensor, d_tables: Tensor) -> Derivatives:
     parts = graph_covariance(*ctx.saved_tensors, ctx.method, d_unary, d_tables)
     return (*parts, None, None, None, None, None)
 

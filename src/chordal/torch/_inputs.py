@@ -13,10 +13,6 @@ from numpy.typing import NDArray
 from torch import Tensor
 from torch.nn.utils.rnn import pad_sequence
 
-from chordal.labels import SequenceLabels, targets_of
-from chordal.structures import offsets_of
-from chordal.targets import PartialLabels, SoftLabels
-
 #: Numbers of tokens: 0 fills up sequences, 1 stands for tokens that training did not show.
 PADDING, UNKNOWN = 0, 1
 MAX_SIZE = 100_000_000  # numbers at one position: more is a damaged file
@@ -44,14 +40,14 @@ class Inputs:
         self._number = {token: k for k, token in enumerate(self.tokens, start=UNKNOWN + 1)}
 
     @classmethod
-    def of(cls, X: Sequence[Any], min_freq: int) -> Inputs:
+    def of(cls, X: Sequence[Any], min_freq: int, name: str = "X") -> Inputs:
         """What sequences like these need."""
         first = next((k for k, x in enumerate(X) if len(x)), None)
         if first is None:
             raise ValueError("X holds no positions: every sequence is empty")
         if not _is_tokens(X[first]):
-            return cls(_array(X[first], first).shape[1:])
-        counts = Counter(token for i, x in enumerate(X) for token in _tokens(x, i))
+            return cls(_array(X[first], first, name).shape[1:])
+        counts = Counter(token for i, x in enumerate(X) for token in _tokens(x, i, name))
         kept = [token for token, n in counts.items() if n >= min_freq]
         rare = (k for k, token in enumerate(kept, start=UNKNOWN + 1) if counts[token] == 1)
         return cls((), kept, frozenset(rare))
@@ -67,7 +63,7 @@ class Inputs:
         """A tensor for each sequence: float32 [length, …] or numbers of tokens [length]."""
         return [self._tensor(x, i, name) for i, x in enumerate(X)]
 
-    def _tensor(self, x: Any, i: int, name: str) -> Tensor:
+    def _tensor(self, x: Sequence[Any], i: int, name: str) -> Tensor:
         if self.shape == ():
             get = self._number.get
             return torch.tensor([get(t, UNKNOWN) for t in _tokens(x, i, name)], dtype=torch.long)
@@ -81,13 +77,17 @@ class Inputs:
             )
         return torch.from_numpy(np.array(array, dtype=np.float32))  # a copy: arrays may be locked
 
-    def hidden_rare(self, batch: Tensor, generator: np.random.Generator) -> Tensor:
+    def hidden_rare(
+        self, sequences: Sequence[Tensor], generator: np.random.Generator
+    ) -> list[Tensor]:
         """Tokens with half of the rare ones as unknown."""
-        if not self.rare:
-            return batch
-        rare = torch.isin(batch, torch.tensor(sorted(self.rare)))
-        hide = torch.from_numpy(generator.random(tuple(batch.shape)) < 0.5)
-        return torch.where(rare & hide, UNKNOWN, batch)
+        rare = torch.tensor(sorted(self.rare))
+        longest = max((len(own) for own in sequences), default=0)
+        hide = torch.from_numpy(generator.random((len(sequences), longest)) < 0.5)
+        return [
+            torch.where(torch.isin(own, rare) & hidden[: len(own)], UNKNOWN, own)
+            for own, hidden in zip(sequences, hide, strict=True)
+        ]
 
     def to_facts(self) -> dict[str, Any]:
         """What a model file keeps."""
@@ -115,13 +115,13 @@ def padded(sequences: Sequence[Tensor]) -> tuple[Tensor, Tensor]:
     return batch, torch.arange(batch.shape[1]) < lengths.unsqueeze(1)
 
 
-def _is_tokens(x: Any) -> bool:
+def _is_tokens(x: Sequence[Any]) -> bool:
     if isinstance(x, np.ndarray):
         return x.ndim == 1
     return isinstance(x[0], (str, int, np.integer, np.str_))
 
 
-def _tokens(x: Any, i: int, name: str = "X") -> list[Any]:
+def _tokens(x: object, i: int, name: str = "X") -> list[Any]:
     tokens = x.tolist() if isinstance(x, np.ndarray) else x
     if isinstance(tokens, (str, bytes)) or not isinstance(tokens, Sequence):
         raise TypeError(f"{name}[{i}] must be a list of tokens, got {type(x).__name__}")
@@ -133,7 +133,7 @@ def _tokens(x: Any, i: int, name: str = "X") -> list[Any]:
     return list(tokens)
 
 
-def _array(x: Any, i: int, name: str = "X") -> NDArray[Any]:
+def _array(x: object, i: int, name: str = "X") -> NDArray[Any]:
     try:
         array = np.asarray(x)
     except ValueError as error:
@@ -146,23 +146,5 @@ def _array(x: Any, i: int, name: str = "X") -> NDArray[Any]:
         )
     if not np.isfinite(array).all():
         t = int(np.argwhere(~np.isfinite(array))[0, 0])
-        raise ValueError(f"{name}[{i}] holds NaN or infinity at position {t}; clean it")
+        raise ValueError(f"NaN or infinity in {name}[{i}], at position {t}; clean it")
     return array
-
-
-def tags_of(y: Sequence[Any], known: SequenceLabels | None) -> tuple[SequenceLabels, list[Tensor]]:
-    """The labels, and a tensor for each sequence: numbers of classes, sets or distributions."""
-    labels = SequenceLabels() if known is None else known.copy()
-    target = targets_of(labels, y)
-    if known is not None and len(labels) > len(known):
-        new = labels.labels[len(known)]
-        raise ValueError(f"warm_start keeps the labels, but y has a new one: {new!r}")
-    values: NDArray[Any]
-    if isinstance(target, PartialLabels):
-        values = target.allowed.reshape(-1, len(labels))[:, labels.order]
-    elif isinstance(target, SoftLabels):
-        values = target.probability.reshape(-1, len(labels))[:, labels.order]
-    else:
-        values = labels.codes(target).astype(np.int64)
-    limits = offsets_of([len(s) for s in y])[1:-1]
-    return labels, [torch.from_numpy(np.array(part)) for part in np.split(values, limits)]

@@ -1,4 +1,4 @@
-"""What a chain can be asked, by the compiled kernels; `_recursions` has the same functions."""
+"""What a chain can be asked, by kernels; `_recursions` has the same functions."""
 
 from __future__ import annotations
 
@@ -20,9 +20,13 @@ def log_partition(scores: Scores) -> Tensor:
 
 
 def _value(scores: Scores, tags: Tensor | None, ignore_index: int) -> Tensor:
-    """In one go with the gradient, where that will be asked for."""
+    """In one go with the gradient, where that will be asked for.
+
+    Not on CUDA: the gradient's weights would have to be looked at, which waits for the device.
+    """
     trained = torch.is_grad_enabled() and not torch.compiler.is_exporting()
-    if trained and any(own.requires_grad for own in scores[:4]):
+    on_cpu = scores.emissions.device.type == "cpu"
+    if trained and on_cpu and any(own.requires_grad for own in scores[:4]):
         return _operators.chain_value_gradient(*scores, tags, ignore_index)[0]
     return _operators.chain_value(*scores, tags, ignore_index)
 

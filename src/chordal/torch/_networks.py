@@ -1,11 +1,11 @@
-"""Networks that give every position a score for each label; by name, or the user's own."""
+"""Networks that give every variable a score for each label; by name, or the user's own."""
 
 from __future__ import annotations
 
 import inspect
 from collections.abc import Callable
 from copy import deepcopy
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import prod
 from typing import TypeAlias
 
@@ -13,6 +13,8 @@ import torch
 from torch import Tensor, nn
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
+from chordal.estimators.grid_crf import NEIGHBOURS
+from chordal.torch._forms import Form, GraphForm, ImageForm
 from chordal.torch._inputs import PADDING, Inputs
 
 #: The user's: a module, or a function of the size of inputs and the number of labels.
@@ -116,38 +118,97 @@ class BiLSTM(nn.Module):
         return scores
 
 
+class PixelLayers(nn.Module):
+    """Convolutions of images or volumes: a pixel sees a window around it; of 1, itself alone."""
+
+    def __init__(self, inputs: Inputs, n_labels: int, sizes: Sizes, n_axes: int) -> None:
+        super().__init__()
+        convolution = nn.Conv3d if n_axes == 3 else nn.Conv2d
+        n, layers = inputs.shape[0], list[nn.Module]()
+        for _ in range(sizes.n_layers):
+            layers += [convolution(n, sizes.hidden, sizes.window, padding=sizes.window // 2)]
+            layers += [nn.ReLU(), nn.Dropout(sizes.dropout)]
+            n = sizes.hidden
+        self.layers = nn.Sequential(*layers, convolution(n, n_labels, 1))
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Scores [batch, labels, height, width]."""
+        scores: Tensor = self.layers(x)
+        return scores
+
+
+class OfNodes(nn.Module):
+    """A network that sees each position by itself, for the nodes of graphs."""
+
+    def __init__(self, network: nn.Module) -> None:
+        super().__init__()
+        self.network = network
+
+    def forward(self, x: Tensor, edges: Tensor) -> Tensor:
+        """Scores [nodes, labels]."""
+        there = torch.ones((1, len(x)), dtype=torch.bool, device=x.device)
+        scores: Tensor = self.network(x.unsqueeze(0), there)
+        return scores.squeeze(0)
+
+
 class Given(nn.Module):
-    """The user's module, called with the mask if it takes one."""
+    """The user's module, called with the mask or with edges if it takes a second argument."""
 
     def __init__(self, module: nn.Module) -> None:
         super().__init__()
         self.module = module
         taken = inspect.signature(module.forward).parameters.values()
         places = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
-        self.takes_mask = sum(p.kind in places for p in taken) > 1
+        self.takes_more = sum(p.kind in places for p in taken) > 1
 
-    def forward(self, x: Tensor, mask: Tensor) -> Tensor:
-        """Scores [batch, steps, labels]."""
-        scores: Tensor = self.module(x, mask) if self.takes_mask else self.module(x)
+    def forward(self, x: Tensor, *more: Tensor) -> Tensor:
+        """Scores, in the shape that the structure asks for."""
+        try:
+            scores: Tensor = self.module(x, *more) if self.takes_more else self.module(x)
+        except RuntimeError as error:
+            if type(error) is not RuntimeError:
+                raise  # such as too little memory
+            raise ValueError(
+                f"network does not take inputs of shape {tuple(x.shape)}: {error}"
+            ) from error
         return scores
 
 
 PRESETS = ("mlp", "cnn", "bilstm")
 
 
-def network_of(network: Network, inputs: Inputs, n_labels: int, sizes: Sizes) -> nn.Module:
+def network_of(network: Network, form: Form, n_labels: int, sizes: Sizes) -> nn.Module:
     """The network for these inputs; a module that is given is copied."""
     if isinstance(network, nn.Module):
         return Given(deepcopy(network))
     if isinstance(network, str):
-        if network == "cnn" and len(inputs.shape) > 1:
-            return ImageCNN(inputs, n_labels, sizes)
-        kinds = {"mlp": MLP, "cnn": SequenceCNN, "bilstm": BiLSTM}
-        return kinds[network](inputs, n_labels, sizes)
-    made = network(inputs.size, n_labels)
+        return _preset(network, form, n_labels, sizes)
+    made = network(form.inputs.size, n_labels)
     if not isinstance(made, nn.Module):
         raise TypeError(f"network must give an nn.Module, got {made!r}")
     return Given(made)
+
+
+def _preset(name: str, form: Form, n_labels: int, sizes: Sizes) -> nn.Module:
+    inputs, crf = form.inputs, type(form.crf).__name__
+    if name not in form.presets:
+        names = ", ".join(map(repr, form.presets))
+        raise ValueError(f"network {name!r} reads sequences; with a {crf} use one of {names}")
+    if isinstance(form, ImageForm):
+        near = sizes if name == "cnn" else replace(sizes, window=1)
+        return PixelLayers(inputs, n_labels, near, NEIGHBOURS[form.crf.neighbours])
+    images = len(inputs.shape) > 1
+    if isinstance(form, GraphForm):
+        if name == "cnn" and not images:
+            raise ValueError(
+                "network 'cnn' needs nodes that are images, [nodes, height, width]; use 'mlp'"
+            )
+        inner = ImageCNN if name == "cnn" else MLP
+        return OfNodes(inner(inputs, n_labels, sizes))
+    if name == "cnn" and images:
+        return ImageCNN(inputs, n_labels, sizes)
+    kinds = {"mlp": MLP, "cnn": SequenceCNN, "bilstm": BiLSTM}
+    return kinds[name](inputs, n_labels, sizes)
 
 
 def _first(inputs: Inputs, sizes: Sizes) -> tuple[nn.Module, int]:

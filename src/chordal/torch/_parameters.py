@@ -31,14 +31,14 @@ def check_parameters(given: Mapping[str, Any]) -> None:
     check_choice("training", given["training"], TRAINING)
     check_choice("optimizer", given["optimizer"], OPTIMIZERS)
     check_choice("schedule", given["schedule"], SCHEDULES)
-    check_function("augment", given["augment"], "a list of sequences and a Generator")
+    check_function("augment", given["augment"], "a list of examples and a Generator")
     for name, most in WHOLE.items():
         check_number(name, given[name], minimum=1, integer=True)
         if given[name] > most:
             raise ValueError(f"{name} must be at most {most}, got {given[name]}")
     if given["window"] % 2 == 0:
         raise ValueError(f"window must be odd, got {given['window']}")
-    for name in ("l2", "weight_decay", "dropout", "validation_fraction"):
+    for name in ("weight_decay", "dropout", "validation_fraction"):
         check_number(name, given[name])
     for name in ("dropout", "validation_fraction"):
         if given[name] >= 1.0:

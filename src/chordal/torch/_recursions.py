@@ -15,7 +15,7 @@ import torch
 from torch import Tensor
 
 from chordal.torch._scan import scan
-from chordal.torch._scores import FORBIDDEN, Scores, first_steps
+from chordal.torch._scores import FORBIDDEN, Scores, agreeing, first_steps
 
 
 def log_sum(x: Tensor, dim: int) -> Tensor:
@@ -27,7 +27,7 @@ def log_sum(x: Tensor, dim: int) -> Tensor:
     return total.masked_fill(empty, 1.0).log().masked_fill(empty, FORBIDDEN) + top.squeeze(dim)
 
 
-class _Steps:
+class Steps:
     """The tensors of a batch step by step, and the tables into each step."""
 
     def __init__(self, scores: Scores) -> None:
@@ -59,7 +59,7 @@ class _Steps:
         return self.along[0].new_zeros(self.along[0].shape[1:])
 
 
-def _forward(steps: _Steps) -> tuple[Tensor, Tensor, Tensor]:
+def forward(steps: Steps) -> tuple[Tensor, Tensor, Tensor]:
     """The last a [B, L], all of them [T, B, L], and those of the step on before [T, B, L]."""
 
     def step(state: Tensor, now: tuple[Tensor, ...]) -> tuple[Tensor, tuple[Tensor, ...]]:
@@ -72,12 +72,13 @@ def _forward(steps: _Steps) -> tuple[Tensor, Tensor, Tensor]:
     return last, after, before
 
 
-def _log_z(steps: _Steps, last: Tensor) -> Tensor:
+def log_total(steps: Steps, last: Tensor) -> Tensor:
+    """[B]: log Z, from the last a."""
     total = log_sum(last + steps.end, 1)
     return torch.where(steps.on.any(1), total, torch.zeros_like(total))
 
 
-def _backward(steps: _Steps) -> Tensor:
+def backward(steps: Steps) -> Tensor:
     """All b [T, B, L]."""
 
     def step(state: Tensor, now: tuple[Tensor, ...]) -> tuple[Tensor, tuple[Tensor, ...]]:
@@ -91,23 +92,22 @@ def _backward(steps: _Steps) -> Tensor:
 
 def log_partition(scores: Scores) -> Tensor:
     """[B]: log Z."""
-    steps = _Steps(scores)
-    return _log_z(steps, _forward(steps)[0])
+    steps = Steps(scores)
+    return log_total(steps, forward(steps)[0])
 
 
 def log_likelihood(scores: Scores, tags: Tensor, ignore_index: int) -> Tensor:
     """[B]: the log probability that the tags [B, T] are as given, where they are given."""
-    labels = torch.arange(scores.emissions.shape[2], device=tags.device)
-    allowed = (tags.unsqueeze(2) == labels) | (tags == ignore_index).unsqueeze(2)
+    allowed = agreeing(tags, scores.emissions.shape[2], ignore_index)
     return log_partition(scores.held(allowed)) - log_partition(scores)
 
 
 def expectations(scores: Scores) -> tuple[Tensor, Tensor]:
     """Marginals [B, T, L], and those of transitions in the shape of the transitions."""
-    steps = _Steps(scores)
-    last, after, before = _forward(steps)
-    right = _backward(steps)
-    log_z = _log_z(steps, last).unsqueeze(1)
+    steps = Steps(scores)
+    last, after, before = forward(steps)
+    right = backward(steps)
+    log_z = log_total(steps, last).unsqueeze(1)
     emissions, on, first = steps.along[:3]
     zero = emissions.new_zeros(())
     marginals = torch.where(on, (after + right - log_z).exp(), zero).transpose(0, 1)
@@ -126,10 +126,10 @@ def expectations(scores: Scores) -> tuple[Tensor, Tensor]:
 def viterbi(scores: Scores, pad: int) -> tuple[Tensor, Tensor]:
     """The best tags [B, T] and their scores [B]."""
     scores = scores.detach()
-    steps = _Steps(scores)
+    steps = Steps(scores)
     itself = torch.arange(scores.emissions.shape[2], device=scores.emissions.device)
 
-    def forward(state: Tensor, now: tuple[Tensor, ...]) -> tuple[Tensor, tuple[Tensor, ...]]:
+    def step(state: Tensor, now: tuple[Tensor, ...]) -> tuple[Tensor, tuple[Tensor, ...]]:
         emissions, on, first = now[:3]
         best, before = (state.unsqueeze(2) + steps.table(now)).max(1)
         after = torch.where(on, emissions + torch.where(first, steps.start, best), state)
@@ -138,7 +138,7 @@ def viterbi(scores: Scores, pad: int) -> tuple[Tensor, Tensor]:
     def back(tag: Tensor, now: tuple[Tensor, ...]) -> tuple[Tensor, tuple[Tensor, ...]]:
         return now[0].gather(1, tag.unsqueeze(1)).squeeze(1), (tag.clone(),)
 
-    last, (pointers,) = scan(forward, steps.nothing(), steps.along)
+    last, (pointers,) = scan(step, steps.nothing(), steps.along)
     score, tag = (last + steps.end).max(1)
     _, (tags,) = scan(back, tag, [pointers], reverse=True)
     score = torch.where(steps.on.any(1), score, torch.zeros_like(score))
@@ -148,14 +148,14 @@ def viterbi(scores: Scores, pad: int) -> tuple[Tensor, Tensor]:
 def k_best(scores: Scores, k: int, pad: int) -> tuple[Tensor, Tensor]:
     """The k best tags [B, k, T] and their scores [B, k]."""
     scores = scores.detach()
-    steps = _Steps(scores)
+    steps = Steps(scores)
     batch, _, labels = scores.emissions.shape
     device = scores.emissions.device
     only = torch.full((k,), FORBIDDEN, device=device, dtype=scores.emissions.dtype)
     only[0] = 0.0  # one way to begin
     itself = torch.arange(k * labels, device=device).view(k, labels).expand(batch, k, labels)
 
-    def forward(state: Tensor, now: tuple[Tensor, ...]) -> tuple[Tensor, tuple[Tensor, ...]]:
+    def step(state: Tensor, now: tuple[Tensor, ...]) -> tuple[Tensor, tuple[Tensor, ...]]:
         emissions, on, first = (x.unsqueeze(1) for x in now[:3])
         ways = state.unsqueeze(3) + steps.table(now).unsqueeze(-3)
         best, before = ways.reshape(batch, k * labels, labels).topk(k, 1)
@@ -167,7 +167,7 @@ def k_best(scores: Scores, k: int, pad: int) -> tuple[Tensor, Tensor]:
         return now[0].reshape(batch, -1).gather(1, place), (place % labels,)
 
     begin = steps.nothing().unsqueeze(1) + only.unsqueeze(1)
-    last, (pointers,) = scan(forward, begin, steps.along)
+    last, (pointers,) = scan(step, begin, steps.along)
     score, place = (last + steps.end).reshape(batch, -1).topk(k, 1)
     _, (tags,) = scan(back, place, [pointers], reverse=True)
     score = torch.where(steps.on.any(1, keepdim=True), score, only)
@@ -178,8 +178,8 @@ def k_best(scores: Scores, k: int, pad: int) -> tuple[Tensor, Tensor]:
 def sample(scores: Scores, uniform: Tensor, pad: int) -> Tensor:
     """Tags [N, B, T], drawn by the uniform numbers [N, B, T]."""
     scores = scores.detach()
-    steps = _Steps(scores)
-    _, after, _ = _forward(steps)
+    steps = Steps(scores)
+    _, after, _ = forward(steps)
     draws, batch, _ = uniform.shape
     labels = scores.emissions.shape[2]
 

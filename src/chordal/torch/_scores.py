@@ -62,6 +62,12 @@ def common_dtype(*tensors: Tensor) -> torch.dtype:
     return widest
 
 
+def agreeing(tags: Tensor, n_tags: int, ignore_index: int) -> Tensor:
+    """[…, n_tags]: what agrees with tags of any shape; everything, where they were not observed."""
+    labels = torch.arange(n_tags, device=tags.device)
+    return (tags.unsqueeze(-1) == labels) | (tags == ignore_index).unsqueeze(-1)
+
+
 def first_steps(on: Tensor) -> Tensor:
     """[B, T]: True at the first step that is on."""
     return on & (on.cumsum(1) == 1)

@@ -7,21 +7,18 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
 from math import cos, floor, isfinite, nan, pi
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
-from torch.nn.utils.rnn import pad_sequence
 
 from chordal._progress import FitProgress
 from chordal._status import Status
 from chordal.potentials import Floats
 from chordal.solvers import Callback, Iteration
 from chordal.solvers.adam import Adam
-from chordal.torch._inputs import padded
-from chordal.torch.crf import CRF
 
 OPTIMIZERS = {"adam": torch.optim.Adam, "adamw": torch.optim.AdamW}
 #: The share of the learning rate after a share of all steps.
@@ -31,93 +28,13 @@ SCHEDULES: dict[str, Callable[[float], float]] = {
     "step": lambda done: 0.1 ** floor(min(3.0 * done, 2.0)),
 }
 REMEDY = "decrease learning_rate, or scale the inputs"
-READ = 4096  # positions that a network reads at once when it only answers
 
-Batch = Callable[[NDArray[np.int64]], tuple[Tensor, Tensor]]
+Ints = NDArray[np.int64]
 State = dict[str, Tensor]
-
-
-class ChainNetwork(nn.Module):
-    """A network's scores as the potentials of chains."""
-
-    def __init__(self, network: nn.Module, n_labels: int) -> None:
-        super().__init__()
-        self.network = network
-        self.crf = CRF(n_labels, batch_first=True, any_mask=True)
-        for parameter in self.crf.parameters():
-            nn.init.zeros_(parameter)
-
-    def scores(self, x: Tensor, mask: Tensor) -> Tensor:
-        """[batch, steps, labels], whose shape is checked: the network may be the user's."""
-        scores: Tensor = self.network(x, mask)
-        wanted = (*mask.shape, self.crf.num_tags)
-        if not isinstance(scores, Tensor) or tuple(scores.shape) != wanted:
-            got = tuple(scores.shape) if isinstance(scores, Tensor) else type(scores).__name__
-            raise ValueError(
-                f"network must give a score for each of {wanted[2]} labels at every position, a "
-                f"tensor {wanted}; got {got}"
-            )
-        if bool(scores[mask].isnan().any()):
-            raise ValueError(f"the network gives NaN: {REMEDY}")
-        return scores
-
-    def joint_loss(self, x: Tensor, mask: Tensor, tags: Tensor) -> Tensor:
-        """−log p(tags) of each sequence."""
-        loss: Tensor = -self.crf(self.scores(x, mask), tags, mask, reduction="none")
-        return loss
-
-    def softmax_loss(self, x: Tensor, mask: Tensor, tags: Tensor) -> Tensor:
-        """−log p of each sequence, were its positions independent."""
-        chances = self.scores(x, mask).log_softmax(2)
-        if tags.dim() == 2:
-            found = chances.gather(2, tags.clamp(min=0).unsqueeze(2)).squeeze(2)
-        elif tags.dtype == torch.bool:
-            found = chances.masked_fill(~tags, -torch.inf).logsumexp(2)
-        else:
-            found = (chances * tags).sum(2)
-        return -torch.where(mask, found, 0.0).sum(1)
-
-    def answers(self, sequences: Sequence[Tensor]) -> list[Floats]:
-        """The scores [length, labels] of sequences, without dropout, by batches of like lengths."""
-        self.eval()
-        found: list[Floats] = [np.zeros((0, self.crf.num_tags))] * len(sequences)
-        device = self.crf.transitions.device
-        for chosen in _like_lengths(sequences):
-            x, mask = padded([sequences[i] for i in chosen])
-            with torch.no_grad():
-                scores = self.scores(x.to(device), mask.to(device)).double().cpu().numpy()
-            for row, i in enumerate(chosen):
-                found[i] = scores[row, : len(sequences[i])]
-        return found
-
-
-def _like_lengths(sequences: Sequence[Tensor]) -> Iterator[list[int]]:
-    """Numbers of sequences that are not empty, in groups that take few positions with padding."""
-    group: list[int] = []
-    for i in sorted(range(len(sequences)), key=lambda i: len(sequences[i])):
-        if group and len(sequences[i]) * (len(group) + 1) > READ:
-            yield group
-            group = []
-        if len(sequences[i]):
-            group.append(i)
-    if group:
-        yield group
-
-
-@dataclass(frozen=True)
-class Examples:
-    """Training data: what makes a batch of some sequences, their tags, lengths and weights."""
-
-    inputs: Batch
-    tags: Sequence[Tensor]
-    weight: Floats
-
-    def batch(self, chosen: NDArray[np.int64], device: str) -> tuple[Tensor, Tensor, Tensor]:
-        """Inputs, mask and tags."""
-        x, mask = self.inputs(chosen)
-        fill = 1.0 if self.tags[0].dtype == torch.bool else 0.0
-        tags = pad_sequence([self.tags[i] for i in chosen], True, padding_value=fill)
-        return x.to(device), mask.to(device), tags.to(device)
+Facts = dict[str, Any]  # what JSON can hold
+Saved = tuple[Facts, dict[str, NDArray[Any]]]
+#: Of the numbers of some examples: the sum of their losses, and of their variables, both weighted.
+LossOf = Callable[[Ints], tuple[Tensor, Tensor]]
 
 
 class Settings(NamedTuple):
@@ -139,7 +56,7 @@ class Settings(NamedTuple):
 class Course:
     """How a stage of training goes, and what it has to give."""
 
-    model: ChainNetwork
+    model: nn.Module
     score: Callable[[], float] | None
     callbacks: Sequence[Callback]
     history: list[float] = field(default_factory=list)
@@ -149,6 +66,75 @@ class Course:
     elapsed: float = 0.0
     best: tuple[float, float, State] | None = None  # rank, loss, weights
     waited: int = 0
+    saved: Saved | None = None  # where an earlier run stopped, to go on from there
+    optimizer: torch.optim.Optimizer = field(init=False)
+    generator: np.random.Generator = field(init=False)
+
+    def begin(
+        self,
+        parameters: Sequence[nn.Parameter],
+        generator: np.random.Generator,
+        settings: Settings,
+    ) -> None:
+        """Make the optimiser; where training goes on, all is as it was."""
+        made = OPTIMIZERS[settings.optimizer]
+        self.optimizer = made(
+            parameters, lr=settings.learning_rate, weight_decay=settings.weight_decay
+        )
+        self.generator = generator
+        if self.saved is None:
+            return
+        try:
+            self._take(self.saved)
+        except (ValueError, LookupError, TypeError, RuntimeError) as error:
+            raise ValueError(f"training cannot go on from it: {error}") from error
+
+    def save(self) -> Saved:
+        """What training needs to go on after the last pass."""
+        moments = [_moments(self.optimizer, p) for p in self._parameters()]
+        best = self.best
+        facts: Facts = {
+            "history": self.history,
+            "scores": self.scores,
+            "n_steps": self.n_steps,
+            "elapsed": self.elapsed,
+            "waited": self.waited,
+            "steps": [steps for steps, _ in moments],
+            "best": None if best is None else list(best[:2]),
+            "generator": self.generator.bit_generator.state,
+        }
+        arrays = {
+            "moments": np.concatenate([np.zeros(0), *(own for _, own in moments)]),
+            "best": np.zeros(0) if best is None else flat_state(best[2]),
+            "torch": torch.get_rng_state().numpy(),
+        }
+        return facts, arrays
+
+    def _take(self, saved: Saved) -> None:
+        facts, arrays = saved
+        self.history = [float(loss) for loss in facts["history"]]
+        self.scores = [(int(n), float(score)) for n, score in facts["scores"]]
+        self.n_steps, self.waited = int(facts["n_steps"]), int(facts["waited"])
+        self.elapsed = float(facts["elapsed"])
+        if facts["best"] is not None:
+            rank, loss = facts["best"]
+            state = unflat_state(copied(self.model), arrays["best"])
+            self.best = float(rank), float(loss), state
+        at = 0
+        for parameter, steps in zip(self._parameters(), facts["steps"], strict=True):
+            n = 2 * parameter.numel() if steps else 0
+            own = torch.tensor(arrays["moments"][at : at + n])
+            at += n
+            if steps:
+                first, second = own.to(parameter).reshape(2, *parameter.shape)
+                self.optimizer.state[parameter] = {
+                    "step": torch.tensor(float(steps)), "exp_avg": first, "exp_avg_sq": second
+                }  # fmt: skip
+        self.generator.bit_generator.state = facts["generator"]
+        torch.set_rng_state(torch.from_numpy(np.array(arrays["torch"], dtype=np.uint8)))
+
+    def _parameters(self) -> list[nn.Parameter]:
+        return [own for group in self.optimizer.param_groups for own in group["params"]]
 
     def after_pass(self, loss: float, settings: Settings, progress: FitProgress | None) -> bool:
         """Take note of a pass; whether training is over."""
@@ -190,55 +176,46 @@ class Course:
         return self.history[-1]
 
 
-def train(
-    course: Course,
-    loss_of: Callable[[Tensor, Tensor, Tensor], Tensor],
-    parameters: Sequence[nn.Parameter],
-    data: Examples,
-    generator: np.random.Generator,
-    settings: Settings,
-) -> None:
+def train(course: Course, loss_of: LossOf, used: Ints, settings: Settings) -> None:
     """Passes over the data, until one of the reasons to stop; Ctrl-C is one of them."""
-    optimizer = OPTIMIZERS[settings.optimizer](
-        parameters, lr=settings.learning_rate, weight_decay=settings.weight_decay
-    )
-    used = np.flatnonzero(data.weight > 0.0)
-    per_pass = -(-len(used) // settings.batch_size)
-    share = SCHEDULES[settings.schedule]
-    schedule = torch.optim.lr_scheduler.LambdaLR(
-        optimizer, lambda step: share(step / (per_pass * settings.max_iter))
-    )
-    began = time.monotonic()
+    began = time.monotonic() - course.elapsed
     watch = Adam(settings.max_iter, 0.0)  # how the line in the terminal names passes
     shown = FitProgress(settings.verbose, watch) if settings.verbose else nullcontext()
     try:
         with shown as progress:
-            for _ in range(settings.max_iter):
-                course.model.train()
-                total = count = 0.0
-                for chosen in np.array_split(generator.permutation(used), per_pass):
-                    x, mask, tags = data.batch(chosen, settings.device)
-                    weight = torch.from_numpy(data.weight[chosen]).to(settings.device)
-                    size = (weight * mask.sum(1)).sum()
-                    loss = (loss_of(x, mask, tags) * weight).sum() / size.clamp(min=1e-12)
-                    if not isfinite(loss.item()):
-                        raise ValueError(
-                            f"the loss is {loss.item()} in pass {len(course.history) + 1}: {REMEDY}"
-                        )
-                    optimizer.zero_grad()
-                    loss.backward()
-                    if settings.clip_norm is not None:
-                        nn.utils.clip_grad_norm_(parameters, settings.clip_norm)
-                    optimizer.step()
-                    schedule.step()
-                    course.n_steps += 1
-                    total, count = total + loss.item() * size.item(), count + size.item()
+            for _ in range(len(course.history), settings.max_iter):
+                loss = _pass(course, loss_of, used, settings)
                 course.elapsed = time.monotonic() - began
-                if course.after_pass(total / max(count, 1e-12), settings, progress):
+                if course.after_pass(loss, settings, progress):
                     break
     except KeyboardInterrupt:
         course.status = Status.INTERRUPTED
     course.elapsed = time.monotonic() - began
+
+
+def _pass(course: Course, loss_of: LossOf, used: Ints, settings: Settings) -> float:
+    """One pass over the examples; the mean loss of a variable in it."""
+    optimizer, total, count = course.optimizer, 0.0, 0.0
+    per_pass = -(-len(used) // settings.batch_size)
+    share = SCHEDULES[settings.schedule]
+    course.model.train()
+    for chosen in np.array_split(course.generator.permutation(used), per_pass):
+        loss, size = loss_of(chosen)
+        loss = loss / size.clamp(min=1e-12)
+        if not isfinite(loss.item()):
+            n = len(course.history) + 1
+            raise ValueError(f"the loss is {loss.item()} in pass {n}: {REMEDY}")
+        optimizer.zero_grad()
+        loss.backward()
+        for group in optimizer.param_groups:
+            done = course.n_steps / (per_pass * settings.max_iter)
+            group["lr"] = settings.learning_rate * share(done)
+            if settings.clip_norm is not None:
+                nn.utils.clip_grad_norm_(group["params"], settings.clip_norm)
+        optimizer.step()
+        course.n_steps += 1
+        total, count = total + loss.item() * size.item(), count + size.item()
+    return total / max(count, 1e-12)
 
 
 def copied(model: nn.Module) -> State:
@@ -248,21 +225,36 @@ def copied(model: nn.Module) -> State:
 
 def flat(model: nn.Module) -> Floats:
     """All weights in a row, in the order of their names."""
-    state = model.state_dict()
+    return flat_state(model.state_dict())
+
+
+def flat_state(state: State) -> Floats:
+    """The same of what `state_dict` gave."""
     rows = [state[name].detach().double().cpu().numpy().ravel() for name in sorted(state)]
     return np.concatenate([np.zeros(0), *rows])
 
 
-def fill(model: nn.Module, weights: Floats) -> None:
-    """Give a model the weights that `flat` gave, as many as it has."""
-    state, at = model.state_dict(), 0
-    filled: State = {}
-    for name in sorted(state):
-        own = weights[at : at + state[name].numel()]
+def unflat_state(like: State, weights: Floats) -> State:
+    """What `flat_state` put in a row; refuses another number of weights."""
+    n = sum(tensor.numel() for tensor in like.values())
+    if n != len(weights):
+        raise ValueError(f"the network has {n} weights, but the file {len(weights)}")
+    filled, at = State(), 0
+    for name in sorted(like):
+        own = weights[at : at + like[name].numel()]
         at += len(own)
-        values = torch.from_numpy(np.array(own, dtype=np.float64)).reshape(state[name].shape)
-        filled[name] = values.to(state[name].dtype)
-    model.load_state_dict(filled)
+        values = torch.from_numpy(np.array(own, dtype=np.float64)).reshape(like[name].shape)
+        filled[name] = values.to(like[name].dtype)
+    return filled
+
+
+def _moments(optimizer: torch.optim.Optimizer, parameter: nn.Parameter) -> tuple[int, Floats]:
+    """The steps of a parameter, and the means that Adam keeps of it."""
+    state = optimizer.state.get(parameter)
+    if not state:
+        return 0, np.zeros(0)
+    both = torch.stack([state["exp_avg"], state["exp_avg_sq"]]).double().cpu().numpy()
+    return int(state["step"].item()), both.ravel()
 
 
 @contextmanager

@@ -10,7 +10,15 @@ from torch import Tensor, nn
 
 from chordal._validate import check_choice
 from chordal.torch import _checks, _kernel_answers, _recursions
-from chordal.torch._scores import FORBIDDEN, Scores, common_dtype, expected_score, path_score
+from chordal.torch._operators import MOST_TAGS, kernels_serve
+from chordal.torch._scores import (
+    FORBIDDEN,
+    Scores,
+    agreeing,
+    common_dtype,
+    expected_score,
+    path_score,
+)
 from chordal.torch.constraints import AllowedTransitions, checked
 
 BACKENDS = ("auto", "kernels", "torch")
@@ -38,8 +46,9 @@ class CRF(nn.Module):
         pytorch-crf refuses them, and so does the default. Steps may be off anywhere else either
         way, and are left out: the step after them follows the one before them.
     backend : {"auto", "kernels", "torch"}
-        "auto" takes compiled kernels on the CPU, and plain PyTorch on other devices and when
-        exporting to ONNX. "torch" has derivatives of any order, "kernels" of second order.
+        "auto" takes kernels where there are some: compiled ones on the CPU, Triton's on CUDA for up
+        to 128 tags. Elsewhere, and when exporting to ONNX, it takes plain PyTorch. "torch" has
+        derivatives of any order, "kernels" of second order.
 
     Attributes
     ----------
@@ -355,7 +364,8 @@ class CRF(nn.Module):
         dtype = common_dtype(emissions, start, end, table)
         emissions = self._batched(emissions).to(dtype)
         scores = Scores(emissions, start.to(dtype), end.to(dtype), table.to(dtype), mask)
-        if self._engine(scores) is _recursions:  # the kernels look themselves
+        on_cpu = scores.emissions.device.type == "cpu"
+        if self._engine(scores) is _recursions or not on_cpu:  # compiled kernels look themselves
             _checks.check_numbers(scores.emissions, mask)
             if tags is not None and tags.dim() == 2:
                 _checks.check_range(self._batched(tags), mask, self.num_tags, self.ignore_index)
@@ -387,14 +397,17 @@ class CRF(nn.Module):
 
     def _engine(self, scores: Scores) -> ModuleType:
         """Where answers come from: the kernels or plain PyTorch, with the same functions."""
-        on_cpu = scores.emissions.device.type == "cpu"
-        if self.backend == "kernels" and not on_cpu:
+        device = scores.emissions.device
+        if self.backend == "torch":
+            return _recursions
+        served = kernels_serve(device.type, self.num_tags)
+        if self.backend == "kernels" and not served:
             raise ValueError(
-                f"backend 'kernels' is for tensors on the CPU, got {scores.emissions.device}"
+                "backend 'kernels' is for tensors on the CPU, or on CUDA with Triton and at most "
+                f"{MOST_TAGS} tags; got {device} and {self.num_tags} tags"
             )
-        if self.backend == "auto":
-            return _kernel_answers if on_cpu and not torch.onnx.is_in_onnx_export() else _recursions
-        return _kernel_answers if self.backend == "kernels" else _recursions
+        exported = self.backend == "auto" and torch.onnx.is_in_onnx_export()
+        return _kernel_answers if served and not exported else _recursions
 
     def _log_likelihood(self, scores: Scores, tags: Tensor) -> Tensor:
         """[batch], of tags, sets or distributions with the batch first."""
@@ -410,8 +423,7 @@ class CRF(nn.Module):
 
     def _agree(self, tags: Tensor) -> Tensor:
         """[batch, steps, num_tags]: what agrees with the tags."""
-        labels = torch.arange(self.num_tags, device=tags.device)
-        return (tags.unsqueeze(2) == labels) | (tags == self.ignore_index).unsqueeze(2)
+        return agreeing(tags, self.num_tags, self.ignore_index)
 
     def _augmented(self, scores: Scores, tags: Tensor, cost: float | Tensor) -> Scores:
         """Scores with the cost of every tag that is not the gold one."""

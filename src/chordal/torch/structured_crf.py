@@ -13,7 +13,7 @@ from chordal.torch import _graph_checks
 from chordal.torch._approximate import Approximate
 from chordal.torch._checks import check_reduction, looks_at_numbers, same_device
 from chordal.torch._graph_choices import Method, answers_of, offsets, table_numbers
-from chordal.torch._scores import common_dtype
+from chordal.torch._scores import agreeing, common_dtype
 from chordal.torch._topology import GraphScores, Topology
 
 
@@ -314,8 +314,7 @@ class StructuredCRF(nn.Module):
 
     def _agree(self, labels: Tensor) -> Tensor:
         """[batch, n_variables, num_labels]: what agrees with the labels."""
-        label = torch.arange(self.num_labels, device=labels.device)
-        return (labels.unsqueeze(2) == label) | (labels == self.ignore_index).unsqueeze(2)
+        return agreeing(labels, self.num_labels, self.ignore_index)
 
     def _check_observed(self, labels: Tensor, unary: Tensor, question: str) -> None:
         if labels.dim() == 3:

@@ -1,0 +1,100 @@
+"""``chordal serve``: models behind HTTP."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from typing import Annotated
+
+import typer
+
+
+def command(
+    models: Annotated[
+        list[str], typer.Argument(metavar="[NAME=]MODEL…", help="Model files, each with a name.")
+    ],
+    host: Annotated[
+        str, typer.Option(metavar="ADDRESS", help="Where to listen; 0.0.0.0 for everybody.")
+    ] = "127.0.0.1",
+    port: Annotated[int, typer.Option(min=0, max=65535, help="0 for any that is free.")] = 8000,
+    allow_host: Annotated[
+        list[str] | None,
+        typer.Option(metavar="NAME", help="A name that requests may be addressed to, as well."),
+    ] = None,
+    max_body: Annotated[
+        int, typer.Option(min=1, metavar="BYTES", help="Of one request; more get 413.")
+    ] = 1_000_000,
+    max_tokens: Annotated[
+        int, typer.Option(min=1, metavar="N", help="Of one request; more get 413.")
+    ] = 50_000,
+    max_queue: Annotated[
+        int, typer.Option(min=1, metavar="N", help="Requests that may wait; more get 429.")
+    ] = 1_000,
+    timeout: Annotated[
+        float, typer.Option(min=0.001, metavar="SECONDS", help="For one request; then it gets 503.")
+    ] = 10.0,
+    drain: Annotated[
+        float, typer.Option(min=0.001, metavar="SECONDS", help="To finish requests when stopped.")
+    ] = 10.0,
+    poll: Annotated[
+        float, typer.Option(min=0.001, metavar="SECONDS", help="Between looks at the model files.")
+    ] = 1.0,
+    batch_tokens: Annotated[
+        int, typer.Option(min=1, metavar="N", help="Tokens that are predicted in one call.")
+    ] = 4_096,
+    workers: Annotated[int, typer.Option(min=1, metavar="N", help="Threads that predict.")] = 1,
+    access_log: Annotated[
+        bool, typer.Option("--access-log/--no-access-log", help="A line for each request.")
+    ] = True,
+) -> None:
+    """Label text, tokens or rows over HTTP, as JSON; see docs/serving.md.
+
+    It listens on this machine only, unless --host says otherwise: there is no authentication. A
+    model's name is NAME, or that of its file without the ending. A file that is replaced is taken
+    up at once, without losing a request. On this machine alone it answers to localhost and to its
+    address, and to what --allow-host names. SIGTERM and Ctrl-C finish what waits; the exit code is
+    then 0 or 130.
+    """
+    named = names_of(models)
+    from chordal.serve import Limits, app, hosts_at
+    from chordal.serve.server import run
+
+    start_log(access_log)
+    limits = Limits(
+        max_body=max_body,
+        max_tokens=max_tokens,
+        max_queue=max_queue,
+        timeout=timeout,
+        drain=drain,
+        poll=poll,
+        batch_tokens=batch_tokens,
+        workers=workers,
+    )
+    run(app(named, limits, hosts_at(host, allow_host or ())), host, port)
+
+
+def names_of(models: Sequence[str]) -> dict[str, str]:
+    """Paths of models by their names.
+
+    >>> names_of(["ner=a/v1.model", "b/pos.model"])
+    {'ner': 'a/v1.model', 'pos': 'b/pos.model'}
+    """
+    out: dict[str, str] = {}
+    for given in models:
+        name, equals, path = given.partition("=")
+        if not equals or os.path.exists(given):
+            path, name = given, os.path.splitext(os.path.basename(given))[0]
+        if name in out:
+            raise typer.BadParameter(f"two models are called {name}; write NAME={path}")
+        out[name] = path
+    return out
+
+
+def start_log(access: bool) -> None:
+    """Lines on standard error, with the time."""
+    import logging
+
+    logging.basicConfig(format="%(asctime)s %(levelname)s %(message)s", level=logging.WARNING)
+    logging.getLogger("chordal.serve").setLevel(logging.INFO)
+    if not access:
+        logging.getLogger("chordal.serve.access").setLevel(logging.WARNING)

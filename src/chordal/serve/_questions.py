@@ -1,0 +1,130 @@
+"""What a request asks: its inputs, and what the answer has to hold."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from chordal._schemes import SCHEMES
+from chordal.serve._inputs import Sample
+from chordal.serve._refusal import Refusal, key, refuse
+from chordal.serve._shelf import Loaded
+from chordal.serve.limits import Limits
+
+INPUTS = ("text", "tokens", "rows")
+FLAGS = {"spans": True, "probabilities": False, "marginals": False}
+METHODS = ("map", "mpm")
+CONSTRAINTS = ("auto", "none", *SCHEMES)
+_KEYS = {*INPUTS, *FLAGS, "inputs", "method", "constrain", "k_best"}
+
+
+class Question(NamedTuple):
+    """A request, checked against the model that answers it."""
+
+    samples: list[Sample]
+    single: bool  # one input, and not an array of one
+    method: str | None  # None is the model's own
+    constrain: str | None  # a scheme
+    spans: bool
+    probabilities: bool
+    marginals: bool
+    k_best: int
+
+    @property
+    def n_tokens(self) -> int:
+        """Tokens of all inputs."""
+        return sum(sample.n_tokens for sample in self.samples)
+
+
+def question_of(value: object, loaded: Loaded, limits: Limits) -> Question:
+    """The question that the JSON of a request asks of a model."""
+    if not isinstance(value, dict):
+        refuse("the body", "an object", value)
+    for name in value.keys() - _KEYS:
+        raise Refusal(422, f"unknown key {key(name)}; known are {', '.join(sorted(_KEYS))}")
+    single = "inputs" not in value
+    samples = [_sample(value, loaded, "", INPUTS)] if single else _several(value, loaded)
+    question = Question(
+        samples,
+        single,
+        _method(value, loaded),
+        _constraint(_choice(value, "constrain", CONSTRAINTS) or "auto", loaded),
+        _flag(value, "spans"),
+        _flag(value, "probabilities"),
+        _flag(value, "marginals"),
+        _count(value, limits.max_k_best),
+    )
+    if question.n_tokens > limits.max_tokens:
+        message = f"the request has {question.n_tokens} tokens; at most {limits.max_tokens} go"
+        raise Refusal(413, f"{message}: send several requests")
+    return question
+
+
+def _several(value: dict[str, Any], loaded: Loaded) -> list[Sample]:
+    """The inputs of an array of them."""
+    beside = next((name for name in INPUTS if name in value), None)
+    if beside is not None:
+        raise Refusal(422, f"give {beside} or inputs, not both")
+    inputs = value["inputs"]
+    if not isinstance(inputs, list):
+        refuse("inputs", "an array of objects", inputs)
+    out = []
+    for k, item in enumerate(inputs):
+        if not isinstance(item, dict):
+            refuse(f"inputs[{k}]", "an object with text, tokens or rows", item)
+        for name in item.keys() - set(INPUTS):
+            place = f"inputs[{k}]"
+            message = f"unknown key {key(name)} in {place}; it has one of {', '.join(INPUTS)}"
+            raise Refusal(422, message, place)
+        out.append(_sample(item, loaded, f"inputs[{k}].", INPUTS))
+    return out
+
+
+def _sample(item: dict[str, Any], loaded: Loaded, where: str, kinds: tuple[str, ...]) -> Sample:
+    given = [name for name in kinds if name in item]
+    if len(given) != 1:
+        place = where.rstrip(".") or "the body"
+        got = " and ".join(given) or "none"
+        wanted = "text, tokens, rows" + ("" if where else " or inputs")
+        raise Refusal(422, f"{place} must have exactly one of {wanted}; got {got}", place)
+    return loaded.reads.sample(given[0], item[given[0]], where + given[0])
+
+
+def _choice(value: dict[str, Any], name: str, choices: tuple[str, ...]) -> str | None:
+    given = value.get(name)
+    if given is not None and (not isinstance(given, str) or given not in choices):
+        raise Refusal(422, f"{name} must be one of {', '.join(choices)}", name)
+    return given
+
+
+def _method(value: dict[str, Any], loaded: Loaded) -> str | None:
+    given = _choice(value, "method", METHODS)
+    return None if given == loaded.method else given
+
+
+def _flag(value: dict[str, Any], name: str) -> bool:
+    given = value.get(name, FLAGS[name])
+    if not isinstance(given, bool):
+        refuse(name, "a boolean", given)
+    return given
+
+
+def _count(value: dict[str, Any], most: int) -> int:
+    """The number of best labellings; 0 if none are asked for."""
+    given = value.get("k_best", 0)
+    if type(given) is not int:
+        refuse("k_best", "a whole number", given)
+    if not 0 <= given <= most:
+        raise Refusal(422, f"k_best must be from 0 to {most}", "k_best")
+    return given
+
+
+def _constraint(asked: str, loaded: Loaded) -> str | None:
+    """The scheme whose legal tags alone are allowed, if any."""
+    if asked == "none":
+        return None
+    if asked == "auto":
+        return loaded.scheme
+    reason = loaded.misfits[asked]
+    if reason is not None:
+        raise Refusal(422, f"constrain: {asked} is not the scheme of the labels: {reason}")
+    return asked

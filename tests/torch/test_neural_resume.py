@@ -1,0 +1,226 @@
+"""Files of NeuralCRF on all structures, and training that goes on from one."""
+
+import numpy as np
+import pytest
+
+import chordal
+from chordal import ChainCRF, GraphCRF, GridCRF, ModelFileError
+from chordal._container import read, write
+from chordal.torch import NeuralCRF
+
+torch = pytest.importorskip("torch")
+
+RNG = np.random.default_rng(0)
+
+
+def differences(a, b):
+    return np.abs(a - b)
+
+
+GRID_Y = [RNG.integers(2, size=(3, n)) for n in (4, 2, 4, 3, 1)]
+GRID_X = [np.stack([y + 0.5 * RNG.normal(size=y.shape)] * 2, axis=-1) for y in GRID_Y]
+GRAPH_Y = [RNG.integers(2, size=n).tolist() for n in (3, 5, 2, 4)]
+EDGES = [np.array([(i, i + 1) for i in range(len(y) - 1)] + [(0, len(y) - 1)][: len(y) > 2])
+         for y in GRAPH_Y]  # fmt: skip
+GRAPH_X = [(np.eye(2)[y], e) for y, e in zip(GRAPH_Y, EDGES, strict=True)]
+TOKENS = [[("x", "z")[v] for v in y] for y in GRAPH_Y]
+CASES = {
+    "chain": (None, "bilstm", TOKENS, GRAPH_Y),
+    "seen": (ChainCRF("hinge", transitions="seen"), "cnn", [x[0] for x in GRAPH_X], GRAPH_Y),
+    "grid": (GridCRF(l2=0.5), "cnn", GRID_X, GRID_Y),
+    "contrast": (GridCRF(contrast="auto", directions=True), "mlp", GRID_X, GRID_Y),
+    "graph": (GraphCRF("pseudo_likelihood"), "mlp", GRAPH_X, GRAPH_Y),
+    "tokens": (
+        GraphCRF(column_tables={"antisymmetric": [1]}, tables="full"),
+        "mlp",
+        [(t, e, RNG.normal(size=(len(e), 2))) for t, e in zip(TOKENS, EDGES, strict=True)],
+        GRAPH_Y,
+    ),
+}
+
+
+def small(network, crf, **settings):
+    sizes = {"hidden": 4, "embedding": 3, "max_iter": 2, "random_state": 0, "batch_size": 2}
+    return NeuralCRF(network, crf, **{**sizes, **settings})
+
+
+def weights_of(model):
+    return np.concatenate([p.detach().numpy().ravel() for p in model.module_.state_dict().values()])
+
+
+@pytest.fixture
+def path(tmp_path):
+    return tmp_path / "model"
+
+
+@pytest.mark.parametrize("case", CASES)
+@pytest.mark.parametrize("training", ["joint", "two_stage"])
+def test_there_and_back(case, training, path):
+    crf, network, X, y = CASES[case]
+    model = small(network, crf, training=training, dropout=0.2).fit(X, y)
+    chordal.save(model, path)
+    loaded = chordal.load(path, NeuralCRF)
+    assert repr(loaded) == repr(model)
+    assert (weights_of(loaded) == weights_of(model)).all()
+    for a, b in zip(model.node_scores(X), loaded.node_scores(X), strict=True):
+        assert (np.asarray(a) == b).all()
+    for a, b in zip(model.predict(X), loaded.predict(X), strict=True):
+        assert np.array_equal(a, b)
+    assert str(loaded.fit_report_) == str(model.fit_report_)
+    assert loaded.set_params(warm_start=True).fit(X, y).n_iter_ >= 1
+
+
+def test_a_crf_with_functions_is_given_again(path):
+    crf = GridCRF(edge_features=differences)
+    model = small("mlp", crf).fit(GRID_X, GRID_Y)
+    chordal.save(model, path)
+    with pytest.raises(ModelFileError, match=r"a file holds no code: .* load\(path, crf=…\)"):
+        chordal.load(path)
+    loaded = chordal.load(path, crf=crf)
+    assert (loaded.predict_marginals(GRID_X)[0] == model.predict_marginals(GRID_X)[0]).all()
+    with pytest.raises(ModelFileError, match="not a valid model"):
+        chordal.load(path, crf=GridCRF())
+
+
+HOSTILE = [
+    (("inputs", "shape"), [3], "weights, but the file"),
+    (("inputs", "shape"), [2, 2], "must be 1 size for images"),
+    (("inputs", "shape"), [], "must be 1 size for images"),
+    (("parameters", "crf", "class"), "ChainCRF", "not a valid model"),
+    (("parameters", "crf", "class"), "GraphCRF", "not a valid model"),
+    (("parameters", "crf", "class"), "HMM", "class of crf must be one of"),
+    (("parameters", "crf", "parameters", "neighbours"), 5, "neighbours must be 4 or 8"),
+    (("parameters", "crf", "parameters", "objective"), "os", "objective must be one of"),
+    (("parameters", "crf", "parameters", "contrast"), 1.0, "there must be a contrast"),
+    (("parameters", "crf", "functions"), ["network"], "its functions must be some of"),
+    (("parameters", "network"), "bilstm", "network 'bilstm' reads sequences; with a GridCRF"),
+    (("crf", "labels", "labels"), [0], "not a valid model"),
+    (("crf", "labels", "labels"), [0, 1, 2], "not a valid model"),
+    (("crf", "templates"), None, "not a valid model"),
+    (("crf", "contrast"), "x", "not a valid model"),
+    (("crf", "report"), 3, "not a valid model"),
+]
+
+
+@pytest.mark.parametrize(("keys", "value", "message"), HOSTILE)
+def test_hostile_facts(keys, value, message, path):
+    chordal.save(small("mlp", GridCRF()).fit(GRID_X, GRID_Y), path)
+    facts, arrays = read(path)
+    arrays = {name: np.array(array) for name, array in arrays.items()}
+    *outer, last = keys
+    place = facts
+    for key in outer:
+        place = place[key]
+    place[last] = value
+    write(path, facts, arrays)
+    with pytest.raises(ModelFileError, match=message):
+        chordal.load(path)
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf, 1e30])
+@pytest.mark.parametrize("name", ["weights", "crf.weights"])
+def test_hostile_weights(name, value, path):
+    chordal.save(small("mlp", GridCRF()).fit(GRID_X, GRID_Y), path)
+    facts, arrays = read(path)
+    arrays = {key: np.array(array, dtype=np.float64 if "weights" in key else array.dtype)
+              for key, array in arrays.items()}  # fmt: skip
+    arrays[name][0] = value
+    with np.errstate(invalid="ignore"):
+        write(path, facts, arrays)
+    with pytest.raises(ModelFileError, match="weights must be numbers"):
+        chordal.load(path)
+    write(path, facts, {**arrays, name: np.zeros(1)})
+    with pytest.raises(ModelFileError, match="weights"):
+        chordal.load(path)
+
+
+# ----------------------------------------------------------------------------------- going on
+
+
+class Stop(Exception):
+    pass
+
+
+def stop_at(n):
+    def callback(state):
+        if state.iteration == n:
+            raise Stop
+
+    return callback
+
+
+@pytest.mark.parametrize("training", ["joint", "two_stage_joint"])
+@pytest.mark.parametrize("case", CASES)
+def test_training_goes_on_bit_for_bit(case, training, path):
+    crf, network, X, y = CASES[case]
+    settings = {"dropout": 0.3, "schedule": "cosine", "max_iter": 5, "training": training}
+    whole = small(network, crf, **settings).fit(X, y)
+    with pytest.raises(Stop):
+        small(network, crf, **settings).fit(X, y, checkpoint=path, callback=stop_at(2))
+    assert chordal.load(path).n_iter_ == 2
+    again = small(network, crf, **settings).fit(X, y, checkpoint=path, resume=True)
+    assert (weights_of(again) == weights_of(whole)).all()
+    assert again.fit_report_.history == whole.fit_report_.history
+    assert len(again.reports_) == len(whole.reports_)
+    assert "training" not in read(path)[0]  # it came to its end
+    done = small(network, crf, **settings).fit(X, y, checkpoint=path, resume=True)
+    assert (weights_of(done) == weights_of(whole)).all()
+    assert done.set_params(warm_start=True).fit(X, y).n_iter_ == 5
+
+
+def test_early_stopping_goes_on_too(path):
+    crf, _, X, y = CASES["graph"]
+    settings = {"n_iter_no_change": 4, "max_iter": 30, "learning_rate": 0.05, "optimizer": "adamw"}
+    other = [(x[0] + 0.1, x[1]) for x in X], y
+    whole = small("mlp", crf, **settings).fit(X, y, validation_data=other)
+    options = {"validation_data": other, "checkpoint": path}
+    with pytest.raises(Stop):
+        small("mlp", crf, **settings).fit(X, y, callback=stop_at(3), **options)
+    again = small("mlp", crf, **settings).fit(X, y, resume=True, **options)
+    assert (weights_of(again) == weights_of(whole)).all()
+    assert again.fit_report_.validation == whole.fit_report_.validation
+
+
+def test_resume_refuses_another_fit(path):
+    crf, network, X, y = CASES["grid"]
+    with pytest.raises(ValueError, match="resume needs checkpoint"):
+        small(network, crf).fit(X, y, resume=True)
+    small(network, crf).fit(X, y, checkpoint=path, resume=True)  # no file yet: from the start
+    with pytest.raises(ValueError, match="was made with hidden=4, and this is 5"):
+        small(network, crf, hidden=5).fit(X, y, checkpoint=path, resume=True)
+    with pytest.raises(ValueError, match=r"was made with crf=GridCRF\(l2=0.5\)"):
+        small(network, GridCRF()).fit(X, y, checkpoint=path, resume=True)
+    with pytest.raises(Stop):
+        small(network, crf).fit(X, y, checkpoint=path, callback=stop_at(1))
+    with pytest.raises(ValueError, match="was made with other data: 5 examples, and these are 4"):
+        small(network, crf).fit(X[:4], y[:4], checkpoint=path, resume=True)
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [("history", None), ("steps", [1]), ("generator", {}), ("best", 3), ("n_steps", "x")],
+)
+def test_hostile_checkpoints(name, value, path):
+    crf, network, X, y = CASES["grid"]
+    with pytest.raises(Stop):
+        small(network, crf).fit(X, y, checkpoint=path, callback=stop_at(1))
+    facts, arrays = read(path)
+    arrays = {key: np.array(array) for key, array in arrays.items()}
+    facts["training"][name] = value
+    write(path, facts, arrays)
+    with pytest.raises(ModelFileError, match="training cannot go on from it"):
+        small(network, crf).fit(X, y, checkpoint=path, resume=True)
+    chordal.load(path).predict(X)  # the model itself is whole
+
+
+@pytest.mark.parametrize("name", ["moments", "best", "torch"])
+def test_hostile_arrays_of_checkpoints(name, path):
+    crf, network, X, y = CASES["grid"]
+    with pytest.raises(Stop):
+        small(network, crf).fit(X, y, checkpoint=path, callback=stop_at(1))
+    facts, arrays = read(path)
+    arrays = {key: np.array(array) for key, array in arrays.items()}
+    arrays[f"training.{name}"] = arrays[f"training.{name}"][:3]
+    write(path, facts, arrays)
+    with pytest.raises(ModelFileError, match="training cannot go on from it"):
+        small(network, crf).fit(X, y, checkpoint=path, resume=True)
