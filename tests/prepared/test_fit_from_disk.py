@@ -17,7 +17,7 @@ from chordal import (
     TemplateCRF,
     TypedGraphCRF,
 )
-from chordal.estimators import _preparing
+from chordal.estimators._training import preparing
 from chordal.features import Spilled
 from chordal.oracle.training import SummedOracle
 
@@ -28,8 +28,8 @@ LENGTHS = RNG.integers(1, 9, size=N)
 
 @pytest.fixture(autouse=True)
 def small_parts(monkeypatch):
-    monkeypatch.setattr(_preparing, "PART", 40)
-    monkeypatch.setattr(_preparing, "CHUNK", 7)
+    monkeypatch.setattr(preparing, "PART", 40)
+    monkeypatch.setattr(preparing, "CHUNK", 7)
 
 
 def words():

@@ -15,7 +15,7 @@ from chordal._errors import CollapsedLabellingWarning, InfeasibleError, Unsuppor
 from chordal._status import Status
 from chordal._validate import RandomState, check_choice, check_sample_weight
 from chordal.estimators._constraints import Constraints, Transitions
-from chordal.estimators._monitor import FitReport
+from chordal.estimators._training.monitor import FitReport
 from chordal.estimators._typed import relabelled
 from chordal.execution import effective_n_jobs, execution_for
 from chordal.features import Batch, Layout, Reader, Shard, length_of
@@ -290,16 +290,22 @@ def warn_collapsed(flags: Sequence[bool], question: str) -> None:
 
 def share_right(model: Model, X: object, y: object, sample_weight: object) -> float:
     """The share of observed labels that a prediction gets right; see `BaseCRF.score`."""
+    right, total = weights_right(model, X, y, sample_weight)
+    if not total > 0.0:
+        raise ValueError("there is nothing to score: no label with a weight is observed")
+    return right / total
+
+
+def weights_right(model: Model, X: object, y: object, sample_weight: object) -> tuple[float, float]:
+    """The weight of the observed labels that a prediction gets right, and of all of them."""
     X, batch, labels = labelled(model, X, y)
     weight = check_sample_weight(sample_weight, length_of(X))
     gold, seen = model.labels_.encode(labels, unknown=-1), observed(labels, model.ignore_label)
     _, _, numbers = best(model, X, None, batch=batch)
     weight = np.ones(len(batch.sizes)) if weight is None else weight
     of_variable = np.repeat(weight, batch.sizes)
-    total = float(of_variable[seen].sum())
-    if not total > 0.0:
-        raise ValueError("there is nothing to score: no label with a weight is observed")
-    return float(of_variable[seen & (numbers == gold)].sum() / total)
+    right = float(of_variable[seen & (numbers == gold)].sum())
+    return right, float(of_variable[seen].sum())
 
 
 def clique_marginals(

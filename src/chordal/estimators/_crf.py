@@ -19,8 +19,8 @@ from chordal._validate import (
     check_sequences,
 )
 from chordal.estimators import _answers
-from chordal.estimators._checkpoint import Checkpoint
-from chordal.estimators._monitor import CompactReport, FitReport
+from chordal.estimators._training.checkpoint import Checkpoint
+from chordal.estimators._training.monitor import CompactReport, FitReport
 from chordal.estimators._typed import TypedLabels, by_types, listed_types
 from chordal.features import Batch, CliqueTemplate, Layout, Reader
 from chordal.inference import Inference
@@ -253,9 +253,18 @@ class BaseCRF(Estimator, metaclass=ABCMeta):
             return self.labels_.allowed(given, batch)
         return self._allowed(given, X)
 
+    #: Whether `_glance` has anything to say.
+    _glances: ClassVar[bool] = False
+
+    def _glance(self, X: Any, y: Any, sample_weight: object) -> Any:
+        """Of a part of the data, what has to be known of all parts before any is read."""
+
+    def _know(self, glances: Sequence[Any]) -> None:
+        """Take over what was seen by a glance at each part that has examples."""
+
     def _check_parameters(self) -> None:
         """Refuse parameters that are not of their kind."""
-        from chordal.estimators._choosing import check_settings  # not needed to predict
+        from chordal.estimators._training.choosing import check_settings  # not needed to predict
 
         check_settings(self)
 
@@ -310,7 +319,7 @@ class BaseCRF(Estimator, metaclass=ABCMeta):
         far, and `fit_report_.status` is INTERRUPTED. A second Ctrl-C within seconds, or one before
         anything was learned, raises KeyboardInterrupt; so does the first within a search.
         """
-        from chordal.estimators._fitting import fit
+        from chordal.estimators._training.steps import fit
 
         keep = bool(self.warm_start) and hasattr(self, "weights_")
         options: dict[str, Any] = {"validation_data": validation_data, "callback": callback}
@@ -322,7 +331,7 @@ class BaseCRF(Estimator, metaclass=ABCMeta):
         The L2 term then pulls towards the weights so far instead of towards zero, so that what
         was learned before is kept where the new data say nothing.
         """
-        from chordal.estimators._fitting import fit
+        from chordal.estimators._training.steps import fit
 
         keep = hasattr(self, "weights_")
         return fit(self, X, y, sample_weight, keep=keep, centre=keep)
@@ -360,7 +369,7 @@ class BaseCRF(Estimator, metaclass=ABCMeta):
         ...     data.n_examples, data.n_variables, ChainCRF().fit(data).classes_.tolist()
         (2, 3, ['A', 'B', 'C'])
         """
-        from chordal.estimators._preparing import prepare
+        from chordal.estimators._training.preparing import prepare
 
         return prepare(self, path, X, y, sample_weight, append)
 

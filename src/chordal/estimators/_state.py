@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from chordal._errors import UnsupportedError
 from chordal._validate import check_choice, check_number
-from chordal.estimators._monitor import CompactReport, FitReport
+from chordal.estimators._training.monitor import CompactReport, FitReport
 from chordal.features import (
     AttributeFeatures,
     AttributeInput,

@@ -14,10 +14,10 @@ from chordal._optional import needed
 from chordal._sparse import check_sparse
 from chordal._validate import is_sparse
 from chordal.estimators._asking import names_data
-from chordal.estimators._checkpoint import Checkpoint
-from chordal.estimators._choosing import objective_for, solver_for
 from chordal.estimators._crf import BaseCRF, Pair
-from chordal.estimators._preparing import is_stored, is_stream
+from chordal.estimators._training.checkpoint import Checkpoint
+from chordal.estimators._training.choosing import objective_for, solver_for
+from chordal.estimators._training.preparing import is_stored, is_stream
 from chordal.features import (
     Batch,
     Cliques,
@@ -150,6 +150,21 @@ class CRFClassifier(BaseCRF):
             )
         self._all_classes = known
         return super().partial_fit(X, labels, sample_weight)
+
+    _glances: ClassVar[bool] = True
+
+    def _glance(self, X: Any, y: Any, sample_weight: object) -> Any:
+        """The classes and columns of a part."""
+        _, labels = self._matrix(X, y, reset=True)
+        return np.unique(labels), self.n_features_in_, getattr(self, "feature_names_in_", None)
+
+    def _know(self, glances: Sequence[Any]) -> None:
+        """All classes, and the columns of the first part; those of others are checked with them."""
+        if glances:
+            self._all_classes = _enough(np.unique(np.concatenate([own[0] for own in glances])))
+            _, self.n_features_in_, names = glances[0]
+            if names is not None:
+                self.feature_names_in_ = names
 
     def _groups(self) -> Sequence[str]:
         return ("node", "intercept")

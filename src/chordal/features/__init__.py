@@ -24,7 +24,7 @@ from chordal.features.joining import (
     joined_targets,
     outlined,
 )
-from chordal.features.layout import Layout, Shard, Sums, transferred
+from chordal.features.layout import Layout, Shard, Squares, Sums, transferred
 from chordal.features.merging import known_columns, merged_readers, renumbered_batch
 from chordal.features.parts import Part, Parts
 from chordal.features.reader import Reader, input_for, length_of
@@ -64,6 +64,7 @@ __all__ = [
     "SharedRows",
     "SparseInput",
     "Spilled",
+    "Squares",
     "Sums",
     "TableLayout",
     "TemplateInput",

@@ -306,7 +306,7 @@ def answers(
     for group in form.groups(examples):
         own = [examples[i] for i in group]
         with torch.no_grad():
-            rows = form.scores(network, own, n_labels).double().cpu().numpy()
+            rows = form.scores(network, own, n_labels).cpu().double().numpy()
         limits = np.cumsum([example.size for example in own])[:-1]
         found_here = zip(group, np.split(rows, limits), strict=True)
         for i, scores in found_here:

@@ -16,8 +16,8 @@ import numpy as np
 from chordal._progress import FitProgress
 from chordal._status import Status
 from chordal._validate import check_sample_weight
-from chordal.estimators._checkpoint import Checkpoint, Checkpointer, Path
-from chordal.estimators._choosing import (
+from chordal.estimators._training.checkpoint import Checkpoint, Checkpointer, Path
+from chordal.estimators._training.choosing import (
     Data,
     check_before_compiling,
     check_fit_arguments,
@@ -26,17 +26,16 @@ from chordal.estimators._choosing import (
     problem_of,
     solver_for,
 )
-from chordal.estimators._fingerprint import fingerprint
-from chordal.estimators._groups import free_weights, l2_of, members, minimized, scaling
-from chordal.estimators._judging import (
+from chordal.estimators._training.fingerprint import fingerprint
+from chordal.estimators._training.groups import free_weights, l2_of, members, minimized, scaling
+from chordal.estimators._training.judging import (
     Validator,
     completions,
     converged,
     lower_losses,
     prediction_facts,
-    validator,
 )
-from chordal.estimators._monitor import (
+from chordal.estimators._training.monitor import (
     FitReport,
     Monitor,
     fit_callbacks,
@@ -46,9 +45,9 @@ from chordal.estimators._monitor import (
     whole_fits,
     with_model,
 )
-from chordal.estimators._preparing import datasets_of, is_stream, prepare
-from chordal.estimators._stored import Stored
-from chordal.estimators._turns import Turns
+from chordal.estimators._training.preparing import datasets_of, is_stream, prepare
+from chordal.estimators._training.stored import Stored
+from chordal.estimators._training.turns import Turns
 from chordal.estimators._typed import refuse_prices
 from chordal.execution import effective_n_jobs, execution_for, one_blas_thread
 from chordal.features import (
@@ -136,18 +135,23 @@ def fit(
     solver, objective = chosen_before_reading(estimator)
     data = read(estimator, X, y, sample_weight, objective, keep)
     plan = planned(estimator, data, solver, objective, scaled, centre)
-    validate = None if validation_data is None else validator(estimator, *validation_data, data)
+    validate = (
+        None
+        if validation_data is None
+        else Validator.of(estimator, *validation_data, data.reader, data.labels, data.layout)
+    )
     if keeper is not None:
         plan = checked_by(keeper, estimator, data, plan, validate)
     work = compiled(estimator, data, plan)
     inference = inference_for(estimator, plan.objective, plan.solver, work.shards)
-    fitted = attributes_of(data, inference)
+    fitted = attributes_of(data.reader, data.labels, data.layout, inference)
     sets = isinstance(data.parts[0].gold, PartialLabels)
     latent = sets and "partial" not in plan.objective.targets
     del data  # its rows are compiled
     metadata = {} if sample_weight is None else {"sample_weight": sample_weight}
     given = {"X": X, "y": y, "metadata": metadata}
-    watching = training(estimator, plan.solver, callback, given, fitted, validate, work)
+    learned = (work.spread, len(work.start))
+    watching = training(estimator, plan.solver, callback, given, fitted, validate, *learned)
     with watching as (run, monitor), nullcontext() if keeper is None else keeper.going_on():
         if keeper is not None:
             keeper.keep("monitor", monitor)
@@ -253,16 +257,19 @@ def learnable(batch: Batch, gold: Target, objective: Objective) -> tuple[Batch, 
 
 
 def weighed(
-    estimator: BaseCRF, objective: Objective, data: Data
+    estimator: BaseCRF,
+    objective: Objective,
+    labels: SequenceLabels,
+    gold: Callable[[], Target],
+    weight: Floats | None,
 ) -> tuple[Objective, Floats | None]:
     """The objective for these labels' numbers, and weights of examples, with `class_weight`."""
-    labels = data.labels
     if labels.types:
         refuse_prices(objective, labels, estimator.class_weight)
     objective = objective.for_labels(labels.labels, labels.order)
     if estimator.class_weight is None:
-        return objective, data.weight
-    return estimator._class_weighted(objective, labels, data.parts.gold(), data.weight)
+        return objective, weight
+    return estimator._class_weighted(objective, labels, gold(), weight)
 
 
 def planned(
@@ -274,7 +281,7 @@ def planned(
     centre: bool,
 ) -> Plan:
     """How to learn from these data; refuses what cannot work together on them."""
-    objective, weight = weighed(estimator, objective, data)
+    objective, weight = weighed(estimator, objective, data.labels, data.parts.gold, data.weight)
     free = free_weights(estimator.freeze, data.layout.slices, data.start)
     moved = None if scaled is None else data.layout.slices[scaled]
     some_stay = free is not None or moved is not None
@@ -294,7 +301,9 @@ def compiled(estimator: BaseCRF, data: Data, plan: Plan) -> Work:
     solver, layout, start, parts = plan.solver, data.layout, data.start, data.parts
     without = () if plan.centre else estimator.unpenalised
     penalty = l2_of(estimator.l2, layout.slices, start, without)
-    scale, penalty = scaling(layout, parts, start, solver, penalty)
+    scale, penalty = scaling(
+        layout, lambda: layout.column_squares(parts.batches), start, solver, penalty
+    )
     spread: Callable[[Floats], Floats] = np.copy
     condense = solver.rotates and plan.free is None and plan.moved is None
     if condense and scale is None and not start.any():
@@ -337,17 +346,19 @@ def shards_of(layout: Layout, parts: Parts, plan: Plan) -> tuple[Sequence[Shard]
     return list(shards) if in_memory else Spilled.of(shards), cuts
 
 
-def attributes_of(data: Data, inference: Inference) -> dict[str, Any]:
+def attributes_of(
+    reader: Reader, labels: SequenceLabels, layout: Layout, inference: Inference
+) -> dict[str, Any]:
     """What a fitted estimator is made of, besides the weights."""
     fitted: dict[str, Any] = {
-        "reader_": data.reader,
-        "labels_": data.labels,
-        "classes_": data.labels.classes,
-        "layout_": data.layout,
+        "reader_": reader,
+        "labels_": labels,
+        "classes_": labels.classes,
+        "layout_": layout,
         "inference_": inference,
     }
-    if isinstance(data.reader.inputs[0], ArrayInput):
-        fitted["n_features_in_"] = data.reader.inputs[0].n_columns
+    if isinstance(reader.inputs[0], ArrayInput):
+        fitted["n_features_in_"] = reader.inputs[0].n_columns
     return fitted
 
 
@@ -508,12 +519,14 @@ def training(
     callback: Callback | None,
     given: Mapping[str, object],
     fitted: Mapping[str, object],
-    validate: Validator | None,
-    work: Work,
+    validate: Callable[[Floats], float] | None,
+    spread: Callable[[Floats], Floats],
+    n_weights: int,
 ) -> Iterator[tuple[Mapper, Monitor]]:
     """Threads and progress for the time of a fit: what runs its tasks, and what watches it.
 
-    `given` and `fitted` are what callbacks may ask for.
+    `given` and `fitted` are what callbacks may ask for; `spread` makes the model's weights of the
+    `n_weights` that are learned.
     """
     with (
         fit_callbacks(
@@ -526,5 +539,5 @@ def training(
         told = (with_model(callback, estimator, fitted), watcher)
         every, unchanged = estimator.validation_interval, estimator.n_iter_no_change
         show = None if progress is None else progress.update
-        learned = (work.spread, len(work.start), stateful(callback))
+        learned = (spread, n_weights, stateful(callback))
         yield mapper, Monitor(show, told, validate, every, unchanged, *learned)
