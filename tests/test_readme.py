@@ -48,6 +48,7 @@ def test_the_examples_of_features_run():
 
 
 def test_the_examples_of_large_data_run(capsys):
+    pytest.importorskip("pyarrow")
     names = run("docs/large_data.md")
     assert names["data"].n_examples == 3
     assert "1.0 ['D', 'N', 'V']" in capsys.readouterr().out
