@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from chordal.features import CliqueTemplate
     from chordal.model_file import ModelFileError, load, save
     from chordal.model_selection import ChainCRFCV, CRFClassifierCV, regularization_path
+    from chordal.prepared import Dataset, DatasetError
     from chordal.preprocessing import RBFFeatures
     from chordal.text import Columns, FeatureTemplate
 
@@ -40,6 +41,8 @@ _HOMES = {
     "ChainCRFCV": "chordal.model_selection",
     "CliqueTemplate": "chordal.features",
     "Columns": "chordal.text",
+    "Dataset": "chordal.prepared",
+    "DatasetError": "chordal.prepared",
     "FitReport": "chordal.estimators",
     "InfeasibleError": "chordal._errors",
     "ModelFileError": "chordal.model_file",
@@ -82,6 +85,8 @@ __all__ = [
     "CheckpointError",
     "CliqueTemplate",
     "Columns",
+    "Dataset",
+    "DatasetError",
     "FeatureTemplate",
     "FitReport",
     "GraphCRF",

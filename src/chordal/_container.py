@@ -1,8 +1,11 @@
-"""The container of model files and checkpoints: facts and arrays, checked, mapped into memory.
+"""The container of model files, checkpoints and data sets: facts and arrays, read and checked.
 
 It is safetensors: eight bytes with the length of a JSON header, the header, then the
 arrays one after another. The header's metadata hold everything that is not an array, as JSON, and
-a checksum. Arrays are used where the file is mapped, so that processes share its pages.
+a checksum. The arrays are read into one block of memory and used where they are; the checksum is
+that of what was read. What happens to the file later does not matter. The parts of data sets are
+larger than memory, and mapped: who truncates or overwrites such a file kills whoever reads it, so
+chordal writes each once, under a name of its own.
 """
 
 from __future__ import annotations
@@ -13,7 +16,7 @@ import os
 import re
 import zlib
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import Any, BinaryIO, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,7 +24,8 @@ from numpy.typing import NDArray
 from chordal._atomic import atomic_write
 
 FORMAT = 1  # raised when older versions of chordal could not read what is written
-MAX_HEADER = 100_000_000
+MAX_HEADER = 32_000_000
+MAX_ARRAYS = 10_000
 
 _DTYPES: dict[str, np.dtype[Any]] = {
     "F64": np.dtype("<f8"),
@@ -99,19 +103,32 @@ def write(
             file.write(block.view(np.uint8).data)  # without a copy
 
 
-def read(path: Path, kind: Kind = MODEL) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
-    """Facts and arrays of a file; lengths, places and the checksum are right."""
+def read(
+    path: Path, kind: Kind = MODEL, mapped: bool = False, trusted: bool = False
+) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
+    """Facts and arrays of a file; lengths, places and the checksum are right.
+
+    The arrays of a `mapped` file are read when they are used. The checksum of a `trusted` file,
+    which was read before, is not looked at again.
+    """
     with open(path, "rb") as file:
         size = os.fstat(file.fileno()).st_size
         if size == 0:
             raise kind.error(path, "the file is empty")
-        memory = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
-    header, begin = _header(path, memory, kind)
-    metadata = header.pop("__metadata__", None)
-    _check_version(path, metadata, kind)
-    arrays = _arrays(path, header, memory, begin, kind)
+        header, begin = _header(path, file, size, kind)
+        metadata = header.pop("__metadata__", None)
+        _check_version(path, metadata, kind)
+        places = _places(path, header, size - begin, kind)
+        if mapped and begin % 8:
+            raise kind.error(path, "its arrays are not aligned")
+        memory = _mapped(file, begin) if mapped else _loaded(path, file, size - begin, kind)
+    arrays = {
+        name: np.frombuffer(memory, dtype=dtype, count=count, offset=first)
+        for name, (first, count, dtype) in places.items()
+    }
     text = metadata[kind.key]
-    if _checksum(text, header, list(arrays.values())) != metadata.get("checksum"):
+    found = metadata.get("checksum")
+    if not trusted and _checksum(text, header, list(arrays.values())) != found:
         raise kind.error(path, "the checksum is wrong: the file was damaged or changed")
     try:
         facts = json.loads(text)
@@ -122,16 +139,18 @@ def read(path: Path, kind: Kind = MODEL) -> tuple[dict[str, Any], dict[str, NDAr
     return facts, arrays
 
 
-def _header(path: Path, memory: mmap.mmap, kind: Kind) -> tuple[dict[str, Any], int]:
-    if len(memory) < 8:
+def _header(path: Path, file: BinaryIO, size: int, kind: Kind) -> tuple[dict[str, Any], int]:
+    """The header, and how many bytes come before the arrays."""
+    start = file.read(9)
+    if len(start) < 8:
         raise kind.error(path, "the file is truncated")
-    length = int.from_bytes(memory[:8], "little")
-    if length > MAX_HEADER or not memory[8:9] == b"{":
+    length = int.from_bytes(start[:8], "little")
+    if length > MAX_HEADER or not start[8:] == b"{":
         raise kind.error(path, f"not a chordal {kind.name} file")
-    if 8 + length > len(memory):
+    if 8 + length > size:
         raise kind.error(path, "the file is truncated in its header")
     try:
-        header = json.loads(memory[8 : 8 + length])
+        header = json.loads(start[8:] + file.read(length - 1))
     except (ValueError, RecursionError) as error:
         raise kind.error(path, f"its header cannot be read: {error}") from error
     if not isinstance(header, dict):
@@ -157,27 +176,43 @@ def _check_version(path: Path, metadata: object, kind: Kind) -> None:
         raise kind.error(path, f"its header has no {kind.name}{holds}")
 
 
-def _arrays(
-    path: Path, table: Mapping[str, Any], memory: mmap.mmap, begin: int, kind: Kind
-) -> dict[str, NDArray[Any]]:
-    """The arrays in the order of the file, which they fill without gaps and overlaps."""
+def _places(
+    path: Path, table: Mapping[str, Any], size: int, kind: Kind
+) -> dict[str, tuple[int, int, np.dtype[Any]]]:
+    """Where the arrays are, in the order of the file, whose last `size` bytes they fill without
+    gaps and overlaps; nothing is read before that is known.
+    """
+    if len(table) > MAX_ARRAYS:
+        raise kind.error(path, f"must have at most {MAX_ARRAYS} arrays, got {len(table)}")
     places = {name: _place(path, name, entry, kind) for name, entry in table.items()}
-    arrays: dict[str, NDArray[Any]] = {}
+    order = sorted(places, key=lambda name: places[name][:2])
     at = 0
-    for name in sorted(places, key=lambda name: places[name][:2]):
+    for name in order:
         first, count, dtype = places[name]
         last = first + count * dtype.itemsize
-        if begin + last > len(memory):
+        if last > size:
             raise kind.error(path, f"the file is truncated: array {name!r} is not all there")
-        if first != at or (begin + first) % dtype.itemsize:
+        if first != at or first % dtype.itemsize:
             raise kind.error(path, f"array {name!r} does not fit its place in the file")
-        arrays[name] = np.frombuffer(memory, dtype=dtype, count=count, offset=begin + first)
         at = last
-    if begin + at != len(memory):
-        raise kind.error(
-            path, f"its arrays take {at} bytes, but {len(memory) - begin} follow the header"
-        )
-    return arrays
+    if at != size:
+        raise kind.error(path, f"its arrays take {at} bytes, but {size} follow the header")
+    return {name: places[name] for name in order}
+
+
+def _loaded(path: Path, file: BinaryIO, size: int, kind: Kind) -> NDArray[np.uint8]:
+    """The rest of a file, read."""
+    memory = np.empty(size, dtype=np.uint8)
+    if file.readinto(memory.data) != size:  # type: ignore[attr-defined]
+        raise kind.error(path, "the file was truncated while it was read")
+    memory.flags.writeable = False
+    return memory
+
+
+def _mapped(file: BinaryIO, begin: int) -> NDArray[np.uint8]:
+    """A file from a byte on, mapped."""
+    memory = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+    return np.frombuffer(memory, dtype=np.uint8)[begin:]
 
 
 def _place(

@@ -223,8 +223,6 @@ def test_a_full_disk_costs_neither_the_fit_nor_the_last_checkpoint(path, tmp_pat
 
 @pytest.mark.parametrize("solver", ["lbfgs", "averaged_perceptron", "one_slack"])
 def test_ctrl_c_writes_a_last_checkpoint(solver, tmp_path, monkeypatch):
-    if solver == "one_slack":
-        pytest.importorskip("clarabel")
     settings = {"solver": solver, "max_iter": 9, "tol": 0.0, "random_state": 0}
     whole = ChainCRF(**settings).fit(X, Y)
     path, count = tmp_path / "c", 0

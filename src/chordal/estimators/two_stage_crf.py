@@ -24,9 +24,9 @@ from chordal._validate import (
     generator_from,
     is_sparse,
 )
-from chordal.estimators import _fitting
-from chordal.estimators._checkpoint import Checkpoint
-from chordal.estimators._monitor import FitReport, whole_fits
+from chordal.estimators._training import steps
+from chordal.estimators._training.checkpoint import Checkpoint
+from chordal.estimators._training.monitor import FitReport, whole_fits
 from chordal.estimators._wrapped import Wrapped
 from chordal.estimators.chain_crf import GROUPS, ChainCRF, chain_crf, fitted_chain
 from chordal.features import DenseInput, Input, SparseInput, length_of
@@ -219,7 +219,7 @@ class TwoStageCRF(Wrapped):
         chain.set_params(**{**settings, "l2": {**l2, "node": 0.0}})
         if self.scale:
             options: dict[str, Any] = {"keep": True, "scaled": "node"}
-            return _fitting.fit(chain, scores, y, weight, **options, checkpoint=checkpoint)
+            return steps.fit(chain, scores, y, weight, **options, checkpoint=checkpoint)
         chain.set_params(freeze=(*chain.freeze, "node"))
         return chain.fit(scores, y, sample_weight=weight, checkpoint=checkpoint)
 

@@ -1,4 +1,4 @@
-"""Model files: fitted models, each in one file that is memory-mapped and never a pickle.
+"""Model files: fitted models, each in one file that is never a pickle.
 
 `chordal._container` knows bytes and nothing of models; a model gives its state, and `_parameters`
 what it was made with.
@@ -93,6 +93,11 @@ def metadata_of(path: Path) -> dict[str, object]:
     return found
 
 
+def class_of(path: Path) -> str:
+    """The name of the class of the model in a file."""
+    return str(read(path)[0].get("class"))
+
+
 def _checked(metadata: Mapping[str, object]) -> dict[str, object]:
     if not isinstance(metadata, Mapping) or not all(isinstance(key, str) for key in metadata):
         raise TypeError(f"metadata must be a dict with names as keys, got {metadata!r}")
@@ -112,7 +117,7 @@ def load(path: Path, kind: None = None, **functions: object) -> BaseCRF: ...
 
 
 def load(path: Path, kind: type[Any] | None = None, **functions: object) -> object:
-    """Open a model file; its arrays stay in the file, mapped into memory.
+    """Read a model file. What happens to the file later does not matter to the model.
 
     Parameters
     ----------
@@ -172,4 +177,4 @@ def _class_named(name: str) -> type[Storable]:
     return found
 
 
-__all__ = ["FORMAT", "ModelFileError", "load", "metadata_of", "save"]
+__all__ = ["FORMAT", "ModelFileError", "class_of", "load", "metadata_of", "save"]

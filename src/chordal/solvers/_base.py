@@ -446,6 +446,12 @@ class Solver(ABC):
                 "that takes kinks, such as 'one_slack', 'block_frank_wolfe', 'sgd' or 'adam'"
             )
         self.refuse_zero(problem)
+        if problem.parted and asks_examples(self.asks):
+            raise UnsupportedError(
+                f"solver {self.name!r} visits single examples, and these are in parts on other "
+                "machines, which give sums over all; use 'lbfgs', 'owlqn', 'newton_cg', 'adam' or "
+                "'minibatch_lbfgs', and for objectives with kinks 'one_slack' or 'adam'"
+            )
         if objective.stochastic:
             raise UnsupportedError(
                 f"solver {self.name!r} compares values of the objective, and objective "

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from chordal._validate import check_number
-from chordal.features import Layout, Parts
+from chordal.features import Layout, Squares
 from chordal.oracle import Flags, Oracle, PartialOracle, asks_examples
 from chordal.potentials import Floats
 from chordal.solvers import Callback, Iteration, Keeper, Solution, Solver
@@ -64,18 +64,23 @@ def l2_of(
 
 
 def scaling(
-    layout: Layout, parts: Parts, start: Floats, solver: Solver, l2: float | Floats
+    layout: Layout,
+    squares: Callable[[], Squares],
+    start: Floats,
+    solver: Solver,
+    l2: float | Floats,
 ) -> tuple[Floats | None, float | Floats]:
     """Factors of the weights that a solver works with, if any, and the l2 of those.
 
-    Some solvers take one l2 for all; others do better where columns of numbers have one size.
+    Some solvers take one l2 for all; others do better where columns of numbers have one size,
+    which `squares` gives when it is called (`Layout.column_squares`).
     """
     if solver.scales:
         scale = scale_of(l2)
         return scale, l2 if scale is None else float(np.max(l2))
     if asks_examples(solver.asks) or solver.l1 > 0.0 or not np.isfinite(start).all():
         return None, l2
-    scale = layout.column_scale(parts.batches)
+    scale = layout.scale_from(squares())
     return scale, l2 if scale is None else l2 / scale**2
 
 
