@@ -22,7 +22,8 @@ from chordal.estimators._training.groups import free_weights, l2_of, members, mi
 from chordal.estimators._training.judging import PART, Validator, better_way
 from chordal.estimators._training.monitor import FitReport, keep_or_raise, warn_not_converged
 from chordal.estimators._training.on_part import NumberedFacts, PartFacts, Verdict
-from chordal.estimators._training.steps import Plan, attributes_of, status_of, training, weighed
+from chordal.estimators._training.steps import attributes_of, status_of, training, weighed
+from chordal.estimators._training.work import Plan
 from chordal.features import Layout, Reader, merged_readers, transferred
 from chordal.inference import INFERENCE, Inference
 from chordal.labels import SequenceLabels

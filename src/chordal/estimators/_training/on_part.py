@@ -33,7 +33,8 @@ from chordal.estimators._training.judging import (
     largest_share,
     way_counts,
 )
-from chordal.estimators._training.steps import Plan, learnable, shards_of, weighed
+from chordal.estimators._training.steps import learnable, shards_of, weighed
+from chordal.estimators._training.work import Plan
 from chordal.features import (
     AttributeFeatures,
     Batch,
