@@ -22,7 +22,7 @@ from chordal.estimators.chain_crf import ChainCRF, chain_batch, chain_layout, fi
 
 if TYPE_CHECKING:
     from chordal.estimators._fitting_parts import Crew, fit_parts
-    from chordal.estimators._parted import Given, score_part
+    from chordal.estimators._parted import Given, PreparedPart, score_part
     from chordal.estimators._wrapped import Wrapped
     from chordal.estimators.crf_classifier import CRFClassifier
     from chordal.estimators.graph_crf import GraphCRF
@@ -39,6 +39,7 @@ if TYPE_CHECKING:
 _LATER = {
     "Crew": "_fitting_parts",
     "Given": "_parted",
+    "PreparedPart": "_parted",
     "Wrapped": "_wrapped",
     "fit_parts": "_fitting_parts",
     "score_part": "_parted",
@@ -77,6 +78,7 @@ __all__ = [
     "MatchingModel",
     "MultiLabelCRF",
     "NaiveBayes",
+    "PreparedPart",
     "TemplateCRF",
     "TwoStageCRF",
     "TypedGraphCRF",
