@@ -70,6 +70,7 @@ OPTIONAL = {
     "zstandard": "chordal.formats._files",
     "clarabel": ("chordal.solvers.one_slack",),
     "narwhals": "chordal.preprocessing.frames",
+    "pyarrow": ("chordal.formats._arrow", "chordal.formats.arrow", "chordal.formats.parquet"),
     "starlette": "chordal.serve",
     "uvicorn": "chordal.serve",
 }

@@ -55,8 +55,9 @@ def fit(
         # The same is said here, in the words of the command line.
         warnings.filterwarnings("ignore", message="solver .* did not converge")
         warnings.filterwarnings("ignore", message="Ctrl-C ended the fit")
+        y = None if data.is_prepared else data.y
         options: dict[str, Any] = {"validation_data": pair, "callback": callback}
-        crf.fit(data.X, data.y, sample_weight=data.weight, **options, checkpoint=checkpoint)
+        crf.fit(data.X, y, sample_weight=data.weight, **options, checkpoint=checkpoint)
     status = crf.fit_report_.status.name
     if crf.verbose and status == "MAX_ITERATIONS":
         more = "" if checkpoint is None else f", and goes on from {checkpoint.path}"

@@ -30,7 +30,10 @@ if TYPE_CHECKING:
 
 
 def command(
-    train: Annotated[str, typer.Argument(metavar="TRAIN", help="Labelled data; - is stdin.")],
+    train: Annotated[
+        str,
+        typer.Argument(metavar="TRAIN", help="Labelled data, or a prepared data set; - is stdin."),
+    ],
     model: Annotated[str, typer.Argument(metavar="MODEL", help="The model file to write.")],
     template: options.TemplateFile = None,
     task: options.Task = None,
@@ -169,7 +172,7 @@ def command(
     reading = Reading(asked.format, separator, comment, label_column, encoding)
     data, program = training_data(train, reading, asked.template, task, asked.dialect or "crf++")
     if weights is not None:
-        data = data.weighted(read_weights(weights, len(data.y)))
+        data = data.weighted(read_weights(weights, data.n_sequences))
     held_out = None if validation is None else load_data(validation, reading, program)
     by_scores = rule is not None and rule.needs_scores
     crf = estimator(
@@ -193,6 +196,8 @@ def command(
         note(f"going on from {checkpoint}")
     if warm_start is not None:
         crf = started(crf, warm_start)
+    if by_scores and held_out is None and data.is_prepared:
+        raise typer.BadParameter("this rule to stop needs --validation FILE with prepared data")
     scored = held_out if held_out is not None or not by_scores else data
     stopped = fit(crf, data, scored, rule, kept)
     over = crf.fit_report_.status.name not in ("INTERRUPTED", "MAX_ITERATIONS")
@@ -200,8 +205,9 @@ def command(
         say_stopped(crf)
     compacted = None
     if compact is not None or dtype != "float64":
-        measured = held_out or data
-        crf = crf.compact(compact or 0.0, dtype, measured.X, measured.y)
+        measured = held_out or (None if data.is_prepared else data)
+        pair = () if measured is None else (measured.X, measured.y)
+        crf = crf.compact(compact or 0.0, dtype, *pair)
         compacted = str(crf.compact_report_)
     store(crf, model, about)
     if stopped:
@@ -212,7 +218,7 @@ def command(
     if checkpoint is not None and over and os.path.exists(checkpoint):
         os.remove(checkpoint)
     summary = {
-        "sequences": len(data.y),
+        "sequences": data.n_sequences,
         "tokens": data.n_tokens,
         **sizes(crf),
         **(report(crf) or {}),
@@ -233,6 +239,8 @@ def training_data(
     path: str, reading: Reading, template: str | None, task: str | None, dialect: str
 ) -> tuple[Data, FeatureTemplate | None]:
     """The data, and the template that they are to be read by."""
+    if os.path.isdir(path):
+        return prepared_data(path, template, task)
     program = None if template is None else read_template(template, dialect, reading.encoding)
     if program is None and task is None and reading.name(path) in ("conll", "conllu"):
         raise typer.BadParameter(
@@ -248,6 +256,23 @@ def training_data(
 
     data = load_data(path, reading, FeatureTemplate("B"))  # any: it asks for columns
     return data, make_template(None, task, dialect, data.X.n_columns)
+
+
+def prepared_data(
+    path: str, template: str | None, task: str | None
+) -> tuple[Data, FeatureTemplate | None]:
+    """A prepared data set, and the template that it was read by."""
+    from chordal.prepared import Dataset
+    from chordal.text import FeatureTemplate
+
+    if template is not None or task is not None:
+        raise typer.BadParameter(f"{path} is prepared: give its template to `chordal prepare`")
+    data = Dataset(path)
+    rows = data.facts["templates"][0]["rows"]
+    program = None
+    if rows["kind"] == "template":
+        program = FeatureTemplate(rows["template"], rows["dialect"])
+    return Data(path, data, []), program
 
 
 def check_columns(template: FeatureTemplate, data: Data) -> None:

@@ -7,7 +7,7 @@ from abc import ABCMeta, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field
 from os import PathLike
-from typing import Any, ClassVar, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,10 +27,12 @@ from chordal.inference import Inference
 from chordal.labels import SequenceLabels, class_weights
 from chordal.objectives import Objective
 from chordal.potentials import Floats
-from chordal.prepared import Dataset
 from chordal.solvers import Callback, Solver
 from chordal.structures import offsets_of
 from chordal.targets import Target
+
+if TYPE_CHECKING:
+    from chordal.prepared import Dataset
 
 E = TypeVar("E", bound="BaseCRF")
 T = TypeVar("T")

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import suppress
 from copy import deepcopy
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -25,6 +27,7 @@ from chordal.features import (
     renumbered_batch,
 )
 from chordal.labels import (
+    NothingObservedError,
     SequenceLabels,
     as_kind,
     learned_facts,
@@ -69,6 +72,14 @@ class Preparing:
             self.reader = deepcopy(reader_of(estimator, writer.old))
             self.labels = labels_of(estimator, writer.old)
         self._waiting: list[Read] = []
+        self._writers = ThreadPoolExecutor(1)  # one part is written while the next is read
+        self._writing: Future[None] | None = None
+
+    def __enter__(self) -> Preparing:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self._writers.shutdown()
 
     def take(self, X: object, y: object, weight: object = None, like: Any = None) -> None:
         """Read a chunk; the reader is made for examples such as `like`, by default its own."""
@@ -83,10 +94,14 @@ class Preparing:
         batch = self.reader.read(examples, grow=True)
         flat = estimator._flat(y, examples)
         estimator._check_lengths(batch.sizes, flat)
-        known = observed(flat, estimator.ignore_label)
-        target = None
-        if known.any():
-            target = targets_of(self.labels, flat, estimator.ignore_label)
+        n = int(batch.sizes.sum())
+        target: Target | None = None
+        if n:
+            with suppress(NothingObservedError):
+                target = targets_of(self.labels, flat, estimator.ignore_label)
+        known = np.full(n, target is not None)
+        if isinstance(target, PartialLabels):
+            known = observed(flat, estimator.ignore_label)
         own = check_sample_weight(weight, len(batch.sizes))
         self._waiting.append(Read(batch, target, known, own, len(self.labels)))
         if sum(len(part.observed) for part in self._waiting) >= PART:
@@ -94,30 +109,35 @@ class Preparing:
 
     def flush(self) -> None:
         """Write what was read as a part."""
-        if not self._waiting or self.reader is None:
-            return
+        if self._writing is not None:
+            self._writing.result()
+        if self._waiting and self.reader is not None:
+            waiting, self._waiting = self._waiting, []
+            self._writing = self._writers.submit(self._write, waiting, len(self.labels))
+
+    def _write(self, waiting: list[Read], n_labels: int) -> None:
+        assert self.reader is not None
         none: list[Any] = [None] * len(self.reader.templates)
-        batches = [renumbered_batch(own.batch, self.reader, none) for own in self._waiting]
+        batches = [renumbered_batch(own.batch, self.reader, none) for own in waiting]
         outline = outlined([head_of(batch) for batch in batches])
         batch = joined_batches([fitted_to(own, outline) for own in batches])
         facts, arrays = to_arrays(batch)
-        known = np.concatenate([own.observed for own in self._waiting])
-        target = _joined(self._waiting, len(self.labels))
-        facts["target"], facts["n_labels"] = "none", len(self.labels)
+        known = np.concatenate([own.observed for own in waiting])
+        target = _joined(waiting, n_labels)
+        facts["target"], facts["n_labels"] = "none", n_labels
         if target is not None:
             facts["target"], stored = target_to_arrays(target, known)
             arrays |= stored
-        if any(own.weight is not None for own in self._waiting):
-            ones = (
-                np.ones(len(w.batch.sizes)) if w.weight is None else w.weight for w in self._waiting
-            )
+        if any(own.weight is not None for own in waiting):
+            ones = (np.ones(len(w.batch.sizes)) if w.weight is None else w.weight for w in waiting)
             arrays["weight"] = np.concatenate(list(ones))
         self.writer.add(facts, arrays, len(batch.sizes), len(known))
-        self._waiting = []
 
     def finish(self) -> None:
         """Write the last part, what the reader knows, and the index."""
         self.flush()
+        if self._writing is not None:
+            self._writing.result()
         if self.reader is None or not len(self.labels):
             raise ValueError("there is nothing to prepare: X is empty, or y names no label")
         described: list[dict[str, Any]] = []
@@ -187,8 +207,7 @@ def prepare(
 ) -> Dataset:
     """Write examples as an estimator reads them; see `BaseCRF.prepare`."""
     estimator._check_parameters()
-    with Writer(path, append) as writer:
-        preparing = Preparing(estimator, writer)
+    with Writer(path, append) as writer, Preparing(estimator, writer) as preparing:
         if y is None and isinstance(X, Iterator):
             estimator._check_stream()
             for number, batch in enumerate(X):

@@ -3,22 +3,62 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from chordal.estimators._preparing import common_kind, labels_of, reader_of, whole_sets
-from chordal.features import Batch, merged_readers, renumbered_batch
-from chordal.labels import as_kind, merged_labels, renumbered
+from chordal.features import Batch, Reader, merged_readers, renumbered_batch
+from chordal.labels import SequenceLabels, as_kind, merged_labels, renumbered
 from chordal.prepared import Dataset, DatasetError, from_arrays, target_from_arrays, typed
-from chordal.targets import Target
+from chordal.targets import PartialLabels, Target
 
 if TYPE_CHECKING:
     from chordal.estimators._crf import BaseCRF
 
 Ints = NDArray[np.int64]
+
+
+def read_part(data: Dataset, k: int, reader: Reader) -> Batch:
+    """The examples of a part by the numbers of the data set."""
+    facts, arrays = data.part(k)
+    with _naming(data, k):
+        return from_arrays(facts, arrays, reader)
+
+
+def stored_labels(data: Dataset, k: int, batch: Batch, labels: SequenceLabels) -> list[list[Any]]:
+    """The labels of the examples of a part; None where not one is known."""
+    facts, arrays = data.part(k)
+    n = int(batch.sizes.sum())
+    with _naming(data, k):
+        known: list[Any] = [None] * n
+        if facts["target"] != "none":
+            target, _ = target_from_arrays(facts["target"], arrays, n, facts["n_labels"])
+            codes = np.full(n, -1)
+            if isinstance(target, np.ndarray):
+                codes = target
+            elif isinstance(target, PartialLabels):
+                table = target.allowed.reshape(n, -1)
+                codes = np.where(table.sum(axis=1) == 1, table.argmax(axis=1), -1)
+            named = [*labels.labels, None]
+            known = [named[code] for code in codes.tolist()]
+    ends = np.cumsum(batch.sizes).tolist()
+    return [known[a:b] for a, b in pairwise([0, *ends])]
+
+
+@contextmanager
+def _naming(data: Dataset, k: int) -> Iterator[None]:
+    """Errors in a part, with its file."""
+    try:
+        yield
+    except (LookupError, TypeError, ValueError, AttributeError) as error:
+        path = os.path.join(data.path, data.parts[k].file)
+        what = f"no {error}" if isinstance(error, KeyError) else str(error)
+        raise DatasetError(path, f"not a valid part of a data set: {what}") from error
 
 
 class Stored:
@@ -66,16 +106,11 @@ class Stored:
         """The examples of a part, and what is known of their labels."""
         d, own = self.where[k]
         facts, arrays = self._part(k)
-        try:
-            batch = from_arrays(facts, arrays, self._own[d])
+        batch = read_part(self.datasets[d], own, self._own[d])
+        with _naming(self.datasets[d], own):
             target = self._target(facts, arrays, int(batch.sizes.sum()), d)
             batch = renumbered_batch(batch, self.reader, self._columns[d])
             return batch, self.labels.within(target, batch.kinds)
-        except (LookupError, TypeError, ValueError, AttributeError) as error:
-            data = self.datasets[d]
-            path = os.path.join(data.path, data.parts[own].file)
-            what = f"no {error}" if isinstance(error, KeyError) else str(error)
-            raise DatasetError(path, f"not a valid part of a data set: {what}") from error
 
     def _target(
         self, facts: dict[str, Any], arrays: dict[str, NDArray[Any]], n: int, d: int

@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from chordal._optional import needed
 from chordal._sparse import check_sparse
 from chordal._validate import is_sparse
+from chordal.estimators._asking import names_data
 from chordal.estimators._checkpoint import Checkpoint
 from chordal.estimators._choosing import objective_for, solver_for
 from chordal.estimators._crf import BaseCRF, Pair
@@ -299,6 +300,9 @@ class CRFClassifier(BaseCRF):
 
     def node_scores(self, X: object) -> Floats:
         """Scores [n_samples, n_classes]: one product of matrices."""
+        if names_data(X):
+            stored: Floats = super().node_scores(X)
+            return stored
         self._check_fitted()
         table = self._examples(X, known=True)
         scores = np.asarray(table @ self.template_weights("node")["features"])

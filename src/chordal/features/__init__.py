@@ -25,7 +25,7 @@ from chordal.features.joining import (
     outlined,
 )
 from chordal.features.layout import Layout, Shard, Squares, Sums, transferred
-from chordal.features.merging import merged_readers, renumbered_batch
+from chordal.features.merging import known_columns, merged_readers, renumbered_batch
 from chordal.features.parts import Part, Parts
 from chordal.features.reader import Reader, input_for, length_of
 from chordal.features.seen import Seen, layout_from, layout_of, merged, seen_in
@@ -81,6 +81,7 @@ __all__ = [
     "itself",
     "joined_batches",
     "joined_targets",
+    "known_columns",
     "layout_from",
     "layout_of",
     "length_of",

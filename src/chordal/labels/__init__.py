@@ -8,9 +8,16 @@ from chordal.labels._merging import (
     take_learned,
 )
 from chordal.labels._sequence import SequenceLabels, TargetLabels
-from chordal.labels._targets import class_weights, matched_targets, observed, targets_of
+from chordal.labels._targets import (
+    NothingObservedError,
+    class_weights,
+    matched_targets,
+    observed,
+    targets_of,
+)
 
 __all__ = [
+    "NothingObservedError",
     "SequenceLabels",
     "TargetLabels",
     "as_kind",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import pairwise
 
 import numpy as np
@@ -37,6 +37,13 @@ class Items:
     lengths : array of int64
         Rows of each sequence.
 
+    Attributes
+    ----------
+    labels : array [n_rows, 2] of uint32, or None
+        Where the label of each row begins and ends, if a reader found some.
+    weights : array or None
+        Weights of sequences; None if all are 1.
+
     Examples
     --------
     >>> items, *_ = Items.parsed(b"B\tw=a\\:b\tlength:3\nO\tw=.\n", at_end=True)
@@ -51,6 +58,8 @@ class Items:
     values: Floats | None
     offsets: Ints
     lengths: Ints
+    labels: NDArray[np.uint32] | None = field(default=None, init=False)
+    weights: Floats | None = field(default=None, init=False)
 
     def __post_init__(self) -> None:
         """Check what compiled code relies on, and keep copies that nobody else can change."""
@@ -100,13 +109,31 @@ class Items:
         Also returns how many bytes and lines they take, and the line, from 0 on, that cannot be
         read, or -1.
         """
-        fields, values, offsets, lengths, consumed, lines, problem = _kernels.items_read(
-            text, at_end
+        fields, values, offsets, lengths, labels, weights, consumed, lines, problem = (
+            _kernels.items_read(text, at_end)
         )
         some = values if len(values) else None
         made = object.__new__(cls)  # the reader's arrays fit, and nobody else holds them
         made._hold(text, fields.reshape(-1, 2), some, offsets, lengths)
+        vars(made).update(
+            labels=read_only(labels.reshape(-1, 2)), weights=weights if len(weights) else None
+        )
         return made, consumed, lines, problem
+
+    def label_lists(self) -> list[list[str]]:
+        r"""The labels of each sequence.
+
+        >>> Items.parsed(b"B\tw=a\nO\tw=b\n\nO\tw=.\n", at_end=True)[0].label_lists()
+        [['B', 'O'], ['O']]
+        """
+        if self.labels is None:
+            raise ValueError("these items have no labels")
+        found, rows = _kernels.Vocabulary(), np.array([0, len(self.labels)], dtype=np.int64)
+        flat = np.ascontiguousarray(self.labels).reshape(-1)
+        ids, _, _ = found.read_fields(self.text, flat, None, rows, True)
+        names = np.array(found.names(), dtype=object)[ids].tolist() if len(ids) else []
+        ends = np.cumsum(self.lengths).tolist()
+        return [names[a:b] for a, b in zip([0, *ends], ends, strict=False)]
 
     def rows(self) -> list[list[tuple[str, float]]]:
         """Attributes, as they are written, and values of each row."""
