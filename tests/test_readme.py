@@ -15,6 +15,7 @@ DOCUMENTS = [
     "docs/install.md",
     "docs/learning.md",
     "docs/graphs.md",
+    "docs/large_data.md",
     "docs/moving.md",
     "docs/torch.md",
     "docs/serving.md",
@@ -44,6 +45,12 @@ def test_the_examples_of_features_run():
     names = run("docs/features.md")
     assert names["frame"]["predicted"].tolist() == ["O", "LOC", "PER"]
     assert names["model"].predict([["via", "New", "York"]]) == [["O", "LOC", "LOC"]]
+
+
+def test_the_examples_of_large_data_run(capsys):
+    names = run("docs/large_data.md")
+    assert names["data"].n_examples == 3
+    assert "1.0 ['D', 'N', 'V']" in capsys.readouterr().out
 
 
 def test_the_examples_of_graphs_run():

@@ -5,10 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:
     from chordal.estimators import ChainCRF
+    from chordal.features import Input
 
 # How the files of other tools begin, and who reads them.
 _OTHERS = {
@@ -16,6 +17,14 @@ _OTHERS = {
     "crfpp": re.compile(rb"version: \d+\r?\ncost-factor: "),
     "wapiti": re.compile(rb"#mdl#"),
 }
+
+
+class Reading(Protocol):
+    """A model that says how it reads the features of its variables."""
+
+    @property
+    def input_(self) -> Input | None:
+        """What reads them; None if that is no input of chordal's."""
 
 
 def kind_of(path: str) -> str | None:
@@ -51,7 +60,7 @@ def tool(function: str, module: str) -> Callable[..., Any]:
         raise ValueError(f"this version of chordal has no {function}") from error
 
 
-def columns_of(model: ChainCRF) -> int:
+def columns_of(model: Reading) -> int:
     """The columns of the rows that a model was trained on; 0 if that is not known."""
     from chordal.features import TemplateInput
 

@@ -1,11 +1,13 @@
 """The examples with networks run, and show what they say they show."""
 
 import importlib
+import math
+from itertools import pairwise, product
 from pathlib import Path
 
 import pytest
 
-pytest.importorskip("torch")
+torch = pytest.importorskip("torch")
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 
@@ -38,6 +40,37 @@ def test_ocr_with_a_cnn(example, capsys):
     assert words["network alone"] < words["joint"]
     assert words["network alone"] + 0.2 < words["two_stage"] < words["two_stage_joint"]
     assert f"{words['joint']:.3f}" in capsys.readouterr().out
+
+
+def test_segmentation_by_a_network(example, capsys):
+    found = example("segmentation_network").main()
+    assert found["linear, pixels alone"] < found["linear, linked"] < found["network, linked"]
+    assert found["network, pixels alone"] + 0.03 < found["network, linked"]
+    assert f"{found['network, linked']:.3f}" in capsys.readouterr().out
+
+
+def test_moving_from_other_layers(example, capsys):
+    """Where the other libraries are installed they agree; our side is checked by all labellings."""
+    module = example("moving_layers")
+    found = module.main()
+    assert len(found) == 6
+    assert all(math.isnan(apart) or apart < 1e-9 for apart in found.values())
+    assert capsys.readouterr().out.count("\n") == 6
+    crf, (emissions, tags, mask) = module.layer(), module.data()
+    likelihood = module.as_pytorch_crf(crf)["log-likelihood"]
+    log_z = module.as_torch_struct(crf)["log Z"]
+    for b, length in enumerate(mask.sum(1).tolist()):
+        scores = {}
+        for path in product(range(4), repeat=length):
+            total = crf.start_transitions[path[0]] + crf.end_transitions[path[-1]]
+            total = total + sum(emissions[b, t, tag] for t, tag in enumerate(path))
+            total = total + sum(crf.transitions[i, j] for i, j in pairwise(path))
+            scores[path] = float(total.detach())
+        every = torch.tensor(list(scores.values()), dtype=torch.float64).logsumexp(0)
+        gold = scores[tuple(tags[b, :length].tolist())]
+        assert float(likelihood[b].detach()) == pytest.approx(gold - float(every))
+        if length > 1:
+            assert float(log_z[b].detach()) == pytest.approx(float(every))
 
 
 @pytest.mark.data

@@ -261,8 +261,8 @@ def interrupt_at(n):
 
 
 def test_ctrl_c_keeps_the_best_weights(monkeypatch):
-    monkeypatch.setattr("chordal.estimators._monitor._in_search", lambda: False)
-    monkeypatch.setattr("chordal.estimators._monitor._last", -1e9)
+    monkeypatch.setattr("chordal.estimators._training.monitor._in_search", lambda: False)
+    monkeypatch.setattr("chordal.estimators._training.monitor._last", -1e9)
     seen = {}
 
     def callback(state):
@@ -384,7 +384,7 @@ def test_bad_parameters(settings, message):
 @pytest.mark.parametrize(
     ("x", "message"),
     [
-        (np.full((2, 3), np.nan), r"X\[0\] holds NaN or infinity at position 0"),
+        (np.full((2, 3), np.nan), r"NaN or infinity in X\[0\], at position 0"),
         (np.zeros((2, 1, 1, 1, 1)), r"X\[0\] must be numbers \[length, columns\], images"),
         ([["a"], ["b"]], r"X\[0\] must be numbers"),
         ([0.5, "b"], r"X\[0\] must be numbers|must be a string or a whole number"),

@@ -9,9 +9,9 @@ from collections.abc import Iterable
 import typer
 
 from chordal._errors import FormatError
-from chordal._opening import columns_of, open_model
+from chordal._opening import columns_of
 from chordal.cli._data import Reading, load_data
-from chordal.cli._models import template_of
+from chordal.cli._models import open_tagger, template_of
 
 Labels = list[list[str]]
 
@@ -103,7 +103,7 @@ def predicted(
     model: str, path: str, reading: Reading, gold_column: int, jobs: int | None
 ) -> tuple[Labels, Labels]:
     """True labels, and those that a model gives."""
-    crf = open_model(model)
+    crf = open_tagger(model)
     crf.set_params(n_jobs=jobs)
     data = load_data(path, reading.with_label(gold_column), template_of(crf))
     width = columns_of(crf)

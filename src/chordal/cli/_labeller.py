@@ -21,6 +21,7 @@ from chordal.text import Columns, Items
 
 if TYPE_CHECKING:
     from chordal import ChainCRF
+    from chordal.cli._token_model import TokenModel
 
 
 Ints = NDArray[np.int32]
@@ -43,7 +44,13 @@ class Answers(NamedTuple):
 class Labeller:
     """A model, and how its answers are written."""
 
-    def __init__(self, model: ChainCRF, answers: Answers, separator: str | None, path: str) -> None:
+    def __init__(
+        self,
+        model: ChainCRF | TokenModel,
+        answers: Answers,
+        separator: str | None,
+        path: str,
+    ) -> None:
         self.model, self.answers, self.separator, self.path = model, answers, separator, path
         self.width = columns_of(model)
         self._checked = self.width == 0
@@ -140,8 +147,14 @@ class Labeller:
     @property
     def reads_items(self) -> bool:
         """Whether the model takes blocks of CRFsuite's items as they are."""
-        # Models of arrays have a number of features.
-        return self.model.feature_template is None and not hasattr(self.model, "n_features_in_")
+        # Models of arrays have a number of features, and those of tokens no input of attributes.
+        attributes = self.model.feature_template is None and self.model.input_ is not None
+        return attributes and not hasattr(self.model, "n_features_in_")
+
+    @property
+    def reads_columns(self) -> bool:
+        """Whether the model takes files of columns: by a template, or the first as tokens."""
+        return self.model.feature_template is not None or self.model.input_ is None
 
     def items(self, items: Items) -> bytes:
         """Labels alone, as CRFsuite's own tagger prints them."""

@@ -5,19 +5,60 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING, Any
 
+from chordal._opening import kind_of, open_model
+
 if TYPE_CHECKING:
     from chordal import ChainCRF, FeatureTemplate
+    from chordal.cli._token_model import TokenModel
+    from chordal.torch import NeuralCRF
 
 
-def template_of(model: ChainCRF) -> FeatureTemplate | None:
+def open_tagger(path: str) -> ChainCRF | TokenModel:
+    """The model of a file that labels tokens: a chain, or a network of tokens."""
+    found = chain_or_network(path)
+    from chordal import ChainCRF
+
+    if isinstance(found, ChainCRF):
+        return found
+    from chordal.cli._token_model import TokenModel
+
+    return TokenModel(found, path)
+
+
+def chain_or_network(path: str) -> ChainCRF | NeuralCRF:
+    """The model of a file, if it is one of these."""
+    from chordal.model_file import ModelFileError, class_of, load
+
+    try:
+        return open_model(path)
+    except ModelFileError:
+        if kind_of(path) != "chordal" or class_of(path) != "NeuralCRF":
+            raise
+    from chordal.torch import NeuralCRF
+
+    return load(path, NeuralCRF)
+
+
+def template_of(model: ChainCRF | TokenModel) -> FeatureTemplate | None:
     """The feature template of a model, if it has one."""
     return model.columns_template()
 
 
-def sizes(model: ChainCRF) -> dict[str, Any]:
+def sizes(model: ChainCRF | NeuralCRF) -> dict[str, Any]:
     """What a model consists of."""
     import numpy as np
 
+    from chordal import ChainCRF
+
+    if not isinstance(model, ChainCRF):
+        network = sum(tensor.numel() for tensor in model.module_.network.state_dict().values())
+        shape = " × ".join(map(str, model.inputs_.shape)) or f"{len(model.inputs_.tokens)} tokens"
+        return {
+            "labels": len(model.classes_),
+            "inputs": shape,
+            "network_weights": network,
+            "crf_weights": model.crf_.layout_.n_weights,
+        }
     node, edge, vectors = model.input_, model.reader_.inputs[1], model.reader_.input("vectors")
     return {
         "labels": len(model.classes_),
@@ -30,7 +71,7 @@ def sizes(model: ChainCRF) -> dict[str, Any]:
     }
 
 
-def report(model: ChainCRF) -> dict[str, Any] | None:
+def report(model: ChainCRF | NeuralCRF) -> dict[str, Any] | None:
     """How the fit went."""
     found = getattr(model, "fit_report_", None)
     if found is None:

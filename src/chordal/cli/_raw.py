@@ -15,11 +15,14 @@ from chordal.formats import Place, Token, read_lines, sentences
 
 if TYPE_CHECKING:
     from chordal import ChainCRF
+    from chordal.cli._token_model import TokenModel
 
 Sentence = list[Token]
 
 
-def raw_pieces(model: ChainCRF, place: Place, live: bool, constrain: str | None) -> Iterator[bytes]:
+def raw_pieces(
+    model: ChainCRF | TokenModel, place: Place, live: bool, constrain: str | None
+) -> Iterator[bytes]:
     """A line of JSON for each line of text; what arrives through a pipe is answered at once."""
     check_one_column(model)
     lines = (line for _, line in read_lines(place))
@@ -28,8 +31,10 @@ def raw_pieces(model: ChainCRF, place: Place, live: bool, constrain: str | None)
         yield "".join(json.dumps(one, ensure_ascii=False) + "\n" for one in found).encode()
 
 
-def check_one_column(model: ChainCRF) -> None:
+def check_one_column(model: ChainCRF | TokenModel) -> None:
     """Refuse a model that needs more than words."""
+    if model.input_ is None:
+        return  # it reads tokens
     template, width = model.columns_template(), getattr(model.input_, "width", 0)
     if template is None:
         raise ValueError("--text needs a model with a template; this one was trained on attributes")
@@ -40,7 +45,9 @@ def check_one_column(model: ChainCRF) -> None:
         )
 
 
-def answers(model: ChainCRF, lines: Sequence[str], constrain: str | None) -> list[dict[str, Any]]:
+def answers(
+    model: ChainCRF | TokenModel, lines: Sequence[str], constrain: str | None
+) -> list[dict[str, Any]]:
     """For each line its text and its entities; labelled tokens if the labels are of no scheme."""
     split = [sentences(line) for line in lines]
     flat = [own for of_line in split for own in of_line]
@@ -63,7 +70,7 @@ def _text(line: str, one: dict[str, Any]) -> str:
 
 
 def _entities(
-    model: ChainCRF, flat: list[Sentence], constrain: str, scheme: str
+    model: ChainCRF | TokenModel, flat: list[Sentence], constrain: str, scheme: str
 ) -> list[list[dict[str, Any]]]:
     """The entities of each sentence, and P(exactly these tokens are an entity of this type)."""
     X = [[[token.text] for token in own] for own in flat]
@@ -85,7 +92,7 @@ def _entities(
 
 
 def _tokens(
-    model: ChainCRF, flat: list[Sentence], constrain: str | None
+    model: ChainCRF | TokenModel, flat: list[Sentence], constrain: str | None
 ) -> list[list[dict[str, Any]]]:
     """The tokens of each sentence with their labels and P(label)."""
     X = [[[token.text] for token in own] for own in flat]

@@ -11,15 +11,16 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from chordal._errors import FormatError
-from chordal._opening import open_model
 from chordal.cli._data import Reading
 from chordal.cli._labeller import Answers, Labeller
+from chordal.cli._models import open_tagger
 from chordal.formats import Format, Place, open_target
 from chordal.formats.conll import CoNLL
 from chordal.formats.crfsuite import CRFsuite
 
 if TYPE_CHECKING:
     from chordal import ChainCRF
+    from chordal.cli._token_model import TokenModel
 
 
 def label_file(
@@ -32,7 +33,7 @@ def label_file(
     jobs: int,
 ) -> None:
     """Write the input with the labels that a model finds; "-" are the standard streams."""
-    crf = open_model(model)
+    crf = open_tagger(model)
     crf.set_params(n_jobs=1)
     if answers.text:
         found = raw(crf, reading.place(input), is_live(input), answers.constrain)
@@ -64,7 +65,9 @@ def _hinted(text: bool) -> Iterator[None]:
         raise ValueError(f"{error}; raw text is labelled with --text") from None
 
 
-def raw(crf: ChainCRF, place: Place, live: bool, constrain: str | None) -> Iterator[bytes]:
+def raw(
+    crf: ChainCRF | TokenModel, place: Place, live: bool, constrain: str | None
+) -> Iterator[bytes]:
     """Entities of raw text; what they need is imported only here."""
     from chordal.cli._raw import raw_pieces
 
@@ -94,7 +97,7 @@ def _work(
         return labeller.items, reader.blocks(path, eager=live)
     if not isinstance(reader, CoNLL):
         return partial(labeller.records, reader), batches(reader.read(path), 1 if live else 256)
-    if labeller.model.feature_template is None:
+    if not labeller.reads_columns:
         raise ValueError(
             "the model has no template for files of columns: it was trained on attributes; give "
             "--format crfsuite or jsonl"

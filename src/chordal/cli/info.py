@@ -6,9 +6,10 @@ from typing import Annotated, Any
 
 import typer
 
-from chordal._opening import columns_of, kind_of, open_model
+from chordal._opening import columns_of, kind_of
 from chordal.cli import _options as options
 from chordal.cli._models import (
+    chain_or_network,
     file_size,
     report,
     sizes,
@@ -59,13 +60,15 @@ def installation() -> dict[str, Any]:
 
 def of_model(path: str) -> dict[str, Any]:
     """Everything about a model but its weights."""
+    from chordal import ChainCRF
     from chordal.model_file import metadata_of
 
-    crf = open_model(path)
+    crf = chain_or_network(path)
     fitted = report(crf)
     # A model that another tool has fitted has parameters that nobody asked for.
     parameters = {} if fitted is None else crf.get_params(deep=False)
-    template = template_of(crf)
+    chain = crf if isinstance(crf, ChainCRF) else None
+    template = None if chain is None else template_of(chain)
     parameters.pop("feature_template", None)
     if template is not None:
         parameters["dialect"] = template.dialect
@@ -82,7 +85,7 @@ def of_model(path: str) -> dict[str, Any]:
         "labels": [str(label) for label in crf.classes_],
         **({"metadata": metadata} if metadata else {}),
         "sizes": sizes(crf),
-        "columns": columns_of(crf) or None,
+        "columns": None if chain is None else columns_of(chain) or None,
         "parameters": plain or None,
         "fit": fitted,
         "feature_template": None if template is None else template.text,

@@ -18,6 +18,7 @@ from chordal.estimators._asking import (
     all_potentials,
     ask,
     best,
+    by_parts,
     clique_marginals,
     constraints_of,
     decoded,
@@ -25,6 +26,7 @@ from chordal.estimators._asking import (
     joined,
     labelled,
     labellings,
+    names_data,
     share_right,
     template_tables,
 )
@@ -33,6 +35,7 @@ from chordal.objectives import OBJECTIVES
 from chordal.potentials import Floats, Potentials
 
 
+@by_parts
 def predict(
     self: Model,
     X: object,
@@ -124,6 +127,7 @@ def loss_augmented_predict(
     return self._decoded(known.joint(numbers, batch.kinds), batch, X)
 
 
+@by_parts
 def predict_codes(
     self: Model,
     X: object,
@@ -144,6 +148,7 @@ def predict_codes(
     return self.labels_.codes(numbers)
 
 
+@by_parts
 def predict_marginals(
     self: Model,
     X: object,
@@ -178,6 +183,7 @@ def predict_marginals(
     return self._arranged(joined(found), batch, X)
 
 
+@by_parts
 def node_scores(self: Model, X: object) -> Any:
     """Scores of labels before any link counts, arrays [n_variables, n_classes].
 
@@ -231,6 +237,7 @@ def potentials(
     return all_potentials(self, X, constraints)
 
 
+@by_parts
 def k_best(
     self: Model,
     X: object,
@@ -256,6 +263,7 @@ def k_best(
     ]
 
 
+@by_parts
 def sample(
     self: Model,
     X: object,
@@ -290,16 +298,21 @@ def log_likelihood(self: Model, X: object, y: object) -> Floats:
     return joined(found)
 
 
+@by_parts
 def entropy(self: Model, X: object) -> Floats:
     """The entropy of p(y | x) of each example, in nats: how unsure the model is."""
     _, _, found = ask(self, X, "entropy", lambda part: part.inference.entropy(part.potentials))
     return joined(found)
 
 
-def score(self: Model, X: object, y: object, sample_weight: object = None) -> float:
+def score(self: Model, X: object, y: object = None, sample_weight: object = None) -> float:
     """The share of labels that `predict` gets right; unseen labels count as wrong, and those
-    that are not observed are left out.
+    that are not observed are left out. A prepared data set has its labels: it needs no y.
     """
+    if y is None and names_data(X):
+        from chordal.estimators._by_parts import scored  # not needed otherwise
+
+        return scored(self, X, sample_weight)
     return share_right(self, X, y, sample_weight)
 
 

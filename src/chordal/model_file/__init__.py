@@ -1,7 +1,7 @@
-"""Model files: fitted models, each in one file that is memory-mapped and never a pickle.
+"""Model files: fitted models, each in one file that is never a pickle.
 
-`_container` knows bytes and nothing of models; a model gives its state, and `_parameters` what it
-was made with.
+`chordal._container` knows bytes and nothing of models; a model gives its state, and `_parameters`
+what it was made with.
 """
 
 from __future__ import annotations
@@ -12,10 +12,10 @@ from importlib import import_module
 from typing import Any, TypeVar, overload
 
 from chordal import estimators
+from chordal._container import FORMAT, ModelFileError, Path, narrowest, read, write
 from chordal._errors import UnsupportedError
 from chordal.estimators import BaseCRF
 from chordal.inference import INFERENCE
-from chordal.model_file._container import FORMAT, ModelFileError, Path, read, write
 from chordal.model_file._items import item_facts, item_of
 from chordal.model_file._parameters import (
     FunctionsError,
@@ -72,6 +72,7 @@ def save(model: object, path: Path, metadata: Mapping[str, object] | None = None
     }
     if metadata:
         about["metadata"] = _checked(metadata)
+    arrays = {**arrays, "weights": narrowest(arrays["weights"])}
     write(path, {**about, **facts}, arrays)
 
 
@@ -90,6 +91,11 @@ def metadata_of(path: Path) -> dict[str, object]:
     if not isinstance(found, dict):
         raise ModelFileError(path, "its metadata are not a JSON object")
     return found
+
+
+def class_of(path: Path) -> str:
+    """The name of the class of the model in a file."""
+    return str(read(path)[0].get("class"))
 
 
 def _checked(metadata: Mapping[str, object]) -> dict[str, object]:
@@ -111,7 +117,7 @@ def load(path: Path, kind: None = None, **functions: object) -> BaseCRF: ...
 
 
 def load(path: Path, kind: type[Any] | None = None, **functions: object) -> object:
-    """Open a model file; its arrays stay in the file, mapped into memory.
+    """Read a model file. What happens to the file later does not matter to the model.
 
     Parameters
     ----------
@@ -171,4 +177,4 @@ def _class_named(name: str) -> type[Storable]:
     return found
 
 
-__all__ = ["FORMAT", "ModelFileError", "load", "metadata_of", "save"]
+__all__ = ["FORMAT", "ModelFileError", "class_of", "load", "metadata_of", "save"]

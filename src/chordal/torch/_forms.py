@@ -15,7 +15,8 @@ from torch import Tensor, nn
 
 from chordal._errors import UnsupportedError
 from chordal._validate import check_sequences
-from chordal.estimators import BaseCRF, ChainCRF, GraphCRF, GridCRF, examples_of
+from chordal.estimators import BaseCRF, ChainCRF, GraphCRF, GridCRF
+from chordal.estimators.linked import examples_of
 from chordal.potentials import Floats
 from chordal.torch._inputs import Inputs, padded
 
@@ -182,7 +183,7 @@ class ImageForm(Form):
             if len(bad):
                 *place, feature = bad[0].tolist()
                 raise ValueError(
-                    f"{name}[{i}] holds NaN or infinity at pixel {tuple(place)}, feature "
+                    f"NaN or infinity in {name}[{i}], at pixel {tuple(place)}, feature "
                     f"{feature}; clean it"
                 )
             values = np.moveaxis(np.array(x, dtype=np.float32), -1, 0)
@@ -305,7 +306,7 @@ def answers(
     for group in form.groups(examples):
         own = [examples[i] for i in group]
         with torch.no_grad():
-            rows = form.scores(network, own, n_labels).double().cpu().numpy()
+            rows = form.scores(network, own, n_labels).cpu().double().numpy()
         limits = np.cumsum([example.size for example in own])[:-1]
         found_here = zip(group, np.split(rows, limits), strict=True)
         for i, scores in found_here:

@@ -63,7 +63,7 @@ class Inputs:
         """A tensor for each sequence: float32 [length, …] or numbers of tokens [length]."""
         return [self._tensor(x, i, name) for i, x in enumerate(X)]
 
-    def _tensor(self, x: Any, i: int, name: str) -> Tensor:
+    def _tensor(self, x: Sequence[Any], i: int, name: str) -> Tensor:
         if self.shape == ():
             get = self._number.get
             return torch.tensor([get(t, UNKNOWN) for t in _tokens(x, i, name)], dtype=torch.long)
@@ -115,13 +115,13 @@ def padded(sequences: Sequence[Tensor]) -> tuple[Tensor, Tensor]:
     return batch, torch.arange(batch.shape[1]) < lengths.unsqueeze(1)
 
 
-def _is_tokens(x: Any) -> bool:
+def _is_tokens(x: Sequence[Any]) -> bool:
     if isinstance(x, np.ndarray):
         return x.ndim == 1
     return isinstance(x[0], (str, int, np.integer, np.str_))
 
 
-def _tokens(x: Any, i: int, name: str = "X") -> list[Any]:
+def _tokens(x: object, i: int, name: str = "X") -> list[Any]:
     tokens = x.tolist() if isinstance(x, np.ndarray) else x
     if isinstance(tokens, (str, bytes)) or not isinstance(tokens, Sequence):
         raise TypeError(f"{name}[{i}] must be a list of tokens, got {type(x).__name__}")
@@ -133,7 +133,7 @@ def _tokens(x: Any, i: int, name: str = "X") -> list[Any]:
     return list(tokens)
 
 
-def _array(x: Any, i: int, name: str = "X") -> NDArray[Any]:
+def _array(x: object, i: int, name: str = "X") -> NDArray[Any]:
     try:
         array = np.asarray(x)
     except ValueError as error:
@@ -146,5 +146,5 @@ def _array(x: Any, i: int, name: str = "X") -> NDArray[Any]:
         )
     if not np.isfinite(array).all():
         t = int(np.argwhere(~np.isfinite(array))[0, 0])
-        raise ValueError(f"{name}[{i}] holds NaN or infinity at position {t}; clean it")
+        raise ValueError(f"NaN or infinity in {name}[{i}], at position {t}; clean it")
     return array

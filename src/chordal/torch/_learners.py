@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 import torch
@@ -13,8 +13,9 @@ from torch import Tensor, nn
 from torch.autograd.function import once_differentiable
 from torch.nn.utils.rnn import pad_sequence
 
-from chordal.estimators import BaseCRF, ChainCRF, Known, Linked, link_places
+from chordal.estimators import BaseCRF, ChainCRF
 from chordal.estimators.chain_crf import chain_crf
+from chordal.estimators.linked import Known, Linked, link_places
 from chordal.features import DenseInput
 from chordal.labels import SequenceLabels
 from chordal.potentials import Floats
@@ -245,12 +246,21 @@ class LinkedLearner(Learner):
         return self.linked.facts(self.links, X, y)
 
 
+class _Context(Protocol):
+    """What PyTorch keeps between the two directions."""
+
+    saved_tensors: tuple[Tensor, Tensor]
+
+    def save_for_backward(self, *tensors: Tensor) -> None:
+        """Keep these."""
+
+
 class _Objective(torch.autograd.Function):
     """An objective of scores and links that chordal computes, with its derivatives."""
 
     @staticmethod
     def forward(
-        ctx: Any,
+        ctx: _Context,
         scores: Tensor,
         links: Tensor,
         evaluate: Callable[[Floats, Floats], tuple[float, Floats, Floats]],
@@ -263,7 +273,7 @@ class _Objective(torch.autograd.Function):
 
     @staticmethod
     @once_differentiable  # type: ignore[untyped-decorator]
-    def backward(ctx: Any, above: Tensor) -> tuple[Tensor, Tensor, None]:
+    def backward(ctx: _Context, above: Tensor) -> tuple[Tensor, Tensor, None]:
         scores, links = ctx.saved_tensors
         return above.to(scores) * scores, above.to(links) * links, None
 
@@ -279,4 +289,4 @@ def log_chances(scores: Tensor, tags: Tensor) -> Tensor:
 
 
 def _array(tensor: Tensor) -> Floats:
-    return tensor.detach().double().cpu().numpy()
+    return tensor.detach().cpu().double().numpy()

@@ -163,7 +163,14 @@ class Given(nn.Module):
 
     def forward(self, x: Tensor, *more: Tensor) -> Tensor:
         """Scores, in the shape that the structure asks for."""
-        scores: Tensor = self.module(x, *more) if self.takes_more else self.module(x)
+        try:
+            scores: Tensor = self.module(x, *more) if self.takes_more else self.module(x)
+        except RuntimeError as error:
+            if type(error) is not RuntimeError:
+                raise  # such as too little memory
+            raise ValueError(
+                f"network does not take inputs of shape {tuple(x.shape)}: {error}"
+            ) from error
         return scores
 
 

@@ -12,18 +12,16 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
+from torch import nn
 
 from chordal._status import Status
 from chordal.estimators import (
     BaseCRF,
     FitReport,
-    Known,
-    Linked,
-    gold_codes,
     keep_or_raise,
-    known_labels,
     whole_fits,
 )
+from chordal.estimators.linked import Known, Linked, gold_codes, known_labels
 from chordal.execution import effective_n_jobs, execution_for
 from chordal.model_file import ModelFileError, load, save
 from chordal.oracle import Mapper
@@ -121,7 +119,7 @@ def _prepared(
 def _learner(
     made: NeuralCRF,
     old: NeuralCRF | None,
-    network: Any,
+    network: nn.Module,
     drawn: Callable[[Ints], list[Seen]],
     known: Known,
     given: Given,
@@ -152,8 +150,7 @@ def _drawn(
     def drawn(chosen: Ints) -> list[Seen]:
         own = [examples[i] for i in chosen]
         if estimator.augment is not None:
-            other = list(estimator.augment([X[i] for i in chosen], generator))
-            name = "augment(X)"
+            name, other = "augment(X)", estimator.augment([X[i] for i in chosen], generator)
             new = form.seen(form.examples(form.crf, other, name), name)
             if [_shape(form, e) for e in new] != [_shape(form, e) for e in own]:
                 raise ValueError("augment must give as many examples of the same sizes")

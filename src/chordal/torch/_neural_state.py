@@ -16,9 +16,8 @@ from chordal.estimators import (
     BaseCRF,
     ChainCRF,
     FitReport,
-    check_scores_in,
-    link_places,
 )
+from chordal.estimators.linked import check_scores_in, link_places
 from chordal.potentials import Floats
 from chordal.torch._forms import Form, ImageForm, form_for
 from chordal.torch._inputs import Inputs

@@ -13,11 +13,13 @@ from numpy.typing import NDArray
 
 from chordal._validate import RandomState, check_function, check_sample_weight, generator_from
 from chordal.estimators import BaseCRF, ChainCRF, FitReport, Wrapped
+from chordal.estimators.linked import check_crf
 from chordal.execution import effective_n_jobs
 from chordal.inference import Inference
 from chordal.potentials import Floats
 from chordal.solvers import Callback
 from chordal.torch._forms import Form, Raw, answers, form_for
+from chordal.torch._inputs import Inputs
 from chordal.torch._learners import Potentials
 from chordal.torch._networks import Network, Sizes
 from chordal.torch._parameters import check_parameters
@@ -114,6 +116,7 @@ class NeuralCRF(Wrapped):
         With `network`, and what links labels: `crf`, a `chordal.torch.CRF` whose tags are places in
         `classes_`, or where other settings of `crf` or other structures ask for it `links`, the
         weights of `crf_` that were learned.
+    inputs_ : what reads features, with `shape` and `tokens`
     crf_ : ChainCRF, GridCRF or GraphCRF
         Of the network's scores.
     fit_report_ : FitReport
@@ -247,6 +250,7 @@ class NeuralCRF(Wrapped):
         check_parameters(self.get_params(deep=False))
         if self.crf is not None:
             form_for(self.crf)
+            check_crf(self.crf)
 
     def _given_crf(self) -> BaseCRF:
         """The parameters of the CRF, with threads and seed of this estimator."""
@@ -272,6 +276,12 @@ class NeuralCRF(Wrapped):
 
     def _settings(self) -> Settings:
         return Settings(*(getattr(self, name) for name in Settings._fields))
+
+    @property
+    def inputs_(self) -> Inputs:
+        """What reads the features of variables: their shape, and the vocabulary of tokens."""
+        self._check_fitted()
+        return self._form.inputs
 
     def _observed(self, X: object) -> list[Any]:
         self._check_fitted()

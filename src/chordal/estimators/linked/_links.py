@@ -1,8 +1,7 @@
-"""CRFs whose scores of labels come from elsewhere, such as a network: here are their links."""
+"""The links of a CRF whose scores of labels come from elsewhere: how they are learned."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from copy import copy
 from typing import Any, NamedTuple
 
@@ -10,29 +9,28 @@ import numpy as np
 from numpy.typing import NDArray
 
 from chordal._errors import UnsupportedError
-from chordal.estimators._choosing import (
+from chordal.estimators._crf import BaseCRF
+from chordal.estimators._training.choosing import (
     Data,
     asked_objective,
     check_before_compiling,
     inference_for,
     problem_of,
 )
-from chordal.estimators._crf import BaseCRF
-from chordal.estimators._fitting import attributes_of, read, weighed
-from chordal.estimators._groups import members
-from chordal.estimators._judging import converged, prediction_facts, validator
+from chordal.estimators._training.groups import members
+from chordal.estimators._training.judging import Validator, converged, prediction_facts
+from chordal.estimators._training.steps import attributes_of, read, weighed
+from chordal.estimators.linked._labels import Examples, Known
 from chordal.features import DenseInput, Layout, Shard
 from chordal.inference import Inference
-from chordal.labels import SequenceLabels, observed, targets_of
 from chordal.objectives import Evaluation, Objective
 from chordal.oracle import Mapper
 from chordal.oracle.training import refuse_unbounded
 from chordal.potentials import Floats
 from chordal.solvers.adam import Adam
-from chordal.targets import PartialLabels, SoftLabels, Target
+from chordal.targets import PartialLabels
 
 Ints = NDArray[np.int64]
-Examples = Sequence[Any]
 
 
 class Loss(NamedTuple):
@@ -41,50 +39,6 @@ class Loss(NamedTuple):
     value: float
     scores: Floats  # [n_variables, n_classes]
     links: Floats
-
-
-class Known(NamedTuple):
-    """What y says: the labels, and a target for every variable, one example after another."""
-
-    labels: SequenceLabels
-    target: Target
-    sizes: Ints
-
-    @property
-    def n_classes(self) -> int:
-        """How many labels there are."""
-        return len(self.labels)
-
-    def by_class(self) -> list[NDArray[Any]]:
-        """Of each example the classes' numbers [n], sets [n, L] or distributions [n, L]."""
-        labels, target, n = self.labels, self.target, len(self.labels)
-        values: NDArray[Any]
-        if isinstance(target, PartialLabels):
-            values = target.allowed.reshape(-1, n)[:, labels.order]
-        elif isinstance(target, SoftLabels):
-            values = target.probability.reshape(-1, n)[:, labels.order]
-        else:
-            values = labels.codes(target).astype(np.int64)
-        return np.split(values, np.cumsum(self.sizes)[:-1])
-
-
-def examples_of(crf: BaseCRF, X: object, name: str = "X") -> Examples:
-    """X as this estimator checks it, whatever its variables' features are."""
-    return crf._examples(X, name)
-
-
-def known_labels(
-    crf: BaseCRF, X: Examples, y: object, sizes: Ints, labels: SequenceLabels | None = None
-) -> Known:
-    """What y says about examples of so many variables; with `labels`, no others may occur."""
-    flat = crf._flat(y, X)
-    crf._check_lengths(sizes, flat)
-    found = crf._new_labels() if labels is None else labels.copy()
-    target = targets_of(found, flat, crf.ignore_label)
-    if labels is not None and len(found) > len(labels):
-        new = found.labels[len(labels)]
-        raise ValueError(f"warm_start keeps the labels, but y has a new one: {new!r}")
-    return Known(found, target, sizes)
 
 
 class Linked:
@@ -142,7 +96,7 @@ class Linked:
             raise UnsupportedError(
                 f"objective {objective.name!r} takes no sets of labels here; use 'likelihood'"
             )
-        own, weight = weighed(self.crf, objective, data)
+        own, weight = weighed(self.crf, objective, data.labels, data.parts.gold, data.weight)
         self.data = data._replace(weight=weight)
         problem = problem_of(self.crf, own, data, some_stay=True, centre=False)
         check_before_compiling(self.crf, problem, Adam(1), data)
@@ -211,7 +165,9 @@ class Linked:
     def fitted(self, links: Floats) -> BaseCRF:
         """The CRF with these links, which answers questions about scores."""
         model = copy(self.crf)
-        known = {**attributes_of(self.data, self.inference), "objective_": np.nan, "n_iter_": 0}
+        data = self.data
+        known = attributes_of(data.reader, data.labels, data.layout, self.inference)
+        known |= {"objective_": np.nan, "n_iter_": 0}
         vars(model).update(known, weights_=self.weights_of(links))
         return model
 
@@ -252,7 +208,9 @@ class Linked:
     def score(self, links: Floats, X: Examples, y: object) -> float:
         """The share of labels of other examples that are right, by a quick way of prediction."""
         model = self.fitted(links)
-        return validator(model, X, y, self.data)(model.weights_)
+        data = self.data
+        validate = Validator.of(model, X, y, data.reader, data.labels, data.layout)
+        return validate(model.weights_)
 
 
 def _kept(known: Known, n: int) -> list[NDArray[np.bool_]] | None:
@@ -263,18 +221,6 @@ def _kept(known: Known, n: int) -> list[NDArray[np.bool_]] | None:
     found = target.known()
     assert found is not None
     return np.split(found[0], np.cumsum(known.sizes)[:-1])
-
-
-def gold_codes(
-    crf: BaseCRF, labels: SequenceLabels, X: Examples, y: object, sizes: Ints, name: str
-) -> tuple[NDArray[np.int32], NDArray[np.bool_]]:
-    """Places of other examples' labels in the classes, −1 for new ones; and which are observed."""
-    flat = crf._flat(y, X, f"{name}y")
-    crf._check_lengths(sizes, flat, name)
-    numbers, seen = labels.encode(flat, unknown=-1), observed(flat, crf.ignore_label)
-    if not seen.any():
-        raise ValueError(f"{name}y has no label that is observed")
-    return np.where(numbers < 0, -1, labels.codes(numbers)), seen
 
 
 def link_places(crf: BaseCRF) -> Ints:
