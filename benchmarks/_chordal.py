@@ -44,8 +44,10 @@ class _TimedSolver(Solver):
         super().__init__(inner.max_iter, inner.tol)
         self._inner, self._seconds = inner, seconds
 
-    def minimize(self, oracle: Any, start: Floats, callback: Callback | None = None) -> Solution:
-        return self._inner.minimize(_TimedOracle(oracle, self._seconds), start, callback)
+    def minimize(
+        self, oracle: Any, start: Floats, callback: Callback | None = None, keeper: Any = None
+    ) -> Solution:
+        return self._inner.minimize(_TimedOracle(oracle, self._seconds), start, callback, keeper)
 
     def _run(self, run: Any) -> Any:
         raise NotImplementedError  # the inner solver runs

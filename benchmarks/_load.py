@@ -4,6 +4,9 @@
 BODIES, each the JSON of a request, to ``/tag``. With RATE 0 each connection sends its next request
 as soon as it has its answer; else requests start at this rate, evenly, whether answers come or not,
 and a request's time counts from when it should have started. Prints one line of JSON.
+
+Answers are counted by the version of their model and by which of "|a" and "|b" end its labels: the
+two models of the benchmark of exchanged files differ in that.
 """
 
 from __future__ import annotations
@@ -37,6 +40,7 @@ class Tally:
         self.times.append(seconds)
         at = body.find(b'"version":"')
         version = body[at + 11 : at + 27].decode() if at >= 0 else ""
+        version += "".join(mark for mark in "ab" if f'|{mark}"'.encode() in body)
         self.versions[version] = self.versions.get(version, 0) + 1
 
 

@@ -19,6 +19,15 @@
 // which matters when a later −inf leaves nothing else. `Scaled` therefore accepts a step only
 // if the range of its finite scores is under kRange, and, once −inf has been seen, only while
 // every positive A_t(j) is above kTiny; the caller then starts again in Log.
+//
+// Hazard: in Log, A_t and B_t may be as large as the scores, and A_t ⊗ B_t loses as many digits. What
+// is asked for as a probability is therefore a product of conditional ones (`Conditionals` in
+// chain_passes.hpp), each less than the largest term of its own sum:
+//
+//   P(y_{T-1}) ∝ exp A_{T-1}     P(y_{t-1} = i, y_t = j) = exp(A_{t-1}(i) + M_t(i,j) − top_j) F_j
+//   top_j = max_i A_{t-1}(i) + M_t(i,j)     F_j = P(y_t = j) / Σ_i exp(A_{t-1}(i) + M_t(i,j) − top_j)
+//
+// They sum to one whatever the size of the scores.
 // Reference: Rabiner (1989), A tutorial on hidden Markov models, section V.A (scaling).
 #pragma once
 

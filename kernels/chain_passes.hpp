@@ -98,10 +98,22 @@ Outcome each_chain(const ChainBatch& batch, Domain domain, Patience& patience, B
 
 // Calls visit(t, B_t) from position `from` to the first, given B there; leaves V_t in the place of
 // E_t. False if the user wants to stop. B and next are the rows to work in.
+constexpr std::size_t kDrift = 4096;  // positions after which rounding errors of B are taken back
+
+// Σ_j A_t(j) B_t(j) is one, but for errors that add up over long chains: B_t is divided by it.
+inline void settle_drift(const Chain& chain, const Sweep<Scaled>& sweep, std::size_t t, double* B) {
+    if (t % kDrift != 0) return;
+    double sum = 0.0;
+    for (std::size_t j = 0; j < chain.labels(t); ++j) sum += sweep.a(t)[j] * B[j];
+    if (!(sum > 0.5 && sum < 2.0)) return;
+    for (std::size_t j = 0; j < chain.labels(t); ++j) B[j] /= sum;
+}
+
 template <class S, class Visit>
 bool backward_from(std::size_t from, const Chain& chain, Sweep<S>& sweep, double* B, double* next,
                    Patience& patience, Visit visit) {
     for (std::size_t t = from + 1; t-- > 0;) {
+        if constexpr (S::kProbabilities) settle_drift(chain, sweep, t, B);
         visit(t, B);
         if (t == 0) break;
         sweep.message(chain, t, B, sweep.e(t), next);
@@ -123,22 +135,99 @@ bool backward(const Chain& chain, Sweep<S>& sweep, Scratch& rows, Patience& pati
 }
 
 // out(j) = weight * P(y_t = j), given B_t.
-template <class S>
-CHORDAL_INLINE void write_marginals(const Chain& chain, const Sweep<S>& sweep, double weight,
+CHORDAL_INLINE void write_marginals(const Chain& chain, const Sweep<Scaled>& sweep, double weight,
                                     std::size_t t, const double* B, double* out) {
     const double* a = sweep.a(t);
     const std::size_t n = chain.labels(t);
     if (n < kLanes) {
-        for (std::size_t j = 0; j < n; ++j)
-            out[j] = weight * S::probability(S::times(a[j], B[j]));
+        for (std::size_t j = 0; j < n; ++j) out[j] = weight * (a[j] * B[j]);
         return;
     }
     const Pack scale = broadcast(weight);
     for (std::size_t j = 0; j < n - kLanes; j += kLanes)
-        store(out + j, scale * S::probability(S::times(load(a + j), load(B + j))));
+        store(out + j, scale * (load(a + j) * load(B + j)));
     const std::size_t j = n - kLanes;  // the end overlaps the rest
-    store(out + j, scale * S::probability(S::times(load(a + j), load(B + j))));
+    store(out + j, scale * (load(a + j) * load(B + j)));
 }
+
+// Probabilities after a forward pass in logarithms, from the last position to the first; the symbols
+// are those of chain.hpp. top takes the place of E_t.
+class Conditionals {
+public:
+    Conditionals(const Chain& chain, Sweep<Log>& sweep) : chain_(chain), sweep_(sweep) {
+        F_.resize(chain.length * sweep.stride);
+        rows_.resize(3 * sweep.stride);
+        for (std::size_t j = 0; j < 3 * sweep.stride; ++j) rows_[j] = 0.0;
+    }
+
+    // Calls node(t, P_t), and edge(t, i, P(y_{t-1} = i, y_t = ·)) for each i, t falling; false if the
+    // user wants to stop.
+    template <class Node, class Edge>
+    bool run(Patience& patience, Node node, Edge edge) {
+        if (chain_.length == 0) return true;
+        const std::size_t stride = sweep_.stride;
+        double *P = rows_.data(), *next = P + stride, *row = next + stride;
+        const std::size_t last = chain_.length - 1;
+        for (std::size_t j = 0; j < chain_.labels(last); ++j) P[j] = 1.0;
+        const double* A = sweep_.a(last);
+        const Pack top = broadcast(Max::total(A, padded(chain_.labels(last))));
+        for (std::size_t j = 0; j < padded(chain_.labels(last)); j += kLanes)
+            store(P + j, exp_nonpositive(load(A + j) - top));
+        normalise(P, last);
+        for (std::size_t t = last + 1; t-- > 0;) {
+            node(t, P);
+            if (t == 0) break;
+            condition(t, P);
+            for (std::size_t i = 0; i < chain_.labels(t - 1); ++i) {
+                pairs(t, i, row);
+                next[i] = Scaled::total(row, padded(chain_.labels(t)));
+                edge(t, i, row);
+            }
+            for (std::size_t i = chain_.labels(t - 1); i < stride; ++i) next[i] = 0.0;
+            std::swap(P, next);
+            normalise(P, t - 1);
+            if (patience.spent(4 * stride * stride)) return false;
+        }
+        return true;
+    }
+
+    // P(y_{t-1} = i, y_t = j) for all j, padded with zeros; t must be behind.
+    CHORDAL_INLINE void pairs(std::size_t t, std::size_t i, double* P) const {
+        const double* F = F_.data() + t * sweep_.stride;
+        for (std::size_t j = 0; j < padded(chain_.labels(t)); j += kLanes)
+            store(P + j, below_top(t, i, j) * load(F + j));
+    }
+
+private:
+    // exp(A_{t-1}(i) + M_t(i,j) − top_j)
+    CHORDAL_INLINE Pack below_top(std::size_t t, std::size_t i, std::size_t j) const {
+        const double* m = sweep_.tables.forward(t) + i * sweep_.stride;
+        const Pack x = broadcast(sweep_.a(t - 1)[i]) + load(m + j);
+        return exp_nonpositive(x - load(sweep_.e(t) + j));
+    }
+    // top and F of position t.
+    void condition(std::size_t t, const double* P) {
+        const std::size_t rows = chain_.labels(t - 1), width = padded(chain_.labels(t));
+        double *top = sweep_.e(t), *F = F_.data() + t * sweep_.stride;
+        Max::product(sweep_.a(t - 1), sweep_.tables.forward(t), top, rows, chain_.labels(t),
+                     sweep_.stride, Plain());
+        for (std::size_t j = 0; j < width; j += kLanes) {
+            store(top + j, maximum(load(top + j), broadcast(kLowest)));  // −inf − −inf would be NaN
+            Pack sum = broadcast(0.0);
+            for (std::size_t i = 0; i < rows; ++i) sum += below_top(t, i, j);
+            for (std::size_t k = j; k < j + kLanes; ++k)
+                F[k] = P[k] > 0.0 && sum[k - j] > 0.0 ? P[k] / sum[k - j] : 0.0;
+        }
+    }
+    void normalise(double* P, std::size_t t) const {
+        const double total = Scaled::total(P, padded(chain_.labels(t)));
+        for (std::size_t j = 0; j < chain_.labels(t); ++j) P[j] /= total;
+    }
+
+    const Chain& chain_;
+    Sweep<Log>& sweep_;
+    Scratch F_, rows_;
+};
 
 // The same for two chains that share a table: visit(k, t, B_t), k = 0, 1.
 template <class Visit>
@@ -156,6 +245,7 @@ bool backward_of_two(const Chain chain[2], Sweep<Scaled> sweep[2], Scratch& rows
     while (t[0] > 0 && t[1] > 0) {
         const double* V[2] = {sweep[0].e(t[0]), sweep[1].e(t[1])};
         for (std::size_t k = 0; k < 2; ++k) {
+            settle_drift(chain[k], sweep[k], t[k], B[k]);
             visit(k, t[k], B[k]);
             sweep[k].weigh(chain[k], t[k], B[k], sweep[k].e(t[k]));
         }

@@ -117,8 +117,7 @@ private:
 };
 
 // out(i,j) += weight * P(y_{t-1} = i, y_t = j), edge by edge.
-template <class S>
-bool add_edges(const ChainBatch& batch, const Chain& chain, Sweep<S>& sweep, double weight,
+bool add_edges(const ChainBatch& batch, const Chain& chain, Sweep<Scaled>& sweep, double weight,
                Patience& patience, double* tables) {
     for (std::size_t t = 1; t < chain.length; ++t) {
         const std::size_t rows = chain.labels(t - 1), columns = chain.labels(t);
@@ -128,8 +127,7 @@ bool add_edges(const ChainBatch& batch, const Chain& chain, Sweep<S>& sweep, dou
             const double a = sweep.a(t - 1)[i];
             const double* m = sweep.tables.forward(t) + i * sweep.stride;
             for (std::size_t j = 0; j < columns; ++j)
-                out[i * columns + j] +=
-                    weight * S::probability(S::times(S::times(a, m[j]), V[j]));
+                out[i * columns + j] += weight * (a * m[j] * V[j]);
         }
         if (patience.spent(rows * columns)) return false;
     }
@@ -151,8 +149,8 @@ Outcome marginals(const ChainBatch& batch, Domain domain, bool (*interrupted)(),
     Scratch rows;
     TiedSums sums(batch, tables);
     const auto weight_of = [&](std::size_t example) { return weight ? weight[example] : 1.0; };
-    const auto put = [&]<class S>(const Chain& chain, const Sweep<S>& sweep, double w,
-                                  std::size_t t, const double* B) {
+    const auto put = [&](const Chain& chain, const Sweep<Scaled>& sweep, double w, std::size_t t,
+                         const double* B) {
         write_marginals(chain, sweep, w, t, B, unary + chain.offsets[t]);
     };
     const auto body = [&]<class S>(std::size_t example, const Chain& chain, Sweep<S>& sweep) {
@@ -162,15 +160,24 @@ Outcome marginals(const ChainBatch& batch, Domain domain, bool (*interrupted)(),
             for (auto k = chain.offsets[0]; k < chain.offsets[chain.length]; ++k) unary[k] = 0.0;
             return true;
         }
-        const auto visit = [&](std::size_t t, const double* B) { put(chain, sweep, w, t, B); };
-        if (!backward(chain, sweep, rows, patience, visit)) return false;
         if constexpr (S::kProbabilities) {
-            if (chain.tied()) {
-                sums.add(sweep, chain, w);
-                return true;
-            }
+            const auto visit = [&](std::size_t t, const double* B) { put(chain, sweep, w, t, B); };
+            if (!backward(chain, sweep, rows, patience, visit)) return false;
+            if (!chain.tied()) return add_edges(batch, chain, sweep, w, patience, tables);
+            sums.add(sweep, chain, w);
+            return true;
+        } else {
+            const auto node = [&](std::size_t t, const double* P) {
+                double* out = unary + chain.offsets[t];
+                for (std::size_t j = 0; j < chain.labels(t); ++j) out[j] = w * P[j];
+            };
+            const auto edge = [&](std::size_t t, std::size_t i, const double* P) {
+                const std::size_t n = chain.labels(t);
+                double* out = tables + batch.table_offsets[chain.table[t - 1]] + i * n;
+                for (std::size_t j = 0; j < n; ++j) out[j] += w * P[j];
+            };
+            return Conditionals(chain, sweep).run(patience, node, edge);
         }
-        return add_edges(batch, chain, sweep, w, patience, tables);
     };
     const auto body_of_two = [&](std::size_t example, const Chain chain[2],
                                  Sweep<Scaled> sweep[2]) {

@@ -22,7 +22,9 @@
 // that they stay means where probabilities underflow.
 // Reference: Vishwanathan et al. (2006), Accelerated training of conditional random fields with
 // stochastic gradient methods, section 4 (differentiating the recursion gives H v).
-#include "chain.hpp"
+#include <optional>
+
+#include "chain_passes.hpp"
 
 namespace chordal {
 
@@ -61,8 +63,15 @@ private:
     }
 
     // P(y_t), and V_t in the place of E_t.
-    template <class S>
-    bool nodes(const Chain& chain, Sweep<S>& sweep) {
+    bool nodes(const Chain& chain, Sweep<Log>& sweep) {
+        conditionals_.emplace(chain, sweep);
+        const auto put = [&](std::size_t t, const double* P) {
+            std::memcpy(node(t), P, stride_ * sizeof(double));
+        };
+        return conditionals_->run(patience_, put, [](std::size_t, std::size_t, const double*) {});
+    }
+    bool nodes(const Chain& chain, Sweep<Scaled>& sweep) {
+        using S = Scaled;
         double* B = rows_.data();
         double* next = B + stride_;
         for (std::size_t j = 0; j < stride_; ++j) B[j] = next[j] = sweep.inverse[chain.length];
@@ -80,9 +89,12 @@ private:
     }
 
     // P(y_{t-1} = i, y_t = j) for all j.
-    template <class S>
-    CHORDAL_INLINE void pairs(Sweep<S>& sweep, std::size_t t, std::size_t i, std::size_t n,
+    CHORDAL_INLINE void pairs(Sweep<Log>&, std::size_t t, std::size_t i, std::size_t, double* P) {
+        conditionals_->pairs(t, i, P);
+    }
+    CHORDAL_INLINE void pairs(Sweep<Scaled>& sweep, std::size_t t, std::size_t i, std::size_t n,
                               double* P) {
+        using S = Scaled;
         const Pack a = broadcast(sweep.a(t - 1)[i]);
         const double* m = sweep.tables.forward(t) + i * stride_;
         for (std::size_t j = 0; j < padded(n); j += kLanes)
@@ -171,6 +183,7 @@ private:
     double *unary_, *tables_;
     Patience& patience_;
     Scratch node_, f_, pair_mean_, rows_;
+    std::optional<Conditionals> conditionals_;  // of a sweep in logarithms
     std::size_t stride_ = 0;
 };
 

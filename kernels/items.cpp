@@ -1,6 +1,6 @@
 // CRFsuite's items: a block of bytes in, where attributes and their values are out.
 //
-//   @weight:2           before a label: for training, and left out here
+//   @weight:2           before a label: of the sequence, for training
 //   label  name  name:value …       a row: fields between tabs, empty ones skipped
 //                       a line of nothing but spaces and tabs ends the sequence
 //
@@ -54,6 +54,8 @@ public:
     }
 
     std::vector<std::uint32_t> fields;              // begin and end of each attribute
+    std::vector<std::uint32_t> labels;              // the same of the label of each row
+    std::vector<double> weights;                    // of sequences; empty while all are 1
     std::vector<double> values;                     // of the fields; empty while all are 1
     std::vector<std::int64_t> offsets{0}, lengths;  // of rows, and rows of sequences
     size_t consumed = 0;
@@ -85,8 +87,11 @@ private:
             } else if (text_[field.begin] == '@') {
                 if (text_.substr(field.begin, field.end - field.begin) != "@weight") return false;
                 if (!field.has_value || field.value < 0.0) return false;
+                weight_ = field.value;
             } else {
                 labelled = true;
+                labels.push_back(static_cast<std::uint32_t>(field.begin));
+                labels.push_back(static_cast<std::uint32_t>(field.end));
             }
         }
         if (labelled) {
@@ -148,14 +153,20 @@ private:
         if (!values.empty() || field.value != 1.0) values.push_back(field.value);
     }
     void finish(size_t end, std::int64_t line) {
-        if (length_ > 0) lengths.push_back(length_);
+        if (length_ > 0) {
+            if (weight_ != 1.0 && weights.empty()) weights.assign(lengths.size(), 1.0);
+            if (weight_ != 1.0 || !weights.empty()) weights.push_back(weight_);
+            lengths.push_back(length_);
+        }
         length_ = 0;
+        weight_ = 1.0;
         consumed = end;
         consumed_lines = line;
     }
 
     const std::string_view text_;
     std::int64_t length_ = 0;  // rows of the open sequence
+    double weight_ = 1.0;      // of the open sequence
     bool blank_ = false;  // the line
 };
 
@@ -177,13 +188,16 @@ static const Binding binding([](nb::module_& m) {
             r.offsets.resize(n_rows + 1);
             r.fields.resize(2 * n_fields);
             if (!r.values.empty()) r.values.resize(n_fields);
+            r.labels.resize(2 * n_rows);
             return std::make_tuple(array_of(std::move(r.fields)), array_of(std::move(r.values)),
                                    array_of(std::move(r.offsets)), array_of(std::move(r.lengths)),
+                                   array_of(std::move(r.labels)), array_of(std::move(r.weights)),
                                    r.consumed, r.consumed_lines, r.problem);
         },
         nb::arg("text"), nb::arg("at_end"),
         "Begin and end of each attribute, values (none if all are 1), offsets of rows, lengths of "
-        "sequences, bytes and lines consumed, and the line (from 0) that cannot be read, or -1.");
+        "sequences, begin and end of each row's label, weights of sequences (none if all are 1), "
+        "bytes and lines consumed, and the line (from 0) that cannot be read, or -1.");
 });
 
 }  // namespace chordal

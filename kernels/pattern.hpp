@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "patience.hpp"
 #include "unicode_classes.hpp"
 #include "utf8.hpp"
 
@@ -80,16 +81,14 @@ public:
             element.code = c.code;
             p += c.size;
             if (p < end && (*p == '*' || *p == '?')) element.count = *p++;
+            plain_ &= element.count == '1';
             elements_.push_back(element);
         }
     }
-    // Where the pattern is found first, as [first, last); false if nowhere.
+    // Where the pattern is found first, as [first, last); false if nowhere. Time is in proportion to the
+    // text times the pattern, and the user may stop it.
     bool find(const char* begin, const char* end, const char*& first, const char*& last) const {
-        for (first = begin;; first += Text::at(first, end).size) {
-            last = first;
-            if (here(0, last, end)) return true;
-            if (anchored_ || first >= end) return false;
-        }
+        return plain_ ? find_plain(begin, end, first, last) : find_counted(begin, end, first, last);
     }
 
 private:
@@ -119,40 +118,97 @@ private:
             default: return element.code == c;
         }
     }
-    // Whether elements k, k + 1, … match from p on; p moves to the end of the match.
-    bool here(std::size_t k, const char*& p, const char* end) const {
-        for (; k < elements_.size(); ++k) {
-            const Element& element = elements_[k];
-            if (element.count == '*') {
-                for (const char* q = p;;) {
-                    const char* rest = q;
-                    if (here(k + 1, rest, end)) {
-                        p = rest;
-                        return true;
-                    }
-                    if (q >= end) return false;
-                    const Character c = Text::at(q, end);
-                    if (!is(element, c.code)) return false;
-                    q += c.size;
-                }
+    // Without * and ? there is nothing to choose.
+    bool find_plain(const char* begin, const char* end, const char*& first, const char*& last) const {
+        CHORDAL_ISA::Listening listening;
+        for (first = begin;; first += Text::at(first, end).size) {
+            last = first;
+            std::size_t k = 0;
+            for (; k < elements_.size() && last < end; ++k) {
+                const Character c = Text::at(last, end);
+                if (!is(elements_[k], c.code)) break;
+                last += c.size;
             }
-            const Character c = p < end ? Text::at(p, end) : Character{0, 0};
-            const bool matches = p < end && is(element, c.code);
-            if (element.count == '?') {
-                const char* rest = p + c.size;
-                if (matches && here(k + 1, rest, end)) {
-                    p = rest;
-                    return true;
-                }
-                continue;
-            }
-            if (!matches) return false;
-            p += c.size;
+            if (k == elements_.size() && (!to_the_end_ || last >= end)) return true;
+            if (anchored_ || first >= end) return false;
+            listening.spend(4 * (k + 1));
         }
-        return !to_the_end_ || p >= end;
     }
 
-    bool anchored_ = false, to_the_end_ = false;
+    // A match that has come as far as an element, and where it began.
+    struct Thread {
+        std::size_t element;
+        const char* first;
+    };
+    // Threads at one place of the text, those that are preferred first; of several at one element, the
+    // first.
+    struct Threads {
+        std::vector<Thread> list;
+        std::vector<char> held;
+        std::vector<std::size_t> stars;
+
+        explicit Threads(std::size_t n) : held(n) {}
+        bool add(std::size_t k, const char* first) {
+            if (held[k]) return false;
+            held[k] = 1;
+            list.push_back({k, first});
+            return true;
+        }
+        void clear() {
+            for (const Thread& thread : list) held[thread.element] = 0;
+            list.clear();
+        }
+    };
+
+    // Adds element k, and those behind it that may be reached without a character. A * is left as
+    // soon as possible, so it comes after them; a ? is tried first.
+    void reach(std::size_t k, const char* first, Threads& to) const {
+        to.stars.clear();
+        for (; !to.held[k]; ++k) {
+            const char count = k < elements_.size() ? elements_[k].count : '1';
+            if (count == '*') {
+                to.held[k] = 1;  // its place in the list is kept for later
+                to.stars.push_back(k);
+                continue;
+            }
+            to.add(k, first);
+            if (count == '1') break;
+        }
+        for (; !to.stars.empty(); to.stars.pop_back()) to.list.push_back({to.stars.back(), first});
+    }
+
+    // All matches at once, character by character (Thompson 1968; the preferences are Pike's).
+    bool find_counted(const char* begin, const char* end, const char*& first, const char*& last) const {
+        const std::size_t size = elements_.size();
+        Threads now(size + 1), next(size + 1);
+        CHORDAL_ISA::Listening listening;
+        bool found = false;
+        for (const char* p = begin;;) {
+            if (!found && (p == begin || !anchored_)) reach(0, p, now);
+            if (now.list.empty()) break;
+            const Character c = p < end ? Text::at(p, end) : Character{0, 0};
+            for (const Thread& thread : now.list) {
+                if (thread.element == size) {
+                    if (to_the_end_ && p < end) continue;
+                    found = true;
+                    first = thread.first;
+                    last = p;
+                    break;  // the rest is not preferred to this
+                }
+                const Element& element = elements_[thread.element];
+                if (p < end && is(element, c.code))
+                    reach(thread.element + (element.count != '*'), thread.first, next);
+            }
+            listening.spend(8 * (now.list.size() + 1));
+            now.clear();
+            std::swap(now, next);
+            if (p >= end) break;
+            p += c.size;
+        }
+        return found;
+    }
+
+    bool anchored_ = false, to_the_end_ = false, plain_ = true;
     std::vector<Element> elements_;
 };
 

@@ -129,11 +129,20 @@ Outcome add_up(const OneChain& one, Sweep<S>& sweep, Patience& patience, double*
     if (outcome != Outcome::done) return outcome;
     *log_partition = sweep.log_partition;
     if (*log_partition == -kInfinity) return outcome;
-    Scratch rows;
-    const auto visit = [&](std::size_t t, const double* B) {
-        write_marginals(one.chain, sweep, 1.0, t, B, out + one.chain.offsets[t]);
-    };
-    return backward(one.chain, sweep, rows, patience, visit) ? outcome : Outcome::stopped;
+    bool go_on;
+    if constexpr (S::kProbabilities) {
+        Scratch rows;
+        go_on = backward(one.chain, sweep, rows, patience, [&](std::size_t t, const double* B) {
+            write_marginals(one.chain, sweep, 1.0, t, B, out + one.chain.offsets[t]);
+        });
+    } else {
+        const auto node = [&](std::size_t t, const double* P) {
+            for (std::size_t j = 0; j < one.chain.labels(t); ++j) out[one.chain.offsets[t] + j] = P[j];
+        };
+        const auto edge = [](std::size_t, std::size_t, const double*) {};
+        go_on = Conditionals(one.chain, sweep).run(patience, node, edge);
+    }
+    return go_on ? outcome : Outcome::stopped;
 }
 
 Outcome quick_marginals(const QuickModel& model, const double* unary, std::size_t length,

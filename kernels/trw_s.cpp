@@ -36,9 +36,10 @@ public:
     ~TrwSMessages();
     // The messages of an example: zeros at first, and after a change of their number.
     double* room(std::size_t example, std::size_t cells);
+    struct Rows;
+    Rows& rows() const { return *rows_; }
 
 private:
-    struct Rows;
     Rows* rows_;
 };
 
@@ -418,6 +419,8 @@ bool reweighted_labels(const Scores& g, const ReweightedLimits& limits, bool (*i
 }  // namespace chordal::CHORDAL_ISA
 
 #ifndef CHORDAL_ISA_V3
+#include <nanobind/stl/vector.h>
+
 #include "frame_binding.hpp"
 
 namespace chordal {
@@ -436,7 +439,22 @@ double* TrwSMessages::room(std::size_t example, std::size_t cells) {
 
 static const Binding binding([](nb::module_& m) {
     nb::class_<TrwSMessages>(m, "TRWSMessages", "Where the messages of `trw_s_labels` ended.")
-        .def(nb::init<>());
+        .def(nb::init<>())
+        .def(
+            "arrays",
+            [](const TrwSMessages& kept) {
+                std::vector<nb::ndarray<nb::numpy, double, nb::ndim<1>>> found;
+                for (const auto& row : kept.rows().of_example)
+                    found.push_back(array_of(std::vector<double>(row)));
+                return found;
+            },
+            "A copy of the messages of each example.")
+        .def(
+            "append",
+            [](TrwSMessages& kept, const Input<double>& row) {
+                kept.rows().of_example.emplace_back(row.data(), row.data() + row.size());
+            },
+            nb::arg("row"), "The messages of one more example; zeros where their number is wrong.");
     // With `kept`, messages begin where they ended before.
     m.def(
         "trw_s_labels",

@@ -20,13 +20,14 @@ SOURCE = Path(__file__).parents[1] / "src" / "chordal"
 LAYERS = """
  _kernels
  _errors  _optional  _registry  _validate  _status  _limits  _memory  _docs
- _atomic  _blocks  _schemes  _sparse  _estimator
+ _atomic  _blocks  _schemes  _sparse  _estimator  _container  _saved
  structures
  potentials
  targets  labels
  text
  features | preprocessing | inference | costs | metrics | datasets
  emissions
+ prepared
  objectives
  testing
  oracle
@@ -34,7 +35,7 @@ LAYERS = """
  _progress
  estimators
  formats | model_file | model_selection | plots | explore | compat
- torch
+ torch | dask
  _opening  _entities
  chordal
  experiments | serve
@@ -58,8 +59,8 @@ NEVER = [
 # An optional package and the one unit or module that may import it; some have two. SciPy and
 # scikit-learn serve in many places.
 OPTIONAL = {
-    "dask": "chordal.execution.dask",
-    "distributed": "chordal.execution.dask",
+    "dask": "chordal.dask",
+    "distributed": "chordal.dask",
     "torch": ("chordal.torch", "chordal.experiments._network"),
     "triton": ("chordal.torch._triton", "chordal.torch._triton_kernels"),
     "matplotlib": "chordal.plots",
@@ -67,7 +68,6 @@ OPTIONAL = {
     "hmmlearn": "chordal.compat.hmmlearn",
     "networkx": "chordal.compat",
     "zstandard": "chordal.formats._files",
-    "clarabel": ("chordal.solvers.one_slack",),
     "narwhals": "chordal.preprocessing.frames",
     "starlette": "chordal.serve",
     "uvicorn": "chordal.serve",
@@ -367,8 +367,8 @@ GOOD = {
     "inference/_base": "from chordal import structures\n",
     "inference/chain": "from ._base import Inference\nimport chordal._kernels\n",
     "objectives/likelihood": "from chordal.inference import Inference\n",
-    "estimators": "def fit():\n    from chordal.execution.dask import run\n",
-    "execution/dask": "import dask\n",
+    "dask/__init__": "with needed('dask', ''):\n    import dask\n",
+    "dask/_crew": "from distributed import Client\n",
     "plots/__init__": "from typing import TYPE_CHECKING\n"
     "if TYPE_CHECKING:\n    import matplotlib\n"
     "def show():\n    with needed('matplotlib', 'plots'):\n        import matplotlib.pyplot\n",
@@ -411,15 +411,15 @@ BAD = [
         "cycle: chordal.structures → chordal.structures.chain",
     ),
     ("structures/_base", "if TYPE_CHECKING:\n  from .chain import Chain", "import cycle"),
-    ("estimators", "def f():\n  import dask.distributed", "only chordal.execution.dask may"),
-    ("execution/threads", "from distributed import Client", "only chordal.execution.dask may"),
+    ("estimators", "def f():\n  import dask.distributed", "only chordal.dask may"),
+    ("execution/threads", "from distributed import Client", "only chordal.dask may"),
     ("estimators", "from matplotlib import pyplot", "only chordal.plots may import"),
     (
         "estimators",
         "import torch",
         "only chordal.torch and chordal.experiments._network may import",
     ),
-    ("estimators", "from chordal.execution import dask", "as soon as chordal is imported"),
+    ("__init__", "from chordal import dask", "as soon as chordal is imported"),
     ("inference/milp", "from scipy.optimize import milp", "outside of `with needed('scipy'"),
     ("inference/milp", "with needed('sklearn', ''):\n  import scipy", "outside of `with needed("),
     ("costs/chunk", "from matplotlib import colors", "outside of `with needed('matplotlib'"),

@@ -15,8 +15,10 @@ DOCUMENTS = [
     "docs/install.md",
     "docs/learning.md",
     "docs/graphs.md",
+    "docs/large_data.md",
     "docs/moving.md",
     "docs/torch.md",
+    "docs/serving.md",
     "docs/experiments.md",
     "docs/design.md",
     "docs/dependencies.md",
@@ -45,6 +47,12 @@ def test_the_examples_of_features_run():
     assert names["model"].predict([["via", "New", "York"]]) == [["O", "LOC", "LOC"]]
 
 
+def test_the_examples_of_large_data_run(capsys):
+    names = run("docs/large_data.md")
+    assert names["data"].n_examples == 3
+    assert "1.0 ['D', 'N', 'V']" in capsys.readouterr().out
+
+
 def test_the_examples_of_graphs_run():
     assert run("docs/graphs.md")["skip"].inference_.name == "junction_tree"
 
@@ -53,6 +61,12 @@ def test_the_examples_of_torch_run():
     pytest.importorskip("torch")
     names = run("docs/torch.md")
     assert names["again"].predict([["the", "dog", "sleeps"]]) == [["D", "N", "V"]]
+
+
+def test_the_examples_of_serving_run():
+    pytest.importorskip("starlette")
+    pytest.importorskip("httpx")
+    assert run("docs/serving.md")["spans"] == [("PER", "Ana"), ("LOC", "New York")]
 
 
 def test_the_examples_of_moving_run():

@@ -176,7 +176,6 @@ MESSAGES = [
     ("chordal.preprocessing.sequences_from_frame(0, 'a', 'b')", "reading data frames", "narwhals"),
     ("metrics.make_sequence_scorer('f1')", "make_sequence_scorer", "sklearn"),
     ("list(formats.open_target('x.zst').__enter__())", "writing x.zst", "zstandard"),
-    ("fit('one_slack')", "solver 'one_slack'", "clarabel"),
     ("fit('cutting_plane')", "solver 'cutting_plane'", "scipy"),
     ("fit('newton')", "solver 'newton'", "scipy"),
     ("chordal.CRFClassifier().fit([[0.0], [1.0]], [0, 1])", "CRFClassifier", "sklearn"),

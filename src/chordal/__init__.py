@@ -5,11 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from chordal._container import CheckpointError
     from chordal._errors import InfeasibleError, UnsupportedError
     from chordal._status import Status
     from chordal.estimators import (
         HMM,
         ChainCRF,
+        Checkpoint,
         CRFClassifier,
         FitReport,
         GraphCRF,
@@ -24,6 +26,7 @@ if TYPE_CHECKING:
     from chordal.features import CliqueTemplate
     from chordal.model_file import ModelFileError, load, save
     from chordal.model_selection import ChainCRFCV, CRFClassifierCV, regularization_path
+    from chordal.prepared import Dataset, DatasetError
     from chordal.preprocessing import RBFFeatures
     from chordal.text import Columns, FeatureTemplate
 
@@ -33,9 +36,13 @@ if TYPE_CHECKING:
 # imported when it is first asked for: the command line starts without what it does not use.
 _HOMES = {
     "CRFClassifierCV": "chordal.model_selection",
+    "Checkpoint": "chordal.estimators",
+    "CheckpointError": "chordal._container",
     "ChainCRFCV": "chordal.model_selection",
     "CliqueTemplate": "chordal.features",
     "Columns": "chordal.text",
+    "Dataset": "chordal.prepared",
+    "DatasetError": "chordal.prepared",
     "FitReport": "chordal.estimators",
     "InfeasibleError": "chordal._errors",
     "ModelFileError": "chordal.model_file",
@@ -74,8 +81,12 @@ __all__ = [
     "CRFClassifierCV",
     "ChainCRF",
     "ChainCRFCV",
+    "Checkpoint",
+    "CheckpointError",
     "CliqueTemplate",
     "Columns",
+    "Dataset",
+    "DatasetError",
     "FeatureTemplate",
     "FitReport",
     "GraphCRF",

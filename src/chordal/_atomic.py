@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import hashlib
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -42,7 +43,8 @@ def atomic_write(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
             yield file
         return
     final = os.path.realpath(path)
-    temporary = os.path.join(os.path.dirname(final), f".chordal-{os.urandom(8).hex()}.tmp")
+    folder, name = os.path.split(final)
+    temporary = os.path.join(folder, f"{_mark(name)}{os.urandom(8).hex()}.tmp")
     try:
         # Not tempfile: its files can be read by their owner alone, whatever the umask.
         with open(temporary, "xb") as file:
@@ -59,7 +61,24 @@ def atomic_write(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
             # The name that the user knows; a full disk's error comes without any.
             raise OSError(error.errno, error.strerror, os.fspath(path)) from error
         raise
-    _flush_folder(os.path.dirname(final))
+    _flush_folder(folder)
+
+
+def _mark(name: str) -> str:
+    """How names of temporary files begin; names may have up to 255 bytes."""
+    return f".chordal-{hashlib.blake2b(name.encode(), digest_size=4).hexdigest()}-"
+
+
+def remove_leftovers(path: str | os.PathLike[str]) -> None:
+    """Delete temporary files of writers of this file that were killed; nobody must be writing.
+
+    >>> remove_leftovers("a file in this folder")
+    """
+    folder, name = os.path.split(os.path.realpath(path))
+    for own in os.listdir(folder):
+        if own.startswith(_mark(name)) and own.endswith(".tmp"):
+            with suppress(OSError):
+                os.unlink(os.path.join(folder, own))
 
 
 def _flush_folder(folder: str) -> None:

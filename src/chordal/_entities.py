@@ -5,19 +5,21 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Sequence
 from itertools import accumulate
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from chordal._schemes import SCHEMES
 from chordal.metrics import Chunk, chunks
-from chordal.potentials import Floats
+
+if TYPE_CHECKING:
+    from chordal.potentials import Floats
+
+Spans = Sequence[Sequence[tuple[int, int, Any]]]
 
 
-class Spans(Protocol):
-    """A model that knows how probable segments are: a `ChainCRF`, or what asks one."""
+class SpanModel(Protocol):
+    """A model that tells how probable entities are: a chain, or a network over one."""
 
-    def span_probabilities(
-        self, X: object, spans: Sequence[Sequence[tuple[int, int, Any]]]
-    ) -> list[Floats]:
+    def span_probabilities(self, X: object, spans: Spans) -> list[Floats]:
         """The probability that a segment is exactly this entity."""
 
 
@@ -40,7 +42,7 @@ def entities_in(labels: Sequence[Sequence[str]], scheme: str) -> list[list[Chunk
 
 
 def entity_probabilities(
-    model: Spans, X: object, entities: Sequence[Sequence[Chunk]], scheme: str
+    model: SpanModel, X: object, entities: Sequence[Sequence[Chunk]], scheme: str
 ) -> list[list[float | None]]:
     """P(exactly these tokens are an entity of this type); None for IOB1.
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:
     from chordal.estimators import ChainCRF
+    from chordal.features import Input
 
 # How the files of other tools begin, and who reads them.
 _OTHERS = {
@@ -18,12 +19,12 @@ _OTHERS = {
 }
 
 
-class Reads(Protocol):
-    """A model that says what reads the rows of tokens; None for tokens themselves."""
+class Reading(Protocol):
+    """A model that says how it reads the features of its variables."""
 
     @property
-    def input_(self) -> object:
-        """What reads them."""
+    def input_(self) -> Input | None:
+        """What reads them; None if that is no input of chordal's."""
 
 
 def kind_of(path: str) -> str | None:
@@ -59,7 +60,7 @@ def tool(function: str, module: str) -> Callable[..., Any]:
         raise ValueError(f"this version of chordal has no {function}") from error
 
 
-def columns_of(model: Reads) -> int:
+def columns_of(model: Reading) -> int:
     """The columns of the rows that a model was trained on; 0 if that is not known."""
     from chordal.features import TemplateInput
 

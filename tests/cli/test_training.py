@@ -11,7 +11,8 @@ import time
 import numpy as np
 import pytest
 
-from chordal import ChainCRF, FeatureTemplate, Status, load, save
+from chordal import ChainCRF, FeatureTemplate, Status, load
+from chordal._container import CHECKPOINT, read
 from chordal.model_file import metadata_of
 
 from .conftest import SENTENCES, TEMPLATE, as_text, run
@@ -77,8 +78,8 @@ def test_ctrl_c_writes_the_model_so_far(files, long_file, tmp_path):
     crf = load(model)
     assert crf.fit_report_.status is Status.INTERRUPTED
     assert crf.n_iter_ >= 3
-    assert crf.objective_ <= load(checkpoint).objective_
-    assert metadata_of(checkpoint)["checkpoint"]["iteration"] % 3 == 0
+    assert f"the same command goes on from {checkpoint}" in err
+    assert crf.n_iter_ - 3 <= read(checkpoint, CHECKPOINT)[0]["iteration"] <= crf.n_iter_
     assert out == ""
 
 
@@ -130,25 +131,46 @@ def test_scores_of_another_search_are_refused(refused, chordal, files, tmp_path)
     assert "not a file of --resume" in refused(*words, "2")
 
 
-def test_a_checkpoint_is_gone_on_from(chordal, files, tmp_path):
+def test_a_checkpoint_is_gone_on_from(chordal, refused, files, tmp_path):
     model, checkpoint, template = tmp_path / "m", tmp_path / "c", files / "template"
-    crf = ChainCRF(feature_template=FeatureTemplate(TEMPLATE), max_iter=5, tol=0.0)
-    save(crf.fit(ROWS, LABELS), checkpoint)
-    words = ["train", "-t", template, files / "train.txt", model, "--max-iter", "3", "--tol", "0"]
-    done = run(*words, "--checkpoint", checkpoint)
+    words = ["train", "-t", template, files / "train.txt", model]
+    chordal(*words, "--max-iter", "9", "--tol", "0")
+    whole = load(model).weights_
+    words += ["--checkpoint", checkpoint, "--checkpoint-interval", "2"]
+    done = run(*words, "--max-iter", "5", "--tol", "0")
+    assert f"--max-iter allows more, and goes on from {checkpoint}".encode() in done.stderr
+    done = run(*words, "--max-iter", "9", "--tol", "0")
     assert f"going on from {checkpoint}".encode() in done.stderr
-    crf.set_params(warm_start=True, max_iter=3).fit(ROWS, LABELS)
-    np.testing.assert_array_equal(load(model).weights_, crf.weights_)
-    assert load(model).warm_start is False
+    np.testing.assert_array_equal(load(model).weights_, whole)
+    message = refused(*words, "-q", "--max-iter", "20", "--tol", "0", "--l2", "3")
+    assert "c: it is of another fit, which differs in l2 (was 1.0, is 3.0)" in message
+    checkpoint.unlink()
+    chordal(*words)  # to the end
+    assert load(model).fit_report_.status is Status.CONVERGED
     assert not checkpoint.exists()  # the run is over
-    chordal(*words, "--checkpoint", checkpoint)
-    assert load(model).n_iter_ == 3
+
+
+@pytest.mark.parametrize("rule", [["--eta", "0.05"], ["--stopeps", "0.5", "--stopwin", "3"]])
+def test_rules_of_other_tools_go_on_as_well(rule, chordal, files, tmp_path):
+    model, checkpoint = tmp_path / "m", tmp_path / "c"
+    words = ["train", "-t", files / "template", files / "train.txt", model, *rule]
+    chordal(*words)
+    whole = load(model)
+    assert whole.fit_report_.status is Status.STOPPED
+    words += ["--checkpoint", checkpoint, "--checkpoint-interval", "1"]
+    chordal(*words, "--max-iter", str(whole.n_iter_ - 1))
+    assert checkpoint.exists()
+    chordal(*words)
+    assert load(model).n_iter_ == whole.n_iter_
+    np.testing.assert_array_equal(load(model).weights_, whole.weights_)
 
 
 def test_a_checkpoint_of_its_own(refused, files, tmp_path):
     words = ["train", "-t", files / "template", files / "train.txt", tmp_path / "m"]
     message = refused(*words, "--checkpoint", tmp_path / "m", code=2)
     assert "--checkpoint must be another file than MODEL" in message
+    message = refused(*words, "--checkpoint-minutes", "5", code=2)
+    assert "--checkpoint-minutes needs --checkpoint FILE" in message
 
 
 def test_a_start(chordal, refused, files, tmp_path):

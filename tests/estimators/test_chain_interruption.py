@@ -107,12 +107,12 @@ X = [rng.normal(size=(40, 20)) for _ in range(2000)]
 y = [rng.integers(16, size=40).tolist() for _ in X]
 
 
-def told(self, oracle, start, callback, minimize=LBFGS.minimize):
+def told(self, oracle, start, callback, keeper, minimize=LBFGS.minimize):
     def tell(state):
         print("fit", number, "iteration", state.iteration, flush=True)
         return callback(state)
 
-    return minimize(self, oracle, start, tell)
+    return minimize(self, oracle, start, tell, keeper)
 
 
 LBFGS.minimize = told

@@ -5,7 +5,7 @@ import struct
 
 import numpy as np
 
-from chordal.model_file._container import _checksum
+from chordal._container import _checksum
 
 X = [[["a", "b"], ["b"], ["c"]], [["c", "a"], ["é"]]]
 Y = [["A", "B", "A"], ["C", "A"]]

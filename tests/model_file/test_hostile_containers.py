@@ -5,8 +5,8 @@ import struct
 import numpy as np
 import pytest
 
+from chordal._container import _checksum
 from chordal.model_file import FORMAT, ModelFileError, load
-from chordal.model_file._container import _checksum
 
 from .chain_parts import KINDS, Parts, state
 
@@ -95,8 +95,8 @@ def test_the_checksum_sees_every_place_of_long_arrays(size):
         (b"lCRFtpms" * 100, "not a chordal model file"),
         (b"\x80\x04\x95" + b"{" * 100, "not a chordal model file"),
         (struct.pack("<Q", 2**64 - 1) + b"{}", "not a chordal model file"),
-        (struct.pack("<Q", 10**8 + 1) + b"{}", "not a chordal model file"),
-        (struct.pack("<Q", 10**8) + b"{}", "truncated in its header"),
+        (struct.pack("<Q", 32_000_001) + b"{}", "not a chordal model file"),
+        (struct.pack("<Q", 32_000_000) + b"{}", "truncated in its header"),
         (struct.pack("<Q", 1) + b"{", "its header cannot be read"),
         (struct.pack("<Q", 2) + b"{}", "not a chordal model"),
         (struct.pack("<Q", 4) + b"{\xff}\xfe", "its header cannot be read"),

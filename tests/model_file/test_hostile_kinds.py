@@ -14,9 +14,9 @@ from chordal import (
     GridCRF,
     ModelFileError,
 )
+from chordal._container import _checksum
 from chordal.estimators import ESTIMATORS, BaseCRF
 from chordal.model_file import load, save
-from chordal.model_file._container import _checksum
 
 from .conftest import LABELS, MODELS, NODES, both_words, differences, same, templates
 

@@ -5,7 +5,7 @@ import pytest
 
 import chordal
 from chordal import ChainCRF, GraphCRF, GridCRF, ModelFileError
-from chordal.model_file._container import read, write
+from chordal._container import read, write
 from chordal.torch import NeuralCRF
 
 torch = pytest.importorskip("torch")

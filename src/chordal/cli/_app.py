@@ -13,6 +13,7 @@ from chordal.cli import (
     info,
     inspect,
     label,
+    prepare,
     reproduce,
     serve,
     tag,
@@ -27,7 +28,20 @@ app = typer.Typer(
     rich_markup_mode=None,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for module in (train, tag, label, serve, evaluate, inspect, tune, infer, convert, reproduce, info):
+for module in (
+    train,
+    prepare,
+    tag,
+    label,
+    serve,
+    evaluate,
+    inspect,
+    tune,
+    infer,
+    convert,
+    reproduce,
+    info,
+):
     app.command(module.__name__.rpartition(".")[2])(module.command)
 
 

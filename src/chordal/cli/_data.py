@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from chordal._errors import FormatError
 
 if TYPE_CHECKING:
-    from chordal.formats import Format, Place
+    from chordal.formats import Format, Place, Record
     from chordal.text import Columns, FeatureTemplate
 
 
 LARGEST_TEMPLATE = 1 << 28
+BLOCK = 1 << 23  # bytes of items that are read at a time
+RECORDS = 2000  # sequences, of other formats
 
 
 @dataclass(frozen=True)
@@ -59,7 +62,9 @@ class Reading:
 
 @dataclass(frozen=True)
 class Data:
-    """Sequences with labels. X is columns of text, or a list of sequences of attributes."""
+    """Sequences with labels. X is columns of text, or a list of sequences of attributes; or it is a
+    prepared data set, which has its labels: y is empty then.
+    """
 
     path: str
     X: Any
@@ -67,9 +72,19 @@ class Data:
     weight: list[float] | None = None
 
     @property
+    def n_sequences(self) -> int:
+        """The number of sequences."""
+        return len(self.X)
+
+    @property
     def n_tokens(self) -> int:
         """The number of tokens."""
-        return sum(map(len, self.y))
+        return int(self.X.n_variables) if self.is_prepared else sum(map(len, self.y))
+
+    @property
+    def is_prepared(self) -> bool:
+        """Whether X is a prepared data set."""
+        return hasattr(self.X, "n_variables")
 
     def weighted(self, weight: list[float]) -> Data:
         """The same with weights of sequences, of which the file may have none."""
@@ -97,7 +112,6 @@ class Data:
 def load_data(path: str, reading: Reading, template: FeatureTemplate | None) -> Data:
     """The whole file. With a template, tokens must be columns; without, attributes."""
     from chordal.formats.conll import CoNLL
-    from chordal.text import Columns
 
     reader = reading.format_for(path)
     name = "<stdin>" if path == "-" else path
@@ -111,21 +125,56 @@ def load_data(path: str, reading: Reading, template: FeatureTemplate | None) -> 
     records = list(reader.read(reading.place(path)))
     if not records:
         raise FormatError(name, "there are no tokens in it")
-    for i, record in enumerate(records):
+    return Data(name, *_of_records(records, name, 0, template is not None))
+
+
+def batches_of(
+    path: str, reading: Reading, columns: bool
+) -> Iterator[tuple[Any, list[list[str]], Any]]:
+    """The sequences of a file, their labels and weights, a block at a time.
+
+    With `columns`, tokens must be columns of text; without, attributes.
+    """
+    from chordal.formats.conll import CoNLL
+    from chordal.formats.crfsuite import CRFsuite
+
+    reader, place = reading.format_for(path), reading.place(path)
+    name = "<stdin>" if path == "-" else path
+    if isinstance(reader, CoNLL):
+        assert reading.label is not None
+        for block in reader.blocks(place):
+            _check_label_column(block, reading.label, name)
+            yield block.drop(reading.label), block.column(reading.label), None
+    elif isinstance(reader, CRFsuite) and not columns:
+        for items in reader.blocks(place, BLOCK):
+            yield items, items.label_lists(), items.weights
+    else:
+        records, first = reader.read(place), 0
+        while some := list(islice(records, RECORDS)):
+            yield _of_records(some, name, first, columns)
+            first += len(some)
+
+
+def _of_records(
+    records: Sequence[Record], name: str, first: int, columns: bool
+) -> tuple[Any, list[list[str]], list[float] | None]:
+    """Sequences, labels and weights of records, from number `first` on."""
+    from chordal.text import Columns
+
+    for i, record in enumerate(records, start=first + 1):
         if record.labels is None:
-            raise FormatError(name, f"sequence {i + 1} has no labels")
-    y = [list(record.labels or ()) for record in records]
-    weights = [record.weight for record in records]
-    weight = None if set(weights) == {1.0} else weights
+            raise FormatError(name, f"sequence {i} has no labels")
     rows = [list(record.rows) for record in records]
+    weights = [record.weight for record in records]
     X: Columns | list[Any] = rows
-    if template is not None:
+    if columns:
         try:
             X = Columns.from_sequences(rows)
         except (TypeError, ValueError) as error:
             what = f"a template needs tokens that are columns of text: {error}"
             raise FormatError(name, what) from error
-    return Data(name, X, y, weight)
+    y = [list(record.labels or ()) for record in records]
+    return X, y, None if set(weights) == {1.0} else weights
 
 
 def _check_label_column(columns: Columns, label: int | None, name: str) -> None:

@@ -16,8 +16,7 @@ from chordal.cli._data import Data
 from chordal.cli._output import note
 
 if TYPE_CHECKING:
-    from chordal import ChainCRF, FeatureTemplate
-    from chordal.cli._foreign import SlowFall, Steady
+    from chordal import ChainCRF, Checkpoint, FeatureTemplate
     from chordal.solvers import Iteration
 
 STOPPED = 130  # the exit code after Ctrl-C
@@ -48,6 +47,7 @@ def fit(
     data: Data,
     held_out: Data | None = None,
     callback: Callable[[Iteration], bool | None] | None = None,
+    checkpoint: Checkpoint | None = None,
 ) -> bool:
     """Fit, and say so if the iterations ran out; whether Ctrl-C ended it."""
     pair = None if held_out is None else (held_out.X, held_out.y)
@@ -55,32 +55,35 @@ def fit(
         # The same is said here, in the words of the command line.
         warnings.filterwarnings("ignore", message="solver .* did not converge")
         warnings.filterwarnings("ignore", message="Ctrl-C ended the fit")
-        crf.fit(data.X, data.y, sample_weight=data.weight, validation_data=pair, callback=callback)
+        y = None if data.is_prepared else data.y
+        options: dict[str, Any] = {"validation_data": pair, "callback": callback}
+        crf.fit(data.X, y, sample_weight=data.weight, **options, checkpoint=checkpoint)
     status = crf.fit_report_.status.name
     if crf.verbose and status == "MAX_ITERATIONS":
-        note(f"warning: not converged after {crf.n_iter_} iterations; --max-iter allows more")
+        more = "" if checkpoint is None else f", and goes on from {checkpoint.path}"
+        note(f"warning: not converged after {crf.n_iter_} iterations; --max-iter allows more{more}")
     return status == "INTERRUPTED"
-
-
-class Watch:
-    """After each iteration: another tool's rule to stop, and a checkpoint now and then."""
-
-    def __init__(self, rule: SlowFall | Steady | None, checkpoint: str | None, every: int) -> None:
-        self.rule, self.checkpoint, self.every = rule, checkpoint, every
-
-    def __call__(self, state: Iteration) -> bool:
-        from chordal import save
-
-        if self.checkpoint is not None and state.iteration % self.every == 0:
-            assert state.model is not None
-            about = {"checkpoint": {"iteration": state.iteration, "objective": state.value}}
-            save(without_run(state.model()), self.checkpoint, metadata=about)
-        return self.rule is not None and self.rule(state)
 
 
 def without_run(crf: Any) -> Any:
     """A model without what belongs to this run alone."""
     return crf.set_params(n_jobs=None, verbose=0, warm_start=False)
+
+
+def checkpoint_of(
+    path: str | None, interval: int | None, minutes: float | None, model: str
+) -> Checkpoint | None:
+    """Where and how often a fit keeps its state, as options say it."""
+    if path is None:
+        if interval is not None or minutes is not None:
+            name = "--checkpoint-interval" if minutes is None else "--checkpoint-minutes"
+            raise typer.BadParameter(f"{name} needs --checkpoint FILE")
+        return None
+    from chordal import Checkpoint
+
+    if os.path.abspath(path) == os.path.abspath(model):
+        raise typer.BadParameter("--checkpoint must be another file than MODEL")
+    return Checkpoint(path, interval, minutes)
 
 
 def store(crf: ChainCRF, path: str, metadata: dict[str, object] | None = None) -> None:

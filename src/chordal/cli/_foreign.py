@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NoReturn, TypeVar
 import typer
 
 if TYPE_CHECKING:
+    from chordal._saved import Saved, State
     from chordal.solvers import Iteration
 
 T = TypeVar("T")
@@ -154,6 +155,15 @@ class SlowFall:
         self._before: float | None = None
         self._times = 0
 
+    def to_state(self) -> State:
+        """What a checkpoint keeps."""
+        return {"before": [] if self._before is None else [self._before], "times": self._times}
+
+    def from_state(self, saved: Saved) -> None:
+        """Go on with a fit."""
+        self._before = next(iter(saved.numbers("before")), None)
+        self._times = saved.integer("times")
+
     def __call__(self, state: Iteration) -> bool:
         before, self._before = self._before, state.value
         slow = before is not None and abs(before - state.value) < self.eta * abs(before)
@@ -173,6 +183,15 @@ class Steady:
         self.needs_scores = window > 0
         self._errors: deque[float] = deque(maxlen=max(window, 1))
         self._values: deque[float] = deque(maxlen=self.OBJECTIVES)
+
+    def to_state(self) -> State:
+        """What a checkpoint keeps."""
+        return {"errors": list(self._errors), "values": list(self._values)}
+
+    def from_state(self, saved: Saved) -> None:
+        """Go on with a fit."""
+        self._errors.extend(saved.numbers("errors"))
+        self._values.extend(saved.numbers("values"))
 
     def __call__(self, state: Iteration) -> bool:
         self._values.append(state.value)

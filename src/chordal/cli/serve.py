@@ -17,6 +17,10 @@ def command(
         str, typer.Option(metavar="ADDRESS", help="Where to listen; 0.0.0.0 for everybody.")
     ] = "127.0.0.1",
     port: Annotated[int, typer.Option(min=0, max=65535, help="0 for any that is free.")] = 8000,
+    allow_host: Annotated[
+        list[str] | None,
+        typer.Option(metavar="NAME", help="A name that requests may be addressed to, as well."),
+    ] = None,
     max_body: Annotated[
         int, typer.Option(min=1, metavar="BYTES", help="Of one request; more get 413.")
     ] = 1_000_000,
@@ -35,6 +39,9 @@ def command(
     poll: Annotated[
         float, typer.Option(min=0.001, metavar="SECONDS", help="Between looks at the model files.")
     ] = 1.0,
+    batch_tokens: Annotated[
+        int, typer.Option(min=1, metavar="N", help="Tokens that are predicted in one call.")
+    ] = 4_096,
     workers: Annotated[int, typer.Option(min=1, metavar="N", help="Threads that predict.")] = 1,
     access_log: Annotated[
         bool, typer.Option("--access-log/--no-access-log", help="A line for each request.")
@@ -44,11 +51,12 @@ def command(
 
     It listens on this machine only, unless --host says otherwise: there is no authentication. A
     model's name is NAME, or that of its file without the ending. A file that is replaced is taken
-    up at once, without losing a request. SIGTERM and Ctrl-C finish what waits; the exit code is
+    up at once, without losing a request. On this machine alone it answers to localhost and to its
+    address, and to what --allow-host names. SIGTERM and Ctrl-C finish what waits; the exit code is
     then 0 or 130.
     """
     named = names_of(models)
-    from chordal.serve import Limits, app
+    from chordal.serve import Limits, app, hosts_at
     from chordal.serve.server import run
 
     start_log(access_log)
@@ -59,9 +67,10 @@ def command(
         timeout=timeout,
         drain=drain,
         poll=poll,
+        batch_tokens=batch_tokens,
         workers=workers,
     )
-    run(app(named, limits), host, port)
+    run(app(named, limits, hosts_at(host, allow_host or ())), host, port)
 
 
 def names_of(models: Sequence[str]) -> dict[str, str]:

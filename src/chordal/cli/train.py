@@ -13,7 +13,7 @@ from chordal.cli import _options as options
 from chordal.cli._data import Data, Reading, load_data, make_template, read_template
 from chordal.cli._fit import (
     STOPPED,
-    Watch,
+    checkpoint_of,
     estimator,
     fit,
     read_metadata,
@@ -30,7 +30,10 @@ if TYPE_CHECKING:
 
 
 def command(
-    train: Annotated[str, typer.Argument(metavar="TRAIN", help="Labelled data; - is stdin.")],
+    train: Annotated[
+        str,
+        typer.Argument(metavar="TRAIN", help="Labelled data, or a prepared data set; - is stdin."),
+    ],
     model: Annotated[str, typer.Argument(metavar="MODEL", help="The model file to write.")],
     template: options.TemplateFile = None,
     task: options.Task = None,
@@ -85,12 +88,18 @@ def command(
         str | None,
         typer.Option(
             metavar="FILE",
-            help="Save the model so far here while training; if the file is there, go on from it.",
+            help="Keep the state of training here; if the file is there, go on from it. The model "
+            "is the same, bit for bit, however often training is killed and started again.",
         ),
     ] = None,
     checkpoint_interval: Annotated[
-        int, typer.Option(min=1, metavar="K", help="Save it every K iterations.")
-    ] = 10,
+        int | None,
+        typer.Option(min=1, metavar="K", help="Write it every K iterations; by default 10."),
+    ] = None,
+    checkpoint_minutes: Annotated[
+        float | None,
+        typer.Option(min=0.0, metavar="M", help="Write it every M minutes, or K iterations."),
+    ] = None,
     metadata: Annotated[
         list[str] | None,
         typer.Option(
@@ -140,7 +149,8 @@ def command(
     Files of columns (CoNLL, CRF++, Wapiti) need a template (-t) or a --task; CRFsuite's items and
     JSON Lines with attributes are taken as they are.
 
-    Ctrl-C writes the model so far; a second Ctrl-C writes nothing.
+    Ctrl-C writes the model so far; a second one writes nothing. With --checkpoint the same command
+    goes on where it was stopped, by Ctrl-C, a signal or a power failure.
 
     Options of crf_learn and wapiti train have their meaning there: -c, -f N, -p N, --eta;
     -p FILE, -t N, -i, -d, --rho1, --rho2, --stopeps, -w. Their -e is --eta or --stopeps, by the
@@ -156,14 +166,13 @@ def command(
         raise typer.BadParameter("give --feature-template or --task, not both")
     if n_iter_no_change is not None and validation is None:
         raise typer.BadParameter("--n-iter-no-change needs --validation FILE")
-    if checkpoint is not None and os.path.abspath(checkpoint) == os.path.abspath(model):
-        raise typer.BadParameter("--checkpoint must be another file than MODEL")
+    kept = checkpoint_of(checkpoint, checkpoint_interval, checkpoint_minutes, model)
     about = read_metadata(metadata or [])
     l2 = l2_of(l2, c)
     reading = Reading(asked.format, separator, comment, label_column, encoding)
     data, program = training_data(train, reading, asked.template, task, asked.dialect or "crf++")
     if weights is not None:
-        data = data.weighted(read_weights(weights, len(data.y)))
+        data = data.weighted(read_weights(weights, data.n_sequences))
     held_out = None if validation is None else load_data(validation, reading, program)
     by_scores = rule is not None and rule.needs_scores
     crf = estimator(
@@ -183,32 +192,33 @@ def command(
         n_jobs=asked.jobs,
         verbose=0 if quiet else 1,
     )
-    if checkpoint is not None and os.path.exists(checkpoint):
-        warm_start = checkpoint
-        if not quiet:
-            note(f"going on from {checkpoint}")
+    if checkpoint is not None and os.path.exists(checkpoint) and not quiet:
+        note(f"going on from {checkpoint}")
     if warm_start is not None:
         crf = started(crf, warm_start)
-    watch = None
-    if rule is not None or checkpoint is not None:
-        watch = Watch(rule, checkpoint, checkpoint_interval)
+    if by_scores and held_out is None and data.is_prepared:
+        raise typer.BadParameter("this rule to stop needs --validation FILE with prepared data")
     scored = held_out if held_out is not None or not by_scores else data
-    stopped = fit(crf, data, scored, watch)
+    stopped = fit(crf, data, scored, rule, kept)
+    over = crf.fit_report_.status.name not in ("INTERRUPTED", "MAX_ITERATIONS")
     if stopped:
         say_stopped(crf)
     compacted = None
     if compact is not None or dtype != "float64":
-        measured = held_out or data
-        crf = crf.compact(compact or 0.0, dtype, measured.X, measured.y)
+        measured = held_out or (None if data.is_prepared else data)
+        pair = () if measured is None else (measured.X, measured.y)
+        crf = crf.compact(compact or 0.0, dtype, *pair)
         compacted = str(crf.compact_report_)
     store(crf, model, about)
     if stopped:
         note(f"the model so far is in {model}")
+        if checkpoint is not None and os.path.exists(checkpoint):
+            note(f"the same command goes on from {checkpoint}")
         raise typer.Exit(STOPPED)
-    if checkpoint is not None and os.path.exists(checkpoint):
-        os.remove(checkpoint)  # of a run that is over
+    if checkpoint is not None and over and os.path.exists(checkpoint):
+        os.remove(checkpoint)
     summary = {
-        "sequences": len(data.y),
+        "sequences": data.n_sequences,
         "tokens": data.n_tokens,
         **sizes(crf),
         **(report(crf) or {}),
@@ -229,6 +239,8 @@ def training_data(
     path: str, reading: Reading, template: str | None, task: str | None, dialect: str
 ) -> tuple[Data, FeatureTemplate | None]:
     """The data, and the template that they are to be read by."""
+    if os.path.isdir(path):
+        return prepared_data(path, template, task)
     program = None if template is None else read_template(template, dialect, reading.encoding)
     if program is None and task is None and reading.name(path) in ("conll", "conllu"):
         raise typer.BadParameter(
@@ -244,6 +256,23 @@ def training_data(
 
     data = load_data(path, reading, FeatureTemplate("B"))  # any: it asks for columns
     return data, make_template(None, task, dialect, data.X.n_columns)
+
+
+def prepared_data(
+    path: str, template: str | None, task: str | None
+) -> tuple[Data, FeatureTemplate | None]:
+    """A prepared data set, and the template that it was read by."""
+    from chordal.prepared import Dataset
+    from chordal.text import FeatureTemplate
+
+    if template is not None or task is not None:
+        raise typer.BadParameter(f"{path} is prepared: give its template to `chordal prepare`")
+    data = Dataset(path)
+    rows = data.facts["templates"][0]["rows"]
+    program = None
+    if rows["kind"] == "template":
+        program = FeatureTemplate(rows["template"], rows["dialect"])
+    return Data(path, data, []), program
 
 
 def check_columns(template: FeatureTemplate, data: Data) -> None:

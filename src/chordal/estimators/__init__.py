@@ -9,16 +9,20 @@ from chordal._errors import CollapsedLabellingWarning
 from chordal._estimator import Estimator
 from chordal._registry import Registry
 from chordal.estimators._crf import BaseCRF
-from chordal.estimators._monitor import (
+from chordal.estimators._state import MAX_WEIGHT, pair_features
+from chordal.estimators._training.checkpoint import Checkpoint, Checkpointer, CheckpointWarning
+from chordal.estimators._training.fingerprint import described, digest
+from chordal.estimators._training.monitor import (
     FitReport,
     InterruptedFitWarning,
     keep_or_raise,
     whole_fits,
 )
-from chordal.estimators._state import MAX_WEIGHT, pair_features
 from chordal.estimators.chain_crf import ChainCRF, chain_batch, chain_layout, fitted_chain
 
 if TYPE_CHECKING:
+    from chordal.estimators._training.in_parts import Crew, fit_parts
+    from chordal.estimators._training.on_part import Given, score_part
     from chordal.estimators._wrapped import Wrapped
     from chordal.estimators.crf_classifier import CRFClassifier
     from chordal.estimators.graph_crf import GraphCRF
@@ -31,13 +35,21 @@ if TYPE_CHECKING:
     from chordal.estimators.two_stage_crf import TwoStageCRF
     from chordal.estimators.typed_graph_crf import TypedGraphCRF
 
+#: Modules that only some callers need.
+_LATER = {
+    "Crew": "_training.in_parts",
+    "Given": "_training.on_part",
+    "Wrapped": "_wrapped",
+    "fit_parts": "_training.in_parts",
+    "score_part": "_training.on_part",
+}
 ESTIMATORS = Registry("chordal.estimators", Estimator, "estimator")
 
 
 def __getattr__(name: str) -> object:
     # Imported when they are asked for: the command line needs none of them, and some import
     # scikit-learn, which takes a second.
-    module = "_wrapped" if name == "Wrapped" else ESTIMATORS.module_of(name)
+    module = _LATER.get(name) or ESTIMATORS.module_of(name)
     found = vars(import_module(f"{__name__}.{module}")) if module else {}
     if name not in found:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
@@ -51,9 +63,14 @@ __all__ = [
     "BaseCRF",
     "CRFClassifier",
     "ChainCRF",
+    "Checkpoint",
+    "CheckpointWarning",
+    "Checkpointer",
     "CollapsedLabellingWarning",
+    "Crew",
     "Estimator",
     "FitReport",
+    "Given",
     "GraphCRF",
     "GridCRF",
     "InterruptedFitWarning",
@@ -66,8 +83,12 @@ __all__ = [
     "Wrapped",
     "chain_batch",
     "chain_layout",
+    "described",
+    "digest",
+    "fit_parts",
     "fitted_chain",
     "keep_or_raise",
     "pair_features",
+    "score_part",
     "whole_fits",
 ]

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import os
 import warnings
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple, Protocol, TypeVar
+from functools import wraps
+from typing import Any, NamedTuple, Protocol, TypeVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
-from chordal._errors import CollapsedLabellingWarning, InfeasibleError
+from chordal._errors import CollapsedLabellingWarning, InfeasibleError, UnsupportedError
 from chordal._status import Status
 from chordal._validate import RandomState, check_choice, check_sample_weight
 from chordal.estimators._constraints import Constraints, Transitions
-from chordal.estimators._monitor import FitReport
+from chordal.estimators._still import still
+from chordal.estimators._training.monitor import FitReport
 from chordal.estimators._typed import relabelled
 from chordal.execution import effective_n_jobs, execution_for
 from chordal.features import Batch, Layout, Reader, Shard, length_of
@@ -24,6 +27,7 @@ from chordal.potentials import Floats, Potentials
 from chordal.structures import Chain, Structure
 
 T = TypeVar("T")
+F = TypeVar("F", bound=Callable[..., Any])
 Codes = NDArray[np.int32]
 
 #: Ways of prediction, and the questions whose answers have the labels.
@@ -68,6 +72,22 @@ class Model(Protocol):
     def _arranged(self, values: Floats, batch: Batch, X: Sequence[Any]) -> Any: ...
 
 
+class StoredExamples:
+    """Some examples of a prepared data set: read already, and without what they were made of."""
+
+    def __init__(self, batch: Batch, labels: Sequence[Any]) -> None:
+        self.batch, self.labels = batch, labels
+
+    def __len__(self) -> int:
+        return len(self.batch.sizes)
+
+    def __getitem__(self, i: int) -> Any:
+        raise UnsupportedError(
+            "a prepared data set keeps what was read of examples, not their shapes: ask this about "
+            "examples in memory"
+        )
+
+
 class Part(NamedTuple):
     """Some examples of a batch, and what answers a question about them."""
 
@@ -76,6 +96,27 @@ class Part(NamedTuple):
     shard: Shard
     examples: slice
     variables: slice  # theirs, in the whole batch
+
+
+def names_data(X: object) -> bool:
+    """Whether X names prepared data sets; a list of strings may be examples."""
+    if isinstance(X, (list, tuple)):
+        return len(X) > 0 and all(not isinstance(own, str) and names_data(own) for own in X)
+    return isinstance(X, (str, os.PathLike)) or hasattr(X, "n_parts")
+
+
+def by_parts(answer: F) -> F:
+    """A question that takes prepared data sets, too: its answers about their parts in turn."""
+
+    @wraps(answer)
+    def asked(self: Model, X: object, *args: Any, **options: Any) -> Any:
+        if not names_data(X):
+            return answer(self, X, *args, **options)
+        from chordal.estimators._by_parts import answered  # not needed otherwise
+
+        return answered(self, answer, X, args, options)
+
+    return cast("F", asked)
 
 
 def ask(
@@ -90,6 +131,7 @@ def ask(
     whole: bool = False,
 ) -> tuple[Sequence[Any], Batch, list[T]]:
     """Examples, their batch, and answers to a question, shard by shard or of the `whole`."""
+    model = still(model)
     model._check_fitted()
     if batch is None:
         X, batch = read(model, X)
@@ -122,6 +164,8 @@ def ask(
 
 def read(model: Model, X: object) -> tuple[Sequence[Any], Batch]:
     """Examples, checked and read; none make an empty batch."""
+    if isinstance(X, StoredExamples):
+        return X, X.batch  # type: ignore[return-value]
     X = model._examples(X, known=True)
     if length_of(X) == 0:
         return X, Batch(np.zeros(0, dtype=np.int64), [])
@@ -248,16 +292,22 @@ def warn_collapsed(flags: Sequence[bool], question: str) -> None:
 
 def share_right(model: Model, X: object, y: object, sample_weight: object) -> float:
     """The share of observed labels that a prediction gets right; see `BaseCRF.score`."""
+    right, total = weights_right(model, X, y, sample_weight)
+    if not total > 0.0:
+        raise ValueError("there is nothing to score: no label with a weight is observed")
+    return right / total
+
+
+def weights_right(model: Model, X: object, y: object, sample_weight: object) -> tuple[float, float]:
+    """The weight of the observed labels that a prediction gets right, and of all of them."""
     X, batch, labels = labelled(model, X, y)
     weight = check_sample_weight(sample_weight, length_of(X))
     gold, seen = model.labels_.encode(labels, unknown=-1), observed(labels, model.ignore_label)
     _, _, numbers = best(model, X, None, batch=batch)
     weight = np.ones(len(batch.sizes)) if weight is None else weight
     of_variable = np.repeat(weight, batch.sizes)
-    total = float(of_variable[seen].sum())
-    if not total > 0.0:
-        raise ValueError("there is nothing to score: no label with a weight is observed")
-    return float(of_variable[seen & (numbers == gold)].sum() / total)
+    right = float(of_variable[seen & (numbers == gold)].sum())
+    return right, float(of_variable[seen].sum())
 
 
 def clique_marginals(

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import os
 from abc import ABCMeta, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field
-from typing import Any, ClassVar, TypeVar
+from os import PathLike
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,7 +19,8 @@ from chordal._validate import (
     check_sequences,
 )
 from chordal.estimators import _answers
-from chordal.estimators._monitor import CompactReport, FitReport
+from chordal.estimators._training.checkpoint import Checkpoint
+from chordal.estimators._training.monitor import CompactReport, FitReport
 from chordal.estimators._typed import TypedLabels, by_types, listed_types
 from chordal.features import Batch, CliqueTemplate, Layout, Reader
 from chordal.inference import Inference
@@ -27,6 +30,9 @@ from chordal.potentials import Floats
 from chordal.solvers import Callback, Solver
 from chordal.structures import offsets_of
 from chordal.targets import Target
+
+if TYPE_CHECKING:
+    from chordal.prepared import Dataset
 
 E = TypeVar("E", bound="BaseCRF")
 T = TypeVar("T")
@@ -193,6 +199,23 @@ class BaseCRF(Estimator, metaclass=ABCMeta):
     def _new_labels(self) -> SequenceLabels:
         return TypedLabels(self._types()) if self._types() else self.labels_type()
 
+    def _unlearned_labels(self) -> SequenceLabels:
+        """Labels that learn from prepared data, which are read in parts."""
+        return self._new_labels()
+
+    def _begin_parts(self, X: object, y: object) -> None:
+        """Look at the first data of many that will be read in parts."""
+
+    def _check_stream(self) -> None:
+        """Refuse settings that have to look at all data at once."""
+
+    def _stored_reader(self, facts: Mapping[str, Any]) -> Reader:
+        """The reader for prepared data with these facts; its inputs follow."""
+        return self._reader_from(facts)
+
+    def _take_stored(self, reader: Reader, labels: SequenceLabels, keep: bool) -> None:
+        """Look at what prepared data have before learning from them."""
+
     def _own_facts(self) -> dict[str, Any]:
         """What `to_state` says of this class of models in particular."""
         return {}
@@ -230,9 +253,18 @@ class BaseCRF(Estimator, metaclass=ABCMeta):
             return self.labels_.allowed(given, batch)
         return self._allowed(given, X)
 
+    #: Whether `_glance` has anything to say.
+    _glances: ClassVar[bool] = False
+
+    def _glance(self, X: Any, y: Any, sample_weight: object) -> Any:
+        """Of a part of the data, what has to be known of all parts before any is read."""
+
+    def _know(self, glances: Sequence[Any]) -> None:
+        """Take over what was seen by a glance at each part that has examples."""
+
     def _check_parameters(self) -> None:
         """Refuse parameters that are not of their kind."""
-        from chordal.estimators._choosing import check_settings  # not needed to predict
+        from chordal.estimators._training.choosing import check_settings  # not needed to predict
 
         check_settings(self)
 
@@ -249,17 +281,21 @@ class BaseCRF(Estimator, metaclass=ABCMeta):
     def fit(
         self: E,
         X: object,
-        y: object,
+        y: object = None,
         sample_weight: object = None,
         *,
         validation_data: Pair | None = None,
         callback: Callback | None = None,
+        checkpoint: str | PathLike[str] | Checkpoint | None = None,
     ) -> E:
         """Learn the weights.
 
         Parameters
         ----------
-        X : list of examples
+        X : list of examples; or a `Dataset`, its path or a list of paths, without y
+            Or an iterator of batches (X, y), or (X, y, sample_weight). Data on disk are read in
+            parts, and memory holds the weights and few of them; those of an iterator are written
+            to a temporary folder first.
         y : list of labels
             Of all variables of each example. With the likelihood, a variable may also have None
             (not observed), a set of possible labels, or a dict {label: probability}; or the labels
@@ -274,27 +310,68 @@ class BaseCRF(Estimator, metaclass=ABCMeta):
             ``callback=lambda state: save(state.model(), path)`` keeps the model so far;
             `state.score`, `state.scores` and `state.best_score` are those of validation, and
             ``state.model().score(X, y)`` is any other.
+        checkpoint : path or Checkpoint, optional
+            Keep the state of training in this file, every 10 iterations or as a `Checkpoint` says.
+            If the file is there, training goes on from it, to the same weights as if it had not
+            been interrupted. A file of other data or parameters is refused; `max_iter` may change.
 
         Ctrl-C ends training with a warning: the model that is returned has the best weights so
         far, and `fit_report_.status` is INTERRUPTED. A second Ctrl-C within seconds, or one before
         anything was learned, raises KeyboardInterrupt; so does the first within a search.
         """
-        from chordal.estimators._fitting import fit
+        from chordal.estimators._training.steps import fit
 
         keep = bool(self.warm_start) and hasattr(self, "weights_")
         options: dict[str, Any] = {"validation_data": validation_data, "callback": callback}
-        return fit(self, X, y, sample_weight, **options, keep=keep)
+        return fit(self, X, y, sample_weight, **options, checkpoint=checkpoint, keep=keep)
 
-    def partial_fit(self: E, X: object, y: object, sample_weight: object = None) -> E:
+    def partial_fit(self: E, X: object, y: object = None, sample_weight: object = None) -> E:
         """Go on learning from more data, which may hold new attributes and labels.
 
         The L2 term then pulls towards the weights so far instead of towards zero, so that what
         was learned before is kept where the new data say nothing.
         """
-        from chordal.estimators._fitting import fit
+        from chordal.estimators._training.steps import fit
 
         keep = hasattr(self, "weights_")
         return fit(self, X, y, sample_weight, keep=keep, centre=keep)
+
+    def prepare(
+        self,
+        path: str | os.PathLike[str],
+        X: object,
+        y: object = None,
+        sample_weight: object = None,
+        *,
+        append: bool = False,
+    ) -> Dataset:
+        """Read examples and write them to a folder, from which `fit` and `predict` take them.
+
+        Memory holds some examples and the vocabulary. What is written depends on how this estimator
+        reads examples (its templates and feature functions), and not on the other parameters.
+
+        Parameters
+        ----------
+        path : str or path
+            The folder, which is made.
+        X, y, sample_weight
+            As `fit` takes them; or X is an iterator of batches (X, y), or (X, y, sample_weight).
+        append : bool
+            Add to the data set that is there.
+
+        Examples
+        --------
+        >>> import tempfile
+        >>> from chordal import ChainCRF
+        >>> batches = [([[["w=a"], ["w=b"]]], [["A", "B"]]), ([[["w=c"]]], [["C"]])]
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     data = ChainCRF().prepare(f"{folder}/data", iter(batches))
+        ...     data.n_examples, data.n_variables, ChainCRF().fit(data).classes_.tolist()
+        (2, 3, ['A', 'B', 'C'])
+        """
+        from chordal.estimators._training.preparing import prepare
+
+        return prepare(self, path, X, y, sample_weight, append)
 
     def compact(
         self: E,

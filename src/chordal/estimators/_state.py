@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from chordal._errors import UnsupportedError
 from chordal._validate import check_choice, check_number
-from chordal.estimators._monitor import CompactReport, FitReport
+from chordal.estimators._training.monitor import CompactReport, FitReport
 from chordal.features import (
     AttributeFeatures,
     AttributeInput,
@@ -22,6 +22,7 @@ from chordal.features import (
     DenseInput,
     Input,
     Layout,
+    Reader,
     RowFeatures,
     SharedFeatures,
     SharedInput,
@@ -72,9 +73,8 @@ def to_state(model: BaseCRF) -> tuple[Facts, Arrays]:
         rows: Facts | None = None
         found: Arrays = {"kept": own.kept.astype(np.int64, copy=False)}
         if source is not None and own.rows is not None:
-            kind = next(k for k, (cls, _) in _INPUTS.items() if isinstance(source, cls))
-            rows = {"kind": kind, **source.facts()}
-            found |= {**source.arrays(), **own.rows.arrays()}
+            rows, known = input_facts(source)
+            found |= {**known, **own.rows.arrays()}
         described.append({**template.description(), "rows": rows})
         arrays |= {f"{template.name}.{name}": array for name, array in found.items()}
     report = getattr(model, "fit_report_", None)  # a model that was made in another way has none
@@ -121,23 +121,46 @@ def set_state(model: BaseCRF, facts: Mapping[str, Any], arrays: Mapping[str, NDA
             if key.startswith(f"{template.name}.")
         }
         reader.inputs[k], rows = _rows(facts_of[template.name]["rows"], mine, tables.n_outputs)
-        if (rows is None) != (template.features is None):
-            raise ValueError(f"template {template.name!r} must have rows if it has features")
-        if isinstance(template.features, Beside) and not (
-            isinstance(reader.inputs[k], VectorInput)
-            and isinstance(reader.input(template.features.template), AttributeInput)
-        ):
-            raise ValueError(f"template {template.name!r} must have arrays that stand in dicts")
         kept = _kept(mine["kept"], tables.n_outputs, template.name)
         templates.append(TemplateLayout(template.name, tables, rows, kept))
+    check_inputs(reader)
     model._check_reader(reader)
     layout = Layout(labels.counts, templates)
-    model.weights_ = _weights(arrays["weights"], layout.n_weights)
-    model.reader_, model.labels_, model.layout_ = reader, labels, layout
-    model.classes_ = labels.classes
+    weights = _weights(arrays["weights"], layout.n_weights)
+    vars(model).update(  # in one step: see _still.py
+        weights_=weights, reader_=reader, labels_=labels, layout_=layout, classes_=labels.classes
+    )
     model.objective_, model.n_iter_ = float(facts["objective"]), int(facts["n_iter"])
     if facts["report"] is not None:
         model.fit_report_ = FitReport.from_facts(facts["report"])
+
+
+def check_inputs(reader: Reader) -> None:
+    """Refuse templates with features that nothing reads, and others with an input."""
+    for template, source in zip(reader.templates, reader.inputs, strict=True):
+        beside = isinstance(template.features, Beside)
+        if (source is None) != (template.features is None) and not (beside and source is None):
+            raise ValueError(f"template {template.name!r} must have rows if it has features")
+        if isinstance(template.features, Beside) and source is not None:
+            other = reader.input(template.features.template)
+            if not (isinstance(source, VectorInput) and isinstance(other, AttributeInput)):
+                raise ValueError(f"template {template.name!r} must have arrays that stand in dicts")
+
+
+def input_facts(source: Input) -> tuple[Facts, Arrays]:
+    """What `input_from` needs to make the same input."""
+    kind = next(k for k, (cls, _) in _INPUTS.items() if isinstance(source, cls))
+    arrays = source.arrays()
+    if isinstance(source, SharedInput):
+        arrays = {"n_variables": np.array([source.n_variables], dtype=np.int64)}
+        if isinstance(source.source, SparseInput):
+            arrays["counts"] = np.zeros(0, dtype=np.int64)
+    return {"kind": kind, **source.facts()}, arrays
+
+
+def input_from(facts: Mapping[str, Any] | None, arrays: Mapping[str, NDArray[Any]]) -> Input | None:
+    """The input that `input_facts` described, checked; None where a template has none."""
+    return None if facts is None else _INPUTS[facts["kind"]][0].from_arrays(facts, arrays)
 
 
 def _rows(
@@ -146,9 +169,10 @@ def _rows(
     """What reads the rows of a template, and which weights these have."""
     if facts is None:
         return None, None
-    make_input, make_features = _INPUTS[facts["kind"]]
-    source = make_input.from_arrays(facts, arrays)
-    return source, make_features.from_arrays(source.n_columns, n_outputs, arrays)
+    source = input_from(facts, arrays)
+    assert source is not None
+    features = _INPUTS[facts["kind"]][1].from_arrays(source.n_columns, n_outputs, arrays)
+    return source, features
 
 
 def _tables(template: CliqueTemplate, shape: tuple[int, ...], n_weights: int) -> TableLayout:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from os import PathLike
 from typing import TYPE_CHECKING, Any, ClassVar, final
 
 import numpy as np
@@ -12,8 +13,11 @@ from numpy.typing import ArrayLike, NDArray
 from chordal._optional import needed
 from chordal._sparse import check_sparse
 from chordal._validate import is_sparse
-from chordal.estimators._choosing import objective_for, solver_for
+from chordal.estimators._asking import names_data
 from chordal.estimators._crf import BaseCRF, Pair
+from chordal.estimators._training.checkpoint import Checkpoint
+from chordal.estimators._training.choosing import objective_for, solver_for
+from chordal.estimators._training.preparing import is_stored, is_stream
 from chordal.features import (
     Batch,
     Cliques,
@@ -83,11 +87,12 @@ class CRFClassifier(BaseCRF):
     def fit(
         self,
         X: object,
-        y: object,
+        y: object = None,
         sample_weight: object = None,
         *,
         validation_data: Pair | None = None,
         callback: Callback | None = None,
+        checkpoint: str | PathLike[str] | Checkpoint | None = None,
     ) -> CRFClassifier:
         """Learn the weights.
 
@@ -97,6 +102,10 @@ class CRFClassifier(BaseCRF):
         y : array of labels [n_samples]
         """
         keep = bool(self.warm_start) and hasattr(self, "weights_")
+        options: dict[str, Any] = {"validation_data": validation_data, "callback": callback}
+        options["checkpoint"] = checkpoint
+        if is_stored(X, y) or is_stream(X):
+            return super().fit(X, None, sample_weight, **options)
         _, labels = self._matrix(X, y, reset=not keep)
         classes = np.unique(labels)
         if keep and not np.array_equal(classes, self.classes_):
@@ -105,14 +114,12 @@ class CRFClassifier(BaseCRF):
                 f"got {classes}"
             )
         self._all_classes = _enough(classes)
-        return super().fit(
-            X, labels, sample_weight, validation_data=validation_data, callback=callback
-        )
+        return super().fit(X, labels, sample_weight, **options)
 
     def partial_fit(
         self,
         X: object,
-        y: object,
+        y: object = None,
         sample_weight: object = None,
         *,
         classes: ArrayLike | None = None,
@@ -128,6 +135,8 @@ class CRFClassifier(BaseCRF):
             All classes there will be. The first call needs them, unless its y holds them all.
         """
         keep = hasattr(self, "weights_")
+        if is_stored(X, y) or is_stream(X):
+            return super().partial_fit(X, None, sample_weight)
         _, labels = self._matrix(X, y, reset=not keep)
         given = labels if classes is None else classes
         known = self.classes_ if keep else _enough(np.unique(given))
@@ -141,6 +150,21 @@ class CRFClassifier(BaseCRF):
             )
         self._all_classes = known
         return super().partial_fit(X, labels, sample_weight)
+
+    _glances: ClassVar[bool] = True
+
+    def _glance(self, X: Any, y: Any, sample_weight: object) -> Any:
+        """The classes and columns of a part."""
+        _, labels = self._matrix(X, y, reset=True)
+        return np.unique(labels), self.n_features_in_, getattr(self, "feature_names_in_", None)
+
+    def _know(self, glances: Sequence[Any]) -> None:
+        """All classes, and the columns of the first part; those of others are checked with them."""
+        if glances:
+            self._all_classes = _enough(np.unique(np.concatenate([own[0] for own in glances])))
+            _, self.n_features_in_, names = glances[0]
+            if names is not None:
+                self.feature_names_in_ = names
 
     def _groups(self) -> Sequence[str]:
         return ("node", "intercept")
@@ -184,6 +208,25 @@ class CRFClassifier(BaseCRF):
 
     def _new_labels(self) -> SequenceLabels:
         return SequenceLabels.of([self._all_classes], ranked=True)
+
+    def _unlearned_labels(self) -> SequenceLabels:
+        return SequenceLabels(ranked=True)
+
+    def _begin_parts(self, X: object, y: object) -> None:
+        self._matrix(X, y, reset=True)
+
+    def _stored_reader(self, facts: Mapping[str, Any]) -> Reader:
+        self._reader_from(facts)  # checks the names of columns
+        relative = objective_for(self, solver_for(self)).relative
+        return self._reader("relative" if relative else "full", None)
+
+    def _take_stored(self, reader: Reader, labels: SequenceLabels, keep: bool) -> None:
+        classes = labels.classes
+        if keep and not np.array_equal(classes, self.classes_):
+            raise ValueError(
+                f"the data must hold the classes of the fit before, {self.classes_}; got {classes}"
+            )
+        self._all_classes = _enough(classes)
 
     def _new_reader(self, X: object, keep: bool = False) -> Reader:
         relative = objective_for(self, solver_for(self)).relative
@@ -257,6 +300,9 @@ class CRFClassifier(BaseCRF):
 
     def node_scores(self, X: object) -> Floats:
         """Scores [n_samples, n_classes]: one product of matrices."""
+        if names_data(X):
+            stored: Floats = super().node_scores(X)
+            return stored
         self._check_fitted()
         table = self._examples(X, known=True)
         scores = np.asarray(table @ self.template_weights("node")["features"])

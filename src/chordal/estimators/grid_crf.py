@@ -11,6 +11,7 @@ from typing import Any, ClassVar, final
 import numpy as np
 from numpy.typing import NDArray
 
+from chordal._errors import UnsupportedError
 from chordal._validate import check_function, check_number, check_sequences
 from chordal.estimators._crf import BaseCRF
 from chordal.estimators._edge_tables import (
@@ -154,8 +155,16 @@ class GridCRF(BaseCRF):
         return [own.reshape(*x.shape[:-1], *own.shape[1:]) for own, x in pairs]
 
     def _new_reader(self, X: Sequence[Any], keep: bool = False) -> Reader:
-        self.contrast_ = self.contrast_ if keep else self._beta(X, _Edges(self.neighbours))
+        if not keep:
+            self.contrast_ = self._beta([self._distances(X)])
         return Reader.like(self._templates_for(self.contrast_), X)
+
+    def _check_stream(self) -> None:
+        if self.contrast == "auto":
+            raise UnsupportedError(
+                "contrast='auto' looks at all images at once, and batches come one after another: "
+                "give contrast as a number"
+            )
 
     def _own_facts(self) -> dict[str, Any]:
         return {"contrast": None if self.contrast_ is None else float(self.contrast_)}
@@ -197,14 +206,30 @@ class GridCRF(BaseCRF):
         edges = [group for name in self._steps() for group in edge_groups(name, self.column_tables)]
         return ["pixels", *edges]
 
-    def _beta(self, X: Sequence[Any], edges: _Edges) -> float | None:
+    _glances: ClassVar[bool] = True
+
+    def _glance(self, X: Any, y: Any, sample_weight: object) -> tuple[float, int]:
+        """How much neighbours differ in a part."""
+        return self._distances(self._examples(X))
+
+    def _know(self, glances: Sequence[tuple[float, int]]) -> None:
+        self.contrast_ = self._beta(glances)
+
+    def _distances(self, X: Sequence[Any]) -> tuple[float, int]:
+        """The sum of squared distances of neighbours, and how many there are."""
+        total, count = 0.0, 0
+        if self.contrast == "auto":
+            columns, edges = self._columns(), _Edges(self.neighbours)
+            for x in X:
+                distance = _distance(*_ends(x, edges(x)), columns)
+                total, count = total + float(distance.sum()), count + len(distance)
+        return total, count
+
+    def _beta(self, found: Sequence[tuple[float, int]]) -> float | None:
+        """The contrast, from what was found in each part."""
         if self.contrast != "auto":
             return None if self.contrast is None else float(self.contrast)
-        columns = self._columns()
-        total, count = 0.0, 0
-        for x in X:
-            distance = _distance(*_ends(x, edges(x)), columns)
-            total, count = total + float(distance.sum()), count + len(distance)
+        total, count = sum(own[0] for own in found), sum(own[1] for own in found)
         if not isfinite(total):
             raise ValueError(
                 "contrast='auto' cannot compare the features of neighbours: X holds NaN, infinity "

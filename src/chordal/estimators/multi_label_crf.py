@@ -5,15 +5,19 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import combinations
-from typing import TYPE_CHECKING, Any, ClassVar, final
+from os import PathLike
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, final
 
 import numpy as np
 from numpy.typing import NDArray
 
+from chordal._errors import UnsupportedError
 from chordal._optional import needed
 from chordal._sparse import check_sparse
 from chordal._validate import check_choice, check_sample_weight, is_sparse
 from chordal.estimators._crf import BaseCRF, Pair
+from chordal.estimators._training.checkpoint import Checkpoint
+from chordal.estimators._training.preparing import is_stored, is_stream
 from chordal.features import (
     Batch,
     Cliques,
@@ -106,11 +110,12 @@ class MultiLabelCRF(BaseCRF):
     def fit(
         self,
         X: object,
-        y: object,
+        y: object = None,
         sample_weight: object = None,
         *,
         validation_data: Pair | None = None,
         callback: Callback | None = None,
+        checkpoint: str | PathLike[str] | Checkpoint | None = None,
     ) -> MultiLabelCRF:
         """Learn the weights.
 
@@ -122,37 +127,84 @@ class MultiLabelCRF(BaseCRF):
             known.
         """
         self._check_parameters()
-        if not (self.warm_start and hasattr(self, "weights_")):
+        stored = is_stored(X, y) or is_stream(X)
+        if not stored and not (self.warm_start and hasattr(self, "weights_")):
             self._matrix(X, reset=True)
             self._learn_labels(y, sample_weight)
-        return super().fit(X, y, sample_weight, validation_data=validation_data, callback=callback)
+        options: dict[str, Any] = {"validation_data": validation_data, "callback": callback}
+        return super().fit(X, y, sample_weight, **options, checkpoint=checkpoint)
 
-    def partial_fit(self, X: object, y: object, sample_weight: object = None) -> MultiLabelCRF:
+    def partial_fit(
+        self, X: object, y: object = None, sample_weight: object = None
+    ) -> MultiLabelCRF:
         """Go on learning from more data with the same labels and edges; see `BaseCRF`."""
         if not hasattr(self, "weights_"):
             return self.fit(X, y, sample_weight)
         return super().partial_fit(X, y, sample_weight)
 
+    _glances: ClassVar[bool] = True
+
+    def _glance(self, X: Any, y: Any, sample_weight: object) -> LabelTable:
+        """The columns and labels of a part."""
+        self._matrix(X, reset=True)
+        names = getattr(self, "feature_names_in_", None)
+        return self._label_table(y, sample_weight)._replace(
+            n_features=self.n_features_in_, feature_names=names
+        )
+
+    def _know(self, glances: Sequence[LabelTable]) -> None:
+        """All labels, and the columns of the first part; those of others are checked with them."""
+        if not glances:
+            return
+        self.n_features_in_ = glances[0].n_features
+        if glances[0].feature_names is not None:
+            self.feature_names_in_ = glances[0].feature_names
+        for k, own in enumerate(glances):
+            if own.sets != glances[0].sets:
+                raise ValueError(
+                    f"y must be sets of labels or matrices in all partitions, and partitions 0 and "
+                    f"{k} differ in this"
+                )
+            if not own.sets and len(own.names) != len(glances[0].names):
+                raise ValueError(
+                    f"y has {len(glances[0].names)} labels in partition 0 and {len(own.names)} in "
+                    f"partition {k}"
+                )
+        self._take_labels(glances)
+
     def _learn_labels(self, y: object, sample_weight: object) -> None:
         """Names of the labels, and which are joined."""
-        if _are_sets(y):
-            names = sorted({label for own in y for label in own})  # type: ignore[attr-defined]
-            if not names:
-                raise ValueError("y names no label: every set is empty")
-            self.label_names_ = np.array(names)
-        table = self._indicators(y, None if _are_sets(y) else -1)
-        if not _are_sets(y):
-            self.label_names_ = np.arange(table.shape[1])
-        weight = check_sample_weight(sample_weight, len(table))
-        self.edges_ = self._edges(table, weight)
+        self._take_labels([self._label_table(y, sample_weight)])
 
-    def _edges(self, table: NDArray[Any], weight: Floats | None) -> Ints:
+    def _label_table(self, y: object, sample_weight: object) -> LabelTable:
+        """The labels of some examples, and how often two of them go together."""
+        sets = _are_sets(y)
+        if sets:
+            names = sorted({label for own in y for label in own})  # type: ignore[attr-defined]
+            self.label_names_ = np.array(names)
+        table = self._indicators(y, None if sets else -1)
+        if not sets:
+            names = list(range(table.shape[1]))
+        weight = check_sample_weight(sample_weight, len(table))
+        total = float(len(table)) if weight is None else float(weight.sum())
+        return LabelTable(sets, names, pair_counts(table, weight), total)
+
+    def _take_labels(self, tables: Sequence[LabelTable]) -> None:
+        """Names of the labels, and which are joined, from those of parts."""
+        names = sorted({name for own in tables for name in own.names})
+        if not names:
+            raise ValueError("y names no label: every set is empty")
+        counts = sum(own.counts_of(names) for own in tables)
+        self.label_names_ = np.array(names)
+        self.edges_ = self._edges(np.asarray(counts))
+
+    def _edges(self, counts: Floats) -> Ints:
         """The labels that are joined, by their numbers."""
-        k = table.shape[1]
+        k = len(self.label_names_)
         if isinstance(self.structure, str):
             pairs = list(combinations(range(k), 2)) if self.structure == "full" else []
             if self.structure == "tree":
-                pairs = _spanning_tree(mutual_information(table, weight))
+                pairs = _spanning_tree(information(counts))
             return np.array(pairs, dtype=np.int64).reshape(-1, 2)
         number = {name: j for j, name in enumerate(self.label_names_.tolist())}
         found: set[tuple[int, int]] = set()
@@ -222,6 +274,17 @@ class MultiLabelCRF(BaseCRF):
 
     def _new_labels(self) -> SequenceLabels:
         return SequenceLabels.of([np.array([0, 1])], ranked=True)
+
+    def _begin_parts(self, X: object, y: object) -> None:
+        self._matrix(X, reset=True)
+        self._learn_labels(y, None)
+
+    def _check_stream(self) -> None:
+        if isinstance(self.structure, str) and self.structure == "tree":
+            raise UnsupportedError(
+                "structure='tree' looks at all labels at once, and batches come one after another: "
+                "give structure='full', 'independent' or a list of pairs of labels"
+            )
 
     def _groups(self) -> Sequence[str]:
         linked = self.structure != "independent" if isinstance(self.structure, str) else True
@@ -326,6 +389,29 @@ class MultiLabelCRF(BaseCRF):
         return tags
 
 
+class LabelTable(NamedTuple):
+    """What is known of the labels of some examples."""
+
+    sets: bool  # whether they were given as sets
+    names: list[Any]
+    counts: Floats  # [2, 2, n_names, n_names], of pairs of values
+    total: float  # the weight of all examples
+    n_features: int = 0
+    feature_names: NDArray[Any] | None = None
+
+    def counts_of(self, names: Sequence[Any]) -> Floats:
+        """The counts of pairs of these labels, of which those that are not here were never set."""
+        if list(names) == self.names:
+            return self.counts
+        both, number = np.zeros((len(names), len(names))), {v: k for k, v in enumerate(names)}
+        at = np.array([number[name] for name in self.names], dtype=np.int64)
+        if len(at):
+            both[np.ix_(at, at)] = self.counts[1, 1]
+        alone = np.broadcast_to(np.diagonal(both)[:, None], both.shape)
+        neither = self.total - alone - alone.T + both
+        return np.array([[neither, alone.T - both], [alone - both, both]])
+
+
 class MultiLabelReader(Reader):
     """Reads rows of a matrix as examples with a variable per label, joined by the same edges."""
 
@@ -386,9 +472,18 @@ def mutual_information(y: NDArray[Any], weight: Floats | None = None) -> Floats:
     >>> mutual_information(y).round(3)[0]
     array([0.693, 0.693, 0.   ])
     """
+    return information(pair_counts(y, weight))
+
+
+def pair_counts(y: NDArray[Any], weight: Floats | None = None) -> Floats:
+    """How often two columns of 0 and 1 have which values [2, 2, k, k]; None is left out."""
     shares = np.ones(len(y)) if weight is None else weight
     values = [np.equal(y, value).astype(np.float64) for value in (0, 1)]
-    counts = np.array([[(a * shares[:, None]).T @ b for b in values] for a in values])
+    return np.array([[(a * shares[:, None]).T @ b for b in values] for a in values])
+
+
+def information(counts: Floats) -> Floats:
+    """The mutual information of every two columns, from what `pair_counts` has found."""
     joint = counts / np.maximum(counts.sum(axis=(0, 1)), 1e-300)
     independent = joint.sum(axis=1)[:, None] * joint.sum(axis=0)[None]
     with np.errstate(divide="ignore", invalid="ignore"):

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import KW_ONLY, dataclass, field
 from itertools import chain as chained
+from os import PathLike
 from typing import TYPE_CHECKING, Any, final
 
 import numpy as np
@@ -23,8 +24,9 @@ from chordal._validate import (
     generator_from,
     is_sparse,
 )
-from chordal.estimators import _fitting
-from chordal.estimators._monitor import FitReport, whole_fits
+from chordal.estimators._training import steps
+from chordal.estimators._training.checkpoint import Checkpoint
+from chordal.estimators._training.monitor import FitReport, whole_fits
 from chordal.estimators._wrapped import Wrapped
 from chordal.estimators.chain_crf import GROUPS, ChainCRF, chain_crf, fitted_chain
 from chordal.features import DenseInput, Input, SparseInput, length_of
@@ -102,7 +104,12 @@ class TwoStageCRF(Wrapped):
     reports_: list[FitReport] = field(init=False)
 
     def fit(
-        self, X: Sequence[Any], y: Sequence[Any], *, sample_weight: object = None
+        self,
+        X: Sequence[Any],
+        y: Sequence[Any],
+        *,
+        sample_weight: object = None,
+        checkpoint: str | PathLike[str] | Checkpoint | None = None,
     ) -> TwoStageCRF:
         """Fit the classifier, then the chain.
 
@@ -110,8 +117,13 @@ class TwoStageCRF(Wrapped):
         ----------
         X, y : as for `ChainCRF`
         sample_weight : array [n_sequences], optional
+        checkpoint : path or Checkpoint, optional
+            Keep the state of the last stage in this file, and go on from it if it is there; stages
+            before are fitted again. Folds need a `random_state` then.
         """
         settings = self._settings()
+        if checkpoint is not None and self.random_state is None and isinstance(self.cv, int):
+            raise ValueError("checkpoint needs a random_state: else folds are never the same again")
         X, y = check_sequences(X), check_sequences(y, "y")
         check_same_lengths(np.array([length_of(x) for x in X]), y)
         weight = check_sample_weight(sample_weight, len(X))
@@ -120,11 +132,13 @@ class TwoStageCRF(Wrapped):
             unary, scores = self._first_stage(X, y, weight, labels.classes)
         linear = unary.linear(labels, X[0]) if self.joint else None
         with whole_fits() if self.joint else nullcontext():
-            chain = self._second_stage(scores, y, weight, labels, settings)
+            kept = None if self.joint else checkpoint
+            chain = self._second_stage(scores, y, weight, labels, settings, kept)
         reports = [chain.fit_report_]
         scale = float(chain.coef_[0, 0])
         if linear is not None:
-            chain = _joined(linear, chain, scale, settings).fit(X, y, sample_weight=weight)
+            joint = _joined(linear, chain, scale, settings)
+            chain = joint.fit(X, y, sample_weight=weight, checkpoint=checkpoint)
             reports.append(chain.fit_report_)
         self.classes_, self._unary, self.unary_ = labels.classes, unary, unary.model
         self.crf_, self.scale_, self.reports_ = chain, scale, reports
@@ -195,6 +209,7 @@ class TwoStageCRF(Wrapped):
         weight: Floats | None,
         labels: SequenceLabels,
         settings: Mapping[str, Any],
+        checkpoint: str | PathLike[str] | Checkpoint | None,
     ) -> ChainCRF:
         """A chain on scores: node weights are one times, or some number times, the identity."""
         n = len(labels)
@@ -203,8 +218,10 @@ class TwoStageCRF(Wrapped):
         l2 = dict(l2) if isinstance(l2, Mapping) else dict.fromkeys(GROUPS, l2)
         chain.set_params(**{**settings, "l2": {**l2, "node": 0.0}})
         if self.scale:
-            return _fitting.fit(chain, scores, y, weight, keep=True, scaled="node")
-        return chain.set_params(freeze=(*chain.freeze, "node")).fit(scores, y, sample_weight=weight)
+            options: dict[str, Any] = {"keep": True, "scaled": "node"}
+            return steps.fit(chain, scores, y, weight, **options, checkpoint=checkpoint)
+        chain.set_params(freeze=(*chain.freeze, "node"))
+        return chain.fit(scores, y, sample_weight=weight, checkpoint=checkpoint)
 
     def _observed(self, X: object) -> Sequence[Any]:
         """What the chain reads: scores of the classifier, or X itself."""

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, final
+from dataclasses import dataclass, field
+from typing import Any, ClassVar, final
 
 import numpy as np
 
@@ -110,7 +110,19 @@ class TypedGraphCRF(BaseCRF):
 
     def _observed(self) -> set[Link]:
         """The types of edges that had features in training."""
+        if self._seen_links is not None:
+            return self._seen_links
         return {link for link in self._links() if self.reader_.input("-".join(link)) is not None}
+
+    _glances: ClassVar[bool] = True
+    _seen_links: set[Link] | None = field(default=None, init=False)  # while parts are read
+
+    def _glance(self, X: Any, y: Any, sample_weight: object) -> set[Link]:
+        """The types of edges that have features in a part."""
+        return {link for x in self._examples(X) if len(x) == 3 for link in x[2]}
+
+    def _know(self, glances: Sequence[set[Link]]) -> None:
+        self._seen_links = set().union(*glances)
 
     def _refuse_repeated(self, edges: Mapping[Link, Any], where: str) -> None:
         for link, listed in edges.items():

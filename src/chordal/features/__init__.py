@@ -17,12 +17,19 @@ from chordal.features.clique_template import (
     types_of,
 )
 from chordal.features.entries import RowEntries, packed_flags
-from chordal.features.layout import Layout, Shard, Sums, transferred
-from chordal.features.merging import merged_readers, renumbered_batch
+from chordal.features.joining import (
+    fitted_to,
+    head_of,
+    joined_batches,
+    joined_targets,
+    outlined,
+)
+from chordal.features.layout import Layout, Shard, Squares, Sums, transferred
+from chordal.features.merging import known_columns, merged_readers, renumbered_batch
 from chordal.features.parts import Part, Parts
 from chordal.features.reader import Reader, input_for, length_of
 from chordal.features.seen import Seen, layout_from, layout_of, merged, seen_in
-from chordal.features.shared import SharedFeatures, SharedInput
+from chordal.features.shared import SharedFeatures, SharedInput, SharedRows
 from chordal.features.spilling import Spilled, fetch, release
 from chordal.features.template import TemplateInput
 from chordal.features.template_layout import TemplateLayout
@@ -54,8 +61,10 @@ __all__ = [
     "Shard",
     "SharedFeatures",
     "SharedInput",
+    "SharedRows",
     "SparseInput",
     "Spilled",
+    "Squares",
     "Sums",
     "TableLayout",
     "TemplateInput",
@@ -66,13 +75,19 @@ __all__ = [
     "check_described",
     "check_templates",
     "fetch",
+    "fitted_to",
+    "head_of",
     "input_for",
     "itself",
+    "joined_batches",
+    "joined_targets",
+    "known_columns",
     "layout_from",
     "layout_of",
     "length_of",
     "merged",
     "merged_readers",
+    "outlined",
     "packed_flags",
     "release",
     "renumbered_batch",

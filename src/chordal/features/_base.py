@@ -207,5 +207,5 @@ class Input(ABC):
 
     @classmethod
     def from_arrays(cls, facts: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> Input:
-        """The input of a model file; arrays may be memory-mapped and are not copied."""
+        """The input of a model file; arrays are read-only and are not copied."""
         raise UnsupportedError(f"{cls.__name__} cannot be read from a model file")

@@ -53,6 +53,15 @@ class Occurrences:
         values = None if self.values is None else self.values[cells]
         return Occurrences(offsets_of(counts), self.ids[cells], values)
 
+    def renumbered(self, numbers: Ints) -> Occurrences:
+        """The same attributes by other numbers; those that have −1 are left out."""
+        ids = numbers.astype(np.int32)[self.ids]
+        kept = ids >= 0
+        if kept.all():
+            return Occurrences(self.offsets, ids, self.values)
+        offsets = np.concatenate([[0], np.cumsum(kept)])[self.offsets]
+        return Occurrences(offsets, ids[kept], None if self.values is None else self.values[kept])
+
 
 @dataclass(frozen=True)
 class Rows:

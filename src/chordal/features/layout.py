@@ -39,6 +39,10 @@ class Shard:
     weight: Floats | None
 
 
+#: Of each template, sums of squares of its columns of numbers, and how many rows.
+Squares = Sequence[tuple[Floats, int] | None]
+
+
 @final
 class Layout:
     """weights → potentials, and parts → gradient.
@@ -81,26 +85,32 @@ class Layout:
         layout.scale = scale
         return layout
 
-    def column_scale(self, parts: Iterable[Batch]) -> Floats | None:
+    def column_squares(self, parts: Iterable[Batch]) -> Squares:
+        """Of each template with rows of numbers: the sum of squares of every column, and rows."""
+        out: list[tuple[Floats, int] | None] = [None] * len(self.templates)
+        for batch in parts:
+            for k, (own, cliques) in enumerate(zip(self.templates, batch.cliques, strict=True)):
+                data = None if cliques.rows is None else cliques.rows.data
+                if own.rows is None or not isinstance(data, np.ndarray) or data.size == 0:
+                    continue
+                flat = data.reshape(-1, data.shape[-1])
+                with np.errstate(over="ignore"):
+                    found = np.einsum("ij,ij->j", flat, flat, dtype=np.float64)
+                before, n = out[k] or (0.0, 0)
+                out[k] = (before + found, n + len(flat))
+        return out
+
+    def scale_from(self, squares: Squares) -> Floats | None:
         """Of every weight the size of its column of numbers; None where none is very large.
 
         Weights times these numbers have derivatives of one size, which solvers can work with.
         """
         scale, largest = np.ones(self.n_weights), 0.0
-        for k, (own, at) in enumerate(zip(self.templates, self.slices.values(), strict=True)):
-            squares, n = np.zeros(0), 0
-            for batch in parts if own.rows is not None else ():
-                rows = batch.cliques[k].rows
-                data = None if rows is None else rows.data
-                if not isinstance(data, np.ndarray) or data.size == 0:
-                    continue
-                flat = data.reshape(-1, data.shape[-1])
-                with np.errstate(over="ignore"):
-                    of_part = np.einsum("ij,ij->j", flat, flat, dtype=np.float64)
-                squares, n = of_part + squares if len(squares) else of_part, n + len(flat)
-            if own.rows is None or n == 0:
+        for own, found, at in zip(self.templates, squares, self.slices.values(), strict=True):
+            if own.rows is None or found is None:
                 continue
-            size = np.sqrt(squares / n)
+            with np.errstate(over="ignore"):
+                size = np.sqrt(found[0] / found[1])
             if not np.isfinite(size).all():
                 return None  # beyond what scores can be
             largest = max(largest, float(size.max(initial=0.0)))

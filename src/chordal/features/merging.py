@@ -100,6 +100,30 @@ def _names_added(whole: VocabularyInput, part: VocabularyInput) -> Ints:
     return ids.astype(np.int64)
 
 
+def known_columns(known: Input, part: Input) -> Ints | None:
+    """The number that a known input has for each column of another, −1 for those that it does not
+    have; None if columns have the same numbers. Refuses an input of another kind.
+    """
+    if type(known) is not type(part):
+        raise ValueError(f"{described(part)}, and {described(known)} in training")
+    if isinstance(known, VocabularyInput) and isinstance(part, VocabularyInput):
+        names, offsets = part.vocabulary.arrays()
+        fields = np.stack([offsets[:-1], offsets[1:]], axis=1).astype(np.uint32).ravel()
+        rows = np.arange(len(part.vocabulary) + 1, dtype=np.int64)
+        ids, _, found = known.vocabulary.read_fields(names.tobytes(), fields, None, rows, False)
+        numbers = np.full(len(part.vocabulary), -1, dtype=np.int64)
+        numbers[np.diff(found) > 0] = ids
+        return numbers
+    if isinstance(known, VectorInput) and isinstance(part, VectorInput):
+        strange = [name for name in part.widths if known.widths.get(name) != part.widths[name]]
+        if strange:
+            raise ValueError(f"have the array {strange[0]!r}, which training did not see")
+        return _added(VectorInput(known.widths), part)
+    if known.n_columns != part.n_columns:
+        raise ValueError(f"{described(part)}, and {described(known)} in training")
+    return None
+
+
 def renumbered_batch(batch: Batch, reader: Reader, columns: Columns) -> Batch:
     """A part by the numbers of the merged reader; arrays that only others have are zeros."""
     cliques = []
@@ -110,9 +134,7 @@ def renumbered_batch(batch: Batch, reader: Reader, columns: Columns) -> Batch:
         if isinstance(source, VectorInput) and isinstance(template.features, Beside):
             rows = _with_zeros(own, source, numbers)
         elif rows is not None and numbers is not None and isinstance(rows.data, Occurrences):
-            data = rows.data
-            ids = numbers.astype(np.int32)[data.ids]
-            rows = Rows(rows.lengths, Occurrences(data.offsets, ids, data.values))
+            rows = Rows(rows.lengths, rows.data.renumbered(numbers))
         cliques.append(replace(own, rows=rows))
     return replace(batch, cliques=cliques)
 

@@ -13,16 +13,15 @@ import mmap
 import pickle
 import tempfile
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any, SupportsIndex, overload
+from typing import Any, SupportsIndex, TypeVar, overload
 
 import numpy as np
 from numpy.typing import NDArray
 
-from chordal.features.layout import Shard
-
 ALIGNED = 64  # bytes: where arrays begin
 
 Range = tuple[int, int]
+T = TypeVar("T")
 
 
 class _Pickler(pickle.Pickler):
@@ -38,14 +37,14 @@ def _repeated(value: Any, dtype: str, shape: tuple[int, ...]) -> NDArray[Any]:
     return np.broadcast_to(np.array(value, dtype=dtype), shape)
 
 
-class Spilled(Sequence[Shard]):
-    """Shards whose arrays lie in a mapped file; a slice is one of them too."""
+class Spilled(Sequence[T]):
+    """Shards, or what else holds arrays, whose arrays lie in a mapped file."""
 
-    def __init__(self, shards: list[Shard], ranges: list[Range], memory: mmap.mmap | None) -> None:
+    def __init__(self, shards: list[T], ranges: list[Range], memory: mmap.mmap | None) -> None:
         self._shards, self._ranges, self._memory = shards, ranges, memory
 
     @classmethod
-    def of(cls, shards: Iterable[Shard]) -> Spilled:
+    def of(cls, shards: Iterable[T]) -> Spilled[T]:
         """Write each shard as it comes."""
         kept: list[tuple[bytes, list[Range]]] = []
         with tempfile.TemporaryFile(prefix="chordal-") as file:
@@ -73,17 +72,17 @@ class Spilled(Sequence[Shard]):
         return len(self._shards)
 
     @overload
-    def __getitem__(self, k: SupportsIndex) -> Shard: ...
+    def __getitem__(self, k: SupportsIndex) -> T: ...
 
     @overload
-    def __getitem__(self, k: slice) -> Spilled: ...
+    def __getitem__(self, k: slice) -> Spilled[T]: ...
 
-    def __getitem__(self, k: SupportsIndex | slice) -> Shard | Spilled:
+    def __getitem__(self, k: SupportsIndex | slice) -> T | Spilled[T]:
         if isinstance(k, slice):
             return Spilled(self._shards[k], self._ranges[k], self._memory)
         return self._shards[k]
 
-    def __iter__(self) -> Iterator[Shard]:
+    def __iter__(self) -> Iterator[T]:
         """Each in turn; its pages are let go when the next one is taken."""
         for k, shard in enumerate(self._shards):
             yield shard
@@ -108,7 +107,7 @@ class Spilled(Sequence[Shard]):
             self._memory.madvise(getattr(mmap, advice), begin, end - begin)
 
 
-def _written(file: Any, shard: Shard, at: int) -> tuple[bytes, list[Range], int]:
+def _written(file: Any, shard: object, at: int) -> tuple[bytes, list[Range], int]:
     """Write the arrays of a shard; the rest of it, where they are, and where the file ends."""
     text = io.BytesIO()
     buffers: list[pickle.PickleBuffer] = []
@@ -124,13 +123,13 @@ def _written(file: Any, shard: Shard, at: int) -> tuple[bytes, list[Range], int]
     return text.getvalue(), places, at
 
 
-def fetch(shards: Sequence[Shard]) -> None:
+def fetch(shards: Sequence[Any]) -> None:
     """Read ahead, if the shards lie in a file."""
     if isinstance(shards, Spilled):
         shards.fetch()
 
 
-def release(shards: Sequence[Shard]) -> None:
+def release(shards: Sequence[Any]) -> None:
     """Let memory go, if the shards lie in a file."""
     if isinstance(shards, Spilled):
         shards.release()

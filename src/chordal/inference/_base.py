@@ -7,7 +7,7 @@ from __future__ import annotations
 import inspect
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from enum import IntEnum
 from typing import ClassVar
 
@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from chordal._docs import complete_docs
 from chordal._errors import UnsupportedError
 from chordal._memory import auto_memory_limit, default_memory_limit
+from chordal._saved import Stateful
 from chordal._validate import check_number
 from chordal.inference._answers import ByCost, Decoded, Labels, Marginals, Ranked, Relaxed, Spans
 from chordal.inference._limited import QUESTIONS, limited
@@ -133,6 +134,13 @@ class Inference(ABC):
         digits. An iterative method may stop earlier then, and begin where it ended before.
         """
         return self
+
+    def kept_for(self, structures: Iterable[Structure]) -> Stateful | None:
+        """What this method has for its next calls on these structures; None: it keeps nothing.
+
+        A checkpoint keeps it, so that a fit that goes on gets the same answers.
+        """
+        return None
 
     def log_partition(self, potentials: Potentials) -> Floats:
         """log Z of each example."""

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import ClassVar, final
 from weakref import WeakKeyDictionary
 
 import numpy as np
 
 from chordal import _kernels
+from chordal._saved import Saved, SavedError, State
 from chordal._status import Status
 from chordal._validate import check_number
 from chordal.inference._answers import Decoded
@@ -21,7 +22,43 @@ from chordal.potentials import Potentials, refuse_infeasible
 from chordal.structures import Structure
 
 #: The tolerance and the iterations of one call in training, where calls go on from each other.
-ROUGH, FEW = 1e-4, 10
+ROUGH, FEW = 1e-4, 5
+
+
+class Messages:
+    """Where the calls on some structures ended."""
+
+    def __init__(
+        self,
+        kept: WeakKeyDictionary[Structure, _kernels.TRWSMessages],
+        structures: Iterable[Structure],
+    ) -> None:
+        self._kept, self._structures = kept, list(structures)
+
+    def to_state(self) -> State:
+        """The messages of all examples, one after another."""
+        none = _kernels.TRWSMessages()
+        found = [self._kept.get(structure, none).arrays() for structure in self._structures]
+        rows = [row for own in found for row in own]
+        return {
+            "examples": np.array([len(own) for own in found], dtype=np.int64),
+            "lengths": np.array([len(row) for row in rows], dtype=np.int64),
+            "messages": np.concatenate([np.zeros(0), *rows]),
+        }
+
+    def from_state(self, saved: Saved) -> None:
+        """Take them over; the kernel itself begins anew where their number is not right."""
+        examples = saved.array("examples", np.int64, (len(self._structures),))
+        lengths = saved.array("lengths", np.int64, (None,))
+        messages = saved.array("messages", np.float64, (None,), finite=False)
+        sound = (examples >= 0).all() and (lengths >= 0).all()
+        if not sound or (examples.sum(), lengths.sum()) != (len(lengths), len(messages)):
+            raise SavedError("the messages do not fit their examples")
+        rows = iter(np.split(messages, np.cumsum(lengths)[:-1]))
+        for structure, n in zip(self._structures, examples.tolist(), strict=True):
+            own = self._kept[structure] = _kernels.TRWSMessages()
+            for _ in range(n):
+                own.append(np.ascontiguousarray(next(rows)))
 
 
 @final
@@ -99,8 +136,17 @@ class TRWSInference(Inference):
         made._kept = WeakKeyDictionary()
         return made
 
+    def kept_for(self, structures: Iterable[Structure]) -> Messages | None:
+        """The messages of the last calls, in training."""
+        return None if self._kept is None else Messages(self._kept, structures)
+
     def __getstate__(self) -> dict[str, object]:
-        return {**vars(self), "_kept": None}  # messages are of no use to a copy
+        # Messages are of no use to a copy; that it may keep its own stays.
+        return {**vars(self), "_kept": self._kept is not None}
+
+    def __setstate__(self, state: dict[str, object]) -> None:
+        vars(self).update(state)
+        self._kept = WeakKeyDictionary() if state["_kept"] else None
 
     def supports(self, structure: Structure) -> bool:
         """Cliques of one or two variables."""

@@ -1,16 +1,32 @@
 """Labels: from what users have to numbers and targets, and back to the type they gave."""
 
-from chordal.labels._merging import merged_labels, renumbered
+from chordal.labels._merging import (
+    as_kind,
+    learned_facts,
+    merged_labels,
+    renumbered,
+    take_learned,
+)
 from chordal.labels._sequence import SequenceLabels, TargetLabels
-from chordal.labels._targets import class_weights, matched_targets, observed, targets_of
+from chordal.labels._targets import (
+    NothingObservedError,
+    class_weights,
+    matched_targets,
+    observed,
+    targets_of,
+)
 
 __all__ = [
+    "NothingObservedError",
     "SequenceLabels",
     "TargetLabels",
+    "as_kind",
     "class_weights",
+    "learned_facts",
     "matched_targets",
     "merged_labels",
     "observed",
     "renumbered",
+    "take_learned",
     "targets_of",
 ]

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from chordal._errors import UnsupportedError
 from chordal.labels._sequence import SequenceLabels, TargetLabels
 from chordal.targets import PartialLabels, SoftLabels, Target
 
@@ -56,6 +58,44 @@ def renumbered(
     allowed[:, numbers] = own
     allowed[own.all(axis=1) if observed is None else ~observed] = True
     return PartialLabels(allowed.ravel(), counts)
+
+
+def learned_facts(labels: SequenceLabels) -> dict[str, Any]:
+    """What was learned so far, as facts that JSON can hold; see `take_learned`."""
+    plain = [_plain(label) for label in labels.labels]
+    dtype = None if labels.dtype is None else labels.dtype.str
+    times = [labels.times.get(label, 0) for label in labels.labels]
+    met = {label: k for k, label in enumerate(labels.times)}
+    order = [met.get(label, -1) for label in labels.labels]
+    as_list = labels.as_list
+    return {"labels": plain, "times": times, "met": order, "as_list": as_list, "dtype": dtype}
+
+
+def _plain(label: object) -> object:
+    if isinstance(label, tuple):  # of a type
+        return [_plain(own) for own in label]
+    label = label.item() if isinstance(label, np.generic) else label
+    if not isinstance(label, (str, int, float)):
+        raise UnsupportedError(f"labels must be str, int, float or bool to be kept, got {label!r}")
+    return label
+
+
+def take_learned(labels: SequenceLabels, facts: Mapping[str, Any]) -> None:
+    """Let labels that know none know what `learned_facts` says; refuses what cannot be."""
+    plain, times, met = facts["labels"], facts["times"], facts["met"]
+    if not all(isinstance(own, list) and len(own) == len(plain) for own in (plain, times, met)):
+        raise ValueError("labels must be a list, with how often and when each was met")
+    found = [tuple(own) if isinstance(own, list) else own for own in plain]
+    flat = [v for own in found for v in (own if isinstance(own, tuple) else (own,))]
+    if not all(isinstance(v, (str, int, float)) and v == v for v in flat):
+        raise ValueError("labels must be str, int, float or bool")
+    if len(set(found)) < len(found):
+        raise ValueError("a label occurs twice")
+    if not all(type(n) is int and -1 <= n < 2**48 for n in (*times, *met)):
+        raise ValueError("labels must be counted by whole numbers")
+    labels.set_learned(found, [(found[k], times[k]) for k in np.argsort(met) if met[k] >= 0])
+    labels.as_list = bool(facts["as_list"])
+    labels.set_dtype(facts["dtype"])
 
 
 def as_kind(target: Target, kind: str, n: int) -> Target:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import re
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import chain, pairwise
 from typing import Any
 
@@ -145,6 +145,20 @@ class SequenceLabels:
         self._dtype = _common([*dtypes, *([] if self._dtype is None else [self._dtype])])
         if self._dtype is not None and not _holds(self._dtype, self.labels):
             self._dtype = np.dtype(object)  # some labels came in lists
+
+    @property
+    def dtype(self) -> np.dtype[Any] | None:
+        """The type of labels that came in arrays."""
+        return self._dtype
+
+    def set_dtype(self, name: object) -> None:
+        """Take over a type by its name, which must hold the labels; None for none."""
+        self._dtype = None if name is None else _dtype_of(name, self.labels)
+
+    def set_learned(self, labels: list[Any], times: Iterable[tuple[Any, int]]) -> None:
+        """Take over labels by their numbers, and how often each was met."""
+        self.labels, self.times = labels, dict(times)
+        self._number = {label: k for k, label in enumerate(labels)}
 
     def joined(self, parts: Sequence[SequenceLabels]) -> SequenceLabels:
         """These labels and those of parts, numbered as if one had learned them all in turn."""

@@ -15,6 +15,10 @@ from chordal.potentials import Floats
 from chordal.targets import PartialLabels, SoftLabels, Target
 
 
+class NothingObservedError(ValueError):
+    """No label is known of any variable."""
+
+
 def matched_targets(y: object, i: int, n_source: int, n_target: int) -> NDArray[np.int32]:
     """The targets of the source items of example i as labels, of which the last is none."""
     target = np.asarray(y)
@@ -56,7 +60,7 @@ def _target(labels: SequenceLabels, y: Sequence[Any], ignored: object) -> Target
         return labels.encode(y)
     seen = [_without(s, ignored) for s in y]
     if not any(map(len, seen)):
-        raise ValueError("y names no label: no variable is observed")
+        raise NothingObservedError("y names no label: no variable is observed")
     labels.learn(seen)
     codes, n = labels.encode(y, unknown=-1), len(labels)
     if (codes >= 0).all():
@@ -79,7 +83,7 @@ def _uncertain(labels: SequenceLabels, y: Sequence[Any], types: set[type]) -> Ta
     if soft:
         return _soft(labels, y)
     if not len(labels):
-        raise ValueError("y names no label: no variable is observed")
+        raise NothingObservedError("y names no label: no variable is observed")
     return _partial(labels, y)
 
 
@@ -102,6 +106,9 @@ def observed(y: Sequence[Any], ignored: object = None) -> NDArray[np.bool_]:
     """Which labels are given: not None, and not the label that stands for none."""
     parts = [np.zeros(0, dtype=bool)]
     for labels in y:
+        if _is_matrix(labels):
+            parts.append(np.ones(len(labels), dtype=bool))
+            continue
         if isinstance(labels, np.ndarray) and labels.dtype != object:
             parts.append(np.broadcast_to(labels != ignored, len(labels)))
             continue

@@ -1,7 +1,7 @@
-"""Model files: fitted models, each in one file that is memory-mapped and never a pickle.
+"""Model files: fitted models, each in one file that is never a pickle.
 
-`_container` knows bytes and nothing of models; a model gives its state, and `_parameters` what it
-was made with.
+`chordal._container` knows bytes and nothing of models; a model gives its state, and `_parameters`
+what it was made with.
 """
 
 from __future__ import annotations
@@ -12,10 +12,10 @@ from importlib import import_module
 from typing import Any, TypeVar, overload
 
 from chordal import estimators
+from chordal._container import FORMAT, ModelFileError, Path, narrowest, read, write
 from chordal._errors import UnsupportedError
 from chordal.estimators import BaseCRF
 from chordal.inference import INFERENCE
-from chordal.model_file._container import FORMAT, ModelFileError, Path, read, write
 from chordal.model_file._items import item_facts, item_of
 from chordal.model_file._parameters import (
     FunctionsError,
@@ -72,6 +72,7 @@ def save(model: object, path: Path, metadata: Mapping[str, object] | None = None
     }
     if metadata:
         about["metadata"] = _checked(metadata)
+    arrays = {**arrays, "weights": narrowest(arrays["weights"])}
     write(path, {**about, **facts}, arrays)
 
 
@@ -116,7 +117,7 @@ def load(path: Path, kind: None = None, **functions: object) -> BaseCRF: ...
 
 
 def load(path: Path, kind: type[Any] | None = None, **functions: object) -> object:
-    """Open a model file; its arrays stay in the file, mapped into memory.
+    """Read a model file. What happens to the file later does not matter to the model.
 
     Parameters
     ----------

@@ -6,13 +6,14 @@ from __future__ import annotations
 
 import copy
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from chordal._errors import UnsupportedError
+from chordal._saved import Stateful
 from chordal.costs import COSTS, Cost
 from chordal.inference import Inference
 from chordal.potentials import Floats, Potentials
@@ -83,6 +84,10 @@ class Objective(ABC):
         With `overwrite`, the potentials' memory may be reused for the parts. If `minus_gold`,
         labels may be None, and the gold term is left out.
         """
+
+    def kept_for(self, structures: Iterable[Structure]) -> Stateful | None:
+        """What it has for its next evaluations on these structures; None: it keeps nothing."""
+        return None
 
     def curvature(
         self,

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import hashlib
 import threading
+from collections.abc import Iterable
 from typing import Any, ClassVar, final
 from weakref import WeakKeyDictionary
 
 import numpy as np
 
+from chordal._saved import Kept, Saved, SavedError, State
 from chordal._validate import check_choice, check_number
 from chordal.inference import Inference, sweep
 from chordal.objectives._base import Evaluation, Objective, hard_labels
@@ -109,6 +111,10 @@ class StochasticLikelihood(Objective):
         parts.add_indicators(gold, -1.0, weight)
         return Evaluation(values if weight is None else weight * values, parts)
 
+    def kept_for(self, structures: Iterable[Structure]) -> _Samples:
+        """The chains of these batches, and their random numbers."""
+        return _Samples(self, structures)
+
     def _state_of(self, structure: Structure, gold: Labels) -> _State:
         with self._lock:  # threads evaluate different batches at the same time
             if structure not in self._states:
@@ -130,10 +136,38 @@ class StochasticLikelihood(Objective):
         )
 
 
-class _State:
+class _State(Kept):
     """The chains of one batch, at first all at its gold labels, and its random numbers."""
+
+    kept: ClassVar[tuple[str, ...]] = ("chains", "rng")
 
     def __init__(self, gold: Labels, n_chains: int, seed: int) -> None:
         digest = hashlib.blake2b(gold.tobytes(), digest_size=16).digest()
         self.rng = np.random.default_rng([seed, *np.frombuffer(digest, dtype=np.uint32)])
         self.chains: Labels = np.repeat(gold[None], n_chains, axis=0)
+
+
+class _Samples:
+    """The chains of some batches; one that was not evaluated yet has none."""
+
+    def __init__(self, objective: StochasticLikelihood, structures: Iterable[Structure]) -> None:
+        self._objective, self._structures = objective, list(structures)
+
+    def to_state(self) -> State:
+        """Chains and random numbers of each batch."""
+        states = [self._objective._states.get(own) for own in self._structures]
+        return {"batches": [{} if own is None else own.to_state() for own in states]}
+
+    def from_state(self, saved: Saved) -> None:
+        """Take over the chains of as many batches."""
+        objective, parts = self._objective, saved.parts("batches")
+        if len(parts) != len(self._structures):
+            raise SavedError(f"there must be chains of {len(self._structures)} batches")
+        for structure, part in zip(self._structures, parts, strict=True):
+            if part.names():
+                first = np.zeros(structure.n_variables, dtype=np.int32)
+                own = _State(first, objective.n_samples, objective.random_state)
+                own.from_state(part)
+                if ((own.chains < 0) | (own.chains >= structure.label_counts)).any():
+                    raise SavedError("a sample must have labels of its variables")
+                objective._states[structure] = own

@@ -10,6 +10,7 @@ from chordal.oracle._protocols import (
     SecondOrderBatchOracle,
     SecondOrderOracle,
 )
+from chordal.oracle.parted import Ask, PartedOracle, PartOracle, Term
 from chordal.oracle.training import (
     Problem,
     SummedOracle,
@@ -22,18 +23,22 @@ from chordal.oracle.training import (
 from chordal.potentials import Floats
 
 __all__ = [
+    "Ask",
     "BatchOracle",
     "DataOracle",
     "Flags",
     "Floats",
     "Mapper",
     "Oracle",
+    "PartOracle",
+    "PartedOracle",
     "PartialOracle",
     "Problem",
     "RegularisedOracle",
     "SecondOrderBatchOracle",
     "SecondOrderOracle",
     "SummedOracle",
+    "Term",
     "asks_examples",
     "check_questions",
     "missing",

@@ -82,9 +82,10 @@ class ChainDuals:
         if self.full and sizes.sum() <= GRAM_ROWS * len(chains.gold):
             self.gram = _kernels.chain_gram(chains.arrays)
 
-    def gold_keys(self) -> tuple[Ints, Ints]:
+    def gold_keys(self) -> tuple[tuple[Ints, Ints], tuple[Ints, Ints]]:
         """Where the gold labels lie in padded rows of an example's labels, and the gold
-        transitions in padded rows of its tables; example after example.
+        transitions in padded rows of its tables, example after example; with each, how many cells
+        the rows of an example have.
         """
         n, lengths = self.chains.n_labels, self.chains.lengths
         stride = -(-n // unit_of(n)) * unit_of(n)
@@ -94,7 +95,9 @@ class ChainDuals:
         transitions = gold[right - 1] * stride + gold[right]
         if not self.chains.tied:
             transitions += (position[right] - 1) * n * stride
-        return position * stride + gold, transitions
+        tables = np.ones_like(lengths) if self.chains.tied else np.maximum(lengths - 1, 0)
+        labels = (position * stride + gold, lengths * stride)
+        return labels, (transitions, tables * n * stride)
 
 
 def _label_costs(chains: Chains, objective: Objective) -> tuple[float, _kernels.LabelCosts]:

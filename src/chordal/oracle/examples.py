@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from chordal._errors import UnsupportedError
 from chordal._optional import needed
+from chordal._saved import Stateful
 from chordal.features import Layout, Sums
 from chordal.inference import Inference
 from chordal.objectives import Objective
@@ -36,7 +37,7 @@ class Mistake(NamedTuple):
     weight: float  # of the example
 
 
-class Learner(Protocol):
+class Learner(Stateful, Protocol):
     """Weights that examples change, one after another."""
 
     def visit(self, order: Ints) -> float:
@@ -52,7 +53,7 @@ class Learner(Protocol):
         """What has been learned so far, also when a visit was interrupted; a copy."""
 
 
-class DualLearner(Protocol):
+class DualLearner(Stateful, Protocol):
     """Dual variables of examples, which visits improve one after another."""
 
     def visit(self, order: Ints) -> None:

@@ -46,6 +46,8 @@ class Problem(NamedTuple):
         The first weights are not those that the regularisation pulls to.
     chains : bool
         Examples are chains, as far as is known before they are read.
+    parted : bool
+        The data are in parts on other machines: only sums over all examples are at hand.
     """
 
     objective: Objective
@@ -56,6 +58,7 @@ class Problem(NamedTuple):
     exempt: bool = False
     chains: bool = True
     warm: bool = False
+    parted: bool = False
 
     @property
     def one_l2(self) -> bool:
@@ -182,6 +185,7 @@ class SummedOracle:
         self._second: list[Floats] = []  # for directions, if they are asked for
         self._kept: dict[str, Any] = {"expanded": None, "sums": None, "gradient": None}
         self._gold: tuple[Ints | slice, Floats] | None = None
+        self._gold_pages: Sequence[Any] = ()
         partial = any(isinstance(shard.labels, PartialLabels) for shard in shards)
         if self.objective.minus_gold and not partial:
             self._gold = self._gold_counts()
@@ -200,17 +204,23 @@ class SummedOracle:
         counts = [shard.frame.structure.n_examples for shard in self.shards]
         n = max(1, sum(counts))
         cuts = [0, len(counts)] if self.cuts is None else self.cuts
-        return [self._part(a, b, sum(counts[a:b]) / n) for a, b in pairwise(cuts)]
+        return self._counted([self._part(a, b, sum(counts[a:b]) / n) for a, b in pairwise(cuts)])
 
     def _part(self, first: int, last: int, share: float) -> SummedOracle:
         part = copy(self)  # waves work in the same memory: batches are taken one after another
         part.shards, part.cuts = self.shards[first:last], None
         part.l2 = share * self.l2
-        if self._gold is not None:
-            # Those of all mini-batches together may be more than memory has room for.
-            spilled = isinstance(self.shards, Spilled)
-            part._gold = None if spilled else part._gold_counts()
         return part
+
+    def _counted(self, parts: list[SummedOracle]) -> list[SummedOracle]:
+        """Mini-batches with their gold counts; those of shards in a file go to one too."""
+        if self._gold is None:
+            return parts
+        counts = (part._gold_counts() for part in parts)
+        golds = Spilled.of(counts) if isinstance(self.shards, Spilled) else list(counts)
+        for k, part in enumerate(parts):
+            part._gold, part._gold_pages = golds[k], golds[k : k + 1]
+        return parts
 
     def value_grad(self, weights: Floats) -> tuple[float, Floats]:
         """The objective and its gradient."""
@@ -238,8 +248,9 @@ class SummedOracle:
             gold = float(np.dot(weights[where], counts))
             value -= gold
             gradient[where] -= counts
+            release(self._gold_pages)
             refuse_unbounded(value, gold, self.inference)
-        return self._regularised(value, gradient, weights)
+        return regularised(value, gradient, weights, self.l2, self.centre, self.run)
 
     def hess_vec(self, weights: Floats, direction: Floats) -> Floats:
         """The Hessian at the weights times the direction."""
@@ -313,21 +324,29 @@ class SummedOracle:
         where = np.flatnonzero(counts)
         return (slice(None), counts) if len(where) == len(counts) else (where, counts[where])
 
-    def _regularised(self, value: float, grad: Floats, weights: Floats) -> tuple[float, Floats]:
-        if isinstance(self.l2, np.ndarray):
-            with np.errstate(invalid="ignore"):  # −inf − (−inf), which has no penalty
-                offset = weights if self.centre is None else weights - self.centre
-            offset = np.where(self.l2 > 0.0, offset, 0.0)
-            pull = self.l2 * offset
-            value += 0.5 * float(np.dot(pull, offset))
-            grad += pull
-        elif self.l2 > 0.0:
-            l2 = self.l2
 
-            def block(part: slice) -> float:
-                offset = weights[part] if self.centre is None else weights[part] - self.centre[part]
-                grad[part] += l2 * offset
-                return float(np.dot(offset, offset))
+def regularised(
+    value: float,
+    grad: Floats,
+    weights: Floats,
+    l2: float | Floats,
+    centre: Floats | None,
+    run: Runner,
+) -> tuple[float, Floats]:
+    """Value and gradient with (l2/2) ‖w − centre‖² added, the gradient in place."""
+    if isinstance(l2, np.ndarray):
+        with np.errstate(invalid="ignore"):  # −inf − (−inf), which has no penalty
+            offset = weights if centre is None else weights - centre
+        offset = np.where(l2 > 0.0, offset, 0.0)
+        pull = l2 * offset
+        value += 0.5 * float(np.dot(pull, offset))
+        grad += pull
+    elif l2 > 0.0:
 
-            value += 0.5 * l2 * sum(self.run(block, blocks_of(len(weights))))
-        return value, grad
+        def block(part: slice) -> float:
+            offset = weights[part] if centre is None else weights[part] - centre[part]
+            grad[part] += l2 * offset
+            return float(np.dot(offset, offset))
+
+        value += 0.5 * l2 * sum(run(block, blocks_of(len(weights))))
+    return value, grad

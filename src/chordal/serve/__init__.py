@@ -12,6 +12,7 @@ from chordal._optional import needed
 
 with needed("starlette", "chordal.serve"):
     from chordal.serve._app import app
+    from chordal.serve._hosts import hosts_at
 from chordal.serve.limits import Limits
 
-__all__ = ["Limits", "app"]
+__all__ = ["Limits", "app", "hosts_at"]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Mapping
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING
 
@@ -14,6 +14,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
+from chordal.serve._hosts import Hosts
 from chordal.serve._json import encoded
 from chordal.serve._metrics import CONTENT
 from chordal.serve._observing import Observing
@@ -30,7 +31,11 @@ if TYPE_CHECKING:
     Endpoint = Callable[[Request], Awaitable[Response]]
 
 
-def app(models: Mapping[str, Source] | Source, limits: Limits | None = None) -> Starlette:
+def app(
+    models: Mapping[str, Source] | Source,
+    limits: Limits | None = None,
+    hosts: Collection[str] | None = None,
+) -> Starlette:
     """An ASGI application that labels sequences.
 
     Run it with any ASGI server, or mount it in another application. Model files that are replaced
@@ -42,6 +47,8 @@ def app(models: Mapping[str, Source] | Source, limits: Limits | None = None) -> 
         By name, each the path of a model file or a fitted `ChainCRF`. A model alone is called
         "model".
     limits : Limits, optional
+    hosts : list of str, optional
+        The names that requests may be addressed to, such as "localhost"; by default any.
 
     Examples
     --------
@@ -72,7 +79,10 @@ def app(models: Mapping[str, Source] | Source, limits: Limits | None = None) -> 
             *(Route(path, endpoint, methods=["GET"]) for path, endpoint in gets.items()),
             Route("/models/{name}/reload", reload, methods=["POST"]),
         ],
-        middleware=[Middleware(Observing, service=service, paths=paths)],
+        middleware=[
+            Middleware(Observing, service=service, paths=paths),
+            *([] if hosts is None else [Middleware(Hosts, hosts=hosts)]),
+        ],
         exception_handlers={HTTPException: _refused, Refusal: _refused, Exception: _failed},
         lifespan=_lifespan,
     )

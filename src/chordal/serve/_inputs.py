@@ -73,6 +73,12 @@ class Reads:
         """Whether words are all that the model needs."""
         return self.rows == "columns" and self.width == 1
 
+    def example(self) -> Any:
+        """A sequence of one token that the model can read."""
+        if self.rows == "numbers":
+            return np.zeros((1, self.width))
+        return [["a"] * max(self.width, 1)]
+
     def sample(self, kind: str, value: object, where: str) -> Sample:
         """One input of a request, checked."""
         if kind not in self.inputs:

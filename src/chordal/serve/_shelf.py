@@ -54,6 +54,9 @@ class Loaded:
         legal = None if scheme is None else Legal(labels, scheme)
         misfits = {known: misfit(labels, known) for known in SCHEMES}
         reads = Reads.of(model)
+        # The first call of each kind sets up what later ones use, and shows that there are answers.
+        model.predict_codes([reads.example()])
+        model.predict_marginals([reads.example()] * 2)
         return cls(
             name, version, model, reads, labels, scheme, legal, misfits, _method(model), time.time()
         )

@@ -2,7 +2,8 @@
 
 from chordal._registry import Registry
 from chordal.solvers._base import Callback, Iteration, Run, Solution, Solver, number
+from chordal.solvers._keeping import Keeper
 
 SOLVERS = Registry("chordal.solvers", Solver, "solver")
 
-__all__ = ["SOLVERS", "Callback", "Iteration", "Run", "Solution", "Solver", "number"]
+__all__ = ["SOLVERS", "Callback", "Iteration", "Keeper", "Run", "Solution", "Solver", "number"]

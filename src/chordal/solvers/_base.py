@@ -14,6 +14,7 @@ import numpy as np
 from chordal._blocks import Runner, blocks_of, run_in_turn
 from chordal._docs import complete_docs
 from chordal._errors import InfeasibleError, UnsupportedError
+from chordal._saved import Saved, SavedError, State
 from chordal._status import Status
 from chordal._validate import RandomState, check_number
 from chordal.oracle import (
@@ -25,6 +26,7 @@ from chordal.oracle import (
     asks_examples,
     missing,
 )
+from chordal.solvers._keeping import Keeper, Resumable
 
 T = TypeVar("T")
 
@@ -143,19 +145,58 @@ class Solution:
     n_products: int = 0  # Hessian–vector products
 
 
-class Course:
+class Course(Resumable):
     """How a run goes: the current iterate, the counters, and who is told of them."""
 
+    kept: ClassVar[tuple[str, ...]] = (
+        *("weights", "value", "gradient_norm", "gap", "history", "details"),
+        *("n_iter", "n_evaluations", "n_products"),
+    )
+
     def __init__(
-        self, oracle: Any, start: Floats, callback: Callback | None, solver: Solver
+        self,
+        oracle: Any,
+        start: Floats,
+        callback: Callback | None,
+        solver: Solver,
+        keeper: Keeper | None = None,
     ) -> None:
+        super().__init__(keeper)
         self.oracle, self.callback, self.solver = oracle, callback, solver
-        self.weights = start
+        self.start = self.weights = start
         self.value, self.gradient_norm, self.gap = inf, nan, nan
         self.n_iter = self.n_evaluations = self.n_products = 0
         self.history: list[float] = []
         self.details: dict[str, list[float]] = {}
-        self._started = time.perf_counter()
+        self._started, self._counted = time.perf_counter(), (0, 0)
+
+    def to_state(self) -> State:
+        """What is known between two iterations; what was counted in half of one is left out."""
+        evaluations, products = self._counted
+        counted = {"n_evaluations": evaluations, "n_products": products, "elapsed": self.elapsed}
+        return {**super().to_state(), **counted}
+
+    def from_state(self, saved: Saved) -> None:
+        """Go on with a run, which took some time before."""
+        super().from_state(saved)
+        self._started = time.perf_counter() - saved.number("elapsed")
+        if self.n_iter >= self.solver.max_iter:
+            raise SavedError(
+                f"it is at iteration {self.n_iter}, and max_iter is {self.solver.max_iter}: raise "
+                "it to go on"
+            )
+
+    def between(self, n_iter: int | None = None, copy: bool = False) -> None:
+        """Between two iterations; see `Resumable`."""
+        self._counted = (self.n_evaluations, self.n_products)
+        super().between(self.n_iter if n_iter is None else n_iter, copy)
+
+    def open(self) -> Status | None:
+        """Begin, or go on with the run before; returns a status when there is nothing to do."""
+        if not self.resumed:
+            return self.begin()
+        self.resume()
+        return None
 
     def proven(self) -> bool:
         """Whether what is known at the end, such as a gradient, speaks for a minimum."""
@@ -195,14 +236,21 @@ class Course:
 class Run(Course):
     """One run of a solver on a smooth objective, and its stopping rules."""
 
+    kept: ClassVar[tuple[str, ...]] = (*Course.kept, "gradient", "_first_norm")
+
     def __init__(
-        self, oracle: Oracle, start: Floats, callback: Callback | None, solver: Solver
+        self,
+        oracle: Oracle,
+        start: Floats,
+        callback: Callback | None,
+        solver: Solver,
+        keeper: Keeper | None = None,
     ) -> None:
-        super().__init__(oracle, start, callback, solver)
+        super().__init__(oracle, start, callback, solver, keeper)
         self._data = oracle if isinstance(oracle, DataOracle) else None
         self.vectors = Vectors(run_in_turn if self._data is None else self._data.run)
-        self.gradient: Floats = np.zeros(0)  # of the smooth part
-        self._start, self.gradient_norm = start, inf
+        self.gradient: Floats = np.zeros(len(start))  # of the smooth part
+        self.gradient_norm, self._first_norm = inf, inf
         self.l1: float | Floats = solver.l1
         if solver.l1 > 0.0 and self._data is not None and self._data.without_l1 is not None:
             self.l1 = np.full(len(start), solver.l1)
@@ -234,7 +282,7 @@ class Run(Course):
 
     def recycle(self, weights: Floats, gradient: Floats) -> None:
         """Give back the memory of a former iterate."""
-        if weights is not self._start:
+        if weights is not self.start:
             self.vectors.recycle(weights)
         if self._data is not None:
             self._data.recycle(gradient)
@@ -398,6 +446,12 @@ class Solver(ABC):
                 "that takes kinks, such as 'one_slack', 'block_frank_wolfe', 'sgd' or 'adam'"
             )
         self.refuse_zero(problem)
+        if problem.parted and asks_examples(self.asks):
+            raise UnsupportedError(
+                f"solver {self.name!r} visits single examples, and these are in parts on other "
+                "machines, which give sums over all; use 'lbfgs', 'owlqn', 'newton_cg', 'adam' or "
+                "'minibatch_lbfgs', and for objectives with kinks 'one_slack' or 'adam'"
+            )
         if objective.stochastic:
             raise UnsupportedError(
                 f"solver {self.name!r} compares values of the objective, and objective "
@@ -428,16 +482,26 @@ class Solver(ABC):
                 f"{type(oracle).__name__} does not have"
             )
 
-    def minimize(self, oracle: object, start: Floats, callback: Callback | None = None) -> Solution:
-        """Minimise from `start`. Ctrl-C ends the run with the best weights so far."""
+    def minimize(
+        self,
+        oracle: object,
+        start: Floats,
+        callback: Callback | None = None,
+        keeper: Keeper | None = None,
+    ) -> Solution:
+        """Minimise from `start`. Ctrl-C ends the run with the best weights so far.
+
+        The `keeper` keeps the state between iterations, and may have one to go on from.
+        """
         self.require(oracle)
-        run = self.course(oracle, np.asarray(start, dtype=np.float64), callback, self)
+        run = self.course(oracle, np.asarray(start, dtype=np.float64), callback, self, keeper)
         try:
-            status = run.begin() or self._run(run)
+            status = run.open() or self._run(run)
             if status is Status.CONVERGED and not run.proven():
                 status = Status.SETTLED
         except KeyboardInterrupt:
             status = Status.INTERRUPTED
+            run.interrupted()
         except OverflowError:
             remedy = self.remedy()
             raise ValueError(

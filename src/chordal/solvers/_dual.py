@@ -16,6 +16,7 @@ from chordal._validate import RandomState
 from chordal.oracle import Floats, Problem, RegularisedOracle, asks_examples
 from chordal.oracle.examples import DualOracle, DualRule
 from chordal.solvers._base import Callback, Course, Solution, Solver, number, require_alike
+from chordal.solvers._keeping import Keeper, LoopState
 
 #: Objectives with planes under the loss of every example, none of which is below zero.
 MARGINS = ("hinge", "crammer_singer", "one_vs_all", "one_vs_rest")
@@ -24,10 +25,18 @@ MARGINS = ("hinge", "crammer_singer", "one_vs_all", "one_vs_rest")
 class DualRun(Course):
     """One run: the best weights by their primal value, and the best dual value."""
 
-    def begin(self) -> None:
-        """Nothing is known of the dual yet."""
-        centre = self.oracle.centre
-        self.centre = np.zeros(len(self.weights)) if centre is None else centre
+    kept: ClassVar[tuple[str, ...]] = (*Course.kept, "lower")
+
+    def __init__(
+        self,
+        oracle: Any,
+        start: Floats,
+        callback: Callback | None,
+        solver: Solver,
+        keeper: Keeper | None = None,
+    ) -> None:
+        super().__init__(oracle, start, callback, solver, keeper)
+        self.centre = np.zeros(len(start)) if oracle.centre is None else oracle.centre
         self.lower = -inf
         self.details = {"primal": [], "dual": [], "gap": []}
 
@@ -59,6 +68,11 @@ class DualRun(Course):
             self.details[name].append(value)
         close = self.gap <= self.solver.tol * abs(self.value)
         return self.record(self.weights, self.value, self.gradient_norm, close)
+
+
+@dataclass
+class _Order(LoopState):
+    random: np.random.Generator  # for the orders of examples
 
 
 @dataclass(eq=False)
@@ -129,10 +143,16 @@ class DualSolver(Solver):
                 f"solver {self.name!r} needs l2 > 0, got {oracle.l2}: without it there is no dual"
             )
 
-    def minimize(self, oracle: object, start: Floats, callback: Callback | None = None) -> Solution:
+    def minimize(
+        self,
+        oracle: object,
+        start: Floats,
+        callback: Callback | None = None,
+        keeper: Keeper | None = None,
+    ) -> Solution:
         """Minimise. Ctrl-C ends the run with the best weights so far."""
         with np.errstate(over="ignore", invalid="ignore"):  # what is not finite is refused
-            return super().minimize(oracle, start, callback)
+            return super().minimize(oracle, start, callback, keeper)
 
 
 @dataclass(eq=False)
@@ -169,12 +189,13 @@ class BlockSolver(DualSolver):
         )
 
     def _run(self, run: DualRun) -> Status:
-        if not np.array_equal(run.weights, run.centre):
+        if not np.array_equal(run.start, run.centre):
             self._refuse_start()
-        random = np.random.default_rng(self.random_state)
-        oracle, learner = run.oracle, run.oracle.dual_learner(self.rule)
-        status = None
+        random = run.keep("order", _Order(np.random.default_rng(self.random_state))).random
+        oracle, status = run.oracle, None
+        learner = run.keep("learner", oracle.dual_learner(self.rule))
         while status is None:
+            run.between(copy=True)
             run.n_evaluations += oracle.n_examples
             try:
                 learner.visit(random.permutation(oracle.n_examples))

@@ -14,15 +14,25 @@ from chordal._status import Status
 from chordal._validate import RandomState
 from chordal.oracle import Floats, Problem
 from chordal.oracle.examples import ExampleOracle, Learner, Rule
-from chordal.solvers._base import Course, Solver, number, require_alike
+from chordal.solvers._base import Callback, Course, Solver, number, require_alike
+from chordal.solvers._keeping import Keeper
 
 
 class OnlineRun(Course):
     """One run of an online solver."""
 
-    def begin(self) -> None:
-        """Choose the orders of examples."""
-        self.random = np.random.default_rng(self.solver.random_state)
+    kept: ClassVar[tuple[str, ...]] = (*Course.kept, "random")
+
+    def __init__(
+        self,
+        oracle: ExampleOracle,
+        start: Floats,
+        callback: Callback | None,
+        solver: Solver,
+        keeper: Keeper | None = None,
+    ) -> None:
+        super().__init__(oracle, start, callback, solver, keeper)
+        self.random = np.random.default_rng(solver.random_state)  # for the orders of examples
 
     def order(self) -> NDArray[np.int64]:
         """All examples, in a new order."""
@@ -113,8 +123,9 @@ class MistakeDriven(OnlineSolver):
 
     def _run(self, run: OnlineRun) -> Status:
         rule, status = self._rule(), None
-        learner = run.oracle.learner(rule, run.weights)
+        learner = run.keep("learner", run.oracle.learner(rule, run.weights))
         while status is None:
+            run.between(copy=True)
             run.weights, run.value = run.go(learner, run.order())
             mean = run.value / max(run.oracle.n_examples, 1)
             # Without a mistake the last weights stay as they are; their mean still moves.

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from math import nan
-from typing import ClassVar
+from typing import ClassVar, Protocol
 
 import numpy as np
 
+from chordal._saved import Stateful
 from chordal._status import Status
 from chordal._validate import RandomState
 from chordal.oracle import BatchOracle, Floats, Oracle
-from chordal.solvers._base import Course, Run, Solver, fallen, number
+from chordal.solvers._base import Callback, Course, Run, Solver, fallen, number
+from chordal.solvers._keeping import Keeper, LoopState
 
 GROWTH = 1e6  # of the objective: no noise either
 RISES = 10  # so many in a row, and above where the run began: no noise
@@ -23,9 +25,36 @@ STRETCH = 25  # the first passes whose mean is taken, where values are noisy
 ENOUGH = 100  # passes of a stretch whose mean may be compared with the next
 SAME = 0.1  # of the weights: how much means of stretches may differ at the end
 
-#: New weights from a mini-batch, the old ones, its gradient there and a rate; the rate falls from 1
-#: in the course of a run.
-Step = Callable[[Oracle, Floats, Floats, float], Floats]
+
+class Steps(Stateful, Protocol):
+    """How gradients become steps, with what is remembered from one to the next."""
+
+    def step(self, batch: Oracle, weights: Floats, gradient: Floats, rate: float) -> Floats:
+        """New weights from a mini-batch, the old ones, its gradient there and a rate, which falls
+        from 1 in the course of a run.
+        """
+
+
+@dataclass
+class _Passing(LoopState):
+    """What passes over mini-batches carry on, besides their steps."""
+
+    weights: Floats
+    random: np.random.Generator
+
+
+@dataclass
+class _Averaging(LoopState):
+    mean: Floats  # of the weights after the passes of this stretch
+    before: Floats  # that of the stretch before
+    n: int = 0  # passes of this stretch
+    length: int = 0  # passes of the one before
+
+
+@dataclass
+class _Whole(LoopState):
+    weights: Floats
+    gradient: Floats
 
 
 class WatchedRun(Run):
@@ -36,19 +65,36 @@ class WatchedRun(Run):
     first, raise an error, which says what the solver advises.
     """
 
+    kept: ClassVar[tuple[str, ...]] = (
+        *Run.kept,
+        *("first", "_last", "_rises", "_bests", "rate", "_wait"),
+    )
+
+    def __init__(
+        self,
+        oracle: Oracle,
+        start: Floats,
+        callback: Callback | None,
+        solver: Solver,
+        keeper: Keeper | None = None,
+    ) -> None:
+        super().__init__(oracle, start, callback, solver, keeper)
+        self.first = self._last = nan  # values
+        self._rises, self._bests = 0, list[float]()
+        self.rate, self._wait = 1.0, 0  # of steps, and iterations since it changed
+
     def begin(self) -> Status | None:
         """Evaluate the starting weights."""
         status = super().begin()
-        self._first = self._last = self.value
-        self._rises, self._bests = 0, [self.value]
-        self.rate, self._wait = 1.0, 0  # of steps, and iterations since it changed
+        self.first = self._last = self.value
+        self._bests = [self.value]
         return status
 
     def refuse_growth(self, value: float, weights: Floats) -> None:
         """Refuse what shows that steps are too large."""
-        far = GROWTH * max(1.0, abs(self._first))
-        if not value < self._first + far or not np.isfinite(weights).all():
-            self._refuse(f"the objective went from {self._first:.6g} to {value:.6g}")
+        far = GROWTH * max(1.0, abs(self.first))
+        if not value < self.first + far or not np.isfinite(weights).all():
+            self._refuse(f"the objective went from {self.first:.6g} to {value:.6g}")
 
     def follow(
         self, weights: Floats, value: float, gradient: Floats | None = None
@@ -57,9 +103,9 @@ class WatchedRun(Run):
         self.refuse_growth(value, weights)
         self._rises = self._rises + 1 if value > self._last else 0
         self._last = value
-        if self._rises >= RISES and value > self._first:
+        if self._rises >= RISES and value > self.first:
             self._refuse(
-                f"the objective rose {RISES} times in a row, from {self._first:.6g} to {value:.6g}"
+                f"the objective rose {RISES} times in a row, from {self.first:.6g} to {value:.6g}"
             )
         norm = nan if gradient is None else float(np.linalg.norm(gradient))
         if value < self.value:
@@ -88,9 +134,9 @@ class WatchedRun(Run):
 
     def refuse_fruitless(self, n_iter: int) -> None:
         """Refuse steps of which none in so many iterations came below where the run began."""
-        if self.n_iter == n_iter and self.value == self._first < self._last:
+        if self.n_iter == n_iter and self.value == self.first < self._last:
             self._refuse(
-                f"no step of {n_iter} lowered the objective, which went from {self._first:.6g} to "
+                f"no step of {n_iter} lowered the objective, which went from {self.first:.6g} to "
                 f"{self._last:.6g}"
             )
 
@@ -147,83 +193,88 @@ class PassSolver(Solver):
             self.asks = self.asks_whole  # type: ignore[misc]
 
     @abstractmethod
-    def _steps(self, run: Run, batches: Sequence[Oracle]) -> Step:
+    def _steps(self, run: Run, batches: Sequence[Oracle]) -> Steps:
         """How a gradient becomes a step, with a fresh memory."""
 
     def _run(self, run: WatchedRun) -> Status:
         batches = [run.oracle] if self.batch_size is None else run.oracle.batches()
-        step, start, first = self._steps(run, batches), run.weights, run.value
+        steps = run.keep("steps", self._steps(run, batches))
         with np.errstate(over="ignore", invalid="ignore"):  # divergence is said in our own words
             if run.noisy:
-                return self._noisy(run, batches, step)
+                return self._noisy(run, batches, steps)
             if len(batches) == 1:
-                return self._whole(run, batches[0], step)
-            status = self._passes(run, batches, step)
+                return self._whole(run, batches[0], steps)
+            status = self._passes(run, batches, steps)
         run.value, gradient = run.evaluate(run.weights)
         run.gradient_norm = float(np.linalg.norm(gradient))
-        if run.value >= first:  # a good start, and too much noise
-            run.weights, run.value = start, first
+        if run.value >= run.first:  # a good start, and too much noise
+            run.weights, run.value = run.start, run.first
             run.gradient_norm = float(np.linalg.norm(run.gradient))
             return status if status is Status.STOPPED else Status.STALLED
         return status
 
-    def _whole(self, run: WatchedRun, batch: Oracle, step: Step) -> Status:
+    def _whole(self, run: WatchedRun, batch: Oracle, steps: Steps) -> Status:
         """One batch: its objective after a step is known before the next."""
-        weights, gradient, status = run.weights, run.gradient, None
+        now, status = run.keep("whole", _Whole(run.weights, run.gradient)), None
         while status is None:
+            run.between(copy=True)
             rate = run.rate
-            weights = step(batch, weights, gradient, rate)
+            weights = steps.step(batch, now.weights, now.gradient, rate)
             run.refuse_growth(0.0, weights)
             value, gradient = run.ask(batch, weights)
             status = run.follow(weights, value, gradient) or run.slow_down(self.window)
             if run.rate < rate and status is None and self.restarts:
-                weights, step = run.weights, self._steps(run, [batch])
+                weights, steps = run.weights, run.keep("steps", self._steps(run, [batch]))
                 gradient = run.ask(batch, weights)[1]
+            now.weights, now.gradient = weights, gradient
         return status
 
-    def _passes(self, run: WatchedRun, batches: Sequence[Oracle], step: Step) -> Status:
-        random = np.random.default_rng(self.random_state)
-        weights, status = run.weights, None
+    def _passing(self, run: WatchedRun) -> _Passing:
+        return run.keep("passing", _Passing(run.weights, np.random.default_rng(self.random_state)))
+
+    def _passes(self, run: WatchedRun, batches: Sequence[Oracle], steps: Steps) -> Status:
+        now, status = self._passing(run), None
         while status is None:
-            order = [batches[k] for k in random.permutation(len(batches))]
-            weights, value = self._pass(run, order, step, weights, run.rate)
-            status = run.follow(weights, value) or run.slow_down(self.passes)
+            run.between(copy=True)
+            order = [batches[k] for k in now.random.permutation(len(batches))]
+            now.weights, value = self._pass(run, order, steps, now.weights, run.rate)
+            status = run.follow(now.weights, value) or run.slow_down(self.passes)
         return status
 
-    def _noisy(self, run: WatchedRun, batches: Sequence[Oracle], step: Step) -> Status:
+    def _noisy(self, run: WatchedRun, batches: Sequence[Oracle], steps: Steps) -> Status:
         """Values that come from samples are not compared: steps fall as 1/√k.
 
         The result is the mean of the weights after the passes of the last two stretches; each
         stretch is as long as all passes before it. The run has settled when both have nearly the
         same mean.
         """
-        random = np.random.default_rng(self.random_state)
-        weights, mean, n, status = run.weights, run.weights, 0, None
-        before, length = run.weights, 0
+        now, status = self._passing(run), None
+        own = run.keep("mean", _Averaging(run.weights, run.weights))
         while status is None:
-            order = [batches[k] for k in random.permutation(len(batches))]
+            run.between(copy=True)
+            order = [batches[k] for k in now.random.permutation(len(batches))]
             rate = 1.0 / float(np.sqrt(1.0 + run.n_iter))
-            weights, value = self._pass(run, order, step, weights, rate)
-            n += 1
-            mean = mean + (weights - mean) / n
-            run.weights = (n * mean + length * before) / (n + length)
+            now.weights, value = self._pass(run, order, steps, now.weights, rate)
+            own.n += 1
+            own.mean = own.mean + (now.weights - own.mean) / own.n
+            run.weights = (own.n * own.mean + own.length * own.before) / (own.n + own.length)
             run.value, run.gradient_norm = value, nan
             status = run.record(run.weights, value, nan, converged=False)
-            if status is None and run.n_iter >= STRETCH and 2 * n >= run.n_iter:
-                if length >= ENOUGH and self.tol >= 0.0 and _close(mean, before):
+            if status is None and run.n_iter >= STRETCH and 2 * own.n >= run.n_iter:
+                if own.length >= ENOUGH and self.tol >= 0.0 and _close(own.mean, own.before):
                     return Status.SETTLED
-                before, length, n = mean, n, 0
+                own.before, own.length, own.n = own.mean, own.n, 0
         return status
 
     def _pass(
-        self, run: WatchedRun, batches: list[Oracle], step: Step, weights: Floats, rate: float
+        self, run: WatchedRun, batches: list[Oracle], steps: Steps, weights: Floats, rate: float
     ) -> tuple[Floats, float]:
         """A step for each mini-batch: the weights after them, and the values before each."""
         value = 0.0
         for batch in batches:
             own, gradient = run.ask(batch, weights)
             value += own
-            weights = step(batch, weights, gradient, rate)
+            weights = steps.step(batch, weights, gradient, rate)
             run.refuse_growth(0.0 if run.noisy else value, weights)
         return weights, value
 

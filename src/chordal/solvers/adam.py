@@ -8,9 +8,10 @@ from typing import ClassVar, final
 
 import numpy as np
 
+from chordal._saved import Kept
 from chordal.oracle import Floats, Oracle, Problem
 from chordal.solvers._base import Run, number
-from chordal.solvers._passes import PassSolver, Step
+from chordal.solvers._passes import PassSolver, Steps
 
 
 @final
@@ -51,16 +52,25 @@ class Adam(PassSolver):
         """Smaller steps."""
         return f"use a learning_rate below {self.learning_rate:g}"
 
-    def _steps(self, run: Run, batches: Sequence[Oracle]) -> Step:
-        mean, square, k = np.zeros_like(run.weights), np.zeros_like(run.weights), 0
+    def _steps(self, run: Run, batches: Sequence[Oracle]) -> Steps:
+        return _Means(self, len(run.weights))
 
-        def step(batch: Oracle, weights: Floats, gradient: Floats, rate: float) -> Floats:
-            nonlocal mean, square, k
-            k += 1
-            mean += (1.0 - self.beta1) * (gradient - mean)
-            square += (1.0 - self.beta2) * (gradient * gradient - square)
-            size = rate * self.learning_rate / (1.0 - self.beta1**k)
-            root = np.sqrt(square / (1.0 - self.beta2**k))
-            return weights - size * mean / (root + self.epsilon)
 
-        return step
+class _Means(Kept):
+    """Running means, and how many steps they are of."""
+
+    kept: ClassVar[tuple[str, ...]] = ("mean", "square", "k")
+
+    def __init__(self, solver: Adam, n_weights: int) -> None:
+        self._solver, self.k = solver, 0
+        self.mean, self.square = np.zeros(n_weights), np.zeros(n_weights)
+
+    def step(self, batch: Oracle, weights: Floats, gradient: Floats, rate: float) -> Floats:
+        """A step down the mean."""
+        own = self._solver
+        self.k += 1
+        self.mean += (1.0 - own.beta1) * (gradient - self.mean)
+        self.square += (1.0 - own.beta2) * (gradient * gradient - self.square)
+        size = rate * own.learning_rate / (1.0 - own.beta1**self.k)
+        root = np.sqrt(self.square / (1.0 - own.beta2**self.k))
+        return weights - size * self.mean / (root + own.epsilon)

@@ -9,12 +9,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from chordal._optional import needed
+from chordal._saved import Saved, SavedError, State
 from chordal._status import Status
 from chordal.oracle import Floats
 from chordal.oracle.examples import PlaneOracle, Planes
 from chordal.oracle.plane_program import PlaneProgram
 from chordal.solvers._base import number
 from chordal.solvers._dual import MARGINS, DualRun, DualSolver
+from chordal.solvers._keeping import LoopState
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
@@ -23,6 +25,13 @@ EXACTNESS = 0.2  # the gap of a program as a share of the gap so far
 SHARE = 0.3  # of the way from the best weights to the model's minimum
 
 Ints = NDArray[np.int64]
+
+
+@dataclass
+class _Next(LoopState):
+    weights: Floats  # where the next planes are taken
+    dual: float = 0.0  # no loss is below zero
+    before: float = np.inf  # the gap
 
 
 @final
@@ -63,30 +72,32 @@ class CuttingPlane(DualSolver):
     packages: ClassVar[tuple[str, ...]] = ("scipy",)
 
     def _run(self, run: DualRun) -> Status:
-        oracle, weights = run.oracle, run.weights
-        model = _Model(run, self.max_idle)
-        status, dual, before = None, 0.0, np.inf  # no loss is below zero
+        oracle, now = run.oracle, run.keep("next", _Next(run.weights))
+        model, status = run.keep("model", _Model(run, self.max_idle)), None
         while status is None:
+            run.between()
+            weights = now.weights
             planes = oracle.planes(weights)
+            run.changing()
             if not np.isfinite(planes.slopes.data @ planes.slopes.data):
                 raise OverflowError
             run.n_evaluations += oracle.n_examples
             v = weights - run.centre
             value = float(planes.values.sum()) + 0.5 * oracle.l2 * float(v @ v)
-            run.improve(weights, value, dual)
+            run.improve(weights, value, now.dual)
             status = run.finish()
             if status is not None:
                 break
             slack = 0.25 * self.tol * abs(run.value) / max(oracle.n_examples, 1)
             cut = model.add(planes, weights, slack)
-            lowest, dual = model.minimum(EXACTNESS * run.gap)
-            run.lower = max(run.lower, dual)
-            if not cut and run.gap >= before:
+            lowest, now.dual = model.minimum(EXACTNESS * run.gap)
+            run.lower = max(run.lower, now.dual)
+            if not cut and run.gap >= now.before:
                 status = Status.STALLED  # the program is as exact as it can be made
-            before = run.gap
+            now.before = run.gap
             # Between the best weights and the model's minimum, where planes say more; at the
             # minimum itself where those from in between did not cut it off.
-            weights = run.weights + (SHARE if cut else 1.0) * (lowest - run.weights)
+            now.weights = run.weights + (SHARE if cut else 1.0) * (lowest - run.weights)
         return status
 
 
@@ -104,6 +115,45 @@ class _Model:
         self._offsets = np.zeros(0)  # in terms of v
         self._slopes: csr_array = sp.csr_array((0, len(run.centre)))
         self._alpha, self._idle = np.zeros(0), np.zeros(0, dtype=np.int64)
+
+    def to_state(self) -> State:
+        """The planes, as rows of few numbers, and their dual variables."""
+        slopes = self._slopes
+        return {
+            "random": dict(self._random.bit_generator.state),
+            "v": self._v,
+            "owner": self._owner,
+            "offsets": self._offsets,
+            "alpha": self._alpha,
+            "idle": self._idle,
+            "rows": slopes.indptr.astype(np.int64),
+            "columns": slopes.indices.astype(np.int64),
+            "slopes": slopes.data,
+        }
+
+    def from_state(self, saved: Saved) -> None:
+        """Take over planes of the same examples and weights."""
+        with needed("scipy", "solver 'cutting_plane'"):
+            import scipy.sparse as sp
+
+        n_examples, n_weights = self._run.oracle.n_examples, len(self._v)
+        self._owner = saved.array("owner", np.int64, (None,))
+        n = len(self._owner)
+        self._offsets, self._alpha = (
+            saved.array(name, np.float64, (n,)) for name in ("offsets", "alpha")
+        )
+        self._idle = saved.array("idle", np.int64, (n,))
+        self._v = saved.array("v", np.float64, (n_weights,))
+        data = saved.array("slopes", np.float64, (None,))
+        columns = saved.array("columns", np.int64, (len(data),))
+        rows = saved.array("rows", np.int64, (n + 1,))
+        sound = rows[0] == 0 and rows[-1] == len(data) and (np.diff(rows) >= 0).all()
+        for numbers, most in ((self._owner, n_examples), (columns, n_weights)):
+            sound = sound and (not len(numbers) or 0 <= numbers.min() <= numbers.max() < most)
+        if not sound or (np.diff(self._owner) < 0).any():
+            raise SavedError("the planes do not fit the examples or the weights")
+        saved.generator("random", self._random)
+        self._slopes = sp.csr_array((data, columns, rows), shape=(n, n_weights))
 
     def add(self, planes: Planes, weights: Floats, slack: float) -> bool:
         """Take the planes that lie above all others of their example at the weights, from the

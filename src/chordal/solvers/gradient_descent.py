@@ -10,9 +10,22 @@ import numpy as np
 from chordal._status import Status
 from chordal.oracle import Floats
 from chordal.solvers._base import Course, Run, Solver, number
+from chordal.solvers._keeping import LoopState
 from chordal.solvers._passes import WatchedRun
 
 MAX_HALVINGS = 60
+
+
+@dataclass
+class _Search(LoopState):
+    trial: float  # the step to be tried first
+
+
+@dataclass
+class _Moving(LoopState):
+    weights: Floats
+    gradient: Floats
+    velocity: Floats
 
 
 @final
@@ -59,18 +72,20 @@ class GradientDescent(Solver):
         return self._fixed(run, float(self.learning_rate))
 
     def _searching(self, run: Run) -> Status:
-        trial = min(1.0, 1.0 / run.gradient_norm)
+        search = run.keep("search", _Search(min(1.0, 1.0 / run.gradient_norm)))
         while True:
-            found = self._downhill(run, trial)
+            run.between()
+            found = self._downhill(run, search.trial)
             if found is None:
                 return Status.STALLED
+            run.changing()
             weights, value, gradient = found
             s, y = weights - run.weights, gradient - run.gradient
             curvature = float(s @ y)
             if curvature > 0.0:
-                trial = float(s @ s) / curvature
+                search.trial = float(s @ s) / curvature
             else:  # a straight or hollow stretch: go faster
-                trial = 2.0 * float(np.linalg.norm(s)) / run.gradient_norm
+                search.trial = 2.0 * float(np.linalg.norm(s)) / run.gradient_norm
             norm = float(np.linalg.norm(gradient))
             status = run.accept(weights, value, gradient, norm)
             if status is not None:
@@ -88,14 +103,17 @@ class GradientDescent(Solver):
         return None
 
     def _fixed(self, run: WatchedRun, rate: float) -> Status:
-        weights, gradient = run.weights, run.gradient
-        velocity = np.zeros_like(weights)
+        start = _Moving(run.weights, run.gradient, np.zeros_like(run.weights))
+        now = run.keep("moving", start)
         while True:
-            velocity = self.momentum * velocity - rate * gradient
-            weights = weights + velocity
+            run.between()
+            velocity = self.momentum * now.velocity - rate * now.gradient
+            weights = now.weights + velocity
             # Divergence is said in our own words.
             with np.errstate(over="ignore", invalid="ignore"):
                 value, gradient = run.evaluate(weights)
+            run.changing()
+            now.weights, now.gradient, now.velocity = weights, gradient, velocity
             status = run.follow(weights, value, gradient)
             if status is not None:
                 return status

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from chordal import _kernels
 from chordal._blocks import Runner, blocks_of, run_in_turn
+from chordal._saved import Saved, SavedError, State
 from chordal._status import Status
 from chordal.oracle import Floats
 from chordal.solvers._base import Run, Solver, Vectors, number
@@ -44,8 +45,10 @@ class LBFGS(Solver):
 
     def _run(self, run: Run) -> Status:
         vectors = run.vectors
-        history, direction = CurvatureHistory(self.memory, vectors.run), np.empty_like(run.weights)
+        history = run.keep("pairs", CurvatureHistory(self.memory, vectors.run, len(run.weights)))
+        direction = np.empty_like(run.weights)
         while True:
+            run.between()
             slope = history.direction(run.gradient, direction)
             if slope >= 0.0:
                 history.clear()
@@ -60,6 +63,7 @@ class LBFGS(Solver):
                     return Status.STALLED
                 history.clear()  # try once more along the steepest descent
                 continue
+            run.changing()
             history.add(point.weights, run.weights, point.gradient, run.gradient)
             norm = vectors.norm(point.gradient)
             status = run.accept(point.weights, point.value, point.gradient, norm)
@@ -80,8 +84,8 @@ class CurvatureHistory:
     Chen, Wang and Zhou (2014), Large-scale L-BFGS using MapReduce.
     """
 
-    def __init__(self, memory: int, run: Runner = run_in_turn) -> None:
-        self._memory, self._run = memory, run
+    def __init__(self, memory: int, run: Runner = run_in_turn, n_weights: int = 0) -> None:
+        self._memory, self._run, self._n_weights = memory, run, n_weights
         # Rows 2k and 2k + 1 are the step s and the change y of pair k, written round and round.
         self._pairs: NDArray[np.float32] = np.zeros(0, dtype=np.float32)
         self._order: list[int] = []  # pairs, oldest first
@@ -92,6 +96,23 @@ class CurvatureHistory:
 
     def __len__(self) -> int:
         return len(self._order)
+
+    def to_state(self) -> State:
+        """The pairs, also those that are forgotten, whose products stand among the others."""
+        products = {"sy": self._sy, "yy": self._yy, "sg": self._sg, "yg": self._yg}
+        order = np.array(self._order, dtype=np.int64)
+        return {"pairs": self._pairs, "order": order, **products}
+
+    def from_state(self, saved: Saved) -> None:
+        """Take over pairs of vectors of the same length."""
+        memory, order = self._memory, saved.array("order", np.int64, (None,)).tolist()
+        if len(set(order)) < len(order) or not set(order) <= set(range(memory)):
+            raise SavedError(f"the pairs must be some of {memory}, each once")
+        self._order, self._pairs = order, saved.array("pairs", np.float32, (None,))
+        if len(self._pairs) != 2 * memory * self._n_weights and (order or len(self._pairs)):
+            raise SavedError(f"there must be {memory} pairs of {self._n_weights} weights")
+        self._sy, self._yy = (saved.array(k, np.float64, (memory, memory)) for k in ("sy", "yy"))
+        self._sg, self._yg = (saved.array(k, np.float64, (memory,)) for k in ("sg", "yg"))
 
     def clear(self) -> None:
         """Forget all pairs."""

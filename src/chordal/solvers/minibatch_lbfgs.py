@@ -9,10 +9,11 @@ from typing import ClassVar, final
 
 import numpy as np
 
+from chordal._saved import Saved, SavedError, State
 from chordal._status import Status
 from chordal.oracle import Floats, Oracle
 from chordal.solvers._base import Run, number
-from chordal.solvers._passes import PassSolver, Step, WatchedRun
+from chordal.solvers._passes import PassSolver, Steps, WatchedRun
 from chordal.solvers.lbfgs import LBFGS, Pair, curvature_of, two_loop
 
 
@@ -61,10 +62,10 @@ class MinibatchLBFGS(PassSolver):
         """Smaller steps, or less noise."""
         return f"use a learning_rate below {self.learning_rate:g}, a larger batch_size"
 
-    def _steps(self, run: Run, batches: Sequence[Oracle]) -> Step:
-        return _Curvature(self, run, batches).step
+    def _steps(self, run: Run, batches: Sequence[Oracle]) -> Steps:
+        return _Curvature(self, run, batches)
 
-    def _whole(self, run: WatchedRun, batch: Oracle, step: Step) -> Status:
+    def _whole(self, run: WatchedRun, batch: Oracle, steps: Steps) -> Status:
         return LBFGS(self.max_iter, self.tol, memory=self.memory)._run(run)
 
 
@@ -73,11 +74,47 @@ class _Curvature:
 
     def __init__(self, solver: MinibatchLBFGS, run: Run, batches: Sequence[Oracle]) -> None:
         self._solver, self._run, self._all = solver, run, batches
-        self._since, self._anchor, self._mean_gradient = 0, np.zeros(0), np.zeros(0)
+        n = len(run.weights)
+        self._since, self._anchor, self._mean_gradient = 0, np.zeros(n), np.zeros(n)
         self._pairs: deque[Pair] = deque(maxlen=solver.memory)
         self._batches: deque[Oracle] = deque(maxlen=solver.joined)
         self._steps, self._sum = 0, np.zeros_like(run.weights)
         self._mean: Floats | None = None  # of the weights of the last period
+
+    def to_state(self) -> State:
+        """Pairs, the last mini-batches by their numbers, and what is summed up."""
+        n = len(self._sum)
+        number = {id(batch): k for k, batch in enumerate(self._all)}
+        s, y = (np.array([p[k] for p in self._pairs]).reshape(-1, n) for k in (0, 1))
+        return {
+            "since": self._since,
+            "anchor": self._anchor,
+            "mean_gradient": self._mean_gradient,
+            "s": s,
+            "y": y,
+            "curvature": [float(pair[2]) for pair in self._pairs],
+            "batches": np.array([number[id(batch)] for batch in self._batches], dtype=np.int64),
+            "steps": self._steps,
+            "sum": self._sum,
+            "means": np.zeros((0, n)) if self._mean is None else self._mean[None],
+        }
+
+    def from_state(self, saved: Saved) -> None:
+        """Take over what was learned from the same mini-batches."""
+        n, vector = len(self._sum), (len(self._sum),)
+        self._since, self._steps = saved.integer("since"), saved.integer("steps")
+        self._anchor = saved.array("anchor", np.float64, vector)
+        self._mean_gradient = saved.array("mean_gradient", np.float64, vector)
+        self._sum = saved.array("sum", np.float64, vector)
+        s, y = (saved.array(name, np.float64, (None, n)) for name in ("s", "y"))
+        curvature = saved.numbers("curvature")
+        batches = saved.array("batches", np.int64, (None,)).tolist()
+        if not len(s) == len(y) == len(curvature) or not set(batches) <= {*range(len(self._all))}:
+            raise SavedError("pairs or mini-batches do not fit together")
+        self._pairs.extend(zip(s, y, curvature, strict=True))
+        self._batches.extend(self._all[k] for k in batches)
+        means = saved.array("means", np.float64, (None, n))
+        self._mean = means[0] if len(means) else None
 
     def step(self, batch: Oracle, weights: Floats, gradient: Floats, rate: float) -> Floats:
         """A quasi-Newton step."""

@@ -64,8 +64,9 @@ class Newton(Solver):
 
     def _run(self, run: Run) -> Status:
         oracle = cast(SecondOrderOracle, run.oracle)
-        decrements = run.details["decrement"] = []
+        decrements = run.details.setdefault("decrement", [])
         while True:
+            run.between()
             direction = _direction(run.finite(oracle.hessian(run.weights)), run.gradient)
             slope = float(np.dot(direction, run.gradient))
             if -slope <= 1e-12 * max(1.0, abs(run.value)):
@@ -74,6 +75,7 @@ class Newton(Solver):
             point = strong_wolfe(run.evaluate, start, direction, 1.0)
             if point is None:
                 return Status.STALLED
+            run.changing()
             decrements.append(float(np.sqrt(-slope)))
             norm = float(np.linalg.norm(point.gradient))
             status = run.accept(point.weights, point.value, point.gradient, norm)
@@ -88,6 +90,7 @@ class Newton(Solver):
         same = value - run.value <= 1e-13 * max(1.0, abs(run.value))
         if not same or not norm < 0.5 * run.gradient_norm:
             return Status.CONVERGED
+        run.changing()
         decrements.append(float(np.sqrt(max(0.0, -np.dot(direction, run.gradient)))))
         value = min(value, run.value)  # which of them is lower is rounding too
         return run.accept(weights, value, gradient, norm) or Status.CONVERGED

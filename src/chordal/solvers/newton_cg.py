@@ -10,8 +10,15 @@ import numpy as np
 from chordal._status import Status
 from chordal.oracle import Floats, SecondOrderOracle
 from chordal.solvers._base import Run, Solver, number
+from chordal.solvers._keeping import LoopState
 
 ACCEPT = 1e-4  # the share of the predicted fall that a step has to bring
+
+
+@dataclass
+class _Trust(LoopState):
+    radius: float
+    first: float  # the gradient's norm at the start
 
 
 class _Step(NamedTuple):
@@ -49,20 +56,23 @@ class NewtonCG(Solver):
     asks: ClassVar[type] = SecondOrderOracle
 
     def _run(self, run: Run) -> Status:
-        radius, first, status = np.inf, run.gradient_norm, None
+        trust, status = run.keep("trust", _Trust(np.inf, run.gradient_norm)), None
         while status is None:
-            step = self._step(run, radius, min(0.25, np.sqrt(run.gradient_norm / first)))
+            run.between()
+            forcing = min(0.25, np.sqrt(run.gradient_norm / trust.first))
+            step = self._step(run, trust.radius, forcing)
             if step.predicted <= 1e-14 * max(1.0, abs(run.value)):
                 return Status.CONVERGED  # what is left to gain is lost in rounding
             length = float(np.linalg.norm(step.direction))
             weights = run.weights + step.direction
             value, gradient = run.evaluate(weights)
             norm = float(np.linalg.norm(gradient))
+            run.changing()
             share = (run.value - value) / step.predicted  # −inf or NaN outside the domain
             if share > 0.75 and step.at_edge:
-                radius = 3.0 * radius
+                trust.radius = 3.0 * trust.radius
             elif not share > 0.25:
-                radius = 0.25 * length
+                trust.radius = 0.25 * length
             if share > ACCEPT and np.isfinite(norm):
                 fall = run.value - value
                 status = run.accept(weights, value, gradient, norm)

@@ -9,6 +9,7 @@ from typing import ClassVar, final
 import numpy as np
 from numpy.typing import NDArray
 
+from chordal._saved import Saved, SavedError, State
 from chordal._status import Status
 from chordal.oracle import Floats
 from chordal.solvers._base import Run, Solver, number
@@ -52,11 +53,12 @@ class OWLQN(Solver):
     def _run(self, run: Run) -> Status:
         if self.l1 == 0.0:  # no orthants to keep to
             return LBFGS(self.max_iter, self.tol)._run(run)
-        history = SubspaceHistory(self.memory)
+        history = run.keep("pairs", SubspaceHistory(self.memory, len(run.weights)))
         pseudo = _pseudo_gradient(run.weights, run.gradient, run.l1)
         run.gradient_norm = float(np.linalg.norm(pseudo))
-        status = Status.CONVERGED if run.converged() else None
+        status = Status.CONVERGED if not run.resumed and run.converged() else None
         while status is None:
+            run.between()
             free = np.flatnonzero((run.weights != 0.0) | (pseudo != 0.0))
             history.restrict(free)
             direction = history.direction(pseudo[free])
@@ -72,6 +74,7 @@ class OWLQN(Solver):
                     status = Status.STALLED
                 history.clear()
                 continue
+            run.changing()
             weights, value, gradient = point
             history.add((weights - run.weights)[free], (gradient - run.gradient)[free])
             pseudo = _pseudo_gradient(weights, gradient, run.l1)
@@ -130,12 +133,30 @@ class SubspaceHistory:
     With an L1 term few weights are ever free, so that many pairs cost little.
     """
 
-    def __init__(self, memory: int) -> None:
+    def __init__(self, memory: int, n_weights: int = 0) -> None:
+        self._n_weights = n_weights
         self._steps: deque[tuple[Floats, Floats]] = deque(maxlen=memory)
         self._free: NDArray[np.int64] = np.zeros(0, dtype=np.int64)
 
     def __len__(self) -> int:
         return len(self._steps)
+
+    def to_state(self) -> State:
+        """The coordinates, and the pairs on them, a row each."""
+        s, y = (np.array([pair[k] for pair in self._steps]) for k in (0, 1))
+        shape = (len(self._steps), len(self._free))
+        return {"free": self._free, "s": s.reshape(shape), "y": y.reshape(shape)}
+
+    def from_state(self, saved: Saved) -> None:
+        """Take over pairs, as many as there is room for, on some of the weights."""
+        free = saved.array("free", np.int64, (None,))
+        if len(free) and (free[0] < 0 or free[-1] >= self._n_weights or (np.diff(free) <= 0).any()):
+            raise SavedError(f"the free weights must rise from 0 to {self._n_weights - 1}")
+        s, y = (saved.array(name, np.float64, (None, len(free))) for name in ("s", "y"))
+        if len(s) != len(y) or len(s) > (self._steps.maxlen or 0):
+            raise SavedError(f"there must be at most {self._steps.maxlen} pairs")
+        self._free = free
+        self._steps.extend(zip(s, y, strict=True))
 
     def clear(self) -> None:
         """Forget all pairs."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from math import inf, sqrt
 from typing import final
 
@@ -12,11 +12,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from chordal._errors import UnsupportedError
+from chordal._saved import Saved, State
 from chordal._status import Status
 from chordal._validate import check_choice, check_number
 from chordal.oracle import Floats
 from chordal.oracle.rules.gradient import GradientRule
 from chordal.solvers._base import fallen, number
+from chordal.solvers._keeping import LoopState
 from chordal.solvers._online import OnlineRun, OnlineSolver
 from chordal.solvers._passes import GROWTH
 
@@ -85,6 +87,34 @@ STEP_SCHEDULES = {
     "inverse": StepSchedule(rate=1.0, slope=0.05),
     "inverse_sqrt": StepSchedule(rate=0.1, slope=1.0, power=0.5),
 }
+
+
+@dataclass
+class _Descent(LoopState):
+    """What passes carry on: the rule that was found, and how far polishing has come."""
+
+    before: float = inf  # the value at the start
+    left: int = -1  # steps; below 0: no limit
+    polishes: bool = False
+    value: float = inf  # of all examples
+    rate: float = 0.0  # of the steps of this round of polishing
+    passes: float = 0.0  # of this round
+    done: int = 0
+    fruitless: int = 0  # rounds
+    rule: GradientRule = field(default_factory=GradientRule)
+
+    def to_state(self) -> State:
+        """The values, and those of the rule."""
+        return {**super().to_state(), "rule": asdict(self.rule)}
+
+    def from_state(self, saved: Saved) -> None:
+        """Take over a rule, too."""
+        names = [name for name in self.kept if name not in ("rule", "left")]
+        for name in names:
+            setattr(self, name, saved.like(name, getattr(self, name)))
+        self.left, rule = saved.integer("left", minimum=-1), saved.part("rule")
+        given = asdict(self.rule)
+        self.rule = GradientRule(**{name: rule.like(name, own) for name, own in given.items()})
 
 
 @final
@@ -188,33 +218,44 @@ class SGD(OnlineSolver):
         return "lower learning_rate, or leave it at None to have it found"
 
     def _run(self, run: OnlineRun) -> Status:
-        rule, status, start = self._rule(run), None, run.weights.copy()
-        before = self._start_value(run, rule)
-        learner = run.oracle.learner(rule, run.weights)
-        n, left = max(run.oracle.n_examples, 1), self.max_steps
-        while status is None and left != 0:
-            order = self._order(run)[:left]
-            weights, value = run.go(learner, order, keep=rule.averaged)
-            value = value * n / max(len(order), 1) + run.oracle.penalty(weights)
-            if value < run.value or rule.averaged or not self.keep_best:
-                run.weights, run.value = weights, value
-            left = None if left is None else left - len(order)
-            converged = self._converged(run.history, value)
-            status = run.record(weights, value, run.gradient_norm, converged)
-        if status is Status.CONVERGED and self._may_polish(rule):
-            status = self._polished(run, rule)
-        if status is Status.CONVERGED and self._ends_above(run, rule, start):
+        now, status = run.keep("descent", _Descent()), None
+        if not run.resumed:
+            now.rule = self._rule(run)
+            now.before = self._start_value(run, now.rule)
+            now.left = -1 if self.max_steps is None else self.max_steps
+        if not now.polishes:
+            status = self._descended(run, now)
+        if now.polishes or (status is Status.CONVERGED and self._may_polish(now.rule)):
+            status = self._polished(run, now)
+        if status is Status.CONVERGED and self._ends_above(run, now.rule):
             status = Status.SETTLED
         if status in (Status.STOPPED, Status.CONVERGED, Status.SETTLED):
             return status
         if np.isinf(run.value):
             raise OverflowError
-        self._warn_of_divergence(run, before)
+        self._warn_of_divergence(run, now.before)
         return Status.MAX_ITERATIONS
 
-    def _ends_above(self, run: OnlineRun, rule: GradientRule, start: Floats) -> bool:
+    def _descended(self, run: OnlineRun, now: _Descent) -> Status | None:
+        """Passes, until the objective that is met settles."""
+        rule, status = now.rule, None
+        learner = run.keep("learner", run.oracle.learner(rule, run.start))
+        n = max(run.oracle.n_examples, 1)
+        while status is None and now.left != 0:
+            run.between(copy=True)
+            order = self._order(run)[: None if now.left < 0 else now.left]
+            weights, value = run.go(learner, order, keep=rule.averaged)
+            value = value * n / max(len(order), 1) + run.oracle.penalty(weights)
+            if value < run.value or rule.averaged or not self.keep_best:
+                run.weights, run.value = weights, value
+            now.left = now.left if now.left < 0 else now.left - len(order)
+            converged = self._converged(run.history, value)
+            status = run.record(weights, value, run.gradient_norm, converged)
+        return status
+
+    def _ends_above(self, run: OnlineRun, rule: GradientRule) -> bool:
         """Whether the starting weights were better; steps are then too large for the features."""
-        value, first = (self._value_at(run, rule, weights) for weights in (run.weights, start))
+        value, first = (self._value_at(run, rule, weights) for weights in (run.weights, run.start))
         if first > 0.0 and value > 1.001 * first:  # at 0, a perceptron's loss is the lowest
             warnings.warn(
                 f"solver 'sgd' diverges: the objective ends at {value:.6g}, the starting weights "
@@ -230,7 +271,7 @@ class SGD(OnlineSolver):
         own = rule.averaged or rule.momentum or rule.look_ahead or not self.keep_best
         return self._schedule.rate is None and not own and self.max_steps is None
 
-    def _polished(self, run: OnlineRun, rule: GradientRule) -> Status:
+    def _polished(self, run: OnlineRun, now: _Descent) -> Status:
         """What the noise of single examples hides: means of further steps, as long as they help.
 
         The objective of a pass stops to fall where its noise is as large as what is left to gain.
@@ -239,29 +280,31 @@ class SGD(OnlineSolver):
         longer: at a kink, a mean is as far from it as steps are large, and small steps move slowly
         along it.
         """
-        value = self._value_at(run, rule, run.weights)
-        n, passes, fruitless, status = run.oracle.n_examples, float(self.period), 0, None
-        rate = rule.rate(run.n_iter * n)
+        n, rule, status = run.oracle.n_examples, now.rule, None
+        if not now.polishes:
+            now.polishes, now.passes = True, float(self.period)
+            now.value = self._value_at(run, rule, run.weights)
+            now.rate = rule.rate(run.n_iter * n)
         while status is None:
-            half = 0.5 * n * int(passes)
-            steps = replace(rule, inverse_rate=1.0 / rate, growth=0.0, average_after=half)
-            learner = run.oracle.learner(steps, run.weights)
-            for _ in range(int(passes)):
+            half = 0.5 * n * int(now.passes)
+            steps = replace(rule, inverse_rate=1.0 / now.rate, growth=0.0, average_after=half)
+            learner = run.keep("learner", run.oracle.learner(steps, run.weights))
+            while now.done < int(now.passes) and status is None:
+                run.between(copy=True)
                 weights, _ = run.go(learner, self._order(run), keep=False)
-                status = run.record(weights, value, run.gradient_norm, converged=False)
-                if status is not None:
-                    break
-            weights, found = self._farther(run, rule, weights, value)
-            gain = value - found
+                now.done += 1
+                status = run.record(weights, now.value, run.gradient_norm, converged=False)
+            weights, found = self._farther(run, rule, weights, now.value)
+            gain = now.value - found
             if gain > 0.0:
-                run.weights, run.value, value = weights, found, found
+                run.weights, run.value, now.value = weights, found, found
                 run.history[-1] = found
-            fruitless += 1
-            if gain > GAIN * abs(value):
-                fruitless = 0
+            now.done, now.fruitless = 0, now.fruitless + 1
+            if gain > GAIN * abs(now.value):
+                now.fruitless = 0
             else:
-                rate, passes = 0.5 * rate, LONGER * passes
-            if fruitless == ROUNDS:
+                now.rate, now.passes = 0.5 * now.rate, LONGER * now.passes
+            if now.fruitless == ROUNDS:
                 status = status or Status.CONVERGED
         return status
 

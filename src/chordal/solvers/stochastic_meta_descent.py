@@ -8,9 +8,10 @@ from typing import ClassVar, final
 
 import numpy as np
 
+from chordal._saved import Kept
 from chordal.oracle import Floats, Oracle, SecondOrderBatchOracle, SecondOrderOracle
 from chordal.solvers._base import Run, number
-from chordal.solvers._passes import PassSolver, Step
+from chordal.solvers._passes import PassSolver, Steps
 
 
 @final
@@ -61,19 +62,30 @@ class StochasticMetaDescent(PassSolver):
         """Smaller steps."""
         return "use a smaller learning_rate or meta_rate"
 
-    def _steps(self, run: Run, batches: Sequence[Oracle]) -> Step:
-        rate = self.learning_rate or _calibrated(run, batches[0])
-        gains, trace = np.full(len(run.weights), rate), np.zeros_like(run.weights)
+    def _steps(self, run: Run, batches: Sequence[Oracle]) -> Steps:
+        rate = self.learning_rate or 0.0
+        if self.learning_rate is None and not run.resumed:
+            rate = _calibrated(run, batches[0])
+        return _Gains(self, run, rate)
 
-        def step(batch: Oracle, weights: Floats, gradient: Floats, rate: float) -> Floats:
-            nonlocal gains, trace
-            gains *= np.clip(1.0 - self.meta_rate * gradient * trace, 0.5, 2.0)
-            now = rate * gains
-            product = run.hess_vec(batch, weights, trace)
-            trace = self.decay * trace - now * (gradient + self.decay * product)
-            return weights - now * gradient
 
-        return step
+class _Gains(Kept):
+    """A gain for every weight, and the derivative of the weights in its logarithm."""
+
+    kept: ClassVar[tuple[str, ...]] = ("gains", "trace")
+
+    def __init__(self, solver: StochasticMetaDescent, run: Run, rate: float) -> None:
+        self._solver, self._run = solver, run
+        self.gains, self.trace = np.full(len(run.weights), rate), np.zeros(len(run.weights))
+
+    def step(self, batch: Oracle, weights: Floats, gradient: Floats, rate: float) -> Floats:
+        """A step of the gains' size."""
+        own, trace = self._solver, self.trace
+        self.gains *= np.clip(1.0 - own.meta_rate * gradient * trace, 0.5, 2.0)
+        now = rate * self.gains
+        product = self._run.hess_vec(batch, weights, trace)
+        self.trace = own.decay * trace - now * (gradient + own.decay * product)
+        return weights - now * gradient
 
 
 def _calibrated(run: Run, batch: Oracle) -> float:

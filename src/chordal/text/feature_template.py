@@ -18,6 +18,7 @@ from chordal.text._explain import explained
 from chordal.text.columns import Columns, Ints
 
 DIALECTS = ("crf++", "wapiti")
+MAX_PATTERN = 1000  # characters: the time that a pattern takes is the text times its length
 
 _MACRO = re.compile(
     r"%(?P<kind>[xXtTmMs])\[\s*(?P<absolute>@?)(?P<offset>[+-]?\d+)\s*,\s*(?P<column>\d+)\s*"
@@ -211,6 +212,11 @@ def _items(line: str, number: int) -> Iterator[Item]:
 
 
 def _check_pattern(pattern: str, number: int) -> None:
+    if len(pattern) > MAX_PATTERN:
+        raise ValueError(
+            f"template line {number}: a pattern must have at most {MAX_PATTERN} characters, "
+            f"got {len(pattern)}"
+        )
     bare = re.sub(r"\\.", "a", pattern.removeprefix("^"))
     if re.search(r"(^|[*?])[*?]", bare):
         raise ValueError(

@@ -36,6 +36,10 @@ class Items:
         Where the attributes of each row begin, and where the last one's end.
     lengths : array of int64
         Rows of each sequence.
+    labels : array [n_rows, 2] of uint32, optional
+        Where the label of each row begins and ends.
+    weights : array, optional
+        Weights of sequences; None if all are 1.
 
     Examples
     --------
@@ -51,6 +55,8 @@ class Items:
     values: Floats | None
     offsets: Ints
     lengths: Ints
+    labels: NDArray[np.uint32] | None = None
+    weights: Floats | None = None
 
     def __post_init__(self) -> None:
         """Check what compiled code relies on, and keep copies that nobody else can change."""
@@ -75,7 +81,21 @@ class Items:
                 raise ValueError(
                     f"values must be {len(fields)} finite numbers, one per field, or None"
                 )
-        self._hold(self.text, fields, values, offsets, lengths)
+        labels, weights = self.labels, self.weights
+        if labels is not None:
+            labels = own_integers("labels", labels, 2, np.uint32)
+            if labels.shape != (len(offsets) - 1, 2):
+                raise ValueError(
+                    f"labels must have shape [{len(offsets) - 1}, 2], got {labels.shape}"
+                )
+            check_spans("labels", labels, len(self.text))
+        if weights is not None:
+            weights = np.array(weights, dtype=np.float64)
+            if weights.shape != lengths.shape or not np.isfinite(weights).all():
+                raise ValueError(
+                    f"weights must be {len(lengths)} finite numbers, one per sequence, or None"
+                )
+        self._hold(self.text, fields, values, offsets, lengths, labels, weights)
 
     def _hold(
         self,
@@ -84,6 +104,8 @@ class Items:
         values: Floats | None,
         offsets: Ints,
         lengths: Ints,
+        labels: NDArray[np.uint32] | None,
+        weights: Floats | None,
     ) -> None:
         vars(self).update(
             text=text,
@@ -91,6 +113,8 @@ class Items:
             values=values,
             offsets=read_only(offsets),
             lengths=read_only(lengths),
+            labels=labels,
+            weights=weights,
         )
 
     @classmethod
@@ -100,13 +124,30 @@ class Items:
         Also returns how many bytes and lines they take, and the line, from 0 on, that cannot be
         read, or -1.
         """
-        fields, values, offsets, lengths, consumed, lines, problem = _kernels.items_read(
-            text, at_end
+        fields, values, offsets, lengths, labels, weights, consumed, lines, problem = (
+            _kernels.items_read(text, at_end)
         )
         some = values if len(values) else None
+        counts = weights if len(weights) else None
         made = object.__new__(cls)  # the reader's arrays fit, and nobody else holds them
-        made._hold(text, fields.reshape(-1, 2), some, offsets, lengths)
+        arrays = (fields.reshape(-1, 2), some, offsets, lengths, labels.reshape(-1, 2), counts)
+        made._hold(text, *arrays)
         return made, consumed, lines, problem
+
+    def label_lists(self) -> list[list[str]]:
+        r"""The labels of each sequence.
+
+        >>> Items.parsed(b"B\tw=a\nO\tw=b\n\nO\tw=.\n", at_end=True)[0].label_lists()
+        [['B', 'O'], ['O']]
+        """
+        if self.labels is None:
+            raise ValueError("these items have no labels")
+        found, rows = _kernels.Vocabulary(), np.array([0, len(self.labels)], dtype=np.int64)
+        flat = np.ascontiguousarray(self.labels).reshape(-1)
+        ids, _, _ = found.read_fields(self.text, flat, None, rows, True)
+        names = np.array(found.names(), dtype=object)[ids].tolist() if len(ids) else []
+        ends = np.cumsum(self.lengths).tolist()
+        return [names[a:b] for a, b in zip([0, *ends], ends, strict=False)]
 
     def rows(self) -> list[list[tuple[str, float]]]:
         """Attributes, as they are written, and values of each row."""

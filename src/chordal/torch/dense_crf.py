@@ -8,7 +8,7 @@ from torch.nn import functional
 
 from chordal.torch import _graph_checks
 from chordal.torch._checks import same_device
-from chordal.torch._scores import common_dtype
+from chordal.torch._scores import common_dtype, full_precision
 
 
 class DenseCRF(nn.Module):
@@ -97,7 +97,9 @@ class DenseCRF(nn.Module):
         log_q = scores.log_softmax(1)
         for _ in range(self.n_iter):
             near = (self._neighbours(log_q.exp()) * kernel).sum(2)  # [B, L, H, W]
-            log_q = (scores + torch.einsum("lm,bmhw->blhw", attraction, near)).log_softmax(1)
+            with full_precision(near):
+                pull = torch.einsum("lm,bmhw->blhw", attraction, near)
+            log_q = (scores + pull).log_softmax(1)
         return log_q
 
     def marginals(self, scores: Tensor, images: Tensor) -> Tensor:

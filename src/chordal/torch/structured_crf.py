@@ -99,6 +99,7 @@ class StructuredCRF(nn.Module):
                 "'each', or the number of each clique's table"
             )
         offsets = np.append(0, np.cumsum(self.num_labels**orders))
+        self._n_cells = int(offsets[-1])
         self.register_buffer("table_of_clique", torch.tensor(index), persistent=False)
         self.register_buffer("table_offsets", torch.tensor(offsets), persistent=False)
         shape = self._shape(n_tables)
@@ -213,7 +214,7 @@ class StructuredCRF(nn.Module):
 
         Where cliques differ in size: one after another, [batch, cells].
         """
-        scores = self._scores(unary, tables).untied(self.topology.orders)
+        scores = self._scores(unary, tables).untied(self.topology.orders, self.topology.n_cells)
         shape = self._shape(self.topology.n_cliques)
         return self.answers.clique_marginals(scores).reshape(unary.shape[0], *shape)
 
@@ -250,9 +251,7 @@ class StructuredCRF(nn.Module):
         sizes = self.topology.sizes
         if len(sizes) > 1:
             whole = n_tables == self.topology.n_cliques
-            orders = self.topology.orders
-            cells = int((self.num_labels**orders).sum()) if whole else int(self.table_offsets[-1])
-            return (cells,)
+            return (self.topology.n_cells if whole else self._n_cells,)
         return (n_tables, *[self.num_labels] * (sizes[0] if sizes else 2))
 
     def _scores(self, unary: Tensor, tables: Tensor | None) -> GraphScores:

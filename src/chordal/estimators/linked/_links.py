@@ -9,17 +9,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from chordal._errors import UnsupportedError
-from chordal.estimators._choosing import (
+from chordal.estimators._crf import BaseCRF
+from chordal.estimators._training.choosing import (
     Data,
     asked_objective,
     check_before_compiling,
     inference_for,
     problem_of,
 )
-from chordal.estimators._crf import BaseCRF
-from chordal.estimators._fitting import attributes_of, read, weighed
-from chordal.estimators._groups import members
-from chordal.estimators._judging import converged, prediction_facts, validator
+from chordal.estimators._training.groups import members
+from chordal.estimators._training.judging import Validator, converged, prediction_facts
+from chordal.estimators._training.steps import attributes_of, read, weighed
 from chordal.estimators.linked._labels import Examples, Known
 from chordal.features import DenseInput, Layout, Shard
 from chordal.inference import Inference
@@ -96,7 +96,7 @@ class Linked:
             raise UnsupportedError(
                 f"objective {objective.name!r} takes no sets of labels here; use 'likelihood'"
             )
-        own, weight = weighed(self.crf, objective, data)
+        own, weight = weighed(self.crf, objective, data.labels, data.parts.gold, data.weight)
         self.data = data._replace(weight=weight)
         problem = problem_of(self.crf, own, data, some_stay=True, centre=False)
         check_before_compiling(self.crf, problem, Adam(1), data)
@@ -165,7 +165,9 @@ class Linked:
     def fitted(self, links: Floats) -> BaseCRF:
         """The CRF with these links, which answers questions about scores."""
         model = copy(self.crf)
-        known = {**attributes_of(self.data, self.inference), "objective_": np.nan, "n_iter_": 0}
+        data = self.data
+        known = attributes_of(data.reader, data.labels, data.layout, self.inference)
+        known |= {"objective_": np.nan, "n_iter_": 0}
         vars(model).update(known, weights_=self.weights_of(links))
         return model
 
@@ -206,7 +208,9 @@ class Linked:
     def score(self, links: Floats, X: Examples, y: object) -> float:
         """The share of labels of other examples that are right, by a quick way of prediction."""
         model = self.fitted(links)
-        return validator(model, X, y, self.data)(model.weights_)
+        data = self.data
+        validate = Validator.of(model, X, y, data.reader, data.labels, data.layout)
+        return validate(model.weights_)
 
 
 def _kept(known: Known, n: int) -> list[NDArray[np.bool_]] | None:

@@ -25,6 +25,7 @@ from numpy.typing import NDArray
 
 from chordal import _kernels
 from chordal._optional import installed, needed
+from chordal._saved import Saved, SavedError, State
 from chordal.oracle.examples import StructuredExamples
 from chordal.oracle.plane_program import PlaneProgram
 from chordal.potentials import Floats
@@ -71,6 +72,50 @@ class CachedPlaneLearner:
         self._kappa, self._highest = 0.0, 0.0  # no loss is below zero
         self._planes: list[list[Plane]] = [[] for _ in range(examples.n_examples)]
         self._random = np.random.default_rng(0)
+
+    def to_state(self) -> State:
+        """The planes of all examples, one after another, and what was reached."""
+        planes = [plane for own in self._planes for plane in own]
+        none = np.zeros((0, len(self._v)))
+        return {
+            "counts": np.array([len(own) for own in self._planes], dtype=np.int64),
+            "lengths": np.array([len(plane.cells) for plane in planes], dtype=np.int64),
+            "cells": np.concatenate([np.zeros(0, np.int32), *(p.cells for p in planes)]),
+            "values": np.concatenate([np.zeros(0), *(plane.values for plane in planes)]),
+            "offsets": np.array([plane.offset for plane in planes], dtype=np.float64),
+            "masses": np.array([plane.mass for plane in planes], dtype=np.float64),
+            "idle": np.array([plane.idle for plane in planes], dtype=np.int64),
+            "v": self._v,
+            "lowest": none if self._lowest is None else self._lowest[None],
+            "kappa": float(self._kappa),
+            "highest": float(self._highest),
+            "random": dict(self._random.bit_generator.state),
+        }
+
+    def from_state(self, saved: Saved) -> None:
+        """Take over planes of as many examples, in as many dimensions."""
+        n_weights = len(self._v)
+        counts = saved.array("counts", np.int64, (len(self._planes),))
+        offsets = saved.array("offsets", np.float64, (None,))
+        masses = saved.array("masses", np.float64, offsets.shape)
+        idle = saved.array("idle", np.int64, offsets.shape)
+        lengths = saved.array("lengths", np.int64, offsets.shape)
+        values = saved.array("values", np.float64, (None,))
+        cells = saved.array("cells", np.int32, values.shape)
+        sound = (counts >= 0).all() and (lengths >= 0).all()
+        sound = sound and counts.sum() == len(offsets) and lengths.sum() == len(cells)
+        if not sound or (len(cells) and not 0 <= cells.min() <= cells.max() < n_weights):
+            raise SavedError("the planes do not fit the examples or the weights")
+        ends = np.cumsum(lengths)[:-1]
+        parts = (np.split(cells, ends), np.split(values, ends)) if len(lengths) else ([], [])
+        numbers = (offsets.tolist(), masses.tolist(), idle.tolist())
+        planes = iter([Plane(*own) for own in zip(*parts, *numbers, strict=True)])
+        self._planes = [[next(planes) for _ in range(n)] for n in counts.tolist()]
+        self._v = saved.array("v", np.float64, (n_weights,))
+        lowest = saved.array("lowest", np.float64, (None, n_weights))
+        self._lowest = lowest[0] if len(lowest) else None
+        self._kappa, self._highest = saved.number("kappa"), saved.number("highest")
+        saved.generator("random", self._random)
 
     def visit(self, order: Ints) -> None:
         """Improve the masses of these examples in turn, and then of all."""

@@ -6,11 +6,14 @@ and max-margin Markov networks.
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 import numpy as np
 from numpy.typing import NDArray
 
 from chordal import _kernels
 from chordal._errors import UnsupportedError
+from chordal._saved import Kept
 from chordal.oracle._chain_arrays import ChainDuals
 from chordal.oracle.examples import DualLearner, DualRule, StructuredExamples
 from chordal.oracle.rules.frank_wolfe import DualState
@@ -36,11 +39,14 @@ class ExponentiatedRule(DualRule):
         )
 
 
-class ChainExponentiated:
+class ChainExponentiated(Kept):
     """Chains, in a compiled loop.
 
     The hinge is the limit K → ∞ of losses log Σ exp(K score) / K, and K grows from visit to visit.
     """
+
+    kept: ClassVar[tuple[str, ...]] = ("_visits",)
+    filled: ClassVar[tuple[str, ...]] = ("_w", "_theta", "_eta", "_term")
 
     def __init__(self, examples: StructuredExamples, duals: ChainDuals) -> None:
         self._examples, self._duals, chains = examples, duals, duals.chains
@@ -51,12 +57,13 @@ class ChainExponentiated:
         offsets = offsets_of(chains.lengths * chains.n_labels + tables * chains.n_labels**2)
         highest = duals.highest_cost
         self._visits, self._sharpness = 0, SHARPNESS / highest if highest > 0.0 else SHARPNESS
-        self._term = np.zeros(examples.n_examples)
+        self._term, self._eta = np.zeros(examples.n_examples), np.zeros(examples.n_examples)
+        self._theta = np.zeros(int(offsets[-1]))
         self._arrays = _kernels.Exponentiated(
             w=self._w,
-            theta=np.zeros(int(offsets[-1])),
+            theta=self._theta,
             theta_offsets=offsets,
-            eta=np.zeros(examples.n_examples),
+            eta=self._eta,
             term=self._term,
         )
 

@@ -16,10 +16,13 @@ SVMs.
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 import numpy as np
 from numpy.typing import NDArray
 
 from chordal import _kernels
+from chordal._saved import Kept, Saved, SavedError, State
 from chordal.oracle._chain_arrays import ChainDuals, Chains
 from chordal.oracle.examples import DualLearner, DualRule, StructuredExamples
 from chordal.oracle.rules.cached_planes import CachedPlaneLearner
@@ -42,11 +45,13 @@ class FrankWolfeRule(DualRule):
         return CachedPlaneLearner(examples) if duals is None else ChainFrankWolfe(examples, duals)
 
 
-class DualState:
+class DualState(Kept):
     """The highest dual value so far, from linear terms L and sums G: w = centre + G / l2.
 
     With `chains`, weights and sums are in their cells.
     """
+
+    kept: ClassVar[tuple[str, ...]] = ("_highest",)
 
     def __init__(self, examples: StructuredExamples, chains: Chains | None = None) -> None:
         centre = np.zeros(examples.n_weights) if examples.centre is None else examples.centre
@@ -67,14 +72,32 @@ class DualState:
 class DualMarginals:
     """Marginals of all examples, few of which are not zero: lists of keys and values.
 
-    At first an example has these keys, as many as `sizes` says, with the value 1.
+    At first an example has these keys, as many as `sizes` says, with the value 1. Keys of
+    an example are below its `limits`.
     """
 
-    def __init__(self, keys: Ints, sizes: Ints) -> None:
+    def __init__(self, keys: Ints, sizes: Ints, limits: Ints) -> None:
+        self._limits = limits
         self._sizes, self._room = sizes, offsets_of(sizes)
         self._used = sizes.astype(np.int32)
         self._keys, self._values = keys.astype(np.uint32), np.ones(len(keys))
         self._merge()
+
+    def to_state(self) -> State:
+        """The lists, one after another, without room to grow."""
+        at = self._places()
+        return {"used": self._used, "keys": self._keys[at], "values": self._values[at]}
+
+    def from_state(self, saved: Saved) -> None:
+        """Take over lists of as many examples."""
+        used = saved.array("used", np.int32, self._used.shape)
+        if len(used) and used.min() < 0:
+            raise SavedError("an example must have some dual variables, or none")
+        keys = saved.array("keys", np.uint32, (int(used.sum(dtype=np.int64)),))
+        if (keys >= np.repeat(self._limits, used)).any():
+            raise SavedError("a dual variable must be of a label or a transition of its example")
+        self._used, self._room, self._keys = used, offsets_of(used.astype(np.int64)), keys
+        self._values = saved.array("values", np.float64, keys.shape)
 
     def lists(self) -> _kernels.DualLists:
         """What a kernel changes."""
@@ -111,7 +134,7 @@ class DualMarginals:
         self._keys[at], self._values[at] = self._keys[order][first], values
 
 
-class ChainFrankWolfe:
+class ChainFrankWolfe(Kept):
     """Chains, in a compiled loop, and how it is hastened.
 
     Where l2 is small beside the curvature of single examples, their best steps are short, and all
@@ -122,11 +145,18 @@ class ChainFrankWolfe:
     problem as it is, and so do their means over time, which `state` gives.
     """
 
+    kept: ClassVar[tuple[str, ...]] = (
+        *("_labels", "_transitions", "_linear", "_dual", "_centre", "_x"),
+        *("_mean", "_mean_G", "_mean_linear", "_sums", "_kappa", "_visits"),
+    )
+    filled: ClassVar[tuple[str, ...]] = ("_w", "_recent")
+
     def __init__(self, examples: StructuredExamples, duals: ChainDuals) -> None:
         self._examples, self._duals, chains = examples, duals, duals.chains
-        labels, transitions = duals.gold_keys()
-        self._labels = DualMarginals(labels, chains.lengths)
-        self._transitions = DualMarginals(transitions, np.maximum(chains.lengths - 1, 0))
+        (labels, label_limits), (transitions, limits) = duals.gold_keys()
+        self._labels = DualMarginals(labels, chains.lengths, label_limits)
+        steps = np.maximum(chains.lengths - 1, 0)
+        self._transitions = DualMarginals(transitions, steps, limits)
         self._linear = np.zeros(examples.n_examples)  # the expected cost of every example
         # All in cells: w = centre + G / (l2 + κ), G = Σ ω ψ; means over the last visit and all.
         # Each spread by itself: the kernel works on whole cache lines of w and recent.

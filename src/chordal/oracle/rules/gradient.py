@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from dataclasses import asdict, dataclass
 from math import inf
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from chordal import _kernels
 from chordal._errors import UnsupportedError
+from chordal._saved import Kept
 from chordal.costs import cost_matrix
 from chordal.objectives import MarginObjective, Objective
 from chordal.oracle._chain_arrays import Chains
@@ -70,8 +72,10 @@ class GradientRule(Rule):
         return ChainDescent(self, loss, examples, chains, start)
 
 
-class Descent:
+class Descent(Kept):
     """Examples of any structure, one after another."""
+
+    kept: ClassVar[tuple[str, ...]] = ("_v", "_velocity", "_total", "_averaged", "_step")
 
     def __init__(self, rule: GradientRule, examples: StructuredExamples, start: Floats) -> None:
         self._rule, self._examples = rule, examples
@@ -113,8 +117,10 @@ class Descent:
         return np.asarray(v + self._centre)
 
 
-class ChainDescent:
+class ChainDescent(Kept):
     """Chains, in a compiled loop."""
+
+    filled: ClassVar[tuple[str, ...]] = ("_cells", "_velocity", "_total", "_counts")
 
     def __init__(
         self,
@@ -128,12 +134,15 @@ class ChainDescent:
         self._centre, self._loss = centre, loss
         self._rule = _kernels.Gradient(**asdict(rule))
         self._cells = chains.spread(start if centre is None else start - centre)
-        self._total = np.zeros_like(self._cells) if rule.averaged else None
+        # Arrays that the rule has no use for are empty here, and None for the kernel.
+        n = len(self._cells)
+        self._velocity = np.zeros(n if rule.momentum else 0)
+        self._total = np.zeros(n if rule.averaged else 0)
         self._counts = np.zeros(3)  # steps, losses, steps averaged
         self._arrays = _kernels.Descent(
             w=self._cells,
-            velocity=np.zeros_like(self._cells) if rule.momentum else None,
-            total=self._total,
+            velocity=self._velocity if rule.momentum else None,
+            total=self._total if rule.averaged else None,
             fixed=None if centre is None else chains.spread(centre),
             exempt=chains.cell_of_weight[examples.exempt],
             counts=self._counts,
@@ -148,7 +157,7 @@ class ChainDescent:
 
     def weights(self) -> Floats:
         """What has been learned so far."""
-        if self._total is not None and self._counts[2] > 0.0:
+        if len(self._total) and self._counts[2] > 0.0:
             weights = self._chains.gather(self._total) / self._counts[2]
         else:
             weights = self._chains.gather(self._cells)

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import ClassVar, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from chordal import _kernels
+from chordal._saved import Kept
 from chordal.oracle._chain_arrays import Chains
 from chordal.oracle.examples import Learner, Mistake, Rule, StructuredExamples
 from chordal.potentials import Floats
@@ -50,8 +51,10 @@ class MistakeRule(Rule):
         return ChainMistakeLearner(self, self.kernel, examples, chains, start)
 
 
-class MistakeLearner:
+class MistakeLearner(Kept):
     """Examples of any structure, one after another."""
+
+    kept: ClassVar[tuple[str, ...]] = ("_w", "_total", "_steps", "_memory")
 
     def __init__(self, rule: MistakeRule, examples: StructuredExamples, start: Floats) -> None:
         self._rule, self._examples = rule, examples
@@ -77,8 +80,10 @@ class MistakeLearner:
         return self._total / self._steps if self._rule.averaged else self._w.copy()
 
 
-class ChainMistakeLearner:
+class ChainMistakeLearner(Kept):
     """Chains, in a compiled loop. Its memory holds what the mean over time differs by, too."""
+
+    filled: ClassVar[tuple[str, ...]] = ("_cells", "_memory", "_counts")
 
     def __init__(
         self,

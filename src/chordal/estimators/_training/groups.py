@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from chordal._validate import check_number
-from chordal.features import Layout, Parts
+from chordal.features import Layout, Squares
 from chordal.oracle import Flags, Oracle, PartialOracle, asks_examples
 from chordal.potentials import Floats
-from chordal.solvers import Callback, Iteration, Solution, Solver
+from chordal.solvers import Callback, Iteration, Keeper, Solution, Solver
 
 Slices = Mapping[str, slice]
 
@@ -64,18 +64,23 @@ def l2_of(
 
 
 def scaling(
-    layout: Layout, parts: Parts, start: Floats, solver: Solver, l2: float | Floats
+    layout: Layout,
+    squares: Callable[[], Squares],
+    start: Floats,
+    solver: Solver,
+    l2: float | Floats,
 ) -> tuple[Floats | None, float | Floats]:
     """Factors of the weights that a solver works with, if any, and the l2 of those.
 
-    Some solvers take one l2 for all; others do better where columns of numbers have one size.
+    Some solvers take one l2 for all; others do better where columns of numbers have one size,
+    which `squares` gives when it is called (`Layout.column_squares`).
     """
     if solver.scales:
         scale = scale_of(l2)
         return scale, l2 if scale is None else float(np.max(l2))
     if asks_examples(solver.asks) or solver.l1 > 0.0 or not np.isfinite(start).all():
         return None, l2
-    scale = layout.column_scale(parts.batches)
+    scale = layout.scale_from(squares())
     return scale, l2 if scale is None else l2 / scale**2
 
 
@@ -126,15 +131,16 @@ def minimized(
     callback: Callback,
     free: Flags | None,
     scaled: slice | None,
+    keeper: Keeper | None = None,
 ) -> Solution:
     """The solver's solution, where only some weights move; the callback sees all of them."""
     if free is None and scaled is None:
-        return solver.minimize(oracle, start, callback)
+        return solver.minimize(oracle, start, callback, keeper)
     assert isinstance(oracle, Oracle)  # `solver.check` refused to keep some weights otherwise
     part = PartialOracle(oracle, start, free, scaled)
 
     def told(state: Iteration) -> bool | None:
         return callback(state._replace(weights=part.whole(state.weights)))
 
-    solution = solver.minimize(part, part.start, told)
+    solution = solver.minimize(part, part.start, told, keeper)
     return replace(solution, weights=part.whole(solution.weights))

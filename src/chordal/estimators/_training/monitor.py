@@ -13,13 +13,14 @@ from copy import copy
 from dataclasses import asdict, dataclass, field, fields, replace
 from itertools import count
 from math import isnan, nan
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
 from chordal._errors import ConvergenceWarning, as_sklearn
 from chordal._estimator import Estimator
 from chordal._optional import needed
+from chordal._saved import Saved, State, Stateful
 from chordal._status import Status
 from chordal.potentials import Floats
 from chordal.solvers import Callback, Iteration, Solution
@@ -173,6 +174,16 @@ class CompactReport:
         return text
 
 
+#: Of the state with the best score: numbers that are kept beside its weights.
+_OF_BEST = ("iteration", "value", "gradient_norm", "n_evaluations", "elapsed", "gap")
+
+
+def stateful(callback: object) -> Stateful | None:
+    """A callback that has a state to be kept: methods `to_state` and `from_state`."""
+    has = hasattr(callback, "to_state") and hasattr(callback, "from_state")
+    return cast(Stateful, callback) if has else None
+
+
 @dataclass
 class Monitor:
     """The callback of a fit: progress, validation scores, early stopping, the user's own."""
@@ -183,6 +194,8 @@ class Monitor:
     interval: int
     n_iter_no_change: int | None
     spread: Callable[[Floats], Floats]  # from the solver's weights to a copy that is the model's
+    n_weights: int  # of the solver
+    own: Stateful | None = None  # the user's callback, if it has a state
     scores: list[tuple[int, float]] = field(default_factory=list)
     best: tuple[float, Iteration] | None = None
     waited: int = 0
@@ -205,6 +218,31 @@ class Monitor:
                 told = state._replace(weights=weights, scores=tuple(self.scores))
                 stop |= bool(callback(told if score is None else told._replace(score=score)))
         return stop or (self.n_iter_no_change is not None and self.waited >= self.n_iter_no_change)
+
+    def to_state(self) -> State:
+        """Scores so far, the best weights by them, and what the user's callback keeps."""
+        best: list[State] = []
+        if self.best is not None:
+            score, state = self.best
+            numbers = {name: getattr(state, name) for name in _OF_BEST}
+            best = [{"best_score": score, **numbers, "weights": state.weights}]
+        kept: State = {"scored": [k for k, _ in self.scores]}
+        kept |= {"scores": [s for _, s in self.scores], "best": best, "waited": self.waited}
+        return kept if self.own is None else {**kept, "callback": self.own.to_state()}
+
+    def from_state(self, saved: Saved) -> None:
+        """Go on watching a fit."""
+        at, scores = saved.numbers("scored"), saved.numbers("scores")
+        self.scores = [(int(k), score) for k, score in zip(at, scores, strict=False)]
+        self.waited = saved.integer("waited")
+        for best in saved.parts("best"):
+            n_iter, n_evaluations = best.integer("iteration"), best.integer("n_evaluations")
+            numbers = (best.number("value"), best.number("gradient_norm"))
+            weights = best.array("weights", np.float64, (self.n_weights,), finite=False)
+            state = Iteration(n_iter, *numbers, n_evaluations, best.number("elapsed"), weights)
+            self.best = (best.number("best_score"), state._replace(gap=best.number("gap")))
+        if self.own is not None:
+            self.own.from_state(saved.part("callback"))
 
     def chosen(self, solution: Solution) -> Solution:
         """The solution, or with the weights, still the solver's, that were validated best."""

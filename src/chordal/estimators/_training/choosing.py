@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 from copy import copy
 from math import inf
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -11,7 +11,7 @@ from chordal._errors import UnsupportedError
 from chordal._optional import installed
 from chordal._validate import check_choice, check_function, check_number, generator_from
 from chordal.estimators._asking import WAYS
-from chordal.estimators._groups import check_groups, members
+from chordal.estimators._training.groups import check_groups, members
 from chordal.execution import effective_n_jobs
 from chordal.features import Layout, Parts, Reader, Shard
 from chordal.inference import INFERENCE, Inference, Pace, choose
@@ -69,14 +69,14 @@ def check_fit_arguments(callback: object, validation_data: object) -> None:
         raise ValueError("validation_data must be a pair (X, y) of examples and labels")
 
 
-def solver_for(estimator: BaseCRF, problem: Problem | None = None) -> Solver:
+def solver_for(estimator: BaseCRF, problem: Problem | None = None, parted: bool = False) -> Solver:
     """The solver of this name with the estimator's settings, or the one given, seeded.
 
     "auto" is chosen by the problem; before data are read, by what is known then.
     """
     solver, l1, random_state = estimator.solver, estimator.l1, estimator.random_state
     if isinstance(solver, str) and solver == "auto":
-        problem = problem or problem_before_reading(estimator, asked_objective(estimator))
+        problem = problem or problem_before_reading(estimator, asked_objective(estimator), parted)
         solver = choose_solver(problem, l1, estimator.preferred_solvers)
         if random_state is None:
             random_state = 0  # nobody asked for chance
@@ -120,16 +120,18 @@ def asked_objective(estimator: BaseCRF) -> Objective:
     return OBJECTIVES.resolve(estimator.default_objective if auto else asked)
 
 
-def problem_before_reading(estimator: BaseCRF, objective: Objective) -> Problem:
+def problem_before_reading(
+    estimator: BaseCRF, objective: Objective, parted: bool = False
+) -> Problem:
     """What is known of the problem, whatever the data."""
-    return Problem(objective, l2=estimator.l2, partial=len(estimator.freeze) > 0)
+    return Problem(objective, l2=estimator.l2, partial=len(estimator.freeze) > 0, parted=parted)
 
 
-def chosen_before_reading(estimator: BaseCRF) -> tuple[Solver, Objective]:
+def chosen_before_reading(estimator: BaseCRF, parted: bool = False) -> tuple[Solver, Objective]:
     """Solver and objective; refuses what cannot work together, whatever the data."""
-    solver = solver_for(estimator)
+    solver = solver_for(estimator, parted=parted)
     objective = objective_for(estimator, solver)
-    solver.check(problem_before_reading(estimator, objective))
+    solver.check(problem_before_reading(estimator, objective, parted))
     if estimator.inference != "auto":
         method = INFERENCE.resolve(estimator.inference)
         objective.require_answers(method)
@@ -225,6 +227,23 @@ def inference_for(
     """What training asks: a method that works on all structures, exact if it can be."""
     if estimator.inference != "auto":
         return INFERENCE.resolve(estimator.inference)
+    found = candidates(objective, shards)
+    method = agreed([found], [supporting(found.methods, shards)])
+    for shard in shards:
+        check_questions(solver.name, solver.asks, objective, method, shard.frame.structure)
+    return method.in_training()
+
+
+class Candidates(NamedTuple):
+    """Methods that may answer the questions of training on some shards."""
+
+    methods: dict[str, Inference]  # by name: each is the best on some structure
+    n_cliques: int  # of the largest structure
+    on_largest: Inference
+
+
+def candidates(objective: Objective, shards: Sequence[Shard]) -> Candidates:
+    """The best methods for the structures of these shards."""
     question = min(objective.needs, default="map")
     structures = [shard.frame.structure for shard in shards]
     # The tables of a matching are known before any weights are, and some methods ask for them.
@@ -234,11 +253,22 @@ def inference_for(
     # Planes through nearly best labellings are valid, and many are asked for. A likelihood with
     # approximate marginals has another optimum.
     most = MAX_WORK if question == "map" else inf
-    chosen = (choose(model, question, Pace.MOMENTS, max_work=most) for model in models)
-    found = {method.name: method for method in chosen}
-    fits = (m for m in found.values() if all(map(m.supports, structures)))
-    widest = max(range(len(models)), key=lambda k: structures[k].n_cliques)
-    method = next(fits, None) or choose(models[widest], question, Pace.MOMENTS, max_work=most)
-    for structure in structures:
-        check_questions(solver.name, solver.asks, objective, method, structure)
-    return method.in_training()
+    chosen = [choose(model, question, Pace.MOMENTS, max_work=most) for model in models]
+    largest = max(range(len(models)), key=lambda k: structures[k].n_cliques)
+    methods = {method.name: method for method in chosen}
+    return Candidates(methods, structures[largest].n_cliques, chosen[largest])
+
+
+def supporting(methods: Mapping[str, Inference], shards: Sequence[Shard]) -> set[str]:
+    """The names of the methods that work on the structures of all these shards."""
+    structures = [shard.frame.structure for shard in shards]
+    return {name for name, method in methods.items() if all(map(method.supports, structures))}
+
+
+def agreed(found: Sequence[Candidates], supported: Sequence[Collection[str]]) -> Inference:
+    """The first method that works everywhere, else that of the largest structure."""
+    methods = {name: method for own in found for name, method in own.methods.items()}
+    for name, method in methods.items():
+        if all(name in names for names in supported):
+            return method
+    return max(found, key=lambda own: own.n_cliques).on_largest

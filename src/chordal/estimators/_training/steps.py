@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import os
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from copy import copy
 from dataclasses import replace
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import numpy as np
@@ -14,7 +16,9 @@ import numpy as np
 from chordal._progress import FitProgress
 from chordal._status import Status
 from chordal._validate import check_sample_weight
-from chordal.estimators._choosing import (
+from chordal.estimators._still import still
+from chordal.estimators._training.checkpoint import Checkpoint, Checkpointer, Path
+from chordal.estimators._training.choosing import (
     Data,
     check_before_compiling,
     check_fit_arguments,
@@ -23,30 +27,37 @@ from chordal.estimators._choosing import (
     problem_of,
     solver_for,
 )
-from chordal.estimators._groups import free_weights, l2_of, members, minimized, scaling
-from chordal.estimators._judging import (
+from chordal.estimators._training.fingerprint import fingerprint
+from chordal.estimators._training.groups import free_weights, l2_of, members, minimized, scaling
+from chordal.estimators._training.judging import (
+    Validator,
     completions,
     converged,
     lower_losses,
     prediction_facts,
-    validator,
 )
-from chordal.estimators._monitor import (
+from chordal.estimators._training.monitor import (
     FitReport,
     Monitor,
     fit_callbacks,
     keep_or_raise,
+    stateful,
     warn_not_converged,
     whole_fits,
     with_model,
 )
+from chordal.estimators._training.preparing import datasets_of, is_stream, prepare
+from chordal.estimators._training.stored import Stored
+from chordal.estimators._training.turns import Turns
 from chordal.estimators._typed import refuse_prices
 from chordal.execution import effective_n_jobs, execution_for, one_blas_thread
 from chordal.features import (
     ArrayInput,
     Batch,
     Layout,
+    Part,
     Parts,
+    Reader,
     Shard,
     Spilled,
     layout_from,
@@ -56,7 +67,7 @@ from chordal.features import (
     transferred,
 )
 from chordal.inference import Inference
-from chordal.labels import targets_of
+from chordal.labels import SequenceLabels, targets_of
 from chordal.objectives import Objective
 from chordal.oracle import Flags, Mapper, asks_examples, oracle_for, single_examples
 from chordal.potentials import Floats
@@ -95,13 +106,6 @@ class Work(NamedTuple):
     spread: Callable[[Floats], Floats]
 
 
-class Latent(NamedTuple):
-    """Sets of labels by shard, and the work with one label of each."""
-
-    sets: list[Target | None]
-    work: Work
-
-
 def fit(
     estimator: E,
     X: object,
@@ -110,6 +114,7 @@ def fit(
     *,
     validation_data: tuple[Any, Any] | None = None,
     callback: Callback | None = None,
+    checkpoint: Path | Checkpoint | None = None,
     keep: bool = False,
     centre: bool = False,
     scaled: str | None = None,
@@ -119,30 +124,58 @@ def fit(
     `keep` goes on from the model it has, `centre` pulls towards its weights. The weights of the
     template `scaled` keep their proportions: one number is learned that multiplies them.
     """
+    if y is None and is_stream(X):
+        with TemporaryDirectory(prefix="chordal-") as folder:
+            X = prepare(estimator, os.path.join(folder, "data"), X)
+            options: dict[str, Any] = {"validation_data": validation_data, "callback": callback}
+            options |= {"checkpoint": checkpoint, "keep": keep, "centre": centre, "scaled": scaled}
+            return fit(estimator, X, None, sample_weight, **options)
     estimator._check_parameters()
     check_fit_arguments(callback, validation_data)
+    keeper = None if checkpoint is None else Checkpointer(checkpoint)
     solver, objective = chosen_before_reading(estimator)
     data = read(estimator, X, y, sample_weight, objective, keep)
     plan = planned(estimator, data, solver, objective, scaled, centre)
-    validate = None if validation_data is None else validator(estimator, *validation_data, data)
+    validate = (
+        None
+        if validation_data is None
+        else Validator.of(estimator, *validation_data, data.reader, data.labels, data.layout)
+    )
+    if keeper is not None:
+        plan = checked_by(keeper, estimator, data, plan, validate)
     work = compiled(estimator, data, plan)
     inference = inference_for(estimator, plan.objective, plan.solver, work.shards)
-    fitted = attributes_of(data, inference)
+    fitted = attributes_of(data.reader, data.labels, data.layout, inference)
     sets = isinstance(data.parts[0].gold, PartialLabels)
     latent = sets and "partial" not in plan.objective.targets
     del data  # its rows are compiled
     metadata = {} if sample_weight is None else {"sample_weight": sample_weight}
     given = {"X": X, "y": y, "metadata": metadata}
-    watching = training(estimator, plan.solver, callback, given, fitted, validate, work.spread)
-    with watching as (run, monitor):
+    learned = (work.spread, len(work.start))
+    watching = training(estimator, plan.solver, callback, given, fitted, validate, *learned)
+    with watching as (run, monitor), nullcontext() if keeper is None else keeper.going_on():
+        if keeper is not None:
+            keeper.keep("monitor", monitor)
+            for name, method in (("inference", inference), ("objective", plan.objective)):
+                own = method.kept_for(shard.frame.structure for shard in work.shards)
+                if own is not None:
+                    keeper.keep(name, own, in_place=True)
+        turns = Turns([shard.labels for shard in work.shards] if latent else [], len(work.start))
         if latent:
-            started = first_completion(estimator, X, y, sample_weight, keep, work, inference)
-            found, work, turns = completed_by(estimator, plan, started, inference, run, monitor)
+            if keeper is not None:
+                keeper.keep("turns", turns)
+            if not turns.labels:
+                first = first_completion(estimator, X, y, sample_weight, keep, work, inference)
+                turns.labels = first
+            found, work = completed_by(
+                estimator, plan, work, turns, inference, run, monitor, keeper
+            )
         else:
-            found, turns = minimized_by(estimator, plan, work, inference, run, monitor), []
+            found = minimized_by(estimator, plan, work, inference, run, monitor, keeper)
         chosen, known = judged(estimator, monitor.chosen(found), plan, work, inference)
         solution = replace(chosen, weights=work.spread(chosen.weights))
-        report = FitReport.of(solution, **known, validation=monitor.scores, completions=turns)
+        known |= {"validation": monitor.scores, "completions": turns.values}
+        report = FitReport.of(solution, **known)
         fitted |= {"objective_": report.objective, "n_iter_": report.n_iter}
         vars(estimator).update(fitted, weights_=solution.weights, fit_report_=report)
     if report.status in (Status.MAX_ITERATIONS, Status.SETTLED):
@@ -155,23 +188,64 @@ def fit(
 def read(
     estimator: BaseCRF, X: object, y: object, weights: object, objective: Objective, keep: bool
 ) -> Data:
-    """From what users gave to a batch and targets; copies, so that the model stays as it was."""
+    """From what users gave to parts with targets; copies, so that the model stays as it was."""
+    before = still(estimator) if keep else estimator  # another thread may fit it at the same time
+    stored = datasets_of(X, y)
+    if stored is not None:
+        found = Stored(before, stored, keep)
+        return read_stored(estimator, before, found, y, weights, objective, keep)
     X = estimator._examples(X, known=keep)
     if length_of(X) == 0:
         raise ValueError("X is empty: give at least one example")
     reader = estimator._new_reader(X, keep)
     if keep:
-        reader = reader.knowing(estimator.reader_)
-    labels = estimator.labels_.copy() if keep else estimator._new_labels()
+        reader = reader.knowing(before.reader_)
+    labels = before.labels_.copy() if keep else estimator._new_labels()
     batch = reader.read(X, grow=True)
     flat = estimator._flat(y, X)
     estimator._check_lengths(batch.sizes, flat)
     weight = check_sample_weight(weights, len(batch.sizes))
+    gold = labels.within(targets_of(labels, flat, estimator.ignore_label), batch.kinds)
+    parts = Parts.of(*learnable(batch, gold, objective))
+    return laid_out(before, reader, labels, parts, weight, keep)
+
+
+def read_stored(
+    estimator: BaseCRF,
+    before: BaseCRF,
+    stored: Stored,
+    y: object,
+    weights: object,
+    objective: Objective,
+    keep: bool,
+) -> Data:
+    """From prepared data sets to parts, each of which is read when it is needed."""
+    if y is not None:
+        raise ValueError("a prepared data set has its labels: give no y")
+    parts = Parts(
+        lambda k: Part(*learnable(*stored.load(k), objective)), len(stored), stored.release
+    )
+    weight = stored.weights()
+    if weights is not None and weight is not None:
+        raise ValueError("the data set has weights of its examples: give no sample_weight")
+    if weights is not None:
+        weight = check_sample_weight(weights, parts.n_examples)
+    estimator._take_stored(stored.reader, stored.labels, keep)
+    return laid_out(before, stored.reader, stored.labels, parts, weight, keep)
+
+
+def laid_out(
+    estimator: BaseCRF,
+    reader: Reader,
+    labels: SequenceLabels,
+    parts: Parts,
+    weight: Floats | None,
+    keep: bool,
+) -> Data:
+    """What was read with its weights: those that are known, and those of what is seen."""
     if weight is not None and not weight.any():
         raise ValueError("sample_weight is zero for every example: there is nothing to learn")
-    gold = labels.within(targets_of(labels, flat, estimator.ignore_label), batch.kinds)
     known = estimator.layout_ if keep else None
-    parts = Parts.of(*learnable(batch, gold, objective))
     settings = (estimator.pairs, estimator.min_freq, known)
     seen = (seen_in(reader, *part, labels.counts, estimator.pairs) for part in parts)
     layout = layout_from(reader, merged(seen), labels.counts, *settings)
@@ -192,16 +266,19 @@ def learnable(batch: Batch, gold: Target, objective: Objective) -> tuple[Batch, 
 
 
 def weighed(
-    estimator: BaseCRF, objective: Objective, data: Data
+    estimator: BaseCRF,
+    objective: Objective,
+    labels: SequenceLabels,
+    gold: Callable[[], Target],
+    weight: Floats | None,
 ) -> tuple[Objective, Floats | None]:
     """The objective for these labels' numbers, and weights of examples, with `class_weight`."""
-    labels = data.labels
     if labels.types:
         refuse_prices(objective, labels, estimator.class_weight)
     objective = objective.for_labels(labels.labels, labels.order)
     if estimator.class_weight is None:
-        return objective, data.weight
-    return estimator._class_weighted(objective, labels, data.parts.gold(), data.weight)
+        return objective, weight
+    return estimator._class_weighted(objective, labels, gold(), weight)
 
 
 def planned(
@@ -213,7 +290,7 @@ def planned(
     centre: bool,
 ) -> Plan:
     """How to learn from these data; refuses what cannot work together on them."""
-    objective, weight = weighed(estimator, objective, data)
+    objective, weight = weighed(estimator, objective, data.labels, data.parts.gold, data.weight)
     free = free_weights(estimator.freeze, data.layout.slices, data.start)
     moved = None if scaled is None else data.layout.slices[scaled]
     some_stay = free is not None or moved is not None
@@ -233,7 +310,9 @@ def compiled(estimator: BaseCRF, data: Data, plan: Plan) -> Work:
     solver, layout, start, parts = plan.solver, data.layout, data.start, data.parts
     without = () if plan.centre else estimator.unpenalised
     penalty = l2_of(estimator.l2, layout.slices, start, without)
-    scale, penalty = scaling(layout, parts, start, solver, penalty)
+    scale, penalty = scaling(
+        layout, lambda: layout.column_squares(parts.batches), start, solver, penalty
+    )
     spread: Callable[[Floats], Floats] = np.copy
     condense = solver.rotates and plan.free is None and plan.moved is None
     if condense and scale is None and not start.any():
@@ -276,17 +355,19 @@ def shards_of(layout: Layout, parts: Parts, plan: Plan) -> tuple[Sequence[Shard]
     return list(shards) if in_memory else Spilled.of(shards), cuts
 
 
-def attributes_of(data: Data, inference: Inference) -> dict[str, Any]:
+def attributes_of(
+    reader: Reader, labels: SequenceLabels, layout: Layout, inference: Inference
+) -> dict[str, Any]:
     """What a fitted estimator is made of, besides the weights."""
     fitted: dict[str, Any] = {
-        "reader_": data.reader,
-        "labels_": data.labels,
-        "classes_": data.labels.classes,
-        "layout_": data.layout,
+        "reader_": reader,
+        "labels_": labels,
+        "classes_": labels.classes,
+        "layout_": layout,
         "inference_": inference,
     }
-    if isinstance(data.reader.inputs[0], ArrayInput):
-        fitted["n_features_in_"] = data.reader.inputs[0].n_columns
+    if isinstance(reader.inputs[0], ArrayInput):
+        fitted["n_features_in_"] = reader.inputs[0].n_columns
     return fitted
 
 
@@ -297,6 +378,7 @@ def minimized_by(
     inference: Inference,
     run: Mapper,
     monitor: Monitor,
+    keeper: Checkpointer | None = None,
 ) -> Solution:
     """What the solver finds with the oracle that it asks for."""
     oracle = oracle_for(
@@ -311,8 +393,28 @@ def minimized_by(
         work.cuts,
         members(estimator.unpenalised, work.layout.slices),
     )
-    found = minimized(plan.solver, oracle, work.start, monitor, plan.free, plan.moved)
+    found = minimized(plan.solver, oracle, work.start, monitor, plan.free, plan.moved, keeper)
     return replace(found, status=status_of(found, plan.solver, plan.objective))
+
+
+def checked_by(
+    keeper: Checkpointer,
+    estimator: BaseCRF,
+    data: Data,
+    plan: Plan,
+    validate: Validator | None,
+) -> Plan:
+    """The plan with the seed of the checkpoint, if nobody gave one; refuses another fit's."""
+    asked = estimator.solver
+    unseeded = estimator.random_state is None and asked != "auto"
+    if unseeded and (isinstance(asked, str) or asked.random_state is None):
+        plan = plan._replace(solver=keeper.seeded(plan.solver))
+    others = {
+        "validation_data": None if validate is None else validate.checksum,
+        "the weights that move": [plan.free, repr(plan.moved), plan.centre],
+    }
+    keeper.check(fingerprint(estimator, data, plan.solver, plan.objective, others))
+    return plan
 
 
 def first_completion(
@@ -323,7 +425,7 @@ def first_completion(
     keep: bool,
     work: Work,
     inference: Inference,
-) -> Latent:
+) -> list[Target | None]:
     """Labels within the sets, the best by a short fit of the likelihood, which sums over them."""
     model = copy(estimator)
     model.set_params(objective="likelihood", solver="auto", inference="auto", prediction="map")
@@ -339,10 +441,9 @@ def first_completion(
     weights = model.weights_ if len(model.weights_) == len(work.start) else work.start
     scale = work.layout.scale
     sets = [shard.labels for shard in work.shards]
-    labels = completions(
+    return completions(
         work.layout, work.shards, sets, inference, weights if scale is None else weights * scale
     )
-    return Latent(sets, labelled_by(work, labels))
 
 
 def labelled_by(work: Work, labels: Sequence[Target | None]) -> Work:
@@ -354,33 +455,36 @@ def labelled_by(work: Work, labels: Sequence[Target | None]) -> Work:
 def completed_by(
     estimator: BaseCRF,
     plan: Plan,
-    latent: Latent,
+    work: Work,
+    turns: Turns,
     inference: Inference,
     run: Mapper,
     monitor: Monitor,
-) -> tuple[Solution, Work, list[float]]:
+    keeper: Checkpointer | None,
+) -> tuple[Solution, Work]:
     """What the solver finds, in turns with completing sets of labels, until nothing gets better.
 
     An example takes a new completion where its loss is then lower, so that no turn raises the
     objective.
     """
-    work = latent.work
-    found = minimized_by(estimator, plan, work, inference, run, monitor)
-    turns = [found.value]
-    while found.status is not Status.INTERRUPTED and len(turns) < MOST_TURNS:
-        labels = completions(work.layout, work.shards, latent.sets, inference, found.weights)
-        better, changed = lower_losses(
-            plan.objective, work.layout, work.shards, labels, inference, found.weights
+    while True:
+        work = labelled_by(work, turns.labels)
+        again = minimized_by(estimator, plan, work, inference, run, monitor, keeper)
+        if turns.found is not None and not again.value < turns.values[-1]:
+            break  # the solver's tolerance is larger than what was gained
+        turns.found, turns.own = again, turns.labels
+        turns.values.append(again.value)
+        if again.status is Status.INTERRUPTED or len(turns.values) >= MOST_TURNS:
+            break
+        labels = completions(work.layout, work.shards, turns.sets, inference, again.weights)
+        turns.labels, changed = lower_losses(
+            plan.objective, work.layout, work.shards, labels, inference, again.weights
         )
         if not changed:
             break
-        new = labelled_by(work, better)
-        again = minimized_by(estimator, plan, new, inference, run, monitor)
-        if not again.value < turns[-1]:
-            break  # the solver's tolerance is larger than what was gained
-        found, work = again, new
-        turns.append(found.value)
-    return found, work, turns
+        if keeper is not None:
+            keeper.urgent = True
+    return turns.found, labelled_by(work, turns.own)
 
 
 def status_of(solution: Solution, solver: Solver, objective: Objective) -> Status:
@@ -426,11 +530,12 @@ def training(
     fitted: Mapping[str, object],
     validate: Callable[[Floats], float] | None,
     spread: Callable[[Floats], Floats],
+    n_weights: int,
 ) -> Iterator[tuple[Mapper, Monitor]]:
     """Threads and progress for the time of a fit: what runs its tasks, and what watches it.
 
-    `given` and `fitted` are what callbacks may ask for; `spread` makes the model's weights of
-    those that are learned.
+    `given` and `fitted` are what callbacks may ask for; `spread` makes the model's weights of the
+    `n_weights` that are learned.
     """
     with (
         fit_callbacks(
@@ -443,4 +548,5 @@ def training(
         told = (with_model(callback, estimator, fitted), watcher)
         every, unchanged = estimator.validation_interval, estimator.n_iter_no_change
         show = None if progress is None else progress.update
-        yield mapper, Monitor(show, told, validate, every, unchanged, spread)
+        learned = (spread, n_weights, stateful(callback))
+        yield mapper, Monitor(show, told, validate, every, unchanged, *learned)

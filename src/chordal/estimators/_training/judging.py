@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from math import nan
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -10,10 +12,10 @@ from numpy.typing import NDArray
 
 from chordal._errors import UnsupportedError
 from chordal.estimators._asking import FEW, WAYS, decoded, decoding, method_for
-from chordal.estimators._choosing import Data
-from chordal.features import Layout, Shard, length_of
+from chordal.estimators._training.fingerprint import digest
+from chordal.features import Layout, Reader, Shard, length_of
 from chordal.inference import Inference, Pace
-from chordal.labels import observed
+from chordal.labels import SequenceLabels, observed
 from chordal.objectives import Objective
 from chordal.potentials import Floats
 from chordal.targets import PartialLabels, SoftLabels, Target
@@ -24,28 +26,57 @@ if TYPE_CHECKING:
 PART = 100_000  # variables of training examples on which ways of prediction are compared
 
 
-def validator(estimator: BaseCRF, X: object, y: object, data: Data) -> Callable[[Floats], float]:
-    """The share of the labels of the validation data that given weights get right."""
-    X = estimator._examples(X, "validation X")
-    if length_of(X) == 0:
-        raise ValueError("validation X is empty: give at least one example")
-    batch, layout = data.reader.read(X, grow=False), data.layout
-    flat = estimator._flat(y, X, "validation y")
-    estimator._check_lengths(batch.sizes, flat, "validation ")
-    gold, seen = data.labels.encode(flat, unknown=-1), observed(flat, estimator.ignore_label)
-    shards = [layout.compile(batch, a, b) for a, b in batch.limits(layout.counts)]
-    right, question = data.labels.within(gold, batch.kinds), decoding(estimator)
+@dataclass(frozen=True)
+class Validator:
+    """Validation data, compiled: which share of their labels given weights get right.
 
-    def score(weights: Floats) -> float:
-        expanded = layout.expand(weights)
+    The checksum stands for the data.
+    """
+
+    estimator: BaseCRF
+    layout: Layout
+    shards: Sequence[Shard]
+    right: Target
+    seen: NDArray[np.bool_]
+    checksum: str
+
+    @classmethod
+    def of(
+        cls,
+        estimator: BaseCRF,
+        X: object,
+        y: object,
+        reader: Reader,
+        labels: SequenceLabels,
+        layout: Layout,
+    ) -> Validator:
+        """What these examples say of a model with this reader, these labels and this layout."""
+        X = estimator._examples(X, "validation X")
+        if length_of(X) == 0:
+            raise ValueError("validation X is empty: give at least one example")
+        batch = reader.read(X, grow=False)
+        flat = estimator._flat(y, X, "validation y")
+        estimator._check_lengths(batch.sizes, flat, "validation ")
+        gold, seen = labels.encode(flat, unknown=-1), observed(flat, estimator.ignore_label)
+        shards = [layout.compile(batch, a, b) for a, b in batch.limits(layout.counts)]
+        right = labels.within(gold, batch.kinds)
+        return cls(estimator, layout, shards, right, seen, digest([batch, right, seen]))
+
+    def counts(self, weights: Floats) -> tuple[int, int]:
+        """How many labels are right, and how many there are."""
+        expanded, question = self.layout.expand(weights), decoding(self.estimator)
         found = []
-        for shard in shards:
-            potentials = layout.potentials(shard, expanded)
-            method = method_for(estimator, question, potentials, Pace.MOMENTS)
+        for shard in self.shards:
+            potentials = self.layout.potentials(shard, expanded)
+            method = method_for(self.estimator, question, potentials, Pace.MOMENTS)
             found.append(decoded(potentials, method, question))
-        return float((np.concatenate(found) == right)[seen].mean())
+        right = (np.concatenate(found) == self.right)[self.seen]
+        return int(right.sum()), len(right)
 
-    return score
+    def __call__(self, weights: Floats) -> float:
+        """The share of labels that are right."""
+        right, n = self.counts(weights)
+        return right / n if n else nan
 
 
 def converged(
@@ -84,6 +115,18 @@ def prediction_facts(
     known: dict[str, Any] = {"label_share": largest_share(shards)}
     if estimator.prediction != "auto" or not objective.smooth:
         return known
+    counts = way_counts(estimator, layout, shards, weights)
+    return known if counts is None else {**known, **better_way(*counts[:2])}
+
+
+#: How many labels each way of prediction gets right, the weight of all, and how many variables.
+WayCounts = tuple[dict[str, float], float, int]
+
+
+def way_counts(
+    estimator: BaseCRF, layout: Layout, shards: Sequence[Shard], weights: Floats
+) -> WayCounts | None:
+    """How both ways of prediction do on the first shards; None where one of them has no answer."""
     expanded, n = layout.expand(weights), 0
     right, total = dict.fromkeys(WAYS, 0.0), 0.0
     try:
@@ -94,7 +137,7 @@ def prediction_facts(
             for way, question in WAYS.items():
                 potentials = layout.potentials(shard, expanded)
                 if np.isneginf(potentials.tables).any():
-                    return known  # most probable labels may break what is forbidden
+                    return None  # most probable labels may break what is forbidden
                 method = method_for(estimator, question, potentials, Pace.MOMENTS)
                 found = decoded(potentials, method, question)
                 right[way] += float(counts[found == gold].sum())
@@ -103,12 +146,17 @@ def prediction_facts(
             if n >= PART:
                 break
     except UnsupportedError:  # the inference asked for has one of the answers only
-        return known
+        return None
+    return right, total, n
+
+
+def better_way(right: Mapping[str, float], total: float) -> dict[str, Any]:
+    """What the report says of the two ways."""
     if not total > 0.0:
-        return known
+        return {}
     scores = {way: right[way] / total for way in WAYS}
     better = "mpm" if scores["mpm"] > scores["map"] else "map"
-    return {**known, "prediction": better, "prediction_scores": scores}
+    return {"prediction": better, "prediction_scores": scores}
 
 
 def largest_share(shards: Sequence[Shard]) -> float:

@@ -1,0 +1,116 @@
+"""Questions to a fitted estimator about partitions on a cluster."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from dask import delayed
+from dask.bag import Bag, from_delayed
+from dask.delayed import Delayed
+from distributed import Client
+
+from chordal._errors import not_fitted
+from chordal._estimator import Estimator
+from chordal.dask._crew import DaskCrew, client_of
+from chordal.dask._inputs import inputs, partitions
+from chordal.estimators import score_part
+
+AHEAD = 2  # partitions in work for each thread of the cluster
+
+
+class Answers:
+    """What an estimator says of every example, partition after partition, computed when asked for.
+
+    Iterating gives the answers in the order of the examples. Some partitions are computed ahead,
+    so that the client never holds many. `to_bag` leaves all on the cluster.
+
+    Attributes
+    ----------
+    partitions : list of Delayed
+        The answers of each partition.
+    """
+
+    def __init__(self, partitions: Sequence[Delayed], crew: DaskCrew, model: Any) -> None:
+        self.partitions, self._crew = list(partitions), crew
+        self._model = model  # a future, which is needed as long as this is
+
+    def __iter__(self) -> Iterator[Any]:
+        for part in self.by_partition():
+            yield from part
+
+    def by_partition(self) -> Iterator[Any]:
+        """The answers of one partition after another, as the estimator gives them."""
+        left, ahead = deque(self.partitions), deque[Any]()
+        room = AHEAD * max(1, sum(self._crew.workers().values()))
+        k = 0
+        while left or ahead:
+            while left and len(ahead) < room:
+                ahead.append(self._crew.client.compute(left.popleft(), optimize_graph=False))
+            with self._crew.talking():
+                found = self._crew.fetch([ahead.popleft()], first=k)[0]
+            yield found
+            k += 1
+
+    def to_bag(self) -> Bag:
+        """A bag with an answer for each example."""
+        return from_delayed(self.partitions)
+
+
+def predict(
+    estimator: Estimator, X: object, *, client: Client | None = None, **options: Any
+) -> Answers:
+    """The labels of the examples of all partitions, in their order.
+
+    Parameters
+    ----------
+    estimator : a fitted estimator, wherever it was fitted
+    X : Dask collection, or list of delayed values or futures
+        As for `fit`.
+    client : distributed.Client, optional
+    **options
+        As for `predict` of the estimator, as far as they are the same for all examples.
+    """
+    return _asked(estimator, "predict", X, client, options)
+
+
+def predict_marginals(
+    estimator: Estimator, X: object, *, client: Client | None = None, **options: Any
+) -> Answers:
+    """The marginals of the examples of all partitions, in their order; see `predict`."""
+    return _asked(estimator, "predict_marginals", X, client, options)
+
+
+def score(
+    estimator: Estimator,
+    X: object,
+    y: object = None,
+    sample_weight: object = None,
+    *,
+    client: Client | None = None,
+) -> float:
+    """The share of labels that `predict` gets right; X and y as for `fit`."""
+    crew = DaskCrew(client_of(client))
+    with crew.talking():
+        given = crew.start(partitions(X, y, sample_weight))
+        parts = crew.fetch(crew.map(score_part, given, crew.share(estimator)))
+    right, total = (sum(own[k] for own in parts) for k in (0, 1))
+    if not total > 0.0:
+        raise ValueError("there is nothing to score: no label with a weight is observed")
+    return float(right / total)
+
+
+def _asked(
+    estimator: Estimator, question: str, X: object, client: Client | None, options: dict[str, Any]
+) -> Answers:
+    if not hasattr(estimator, estimator.learned):
+        raise not_fitted(estimator)
+    crew = DaskCrew(client_of(client))
+    model = crew.share(estimator)
+    answer = delayed(_answer, pure=False)
+    return Answers([answer(part, model, question, options) for part in inputs(X)], crew, model)
+
+
+def _answer(X: Any, estimator: Any, question: str, options: dict[str, Any]) -> Any:
+    return getattr(estimator, question)(X, **options)

@@ -1,0 +1,101 @@
+"""Learning from partitions on a cluster."""
+
+from __future__ import annotations
+
+from typing import Any, TypeVar
+
+from distributed import Client
+
+from chordal._errors import UnsupportedError
+from chordal._validate import check_choice, check_number
+from chordal.dask._crew import DaskCrew, client_of
+from chordal.dask._inputs import partitions
+from chordal.estimators import BaseCRF, fit_parts
+from chordal.solvers import Callback
+
+E = TypeVar("E", bound=BaseCRF)
+
+
+def fit(
+    estimator: E,
+    X: object,
+    y: object = None,
+    sample_weight: object = None,
+    *,
+    client: Client | None = None,
+    validation_data: tuple[Any, Any] | object | None = None,
+    callback: Callback | None = None,
+    dtype: str = "float64",
+    timeout: float = 120.0,
+) -> E:
+    """Fit an estimator to partitions on a Dask cluster, and give it back.
+
+    The solver runs here, and asks every partition for its part of the gradient, which is computed
+    where the partition is. Sums are taken by a tree that depends on the numbers of partitions
+    alone: the weights are the same, bit for bit, whatever the number of workers. When a worker is
+    lost, its partitions are read again elsewhere, and the fit goes on.
+
+    Parameters
+    ----------
+    estimator : an estimator of chordal
+        Its parameters count as in its own `fit`, with `n_jobs` for work on the client. Solvers that
+        visit single examples are refused: take "lbfgs", "owlqn", "newton_cg", "adam" or
+        "minibatch_lbfgs", or "one_slack" for the hinge. A mini-batch takes a share of every
+        partition.
+    X, y : Dask collections, or lists of delayed values or futures
+        Bags of examples and of labels with the same partitions, or one bag of pairs (x, y); arrays
+        or data frames for estimators that read tables; a list with a delayed list of examples for
+        each partition, and one of labels, or with a delayed pair (X, y) for each. Data frames of
+        tokens: `from_tokens`, of sequences: `from_lists`.
+    sample_weight : collection of numbers, optional
+    client : distributed.Client, optional
+        By default the one that was made last.
+    validation_data : (X, y), optional
+        In memory, or on the cluster in one of the forms of X and y.
+    callback : callable, optional
+        As in `fit` of the estimator.
+    dtype : {"float64", "float32"}
+        Of the numbers of gradients on their way. "float32" halves what is sent, and the objective
+        is then found to about six digits.
+    timeout : float
+        Seconds to wait where the cluster has no worker, before ClusterError.
+
+    Examples
+    --------
+    >>> import dask.bag
+    >>> from distributed import Client
+    >>> from chordal import ChainCRF
+    >>> from chordal.dask import fit
+    >>> client = Client(processes=False, dashboard_address=None)
+    >>> X = [[["w=the"], ["w=cat"], ["w=sleeps"]], [["w=a"], ["w=dog"]]]
+    >>> y = [["D", "N", "V"], ["D", "N"]]
+    >>> pairs = dask.bag.from_sequence(zip(X, y), npartitions=2)
+    >>> crf = fit(ChainCRF(l2=0.1), pairs, client=client)
+    >>> crf.predict([[["w=a"], ["w=cat"], ["w=sleeps"]]])
+    [['D', 'N', 'V']]
+    >>> client.close()
+    """
+    if not isinstance(estimator, BaseCRF):
+        raise UnsupportedError(
+            f"chordal.dask does not fit {type(estimator).__name__}; it fits estimators that "
+            "minimise an objective, such as ChainCRF and GraphCRF"
+        )
+    check_choice("dtype", dtype, ["float64", "float32"])
+    check_number("timeout", timeout, strict=True)
+    crew = DaskCrew(client_of(client), timeout)
+    with crew.talking():
+        given = partitions(X, y, sample_weight)
+        held: Any = validation_data
+        if _on_cluster(validation_data):
+            pair = validation_data if isinstance(validation_data, (tuple, list)) else (held, None)
+            held = crew.start(partitions(*pair))
+        options: dict[str, Any] = {"validation_data": held, "callback": callback, "dtype": dtype}
+        return fit_parts(estimator, crew, crew.start(given), **options)
+
+
+def _on_cluster(given: Any) -> bool:
+    """Whether validation data are in partitions."""
+    first = given[0] if isinstance(given, (tuple, list)) and len(given) == 2 else given
+    if isinstance(first, (list, tuple)) and first:
+        first = first[0]
+    return hasattr(first, "to_delayed") or hasattr(first, "dask")

@@ -1,0 +1,200 @@
+"""What users have on a cluster, as partitions: each a delayed pair of examples and labels."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import numpy as np
+from dask import delayed
+from dask.bag import Bag, from_delayed
+from dask.delayed import Delayed
+from distributed import Future
+
+from chordal.estimators import Given
+from chordal.preprocessing import sequences_from_frame
+
+
+def partitions(X: object, y: object = None, weight: object = None) -> list[Delayed]:
+    """A delayed `Given` for every partition.
+
+    Without y, the examples are pairs (x, y), or the partitions pairs (X, y).
+    """
+    examples = _delayed(X, "X")
+    each = []
+    for name, given in (("y", y), ("sample_weight", weight)):
+        own = [None] * len(examples) if given is None else _delayed(given, name)
+        if len(own) != len(examples):
+            raise ValueError(
+                f"X and {name} must have the same partitions, got {len(examples)} and {len(own)}"
+            )
+        each.append(own)
+    join = delayed(_joined, pure=False)
+    paired = y is None and isinstance(X, Bag)
+    whole = y is None and not paired
+    return [
+        join(x, labels, numbers, paired, whole)
+        for x, labels, numbers in zip(examples, *each, strict=True)
+    ]
+
+
+def inputs(X: object) -> list[Delayed]:
+    """A delayed list (or table) of examples for every partition."""
+    return [delayed(_listed, pure=False)(own) for own in _delayed(X, "X")]
+
+
+def from_tokens(
+    frame: Any,
+    group: str | Sequence[str],
+    label: str | None = None,
+    *,
+    order: str | None = None,
+    features: Sequence[str] | None = None,
+) -> Bag:
+    """The sequences of a Dask data frame with a row per token, as a bag of pairs (x, y).
+
+    Rows with the same value in `group` are one sequence. All of them must stand in one partition,
+    which ``frame.set_index(group)`` sees to; a sequence across two partitions is refused.
+
+    Parameters
+    ----------
+    frame : dask.dataframe.DataFrame
+    group, label, order, features
+        As in `chordal.preprocessing.sequences_from_frame`.
+
+    Returns
+    -------
+    Bag
+        Of pairs (x, y); without `label`, of x.
+    """
+    parts = frame.to_delayed()
+    tails = [None, *(delayed(_tail, pure=True)(part, group) for part in parts[:-1])]
+    read = delayed(_sequences, pure=True)
+    options = {"order": order, "features": features}
+    return from_delayed(
+        [
+            read(part, tail, k, group, label, options)
+            for k, (part, tail) in enumerate(zip(parts, tails, strict=True))
+        ]
+    )
+
+
+def from_lists(frame: Any, tokens: str, labels: str | None = None) -> Bag:
+    """The sequences of a Dask data frame with a row per sequence, whose columns hold lists.
+
+    Parameters
+    ----------
+    frame : dask.dataframe.DataFrame
+    tokens, labels : str
+        Columns with a list of tokens (each text, a list of attributes or a dict), and of labels.
+
+    Returns
+    -------
+    Bag
+        Of pairs (x, y); without `labels`, of x.
+    """
+    read = delayed(_of_lists, pure=True)
+    return from_delayed([read(part, tokens, labels) for part in frame.to_delayed()])
+
+
+def _delayed(data: object, name: str) -> list[Any]:
+    """The partitions of a Dask collection, or of a list of delayed values or futures."""
+    if hasattr(data, "to_delayed"):
+        blocks = np.asarray(data.to_delayed(), dtype=object)
+        if blocks.ndim == 2 and blocks.shape[1] > 1:
+            raise ValueError(
+                f"{name} must have all columns in one chunk; rechunk it: {name}.rechunk({{1: -1}})"
+            )
+        found = list(blocks.ravel())
+    elif isinstance(data, (list, tuple)) and all(
+        isinstance(own, (Delayed, Future)) for own in data
+    ):
+        found = [own if isinstance(own, Delayed) else delayed(own) for own in data]
+    else:
+        raise TypeError(
+            f"{name} must be a Dask bag, array or data frame, or a list of delayed values or "
+            f"futures, one for each partition; got {type(data).__name__}. Lists in memory are "
+            "fitted by the estimator itself, or become a bag: dask.bag.from_sequence"
+        )
+    if not found:
+        raise ValueError(f"{name} has no partitions")
+    return found
+
+
+def _joined(X: Any, y: Any, weight: Any, paired: bool, whole: bool) -> Given:
+    """One partition of what was given, on a worker."""
+    if whole:
+        if isinstance(X, Given):
+            return X
+        if not isinstance(X, (tuple, list)) or len(X) not in (2, 3):
+            raise TypeError(
+                "a partition must be a pair (X, y) of lists where y is not given by itself, got "
+                f"{type(X).__name__}"
+            )
+        return Given(*map(_listed, X))
+    if not paired:
+        return Given(_listed(X), _listed(y), None if weight is None else _listed(weight))
+    pairs = list(X)
+    wrong = next((k for k, own in enumerate(pairs) if not _is_pair(own)), None)
+    if wrong is not None:
+        raise TypeError(f"item {wrong} of the bag must be a pair (x, y), got {pairs[wrong]!r:.80}")
+    return Given(
+        [x for x, _ in pairs], [y for _, y in pairs], None if weight is None else _listed(weight)
+    )
+
+
+def _is_pair(own: object) -> bool:
+    return isinstance(own, (tuple, list)) and len(own) == 2
+
+
+def _listed(part: Any) -> Any:
+    """A partition of a bag may be an iterator; arrays, frames and prepared lists stay."""
+    if hasattr(part, "__len__") or not isinstance(part, Iterable):
+        return part
+    return list(part)
+
+
+def _tail(frame: Any, group: str | Sequence[str]) -> tuple[Any, ...] | None:
+    """The sequence of the last row of a partition, if it has any."""
+    table = frame.reset_index() if frame.index.name is not None else frame
+    keys = [group] if isinstance(group, str) else list(group)
+    return None if not len(table) else tuple(table[key].iloc[-1] for key in keys)
+
+
+def _sequences(
+    frame: Any, tail: Any, k: int, group: Any, label: str | None, options: dict[str, Any]
+) -> list[Any]:
+    table = frame.reset_index() if frame.index.name is not None else frame
+    keys = [group] if isinstance(group, str) else list(group)
+    if not len(table):
+        return []
+    if tail is not None and tuple(table[key].iloc[0] for key in keys) == tail:
+        raise ValueError(
+            f"sequence {tail[0] if len(tail) == 1 else tail!r} stands in partitions {k - 1} and "
+            f"{k}; keep sequences whole, for example by frame.set_index({keys[0]!r})"
+        )
+    X, y = sequences_from_frame(table, group, label, **options)
+    return X if y is None else list(zip(X, y, strict=True))
+
+
+def _of_lists(frame: Any, tokens: str, labels: str | None) -> list[Any]:
+    for name in (tokens, labels):
+        if name is not None and name not in frame.columns:
+            raise ValueError(
+                f"the frame has no column {name!r}; it has {', '.join(map(str, frame.columns))}"
+            )
+        if name is not None and any(isinstance(own, str) for own in frame[name]):
+            raise TypeError(
+                f"column {name!r} must hold lists, and holds text; Dask turns lists of a pandas "
+                "frame into text: read them from Parquet, or set dask.config.set({'dataframe."
+                "convert-string': False}) before"
+            )
+    X = [_plain(own) for own in frame[tokens]]
+    return X if labels is None else list(zip(X, map(_plain, frame[labels]), strict=True))
+
+
+def _plain(value: Any) -> Any:
+    """Lists for arrays of objects, which Parquet's list columns are read as."""
+    if isinstance(value, np.ndarray):
+        return [_plain(own) for own in value.tolist()]
+    return [_plain(own) for own in value] if isinstance(value, list) else value

@@ -1,0 +1,234 @@
+"""Checkpoints: the state of a fit in a file, and how a fit goes on from it."""
+
+from __future__ import annotations
+
+import os
+import time
+import warnings
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from copy import copy
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from chordal._atomic import remove_leftovers
+from chordal._container import CHECKPOINT, CheckpointError, read, write
+from chordal._saved import Saved, SavedError, State, Stateful, copied, flattened, restored
+from chordal._validate import check_number
+from chordal.solvers import Solver
+
+Path = str | os.PathLike[str]
+
+INTERVAL = 10  # iterations, if nothing else is asked for
+
+
+class CheckpointWarning(UserWarning):
+    """A checkpoint could not be written; training goes on."""
+
+
+@dataclass(frozen=True)
+class Checkpoint:
+    """Where a fit keeps its state, and how often.
+
+    The file is replaced as a whole: there is always one that a fit can go on from. A fit with the
+    same data and parameters goes on from it, to the same weights, bit for bit, as if it had never
+    been interrupted.
+
+    Parameters
+    ----------
+    path : str or path
+    interval : int, optional
+        Write every so many iterations; 10, unless `minutes` are given.
+    minutes : float, optional
+        Write after the first iteration that ends so long after the last time. With both, whichever
+        comes first.
+
+    Examples
+    --------
+    >>> import os, tempfile
+    >>> from chordal import ChainCRF
+    >>> X, y = [[["the"], ["cat"]], [["a"], ["dog"]]], [["D", "N"], ["D", "N"]]
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     kept = Checkpoint(os.path.join(folder, "run.checkpoint"), interval=2)
+    ...     first = ChainCRF(max_iter=5, tol=0).fit(X, y, checkpoint=kept)
+    ...     longer = ChainCRF(max_iter=9, tol=0).fit(X, y, checkpoint=kept)  # goes on
+    >>> bool((longer.weights_ == ChainCRF(max_iter=9, tol=0).fit(X, y).weights_).all())
+    True
+    """
+
+    path: Path
+    interval: int | None = None
+    minutes: float | None = None
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.path, (str, os.PathLike)):
+            raise TypeError(f"checkpoint must be a path or a Checkpoint, got {self.path!r}")
+        if self.interval is not None:
+            check_number("interval", self.interval, minimum=1, integer=True)
+        if self.minutes is not None:
+            check_number("minutes", self.minutes)
+
+
+class Checkpointer:
+    """Writes the state of a fit between iterations, and has that of the fit before.
+
+    It is the keeper of the solver's run. `parts` are what changes beside the solver: what watches
+    the fit, and methods that begin where they ended.
+    """
+
+    def __init__(self, asked: Path | Checkpoint, interval: int = INTERVAL) -> None:
+        self._asked = asked if isinstance(asked, Checkpoint) else Checkpoint(asked)
+        if self._asked.interval is None and self._asked.minutes is None:
+            self._asked = replace(self._asked, interval=interval)
+        self.path = os.fspath(self._asked.path)
+        if os.path.isdir(self.path):
+            raise IsADirectoryError(f"checkpoint must be a file, and {self.path} is a folder")
+        folder = os.path.dirname(os.path.abspath(self.path))
+        if not os.path.isdir(folder):
+            raise FileNotFoundError(f"the folder of checkpoint {self.path} does not exist")
+        self.parts: dict[str, Stateful] = {}
+        self.urgent = False  # write before the next iteration
+        self._in_place = False  # parts change in the course of an iteration
+        self._seed = int(np.random.SeedSequence().generate_state(1, np.uint64)[0])
+        self._fingerprint: State = {}
+        self._left: Saved | None = None  # what the fit before left
+        remove_leftovers(self.path)  # of a fit that was killed while it wrote
+        if os.path.exists(self.path):
+            self._open()
+        self._written, self._at = self._iteration, time.monotonic()
+        self._state: Callable[[], State] | None = None  # of now, or as long as nothing changes
+        self._copy: State | None = None
+
+    _iteration = 0
+
+    def _open(self) -> None:
+        facts, arrays = read(self.path, CHECKPOINT)
+        try:
+            known = Saved(facts)
+            self._seed, self._iteration = known.integer("seed"), known.integer("iteration")
+            self._before: Mapping[str, Any] = facts["fingerprint"]
+            if not isinstance(self._before, dict):
+                raise SavedError("fingerprint must have named values")
+            self._left = Saved(restored(facts.get("state"), arrays))
+        except (SavedError, KeyError) as error:
+            raise CheckpointError(self.path, f"not a valid checkpoint: {error}") from error
+
+    @property
+    def iteration(self) -> int | None:
+        """The iteration after which the file was written; None if a fit begins."""
+        return None if self._left is None else self._iteration
+
+    @contextmanager
+    def going_on(self) -> Iterator[None]:
+        """Say which file it is that a fit cannot go on from."""
+        try:
+            yield
+        except SavedError as error:
+            raise CheckpointError(self.path, f"a fit cannot go on from it: {error}") from error
+
+    def seeded(self, solver: Solver) -> Solver:
+        """The solver, which nobody has given a seed, with the one that the file has."""
+        if not solver.seeded:
+            return solver
+        made = copy(solver)
+        made.random_state = self.generator()
+        return made
+
+    def generator(self) -> np.random.Generator:
+        """Random numbers from the seed that the file has, or will have."""
+        return np.random.default_rng(self._seed)
+
+    def check(self, fingerprint: State) -> None:
+        """Refuse a checkpoint of other data or settings, and say what differs."""
+        self._fingerprint = fingerprint
+        if self._left is None:
+            return
+        names = [*fingerprint, *(name for name in self._before if name not in fingerprint)]
+        told = []
+        for name in names:
+            was, now = self._before.get(name), fingerprint.get(name)
+            if was != now:
+                seen = isinstance(now, str) and len(now) == 32 and isinstance(was, str)
+                told.append(name if seen else f"{name} (was {_short(was)}, is {_short(now)})")
+        if told:
+            raise CheckpointError(
+                self.path,
+                f"it is of another fit, which differs in {', '.join(told)}; give another path, or "
+                "delete the file to begin anew",
+            )
+
+    def keep(self, name: str, part: Stateful, in_place: bool = False) -> None:
+        """Keep the state of this too, and give it the one that the fit before left.
+
+        One that works `in_place` changes in the course of an iteration.
+        """
+        self.parts[name], self._in_place = part, self._in_place or in_place
+        left = self.part_of_before(name)
+        if left is not None:
+            part.from_state(left)
+
+    def part_of_before(self, name: str) -> Saved | None:
+        """A part of what the fit before left, if there is one."""
+        if self._left is None or name not in self._left.names():
+            return None
+        return self._left.part(name)
+
+    # What solvers ask.
+
+    def saved(self) -> Saved | None:
+        """The run that the fit before left: the first run of this one goes on with it."""
+        found = self.part_of_before("solver")
+        self._left = None
+        return found
+
+    def between(self, n_iter: int, state: Callable[[], State], copy: bool) -> None:
+        """Write, if it is time to."""
+        self._iteration, self._copy, self._state = n_iter, None, state
+        every, minutes = self._asked.interval, self._asked.minutes
+        due = every is not None and n_iter - self._written >= every
+        due |= minutes is not None and time.monotonic() - self._at >= 60.0 * minutes
+        if due or self.urgent:
+            self._write(self._all(state))
+            self._state = None  # what is in the file
+        elif copy or self._in_place:
+            self._copy, self._state = copied(self._all(state)), None
+
+    def changing(self) -> None:
+        """The state is not whole until the next iteration."""
+        self._state = None
+
+    def interrupted(self) -> None:
+        """Ctrl-C: write the last whole state, if the file does not have it."""
+        if self._state is not None:
+            self._write(self._all(self._state))
+        elif self._copy is not None:
+            self._write(self._copy)
+        self._state = self._copy = None
+
+    def _all(self, state: Callable[[], State]) -> State:
+        parts = {name: part.to_state() for name, part in self.parts.items()}
+        return {"solver": state(), **parts}
+
+    def _write(self, state: State) -> None:
+        facts, arrays = flattened(state)
+        about = {"fingerprint": self._fingerprint, "seed": self._seed}
+        about |= {"iteration": self._iteration, "state": facts}
+        try:
+            write(self.path, about, arrays, CHECKPOINT)
+        except OSError as error:
+            there = "the one before is" if os.path.exists(self.path) else "none is"
+            warnings.warn(
+                f"the checkpoint of iteration {self._iteration} was not written ({error}); "
+                f"training goes on, and {there} there",
+                CheckpointWarning,
+                stacklevel=2,
+            )
+        # After a failure, too: a full disk is not tried again at every iteration.
+        self._written, self._at, self.urgent = self._iteration, time.monotonic(), False
+
+
+def _short(value: object) -> str:
+    text = repr(value)
+    return text if len(text) <= 60 else f"{text[:57]}..."

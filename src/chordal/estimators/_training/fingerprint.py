@@ -1,0 +1,111 @@
+"""What a fit depends on: digests of the data, and parameters as JSON can hold them."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping, Sequence, Set
+from dataclasses import fields, is_dataclass
+from importlib.metadata import version
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from chordal._saved import State
+from chordal.estimators._training.choosing import Data
+from chordal.objectives import Objective
+from chordal.solvers import Solver
+
+if TYPE_CHECKING:
+    from chordal.estimators._crf import BaseCRF
+
+#: Parameters that do not change what is learned, or only how far.
+FREE = ("n_jobs", "verbose", "max_iter", "warm_start")
+
+
+def fingerprint(
+    estimator: BaseCRF, data: Data, solver: Solver, objective: Objective, others: Mapping[str, Any]
+) -> State:
+    """What has to be the same for a fit to go on; `others` are digested."""
+    given = estimator.get_params(deep=False)
+    found: State = {"the version of chordal": version("chordal")}
+    found["the estimator"] = type(estimator).__name__
+    found |= {name: described(value) for name, value in given.items() if name not in FREE}
+    found |= {"the solver": described(solver), "the objective": objective.name}
+    parts = [(digest(batch), digest(gold)) for batch, gold in data.parts]  # one at a time
+    found["the training data"] = digest([batch for batch, _ in parts])
+    found["their labels"] = digest([data.labels.to_facts(), [gold for _, gold in parts]])
+    found["sample_weight"] = digest(data.weight)
+    found["the weights at the start"] = digest([data.layout.n_weights, data.start])
+    return found | {name: digest(value) for name, value in others.items()}
+
+
+def described(value: Any) -> Any:
+    """A parameter as JSON can hold it; the same for equal ones, also in another process.
+
+    >>> from chordal.solvers.lbfgs import LBFGS
+    >>> described({"solver": LBFGS(memory=3)})["solver"]["memory"]
+    3
+    """
+    if value is None or isinstance(value, (bool, int, float, str)):
+        return value
+    if isinstance(value, np.generic):
+        return value.item()
+    if isinstance(value, np.random.Generator):
+        return digest(value.bit_generator.state)
+    if isinstance(value, np.random.RandomState):
+        return digest(value.get_state(legacy=False))
+    if isinstance(value, np.ndarray):
+        return digest(value)
+    if isinstance(value, Mapping):
+        return {str(key): described(own) for key, own in value.items()}
+    if isinstance(value, Set):
+        return sorted(map(str, value))
+    if isinstance(value, Sequence):
+        return [described(own) for own in value]
+    if callable(value) and hasattr(value, "__qualname__"):
+        return f"{value.__module__}.{value.__qualname__}"
+    own = {k: v for k, v in _fields(value).items() if k not in FREE and not k.startswith("_")}
+    return {"class": type(value).__name__, **{k: described(v) for k, v in own.items()}}
+
+
+def _fields(value: object) -> dict[str, Any]:
+    if is_dataclass(value):
+        return {own.name: getattr(value, own.name) for own in fields(value)}
+    return dict(getattr(value, "__dict__", {}))
+
+
+def digest(value: object) -> str:
+    """A number that equal data share, and hardly any others do.
+
+    An object with a `checksum` of its own, such as data on disk, is not read.
+
+    >>> digest([np.arange(3), None]) == digest([np.arange(3), None]) != digest([np.arange(4), None])
+    True
+    """
+    made = hashlib.blake2b(digest_size=16)
+    _feed(made, value)
+    return made.hexdigest()
+
+
+def _feed(made: Any, value: Any) -> None:
+    if value is None or isinstance(value, (bool, int, float, str, bytes, np.generic)):
+        made.update(f"{type(value).__name__} {value!r};".encode())
+    elif isinstance(getattr(value, "checksum", None), str):
+        made.update(f"checksum {value.checksum};".encode())
+    elif isinstance(value, np.ndarray) and value.dtype.kind != "O":
+        made.update(f"{value.dtype.str} {value.shape};".encode())
+        made.update(np.ascontiguousarray(value).reshape(-1).view(np.uint8).data)
+    elif isinstance(value, Mapping):
+        for key, own in value.items():
+            _feed(made, key)
+            _feed(made, own)
+    elif isinstance(value, (Sequence, np.ndarray)):
+        made.update(f"{len(value)} of;".encode())
+        for own in value:
+            _feed(made, own)
+    elif hasattr(value, "tocsr"):
+        matrix = value.tocsr()
+        _feed(made, [matrix.shape, matrix.indptr, matrix.indices, matrix.data])
+    else:
+        made.update(type(value).__name__.encode())
+        _feed(made, {k: v for k, v in _fields(value).items() if not callable(v)})

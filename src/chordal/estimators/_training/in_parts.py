@@ -1,0 +1,376 @@
+"""A fit on data in parts that are elsewhere: the same steps, each taken where its part is."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from copy import copy
+from dataclasses import replace
+from math import ceil
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar
+
+import numpy as np
+
+from chordal._status import Status
+from chordal.estimators._training import on_part
+from chordal.estimators._training.choosing import (
+    agreed,
+    check_fit_arguments,
+    chosen_before_reading,
+    solver_for,
+)
+from chordal.estimators._training.groups import free_weights, l2_of, members, minimized, scaling
+from chordal.estimators._training.judging import PART, Validator, better_way
+from chordal.estimators._training.monitor import FitReport, keep_or_raise, warn_not_converged
+from chordal.estimators._training.on_part import NumberedFacts, PartFacts, Verdict
+from chordal.estimators._training.steps import Plan, attributes_of, status_of, training, weighed
+from chordal.features import Layout, Reader, merged_readers, transferred
+from chordal.inference import INFERENCE, Inference
+from chordal.labels import SequenceLabels
+from chordal.objectives import Objective
+from chordal.oracle import PartedOracle, Problem, Term
+from chordal.potentials import Floats
+from chordal.solvers import Callback, Solution, Solver
+
+if TYPE_CHECKING:
+    from chordal.estimators._crf import BaseCRF
+
+E = TypeVar("E", bound="BaseCRF")
+
+#: Stands for something that is elsewhere.
+Handle = Any
+
+
+class Crew(Protocol):
+    """Runs tasks where parts are. What they make stays there, and handles stand for it."""
+
+    def map(
+        self,
+        function: Callable[..., Any],
+        parts: Sequence[Handle],
+        *shared: Any,
+        each: Sequence[Any] | None = None,
+    ) -> list[Handle]:
+        """function(part, *shared) of every part; with `each`, a last argument of its own."""
+
+    def tree(self, function: Callable[[Any, Any], Any], parts: Sequence[Handle]) -> Handle:
+        """The parts joined two by two, by their numbers."""
+
+    def join(self, function: Callable[..., Any], parts: Sequence[Handle], *shared: Any) -> Handle:
+        """function(all parts, *shared)."""
+
+    def share(self, value: object) -> Handle:
+        """A value for all parts."""
+
+    def fetch(self, handles: Sequence[Handle]) -> list[Any]:
+        """What the handles of parts stand for, in order; an error names the part."""
+
+    def take(self, handle: Handle) -> Any:
+        """What one handle stands for that is not of a part."""
+
+    def total(
+        self,
+        answer: Callable[..., Any],
+        plus: Callable[[Any, Any], Any],
+        parts: Sequence[Handle],
+        vectors: Sequence[Floats],
+        *rest: Any,
+    ) -> Any:
+        """The sum of answer(part, vectors, *rest) over all parts, by the tree."""
+
+
+class Joined(NamedTuple):
+    """Parts in one numbering, and what the client has of them."""
+
+    parts: list[Handle]  # of `Numbered`
+    handles: tuple[Handle, Handle, Handle]  # of reader, labels and layout
+    reader: Reader
+    labels: SequenceLabels
+    layout: Layout
+    start: Floats
+    facts: list[PartFacts]
+    numbered: list[NumberedFacts]
+
+
+class PartedWork(NamedTuple):
+    """What a solver works on, and how its weights become the model's."""
+
+    parts: list[Handle]  # of `Part`
+    oracle: PartedOracle
+    start: Floats
+    spread: Callable[[Floats], Floats]
+    inference: Inference
+
+
+def fit_parts(
+    estimator: E,
+    crew: Crew,
+    parts: Sequence[Handle],
+    *,
+    validation_data: tuple[Any, Any] | Sequence[Handle] | None = None,
+    callback: Callback | None = None,
+    dtype: str = "float64",
+) -> E:
+    """Learn the weights of an estimator, which stays as it was if anything goes wrong.
+
+    Parameters
+    ----------
+    parts : handles of `Given`
+    validation_data : (X, y) in memory, or a list of handles of `Given`
+    dtype : {"float64", "float32"}
+        Of gradients on their way.
+    """
+    keep = bool(estimator.warm_start) and hasattr(estimator, "weights_")
+    model = copy(estimator)
+    model._check_parameters()
+    elsewhere = validation_data if isinstance(validation_data, list) else None
+    check_fit_arguments(callback, None if elsewhere is not None else validation_data)
+    solver, objective = chosen_before_reading(model, parted=True)
+    if not keep:
+        glances = crew.fetch(crew.map(on_part.glance, parts, model)) if model._glances else []
+        model._know([own for own in glances if own is not None])
+    joined = join_parts(model, crew, parts, objective, keep)
+    del parts  # nobody else may hold them: what is read and compiled takes their place
+    plan, problem = planned_parts(model, joined, solver, objective)
+    validate = validator_of(model, crew, validation_data, elsewhere, joined)
+    work = compiled_parts(model, crew, joined, plan, problem, dtype)
+    joined = joined._replace(parts=[])
+    inference, spread = work.inference.in_training(), work.spread
+    whole = (joined.reader, joined.labels, joined.layout)
+    learned = {name: value for name, value in vars(model).items() if name.endswith("_")}
+    fitted = {**learned, **attributes_of(*whole, inference)}
+    given: dict[str, Any] = {"X": None, "y": None, "metadata": {}}
+    weights = (spread, len(work.start))
+    watching = training(estimator, plan.solver, callback, given, fitted, validate, *weights)
+    with watching as (run, monitor):
+        work.oracle.run = run.map
+        found = minimized(plan.solver, work.oracle, work.start, monitor, plan.free, None)
+        found = replace(found, status=status_of(found, plan.solver, plan.objective))
+        chosen, known = judged_parts(
+            model, crew, work.parts, joined.facts, monitor.chosen(found), plan, inference
+        )
+        solution = replace(chosen, weights=spread(chosen.weights))
+        report = FitReport.of(solution, **known, validation=monitor.scores)
+        fitted |= {"objective_": report.objective, "n_iter_": report.n_iter}
+        vars(estimator).update(fitted, weights_=solution.weights, fit_report_=report)
+    if report.status in (Status.MAX_ITERATIONS, Status.SETTLED):
+        warn_not_converged(report)
+    if report.status is Status.INTERRUPTED:
+        keep_or_raise(report.n_iter, not np.array_equal(solution.weights, joined.start))
+    return estimator
+
+
+def join_parts(
+    model: BaseCRF, crew: Crew, given: Sequence[Handle], objective: Objective, keep: bool
+) -> Joined:
+    """One vocabulary, one numbering of labels and one layout for all parts."""
+    shared = crew.share(model)
+    read = crew.map(on_part.read_part, given, shared, keep)
+    found: list[PartFacts | None] = crew.fetch(crew.map(on_part.part_facts, read))
+    facts = [own for own in found if own is not None]
+    if not facts:
+        raise ValueError("X is empty: give at least one example")
+    check_schema(found)
+    if not sum(own.weight for own in facts) > 0.0:
+        raise ValueError("sample_weight is zero for every example: there is nothing to learn")
+    read = [own for own, known in zip(read, found, strict=True) if known is not None]
+    merged = crew.tree(on_part.two_readers, crew.map(on_part.reader_of, read))
+    (reader,) = crew.map(on_part.whole_reader, [merged])
+    begun = model.labels_ if keep else model._new_labels()
+    labels = crew.join(on_part.all_labels, crew.map(on_part.labels_of, read), begun)
+    parts = crew.map(on_part.number_part, read, reader, labels, objective)
+    weighted = bool(model.classifies)
+    told = crew.map(on_part.numbered_facts, parts, labels, weighted)
+    seen = crew.tree(
+        on_part.two_seen, crew.map(on_part.seen_part, parts, reader, labels, model.pairs)
+    )
+    known = model.layout_ if keep else None
+    settings = (model.pairs, model.min_freq, known)
+    (layout,) = crew.map(on_part.layout_for, [seen], reader, labels, *settings)
+    numbered = crew.fetch(told)
+    handles = (reader, labels, layout)
+    made: Layout = crew.take(layout)
+    start = np.zeros(made.n_weights)
+    if known is not None:
+        start = transferred(known, model.weights_, made)
+    whole = (crew.take(reader), crew.take(labels), made)
+    return Joined(parts, handles, *whole, start, facts, numbered)
+
+
+def check_schema(found: Sequence[PartFacts | None]) -> None:
+    """Refuse parts whose examples are of different kinds, naming two of them."""
+    first = next(k for k, own in enumerate(found) if own is not None)
+    known = found[first]
+    assert known is not None
+    readers = [known.reader if own is None else own.reader for own in found]
+    asked = [own.description() for own in known.reader.templates]
+    for k, reader in enumerate(readers):
+        for own, other in zip(reader.templates, asked, strict=True):
+            if own.description() != other:
+                raise ValueError(
+                    f"partition {k} does not go with partition {first}: template {own.name!r} is "
+                    f"{own.description()} in one and {other} in the other"
+                )
+    try:
+        merged_readers(readers)
+    except ValueError as error:
+        raise ValueError(str(error).replace("part ", "partition ")) from None
+
+
+def planned_parts(
+    model: BaseCRF, joined: Joined, solver: Solver, objective: Objective
+) -> tuple[Plan, Problem]:
+    """How to learn from these data; refuses what cannot work together on them."""
+    kinds = {own.kind for own in joined.numbered}
+    if {"soft", "partial"} <= kinds:
+        raise ValueError(
+            "y must not mix sets or None with distributions, in different partitions neither"
+        )
+    kind = next((own for own in ("soft", "partial") if own in kinds), "hard")
+    if isinstance(model.class_weight, str) and model.class_weight == "balanced":
+        model.class_weight = balanced(joined)
+    # A dict of weights does not ask for labels.
+    nothing = lambda: np.zeros(0, dtype=np.int32)  # noqa: E731
+    objective, _ = weighed(model, objective, joined.labels, nothing, None)
+    free = free_weights(model.freeze, joined.layout.slices, joined.start)
+    problem = Problem(
+        objective,
+        kind,
+        model.l2,
+        free is not None,
+        joined.layout.n_weights,
+        exempt=len(members(model.unpenalised, joined.layout.slices)) > 0,
+        chains=all(own.chains for own in joined.numbered) and not joined.layout.shares_transitions,
+        warm=bool(joined.start.any()),
+        parted=True,
+    )
+    if model.solver == "auto":
+        solver = solver_for(model, problem)
+    solver.check(problem)
+    return Plan(solver, objective, None, free, None, False), problem
+
+
+def balanced(joined: Joined) -> dict[Any, float]:
+    """`class_weight="balanced"` as the factors of all labels."""
+    found = [own.counts for own in joined.numbered]
+    counts = sum(own for own in found if own is not None)
+    if any(own is None for own in found):
+        raise ValueError("class_weight='balanced' counts labels: give y one per position")
+    factors = np.sum(counts) / (len(joined.labels) * np.maximum(counts, 1))
+    return dict(zip(joined.labels.labels, factors.tolist(), strict=True))
+
+
+def validator_of(
+    model: BaseCRF,
+    crew: Crew,
+    given: Any,
+    elsewhere: Sequence[Handle] | None,
+    joined: Joined,
+) -> Callable[[Floats], float] | None:
+    """The score of weights on validation data, which may be in parts too."""
+    if given is None:
+        return None
+    if elsewhere is None:
+        X, y = given
+        return Validator.of(model, X, y, joined.reader, joined.labels, joined.layout)
+    parts = crew.map(on_part.validator_part, elsewhere, model, *joined.handles)
+
+    def score(weights: Floats) -> float:
+        right, n = crew.total(on_part.validated, on_part.two_counts, parts, [weights])
+        if not n:
+            raise ValueError("validation X is empty: give at least one example")
+        return float(right / n)
+
+    return score
+
+
+def compiled_parts(
+    model: BaseCRF, crew: Crew, joined: Joined, plan: Plan, problem: Problem, dtype: str
+) -> PartedWork:
+    """Parts that answer a solver, and the oracle of their sum."""
+    solver, layout, start = plan.solver, joined.layout, joined.start
+    penalty = l2_of(model.l2, layout.slices, start, model.unpenalised)
+
+    def squares() -> Any:
+        found = crew.map(on_part.squares_of, joined.parts, joined.handles[2])
+        return crew.take(crew.tree(on_part.two_squares, found))
+
+    scale, penalty = scaling(layout, squares, start, solver, penalty)
+    size, n_parts = solver.batch_size, len(joined.parts)
+    size = None if size is None else ceil(size / n_parts)
+    seeds = np.random.default_rng(solver.random_state).integers(2**31, size=n_parts).tolist()
+    settings = (model, *joined.handles, problem, solver, scale, size)
+    compiled = crew.map(on_part.compile_part, joined.parts, *settings, each=seeds)
+    inference = inference_of(model, crew, compiled, plan.objective)
+    ready = crew.map(on_part.ready_part, compiled, plan.objective, inference, solver)
+    shares: list[float] = []
+    if size is not None:
+        sizes = crew.fetch(crew.map(on_part.batch_sizes, ready))
+        longest = max(map(len, sizes))
+        whole = [sum(own[k] for own in sizes if k < len(own)) for k in range(longest)]
+        shares = [n / sum(whole) for n in whole]
+
+    def ask(question: str, vectors: Sequence[Floats], batch: int | None) -> Term:
+        found = crew.total(on_part.answer_part, Term.plus, ready, vectors, question, batch, dtype)
+        assert isinstance(found, Term)
+        return found
+
+    oracle = PartedOracle(
+        ask,
+        layout.n_weights,
+        plan.objective.stochastic,
+        penalty,
+        without_l1=members(model.unpenalised, layout.slices),
+        shares=shares,
+    )
+    if scale is None:
+        return PartedWork(ready, oracle, start, np.copy, inference)
+    return PartedWork(ready, oracle, start * scale, lambda weights: weights / scale, inference)
+
+
+def inference_of(
+    model: BaseCRF, crew: Crew, parts: Sequence[Handle], objective: Objective
+) -> Inference:
+    """What training asks: a method that works on the structures of all parts."""
+    if model.inference != "auto":
+        return INFERENCE.resolve(model.inference)
+    found = crew.fetch(crew.map(on_part.candidates_of, parts, objective))
+    methods = {name: method for own in found for name, method in own.methods.items()}
+    if len(methods) == 1:
+        return agreed(found, [methods])
+    return agreed(found, crew.fetch(crew.map(on_part.supporting_of, parts, methods)))
+
+
+def judged_parts(
+    model: BaseCRF,
+    crew: Crew,
+    parts: Sequence[Handle],
+    facts: Sequence[PartFacts],
+    solution: Solution,
+    plan: Plan,
+    inference: Inference,
+) -> tuple[Solution, dict[str, Any]]:
+    """The solution, and what the report says besides: who worked, and how good it is."""
+    known: dict[str, Any] = {"solver": plan.solver.name, "inference": inference.name}
+    if solution.status is Status.INTERRUPTED:
+        return solution, known
+    at = [solution.weights]
+    verdicts: list[Verdict] = crew.total(
+        on_part.judge_part, on_part.two_lists, parts, at, plan.objective, inference
+    )
+    settled = [own.converged for own in verdicts if own.converged is not None]
+    known["exact"] = all(own.exact for own in verdicts)
+    if not known["exact"]:
+        known["inference_converged"] = all(settled) if settled else None
+    if all(own.forest for own in verdicts):
+        return solution, known
+    known["label_share"] = max(own.label_share for own in verdicts)
+    if model.prediction != "auto" or not plan.objective.smooth:
+        return solution, known
+    # Ways of prediction are compared on the first examples.
+    before = np.cumsum([0, *(own.n_variables for own in facts)])[:-1]
+    first = parts[: int((before < PART).sum())]
+    found = crew.total(on_part.compare_part, on_part.two_lists, first, at, model)
+    if all(own is not None for own in found):
+        right = {way: sum(own[0][way] for own in found) for way in found[0][0]}
+        known |= better_way(right, sum(own[1] for own in found))
+    return solution, known

@@ -1,0 +1,408 @@
+"""What is done to one part of the data, where the part is; and how parts are joined.
+
+These functions run on other machines: they take and give what can be pickled.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from copy import copy
+from types import NoneType
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from chordal import _kernels
+from chordal._errors import UnsupportedError
+from chordal._estimator import Estimator
+from chordal._validate import check_sample_weight
+from chordal.estimators._asking import weights_right
+from chordal.estimators._crf import BaseCRF
+from chordal.estimators._training.choosing import (
+    Candidates,
+    Data,
+    candidates,
+    check_before_compiling,
+    supporting,
+)
+from chordal.estimators._training.judging import (
+    Validator,
+    WayCounts,
+    converged,
+    largest_share,
+    way_counts,
+)
+from chordal.estimators._training.steps import Plan, learnable, shards_of, weighed
+from chordal.features import (
+    AttributeFeatures,
+    Batch,
+    Beside,
+    DenseInput,
+    Layout,
+    Occurrences,
+    Parts,
+    Reader,
+    Rows,
+    Seen,
+    Shard,
+    Squares,
+    VocabularyInput,
+    input_for,
+    layout_from,
+    length_of,
+    merged,
+    merged_readers,
+    renumbered_batch,
+    seen_in,
+)
+from chordal.inference import Inference
+from chordal.labels import SequenceLabels, merged_labels, observed, renumbered, targets_of
+from chordal.objectives import Objective
+from chordal.oracle import PartOracle, Problem, check_questions
+from chordal.oracle.parted import SPARSE
+from chordal.potentials import Floats
+from chordal.solvers import Solver
+from chordal.targets import Target, kind_of
+
+
+class Given(NamedTuple):
+    """The examples of one part as users have them; labels and weights where they are given."""
+
+    X: Any
+    y: Any = None
+    weight: Any = None
+
+
+class ReadPart(NamedTuple):
+    """A part as a reader of its own has read it, with labels numbered by themselves."""
+
+    reader: Reader
+    labels: SequenceLabels
+    batch: Batch
+    gold: Target
+    observed: NDArray[np.bool_] | None  # of labels that may be missing
+    weight: Floats | None
+
+
+class PartFacts(NamedTuple):
+    """What is known of a part without its rows."""
+
+    reader: Reader  # without attributes
+    n_examples: int
+    n_variables: int
+    weight: float  # of all examples
+
+
+class NumberedFacts(NamedTuple):
+    """What is known of a part that all parts agree with."""
+
+    kind: str  # of targets
+    chains: bool
+    counts: Floats | None  # of labels, where each variable has one
+
+
+class Numbered(NamedTuple):
+    """A part in the numbers that all parts have."""
+
+    batch: Batch
+    gold: Target
+    weight: Floats | None
+
+
+class Compiled(NamedTuple):
+    """The shards of a part, before it is known what answers their questions."""
+
+    layout: Layout
+    shards: Sequence[Shard]
+    cuts: list[int] | None
+    touched: NDArray[np.int32] | None
+
+
+class Verdict(NamedTuple):
+    """What the report of a fit says of one part."""
+
+    exact: bool
+    forest: bool
+    converged: bool | None
+    label_share: float
+
+
+def glance(given: Given, estimator: BaseCRF) -> object:
+    """What an estimator has to know of all examples before it can read any."""
+    if length_of(given.X) == 0:
+        return None
+    return copy(estimator)._glance(given.X, given.y, given.weight)
+
+
+def read_part(given: Given, estimator: BaseCRF, keep: bool) -> ReadPart | None:
+    """The rows and labels of a part; None where it has no examples."""
+    if length_of(given.X) == 0:
+        return None
+    estimator = copy(estimator)
+    X = estimator._examples(given.X, known=keep)
+    reader = estimator._new_reader(X, keep or estimator._glances)
+    if keep:
+        reader = reader.knowing(estimator.reader_)
+    labels = estimator.labels_.copy() if keep else estimator._new_labels()
+    batch = reader.read(X, grow=True)
+    flat = estimator._flat(given.y, X)
+    estimator._check_lengths(batch.sizes, flat)
+    weight = check_sample_weight(given.weight, len(batch.sizes))
+    gold = targets_of(labels, flat, estimator.ignore_label)
+    seen = observed(flat, estimator.ignore_label) if kind_of(gold) == "partial" else None
+    # What read no rows does not know of which kind they are in other parts.
+    reader.inputs = [
+        None if own.rows is not None and own.rows.n_rows == 0 else source
+        for own, source in zip(batch.cliques, reader.inputs, strict=True)
+    ]
+    return ReadPart(reader, labels, batch, gold, seen, weight)
+
+
+def part_facts(part: ReadPart | None) -> PartFacts | None:
+    """What a client has to know of a part."""
+    if part is None:
+        return None
+    schema, n = copy(part.reader), len(part.batch.sizes)
+    schema.inputs = [
+        own.with_vocabulary(_kernels.Vocabulary()) if isinstance(own, VocabularyInput) else own
+        for own in part.reader.inputs
+    ]
+    total = float(n) if part.weight is None else float(part.weight.sum())
+    return PartFacts(schema, n, int(part.batch.sizes.sum()), total)
+
+
+def reader_of(part: ReadPart) -> Reader:
+    """What read a part, without the part."""
+    return part.reader
+
+
+def labels_of(part: ReadPart) -> SequenceLabels:
+    """The labels of a part, without the part."""
+    return part.labels
+
+
+def two_readers(first: Reader, second: Reader) -> Reader:
+    """One that knows what both know; new names are numbered in their order."""
+    return merged_readers([first, second])[0]
+
+
+def whole_reader(merged: Reader) -> Reader:
+    """What reads new examples: also of templates of which no part has rows."""
+    merged.inputs = [
+        source
+        if source is not None or isinstance(own.features, (Beside, NoneType))
+        else input_for([])
+        for source, own in zip(merged.inputs, merged.templates, strict=True)
+    ]
+    return merged
+
+
+def all_labels(parts: Sequence[SequenceLabels], known: SequenceLabels) -> SequenceLabels:
+    """One numbering of the labels of all parts."""
+    return merged_labels(known, parts)[0]
+
+
+def number_part(
+    part: ReadPart, reader: Reader, labels: SequenceLabels, objective: Objective
+) -> Numbered:
+    """A part by the numbers of the whole."""
+    columns = merged_readers([reader, part.reader])[1][1]
+    batch = with_empty_rows(renumbered_batch(part.batch, reader, columns), reader)
+    numbers = merged_labels(labels, [part.labels])[1][0]
+    gold = renumbered(part.gold, numbers, len(labels), part.observed)
+    batch, gold = learnable(batch, labels.within(gold, batch.kinds), objective)
+    objective.require_targets(gold)
+    if kind_of(gold) == "partial" and "partial" not in objective.targets:
+        raise UnsupportedError(
+            f"objective {objective.name!r} completes sets of labels in turns with fits, which "
+            "data in parts do not have; use objective 'likelihood', which sums over the sets"
+        )
+    return Numbered(batch, gold, part.weight)
+
+
+def with_empty_rows(batch: Batch, reader: Reader) -> Batch:
+    """The batch with rows of the right kind where it has none."""
+    rows = []
+    for own, source in zip(batch.cliques, reader.inputs, strict=True):
+        kept = own.rows
+        if kept is not None and kept.n_rows == 0:
+            data: Any = Occurrences(np.zeros(1, np.int64), np.zeros(0, np.int32), None)
+            if isinstance(source, DenseInput):
+                data = np.zeros((0, source.n_columns))
+            kept = Rows(kept.lengths, data)
+        rows.append(kept)
+    return batch.with_rows(rows)
+
+
+def numbered_facts(part: Numbered, labels: SequenceLabels, weighted: bool) -> NumberedFacts:
+    """What a client has to know; `weighted`: labels count by the weight of their examples."""
+    counts, kind = None, kind_of(part.gold)
+    if kind == "hard" and not labels.types:
+        weight = part.weight if weighted else None
+        counts = np.bincount(np.asarray(part.gold), weight, minlength=len(labels)).astype(float)
+    return NumberedFacts(kind, part.batch.is_chain, counts)
+
+
+def seen_part(part: Numbered, reader: Reader, labels: SequenceLabels, pairs: str) -> Seen:
+    """Which weights a part has a use for."""
+    return seen_in(reader, part.batch, part.gold, labels.counts, pairs)
+
+
+def two_seen(first: Seen, second: Seen) -> Seen:
+    """What both have seen."""
+    return merged([first, second])
+
+
+def layout_for(
+    seen: Seen,
+    reader: Reader,
+    labels: SequenceLabels,
+    pairs: str,
+    min_freq: int,
+    known: Layout | None,
+) -> Layout:
+    """The layout of what all parts have seen."""
+    return layout_from(reader, seen, labels.counts, pairs, min_freq, known)
+
+
+def squares_of(part: Numbered, layout: Layout) -> Squares:
+    """The sizes of columns of numbers."""
+    return layout.column_squares([part.batch])
+
+
+def two_squares(first: Squares, second: Squares) -> Squares:
+    """The sizes of columns in both."""
+    return [
+        a or b if a is None or b is None else (a[0] + b[0], a[1] + b[1])
+        for a, b in zip(first, second, strict=True)
+    ]
+
+
+def compile_part(
+    part: Numbered,
+    estimator: BaseCRF,
+    reader: Reader,
+    labels: SequenceLabels,
+    layout: Layout,
+    problem: Problem,
+    solver: Solver,
+    scale: Floats | None,
+    batch_size: int | None,
+    seed: int,
+) -> Compiled:
+    """The shards of a part; refuses what cannot work together on it."""
+    parts = Parts.of(part.batch, part.gold)
+    data = Data(reader, labels, parts, part.weight, layout, np.zeros(0))
+    check_before_compiling(estimator, problem, solver, data)
+    _, weight = weighed(estimator, problem.objective, labels, parts.gold, part.weight)
+    used = layout if scale is None else layout.scaled(scale)
+    own = copy(solver)
+    own.batch_size, own.random_state = batch_size, seed
+    plan = Plan(own, problem.objective, weight, None, None, False)
+    shards, cuts = shards_of(used, parts, plan)
+    return Compiled(used, shards, cuts, touched(layout, part.batch))
+
+
+def touched(layout: Layout, batch: Batch) -> NDArray[np.int32] | None:
+    """The weights that examples have anything to do with; None where these are most."""
+    mask = np.ones(layout.n_weights, dtype=bool)
+    for own, cliques, at in zip(
+        layout.templates, batch.cliques, layout.slices.values(), strict=True
+    ):
+        if isinstance(own.rows, AttributeFeatures) and cliques.rows is not None:
+            n = len(own.rows.arrays()["counts"])
+            used = np.bincount(cliques.rows.data.ids, minlength=n) > 0
+            mask[at.start : at.start + own.n_row_weights] = used[own.rows.keys().column]
+    return np.flatnonzero(mask).astype(np.int32) if mask.mean() < SPARSE else None
+
+
+def candidates_of(part: Compiled, objective: Objective) -> Candidates:
+    """What may answer the questions about a part."""
+    return candidates(objective, part.shards)
+
+
+def supporting_of(part: Compiled, methods: Mapping[str, Inference]) -> set[str]:
+    """Which of these methods work on a part."""
+    return supporting(methods, part.shards)
+
+
+def ready_part(
+    part: Compiled, objective: Objective, inference: Inference, solver: Solver
+) -> PartOracle:
+    """What answers a solver's questions about a part."""
+    for shard in part.shards:
+        structure = shard.frame.structure
+        check_questions(solver.name, solver.asks, objective, inference, structure)
+    method = inference.in_training()
+    return PartOracle(part.layout, part.shards, objective, method, part.cuts, part.touched)
+
+
+def batch_sizes(part: PartOracle) -> list[int]:
+    """How many examples each mini-batch has."""
+    return part.batch_sizes
+
+
+def validator_part(
+    given: Given, estimator: BaseCRF, reader: Reader, labels: SequenceLabels, layout: Layout
+) -> Validator | None:
+    """Validation data of a part; None where there are none."""
+    if length_of(given.X) == 0:
+        return None
+    return Validator.of(copy(estimator), given.X, given.y, reader, labels, layout)
+
+
+def validated(part: Validator | None, vectors: Sequence[Floats]) -> tuple[int, int]:
+    """How many labels of a part are right at these weights, and how many there are."""
+    return (0, 0) if part is None else part.counts(vectors[0])
+
+
+def two_counts(first: tuple[int, int], second: tuple[int, int]) -> tuple[int, int]:
+    """Both together."""
+    return first[0] + second[0], first[1] + second[1]
+
+
+def answer_part(part: PartOracle, vectors: Sequence[Floats], *question: Any) -> Any:
+    """What a part says to a solver's question."""
+    name, batch, dtype = question
+    return part.answer(name, vectors, batch, dtype)
+
+
+def judge_part(
+    part: PartOracle,
+    vectors: Sequence[Floats],
+    objective: Objective,
+    inference: Inference,
+) -> list[Verdict]:
+    """What the report says of a part."""
+    structures = [shard.frame.structure for shard in part.shards]
+    model = (part.features, part.shards, vectors[0])
+    exact = not objective.needs or all(map(inference.exact_on, structures))
+    settled = None if exact else converged(inference, objective, *model)
+    forest = all(own.is_forest for own in structures)
+    return [Verdict(exact, forest, settled, largest_share(part.shards))]
+
+
+def compare_part(
+    part: PartOracle, vectors: Sequence[Floats], estimator: BaseCRF
+) -> list[WayCounts | None]:
+    """How both ways of prediction do on a part."""
+    return [way_counts(estimator, part.features, part.shards, vectors[0])]
+
+
+def two_lists(first: list[Any], second: list[Any]) -> list[Any]:
+    """One after the other."""
+    return first + second
+
+
+def score_part(given: Given, estimator: Estimator) -> tuple[float, float]:
+    """The weight of the labels of a part that a model gets right, and of all that are observed."""
+    if length_of(given.X) == 0:
+        return 0.0, 0.0
+    if isinstance(estimator, BaseCRF):
+        return weights_right(estimator, *given)
+    options = {} if given.weight is None else {"sample_weight": given.weight}
+    weight = np.ones(len(given.y)) if given.weight is None else np.asarray(given.weight)
+    sizes = [1 if estimator.classifies else len(own) for own in given.y]
+    total = float(np.dot(weight, sizes))
+    return total * float(estimator.score(given.X, given.y, **options)), total  # type: ignore[attr-defined]

@@ -1,0 +1,328 @@
+"""Data on disk: an estimator's reader writes them, and `fit` takes them from there."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import suppress
+from copy import deepcopy
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from chordal._validate import check_sample_weight
+from chordal.estimators._state import check_inputs, input_facts, input_from
+from chordal.features import (
+    Batch,
+    CliqueTemplate,
+    Reader,
+    fitted_to,
+    head_of,
+    joined_batches,
+    joined_targets,
+    length_of,
+    outlined,
+    renumbered_batch,
+)
+from chordal.labels import (
+    NothingObservedError,
+    SequenceLabels,
+    as_kind,
+    learned_facts,
+    observed,
+    renumbered,
+    take_learned,
+    targets_of,
+)
+from chordal.prepared import Dataset, DatasetError, Writer, target_to_arrays, to_arrays
+from chordal.targets import PartialLabels, Target, kind_of
+
+if TYPE_CHECKING:
+    from chordal.estimators._crf import BaseCRF
+
+Flags = NDArray[np.bool_]
+
+PART = 500_000  # variables of a part
+CHUNK = 20_000  # examples that are read at a time from what is in memory
+
+#: What the data depend on of a template's description.
+SHAPED_BY = ("cliques", "features", "order", "labelwise", "types")
+
+
+class Read(NamedTuple):
+    """Some examples as they were read: not a part yet."""
+
+    batch: Batch
+    target: Target | None  # None where nothing is observed
+    observed: Flags
+    weight: NDArray[np.float64] | None
+    n_labels: int  # that were known then
+
+
+class Preparing:
+    """Reads chunks by an estimator, one after another, and writes parts of some size."""
+
+    def __init__(self, estimator: BaseCRF, writer: Writer) -> None:
+        self.estimator, self.writer = estimator, writer
+        self.reader: Reader | None = None
+        self.labels = estimator._unlearned_labels()
+        if writer.old is not None:
+            self.reader = deepcopy(reader_of(estimator, writer.old))
+            self.labels = labels_of(estimator, writer.old)
+        self._waiting: list[Read] = []
+        self._writers = ThreadPoolExecutor(1)  # one part is written while the next is read
+        self._writing: Future[None] | None = None
+
+    def __enter__(self) -> Preparing:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self._writers.shutdown()
+
+    def take(self, X: object, y: object, weight: object = None, like: Any = None) -> None:
+        """Read a chunk; the reader is made for examples such as `like`, by default its own."""
+        estimator = self.estimator
+        if self.reader is None and like is None:
+            estimator._begin_parts(X, y)
+        examples = estimator._examples(X)
+        if length_of(examples) == 0:
+            return
+        if self.reader is None:
+            self.reader = estimator._new_reader(examples if like is None else like)
+        batch = self.reader.read(examples, grow=True)
+        flat = estimator._flat(y, examples)
+        estimator._check_lengths(batch.sizes, flat)
+        n = int(batch.sizes.sum())
+        target: Target | None = None
+        if n:
+            with suppress(NothingObservedError):
+                target = targets_of(self.labels, flat, estimator.ignore_label)
+        known = np.full(n, target is not None)
+        if isinstance(target, PartialLabels):
+            known = observed(flat, estimator.ignore_label)
+        own = check_sample_weight(weight, len(batch.sizes))
+        self._waiting.append(Read(batch, target, known, own, len(self.labels)))
+        if sum(len(part.observed) for part in self._waiting) >= PART:
+            self.flush()
+
+    def flush(self) -> None:
+        """Write what was read as a part."""
+        if self._writing is not None:
+            self._writing.result()
+        if self._waiting and self.reader is not None:
+            waiting, self._waiting = self._waiting, []
+            self._writing = self._writers.submit(self._write, waiting, len(self.labels))
+
+    def _write(self, waiting: list[Read], n_labels: int) -> None:
+        assert self.reader is not None
+        none: list[Any] = [None] * len(self.reader.templates)
+        batches = [renumbered_batch(own.batch, self.reader, none) for own in waiting]
+        outline = outlined([head_of(batch) for batch in batches])
+        batch = joined_batches([fitted_to(own, outline) for own in batches])
+        facts, arrays = to_arrays(batch)
+        known = np.concatenate([own.observed for own in waiting])
+        target = _joined(waiting, n_labels)
+        facts["target"], facts["n_labels"] = "none", n_labels
+        if target is not None:
+            facts["target"], stored = target_to_arrays(target, known)
+            arrays |= stored
+        if any(own.weight is not None for own in waiting):
+            ones = (np.ones(len(w.batch.sizes)) if w.weight is None else w.weight for w in waiting)
+            arrays["weight"] = np.concatenate(list(ones))
+        self.writer.add(facts, arrays, len(batch.sizes), len(known))
+
+    def finish(self) -> None:
+        """Write the last part, what the reader knows, and the index."""
+        self.flush()
+        if self._writing is not None:
+            self._writing.result()
+        if self.reader is None or not len(self.labels):
+            raise ValueError("there is nothing to prepare: X is empty, or y names no label")
+        described: list[dict[str, Any]] = []
+        arrays: dict[str, NDArray[Any]] = {}
+        for template, source in zip(self.reader.templates, self.reader.inputs, strict=True):
+            rows = None
+            if source is not None:
+                rows, own = input_facts(source)
+                arrays |= {f"{template.name}.{name}": array for name, array in own.items()}
+            described.append({**template.description(), "rows": rows})
+        facts = {
+            "class": type(self.estimator).__name__,
+            "templates": described,
+            "labels": learned_facts(self.labels),
+            **self.estimator._own_facts(),
+        }
+        self.writer.finish(facts, arrays)
+
+
+def _joined(parts: Sequence[Read], n: int) -> Target | None:
+    """What is known of all labels, of one kind; None if nothing is."""
+    found: list[Target] = []
+    if all(own.target is None for own in parts):
+        return None
+    kinds = {kind_of(own.target) for own in parts if own.target is not None}
+    if any(own.target is None and len(own.observed) for own in parts):
+        kinds.add("partial")
+    kind = common_kind(kinds)
+    for own in parts:
+        if own.target is None:
+            size = len(own.observed)
+            found.append(whole_sets(size, n) if kind != "hard" else np.zeros(0, np.int32))
+        else:
+            found.append(widened(own.target, own.n_labels, n, own.observed, kind))
+    return joined_targets(found)
+
+
+def common_kind(kinds: set[str]) -> str:
+    """The kind of targets that holds all of these."""
+    if {"soft", "partial"} <= kinds:
+        raise ValueError(
+            "y must not mix sets or None with distributions: give a variable that is not observed "
+            "a distribution too, or give sets everywhere"
+        )
+    return next((kind for kind in ("soft", "partial") if kind in kinds), "hard")
+
+
+def whole_sets(size: int, n: int) -> PartialLabels:
+    """Variables that may have any label."""
+    return PartialLabels(np.ones(size * n, dtype=bool), np.full(size, n))
+
+
+def widened(target: Target, known: int, n: int, seen: Flags | None, kind: str) -> Target:
+    """A target by the same numbers of labels, of which there are more now."""
+    if isinstance(target, np.ndarray):
+        return as_kind(target, kind, n)
+    return target if known == n else renumbered(target, np.arange(known), n, seen)
+
+
+def prepare(
+    estimator: BaseCRF,
+    path: str | os.PathLike[str],
+    X: object,
+    y: object = None,
+    sample_weight: object = None,
+    append: bool = False,
+) -> Dataset:
+    """Write examples as an estimator reads them; see `BaseCRF.prepare`."""
+    estimator._check_parameters()
+    with Writer(path, append) as writer, Preparing(estimator, writer) as preparing:
+        if y is None and isinstance(X, Iterator):
+            estimator._check_stream()
+            for number, batch in enumerate(X):
+                taken(preparing, batch, number)
+        else:
+            for chunk, labels, weight, like in chunks(estimator, X, y, sample_weight):
+                preparing.take(chunk, labels, weight, like)
+        preparing.finish()
+    return Dataset(path)
+
+
+def taken(preparing: Preparing, batch: object, number: int) -> None:
+    """Let a batch of an iterator in; errors say which it was."""
+    if not isinstance(batch, tuple) or len(batch) not in (2, 3):
+        raise TypeError(
+            f"batch {number} must be a tuple (X, y) or (X, y, sample_weight), got "
+            f"{type(batch).__name__}"
+        )
+    try:
+        preparing.take(*batch)
+    except (ValueError, TypeError) as error:
+        raise type(error)(f"batch {number}: {error}") from error
+
+
+def is_stream(X: object) -> bool:
+    """Whether batches are to be taken from it one after another."""
+    return isinstance(X, Iterator)
+
+
+def chunks(estimator: BaseCRF, X: Any, y: Any, weight: Any) -> Iterator[tuple[Any, Any, Any, Any]]:
+    """What is in memory, some examples at a time where it can be cut."""
+    cut = isinstance(X, (list, tuple, np.ndarray)) and isinstance(y, (list, tuple, np.ndarray))
+    cut = cut and len(X) == len(y) and (weight is None or hasattr(weight, "__getitem__"))
+    if not cut:
+        yield X, y, weight, None
+        return
+    check_sample_weight(weight, len(X))
+    estimator._begin_parts(X, y)
+    like = estimator._examples(X)
+    for a in range(0, max(1, len(X)), CHUNK):
+        own = slice(a, a + CHUNK)
+        yield X[own], y[own], None if weight is None else weight[own], like
+
+
+def reader_of(estimator: BaseCRF, data: Dataset) -> Reader:
+    """What reads examples as those of a data set were read, if this estimator reads them so."""
+    try:
+        described = data.facts["templates"]
+        reader = estimator._stored_reader(data.facts)
+        check_same(reader.templates, described)
+        for k, own in enumerate(described):
+            prefix = f"{own['name']}."
+            arrays = {
+                name.removeprefix(prefix): array
+                for name, array in data.vocabulary.items()
+                if name.startswith(prefix)
+            }
+            reader.inputs[k] = input_from(own["rows"], arrays)
+        check_inputs(reader)
+        estimator._check_reader(reader)
+    except (LookupError, TypeError, AttributeError, ValueError) as error:
+        if isinstance(error, DatasetError):
+            raise
+        what = f"there is no {error}" if isinstance(error, KeyError) else str(error)
+        made_for = data.facts.get("class")
+        raise DatasetError(
+            data.path,
+            f"was prepared for another model, a {made_for}: {what}; prepare the data again with "
+            f"this {type(estimator).__name__}",
+        ) from error
+    return reader
+
+
+def check_same(templates: Sequence[CliqueTemplate], described: Sequence[Mapping[str, Any]]) -> None:
+    """Refuse templates that read other data than those described."""
+    names, expected = [own.name for own in templates], [own["name"] for own in described]
+    if names != expected:
+        raise ValueError(
+            f"its templates are {', '.join(map(repr, expected))}, and not "
+            f"{', '.join(map(repr, names))}"
+        )
+    for template, own in zip(templates, described, strict=True):
+        mine = template.description()
+        for what in SHAPED_BY:
+            if mine[what] != own[what]:
+                raise ValueError(
+                    f"template {template.name!r} has {what}={own[what]!r} there, and "
+                    f"{what}={mine[what]!r} here"
+                )
+
+
+def labels_of(estimator: BaseCRF, data: Dataset) -> SequenceLabels:
+    """The labels of a data set by the numbers that its parts have."""
+    labels = estimator._unlearned_labels()
+    try:
+        take_learned(labels, data.facts["labels"])
+    except (LookupError, TypeError, ValueError) as error:
+        raise DatasetError(data.path, f"its labels are not valid: {error}") from error
+    return labels
+
+
+def datasets_of(X: object, y: object = None) -> list[Dataset] | None:
+    """The data sets that X names, which has labels of its own; None for examples in memory."""
+    if not is_stored(X, y):
+        return None
+    several = isinstance(X, (list, tuple))
+    named: Sequence[Any] = X if several else [X]  # type: ignore[assignment]
+    return [own if isinstance(own, Dataset) else Dataset(own) for own in named]
+
+
+def is_stored(X: object, y: object) -> bool:
+    """Whether X names data sets, which have labels of their own."""
+    if isinstance(X, Dataset):
+        return True
+    places = (str, os.PathLike, Dataset)
+    if y is not None or isinstance(X, places):
+        return y is None
+    return isinstance(X, (list, tuple)) and bool(X) and all(isinstance(v, places) for v in X)

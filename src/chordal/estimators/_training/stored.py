@@ -1,0 +1,142 @@
+"""What `fit` and questions take from prepared data sets: parts, by the numbers of one reader."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from chordal.estimators._training.preparing import common_kind, labels_of, reader_of, whole_sets
+from chordal.features import Batch, Reader, merged_readers, renumbered_batch
+from chordal.labels import SequenceLabels, as_kind, merged_labels, renumbered
+from chordal.prepared import Dataset, DatasetError, from_arrays, target_from_arrays, typed
+from chordal.targets import PartialLabels, Target
+
+if TYPE_CHECKING:
+    from chordal.estimators._crf import BaseCRF
+
+Ints = NDArray[np.int64]
+
+
+def read_part(data: Dataset, k: int, reader: Reader) -> Batch:
+    """The examples of a part by the numbers of the data set."""
+    facts, arrays = data.part(k)
+    with _naming(data, k):
+        return from_arrays(facts, arrays, reader)
+
+
+def stored_labels(data: Dataset, k: int, batch: Batch, labels: SequenceLabels) -> list[list[Any]]:
+    """The labels of the examples of a part; None where not one is known."""
+    facts, arrays = data.part(k)
+    n = int(batch.sizes.sum())
+    with _naming(data, k):
+        known: list[Any] = [None] * n
+        if facts["target"] != "none":
+            target, _ = target_from_arrays(facts["target"], arrays, n, facts["n_labels"])
+            codes = np.full(n, -1)
+            if isinstance(target, np.ndarray):
+                codes = target
+            elif isinstance(target, PartialLabels):
+                table = target.allowed.reshape(n, -1)
+                codes = np.where(table.sum(axis=1) == 1, table.argmax(axis=1), -1)
+            named = [*labels.labels, None]
+            known = [named[code] for code in codes.tolist()]
+    ends = np.cumsum(batch.sizes).tolist()
+    return [known[a:b] for a, b in pairwise([0, *ends])]
+
+
+@contextmanager
+def _naming(data: Dataset, k: int) -> Iterator[None]:
+    """Errors in a part, with its file."""
+    try:
+        yield
+    except (LookupError, TypeError, ValueError, AttributeError) as error:
+        path = os.path.join(data.path, data.parts[k].file)
+        what = f"no {error}" if isinstance(error, KeyError) else str(error)
+        raise DatasetError(path, f"not a valid part of a data set: {what}") from error
+
+
+class Stored:
+    """Data sets as one: attributes and labels have the numbers that they would have if all had been
+    read at once, after those that a model knows already.
+
+    Parameters
+    ----------
+    estimator : BaseCRF
+    datasets : list of Dataset
+    keep : bool
+        The estimator goes on learning: what it knows keeps its numbers.
+    """
+
+    def __init__(self, estimator: BaseCRF, datasets: Sequence[Dataset], keep: bool) -> None:
+        self.datasets = datasets
+        self.where = [(d, k) for d, own in enumerate(datasets) for k in range(own.n_parts)]
+        self._own = [reader_of(estimator, data) for data in datasets]
+        known = [estimator.reader_] if keep else []
+        try:
+            self.reader, columns = merged_readers([*known, *self._own])
+        except ValueError as error:
+            paths = ", ".join(own.path for own in datasets)
+            raise DatasetError(paths, f"do not go together: {error}") from error
+        self._columns = columns[len(known) :]
+        labels = [labels_of(estimator, data) for data in datasets]
+        first = estimator.labels_ if keep else estimator._unlearned_labels()
+        self.labels, self._numbers = merged_labels(first, labels)
+        kinds = {self._part(k)[0]["target"] for k in range(len(self))}
+        self._kind = common_kind({"partial" if kind == "none" else kind for kind in kinds})
+
+    def __len__(self) -> int:
+        return len(self.where)
+
+    def _part(self, k: int) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
+        d, own = self.where[k]
+        return self.datasets[d].part(own)
+
+    def release(self, k: int) -> None:
+        """Let the memory of a part go."""
+        d, own = self.where[k]
+        self.datasets[d].release(own)
+
+    def load(self, k: int) -> tuple[Batch, Target]:
+        """The examples of a part, and what is known of their labels."""
+        d, own = self.where[k]
+        facts, arrays = self._part(k)
+        batch = read_part(self.datasets[d], own, self._own[d])
+        with _naming(self.datasets[d], own):
+            target = self._target(facts, arrays, int(batch.sizes.sum()), d)
+            batch = renumbered_batch(batch, self.reader, self._columns[d])
+            return batch, self.labels.within(target, batch.kinds)
+
+    def _target(
+        self, facts: dict[str, Any], arrays: dict[str, NDArray[Any]], n: int, d: int
+    ) -> Target:
+        kind, known, count = facts["target"], facts["n_labels"], len(self.labels)
+        if kind == "none":
+            return whole_sets(n, count)
+        if type(known) is not int or not 0 < known <= len(self._numbers[d]):
+            raise ValueError("it has other labels than its data set")
+        numbers = self._numbers[d][:known]
+        target, observed = target_from_arrays(kind, arrays, n, known)
+        if kind != "hard" or not np.array_equal(numbers, np.arange(known)):
+            target = renumbered(target, numbers, count, observed)
+        return as_kind(target, self._kind, count)
+
+    def weights(self) -> NDArray[np.float64] | None:
+        """Of all examples, if any part has some."""
+        found, given = [], False
+        for k in range(len(self)):
+            arrays = self._part(k)[1]
+            n = len(arrays["sizes"])
+            own = typed(arrays, "weight", np.float64) if "weight" in arrays else np.ones(n)
+            if len(own) != n or not (own >= 0.0).all() or not np.isfinite(own).all():
+                raise DatasetError(
+                    self.datasets[self.where[k][0]].path, "its weights are not valid"
+                )
+            given = given or "weight" in arrays
+            found.append(own)
+        return np.concatenate(found) if given else None

@@ -1,0 +1,23 @@
+"""Prepared data: batches on disk, columnar, checked, and mapped into memory."""
+
+from chordal.prepared._dataset import Dataset, DatasetError, is_dataset
+from chordal.prepared._stored import (
+    from_arrays,
+    target_from_arrays,
+    target_to_arrays,
+    to_arrays,
+    typed,
+)
+from chordal.prepared._writer import Writer
+
+__all__ = [
+    "Dataset",
+    "DatasetError",
+    "Writer",
+    "from_arrays",
+    "is_dataset",
+    "target_from_arrays",
+    "target_to_arrays",
+    "to_arrays",
+    "typed",
+]

@@ -1,0 +1,229 @@
+"""Data sets on disk: a folder with an index, a vocabulary and parts.
+
+The index names the other files. It is replaced as a whole when parts are added, so that who has
+opened the data set sees it as it was. All are checked: no file is a pickle.
+"""
+
+from __future__ import annotations
+
+import errno
+import json
+import mmap
+import os
+import zlib
+from collections import OrderedDict
+from collections.abc import Mapping
+from typing import Any, NamedTuple, final
+
+from numpy.typing import NDArray
+
+from chordal._container import FileError, Kind, read
+
+Path = str | os.PathLike[str]
+Facts = dict[str, Any]
+Arrays = dict[str, NDArray[Any]]
+
+FORMAT = "chordal data set"
+VERSION = 1  # raised when older versions of chordal could not read what is written
+INDEX = "index.json"
+LARGEST_INDEX = 1 << 30
+OPEN = 8  # parts that stay open
+
+
+class DatasetError(FileError):
+    """A prepared data set that cannot be used, and why."""
+
+
+PART = Kind("part", "part of a data set", DatasetError)
+VOCABULARY = Kind("vocabulary", "vocabulary of a data set", DatasetError)
+
+
+class PartEntry(NamedTuple):
+    """What the index says of a part."""
+
+    file: str
+    examples: int
+    variables: int
+
+
+@final
+class Dataset:
+    """Examples that lie on disk as an estimator has read them: `fit` and `predict` take them.
+
+    It is made by `prepare` of an estimator, or by ``chordal prepare``. Files are mapped into memory
+    and read when they are needed; processes that use a data set at once share its pages. A data
+    set that grows (``append=True``) stays as it was for those who have opened it.
+
+    Parameters
+    ----------
+    path : str or path
+        The folder.
+
+    Attributes
+    ----------
+    n_examples, n_variables, n_parts : int
+    generation : int
+        How often it was written to.
+    n_bytes : int
+        What its files take.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from chordal import ChainCRF, Dataset
+    >>> X, y = [[["w=a"], ["w=b"]], [["w=b"]]], [["A", "B"], ["B"]]
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     data = ChainCRF().prepare(f"{folder}/data", X, y)
+    ...     crf = ChainCRF().fit(Dataset(f"{folder}/data"))
+    >>> crf.predict(X)
+    [['A', 'B'], ['B']]
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = os.fspath(path)
+        for attempt in range(3):
+            index = _index(self.path)
+            try:
+                self._take(index)
+                return
+            except FileNotFoundError:  # it was written to in between
+                if attempt == 2:
+                    raise
+
+    def _take(self, index: Facts) -> None:
+        try:
+            self.id, self.generation = str(index["id"]), int(index["generation"])
+            self.facts: Facts = index["facts"]
+            self.parts = [PartEntry(*_entry(own)) for own in index["parts"]]
+            vocabulary = _plain_name(index["vocabulary"])
+        except (KeyError, TypeError, ValueError) as error:
+            raise DatasetError(self.path, f"its index is not valid: {error}") from error
+        if not isinstance(self.facts, dict) or not self.parts:
+            raise DatasetError(self.path, "its index is not valid: it names no parts")
+        self.vocabulary: Arrays = read(os.path.join(self.path, vocabulary), VOCABULARY)[1]
+        self._open: OrderedDict[int, tuple[Facts, Arrays]] = OrderedDict()
+        self._checked: set[int] = set()
+
+    @property
+    def n_parts(self) -> int:
+        """How many files hold the examples."""
+        return len(self.parts)
+
+    @property
+    def n_examples(self) -> int:
+        """How many examples there are."""
+        return sum(own.examples for own in self.parts)
+
+    @property
+    def n_variables(self) -> int:
+        """How many variables they have: of sequences, tokens."""
+        return sum(own.variables for own in self.parts)
+
+    @property
+    def n_bytes(self) -> int:
+        """What the files of the parts take."""
+        return sum(os.path.getsize(os.path.join(self.path, own.file)) for own in self.parts)
+
+    def __len__(self) -> int:
+        return self.n_examples
+
+    def __repr__(self) -> str:
+        return (
+            f"Dataset({self.path!r}: {self.n_examples} examples, {self.n_variables} variables, "
+            f"{self.n_parts} parts)"
+        )
+
+    def part(self, k: int) -> tuple[Facts, Arrays]:
+        """Facts and arrays of a part; its checksum is looked at when it is first opened."""
+        if k in self._open:
+            self._open.move_to_end(k)
+            return self._open[k]
+        path = os.path.join(self.path, self.parts[k].file)
+        try:
+            facts, arrays = read(path, PART, mapped=True, trusted=k in self._checked)
+        except FileNotFoundError:
+            raise DatasetError(self.path, f"part {k}, {self.parts[k].file}, is not there") from None
+        if facts.get("dataset") != self.id or facts.get("file") != self.parts[k].file:
+            raise DatasetError(path, f"is not part {k} of this data set: it belongs to another one")
+        self._checked.add(k)
+        self._open[k] = (facts, arrays)
+        while len(self._open) > OPEN:
+            self._open.popitem(last=False)
+        return facts, arrays
+
+    def release(self, k: int) -> None:
+        """Let the memory of a part go; its pages come again when they are asked for."""
+        if k not in self._open or not hasattr(mmap, "MADV_DONTNEED"):
+            return
+        for array in self._open[k][1].values():
+            memory = _mapped(array)
+            if memory is not None:
+                memory.madvise(mmap.MADV_DONTNEED)
+                return
+
+    def verify(self) -> None:
+        """Read all parts, and refuse the data set if one was damaged."""
+        for k in range(self.n_parts):
+            self._checked.discard(k)
+            self._open.pop(k, None)
+            self.part(k)
+            self.release(k)
+
+
+def _mapped(array: Any) -> mmap.mmap | None:
+    """The mapped file that an array is a part of."""
+    while array is not None and not isinstance(array, mmap.mmap):
+        array = array.obj if isinstance(array, memoryview) else getattr(array, "base", None)
+    return array
+
+
+def is_dataset(path: Path) -> bool:
+    """Whether there is a prepared data set, sound or not."""
+    return os.path.isfile(os.path.join(path, INDEX))
+
+
+def _index(folder: str) -> Facts:
+    """The index of a data set, checked."""
+    if not os.path.exists(folder):
+        raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), folder)
+    if not is_dataset(folder):
+        raise DatasetError(folder, f"is no prepared data set: it has no {INDEX}")
+    with open(os.path.join(folder, INDEX), "rb") as file:
+        raw = file.read(LARGEST_INDEX)
+    try:
+        index = json.loads(raw)
+    except (ValueError, RecursionError) as error:
+        raise DatasetError(folder, f"its index cannot be read: {error}") from error
+    if not isinstance(index, dict) or index.get("format") != FORMAT:
+        raise DatasetError(folder, f"its {INDEX} is not that of a chordal data set")
+    version = index.get("version")
+    if type(version) is not int or version < 1:
+        raise DatasetError(folder, f"its version must be a number from 1 on, got {version!r}")
+    if version > VERSION:
+        raise DatasetError(
+            folder,
+            f"written by a newer chordal (format {version}; this one reads up to {VERSION}); "
+            "upgrade chordal, or prepare the data again with the older one",
+        )
+    if index.pop("checksum", None) != checksum(index):
+        raise DatasetError(folder, "the checksum of its index is wrong: it was damaged or changed")
+    return index
+
+
+def checksum(index: Mapping[str, Any]) -> str:
+    """Of an index without its checksum."""
+    return f"{zlib.crc32(json.dumps(index, sort_keys=True).encode()):08x}"
+
+
+def _entry(given: Mapping[str, Any]) -> tuple[str, int, int]:
+    numbers = given["examples"], given["variables"]
+    if not all(type(n) is int and 0 <= n < 2**48 for n in numbers):
+        raise ValueError("parts must have numbers of examples and variables")
+    return _plain_name(given["file"]), *numbers
+
+
+def _plain_name(name: object) -> str:
+    """A file of the folder itself: nothing above it."""
+    if not isinstance(name, str) or not name or os.path.basename(name) != name or name[0] == ".":
+        raise ValueError(f"a file of the data set cannot be called {name!r}")
+    return name

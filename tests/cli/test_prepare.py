@@ -1,0 +1,100 @@
+"""prepare, and training from what it wrote: the model that the files themselves give."""
+
+import json
+import os
+
+import numpy as np
+import pytest
+
+from chordal import Dataset, load
+
+from .conftest import SENTENCES, TEMPLATE, as_text
+
+
+@pytest.fixture
+def columns(tmp_path):
+    paths = [tmp_path / "a.txt", tmp_path / "b.txt"]
+    half = len(SENTENCES) // 2
+    for path, sentences in zip(paths, (SENTENCES[:half], SENTENCES[half:]), strict=True):
+        path.write_text(as_text(sentences))
+    whole = tmp_path / "whole.txt"
+    whole.write_text(as_text(SENTENCES))
+    template = tmp_path / "template"
+    template.write_text(TEMPLATE)
+    return paths, whole, template
+
+
+def same(a, b):
+    first, second = load(a), load(b)
+    np.testing.assert_array_equal(first.weights_, second.weights_)
+    assert first.classes_.tolist() == second.classes_.tolist()
+    assert first.input_.vocabulary.names() == second.input_.vocabulary.names()
+
+
+def test_files_of_columns(chordal, columns, tmp_path):
+    paths, whole, template = columns
+    made = json.loads(chordal("prepare", *paths, "-t", template, "-o", tmp_path / "data", "--json"))
+    tokens = sum(map(len, SENTENCES))
+    assert (made["sequences"], made["tokens"]) == (len(SENTENCES), tokens)
+    chordal("train", tmp_path / "data", tmp_path / "one", "-q", "--max-iter", "20")
+    chordal("train", whole, "-t", template, tmp_path / "two", "-q", "--max-iter", "20")
+    same(tmp_path / "one", tmp_path / "two")
+
+
+def test_a_task_and_more_files_later(chordal, columns, tmp_path):
+    paths, whole, _ = columns
+    chordal("prepare", paths[0], "--task", "ner", "-o", tmp_path / "data")
+    chordal("prepare", paths[1], "--task", "ner", "-o", tmp_path / "data", "--append", "-q")
+    data = Dataset(tmp_path / "data")
+    assert (data.n_parts, data.generation) == (2, 2)
+    chordal("train", tmp_path / "data", tmp_path / "one", "-q", "--max-iter", "20")
+    chordal("train", whole, "--task", "ner", tmp_path / "two", "-q", "--max-iter", "20")
+    same(tmp_path / "one", tmp_path / "two")
+
+
+@pytest.mark.parametrize("suffix", ["crfsuite", "jsonl"])
+def test_attributes(chordal, columns, tmp_path, suffix):
+    items = tmp_path / f"items.{suffix}"
+    if suffix == "crfsuite":
+        lines = (
+            "".join(f"{row[2]}\tw={row[0]}\tt\\:{row[1]}\tn:{i}.5\n" for i, row in enumerate(s))
+            for s in SENTENCES
+        )
+        items.write_text("@weight:2\t" + "\n".join(lines))
+    else:
+        records = (
+            {"tokens": [[f"w={row[0]}", row[1]] for row in s], "labels": [row[2] for row in s]}
+            for s in SENTENCES
+        )
+        items.write_text("".join(json.dumps(record) + "\n" for record in records))
+    chordal("prepare", items, "-o", tmp_path / "data")
+    chordal("train", tmp_path / "data", tmp_path / "one", "-q", "--max-iter", "20")
+    chordal("train", items, tmp_path / "two", "-q", "--max-iter", "20")
+    same(tmp_path / "one", tmp_path / "two")
+
+
+def test_what_is_refused(refused, columns, tmp_path):
+    paths, _, template = columns
+    data = tmp_path / "data"
+    assert "needs a template" in refused("prepare", paths[0], "-o", data, code=2)
+    bad = tmp_path / "bad.txt"
+    bad.write_text("a b c\nd\n")
+    said = refused("prepare", paths[0], bad, "-t", template, "-o", data)
+    assert "bad.txt" in said
+    assert "line 2" in said or ":2" in said
+    assert not os.path.exists(data)
+    assert "no index.json" in refused("train", tmp_path, tmp_path / "model")
+
+
+def test_a_data_set_has_its_template(chordal, refused, columns, tmp_path):
+    paths, _, template = columns
+    chordal("prepare", paths[0], "-t", template, "-o", tmp_path / "data", "-q")
+    said = refused("prepare", paths[0], "-t", template, "-o", tmp_path / "data")
+    assert "append to it" in said
+    model = tmp_path / "model"
+    said = refused("train", tmp_path / "data", "-t", template, model, code=2)
+    assert "is prepared" in said
+    other = tmp_path / "other"
+    other.write_text("U00:%x[0,0]\nB\n")
+    said = refused("prepare", paths[1], "-t", other, "-o", tmp_path / "data", "--append")
+    assert "another model" in said

@@ -1,0 +1,355 @@
+"""Fits and predictions on a real cluster of worker processes."""
+
+import os
+import signal
+import threading
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from chordal import ChainCRF, CRFClassifier, GraphCRF
+from chordal._errors import UnsupportedError
+from chordal.model_file import load, save
+
+dask = pytest.importorskip("dask", reason='the tests of chordal.dask need "chordal[dask]"')
+distributed = pytest.importorskip("distributed", reason='needs "chordal[dask]"')
+bag = pytest.importorskip("dask.bag")
+
+import chordal.dask as cluster  # noqa: E402
+
+pytestmark = pytest.mark.filterwarnings("ignore")  # of Dask, about workers that are lost
+
+
+def sentences(seed=0, n=60, labels=4):
+    rng = np.random.default_rng(seed)
+    X, y = [], []
+    for _ in range(n):
+        own = rng.integers(labels, size=int(rng.integers(1, 9)))
+        X.append([[f"w={rng.zipf(1.5)}", f"s={(v + rng.integers(2)) % labels}"] for v in own])
+        y.append([f"L{v}" for v in own])
+    return X, y
+
+
+X, Y = sentences()
+
+
+def crf(**settings):
+    """A fit of few iterations: what is asked of a cluster does not depend on how many."""
+    return ChainCRF(**{"max_iter": 4, **settings})
+
+
+def pairs(npartitions=5):
+    return bag.from_sequence(list(zip(X, Y, strict=True)), npartitions=npartitions)
+
+
+@pytest.fixture(scope="module")
+def local():
+    """Two workers of one thread, each a process with a nanny that starts it again."""
+    with distributed.LocalCluster(
+        n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None
+    ) as made:
+        yield made
+
+
+@pytest.fixture
+def client(local):
+    with distributed.Client(local) as made:
+        made.wait_for_workers(2, timeout=60)
+        yield made
+
+
+@pytest.fixture(scope="module")
+def expected():
+    """The weights that every fit of `pairs()` has, from a cluster of one."""
+    with (
+        distributed.LocalCluster(
+            n_workers=1, threads_per_worker=1, processes=False, dashboard_address=None
+        ) as one,
+        distributed.Client(one) as made,
+    ):
+        return cluster.fit(crf(), pairs(), client=made).weights_
+
+
+def test_same_weights_for_one_two_and_three_workers(client, local, expected):
+    two = cluster.fit(crf(), pairs(), client=client)
+    assert np.array_equal(two.weights_, expected)
+    local.scale(3)
+    try:
+        client.wait_for_workers(3, timeout=60)
+        three = cluster.fit(crf(), pairs(), client=client)
+    finally:
+        local.scale(2)
+    assert np.array_equal(three.weights_, expected)
+    alone = crf().fit(X, Y)
+    assert two.objective_ == pytest.approx(alone.objective_, rel=1e-10)
+    np.testing.assert_allclose(two.weights_, alone.weights_, rtol=0, atol=1e-5)
+
+
+def test_a_fitted_model_is_an_ordinary_one(client, tmp_path, expected):
+    model = cluster.fit(crf(), pairs(), client=client)
+    save(model, tmp_path / "model")
+    assert load(tmp_path / "model").predict(X) == model.predict(X)
+    assert model.fit_report_.solver == "lbfgs"
+
+
+@pytest.mark.parametrize("form", ["two bags", "delayed pairs", "delayed lists", "futures"])
+def test_every_form_of_partitions_gives_the_same_model(client, form, expected):
+    cuts = [(k, k + 12) for k in range(0, 60, 12)]
+    if form == "two bags":
+        given = bag.from_sequence(X, npartitions=5), bag.from_sequence(Y, npartitions=5)
+    elif form == "delayed pairs":
+        given = ([dask.delayed(lambda a, b: (X[a:b], Y[a:b]))(a, b) for a, b in cuts],)
+    elif form == "delayed lists":
+        given = tuple([dask.delayed(own[a:b]) for a, b in cuts] for own in (X, Y))
+    else:
+        given = ([client.submit(lambda a, b: (X[a:b], Y[a:b]), a, b) for a, b in cuts],)
+    assert np.array_equal(cluster.fit(crf(), *given, client=client).weights_, expected)
+
+
+def test_more_workers_than_partitions_and_partitions_without_examples(client):
+    alone = crf().fit(X, Y)
+    for given in (pairs(1), pairs(4).filter(lambda own: own[0] is not X[0])):
+        found = cluster.fit(crf(), given, client=client)
+        np.testing.assert_allclose(found.weights_, alone.weights_, rtol=0, atol=1e-5)
+    empty = [dask.delayed(([], []))] * 3
+    found = cluster.fit(crf(), [*empty, dask.delayed((X, Y)), *empty], client=client)
+    np.testing.assert_allclose(found.weights_, alone.weights_, rtol=0, atol=1e-5)
+
+
+def test_a_client_without_the_data(client, tmp_path):
+    """Paths that only workers open: here, a file that the client never reads."""
+    from dask import delayed
+
+    for k in range(3):
+        lines = [
+            f"{label}\t{' '.join(token)}\n"
+            for x, y in zip(X[k::3], Y[k::3], strict=True)
+            for token, label in [*zip(x, y, strict=True), (None, None)]
+            if token is not None
+        ]
+        (tmp_path / f"{k}.tsv").write_text("".join(lines))
+
+    def read(path):
+        distributed.get_worker()  # an error where this is not a worker
+        rows = [line.split("\t") for line in Path(path).read_text().splitlines()]
+        return [[row[1].split()] for row in rows], [[row[0]] for row in rows]
+
+    parts = [delayed(read)(str(tmp_path / f"{k}.tsv")) for k in range(3)]
+    model = cluster.fit(crf(), parts, client=client)
+    assert model.classes_.tolist() == ["L0", "L1", "L2", "L3"]
+
+
+def test_two_fits_at_once(client, expected):
+    found = {}
+
+    def run(l2):
+        found[l2] = cluster.fit(crf(l2=l2), pairs(), client=client).weights_
+
+    threads = [threading.Thread(target=run, args=(l2,)) for l2 in (1.0, 0.1)]
+    for own in threads:
+        own.start()
+    for own in threads:
+        own.join(120)
+    assert np.array_equal(found[1.0], expected)
+    other = crf(l2=0.1).fit(X, Y).weights_
+    np.testing.assert_allclose(found[0.1], other, rtol=0, atol=1e-4)
+
+
+class Killer:
+    """A callback that kills a worker at an iteration, and says so."""
+
+    def __init__(self, client, iteration):
+        self.client, self.iteration, self.killed = client, iteration, []
+
+    def __call__(self, state):
+        if state.iteration == self.iteration:
+            workers = self.client.scheduler_info(n_workers=-1)["workers"]
+            pid = self.client.run(os.getpid, workers=[next(iter(workers))])
+            os.kill(next(iter(pid.values())), signal.SIGKILL)
+            self.killed.append(state.iteration)
+
+
+def test_a_killed_worker_changes_nothing(client, expected):
+    killer = Killer(client, iteration=3)
+    model = cluster.fit(crf(), pairs(), client=client, callback=killer)
+    assert killer.killed == [3]
+    assert np.array_equal(model.weights_, expected)
+
+
+def test_the_only_worker_killed_is_started_again(expected):
+    with (
+        distributed.LocalCluster(
+            n_workers=1, threads_per_worker=1, processes=True, dashboard_address=None
+        ) as one,
+        distributed.Client(one) as client,
+    ):
+        killer = Killer(client, iteration=2)
+        model = cluster.fit(crf(), pairs(), client=client, callback=killer)
+        assert killer.killed == [2]
+    assert np.array_equal(model.weights_, expected)
+
+
+def test_an_adaptive_cluster(expected):
+    with (
+        distributed.LocalCluster(
+            n_workers=0, threads_per_worker=1, processes=True, dashboard_address=None
+        ) as made,
+        distributed.Client(made) as client,
+    ):
+        made.adapt(minimum=0, maximum=2, interval="100ms", wait_count=1)
+        model = cluster.fit(crf(), pairs(), client=client)
+    assert np.array_equal(model.weights_, expected)
+
+
+def test_early_stopping_with_validation_data_on_the_cluster(client):
+    held, gold = sentences(seed=4, n=12)
+    settings = {"l2": 0.01, "validation_interval": 1, "n_iter_no_change": 1, "max_iter": 9}
+    alone = crf(**settings).fit(X, Y, validation_data=(held, gold))
+    both = bag.from_sequence(list(zip(held, gold, strict=True)), npartitions=2)
+    for given in ((held, gold), both, (both.pluck(0), both.pluck(1))):
+        found = cluster.fit(crf(**settings), pairs(), client=client, validation_data=given)
+        assert found.fit_report_.validation == alone.fit_report_.validation
+
+
+def test_predictions_are_in_order_and_stream(client):
+    model = crf().fit(X, Y)
+    asked = cluster.predict(model, bag.from_sequence(X, npartitions=7), client=client)
+    assert list(asked) == list(model.predict(X))
+    assert asked.to_bag().compute() == list(model.predict(X))
+    assert [len(own) for own in asked.by_partition()] == [9, 9, 9, 9, 9, 9, 6]
+    marginals = cluster.predict_marginals(model, bag.from_sequence(X, npartitions=2), client=client)
+    for found, own in zip(marginals, model.predict_marginals(X), strict=True):
+        assert np.array_equal(found, own)
+    assert cluster.score(model, pairs(), client=client) == pytest.approx(model.score(X, Y))
+
+
+def test_a_partition_that_does_not_parse_is_named(client):
+    def broken(k):
+        if k == 2:
+            raise OSError(f"part-{k}.conll: line 7 has 3 columns")
+        return X[k::4], Y[k::4]
+
+    parts = [dask.delayed(broken)(k) for k in range(4)]
+    with pytest.raises(RuntimeError, match=r"partition 2: .*part-2.conll: line 7"):
+        cluster.fit(crf(), parts, client=client)
+    wrong = [dask.delayed((X, Y)), dask.delayed((X, Y[:-1]))]
+    with pytest.raises(ValueError, match=r"partition 1: X and y must have the same number"):
+        cluster.fit(crf(), wrong, client=client)
+
+
+def test_a_schema_that_changes_is_named(client):
+    rng = np.random.default_rng(0)
+    parts = [dask.delayed(([rng.normal(size=(2, n))], [[0, 1]])) for n in (3, 3, 4)]
+    with pytest.raises(ValueError, match=r"partition 2 does not go with partition 0: .*4 columns"):
+        cluster.fit(crf(), parts, client=client)
+
+
+def test_what_cannot_work_is_refused_before_any_work(client):
+    with pytest.raises(UnsupportedError, match="visits single examples"):
+        cluster.fit(ChainCRF(solver="sgd"), pairs(), client=client)
+    with pytest.raises(TypeError, match="X must be a Dask bag"):
+        cluster.fit(crf(), X, Y, client=client)
+    with pytest.raises(ValueError, match="same partitions, got 5 and 2"):
+        cluster.fit(crf(), pairs(), bag.from_sequence(Y, npartitions=2), client=client)
+    with pytest.raises(ValueError, match="dtype must be one of"):
+        cluster.fit(crf(), pairs(), client=client, dtype="float16")
+
+
+def test_a_cluster_that_goes_away_is_an_error(expected):
+    made = distributed.LocalCluster(
+        n_workers=1, threads_per_worker=1, processes=True, dashboard_address=None
+    )
+    client = distributed.Client(made)
+
+    def close(state):
+        if state.iteration == 2:
+            made.close()
+
+    model = crf()
+    try:
+        with pytest.raises(cluster.ClusterError, match="the cluster is gone"):
+            cluster.fit(model, pairs(), client=client, callback=close)
+    finally:
+        client.close()
+        made.close()
+    assert not hasattr(model, "weights_")
+
+
+def test_a_cluster_without_workers_is_not_waited_for_without_end():
+    with (
+        distributed.LocalCluster(n_workers=0, processes=True, dashboard_address=None) as made,
+        distributed.Client(made) as client,
+    ):
+        started = time.monotonic()
+        with pytest.raises(cluster.ClusterError, match="no worker for 1 s"):
+            cluster.fit(crf(), pairs(), client=client, timeout=1.0)
+        assert time.monotonic() - started < 60
+
+
+def test_tables_and_graphs(client):
+    rng = np.random.default_rng(0)
+    y = rng.integers(3, size=60)
+    table = rng.normal(size=(60, 3)) + y[:, None]
+    array = pytest.importorskip("dask.array")
+    chunked = array.from_array(table, chunks=(20, -1)), array.from_array(y, chunks=20)
+    found = cluster.fit(CRFClassifier(max_iter=4), *chunked, client=client)
+    np.testing.assert_allclose(
+        found.coef_, CRFClassifier(max_iter=4).fit(table, y).coef_, atol=1e-4
+    )
+    assert (
+        np.concatenate(
+            list(cluster.predict(found, chunked[0], client=client).by_partition())
+        ).tolist()
+        == found.predict(table).tolist()
+    )
+    with pytest.raises(ValueError, match="all columns in one chunk"):
+        cluster.fit(
+            CRFClassifier(max_iter=4), chunked[0].rechunk((20, 1)), chunked[1], client=client
+        )
+    graphs = [(rng.normal(size=(3, 2)), [(0, 1), (1, 2), (0, 2)]) for _ in range(12)]
+    labels = [rng.integers(2, size=3) for _ in graphs]
+    both = bag.from_sequence(graphs, npartitions=3), bag.from_sequence(labels, npartitions=3)
+    found = cluster.fit(GraphCRF(max_iter=4), *both, client=client)
+    np.testing.assert_allclose(
+        found.weights_, GraphCRF(max_iter=4).fit(graphs, labels).weights_, atol=1e-4
+    )
+
+
+def test_data_frames(client):
+    pd, frames = pytest.importorskip("pandas"), pytest.importorskip("dask.dataframe")
+    rows = [
+        {"sentence": i, "word": token[0], "shape": token[1], "tag": label}
+        for i, (x, y) in enumerate(zip(X, Y, strict=True))
+        for token, label in zip(x, y, strict=True)
+    ]
+    words = [[{"word": t[0], "shape": t[1]} for t in x] for x in X]
+    alone = crf().fit(words, Y)
+    table = pd.DataFrame(rows)
+    whole = frames.from_pandas(table.set_index("sentence"), npartitions=3)
+    found = cluster.fit(crf(), cluster.from_tokens(whole, "sentence", "tag"), client=client)
+    np.testing.assert_allclose(found.weights_, alone.weights_, rtol=0, atol=1e-5)
+    torn = frames.from_pandas(table, npartitions=3)
+    with pytest.raises(ValueError, match=r"stands in partitions \d and \d; keep sequences whole"):
+        cluster.fit(crf(), cluster.from_tokens(torn, "sentence", "tag"), client=client)
+    lists = pd.DataFrame({"x": X, "y": Y})
+    text = frames.from_pandas(lists.astype(str), npartitions=3)
+    with pytest.raises(TypeError, match="partition 0: column 'x' must hold lists"):
+        cluster.fit(crf(), cluster.from_lists(text, "x", "y"), client=client)
+    with dask.config.set({"dataframe.convert-string": False}):
+        lists = frames.from_pandas(lists, npartitions=3)
+    found = cluster.fit(crf(), cluster.from_lists(lists, "x", "y"), client=client)
+    np.testing.assert_allclose(found.weights_, crf().fit(X, Y).weights_, rtol=0, atol=1e-5)
+
+
+def test_a_search_with_joblib_on_dask(client):
+    joblib = pytest.importorskip("joblib")
+    from sklearn.model_selection import GridSearchCV
+
+    search = GridSearchCV(ChainCRF(max_iter=20), {"l2": [0.1, 1.0]}, cv=2)
+    with joblib.parallel_config(backend="dask", client=client):
+        search.fit(X, Y)
+    alone = GridSearchCV(ChainCRF(max_iter=20), {"l2": [0.1, 1.0]}, cv=2).fit(X, Y)
+    assert search.best_params_ == alone.best_params_
+    assert np.array_equal(search.best_estimator_.weights_, alone.best_estimator_.weights_)

@@ -1,0 +1,313 @@
+"""Prepared data that are damaged, foreign or hostile are refused, and nothing is half-written."""
+
+import errno
+import json
+import os
+import shutil
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+from chordal import ChainCRF, Dataset, DatasetError, GraphCRF, MultiLabelCRF, _container
+from chordal.estimators import _preparing
+from chordal.prepared import _dataset, _writer
+
+RNG = np.random.default_rng(2)
+X = [[[f"w{RNG.zipf(1.5)}", f"t{RNG.integers(5)}"] for _ in range(4)] for _ in range(20)]
+Y = [[f"L{int(token[1][1:]) % 3}" for token in x] for x in X]
+
+
+@pytest.fixture(autouse=True)
+def small_parts(monkeypatch):
+    monkeypatch.setattr(_preparing, "PART", 40)
+    monkeypatch.setattr(_preparing, "CHUNK", 5)
+
+
+@pytest.fixture
+def folder(tmp_path):
+    ChainCRF().prepare(tmp_path / "data", X, Y)
+    return tmp_path / "data"
+
+
+def parts(folder):
+    return sorted(folder.glob("part-*"))
+
+
+def fit(folder):
+    return ChainCRF(max_iter=3).fit(folder)
+
+
+def test_flipped_bytes_are_found(folder):
+    for path in (*parts(folder), *folder.glob("vocabulary*"), folder / "index.json"):
+        whole = path.read_bytes()
+        for place in RNG.integers(len(whole), size=12):
+            damaged = bytearray(whole)
+            damaged[place] ^= 1 << RNG.integers(8)
+            path.write_bytes(damaged)
+            with pytest.raises(DatasetError):
+                Dataset(folder).verify()
+            with pytest.raises(DatasetError):
+                fit(folder)
+        path.write_bytes(whole)
+    Dataset(folder).verify()
+
+
+def test_files_that_are_cut_short_or_missing(folder):
+    for path in (*parts(folder), *folder.glob("vocabulary*"), folder / "index.json"):
+        whole = path.read_bytes()
+        for size in (0, 5, len(whole) // 2, len(whole) - 1):
+            path.write_bytes(whole[:size])
+            with pytest.raises(DatasetError):
+                Dataset(folder).verify()
+        path.unlink()
+        with pytest.raises((DatasetError, FileNotFoundError)):
+            fit(folder)
+        path.write_bytes(whole)
+
+
+def test_parts_of_another_data_set(folder, tmp_path):
+    ChainCRF().prepare(tmp_path / "other", X[::-1], Y[::-1])
+    for own, other in zip(parts(folder), parts(tmp_path / "other"), strict=True):
+        shutil.copy(other, own)
+    with pytest.raises(DatasetError, match="belongs to another"):
+        fit(folder)
+    ChainCRF().prepare(tmp_path / "again", X, Y)
+    first, second = parts(tmp_path / "again")
+    shutil.copy(second, first)
+    with pytest.raises(DatasetError, match="belongs to another"):
+        fit(tmp_path / "again")
+
+
+def with_arrays(folder, change):
+    """Write a part again, with a right checksum, after its facts and arrays were changed."""
+    path = parts(folder)[0]
+    facts, arrays = _container.read(path, _dataset.PART)
+    facts, arrays = json.loads(json.dumps(facts)), {k: np.array(v) for k, v in arrays.items()}
+    change(facts, arrays)
+    _container.write(path, facts, arrays, _dataset.PART)
+
+
+HOSTILE = {
+    "an attribute that is not there": lambda f, a: a["0.ids"].__setitem__(3, 10**6),
+    "a negative attribute": lambda f, a: a["0.ids"].__setitem__(3, -1),
+    "offsets that fall": lambda f, a: a["0.offsets"].__setitem__(3, 0),
+    "offsets beyond the end": lambda f, a: a["0.offsets"].__setitem__(-1, 2**40),
+    "a negative size": lambda f, a: a["sizes"].__setitem__(0, -4),
+    "a huge size": lambda f, a: a["sizes"].__setitem__(0, 2**62),
+    "a label that is not there": lambda f, a: a["gold.codes"].__setitem__(0, 77),
+    "a negative label": lambda f, a: a["gold.codes"].__setitem__(0, -1),
+    "too few labels": lambda f, a: a.update({"gold.codes": a["gold.codes"][:-1]}),
+    "more labels than there are": lambda f, a: f.update(n_labels=50),
+    "labels that are no number": lambda f, a: f.update(n_labels="3"),
+    "values that are not finite": lambda f, a: a.update(
+        {"0.values": np.full(len(a["0.ids"]), np.nan)}
+    ),
+    "too few values": lambda f, a: a.update({"0.values": np.ones(3)}),
+    "ids of another type": lambda f, a: a.update({"0.ids": a["0.ids"].astype(np.int64)}),
+    "an array that is missing": lambda f, a: a.pop("0.ids"),
+    "no sizes": lambda f, a: a.pop("sizes"),
+    "no templates": lambda f, a: f.update(templates=[]),
+    "templates that are no list": lambda f, a: f.update(templates=7),
+    "a template without facts": lambda f, a: f["templates"].__setitem__(0, None),
+    "another order": lambda f, a: f["templates"][1].update(order=3),
+    "an unknown pattern": lambda f, a: f["templates"][1].update(cliques="all"),
+    "listed cliques without a list": lambda f, a: f["templates"][1].update(cliques="listed"),
+    "rows where there are none": lambda f, a: f["templates"][2].update(rows="sparse"),
+    "dense rows": lambda f, a: f["templates"][0].update(rows="dense"),
+    "an unknown kind of target": lambda f, a: f.update(target="odd"),
+    "types": lambda f, a: a.update(kinds=np.zeros(int(a["sizes"].sum()), np.int64)),
+    "a matching": lambda f, a: f.update(exclusive=True),
+    "negative weights": lambda f, a: a.update(weight=-np.ones(len(a["sizes"]))),
+    "weights of others": lambda f, a: a.update(weight=np.ones(3)),
+}
+
+
+@pytest.mark.parametrize("case", HOSTILE)
+def test_arrays_that_do_not_fit_together(case, folder):
+    with_arrays(folder, HOSTILE[case])
+    with pytest.raises(DatasetError):
+        fit(folder)
+
+
+SCOPES = {
+    "a variable that is not there": lambda f, a: a["1.scopes"].__setitem__(0, 9),
+    "a variable twice": lambda f, a: a["1.scopes"].__setitem__(0, a["1.scopes"][1]),
+    "a negative variable": lambda f, a: a["1.scopes"].__setitem__(0, -1),
+    "too few scopes": lambda f, a: a.update({"1.scopes": a["1.scopes"][:-2]}),
+    "negative counts": lambda f, a: a["1.counts"].__setitem__(0, -1),
+    "dense rows that are cut": lambda f, a: a.update({"0.data": a["0.data"][:-1]}),
+    "infinity": lambda f, a: a["0.data"].__setitem__(0, np.inf),
+}
+
+
+@pytest.mark.parametrize("case", SCOPES)
+def test_graphs_that_do_not_fit_together(case, tmp_path):
+    graphs = [(RNG.normal(size=(4, 2)), [[0, 1], [1, 2], [0, 3]]) for _ in range(20)]
+    GraphCRF().prepare(tmp_path / "data", graphs, [[0, 1, 0, 1]] * 20)
+    with_arrays(tmp_path / "data", SCOPES[case])
+    with pytest.raises(DatasetError):
+        GraphCRF().fit(tmp_path / "data")
+
+
+def with_index(folder, change):
+    index = json.loads((folder / "index.json").read_text())
+    index.pop("checksum")
+    change(index)
+    index["checksum"] = _dataset.checksum(index)
+    (folder / "index.json").write_text(json.dumps(index))
+
+
+INDEX = {
+    "a newer version": (lambda i: i.update(version=99), "newer chordal"),
+    "no version": (lambda i: i.pop("version"), "version"),
+    "another format": (lambda i: i.update(format="other"), "not that of a chordal"),
+    "no parts": (lambda i: i.update(parts=[]), "no parts"),
+    "a file elsewhere": (lambda i: i["parts"][0].update(file="../x"), "cannot be called"),
+    "an absolute file": (lambda i: i.update(vocabulary="/etc/passwd"), "cannot be called"),
+    "a negative number": (lambda i: i["parts"][0].update(examples=-1), "numbers"),
+    "labels twice": (lambda i: i["facts"]["labels"].update(labels=["a", "a", "b"]), "twice"),
+    "labels of lists": (lambda i: i["facts"]["labels"].update(labels=[[[]], "a", "b"]), "labels"),
+    "other templates": (lambda i: i["facts"]["templates"].pop(), "templates"),
+    "an odd input": (lambda i: i["facts"]["templates"][0]["rows"].update(kind="odd"), "odd"),
+}
+
+
+@pytest.mark.parametrize("case", INDEX)
+def test_an_index_that_is_not_valid(case, folder):
+    change, message = INDEX[case]
+    with_index(folder, change)
+    with pytest.raises(DatasetError, match=message):
+        fit(folder)
+
+
+def test_folders_that_are_no_data_set(tmp_path):
+    with pytest.raises(FileNotFoundError):
+        Dataset(tmp_path / "nothing")
+    with pytest.raises(DatasetError, match=r"no index\.json"):
+        Dataset(tmp_path)
+    (tmp_path / "index.json").write_text("[1]")
+    with pytest.raises(DatasetError, match="not that of a chordal"):
+        Dataset(tmp_path)
+    (tmp_path / "index.json").write_text("{")
+    with pytest.raises(DatasetError, match="cannot be read"):
+        Dataset(tmp_path)
+
+
+def test_data_prepared_for_other_templates(folder, tmp_path):
+    with pytest.raises(DatasetError, match=r"another model, a ChainCRF: its templates are 'node'"):
+        GraphCRF().fit(folder)
+    with pytest.raises(DatasetError, match=r"template 'edge' has features=False there"):
+        ChainCRF(transition_features=lambda x: [["a"]] * (len(x) - 1)).fit(folder)
+    with pytest.raises(DatasetError, match="feature_template"):
+        ChainCRF(feature_template="U00:%x[0,0]\nB").fit(folder)
+    ChainCRF().prepare(tmp_path / "dense", [RNG.normal(size=(4, 2))] * 20, Y)
+    with pytest.raises(DatasetError, match=r"do not go together: part 1 .* dense rows of 2"):
+        ChainCRF().fit([folder, tmp_path / "dense"])
+
+
+def test_y_and_empty_data(folder, tmp_path):
+    with pytest.raises(ValueError, match="has its labels"):
+        ChainCRF().fit(Dataset(folder), Y)
+    with pytest.raises(ValueError, match="nothing to prepare"):
+        ChainCRF().prepare(tmp_path / "none", [], [])
+    assert not (tmp_path / "none").exists()
+    with pytest.raises(ValueError, match="nothing to prepare"):
+        ChainCRF().fit(iter([]))
+    with pytest.raises(TypeError, match=r"batch 0 must be a tuple \(X, y\)"):
+        ChainCRF().fit(iter([X]))
+    with pytest.raises(ValueError, match="all labels at once"):
+        MultiLabelCRF().fit(iter([(np.ones((2, 2)), np.eye(2))]))
+
+
+def test_a_batch_that_cannot_be_read_is_named_and_leaves_nothing(tmp_path):
+    batches = [(X[:10], Y[:10]), (X[10:], Y[10:19])]
+    with pytest.raises(ValueError, match="batch 1: "):
+        ChainCRF().prepare(tmp_path / "data", iter(batches))
+    assert not (tmp_path / "data").exists()
+    dense = [(X[:10], Y[:10]), ([RNG.normal(size=(4, 2))] * 10, Y[10:])]
+    with pytest.raises(TypeError, match="batch 1: "):
+        ChainCRF().prepare(tmp_path / "data", iter(dense))
+    assert not (tmp_path / "data").exists()
+
+
+def test_nothing_is_overwritten(folder, tmp_path):
+    with pytest.raises(FileExistsError, match="append to it"):
+        ChainCRF().prepare(folder, X, Y)
+    (tmp_path / "else").mkdir()
+    (tmp_path / "else" / "file").write_text("mine")
+    for append in (False, True):
+        with pytest.raises(FileExistsError, match="no data set"):
+            ChainCRF().prepare(tmp_path / "else", X, Y, append=append)
+    assert os.listdir(tmp_path / "else") == ["file"]
+
+
+@pytest.mark.parametrize("after", [0, 1, 2])
+def test_a_full_disk_leaves_what_was_there(folder, monkeypatch, after):
+    before, left = sorted(os.listdir(folder)), after
+    whole = fit(folder).weights_
+    real = _writer.write
+
+    def full(path, *rest):
+        nonlocal left
+        if left == 0:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), path)
+        left -= 1
+        real(path, *rest)
+
+    monkeypatch.setattr(_writer, "write", full)
+    with pytest.raises(OSError, match="No space left"):
+        ChainCRF().prepare(folder, X, Y, append=True)
+    assert sorted(os.listdir(folder)) == before
+    np.testing.assert_array_equal(fit(folder).weights_, whole)
+
+
+def test_a_full_disk_in_training_names_the_folder(folder, monkeypatch):
+    import tempfile
+
+    class Full:
+        def __enter__(self):
+            return self
+
+        def __exit__(self, *error):
+            pass
+
+        def write(self, data):
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(tempfile, "TemporaryFile", lambda **_: Full())
+    with pytest.raises(OSError, match="set TMPDIR"):
+        fit(folder)
+
+
+def test_two_writers_at_once(folder):
+    with (
+        _writer.Writer(folder, append=True),
+        pytest.raises(DatasetError, match="another process is writing"),
+    ):
+        ChainCRF().prepare(folder, X, Y, append=True)
+    ChainCRF().prepare(folder, X, Y, append=True)
+
+
+def test_many_processes_read_while_one_appends(folder):
+    code = (
+        "import sys; from chordal import ChainCRF\n"
+        "print(repr(ChainCRF(max_iter=3).fit(sys.argv[1]).weights_.sum()))"
+    )
+    old = Dataset(folder)
+    whole = ChainCRF(max_iter=3).fit(old).weights_
+    readers = [
+        subprocess.Popen([sys.executable, "-c", code, folder], stdout=subprocess.PIPE, text=True)
+        for _ in range(2)
+    ]
+    sums = {
+        float(reader.communicate()[0].strip()[:60].removeprefix("np.float64(").rstrip(")"))
+        for reader in readers
+    }
+    assert sums == {float(whole.sum())}
+    for _ in range(3):
+        ChainCRF().prepare(folder, X[::-1], Y[::-1], append=True)
+    np.testing.assert_array_equal(ChainCRF(max_iter=3).fit(old).weights_, whole)
+    assert Dataset(folder).n_examples == 4 * len(X)
+    assert len(list(folder.glob("vocabulary*"))) == 2

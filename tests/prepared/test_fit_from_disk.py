@@ -1,0 +1,255 @@
+"""A fit from a prepared data set gives the weights of the fit in memory, bit for bit."""
+
+from itertools import pairwise
+
+import numpy as np
+import pytest
+
+from chordal import (
+    ChainCRF,
+    CliqueTemplate,
+    CRFClassifier,
+    Dataset,
+    GraphCRF,
+    GridCRF,
+    MatchingModel,
+    MultiLabelCRF,
+    TemplateCRF,
+    TypedGraphCRF,
+)
+from chordal.estimators._training import preparing
+from chordal.features import Spilled
+from chordal.oracle.training import SummedOracle
+
+RNG = np.random.default_rng(0)
+N = 60
+LENGTHS = RNG.integers(1, 9, size=N)
+
+
+@pytest.fixture(autouse=True)
+def small_parts(monkeypatch):
+    monkeypatch.setattr(preparing, "PART", 40)
+    monkeypatch.setattr(preparing, "CHUNK", 7)
+
+
+def words():
+    X = [
+        [[f"t{(tag := RNG.integers(9))}", f"twin{tag}", f"w{RNG.zipf(1.5)}"] for _ in range(n)]
+        for n in LENGTHS
+    ]
+    return X, [[f"L{min(int(token[0][1:]), 4)}" for token in x] for x in X]
+
+
+X, Y = words()
+VALUES = [[{name: 0.5 + k for k, name in enumerate(token)} for token in x] for x in X]
+DENSE = [RNG.normal(size=(n, 4)) for n in LENGTHS]
+FEW = [(RNG.random((n, 9)) < 0.1).astype(float) for n in LENGTHS]
+VECTORS = [
+    [
+        {"w": token[2], "v": RNG.normal(size=3)} if i % 3 else {"w": token[2]}
+        for i, token in enumerate(x, start=k)
+    ]
+    for k, x in enumerate(X)
+]
+PARTLY = [[None if RNG.random() < 0.3 else label for label in y] for y in Y]
+SETS = [[{label, "L0"} if RNG.random() < 0.3 else label for label in y] for y in Y]
+SOFT = [[{label: 0.75, "L4": 0.25} if label != "L4" else label for label in y] for y in Y]
+COLUMNS = [[[token[2], token[0]] for token in x] for x in X]
+TEMPLATE = "U00:%x[0,0]\nU01:%x[-1,1]/%x[0,1]\nB01:%x[0,1]\nB\n"
+
+
+def pairs(x):
+    return [[f"{a[0]}+{b[0]}"] for a, b in pairwise(x)]
+
+
+CHAINS = {
+    "lbfgs": (ChainCRF, {}, X, Y),
+    "all pairs": (ChainCRF, {"pairs": "all", "fit_intercept": True, "ends": True}, X, Y),
+    "rare pairs left out": (ChainCRF, {"min_freq": 3}, X, Y),
+    "l1": (ChainCRF, {"l1": 0.1}, X, Y),
+    "adam": (ChainCRF, {"solver": "adam"}, X, Y),
+    "minibatch_lbfgs": (ChainCRF, {"solver": "minibatch_lbfgs"}, X, Y),
+    "sgd": (ChainCRF, {"solver": "sgd"}, X, Y),
+    "averaged_perceptron": (ChainCRF, {"solver": "averaged_perceptron"}, X, Y),
+    "hinge": (ChainCRF, {"objective": "hinge"}, X, Y),
+    "newton_cg": (ChainCRF, {"solver": "newton_cg"}, X, Y),
+    "values": (ChainCRF, {}, VALUES, Y),
+    "dense": (ChainCRF, {}, DENSE, Y),
+    "few numbers": (ChainCRF, {}, FEW, Y),
+    "vectors": (ChainCRF, {}, VECTORS, Y),
+    "not observed": (ChainCRF, {}, X, PARTLY),
+    "left out": (ChainCRF, {"objective": "softmax_margin"}, X, PARTLY),
+    "sets": (ChainCRF, {}, X, SETS),
+    "completed sets": (ChainCRF, {"objective": "hinge", "max_iter": 5}, X, SETS),
+    "soft": (ChainCRF, {}, X, SOFT),
+    "ignored label": (ChainCRF, {"ignore_label": "L2"}, X, Y),
+    "template of columns": (ChainCRF, {"feature_template": TEMPLATE}, COLUMNS, Y),
+    "transition features": (ChainCRF, {"transition_features": pairs}, X, Y),
+    "class_weight": (ChainCRF, {"objective": "hinge", "class_weight": "balanced"}, X, Y),
+}
+
+EDGES = [np.array([[i, i + 1] for i in range(n - 1)] or np.zeros((0, 2), int)) for n in LENGTHS]
+LOOPS = [
+    np.array([*edges.tolist(), *([[0, n - 1]] if n > 3 else [])] or np.zeros((0, 2), int))
+    for edges, n in zip(EDGES, LENGTHS, strict=True)
+]
+GRAPHS = list(zip(DENSE, LOOPS, strict=True))
+EDGE_ROWS = [
+    (x, edges, RNG.normal(size=(len(edges), 2))) for x, edges in zip(DENSE, LOOPS, strict=True)
+]
+NAMED_NODES = list(zip(X, LOOPS, strict=True))
+NODE_LABELS = [np.array([int(label[1]) for label in y]) for y in Y]
+TYPED = [
+    (
+        {"word": RNG.normal(size=(n, 2)), "text": RNG.normal(size=(1, 2))},
+        {("word", "text"): np.array([[i, 0] for i in range(n)])},
+    )
+    for n in LENGTHS
+]
+TYPED_LABELS = [
+    {"word": ["N" if v > 1 else "V" for v in own], "text": [str(own[0] % 2)]} for own in NODE_LABELS
+]
+IMAGES = [RNG.normal(size=(3, int(n), 2)) for n in LENGTHS]
+PIXELS = [(image[..., 0] > 0).astype(int) for image in IMAGES]
+TABLE = RNG.normal(size=(N, 5))
+CLASSES = (TABLE[:, 0] > 0).astype(int) + (TABLE[:, 1] > 0.5)
+MATRIX = (TABLE[:, :4] + RNG.normal(size=(N, 4)) > 0).astype(int)
+MATCHINGS = [RNG.normal(size=(3, int(n), 2)) for n in LENGTHS]
+TARGETS = [np.array([0, -1, -1]) for _ in MATCHINGS]
+SKIP = [
+    CliqueTemplate("words", features=lambda x: [[token[2]] for token in x]),
+    CliqueTemplate("steps", "steps"),
+    CliqueTemplate(
+        "skip",
+        lambda x: [(i, j) for j in range(len(x)) for i in range(j) if x[i][2] == x[j][2]],
+    ),
+    CliqueTemplate("triples", lambda x: [(i, i + 1, i + 2) for i in range(len(x) - 2)], order=3),
+]
+
+OTHERS = {
+    "graphs": (GraphCRF, {}, GRAPHS, NODE_LABELS),
+    "graphs that are chains in some parts": (
+        GraphCRF, {}, list(zip(DENSE, EDGES[:30] + LOOPS[30:], strict=True)), NODE_LABELS
+    ),
+    "features of edges": (GraphCRF, {"objective": "hinge"}, EDGE_ROWS, NODE_LABELS),
+    "pseudo-likelihood": (GraphCRF, {"objective": "pseudo_likelihood"}, GRAPHS, NODE_LABELS),
+    "named nodes": (GraphCRF, {}, NAMED_NODES, NODE_LABELS),
+    "typed": (
+        TypedGraphCRF,
+        {"node_types": ("word", "text"), "edge_types": [("word", "text")]},
+        TYPED,
+        TYPED_LABELS,
+    ),
+    "grid": (GridCRF, {"max_iter": 5, "contrast": "auto"}, IMAGES, PIXELS),
+    "classifier": (CRFClassifier, {}, TABLE, CLASSES),
+    "balanced classifier": (CRFClassifier, {"class_weight": "balanced"}, TABLE, CLASSES),
+    "classifier by hinge": (CRFClassifier, {"objective": "hinge"}, TABLE, CLASSES),
+    "labels in a tree": (MultiLabelCRF, {}, TABLE, MATRIX),
+    "independent labels": (MultiLabelCRF, {"structure": "independent"}, TABLE, MATRIX),
+    "matching": (MatchingModel, {}, MATCHINGS, TARGETS),
+    "templates": (TemplateCRF, {"templates": SKIP}, X, Y),
+}  # fmt: skip
+CASES = {**CHAINS, **OTHERS}
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("case", CASES)
+def test_weights_are_those_of_the_fit_in_memory(case, tmp_path):
+    kind, parameters, examples, labels = CASES[case]
+    parameters = {"max_iter": 12, "random_state": 0, **parameters}
+    whole = kind(**parameters).fit(examples, labels)
+    data = kind(**parameters).prepare(tmp_path / "data", examples, labels)
+    assert data.n_examples == N
+    assert data.n_parts > 1
+    found = kind(**parameters).fit(data)
+    np.testing.assert_array_equal(found.weights_, whole.weights_)
+    assert repr(found.classes_) == repr(whole.classes_)
+    assert repr(found.predict(examples[:5])) == repr(whole.predict(examples[:5]))
+    again = kind(**parameters).fit(tmp_path / "data")
+    np.testing.assert_array_equal(again.weights_, whole.weights_)
+
+
+def test_columns_of_large_numbers_are_scaled_by_nearly_the_same(tmp_path):
+    large = [x * [1.0, 1.0, 3000.0, 1.0] for x in DENSE]  # a size is a sum over parts
+    whole = ChainCRF(max_iter=10).fit(large, Y)
+    found = ChainCRF(max_iter=10).fit(ChainCRF().prepare(tmp_path / "data", large, Y))
+    np.testing.assert_allclose(found.weights_, whole.weights_, rtol=0, atol=1e-10)
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_sparse_matrices(tmp_path):
+    sparse = pytest.importorskip("scipy.sparse")
+    rows = [sparse.csr_array(x) for x in FEW]
+    whole = ChainCRF(max_iter=10).fit(rows, Y)
+    found = ChainCRF(max_iter=10).fit(ChainCRF().prepare(tmp_path / "data", rows, Y))
+    np.testing.assert_array_equal(found.weights_, whole.weights_)
+    table = sparse.csr_array(np.concatenate(FEW)[:N])
+    for kind, y in ((CRFClassifier, CLASSES), (MultiLabelCRF, MATRIX)):
+        whole = kind().fit(table, y)
+        found = kind().fit(kind().prepare(tmp_path / kind.__name__, table, y))
+        np.testing.assert_array_equal(found.weights_, whole.weights_)
+
+
+def test_a_list_of_data_sets_is_one(tmp_path):
+    a = ChainCRF().prepare(tmp_path / "a", X[:25], Y[:25])
+    ChainCRF().prepare(tmp_path / "b", X[25:], Y[25:])
+    whole = ChainCRF(max_iter=10).fit(X, Y)
+    found = ChainCRF(max_iter=10).fit([a, tmp_path / "b"])
+    np.testing.assert_array_equal(found.weights_, whole.weights_)
+    assert found.reader_.inputs[0].vocabulary.names() == whole.reader_.inputs[0].vocabulary.names()
+    again = ChainCRF(max_iter=10).fit([str(tmp_path / "a"), str(tmp_path / "b")])
+    np.testing.assert_array_equal(again.weights_, whole.weights_)
+
+
+def test_batches_of_an_iterator_and_parts_that_are_appended(tmp_path):
+    whole = ChainCRF(max_iter=10).fit(X, Y)
+    batches = ((X[a : a + 9], Y[a : a + 9]) for a in range(0, N, 9))
+    np.testing.assert_array_equal(ChainCRF(max_iter=10).fit(batches).weights_, whole.weights_)
+    ChainCRF().prepare(tmp_path / "data", X[:20], Y[:20])
+    old = Dataset(tmp_path / "data")
+    data = ChainCRF().prepare(tmp_path / "data", X[20:], Y[20:], append=True)
+    np.testing.assert_array_equal(ChainCRF(max_iter=10).fit(data).weights_, whole.weights_)
+    first = ChainCRF(max_iter=10).fit(X[:20], Y[:20])
+    np.testing.assert_array_equal(ChainCRF(max_iter=10).fit(old).weights_, first.weights_)
+    assert (old.n_examples, data.n_examples, data.generation) == (20, N, 2)
+
+
+def test_learning_goes_on_from_data_on_disk(tmp_path):
+    settings = {"max_iter": 10, "warm_start": True}
+    whole = ChainCRF(**settings).fit(X[:20], Y[:20])
+    found = ChainCRF(**settings).fit(X[:20], Y[:20])
+    data = ChainCRF().prepare(tmp_path / "data", X[20:], Y[20:])
+    np.testing.assert_array_equal(found.fit(data).weights_, whole.fit(X[20:], Y[20:]).weights_)
+    whole.partial_fit(X[:20], Y[:20])
+    found.partial_fit(ChainCRF().prepare(tmp_path / "more", X[:20], Y[:20]))
+    np.testing.assert_array_equal(found.weights_, whole.weights_)
+
+
+def test_weights_of_examples(tmp_path):
+    weight = RNG.random(N)
+    whole = ChainCRF(max_iter=10).fit(X, Y, sample_weight=weight)
+    data = ChainCRF().prepare(tmp_path / "data", X, Y, sample_weight=weight)
+    np.testing.assert_array_equal(ChainCRF(max_iter=10).fit(data).weights_, whole.weights_)
+    with pytest.raises(ValueError, match="weights of its examples"):
+        ChainCRF().fit(data, sample_weight=weight)
+    plain = ChainCRF().prepare(tmp_path / "plain", X, Y)
+    found = ChainCRF(max_iter=10).fit(plain, sample_weight=weight)
+    np.testing.assert_array_equal(found.weights_, whole.weights_)
+
+
+def test_shards_lie_in_a_file_and_few_are_in_memory(tmp_path, monkeypatch):
+    seen = []
+    made = SummedOracle.__post_init__
+
+    def watched(self):
+        seen.append(self.shards)
+        made(self)
+
+    monkeypatch.setattr(SummedOracle, "__post_init__", watched)
+    ChainCRF(max_iter=2, n_jobs=2).fit(ChainCRF().prepare(tmp_path / "data", X, Y))
+    assert isinstance(seen[0], Spilled)
+    rows = seen[0][0].rows[0]
+    assert not rows.wide_codes.flags.owndata
+    assert not rows.wide_codes.flags.writeable
+    ChainCRF(max_iter=2).fit(X, Y)
+    assert isinstance(seen[1], list)
