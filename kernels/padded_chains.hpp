@@ -60,6 +60,7 @@ struct PaddedChains : PaddedScores<const T> {
     Strided<const bool, 2> mask;
     Strided<const Int, 2> tags;
     Int ignored = -100;
+    std::size_t threads = 1;
 
     bool on(std::size_t b, std::size_t t) const { return !mask || mask(b, t); }
 };

@@ -158,8 +158,7 @@ class CRF(nn.Module):
     ) -> list[list[int]]:
         """The best tags of each sequence, as lists of numbers."""
         scores = self._scores(emissions.detach(), mask, transitions)
-        tags, _ = self._engine(scores).viterbi(scores, -1)
-        return _lists(tags, scores.mask)
+        return _lists(self._engine(scores).best_tags(scores), scores.mask)
 
     def viterbi(
         self,
@@ -454,7 +453,7 @@ def _reduced(values: Tensor, reduction: str, scores: Scores) -> Tensor:
 def _lists(tags: Tensor, mask: Tensor | None) -> list[list[int]]:
     """The tags of steps that are on; a slice of each row where only its end is off."""
     rows: list[list[int]] = tags.tolist()
-    if mask is None:
+    if mask is None or bool(mask.all()):
         return rows
     lengths = mask.sum(1)
     if bool((mask == (torch.arange(mask.shape[1], device=mask.device) < lengths[:, None])).all()):
