@@ -485,7 +485,7 @@ struct Solved : Iterations {
 };
 
 // Iterates on one example; y [variables] is the best labelling found, beliefs [states] is room. Out of time,
-// an iteration to the end and a labelling; with `late` from the beginning.
+// a labelling, after one iteration at least; with `late` from the beginning.
 Result run(Splitting& split, Rounding& rounding, std::int64_t first, std::int64_t last,
            std::int64_t max_iter, double tol, double* beliefs, std::vector<std::int32_t>& trial,
            std::int32_t* y, bool& late) {
@@ -517,7 +517,7 @@ Result run(Splitting& split, Rounding& rounding, std::int64_t first, std::int64_
     }
     if ((late || !split.finite()) && split.feasible() && r.outcome == kStopped) {
         const Grace grace;
-        if (split.finite()) split.iterate();
+        if (r.n_iter == 0 && split.finite()) split.iterate();  // else what the last one left has a bound and beliefs
         if (split.feasible()) look(false);
     }
     if (!split.feasible()) r.outcome = kNoLabelling;
