@@ -2,9 +2,9 @@
 
     python tools/kill_workers.py --times 10
 
-Every fit has a cluster of two worker processes. At a random moment of its time one of them is killed,
-and its nanny starts another. The last line says how many fits have the weights of a fit that nobody
-disturbed, bit for bit.
+Every fit has a cluster of two worker processes. At a random moment of its time one of them is
+killed, and its nanny starts another. The last line says how many fits have the weights of a fit
+that nobody disturbed, bit for bit.
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ def main() -> int:
     equal, expected, usual = 0, np.zeros(0), 0.0
     for k in range(given.times + 1):  # the first is not disturbed
         with (
-            LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None) as cluster,
+            LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=":0") as cluster,
             Client(cluster) as client,
         ):
             assassin = Assassin(client, random.uniform(0.0, usual))
