@@ -105,7 +105,7 @@ class PartedWork(NamedTuple):
 def fit_parts(
     estimator: E,
     crew: Crew,
-    parts: Sequence[Handle],
+    parts: list[Handle],
     *,
     validation_data: tuple[Any, Any] | Sequence[Handle] | None = None,
     callback: Callback | None = None,
@@ -115,7 +115,7 @@ def fit_parts(
 
     Parameters
     ----------
-    parts : handles of `Given`
+    parts : list of handles of `Given`, which is emptied when they are read
     validation_data : (X, y) in memory, or a list of handles of `Given`
     dtype : {"float64", "float32"}
         Of gradients on their way.
@@ -131,7 +131,7 @@ def fit_parts(
         if any(own is not None for own in glances):
             model._know([own for own in glances if own is not None])
     joined = join_parts(model, crew, parts, objective, keep)
-    del parts  # nobody else may hold them: what is read and compiled takes their place
+    parts.clear()  # what is read and compiled takes their place in memory
     plan, problem = planned_parts(model, joined, solver, objective)
     validate = validator_of(model, crew, validation_data, elsewhere, joined)
     work = compiled_parts(model, crew, joined, plan, problem, dtype)
