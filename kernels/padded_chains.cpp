@@ -10,8 +10,22 @@
 namespace chordal {
 namespace {
 
-std::string place_of(const Misfit& misfit) {
-    return "sequence " + std::to_string(misfit.sequence) + ", step " + std::to_string(misfit.step);
+std::string text_of(const Misfit& misfit) {
+    using Of = Misfit::Of;
+    const auto number = [](Int n) { return std::to_string(n); };
+    std::string place;
+    if (misfit.sequence >= 0) place += "sequence " + number(misfit.sequence) + ", ";
+    if (misfit.step >= 0) place += "step " + number(misfit.step) + ", ";
+    if (misfit.of == Of::tag)
+        return "tags: " + place.substr(0, place.size() - 2) + " is " + number(misfit.tag) +
+               ", which is no tag";
+    const char* name = misfit.of == Of::emission ? "emissions: "
+                       : misfit.of == Of::start  ? "start_transitions: "
+                       : misfit.of == Of::end    ? "end_transitions: "
+                                                 : "transitions: ";
+    if (misfit.of == Of::transition) place += "from tag " + number(misfit.from) + ", to ";
+    return name + place + "tag " + number(misfit.tag) + (std::isnan(misfit.value) ? " is nan" : " is +inf") +
+           "; scores must be numbers below +inf";
 }
 
 // Runs a kernel without the GIL and turns its outcome into Python's errors.
@@ -22,18 +36,7 @@ Int run(Kernel kernel) {
         nb::gil_scoped_release release;
         found = kernel();
     } catch (const Misfit& misfit) {
-        std::string what;
-        if (misfit.of == Misfit::Of::tag)
-            what = "tags: " + place_of(misfit) + " is " + std::to_string(misfit.tag) +
-                   ", which is no tag";
-        else if (misfit.sequence >= 0)
-            what = "emissions: " + place_of(misfit) + ", tag " + std::to_string(misfit.tag) +
-                   (std::isnan(misfit.value) ? " is nan" : " is +inf") +
-                   "; scores must be numbers below +inf";
-        else
-            what = "transitions: a start, end or transition score is nan or +inf; scores must be "
-                   "numbers below +inf";
-        throw nb::value_error(what.c_str());
+        throw nb::value_error(text_of(misfit).c_str());
     }
     if (found == -2) throw nb::python_error();
     return found;

@@ -24,8 +24,7 @@ public:
     explicit Viterbi(const PaddedChains<T>& chains) : PaddedTasks<T>(chains, 3'000'000) {
         constexpr std::size_t kPack = 32 / sizeof(T);
         stride_ = (x_.labels + kPack - 1) / kPack * kPack;
-        check(x_.start);
-        check(x_.end);
+        refuse_ends(x_);
         if (x_.tying != Tying::all) return;
         shared_.resize((2 * x_.labels + 2) * stride_);
         take_table(0, 0, shared_.data());
@@ -99,10 +98,7 @@ private:
             else
                 for (std::size_t j = 0; j < x_.labels; ++j) row[j] = from[static_cast<Int>(j) * apart];
             std::fill(row + x_.labels, row + stride_, kNever);
-            int bad = 0;
-            for (std::size_t j = 0; j < stride_; ++j)
-                bad |= !(row[j] < std::numeric_limits<T>::infinity());
-            if (bad) refuse(b, steps[k], row);
+            if (unfit(row)) refuse(b, steps[k], row);
             if (k == 0) add(x_.start, row);
             if (k + 1 == length) add(x_.end, row);
         }
@@ -117,8 +113,8 @@ private:
         for (Int i = 0; i < L; ++i) {
             T* row = to + at(i) * stride_;
             for (Int j = 0; j < L; ++j) row[j] = from[i * apart[2] + j * apart[3]];
-            check(row);
             std::fill(row + x_.labels, row + stride_, kNever);
+            if (unfit(row)) refuse_table(x_, static_cast<Int>(b), t);
         }
     }
     void flip(const T* table, T* to) const {
@@ -165,16 +161,15 @@ private:
         }
         return total;
     }
-    void check(const T* scores) const {
+    bool unfit(const T* row) const {
         int bad = 0;
-        for (std::size_t j = 0; j < x_.labels; ++j)
-            bad |= !(scores[j] < std::numeric_limits<T>::infinity());
-        if (bad) throw Misfit{Misfit::Of::score, -1, -1, -1, 0.0};
+        for (std::size_t j = 0; j < stride_; ++j) bad |= !(row[j] < std::numeric_limits<T>::infinity());
+        return bad != 0;
     }
     [[noreturn]] void refuse(std::size_t b, Int t, const T* row) const {
         std::size_t j = 0;
         while (row[j] < std::numeric_limits<T>::infinity()) ++j;
-        throw Misfit{Misfit::Of::score, static_cast<Int>(b), t, static_cast<Int>(j), double(row[j])};
+        throw Misfit{Misfit::Of::emission, static_cast<Int>(b), t, static_cast<Int>(j), double(row[j])};
     }
 
     std::size_t stride_;
