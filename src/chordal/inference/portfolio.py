@@ -22,6 +22,9 @@ from chordal.inference.loopy_bp import LoopyBPInference
 from chordal.potentials import Potentials
 from chordal.structures import Structure
 
+#: Cells of all cliques' tables beyond which max-product messages come before `ad3`.
+MANY_CELLS = 1_000_000
+
 
 class Progress(NamedTuple):
     """Where a portfolio stands: totals over all examples.
@@ -148,11 +151,11 @@ class _Run:
         self._names = [""] * parts.structure.n_examples
         self._quick = Decoded(labels, score, np.maximum(parts.bound(), score))
         # On what is too large for the search, others seldom do better.
-        large = int(parts.structure.table_sizes.sum()) > MAX_CELLS
+        cells = int(parts.structure.table_sizes.sum())
         try:
-            if large and not at_most_pairs(parts.structure):  # `ad3` is slow there
-                self._begin(LoopyBPInference(damping=0.3, max_iter=100), 0.5)
-            self._begin(relaxation(parts), 0.8 if large else 0.6)
+            if cells > MANY_CELLS and not at_most_pairs(parts.structure):  # `ad3` is slow there
+                self._begin(LoopyBPInference(damping=0.3, max_iter=100), 0.6)
+            self._begin(relaxation(parts), 0.8 if cells > MAX_CELLS else 0.6)
         except InfeasibleError as error:
             raise InfeasibleError(int(self._reduced.owner[error.example])) from None
         self._open_cases()
