@@ -22,7 +22,8 @@ from chordal.estimators.chain_crf import ChainCRF, chain_batch, chain_layout, fi
 
 if TYPE_CHECKING:
     from chordal.estimators._fitting_parts import Crew, fit_parts
-    from chordal.estimators._parted import Given, PreparedPart, score_part
+    from chordal.estimators._part_answers import score_part
+    from chordal.estimators._parted import Given, PreparedPart
     from chordal.estimators._wrapped import Wrapped
     from chordal.estimators.crf_classifier import CRFClassifier
     from chordal.estimators.graph_crf import GraphCRF
@@ -42,7 +43,7 @@ _LATER = {
     "PreparedPart": "_parted",
     "Wrapped": "_wrapped",
     "fit_parts": "_fitting_parts",
-    "score_part": "_parted",
+    "score_part": "_part_answers",
 }
 ESTIMATORS = Registry("chordal.estimators", Estimator, "estimator")
 
