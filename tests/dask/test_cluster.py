@@ -19,6 +19,8 @@ bag = pytest.importorskip("dask.bag")
 
 import chordal.dask as cluster  # noqa: E402
 
+dask.config.set({"distributed.comm.timeouts.connect": "5s"})  # to workers that are dead
+
 pytestmark = pytest.mark.filterwarnings("ignore")  # of Dask, about workers that are lost
 
 
@@ -48,7 +50,7 @@ def pairs(npartitions=5):
 def local():
     """Two workers of one thread, each a process with a nanny that starts it again."""
     with distributed.LocalCluster(
-        n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None
+        n_workers=2, threads_per_worker=1, processes=True, dashboard_address=":0"
     ) as made:
         yield made
 
@@ -65,7 +67,7 @@ def expected():
     """The weights that every fit of `pairs()` has, from a cluster of one."""
     with (
         distributed.LocalCluster(
-            n_workers=1, threads_per_worker=1, processes=False, dashboard_address=None
+            n_workers=1, threads_per_worker=1, processes=False, dashboard_address=":0"
         ) as one,
         distributed.Client(one) as made,
     ):
@@ -165,8 +167,7 @@ class Killer:
 
     def __call__(self, state):
         if state.iteration == self.iteration:
-            workers = self.client.scheduler_info(n_workers=-1)["workers"]
-            pid = self.client.run(os.getpid, workers=[next(iter(workers))])
+            pid = self.client.run(os.getpid, workers=[min(self.client.nthreads())])
             os.kill(next(iter(pid.values())), signal.SIGKILL)
             self.killed.append(state.iteration)
 
@@ -181,7 +182,7 @@ def test_a_killed_worker_changes_nothing(client, expected):
 def test_the_only_worker_killed_is_started_again(expected):
     with (
         distributed.LocalCluster(
-            n_workers=1, threads_per_worker=1, processes=True, dashboard_address=None
+            n_workers=1, threads_per_worker=1, processes=True, dashboard_address=":0"
         ) as one,
         distributed.Client(one) as client,
     ):
@@ -194,7 +195,7 @@ def test_the_only_worker_killed_is_started_again(expected):
 def test_an_adaptive_cluster(expected):
     with (
         distributed.LocalCluster(
-            n_workers=0, threads_per_worker=1, processes=True, dashboard_address=None
+            n_workers=0, threads_per_worker=1, processes=True, dashboard_address=":0"
         ) as made,
         distributed.Client(made) as client,
     ):
@@ -259,7 +260,7 @@ def test_what_cannot_work_is_refused_before_any_work(client):
 
 def test_a_cluster_that_goes_away_is_an_error(expected):
     made = distributed.LocalCluster(
-        n_workers=1, threads_per_worker=1, processes=True, dashboard_address=None
+        n_workers=1, threads_per_worker=1, processes=True, dashboard_address=":0"
     )
     client = distributed.Client(made)
 
@@ -279,7 +280,7 @@ def test_a_cluster_that_goes_away_is_an_error(expected):
 
 def test_a_cluster_without_workers_is_not_waited_for_without_end():
     with (
-        distributed.LocalCluster(n_workers=0, processes=True, dashboard_address=None) as made,
+        distributed.LocalCluster(n_workers=0, processes=True, dashboard_address=":0") as made,
         distributed.Client(made) as client,
     ):
         started = time.monotonic()

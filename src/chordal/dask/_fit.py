@@ -69,7 +69,7 @@ def fit(
     >>> from distributed import Client
     >>> from chordal import ChainCRF
     >>> from chordal.dask import fit
-    >>> client = Client(processes=False, dashboard_address=None)
+    >>> client = Client(processes=False, dashboard_address=":0")
     >>> X = [[["w=the"], ["w=cat"], ["w=sleeps"]], [["w=a"], ["w=dog"]]]
     >>> y = [["D", "N", "V"], ["D", "N"]]
     >>> pairs = dask.bag.from_sequence(zip(X, y), npartitions=2)

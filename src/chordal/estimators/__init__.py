@@ -22,7 +22,8 @@ from chordal.estimators.chain_crf import ChainCRF, chain_batch, chain_layout, fi
 
 if TYPE_CHECKING:
     from chordal.estimators._training.in_parts import Crew, fit_parts
-    from chordal.estimators._training.on_part import Given, PreparedPart, score_part
+    from chordal.estimators._training.of_part import score_part
+    from chordal.estimators._training.on_part import Given, PreparedPart
     from chordal.estimators._wrapped import Wrapped
     from chordal.estimators.crf_classifier import CRFClassifier
     from chordal.estimators.graph_crf import GraphCRF
@@ -42,7 +43,7 @@ _LATER = {
     "PreparedPart": "_training.on_part",
     "Wrapped": "_wrapped",
     "fit_parts": "_training.in_parts",
-    "score_part": "_training.on_part",
+    "score_part": "_training.of_part",
 }
 ESTIMATORS = Registry("chordal.estimators", Estimator, "estimator")
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar
 import numpy as np
 
 from chordal._status import Status
-from chordal.estimators._training import on_part
+from chordal.estimators._training import of_part, on_part
 from chordal.estimators._training.choosing import (
     agreed,
     check_fit_arguments,
@@ -21,7 +21,8 @@ from chordal.estimators._training.choosing import (
 from chordal.estimators._training.groups import free_weights, l2_of, members, minimized, scaling
 from chordal.estimators._training.judging import PART, Validator, better_way
 from chordal.estimators._training.monitor import FitReport, keep_or_raise, warn_not_converged
-from chordal.estimators._training.on_part import NumberedFacts, PartFacts, Verdict
+from chordal.estimators._training.of_part import Verdict
+from chordal.estimators._training.on_part import NumberedFacts, PartFacts
 from chordal.estimators._training.steps import attributes_of, status_of, training, weighed
 from chordal.estimators._training.work import Plan
 from chordal.features import Layout, Reader, merged_readers, transferred
@@ -292,10 +293,10 @@ def validator_of(
     if elsewhere is None:
         X, y = given
         return Validator.of(model, X, y, joined.reader, joined.labels, joined.layout)
-    parts = crew.map(on_part.validator_part, elsewhere, model, *joined.handles)
+    parts = crew.map(of_part.validator_part, elsewhere, model, *joined.handles)
 
     def score(weights: Floats) -> float:
-        right, n = crew.total(on_part.validated, on_part.two_counts, parts, [weights])
+        right, n = crew.total(of_part.validated, of_part.two_counts, parts, [weights])
         if not n:
             raise ValueError("validation X is empty: give at least one example")
         return float(right / n)
@@ -321,16 +322,16 @@ def compiled_parts(
     settings = (model, *joined.handles, problem, solver, scale, size)
     compiled = crew.map(on_part.compile_part, joined.parts, *settings, each=seeds)
     inference = inference_of(model, crew, compiled, plan.objective)
-    ready = crew.map(on_part.ready_part, compiled, plan.objective, inference, solver)
+    ready = crew.map(of_part.ready_part, compiled, plan.objective, inference, solver)
     shares: list[float] = []
     if size is not None:
-        sizes = crew.fetch(crew.map(on_part.batch_sizes, ready))
+        sizes = crew.fetch(crew.map(of_part.batch_sizes, ready))
         longest = max(map(len, sizes))
         whole = [sum(own[k] for own in sizes if k < len(own)) for k in range(longest)]
         shares = [n / sum(whole) for n in whole]
 
     def ask(question: str, vectors: Sequence[Floats], batch: int | None) -> Term:
-        found = crew.total(on_part.answer_part, Term.plus, ready, vectors, question, batch, dtype)
+        found = crew.total(of_part.answer_part, Term.plus, ready, vectors, question, batch, dtype)
         assert isinstance(found, Term)
         return found
 
@@ -353,11 +354,11 @@ def inference_of(
     """What training asks: a method that works on the structures of all parts."""
     if model.inference != "auto":
         return INFERENCE.resolve(model.inference)
-    found = crew.fetch(crew.map(on_part.candidates_of, parts, objective))
+    found = crew.fetch(crew.map(of_part.candidates_of, parts, objective))
     methods = {name: method for own in found for name, method in own.methods.items()}
     if len(methods) == 1:
         return agreed(found, [methods])
-    return agreed(found, crew.fetch(crew.map(on_part.supporting_of, parts, methods)))
+    return agreed(found, crew.fetch(crew.map(of_part.supporting_of, parts, methods)))
 
 
 def judged_parts(
@@ -375,7 +376,7 @@ def judged_parts(
         return solution, known
     at = [solution.weights]
     verdicts: list[Verdict] = crew.total(
-        on_part.judge_part, on_part.two_lists, parts, at, plan.objective, inference
+        of_part.judge_part, of_part.two_lists, parts, at, plan.objective, inference
     )
     settled = [own.converged for own in verdicts if own.converged is not None]
     known["exact"] = all(own.exact for own in verdicts)
@@ -389,7 +390,7 @@ def judged_parts(
     # Ways of prediction are compared on the first examples.
     before = np.cumsum([0, *(own.n_variables for own in facts)])[:-1]
     first = parts[: int((before < PART).sum())]
-    found = crew.total(on_part.compare_part, on_part.two_lists, first, at, model)
+    found = crew.total(of_part.compare_part, of_part.two_lists, first, at, model)
     if all(own is not None for own in found):
         right = {way: sum(own[0][way] for own in found) for way in found[0][0]}
         known |= better_way(right, sum(own[1] for own in found))

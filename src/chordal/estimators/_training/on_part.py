@@ -5,7 +5,7 @@ These functions run on other machines: they take and give what can be pickled.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from copy import copy
 from types import NoneType
 from typing import Any, NamedTuple
@@ -15,23 +15,11 @@ from numpy.typing import NDArray
 
 from chordal import _kernels
 from chordal._errors import UnsupportedError
-from chordal._estimator import Estimator
 from chordal._validate import check_sample_weight
-from chordal.estimators._asking import weights_right
 from chordal.estimators._crf import BaseCRF
 from chordal.estimators._training.choosing import (
-    Candidates,
     Data,
-    candidates,
     check_before_compiling,
-    supporting,
-)
-from chordal.estimators._training.judging import (
-    Validator,
-    WayCounts,
-    converged,
-    largest_share,
-    way_counts,
 )
 from chordal.estimators._training.steps import learnable, shards_of, weighed
 from chordal.estimators._training.stored import Stored
@@ -58,10 +46,9 @@ from chordal.features import (
     renumbered_batch,
     seen_in,
 )
-from chordal.inference import Inference
 from chordal.labels import SequenceLabels, merged_labels, observed, renumbered, targets_of
 from chordal.objectives import Objective
-from chordal.oracle import PartOracle, Problem, check_questions
+from chordal.oracle import Problem
 from chordal.oracle.parted import SPARSE
 from chordal.potentials import Floats
 from chordal.prepared import Dataset
@@ -137,15 +124,6 @@ class Compiled(NamedTuple):
     shards: Sequence[Shard]
     cuts: list[int] | None
     touched: NDArray[np.int32] | None
-
-
-class Verdict(NamedTuple):
-    """What the report of a fit says of one part."""
-
-    exact: bool
-    forest: bool
-    converged: bool | None
-    label_share: float
 
 
 def glance(given: Given, estimator: BaseCRF) -> object:
@@ -365,102 +343,3 @@ def touched(layout: Layout, batch: Batch) -> NDArray[np.int32] | None:
             used = np.bincount(cliques.rows.data.ids, minlength=n) > 0
             mask[at.start : at.start + own.n_row_weights] = used[own.rows.keys().column]
     return np.flatnonzero(mask).astype(np.int32) if mask.mean() < SPARSE else None
-
-
-def candidates_of(part: Compiled, objective: Objective) -> Candidates:
-    """What may answer the questions about a part."""
-    return candidates(objective, part.shards)
-
-
-def supporting_of(part: Compiled, methods: Mapping[str, Inference]) -> set[str]:
-    """Which of these methods work on a part."""
-    return supporting(methods, part.shards)
-
-
-def ready_part(
-    part: Compiled, objective: Objective, inference: Inference, solver: Solver
-) -> PartOracle:
-    """What answers a solver's questions about a part."""
-    for shard in part.shards:
-        structure = shard.frame.structure
-        check_questions(solver.name, solver.asks, objective, inference, structure)
-    method = inference.in_training()
-    return PartOracle(part.layout, part.shards, objective, method, part.cuts, part.touched)
-
-
-def batch_sizes(part: PartOracle) -> list[int]:
-    """How many examples each mini-batch has."""
-    return part.batch_sizes
-
-
-def validator_part(
-    given: Given, estimator: BaseCRF, reader: Reader, labels: SequenceLabels, layout: Layout
-) -> Validator | None:
-    """Validation data of a part; None where there are none."""
-    if isinstance(given.X, PreparedPart):
-        raise UnsupportedError(
-            "validation data must be examples, not a prepared data set; give X and y"
-        )
-    if length_of(given.X) == 0:
-        return None
-    return Validator.of(copy(estimator), given.X, given.y, reader, labels, layout)
-
-
-def validated(part: Validator | None, vectors: Sequence[Floats]) -> tuple[int, int]:
-    """How many labels of a part are right at these weights, and how many there are."""
-    return (0, 0) if part is None else part.counts(vectors[0])
-
-
-def two_counts(first: tuple[int, int], second: tuple[int, int]) -> tuple[int, int]:
-    """Both together."""
-    return first[0] + second[0], first[1] + second[1]
-
-
-def answer_part(part: PartOracle, vectors: Sequence[Floats], *question: Any) -> Any:
-    """What a part says to a solver's question."""
-    name, batch, dtype = question
-    return part.answer(name, vectors, batch, dtype)
-
-
-def judge_part(
-    part: PartOracle,
-    vectors: Sequence[Floats],
-    objective: Objective,
-    inference: Inference,
-) -> list[Verdict]:
-    """What the report says of a part."""
-    structures = [shard.frame.structure for shard in part.shards]
-    model = (part.features, part.shards, vectors[0])
-    exact = not objective.needs or all(map(inference.exact_on, structures))
-    settled = None if exact else converged(inference, objective, *model)
-    forest = all(own.is_forest for own in structures)
-    return [Verdict(exact, forest, settled, largest_share(part.shards))]
-
-
-def compare_part(
-    part: PartOracle, vectors: Sequence[Floats], estimator: BaseCRF
-) -> list[WayCounts | None]:
-    """How both ways of prediction do on a part."""
-    return [way_counts(estimator, part.features, part.shards, vectors[0])]
-
-
-def two_lists(first: list[Any], second: list[Any]) -> list[Any]:
-    """One after the other."""
-    return first + second
-
-
-def score_part(given: Given, estimator: Estimator) -> tuple[float, float]:
-    """The weight of the labels of a part that a model gets right, and of all that are observed."""
-    if isinstance(given.X, PreparedPart):
-        raise UnsupportedError(
-            "scores of prepared data sets are not taken on a cluster; give X and y as a bag"
-        )
-    if length_of(given.X) == 0:
-        return 0.0, 0.0
-    if isinstance(estimator, BaseCRF):
-        return weights_right(estimator, *given)
-    options = {} if given.weight is None else {"sample_weight": given.weight}
-    weight = np.ones(len(given.y)) if given.weight is None else np.asarray(given.weight)
-    sizes = [1 if estimator.classifies else len(own) for own in given.y]
-    total = float(np.dot(weight, sizes))
-    return total * float(estimator.score(given.X, given.y, **options)), total  # type: ignore[attr-defined]
