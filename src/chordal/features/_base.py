@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -36,23 +36,63 @@ class SeenRows:
     counts: Ints
     pairs: tuple[Ints, NDArray[np.int32], NDArray[np.integer]] | None = None
 
-    def merged(self, other: SeenRows) -> SeenRows:
+    def listed(self) -> SeenList:
+        """The same by what occurs alone: columns that many parts do not have take no room."""
+        used = np.flatnonzero(self.counts)
+        seen = SeenList(len(self.counts), used, self.counts[used])
+        if self.pairs is None:
+            return seen
+        offsets, outputs, times = self.pairs
+        columns = np.repeat(np.arange(len(self.counts)), np.diff(offsets))
+        return replace(seen, keys=columns << 31 | outputs, times=times.astype(np.int64))
+
+
+@dataclass(frozen=True)
+class SeenList:
+    """`SeenRows` of a part of the data.
+
+    columns, counts : int64, columns that occur in rising order, and how often
+    keys, times : int64, column << 31 | output in rising order, and how often; None if not asked
+    """
+
+    n_columns: int
+    columns: Ints
+    counts: Ints
+    keys: Ints | None = None
+    times: Ints | None = None
+
+    def merged(self, other: SeenList) -> SeenList:
         """What both have seen."""
-        counts = self.counts + other.counts
-        if self.pairs is None or other.pairs is None:
+        columns, counts = added(self.columns, self.counts, other.columns, other.counts)
+        seen = SeenList(self.n_columns, columns, counts)
+        if self.keys is None or self.times is None or other.keys is None or other.times is None:
+            return seen
+        keys, times = added(self.keys, self.times, other.keys, other.times)
+        return replace(seen, keys=keys, times=times)
+
+    def rows(self) -> SeenRows:
+        """The same with a place for every column."""
+        counts = np.zeros(self.n_columns, dtype=np.int64)
+        counts[self.columns] = self.counts
+        if self.keys is None or self.times is None:
             return SeenRows(counts)
-        both = (self.pairs, other.pairs)
-        n = 1 + max(int(outputs.max(initial=0)) for _, outputs, _ in both)
-        columns = [np.repeat(np.arange(len(counts)), np.diff(own[0])) for own in both]
-        keys = np.concatenate([c * n + own[1] for c, own in zip(columns, both, strict=True)])
-        order = np.argsort(keys, kind="stable")  # two runs that rise: merged
-        keys = keys[order]
-        first = np.flatnonzero(np.diff(keys, prepend=-1))
-        times = np.concatenate([own[2] for own in both]).astype(np.int64)[order]
-        times = np.add.reduceat(times, first) if len(first) else times
-        of_column, outputs = np.divmod(keys[first], n)
-        offsets = offsets_of(np.bincount(of_column, minlength=len(counts)))
-        return SeenRows(counts, (offsets, outputs.astype(np.int32), times))
+        pairs = np.bincount(self.keys >> 31, minlength=self.n_columns)
+        outputs = (self.keys & (2**31 - 1)).astype(np.int32)
+        return SeenRows(counts, (offsets_of(pairs), outputs, self.times))
+
+
+def added(a: Ints, times: Ints, b: Ints, more: Ints) -> tuple[Ints, Ints]:
+    """Rising keys of two lists as one, and how often each occurs in both.
+
+    >>> added(np.array([1, 4]), np.array([2, 1]), np.array([0, 4]), np.array([1, 5]))
+    (array([0, 1, 4]), array([1, 2, 6]))
+    """
+    keys = np.concatenate([a, b])
+    order = np.argsort(keys, kind="stable")  # two runs that rise: merged
+    keys = keys[order]
+    first = np.flatnonzero(np.diff(keys, prepend=-1))
+    sums = np.concatenate([times, more])[order]
+    return keys[first], np.add.reduceat(sums, first) if len(first) else sums
 
 
 @dataclass(frozen=True)

@@ -5,11 +5,12 @@ of the weights that follows.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import chain
 
 import numpy as np
 
-from chordal.features._base import SeenRows
+from chordal.features._base import SeenList, SeenRows, added
 from chordal.features.batch import Batch, Cliques, Ints, LabelCounts, Rows, ranges
 from chordal.features.clique_template import CliqueTemplate, TableLayout
 from chordal.features.layout import Layout
@@ -27,21 +28,24 @@ class SeenTemplate:
     outputs, times : int64, outputs in rising order, and how often each was seen
     """
 
-    rows: SeenRows | None
+    rows: SeenRows | SeenList | None
     outputs: Ints
     times: Ints
 
+    def listed(self) -> SeenTemplate:
+        """The same in a form that can be merged."""
+        return replace(self, rows=self.rows.listed()) if isinstance(self.rows, SeenRows) else self
+
+    def whole(self) -> SeenTemplate:
+        """The same in the form that features are made of."""
+        return replace(self, rows=self.rows.rows()) if isinstance(self.rows, SeenList) else self
+
     def merged(self, other: SeenTemplate) -> SeenTemplate:
-        """What both have seen."""
-        rows = self.rows or other.rows
-        if self.rows is not None and other.rows is not None:
+        """What both have seen, listed."""
+        rows = self.rows if other.rows is None else other.rows
+        if isinstance(self.rows, SeenList) and isinstance(other.rows, SeenList):
             rows = self.rows.merged(other.rows)
-        outputs, place = np.unique(
-            np.concatenate([self.outputs, other.outputs]), return_inverse=True
-        )
-        times = np.zeros(len(outputs), dtype=np.int64)
-        np.add.at(times, place, np.concatenate([self.times, other.times]))
-        return SeenTemplate(rows, outputs, times)
+        return SeenTemplate(rows, *added(self.outputs, self.times, other.outputs, other.times))
 
 
 #: What was seen in a batch, template by template.
@@ -101,16 +105,21 @@ def merged(parts: Iterable[Seen]) -> Seen:
     What is merged grows, so that each part is merged with others of its size: a pair of attribute
     and output moves log(parts) times.
     """
+    rest = iter(parts)
+    first, second = next(rest, None), next(rest, None)
+    if first is None:
+        raise ValueError("there is nothing to merge: give at least one batch")
+    if second is None:
+        return first
     kept: list[tuple[int, Seen]] = []  # how many parts each stands for, falling
-    for part in parts:
-        kept.append((1, part))
+    for part in chain([first, second], rest):
+        kept.append((1, [own.listed() for own in part]))
+        del part
         while len(kept) > 1 and kept[-2][0] <= kept[-1][0]:
             kept.append(_two(*kept.pop(-2), *kept.pop()))
-    if not kept:
-        raise ValueError("there is nothing to merge: give at least one batch")
     while len(kept) > 1:
         kept.append(_two(*kept.pop(-2), *kept.pop()))
-    return kept[0][1]
+    return [own.whole() for own in kept[0][1]]
 
 
 def _two(n: int, first: Seen, m: int, second: Seen) -> tuple[int, Seen]:
@@ -131,7 +140,7 @@ def layout_from(
         tables = _tables(reader, template, n_labels)
         old = known[template.name] if known and template.name in known.slices else None
         rows = None
-        if source is not None and own.rows is not None:
+        if source is not None and isinstance(own.rows, SeenRows):
             keys = None if old is None else old.keys_in(tables)
             rows = source.features_of(own.rows, tables.n_outputs, pairs, min_freq, keys)
         kept = np.arange(tables.n_outputs if template.fit_intercept else 0)

@@ -100,7 +100,8 @@ class Dataset:
             raise DatasetError(self.path, f"its index is not valid: {error}") from error
         if not isinstance(self.facts, dict) or not self.parts:
             raise DatasetError(self.path, "its index is not valid: it names no parts")
-        self.vocabulary: Arrays = read(os.path.join(self.path, vocabulary), VOCABULARY)[1]
+        path = os.path.join(self.path, vocabulary)
+        self.vocabulary: Arrays = read(path, VOCABULARY, mapped=True)[1]
         self._open: OrderedDict[int, tuple[Facts, Arrays]] = OrderedDict()
         self._checked: set[int] = set()
 
@@ -153,13 +154,12 @@ class Dataset:
 
     def release(self, k: int) -> None:
         """Let the memory of a part go; its pages come again when they are asked for."""
-        if k not in self._open or not hasattr(mmap, "MADV_DONTNEED"):
-            return
-        for array in self._open[k][1].values():
-            memory = _mapped(array)
-            if memory is not None:
-                memory.madvise(mmap.MADV_DONTNEED)
-                return
+        if k in self._open:
+            _let_go(self._open[k][1])
+
+    def release_vocabulary(self) -> None:
+        """Let the memory of the vocabulary go, which may be large, after it was copied."""
+        _let_go(self.vocabulary)
 
     def verify(self) -> None:
         """Read all parts, and refuse the data set if one was damaged."""
@@ -168,6 +168,13 @@ class Dataset:
             self._open.pop(k, None)
             self.part(k)
             self.release(k)
+
+
+def _let_go(arrays: Arrays) -> None:
+    """Let the pages of a mapped file go; who asks again gets them again."""
+    memory = next((found for found in map(_mapped, arrays.values()) if found is not None), None)
+    if memory is not None and hasattr(mmap, "MADV_DONTNEED"):
+        memory.madvise(mmap.MADV_DONTNEED)
 
 
 def _mapped(array: Any) -> mmap.mmap | None:

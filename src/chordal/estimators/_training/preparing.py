@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 
 Flags = NDArray[np.bool_]
 
-PART = 500_000  # variables of a part
+PART = 250_000  # variables of a part
 CHUNK = 20_000  # examples that are read at a time from what is in memory
 
 #: What the data depend on of a template's description.

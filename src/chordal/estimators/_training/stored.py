@@ -84,6 +84,8 @@ class Stored:
             paths = ", ".join(own.path for own in datasets)
             raise DatasetError(paths, f"do not go together: {error}") from error
         self._columns = columns[len(known) :]
+        for data in datasets:
+            data.release_vocabulary()
         labels = [labels_of(estimator, data) for data in datasets]
         first = estimator.labels_ if keep else estimator._unlearned_labels()
         self.labels, self._numbers = merged_labels(first, labels)
