@@ -77,10 +77,6 @@ class Form(ABC):
         """Numbers of examples that have variables, in groups that a network takes at once."""
         return _groups(examples, range(len(examples)))
 
-    def with_values(self, example: Seen, values: Tensor) -> Seen:
-        """The same example with other inputs."""
-        return example._replace(values=values)
-
 
 class SequenceForm(Form):
     """Sequences: arrays, images or tokens at each position."""

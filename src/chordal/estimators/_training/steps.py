@@ -16,6 +16,7 @@ import numpy as np
 from chordal._progress import FitProgress
 from chordal._status import Status
 from chordal._validate import check_sample_weight
+from chordal.estimators._still import still
 from chordal.estimators._training.checkpoint import Checkpoint, Checkpointer, Path
 from chordal.estimators._training.choosing import (
     Data,
@@ -167,27 +168,35 @@ def read(
     estimator: BaseCRF, X: object, y: object, weights: object, objective: Objective, keep: bool
 ) -> Data:
     """From what users gave to parts with targets; copies, so that the model stays as it was."""
+    before = still(estimator) if keep else estimator  # another thread may fit it at the same time
     stored = datasets_of(X, y)
     if stored is not None:
-        return read_stored(estimator, Stored(estimator, stored, keep), y, weights, objective, keep)
+        found = Stored(before, stored, keep)
+        return read_stored(estimator, before, found, y, weights, objective, keep)
     X = estimator._examples(X, known=keep)
     if length_of(X) == 0:
         raise ValueError("X is empty: give at least one example")
     reader = estimator._new_reader(X, keep)
     if keep:
-        reader = reader.knowing(estimator.reader_)
-    labels = estimator.labels_.copy() if keep else estimator._new_labels()
+        reader = reader.knowing(before.reader_)
+    labels = before.labels_.copy() if keep else estimator._new_labels()
     batch = reader.read(X, grow=True)
     flat = estimator._flat(y, X)
     estimator._check_lengths(batch.sizes, flat)
     weight = check_sample_weight(weights, len(batch.sizes))
     gold = labels.within(targets_of(labels, flat, estimator.ignore_label), batch.kinds)
     parts = Parts.of(*learnable(batch, gold, objective))
-    return laid_out(estimator, reader, labels, parts, weight, keep)
+    return laid_out(before, reader, labels, parts, weight, keep)
 
 
 def read_stored(
-    estimator: BaseCRF, stored: Stored, y: object, weights: object, objective: Objective, keep: bool
+    estimator: BaseCRF,
+    before: BaseCRF,
+    stored: Stored,
+    y: object,
+    weights: object,
+    objective: Objective,
+    keep: bool,
 ) -> Data:
     """From prepared data sets to parts, each of which is read when it is needed."""
     if y is not None:
@@ -201,7 +210,7 @@ def read_stored(
     if weights is not None:
         weight = check_sample_weight(weights, parts.n_examples)
     estimator._take_stored(stored.reader, stored.labels, keep)
-    return laid_out(estimator, stored.reader, stored.labels, parts, weight, keep)
+    return laid_out(before, stored.reader, stored.labels, parts, weight, keep)
 
 
 def laid_out(
