@@ -7,7 +7,7 @@ from math import prod
 from typing import Any, ClassVar, Protocol, TypeVar, cast
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import DTypeLike, NDArray
 
 #: Names, and numbers, words, lists of them, arrays, or further states.
 State = dict[str, Any]
@@ -76,7 +76,7 @@ class Saved:
             raise SavedError(f"{self._name(name)} must be a list of numbers")
         return [_number(value, self._name(name)) for value in found]
 
-    def array(self, name: str, dtype: Any, shape: Shape, finite: bool = True) -> NDArray[Any]:
+    def array(self, name: str, dtype: DTypeLike, shape: Shape, finite: bool = True) -> NDArray[Any]:
         """A copy of an array of this type and shape."""
         found, wanted = self._get(name), np.dtype(dtype)
         fits = (
@@ -117,7 +117,7 @@ class Saved:
         except (TypeError, ValueError, KeyError, OverflowError, AttributeError) as error:
             raise SavedError(f"{self._name(name)} is not the state of a generator") from error
 
-    def like(self, name: str, present: Any) -> Any:
+    def like(self, name: str, present: object) -> Any:
         """A value of the kind, and of the shape, of the present one."""
         if isinstance(present, np.ndarray):
             return self.array(name, present.dtype, present.shape)
@@ -181,7 +181,7 @@ class Kept:
             getattr(self, name)[:] = saved.like(name, getattr(self, name))
 
 
-def _plain(value: Any) -> Any:
+def _plain(value: object) -> object:
     """A value as a state holds it."""
     if isinstance(value, np.random.Generator):
         return dict(value.bit_generator.state)
@@ -198,7 +198,7 @@ def flattened(state: State) -> tuple[State, dict[str, NDArray[Any]]]:
     """
     arrays: dict[str, NDArray[Any]] = {}
 
-    def plain(value: Any, place: str) -> Any:
+    def plain(value: object, place: str) -> object:
         if isinstance(value, np.ndarray):
             arrays[place] = np.ascontiguousarray(value).reshape(-1)
             return {_ARRAY: place, "shape": list(value.shape)}
@@ -211,7 +211,7 @@ def flattened(state: State) -> tuple[State, dict[str, NDArray[Any]]]:
     return {key: plain(value, key) for key, value in state.items()}, arrays
 
 
-def restored(value: Any, arrays: Mapping[str, NDArray[Any]]) -> Any:
+def restored(value: object, arrays: Mapping[str, NDArray[Any]]) -> object:
     """What `flattened` took apart, put together again; SavedError where arrays do not fit."""
     if isinstance(value, list):
         return [restored(own, arrays) for own in value]
@@ -230,7 +230,7 @@ def restored(value: Any, arrays: Mapping[str, NDArray[Any]]) -> Any:
     return arrays[name].reshape(shape)
 
 
-def copied(value: Any) -> Any:
+def copied(value: object) -> Any:
     """The same state, with arrays in memory of their own."""
     if isinstance(value, np.ndarray):
         return value.copy()

@@ -39,7 +39,7 @@ def fingerprint(
     return found | {name: digest(value) for name, value in others.items()}
 
 
-def described(value: Any) -> Any:
+def described(value: object) -> object:
     """A parameter as JSON can hold it; the same for equal ones, also in another process.
 
     >>> from chordal.solvers.lbfgs import LBFGS
