@@ -69,6 +69,7 @@ OPTIONAL = {
     "networkx": "chordal.compat",
     "zstandard": "chordal.formats._files",
     "narwhals": "chordal.preprocessing.frames",
+    "pyarrow": ("chordal.formats._arrow", "chordal.formats.arrow", "chordal.formats.parquet"),
     "starlette": "chordal.serve",
     "uvicorn": "chordal.serve",
 }

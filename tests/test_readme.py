@@ -16,6 +16,7 @@ DOCUMENTS = [
     "docs/learning.md",
     "docs/graphs.md",
     "docs/large_data.md",
+    "docs/cluster.md",
     "docs/moving.md",
     "docs/torch.md",
     "docs/serving.md",
@@ -48,9 +49,18 @@ def test_the_examples_of_features_run():
 
 
 def test_the_examples_of_large_data_run(capsys):
+    pytest.importorskip("pyarrow")
     names = run("docs/large_data.md")
     assert names["data"].n_examples == 3
     assert "1.0 ['D', 'N', 'V']" in capsys.readouterr().out
+
+
+@pytest.mark.filterwarnings("ignore")  # of Dask
+def test_the_examples_of_clusters_run(capsys):
+    pytest.importorskip("distributed", reason='needs "chordal[dask]"')
+    names = run("docs/cluster.md")
+    assert names["search"].best_params_["l2"] in (0.1, 1.0)
+    assert "['D', 'N']\n1.0" in capsys.readouterr().out
 
 
 def test_the_examples_of_graphs_run():

@@ -226,7 +226,8 @@ print(json.dumps(said))
 def test_the_extras_are_those_of_the_project():
     tomllib = pytest.importorskip("tomllib")
     project = tomllib.loads((Path(__file__).parents[1] / "pyproject.toml").read_text())["project"]
-    names = {"PIL": "matplotlib", "sklearn": "scikit-learn"}  # Pillow comes with matplotlib
+    # Pillow comes with matplotlib, and distributed with dask[distributed].
+    names = {"PIL": "matplotlib", "sklearn": "scikit-learn", "distributed": "dask"}
     for package, (_, extra) in EXTRAS.items():
         wanted = project["optional-dependencies"][extra]
         assert any(line.startswith(names.get(package, package)) for line in wanted), package

@@ -15,6 +15,7 @@ EXTRAS = {
     "distributed": ("Dask's distributed", "dask"),
     "matplotlib": ("matplotlib", "plots"),
     "narwhals": ("narwhals", "frames"),
+    "pyarrow": ("pyarrow", "arrow"),
     "scipy": ("SciPy", "scikit-learn"),
     "sklearn": ("scikit-learn", "scikit-learn"),
     "starlette": ("Starlette", "serve"),

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from chordal import ChainCRF, CRFClassifier, GraphCRF
+from chordal import ChainCRF, CRFClassifier, Dataset, GraphCRF
 from chordal._errors import UnsupportedError
 from chordal.model_file import load, save
 
@@ -341,6 +341,21 @@ def test_data_frames(client):
         lists = frames.from_pandas(lists, npartitions=3)
     found = cluster.fit(crf(), cluster.from_lists(lists, "x", "y"), client=client)
     np.testing.assert_allclose(found.weights_, crf().fit(X, Y).weights_, rtol=0, atol=1e-5)
+
+
+def test_a_prepared_data_set(client, tmp_path):
+    for k in range(3):
+        ChainCRF().prepare(
+            tmp_path / "data", X[20 * k : 20 * (k + 1)], Y[20 * k : 20 * (k + 1)], append=k > 0
+        )
+    alone = crf().fit(X, Y)
+    for given in (Dataset(tmp_path / "data"), str(tmp_path / "data")):
+        found = cluster.fit(crf(), given, client=client)
+        np.testing.assert_allclose(found.weights_, alone.weights_, rtol=0, atol=1e-5)
+        assert list(cluster.predict(found, given, client=client)) == list(found.predict(X))
+    (tmp_path / "data" / Dataset(tmp_path / "data").parts[1].file).write_bytes(b"x" * 300)
+    with pytest.raises((ValueError, RuntimeError), match="partition 1: "):
+        cluster.fit(crf(), str(tmp_path / "data"), client=client)
 
 
 def test_a_search_with_joblib_on_dask(client):

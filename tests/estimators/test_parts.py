@@ -11,6 +11,7 @@ from chordal import (
     ChainCRF,
     CliqueTemplate,
     CRFClassifier,
+    Dataset,
     GraphCRF,
     GridCRF,
     MatchingModel,
@@ -19,7 +20,7 @@ from chordal import (
     TypedGraphCRF,
 )
 from chordal._errors import UnsupportedError
-from chordal.estimators import Given, fit_parts
+from chordal.estimators import Given, PreparedPart, fit_parts
 from chordal.oracle import Term
 from chordal.solvers.adam import Adam
 
@@ -345,3 +346,18 @@ def test_only_touched_weights_are_sent():
     assert all(own.at is not None and len(own.at) < n / 4 for own in sent[0])
     assert sum(own.nbytes for own in sent[0][:8]) < 4 * sent[1][0].nbytes
     assert values[0] == pytest.approx(values[1], rel=1e-12)
+
+
+@pytest.mark.parametrize("name", ["chain of attributes with ends", "typed", "grid", "classifier"])
+def test_parts_of_a_prepared_data_set(name, tmp_path):
+    estimator, X, y = case(name)
+    expected = clone(estimator).fit(X, y)
+    for a, b in cut(len(y)):
+        clone(estimator).prepare(tmp_path / "data", X[a:b], y[a:b], append=a > 0)
+    data = Dataset(tmp_path / "data")
+    assert data.n_parts == 4
+    parts = [Given(PreparedPart(data.path, k)) for k in range(data.n_parts)]
+    found = fit_parts(estimator, InTurn(), parts)
+    if name != "grid":  # whose contrast is that of the first data that were prepared
+        np.testing.assert_allclose(found.weights_, expected.weights_, rtol=0, atol=1e-4)
+    assert repr(found.classes_) == repr(expected.classes_)

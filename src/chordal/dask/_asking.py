@@ -14,7 +14,7 @@ from distributed import Client
 from chordal._errors import not_fitted
 from chordal._estimator import Estimator
 from chordal.dask._crew import DaskCrew, client_of
-from chordal.dask._inputs import inputs, partitions
+from chordal.dask._inputs import found_by, inputs, partitions
 from chordal.estimators import score_part
 
 AHEAD = 2  # partitions in work for each thread of the cluster
@@ -93,7 +93,7 @@ def score(
     """The share of labels that `predict` gets right; X and y as for `fit`."""
     crew = DaskCrew(client_of(client))
     with crew.talking():
-        given = crew.start(partitions(X, y, sample_weight))
+        given = crew.start(partitions(found_by(crew, X), y, sample_weight))
         parts = crew.fetch(crew.map(score_part, given, crew.share(estimator)))
     right, total = (sum(own[k] for own in parts) for k in (0, 1))
     if not total > 0.0:
@@ -109,7 +109,9 @@ def _asked(
     crew = DaskCrew(client_of(client))
     model = crew.share(estimator)
     answer = delayed(_answer, pure=False)
-    return Answers([answer(part, model, question, options) for part in inputs(X)], crew, model)
+    return Answers(
+        [answer(part, model, question, options) for part in inputs(found_by(crew, X))], crew, model
+    )
 
 
 def _answer(X: Any, estimator: Any, question: str, options: dict[str, Any]) -> Any:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from typing import Any, TypeVar
 
 from distributed import Client
@@ -9,8 +10,9 @@ from distributed import Client
 from chordal._errors import UnsupportedError
 from chordal._validate import check_choice, check_number
 from chordal.dask._crew import DaskCrew, client_of
-from chordal.dask._inputs import partitions
+from chordal.dask._inputs import found_by, partitions
 from chordal.estimators import BaseCRF, fit_parts
+from chordal.prepared import Dataset
 from chordal.solvers import Callback
 
 E = TypeVar("E", bound=BaseCRF)
@@ -42,11 +44,12 @@ def fit(
         visit single examples are refused: take "lbfgs", "owlqn", "newton_cg", "adam" or
         "minibatch_lbfgs", or "one_slack" for the hinge. A mini-batch takes a share of every
         partition.
-    X, y : Dask collections, or lists of delayed values or futures
+    X, y : Dask collections, lists of delayed values or futures, or a `Dataset`
         Bags of examples and of labels with the same partitions, or one bag of pairs (x, y); arrays
         or data frames for estimators that read tables; a list with a delayed list of examples for
         each partition, and one of labels, or with a delayed pair (X, y) for each. Data frames of
-        tokens: `from_tokens`, of sequences: `from_lists`.
+        tokens: `from_tokens`, of sequences: `from_lists`. A prepared `Dataset`, or its path, has
+        labels of its own; its parts are the partitions, and workers open them by the path.
     sample_weight : collection of numbers, optional
     client : distributed.Client, optional
         By default the one that was made last.
@@ -84,17 +87,19 @@ def fit(
     check_number("timeout", timeout, strict=True)
     crew = DaskCrew(client_of(client), timeout)
     with crew.talking():
-        given = partitions(X, y, sample_weight)
+        given = partitions(found_by(crew, X), y, sample_weight)
         held: Any = validation_data
         if _on_cluster(validation_data):
             pair = validation_data if isinstance(validation_data, (tuple, list)) else (held, None)
-            held = crew.start(partitions(*pair))
+            held = crew.start(partitions(found_by(crew, pair[0]), *pair[1:]))
         options: dict[str, Any] = {"validation_data": held, "callback": callback, "dtype": dtype}
         return fit_parts(estimator, crew, crew.start(given), **options)
 
 
 def _on_cluster(given: Any) -> bool:
     """Whether validation data are in partitions."""
+    if isinstance(given, (Dataset, str, os.PathLike)):
+        return True
     first = given[0] if isinstance(given, (tuple, list)) and len(given) == 2 else given
     if isinstance(first, (list, tuple)) and first:
         first = first[0]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -11,7 +12,9 @@ from dask.bag import Bag, from_delayed
 from dask.delayed import Delayed
 from distributed import Future
 
-from chordal.estimators import Given
+from chordal.dask._crew import DaskCrew
+from chordal.estimators import Given, PreparedPart
+from chordal.prepared import Dataset
 from chordal.preprocessing import sequences_from_frame
 
 
@@ -20,6 +23,10 @@ def partitions(X: object, y: object = None, weight: object = None) -> list[Delay
 
     Without y, the examples are pairs (x, y), or the partitions pairs (X, y).
     """
+    if isinstance(X, Prepared):
+        if y is not None or weight is not None:
+            raise ValueError("a prepared data set has its labels and weights: give it alone")
+        return [delayed(Given(own), pure=False) for own in X]
     examples = _delayed(X, "X")
     each = []
     for name, given in (("y", y), ("sample_weight", weight)):
@@ -40,6 +47,8 @@ def partitions(X: object, y: object = None, weight: object = None) -> list[Delay
 
 def inputs(X: object) -> list[Delayed]:
     """A delayed list (or table) of examples for every partition."""
+    if isinstance(X, Prepared):
+        return [delayed(PreparedPart.opened, pure=False)(own) for own in X]
     return [delayed(_listed, pure=False)(own) for own in _delayed(X, "X")]
 
 
@@ -97,6 +106,28 @@ def from_lists(frame: Any, tokens: str, labels: str | None = None) -> Bag:
     return from_delayed([read(part, tokens, labels) for part in frame.to_delayed()])
 
 
+class Prepared(list[PreparedPart]):
+    """The parts of a prepared data set."""
+
+    @classmethod
+    def of(cls, data: Dataset) -> Prepared:
+        """Those of a data set that is open, by a path that workers can open too."""
+        return cls(PreparedPart(os.path.abspath(data.path), k) for k in range(data.n_parts))
+
+
+def found_by(crew: DaskCrew, X: object) -> object:
+    """Parts for a prepared data set, or for its path, which a worker opens; else X itself."""
+    if isinstance(X, Dataset):
+        return Prepared.of(X)
+    if isinstance(X, (str, os.PathLike)):
+        return crew.take(crew.client.submit(_opened, os.fspath(X), pure=False))
+    return X
+
+
+def _opened(path: str) -> Prepared:
+    return Prepared.of(Dataset(path))
+
+
 def _delayed(data: object, name: str) -> list[Any]:
     """The partitions of a Dask collection, or of a list of delayed values or futures."""
     if hasattr(data, "to_delayed"):
@@ -112,9 +143,10 @@ def _delayed(data: object, name: str) -> list[Any]:
         found = [own if isinstance(own, Delayed) else delayed(own) for own in data]
     else:
         raise TypeError(
-            f"{name} must be a Dask bag, array or data frame, or a list of delayed values or "
-            f"futures, one for each partition; got {type(data).__name__}. Lists in memory are "
-            "fitted by the estimator itself, or become a bag: dask.bag.from_sequence"
+            f"{name} must be a Dask bag, array or data frame, a prepared Dataset, or a list of "
+            f"delayed values or futures, one for each partition; got {type(data).__name__}. Lists "
+            "in memory are fitted by the estimator itself, or become a bag: "
+            "dask.bag.from_sequence"
         )
     if not found:
         raise ValueError(f"{name} has no partitions")

@@ -22,7 +22,7 @@ from chordal.estimators.chain_crf import ChainCRF, chain_batch, chain_layout, fi
 
 if TYPE_CHECKING:
     from chordal.estimators._training.in_parts import Crew, fit_parts
-    from chordal.estimators._training.on_part import Given, score_part
+    from chordal.estimators._training.on_part import Given, PreparedPart, score_part
     from chordal.estimators._wrapped import Wrapped
     from chordal.estimators.crf_classifier import CRFClassifier
     from chordal.estimators.graph_crf import GraphCRF
@@ -39,6 +39,7 @@ if TYPE_CHECKING:
 _LATER = {
     "Crew": "_training.in_parts",
     "Given": "_training.on_part",
+    "PreparedPart": "_training.on_part",
     "Wrapped": "_wrapped",
     "fit_parts": "_training.in_parts",
     "score_part": "_training.on_part",
@@ -77,6 +78,7 @@ __all__ = [
     "MatchingModel",
     "MultiLabelCRF",
     "NaiveBayes",
+    "PreparedPart",
     "TemplateCRF",
     "TwoStageCRF",
     "TypedGraphCRF",

@@ -7,6 +7,7 @@ from torch import Tensor, nn
 
 from chordal._validate import check_choice
 from chordal.structures import Grid
+from chordal.torch import _graph_checks
 from chordal.torch._graph_choices import Method
 from chordal.torch.structured_crf import StructuredCRF
 
@@ -163,18 +164,10 @@ class ImageCRF(nn.Module):
 
     def _grid(self, scores: Tensor) -> tuple[StructuredCRF, Tensor]:
         """The layer for this size of images, and scores as it takes them."""
-        if scores.dim() != 4 or scores.shape[1] != self.num_labels or 0 in scores.shape[2:]:
-            raise ValueError(
-                f"scores must have shape [batch, {self.num_labels}, height, width] with at least "
-                f"one pixel, got {tuple(scores.shape)}"
-            )
+        _graph_checks.check_image(scores, self.num_labels, self.tables)
         height, width = scores.shape[2:]
         return self.prepare(height, width), scores.flatten(2).transpose(1, 2)
 
     def _pixels(self, labels: Tensor, scores: Tensor) -> Tensor:
-        shape = (scores.shape[0], *scores.shape[2:])
-        if tuple(labels.shape) != shape:
-            raise ValueError(
-                f"labels must have shape {shape} (batch, height, width), got {tuple(labels.shape)}"
-            )
+        _graph_checks.check_pixels(labels, scores, self.ignore_index)
         return labels.flatten(1)

@@ -307,7 +307,7 @@ class StructuredCRF(nn.Module):
         if labels.dim() == 3:
             return self.answers.log_partition(scores.held(labels))
         # Summing is right with all labels observed too; while tracing, nobody knows.
-        if not looks_at_numbers() or bool((labels == self.ignore_index).any()):
+        if not looks_at_numbers(labels) or bool((labels == self.ignore_index).any()):
             return self.answers.log_partition(scores.held(self._agree(labels)))
         return self.topology.score(scores, labels)
 
@@ -319,7 +319,7 @@ class StructuredCRF(nn.Module):
         if labels.dim() == 3:
             raise ValueError(f"labels must be numbers for {question}, not sets")
         _graph_checks.check_labels(labels, unary, self.ignore_index)
-        if looks_at_numbers() and bool((labels == self.ignore_index).any()):
+        if looks_at_numbers(labels) and bool((labels == self.ignore_index).any()):
             b, v = (labels == self.ignore_index).nonzero()[0].tolist()
             raise ValueError(
                 f"labels: example {b}, variable {v} was not observed ({self.ignore_index}), but "

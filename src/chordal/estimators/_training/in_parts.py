@@ -22,7 +22,8 @@ from chordal.estimators._training.groups import free_weights, l2_of, members, mi
 from chordal.estimators._training.judging import PART, Validator, better_way
 from chordal.estimators._training.monitor import FitReport, keep_or_raise, warn_not_converged
 from chordal.estimators._training.on_part import NumberedFacts, PartFacts, Verdict
-from chordal.estimators._training.steps import Plan, attributes_of, status_of, training, weighed
+from chordal.estimators._training.steps import attributes_of, status_of, training, weighed
+from chordal.estimators._training.work import Plan
 from chordal.features import Layout, Reader, merged_readers, transferred
 from chordal.inference import INFERENCE, Inference
 from chordal.labels import SequenceLabels
@@ -104,7 +105,7 @@ class PartedWork(NamedTuple):
 def fit_parts(
     estimator: E,
     crew: Crew,
-    parts: Sequence[Handle],
+    parts: list[Handle],
     *,
     validation_data: tuple[Any, Any] | Sequence[Handle] | None = None,
     callback: Callback | None = None,
@@ -114,7 +115,7 @@ def fit_parts(
 
     Parameters
     ----------
-    parts : handles of `Given`
+    parts : list of handles of `Given`, which is emptied when they are read
     validation_data : (X, y) in memory, or a list of handles of `Given`
     dtype : {"float64", "float32"}
         Of gradients on their way.
@@ -127,9 +128,10 @@ def fit_parts(
     solver, objective = chosen_before_reading(model, parted=True)
     if not keep:
         glances = crew.fetch(crew.map(on_part.glance, parts, model)) if model._glances else []
-        model._know([own for own in glances if own is not None])
+        if any(own is not None for own in glances):
+            model._know([own for own in glances if own is not None])
     joined = join_parts(model, crew, parts, objective, keep)
-    del parts  # nobody else may hold them: what is read and compiled takes their place
+    parts.clear()  # what is read and compiled takes their place in memory
     plan, problem = planned_parts(model, joined, solver, objective)
     validate = validator_of(model, crew, validation_data, elsewhere, joined)
     work = compiled_parts(model, crew, joined, plan, problem, dtype)
@@ -173,11 +175,18 @@ def join_parts(
     if not sum(own.weight for own in facts) > 0.0:
         raise ValueError("sample_weight is zero for every example: there is nothing to learn")
     read = [own for own, known in zip(read, found, strict=True) if known is not None]
-    merged = crew.tree(on_part.two_readers, crew.map(on_part.reader_of, read))
+    alike = check_sources(facts)
+    vars(model).update(facts[0].learned)
+    some = read[:1] if alike else read
+    merged = crew.tree(on_part.two_readers, crew.map(on_part.reader_of, some))
     (reader,) = crew.map(on_part.whole_reader, [merged])
-    begun = model.labels_ if keep else model._new_labels()
-    labels = crew.join(on_part.all_labels, crew.map(on_part.labels_of, read), begun)
-    parts = crew.map(on_part.number_part, read, reader, labels, objective)
+    if alike:
+        (labels,) = crew.map(on_part.labels_of, some)
+        model._take_stored(facts[0].reader, crew.take(labels), keep)
+    else:
+        begun = model.labels_ if keep else model._new_labels()
+        labels = crew.join(on_part.all_labels, crew.map(on_part.labels_of, read), begun)
+    parts = crew.map(on_part.number_part, read, reader, labels, objective, alike)
     weighted = bool(model.classifies)
     told = crew.map(on_part.numbered_facts, parts, labels, weighted)
     seen = crew.tree(
@@ -194,6 +203,17 @@ def join_parts(
         start = transferred(known, model.weights_, made)
     whole = (crew.take(reader), crew.take(labels), made)
     return Joined(parts, handles, *whole, start, facts, numbered)
+
+
+def check_sources(facts: Sequence[PartFacts]) -> bool:
+    """Whether all parts are of one prepared data set; refuses a mixture."""
+    sources = {own.source for own in facts}
+    if len(sources) == 1:
+        return facts[0].source is not None
+    raise ValueError(
+        "the partitions are of several prepared data sets, or of one that was written to in "
+        "between; prepare all data as one (append=True), and open it anew"
+    )
 
 
 def check_schema(found: Sequence[PartFacts | None]) -> None:

@@ -33,7 +33,9 @@ from chordal.estimators._training.judging import (
     largest_share,
     way_counts,
 )
-from chordal.estimators._training.steps import Plan, learnable, shards_of, weighed
+from chordal.estimators._training.steps import learnable, shards_of, weighed
+from chordal.estimators._training.stored import Stored
+from chordal.estimators._training.work import Plan
 from chordal.features import (
     AttributeFeatures,
     Batch,
@@ -62,6 +64,7 @@ from chordal.objectives import Objective
 from chordal.oracle import PartOracle, Problem, check_questions
 from chordal.oracle.parted import SPARSE
 from chordal.potentials import Floats
+from chordal.prepared import Dataset
 from chordal.solvers import Solver
 from chordal.targets import Target, kind_of
 
@@ -74,6 +77,19 @@ class Given(NamedTuple):
     weight: Any = None
 
 
+class PreparedPart(NamedTuple):
+    """One part of a prepared data set, which is opened where it is read."""
+
+    path: str
+    number: int
+
+    def opened(self) -> Dataset:
+        """A data set of this part alone."""
+        data = Dataset(self.path)
+        data.parts = [data.parts[self.number]]
+        return data
+
+
 class ReadPart(NamedTuple):
     """A part as a reader of its own has read it, with labels numbered by themselves."""
 
@@ -83,12 +99,16 @@ class ReadPart(NamedTuple):
     gold: Target
     observed: NDArray[np.bool_] | None  # of labels that may be missing
     weight: Floats | None
+    learned: dict[str, Any]  # attributes of the estimator that reading has set
+    source: str | None = None  # the data set, whose parts have one reader and one numbering
 
 
 class PartFacts(NamedTuple):
     """What is known of a part without its rows."""
 
     reader: Reader  # without attributes
+    learned: dict[str, Any]
+    source: str | None
     n_examples: int
     n_variables: int
     weight: float  # of all examples
@@ -130,16 +150,18 @@ class Verdict(NamedTuple):
 
 def glance(given: Given, estimator: BaseCRF) -> object:
     """What an estimator has to know of all examples before it can read any."""
-    if length_of(given.X) == 0:
+    if isinstance(given.X, PreparedPart) or length_of(given.X) == 0:
         return None
     return copy(estimator)._glance(given.X, given.y, given.weight)
 
 
 def read_part(given: Given, estimator: BaseCRF, keep: bool) -> ReadPart | None:
     """The rows and labels of a part; None where it has no examples."""
+    if isinstance(given.X, PreparedPart):
+        return read_prepared(given.X, copy(estimator), keep)
     if length_of(given.X) == 0:
         return None
-    estimator = copy(estimator)
+    before, estimator = estimator, copy(estimator)
     X = estimator._examples(given.X, known=keep)
     reader = estimator._new_reader(X, keep or estimator._glances)
     if keep:
@@ -156,7 +178,31 @@ def read_part(given: Given, estimator: BaseCRF, keep: bool) -> ReadPart | None:
         None if own.rows is not None and own.rows.n_rows == 0 else source
         for own, source in zip(batch.cliques, reader.inputs, strict=True)
     ]
-    return ReadPart(reader, labels, batch, gold, seen, weight)
+    return ReadPart(reader, labels, batch, gold, seen, weight, learned_by(estimator, before))
+
+
+def read_prepared(part: PreparedPart, estimator: BaseCRF, keep: bool) -> ReadPart | None:
+    """The same of a part of a data set on disk."""
+    before, data = copy(estimator), part.opened()
+    if data.n_examples == 0:
+        return None
+    stored = Stored(estimator, [data], keep)
+    batch, gold = stored.load(0)
+    learned = learned_by(estimator, before)
+    source = f"{data.id} {data.generation}"
+    return ReadPart(
+        stored.reader, stored.labels, batch, gold, None, stored.weights(), learned, source
+    )
+
+
+def learned_by(estimator: BaseCRF, before: BaseCRF) -> dict[str, Any]:
+    """The public attributes that an estimator has set since."""
+    known = vars(before)
+    return {
+        name: value
+        for name, value in vars(estimator).items()
+        if name.endswith("_") and known.get(name) is not value
+    }
 
 
 def part_facts(part: ReadPart | None) -> PartFacts | None:
@@ -169,7 +215,8 @@ def part_facts(part: ReadPart | None) -> PartFacts | None:
         for own in part.reader.inputs
     ]
     total = float(n) if part.weight is None else float(part.weight.sum())
-    return PartFacts(schema, n, int(part.batch.sizes.sum()), total)
+    n_variables = int(part.batch.sizes.sum())
+    return PartFacts(schema, part.learned, part.source, n, n_variables, total)
 
 
 def reader_of(part: ReadPart) -> Reader:
@@ -204,14 +251,17 @@ def all_labels(parts: Sequence[SequenceLabels], known: SequenceLabels) -> Sequen
 
 
 def number_part(
-    part: ReadPart, reader: Reader, labels: SequenceLabels, objective: Objective
+    part: ReadPart, reader: Reader, labels: SequenceLabels, objective: Objective, alike: bool
 ) -> Numbered:
-    """A part by the numbers of the whole."""
-    columns = merged_readers([reader, part.reader])[1][1]
-    batch = with_empty_rows(renumbered_batch(part.batch, reader, columns), reader)
-    numbers = merged_labels(labels, [part.labels])[1][0]
-    gold = renumbered(part.gold, numbers, len(labels), part.observed)
-    batch, gold = learnable(batch, labels.within(gold, batch.kinds), objective)
+    """A part by the numbers of the whole; `alike`: it has them, as parts of a data set do."""
+    batch, gold = part.batch, part.gold
+    if not alike:
+        columns = merged_readers([reader, part.reader])[1][1]
+        batch = with_empty_rows(renumbered_batch(batch, reader, columns), reader)
+        numbers = merged_labels(labels, [part.labels])[1][0]
+        gold = renumbered(gold, numbers, len(labels), part.observed)
+        gold = labels.within(gold, batch.kinds)
+    batch, gold = learnable(batch, gold, objective)
     objective.require_targets(gold)
     if kind_of(gold) == "partial" and "partial" not in objective.targets:
         raise UnsupportedError(
@@ -347,6 +397,10 @@ def validator_part(
     given: Given, estimator: BaseCRF, reader: Reader, labels: SequenceLabels, layout: Layout
 ) -> Validator | None:
     """Validation data of a part; None where there are none."""
+    if isinstance(given.X, PreparedPart):
+        raise UnsupportedError(
+            "validation data must be examples, not a prepared data set; give X and y"
+        )
     if length_of(given.X) == 0:
         return None
     return Validator.of(copy(estimator), given.X, given.y, reader, labels, layout)
@@ -397,6 +451,10 @@ def two_lists(first: list[Any], second: list[Any]) -> list[Any]:
 
 def score_part(given: Given, estimator: Estimator) -> tuple[float, float]:
     """The weight of the labels of a part that a model gets right, and of all that are observed."""
+    if isinstance(given.X, PreparedPart):
+        raise UnsupportedError(
+            "scores of prepared data sets are not taken on a cluster; give X and y as a bag"
+        )
     if length_of(given.X) == 0:
         return 0.0, 0.0
     if isinstance(estimator, BaseCRF):

@@ -1,0 +1,246 @@
+"""List columns of Arrow: tokens and labels of sequences, read and written some rows at a time."""
+
+from __future__ import annotations
+
+import io
+import sys
+from abc import abstractmethod
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import islice
+from typing import TYPE_CHECKING, Any
+
+from chordal._errors import FormatError
+from chordal._optional import needed
+from chordal.formats._base import Format, Record, check_labels
+from chordal.formats._files import Place, name_of, open_target
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+ROWS = 2000  # sequences that are read at a time, and written as a group
+
+#: Sequences, and their labels if there are any.
+Batch = tuple[list[list[Any]], list[list[str]] | None, list[float] | None]
+
+
+class ArrowFormat(Format):
+    """Rows of a table are sequences: a list column of tokens, and one of labels.
+
+    Tokens are ``list<string>`` (rows of one column), ``list<list<string>>`` (columns, or
+    attributes) or ``list<map<string, double>>`` (attributes with values). Labels are
+    ``list<string>``; a column of numbers holds the weights of sequences.
+
+    Parameters
+    ----------
+    tokens : str
+        The column of tokens.
+    labels, weight : str or None
+        The columns of labels and of weights, if they are there; None ignores them.
+    """
+
+    def __init__(
+        self, tokens: str = "tokens", labels: str | None = "labels", weight: str | None = "weight"
+    ) -> None:
+        self.tokens, self.labels, self.weight = tokens, labels, weight
+
+    @abstractmethod
+    def _tables(self, source: Any, size: int) -> Iterator[Any]:
+        """Record batches of an opened source, of so many rows at most."""
+
+    @abstractmethod
+    def _writer(self, file: Any, schema: pa.Schema) -> Any:
+        """What writes record batches to a file."""
+
+    def batches(self, source: Any, size: int = ROWS) -> Iterator[Batch]:
+        """Sequences, labels and weights of some rows at a time: what `fit` and `prepare` take.
+
+        Parameters
+        ----------
+        source : path, binary stream, "-", `pyarrow.Table` or `pyarrow.RecordBatchReader`
+        """
+        name, first = _name(source), 0
+        for table in self._opened(source, size, name):
+            columns = set(table.schema.names)
+            if self.tokens not in columns:
+                there = ", ".join(table.schema.names) or "none"
+                raise FormatError(name, f"there is no column {self.tokens!r}; there are: {there}")
+            try:
+                rows = _tokens(table.column(self.tokens), self.tokens, first)
+                labels = weights = None
+                if self.labels in columns:
+                    labels = _labels(table.column(self.labels), self.labels, rows, first)
+                if self.weight in columns:
+                    weights = _weights(table.column(self.weight), self.weight, first)
+            except ValueError as error:
+                raise FormatError(name, str(error)) from None
+            first += table.num_rows
+            yield rows, labels, weights
+
+    def read(self, source: Place) -> Iterator[Record]:
+        """Records, one for each row."""
+        for rows, labels, weights in self.batches(source):
+            for i, own in enumerate(rows):
+                yield Record(
+                    own, None if labels is None else labels[i],
+                    weight=1.0 if weights is None else weights[i],
+                )  # fmt: skip
+
+    def encode(self, record: Record) -> str:
+        """Refuses: tables are not text."""
+        raise ValueError(f"{self.name} files are no text: write records to a file")
+
+    def write(self, records: Iterable[Record], target: Place) -> int:
+        """Write to a path or a binary stream; returns the number of records.
+
+        The first record says whether tokens are lists of strings or attributes with values.
+        """
+        rest, n = iter(records), 0
+        with open_target(target) as file:
+            writer = None
+            while some := list(islice(rest, ROWS)):
+                try:
+                    table = self.table(some, None if writer is None else writer.schema)
+                except (ValueError, TypeError) as error:
+                    where = f"records {n + 1} to {n + len(some)}"
+                    raise ValueError(f"cannot write {where}: {error}") from None
+                writer = writer or self._writer(file, table.schema)
+                writer.write_table(table)
+                n += len(some)
+            writer = writer or self._writer(file, self.table([]).schema)
+            writer.close()
+        return n
+
+    def table(self, records: Sequence[Record], schema: pa.Schema | None = None) -> pa.Table:
+        """Records as a table."""
+        pa = _pyarrow(f"the format {self.name!r}")
+        given = [check_labels(record) for record in records]
+        if schema is None:
+            first: Any = next((row for record in records for row in record.rows), [])
+            kind = pa.map_(pa.string(), pa.float64())
+            if not isinstance(first, dict):
+                kind = pa.list_(pa.string())
+            fields = [(self.tokens, pa.list_(kind))]
+            if any(labels is not None for labels in given):
+                fields.append((self.labels or "labels", pa.list_(pa.string())))
+            if any(record.weight != 1.0 for record in records):
+                fields.append((self.weight or "weight", pa.float64()))
+            schema = pa.schema(fields)
+        mapped = pa.types.is_map(schema.field(self.tokens).type.value_type)
+        rows = [[_cell(row, mapped) for row in record.rows] for record in records]
+        columns = [rows, given, [float(record.weight) for record in records]]
+        names = [self.tokens, self.labels or "labels", self.weight or "weight"]
+        kept = [columns[names.index(name)] for name in schema.names]
+        arrays = [pa.array(own, schema.field(k).type) for k, own in enumerate(kept)]
+        return pa.Table.from_arrays(arrays, schema=schema)
+
+    def _opened(self, source: Any, size: int, name: str) -> Iterator[Any]:
+        pa = _pyarrow(f"reading {name}")
+        if isinstance(source, (pa.Table, pa.RecordBatch)):
+            yield from pa.Table.from_batches(
+                [source] if isinstance(source, pa.RecordBatch) else source.to_batches()
+            ).to_batches(max_chunksize=size)
+            return
+        if isinstance(source, pa.RecordBatchReader):
+            for batch in source:
+                yield from pa.Table.from_batches([batch]).to_batches(max_chunksize=size)
+            return
+        if source == "-":
+            source = io.BytesIO(sys.stdin.buffer.read())
+        try:
+            for batch in self._tables(source, size):
+                batch.validate(full=True)  # offsets of a hostile file may lead anywhere
+                yield batch
+        except (pa.ArrowException, OSError) as error:
+            if isinstance(error, OSError) and error.errno is not None:
+                raise  # of the file, not of what is in it
+            what = str(error).partition("\n")[0]
+            raise FormatError(name, f"not a file of {self.name} that can be read: {what}") from None
+
+
+def _pyarrow(what: str) -> Any:
+    with needed("pyarrow", what):
+        import pyarrow
+
+    return pyarrow
+
+
+def _name(source: Any) -> str:
+    try:
+        return name_of(source)
+    except (TypeError, AttributeError):
+        return "<table>"
+
+
+def _lists(column: Any, name: str, first: int) -> list[list[Any]]:
+    """The lists of a column; refuses what is none, and where one is missing."""
+    pa = _pyarrow("a table")
+    kind = column.type
+    if not (pa.types.is_list(kind) or pa.types.is_large_list(kind)):
+        raise ValueError(f"column {name!r} must hold lists, and holds {kind}")
+    if column.null_count:
+        raise ValueError(f"column {name!r} has no list in row {first + _null(column)}")
+    found: list[list[Any]] = column.to_pylist()
+    return found
+
+
+def _null(column: Any) -> int:
+    return int(column.is_null().to_pylist().index(True))
+
+
+def _tokens(column: Any, name: str, first: int) -> list[list[Any]]:
+    pa = _pyarrow("a table")
+    lists = _lists(column, name, first)
+    kind = column.type.value_type
+    text = pa.types.is_string(kind) or pa.types.is_large_string(kind)
+    nested = pa.types.is_list(kind) or pa.types.is_large_list(kind)
+    nested = nested and str(kind.value_type) in ("string", "large_string")
+    mapped = pa.types.is_map(kind) and str(kind.key_type) in ("string", "large_string")
+    if not (text or nested or mapped):
+        raise ValueError(
+            f"column {name!r} must hold lists of strings, of lists of strings or of maps from "
+            f"strings to numbers, and holds {column.type}"
+        )
+    for i, tokens in enumerate(lists):
+        for t, token in enumerate(tokens):
+            cells = token if nested else [token] if text or token is None else [k for k, _ in token]
+            if token is None or None in cells:
+                raise ValueError(f"token {t} of row {first + i} of column {name!r} is missing")
+    if text:
+        return [[[token] for token in tokens] for tokens in lists]
+    return [list(map(dict, tokens)) for tokens in lists] if mapped else lists
+
+
+def _labels(column: Any, name: str | None, rows: list[list[Any]], first: int) -> list[list[str]]:
+    lists = _lists(column, str(name), first)
+    if str(column.type.value_type) not in ("string", "large_string"):
+        raise ValueError(f"column {name!r} must hold lists of strings, and holds {column.type}")
+    for i, (labels, tokens) in enumerate(zip(lists, rows, strict=True)):
+        if len(labels) != len(tokens):
+            raise ValueError(
+                f"there are {len(tokens)} tokens and {len(labels)} labels in row {first + i}"
+            )
+        if None in labels:
+            raise ValueError(f"label {labels.index(None)} of row {first + i} is missing")
+    return lists
+
+
+def _weights(column: Any, name: str | None, first: int) -> list[float]:
+    if str(column.type) not in ("double", "float", "int64", "int32"):
+        raise ValueError(f"column {name!r} must hold numbers, and holds {column.type}")
+    if column.null_count:
+        raise ValueError(f"column {name!r} has no number in row {first + _null(column)}")
+    return [float(value) for value in column.to_pylist()]
+
+
+def _cell(row: Any, mapped: bool) -> Any:
+    """A token as its column holds it."""
+    if mapped:
+        if not isinstance(row, dict):
+            row = dict.fromkeys(row, 1.0)
+        odd = [value for value in row.values() if not isinstance(value, (int, float))]
+        if odd:
+            raise ValueError(f"values of attributes must be numbers, got {odd[0]!r:.60}")
+        return [(name, float(value)) for name, value in row.items()]
+    if isinstance(row, dict) or not all(isinstance(cell, str) for cell in row):
+        raise ValueError(f"tokens must be lists of strings as the first one is, got {row!r:.60}")
+    return list(row)
