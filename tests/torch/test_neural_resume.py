@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import chordal
-from chordal import ChainCRF, GraphCRF, GridCRF, ModelFileError
+from chordal import ChainCRF, CheckpointError, GraphCRF, GridCRF, ModelFileError
 from chordal._container import read, write
 from chordal.torch import NeuralCRF
 
@@ -158,12 +158,12 @@ def test_training_goes_on_bit_for_bit(case, training, path):
     with pytest.raises(Stop):
         small(network, crf, **settings).fit(X, y, checkpoint=path, callback=stop_at(2))
     assert chordal.load(path).n_iter_ == 2
-    again = small(network, crf, **settings).fit(X, y, checkpoint=path, resume=True)
+    again = small(network, crf, **settings).fit(X, y, checkpoint=path)
     assert (weights_of(again) == weights_of(whole)).all()
     assert again.fit_report_.history == whole.fit_report_.history
     assert len(again.reports_) == len(whole.reports_)
-    assert "training" not in read(path)[0]  # it came to its end
-    done = small(network, crf, **settings).fit(X, y, checkpoint=path, resume=True)
+    assert read(path)[0]["training"]["ended"]
+    done = small(network, crf, **settings).fit(X, y, checkpoint=path)
     assert (weights_of(done) == weights_of(whole)).all()
     assert done.set_params(warm_start=True).fit(X, y).n_iter_ == 5
 
@@ -176,24 +176,37 @@ def test_early_stopping_goes_on_too(path):
     options = {"validation_data": other, "checkpoint": path}
     with pytest.raises(Stop):
         small("mlp", crf, **settings).fit(X, y, callback=stop_at(3), **options)
-    again = small("mlp", crf, **settings).fit(X, y, resume=True, **options)
+    again = small("mlp", crf, **settings).fit(X, y, **options)
     assert (weights_of(again) == weights_of(whole)).all()
     assert again.fit_report_.validation == whole.fit_report_.validation
 
 
-def test_resume_refuses_another_fit(path):
+def test_a_checkpoint_of_another_fit_is_refused(path):
     crf, network, X, y = CASES["grid"]
-    with pytest.raises(ValueError, match="resume needs checkpoint"):
-        small(network, crf).fit(X, y, resume=True)
-    small(network, crf).fit(X, y, checkpoint=path, resume=True)  # no file yet: from the start
-    with pytest.raises(ValueError, match="was made with hidden=4, and this is 5"):
-        small(network, crf, hidden=5).fit(X, y, checkpoint=path, resume=True)
-    with pytest.raises(ValueError, match=r"was made with crf=GridCRF\(l2=0.5\)"):
-        small(network, GridCRF()).fit(X, y, checkpoint=path, resume=True)
-    with pytest.raises(Stop):
-        small(network, crf).fit(X, y, checkpoint=path, callback=stop_at(1))
-    with pytest.raises(ValueError, match="was made with other data: 5 examples, and these are 4"):
-        small(network, crf).fit(X[:4], y[:4], checkpoint=path, resume=True)
+    model = small(network, crf).fit(X, y, checkpoint=path)
+    assert not hasattr(model, "_saved")
+    for changed, message in (
+        (small(network, crf, hidden=5), r"differs in hidden \(was 4, is 5\)"),
+        (small(network, GridCRF()), r"differs in crf \(was GridCRF\(l2=0.5\), is GridCRF\(\)\)"),
+    ):
+        with pytest.raises(CheckpointError, match=message):
+            changed.fit(X, y, checkpoint=path)
+    others = (X[:4], y[:4]), (X, [1 - own for own in y]), ([x + 1 for x in X], y)
+    for _ in range(2):  # of one that has ended, and of one that goes on
+        for other in others:
+            with pytest.raises(CheckpointError, match="it is of a fit with other data; delete it"):
+                small(network, crf).fit(*other, checkpoint=path)
+        with pytest.raises(CheckpointError, match="it is of a fit with other data"):
+            small(network, crf).fit(X, y, checkpoint=path, validation_data=(X, y))
+        path.unlink()
+        with pytest.raises(Stop):
+            small(network, crf).fit(X, y, checkpoint=path, callback=stop_at(1))
+    chordal.save(model, path)
+    with pytest.raises(CheckpointError, match="it is a model that was saved, not a checkpoint"):
+        small(network, crf).fit(X, y, checkpoint=path)
+    path.write_bytes(b"nothing of this kind")
+    with pytest.raises(CheckpointError, match="model: not a"):
+        small(network, crf).fit(X, y, checkpoint=path)
 
 
 @pytest.mark.parametrize(
@@ -208,8 +221,8 @@ def test_hostile_checkpoints(name, value, path):
     arrays = {key: np.array(array) for key, array in arrays.items()}
     facts["training"][name] = value
     write(path, facts, arrays)
-    with pytest.raises(ModelFileError, match="training cannot go on from it"):
-        small(network, crf).fit(X, y, checkpoint=path, resume=True)
+    with pytest.raises(CheckpointError, match="training cannot go on from it"):
+        small(network, crf).fit(X, y, checkpoint=path)
     chordal.load(path).predict(X)  # the model itself is whole
 
 
@@ -222,5 +235,5 @@ def test_hostile_arrays_of_checkpoints(name, path):
     arrays = {key: np.array(array) for key, array in arrays.items()}
     arrays[f"training.{name}"] = arrays[f"training.{name}"][:3]
     write(path, facts, arrays)
-    with pytest.raises(ModelFileError, match="training cannot go on from it"):
-        small(network, crf).fit(X, y, checkpoint=path, resume=True)
+    with pytest.raises(CheckpointError, match="training cannot go on from it"):
+        small(network, crf).fit(X, y, checkpoint=path)

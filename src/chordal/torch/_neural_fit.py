@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, nullcontext
 from copy import copy, deepcopy
 from functools import partial
+from hashlib import sha256
 from os import PathLike
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
@@ -14,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 from torch import nn
 
+from chordal._container import CheckpointError
 from chordal._status import Status
 from chordal.estimators import (
     BaseCRF,
@@ -59,27 +61,52 @@ class Given(NamedTuple):
     checkpoint: Checkpoint | None
 
 
-def fit(
-    estimator: NeuralCRF, crf: BaseCRF, given: Given, generator: np.random.Generator, resume: bool
-) -> None:
+def fit(estimator: NeuralCRF, crf: BaseCRF, given: Given, generator: np.random.Generator) -> None:
     """Learn; the estimator stays as it was if anything goes wrong."""
-    earlier = _earlier(estimator, given) if resume else None
-    if earlier is not None and not hasattr(earlier, "_saved"):
-        vars(estimator).update(_fitted_attributes(earlier))  # it had come to its end
-        return
+    earlier = _earlier(estimator, given.checkpoint)
     with execution_for(effective_n_jobs(estimator.n_jobs)) as mapper:
         made, learner = _prepared(estimator, crf, given, generator, mapper)
+        data = _digest(learner, given, estimator.warm_start)
         if earlier is not None:
+            if earlier._saved[0].get("data") != data:
+                raise _refusal(given.checkpoint, "it is of a fit with other data")
+            if earlier._saved[0].get("ended"):
+                vars(estimator).update(_fitted_attributes(earlier))
+                return
             made.reports_ = list(earlier.reports_)
             learner.model.load_state_dict(earlier.module_.state_dict())
-        stages = _stages(made, learner, given, generator, earlier)
+        stages = _stages(made, learner, given, generator, earlier, data)
         for stage in stages:
             with whole_fits() if stage is not stages[-1] else nullcontext():
                 stage()
         _report(made, learner)
     if given.checkpoint is not None:
-        save(made, given.checkpoint)
+        ended = copy(made)
+        ended._saved = {"data": data, "ended": True}, {}
+        save(ended, given.checkpoint)
     vars(estimator).update(vars(made))
+
+
+def _digest(learner: Learner, given: Given, warm: bool) -> str:
+    """A fingerprint of what is learned from, and of the weights at a warm start."""
+    found, form = sha256(given.weight.tobytes()), learner.form
+
+    def add(examples: list[Seen], labels: Iterable[NDArray[Any]]) -> None:
+        for own in examples:
+            found.update(repr(tuple(own.values.shape)).encode())
+            found.update(own.values.numpy().tobytes())
+            if own.edges is not None:
+                found.update(own.edges.numpy().tobytes())
+        for array in labels:
+            found.update(np.ascontiguousarray(array).tobytes())
+
+    add(form.seen(given.X), learner.known.by_class())
+    found.update(repr(learner.known.labels.labels).encode())
+    if given.validation is not None:
+        add(*_validation(learner, given.validation)[1:3])
+    if warm:
+        found.update(flat(learner.model).tobytes())
+    return found.hexdigest()
 
 
 def _prepared(
@@ -178,6 +205,7 @@ def _stages(
     given: Given,
     generator: np.random.Generator,
     earlier: NeuralCRF | None,
+    data: str,
 ) -> list[Callable[[], None]]:
     """The stages that are left."""
     settings, form = made._settings(), made._form
@@ -187,7 +215,7 @@ def _stages(
         course = Course(model, _scorer(learner, given, joint), [])
         course.saved = earlier._saved if earlier is not None else None
         if last:
-            course.callbacks = _told(made, learner, course, given)
+            course.callbacks = _told(made, learner, course, given, data)
         parts = model.parameters() if joint else model.network.parameters()
         loss_of = learner.joint if joint else learner.alone
         with _of_file(given.checkpoint if earlier is not None else None):
@@ -222,21 +250,15 @@ def _of_file(path: Checkpoint | None) -> Iterator[None]:
     try:
         yield
     except ValueError as error:
-        raise error if path is None else ModelFileError(path, str(error)) from error
+        raise error if path is None else CheckpointError(path, str(error)) from error
 
 
 def _scorer(learner: Learner, given: Given, joint: bool) -> Callable[[], float] | None:
     """The share of labels of validation data that are right; alone, those of the network."""
     if given.validation is None:
         return None
-    if not isinstance(given.validation, (tuple, list)) or len(given.validation) != 2:
-        raise ValueError("validation_data must be a pair (X, y) of examples and labels")
-    form = learner.form
-    X = form.examples(form.crf, given.validation[0], "validation X")
-    y = given.validation[1]
-    examples = form.seen(X, "validation X")
-    sizes = np.array([own.size for own in examples], dtype=np.int64)
-    gold, seen = gold_codes(form.crf, learner.known.labels, X, y, sizes, "validation ")
+    form, y = learner.form, given.validation[1]
+    X, examples, (gold, seen) = _validation(learner, given.validation)
 
     def score() -> float:
         scores = learner.scores(examples)
@@ -247,7 +269,21 @@ def _scorer(learner: Learner, given: Given, joint: bool) -> Callable[[], float] 
     return score
 
 
-def _told(made: NeuralCRF, learner: Learner, course: Course, given: Given) -> list[Callback]:
+def _validation(
+    learner: Learner, given: tuple[Any, Any]
+) -> tuple[Raw, list[Seen], tuple[NDArray[np.int32], NDArray[np.bool_]]]:
+    """Validation data, what a network sees of them, and their labels; checked."""
+    form, (X, y) = learner.form, given
+    X = form.examples(form.crf, X, "validation X")
+    examples = form.seen(X, "validation X")
+    sizes = np.array([own.size for own in examples], dtype=np.int64)
+    labels = gold_codes(form.crf, learner.known.labels, X, y, sizes, "validation ")
+    return X, examples, labels
+
+
+def _told(
+    made: NeuralCRF, learner: Learner, course: Course, given: Given, data: str
+) -> list[Callback]:
     """What hears of each pass."""
 
     def so_far(state: Iteration, going_on: bool) -> NeuralCRF:
@@ -257,7 +293,7 @@ def _told(made: NeuralCRF, learner: Learner, course: Course, given: Given) -> li
         model.inference_, model.n_iter_ = model.crf_.inference_, state.iteration
         if going_on:
             facts, arrays = course.save()
-            model._saved = {**facts, "n_examples": len(given.X)}, arrays
+            model._saved = {**facts, "data": data}, arrays
         return model
 
     told: list[Callback] = []
@@ -299,31 +335,30 @@ def _report(made: NeuralCRF, learner: Learner) -> None:
     made.crf_.objective_, made.crf_.n_iter_ = made.objective_, made.n_iter_
 
 
-def _earlier(estimator: NeuralCRF, given: Given) -> NeuralCRF | None:
+def _earlier(estimator: NeuralCRF, path: Checkpoint | None) -> NeuralCRF | None:
     """The model of the checkpoint, if there is one; refuses that of another fit."""
-    path = given.checkpoint
     if path is None or not os.path.exists(path):
         return None
     again = {name: getattr(estimator, name) for name in _given_again(estimator)}
-    found: NeuralCRF = load(path, type(estimator), **again)
+    try:
+        found: NeuralCRF = load(path, type(estimator), **again)
+    except ModelFileError as error:
+        raise CheckpointError(path, str(error).removeprefix(f"{os.fspath(path)}: ")) from error
+    if not hasattr(found, "_saved"):
+        raise _refusal(path, "it is a model that was saved, not a checkpoint")
     own = estimator.get_params(deep=False)
     for name, value in found.get_params(deep=False).items():
         if name not in FREE and value != own[name]:
-            raise ValueError(
-                f"resume: {os.fspath(path)} was made with {name}={value!r}, and this is "
-                f"{own[name]!r}; give the same parameters, or another checkpoint"
-            )
+            why = f"it is of another fit, which differs in {name} (was {value!r}, is {own[name]!r})"
+            raise _refusal(path, why)
     if repr(found.crf) != repr(estimator.crf):
-        raise ValueError(
-            f"resume: {os.fspath(path)} was made with crf={found.crf!r}, and this is "
-            f"{estimator.crf!r}"
-        )
-    if hasattr(found, "_saved") and found._saved[0].get("n_examples") != len(given.X):
-        raise ValueError(
-            f"resume: {os.fspath(path)} was made with other data: "
-            f"{found._saved[0].get('n_examples')} examples, and these are {len(given.X)}"
-        )
+        why = f"differs in crf (was {found.crf!r}, is {estimator.crf!r})"
+        raise _refusal(path, f"it is of another fit, which {why}")
     return found
+
+
+def _refusal(path: Checkpoint | None, why: str) -> CheckpointError:
+    return CheckpointError(path or "", f"{why}; delete it, or name another file")
 
 
 def _given_again(estimator: NeuralCRF) -> list[str]:

@@ -188,7 +188,7 @@ class NeuralCRF(Wrapped):
     functions: ClassVar[tuple[str, ...]] = ("network", "crf")
 
     _form: Form = field(init=False)
-    _saved: Saved = field(init=False)  # of training that has not come to its end
+    _saved: Saved = field(init=False)  # of training, in checkpoints
 
     def fit(
         self,
@@ -199,7 +199,6 @@ class NeuralCRF(Wrapped):
         validation_data: tuple[Any, Any] | None = None,
         callback: Callback | None = None,
         checkpoint: str | PathLike[str] | None = None,
-        resume: bool = False,
     ) -> NeuralCRF:
         """Learn the network and the links.
 
@@ -216,17 +215,18 @@ class NeuralCRF(Wrapped):
             Called with an `Iteration` after each pass; training stops when it returns True.
         checkpoint : path, optional
             The model so far is saved there after each pass of the last stage, for `chordal.load`.
-        resume : bool
-            If the file `checkpoint` exists, go on where it stopped: the same data and parameters
-            give the weights that training without a break gives, bit for bit on the CPU.
+            If the file is there, training goes on from it, to the same weights as if it had not
+            been interrupted, bit for bit on the CPU. A file of other data or parameters is refused.
 
         Ctrl-C in the last stage ends training with a warning, and the model has the best weights so
         far, as of other estimators.
         """
         self._check_parameters()
         check_function("callback", callback, "an Iteration")
-        if resume and checkpoint is None:
-            raise ValueError("resume needs checkpoint, the file to go on from")
+        if validation_data is not None and not (
+            isinstance(validation_data, (tuple, list)) and len(validation_data) == 2
+        ):
+            raise ValueError("validation_data must be a pair (X, y) of examples and labels")
         crf = self._given_crf()
         X = form_for(crf).examples(crf, X)
         if not len(X):
@@ -243,7 +243,7 @@ class NeuralCRF(Wrapped):
 
         given = Given(X, y, weight, validation_data, callback, checkpoint)
         with reproducible(int(generator.integers(2**31)), effective_n_jobs(self.n_jobs)):
-            fit(self, crf, given, generator, resume)
+            fit(self, crf, given, generator)
         return self
 
     def _check_parameters(self) -> None:
