@@ -8,6 +8,8 @@ from chordal import GraphCRF, _kernels
 from chordal._errors import InfeasibleError, UnsupportedError
 from chordal._status import Status
 from chordal.inference import INFERENCE, Pace, TimeLimitError
+from chordal.inference._answers import Decoded
+from chordal.inference._members import HEATS, Case
 from chordal.inference._reduction import one_of, reduced
 from chordal.inference._search import SubgraphSearch, softened
 from chordal.inference._subgraphs import Subgraph, crossed
@@ -324,3 +326,36 @@ def test_models_that_are_too_large_to_be_split_are_left_as_they_are(monkeypatch)
     p = random_model(0, n=7, cliques=9, examples=2, forbidden=0.3)
     assert reduced(p).potentials is p
     assert_allclose(PortfolioInference().map(p).score, TRUTH.map(p).score)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_annealing_at_several_temperatures_finds_the_best(seed):
+    """A complete graph of strong and weak scores, from the worst start."""
+    rng = np.random.default_rng(seed)
+    pairs = [(a, b) for a in range(7) for b in range(a)]
+    tables = rng.normal(size=(len(pairs), 16)) * rng.choice([0.1, 10.0], size=(len(pairs), 1))
+    p = Potentials(Graph([7], [pairs], n_labels=4), rng.normal(size=28), tables.ravel())
+    best = TRUTH.map(p)
+    worst = TRUTH.map(p.like(-p.unary, -p.tables))
+    start = Decoded(worst.labels, p.score(worst.labels), p.bound())
+    case = Case(p, start, "none", seed)
+    asked = [case.annealing() for _ in HEATS]
+    for step in asked:
+        step.run()
+    assert {step.name for step in asked} == {"annealing"}
+    assert_allclose(case.score, best.score[0])
+    assert_allclose(p.score(case.labels)[0], case.score)
+
+
+def test_many_triples_begin_with_messages(monkeypatch):
+    """The better labels and the lower bound of both methods are kept."""
+    monkeypatch.setattr("chordal.inference.portfolio.MANY_CELLS", 0)
+    seen = []
+    for seed in range(5):
+        p = random_model(seed, n=8, cliques=14)
+        method = PortfolioInference()
+        method.watch = lambda progress: seen.append(progress.member)
+        found = method.map(p)
+        assert_allclose(found.score, TRUTH.map(p).score)
+        assert (found.bound >= found.score).all()
+    assert seen.index("loopy_bp") < seen.index("ad3")
