@@ -255,15 +255,15 @@ class Potentials:
 
     def checked_labels(self, labels: ArrayLike) -> NDArray[np.int32]:
         """One label per variable, as int32; anything else is refused."""
-        s = self.structure
-        labels = np.ascontiguousarray(labels, dtype=np.int32)
-        if labels.shape != (s.n_variables,):
+        s, given = self.structure, np.asarray(labels)
+        if given.shape != (s.n_variables,):
             raise ValueError(
-                f"labels must have one entry per variable ({s.n_variables}), got {labels.shape}"
+                f"labels must have one entry per variable ({s.n_variables}), got {given.shape}"
             )
-        if len(labels) and (labels.min() < 0 or (labels >= s.label_counts).any()):
+        # Before they become int32, where large ones would wrap around.
+        if len(given) and (given.min() < 0 or (given >= s.label_counts).any()):
             raise ValueError("labels must be between 0 and the variable's label count - 1")
-        return labels
+        return np.ascontiguousarray(given, dtype=np.int32)
 
 
 def matching_potentials(

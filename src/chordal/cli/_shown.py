@@ -5,8 +5,7 @@ from __future__ import annotations
 import re
 
 # Control characters, marks that turn the direction of writing, separators of lines, and what is no
-# character: a terminal would obey them, or a reader see another text than there is. Tabs and the
-# end of a line stay.
+# character: a terminal would obey them, or a reader see another text. Tabs and newlines stay.
 _UNSEEN = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u2069\ufeff\ud800-\udfff]"
 )
