@@ -414,8 +414,8 @@ def test_threads_copies_and_pickles():
 
 
 def test_ctrl_c_keeps_the_best_weights(monkeypatch):
-    monkeypatch.setattr("chordal.estimators._monitor._in_search", lambda: False)
-    monkeypatch.setattr("chordal.estimators._monitor._last", -1e9)
+    monkeypatch.setattr("chordal.estimators._training.monitor._in_search", lambda: False)
+    monkeypatch.setattr("chordal.estimators._training.monitor._last", -1e9)
     losses = []
 
     def callback(state):

@@ -315,6 +315,12 @@ def datasets_of(X: object, y: object = None) -> list[Dataset] | None:
         return None
     several = isinstance(X, (list, tuple))
     named: Sequence[Any] = X if several else [X]  # type: ignore[assignment]
+    for own in named:
+        if not isinstance(own, Dataset) and not os.path.exists(own):
+            raise FileNotFoundError(
+                f"there is no prepared data set {os.fspath(own)!r}: X must be a list of examples, "
+                f"or name what `prepare` has written; got {type(own).__name__}"
+            )
     return [own if isinstance(own, Dataset) else Dataset(own) for own in named]
 
 
