@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from dask import delayed
@@ -16,6 +16,10 @@ from chordal.dask._crew import DaskCrew
 from chordal.estimators import Given, PreparedPart
 from chordal.prepared import Dataset
 from chordal.preprocessing import sequences_from_frame
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from dask.dataframe import DataFrame
 
 
 def partitions(X: object, y: object = None, weight: object = None) -> list[Delayed]:
@@ -53,7 +57,7 @@ def inputs(X: object) -> list[Delayed]:
 
 
 def from_tokens(
-    frame: Any,
+    frame: DataFrame,
     group: str | Sequence[str],
     label: str | None = None,
     *,
@@ -88,7 +92,7 @@ def from_tokens(
     )
 
 
-def from_lists(frame: Any, tokens: str, labels: str | None = None) -> Bag:
+def from_lists(frame: DataFrame, tokens: str, labels: str | None = None) -> Bag:
     """The sequences of a Dask data frame with a row per sequence, whose columns hold lists.
 
     Parameters
@@ -153,7 +157,7 @@ def _delayed(data: object, name: str) -> list[Any]:
     return found
 
 
-def _joined(X: Any, y: Any, weight: Any, paired: bool, whole: bool) -> Given:
+def _joined(X: Any, y: object, weight: object, paired: bool, whole: bool) -> Given:
     """One partition of what was given, on a worker."""
     if whole:
         if isinstance(X, Given):
@@ -186,7 +190,7 @@ def _listed(part: Any) -> Any:
     return list(part)
 
 
-def _tail(frame: Any, group: str | Sequence[str]) -> tuple[Any, ...] | None:
+def _tail(frame: pd.DataFrame, group: str | Sequence[str]) -> tuple[Any, ...] | None:
     """The sequence of the last row of a partition, if it has any."""
     table = frame.reset_index() if frame.index.name is not None else frame
     keys = [group] if isinstance(group, str) else list(group)
@@ -194,7 +198,12 @@ def _tail(frame: Any, group: str | Sequence[str]) -> tuple[Any, ...] | None:
 
 
 def _sequences(
-    frame: Any, tail: Any, k: int, group: Any, label: str | None, options: dict[str, Any]
+    frame: pd.DataFrame,
+    tail: tuple[Any, ...] | None,
+    k: int,
+    group: str | Sequence[str],
+    label: str | None,
+    options: dict[str, Any],
 ) -> list[Any]:
     table = frame.reset_index() if frame.index.name is not None else frame
     keys = [group] if isinstance(group, str) else list(group)
@@ -209,7 +218,7 @@ def _sequences(
     return X if y is None else list(zip(X, y, strict=True))
 
 
-def _of_lists(frame: Any, tokens: str, labels: str | None) -> list[Any]:
+def _of_lists(frame: pd.DataFrame, tokens: str, labels: str | None) -> list[Any]:
     for name in (tokens, labels):
         if name is not None and name not in frame.columns:
             raise ValueError(

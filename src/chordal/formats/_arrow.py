@@ -7,7 +7,7 @@ import sys
 from abc import abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
-from typing import TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING, Any
 
 from chordal._errors import FormatError
 from chordal._optional import needed
@@ -44,14 +44,14 @@ class ArrowFormat(Format):
         self.tokens, self.labels, self.weight = tokens, labels, weight
 
     @abstractmethod
-    def _tables(self, source: Any, size: int) -> Iterator[Any]:
+    def _tables(self, source: Place, size: int) -> Iterator[pa.RecordBatch]:
         """Record batches of an opened source, of so many rows at most."""
 
     @abstractmethod
-    def _writer(self, file: Any, schema: pa.Schema) -> Any:
+    def _writer(self, file: IO[bytes], schema: pa.Schema) -> pa.RecordBatchWriter:
         """What writes record batches to a file."""
 
-    def batches(self, source: Any, size: int = ROWS) -> Iterator[Batch]:
+    def batches(self, source: Place, size: int = ROWS) -> Iterator[Batch]:
         """Sequences, labels and weights of some rows at a time: what `fit` and `prepare` take.
 
         Parameters
@@ -133,7 +133,7 @@ class ArrowFormat(Format):
         arrays = [pa.array(own, schema.field(k).type) for k, own in enumerate(kept)]
         return pa.Table.from_arrays(arrays, schema=schema)
 
-    def _opened(self, source: Any, size: int, name: str) -> Iterator[Any]:
+    def _opened(self, source: Place, size: int, name: str) -> Iterator[pa.RecordBatch]:
         pa = _pyarrow(f"reading {name}")
         if isinstance(source, (pa.Table, pa.RecordBatch)):
             yield from pa.Table.from_batches(
@@ -164,14 +164,14 @@ def _pyarrow(what: str) -> Any:
     return pyarrow
 
 
-def _name(source: Any) -> str:
+def _name(source: Place) -> str:
     try:
         return name_of(source)
     except (TypeError, AttributeError):
         return "<table>"
 
 
-def _lists(column: Any, name: str, first: int) -> list[list[Any]]:
+def _lists(column: pa.Array, name: str, first: int) -> list[list[Any]]:
     """The lists of a column; refuses what is none, and where one is missing."""
     pa = _pyarrow("a table")
     kind = column.type
@@ -183,11 +183,11 @@ def _lists(column: Any, name: str, first: int) -> list[list[Any]]:
     return found
 
 
-def _null(column: Any) -> int:
+def _null(column: pa.Array) -> int:
     return int(column.is_null().to_pylist().index(True))
 
 
-def _tokens(column: Any, name: str, first: int) -> list[list[Any]]:
+def _tokens(column: pa.Array, name: str, first: int) -> list[list[Any]]:
     pa = _pyarrow("a table")
     lists = _lists(column, name, first)
     kind = column.type.value_type
@@ -210,7 +210,9 @@ def _tokens(column: Any, name: str, first: int) -> list[list[Any]]:
     return [list(map(dict, tokens)) for tokens in lists] if mapped else lists
 
 
-def _labels(column: Any, name: str | None, rows: list[list[Any]], first: int) -> list[list[str]]:
+def _labels(
+    column: pa.Array, name: str | None, rows: list[list[Any]], first: int
+) -> list[list[str]]:
     lists = _lists(column, str(name), first)
     if str(column.type.value_type) not in ("string", "large_string"):
         raise ValueError(f"column {name!r} must hold lists of strings, and holds {column.type}")
@@ -224,7 +226,7 @@ def _labels(column: Any, name: str | None, rows: list[list[Any]], first: int) ->
     return lists
 
 
-def _weights(column: Any, name: str | None, first: int) -> list[float]:
+def _weights(column: pa.Array, name: str | None, first: int) -> list[float]:
     if str(column.type) not in ("double", "float", "int64", "int32"):
         raise ValueError(f"column {name!r} must hold numbers, and holds {column.type}")
     if column.null_count:

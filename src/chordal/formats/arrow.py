@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any, ClassVar, final
+from typing import IO, TYPE_CHECKING, ClassVar, final
 
 from chordal._optional import needed
 from chordal.formats._arrow import ArrowFormat
+from chordal.formats._files import Place
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -26,7 +27,7 @@ class Arrow(ArrowFormat):
 
     suffixes: ClassVar[tuple[str, ...]] = (".arrow", ".feather", ".ipc")
 
-    def _tables(self, source: Any, size: int) -> Iterator[Any]:
+    def _tables(self, source: Place, size: int) -> Iterator[pa.RecordBatch]:
         with needed("pyarrow", "an Arrow file"):
             import pyarrow as pa
 
@@ -36,7 +37,7 @@ class Arrow(ArrowFormat):
                 batch = file.get_batch(k)
                 yield from pa.Table.from_batches([batch]).to_batches(max_chunksize=size)
 
-    def _writer(self, file: Any, schema: pa.Schema) -> Any:
+    def _writer(self, file: IO[bytes], schema: pa.Schema) -> pa.RecordBatchWriter:
         with needed("pyarrow", "an Arrow file"):
             import pyarrow as pa
 

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any, ClassVar, final
+from typing import IO, TYPE_CHECKING, ClassVar, final
 
 from chordal._optional import needed
 from chordal.formats._arrow import ArrowFormat
+from chordal.formats._files import Place
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -29,7 +30,7 @@ class Parquet(ArrowFormat):
 
     suffixes: ClassVar[tuple[str, ...]] = (".parquet", ".pq")
 
-    def _tables(self, source: Any, size: int) -> Iterator[Any]:
+    def _tables(self, source: Place, size: int) -> Iterator[pa.RecordBatch]:
         with needed("pyarrow", "a Parquet file"):
             import pyarrow.parquet as pq
 
@@ -38,7 +39,7 @@ class Parquet(ArrowFormat):
             wanted = [name for name in (self.tokens, self.labels, self.weight) if name in names]
             yield from file.iter_batches(size, columns=wanted or names)
 
-    def _writer(self, file: Any, schema: pa.Schema) -> Any:
+    def _writer(self, file: IO[bytes], schema: pa.Schema) -> pa.RecordBatchWriter:
         with needed("pyarrow", "a Parquet file"):
             import pyarrow.parquet as pq
 
