@@ -93,7 +93,7 @@ release-check: $(VENV)/.twine  ## what is still missing for publication; looks a
 
 # One line for each extra of chordal whose tests are skipped without it.
 $(VENV)/.extras: | $(VENV)/.tools
-	$(PIP) install "starlette>=0.40" "uvicorn>=0.30" "httpx>=0.27"
+	$(PIP) install "starlette>=0.40" "uvicorn>=0.30" "httpx>=0.27" openapi-spec-validator
 	$(PIP) install "dask[distributed]>=2024.2" pandas pyarrow
 	@touch $@
 

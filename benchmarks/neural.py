@@ -1,4 +1,7 @@
-"""The CRF layer beside pytorch-crf and torch-struct: a training step's loss, decoding, memory."""
+"""The CRF layer beside pytorch-crf and torch-struct: a training step's loss, decoding, memory.
+
+And a training step of an encoder with the layer, beside one with softmax.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +13,7 @@ from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any
 
-from benchmarks._run import ROOT, Part, Row, Run, megabytes
+from benchmarks._run import ROOT, Part, Row, Run, megabytes, seconds
 from benchmarks._worker import memory
 
 THREADS = 2
@@ -19,6 +22,9 @@ SIZES = [((64, 50, 25), 10.0), ((32, 200, 100), 8.0)]
 QUICK = [((8, 10, 5), 10.0)]
 DECODING, DECODING_GOAL = 8.0, 20.0
 CLOSE = 1e-6  # in float64
+# The encoder: sequences, steps, tags; how long a step with the layer may take, in those of softmax.
+STEP, QUICK_STEP, STEP_LIMIT = (16, 128, 9), (2, 16, 9), 1.15
+VOCABULARY, WIDTH, LAYERS = 1000, 256, 4
 
 
 def _layer(name: str, tags: int, dtype: Any) -> Any:
@@ -183,5 +189,67 @@ def _memory(run: Run) -> Iterator[Row]:
         )
 
 
+def _training_step(crf: Any, shape: tuple[int, int, int]) -> Callable[[], object]:
+    """One step of Adam on a transformer encoder; softmax where there is no layer."""
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    sequences, steps, tags = shape
+    block = nn.TransformerEncoderLayer(WIDTH, 4, 4 * WIDTH, dropout=0.0, batch_first=True)
+    encoder = nn.Sequential(
+        nn.Embedding(VOCABULARY, WIDTH),
+        nn.TransformerEncoder(block, LAYERS, enable_nested_tensor=False),
+        nn.Linear(WIDTH, tags),
+    )
+    parameters = [*encoder.parameters(), *([] if crf is None else crf.parameters())]
+    optimizer = torch.optim.Adam(parameters)
+    tokens = torch.randint(VOCABULARY, (sequences, steps))
+    gold = torch.randint(tags, (sequences, steps))
+    mask = torch.arange(steps) < torch.linspace(steps // 2, steps, sequences).long().unsqueeze(1)
+    ignored = gold.masked_fill(~mask, -100)
+
+    def step() -> None:
+        optimizer.zero_grad()
+        scores = encoder(tokens)
+        if crf is None:
+            loss = nn.functional.cross_entropy(scores.flatten(0, 1), ignored.flatten())
+        else:
+            loss = -crf(scores, gold, mask, reduction="token_mean")
+        loss.backward()
+        optimizer.step()
+
+    return step
+
+
+def _encoder(run: Run) -> Iterator[Row]:
+    import torch
+
+    warnings.filterwarnings("ignore", module="torch")
+    shape = QUICK_STEP if run.quick else STEP
+    before = torch.get_num_threads()
+    torch.set_num_threads(THREADS)
+    try:
+        run.say(f"a transformer of {LAYERS} layers, {WIDTH} wide, {shape}")
+        layers = (None, _layer("ours", shape[2], torch.float32))
+        steps = [_training_step(layer, shape) for layer in layers]
+        softmax, ours = _least(steps, 2 if run.quick else 10)
+    finally:
+        torch.set_num_threads(before)
+    yield Row(
+        f"training step of an encoder, {shape[0]} × {shape[1]} × {shape[2]} (softmax)",
+        seconds(softmax),
+        seconds(ours),
+        f"{ours / softmax:.3f}",
+        f"≤ {STEP_LIMIT:g} of softmax's",
+        run.judged(ours <= STEP_LIMIT * softmax),
+    )
+
+
 ORDER = 60
-PARTS: dict[str, Part] = {"speed": _speed, "agreement": _agreement, "memory": _memory}
+PARTS: dict[str, Part] = {
+    "speed": _speed,
+    "encoder": _encoder,
+    "agreement": _agreement,
+    "memory": _memory,
+}

@@ -485,10 +485,11 @@ struct Solved : Iterations {
 };
 
 // Iterates on one example; y [variables] is the best labelling found, beliefs [states] is room. Out of time,
-// an iteration to the end and a labelling; with `late` from the beginning.
+// a labelling, after one iteration at least; with `late` from the beginning. Stopped if not even that was
+// there in time, and nothing of examples before it either.
 Result run(Splitting& split, Rounding& rounding, std::int64_t first, std::int64_t last,
            std::int64_t max_iter, double tol, double* beliefs, std::vector<std::int32_t>& trial,
-           std::int32_t* y, bool& late) {
+           std::int32_t* y, bool begun, bool& late) {
     Result r;
     const auto look = [&](bool still) {
         split.update_bound();
@@ -512,12 +513,12 @@ Result run(Splitting& split, Rounding& rounding, std::int64_t first, std::int64_
             if (++r.n_iter % kCheck == 0 || still || r.n_iter == max_iter) look(still);
         }
     } catch (const Stopped&) {
-        if (!out_of_time()) throw;
+        if (!out_of_time() || (!begun && r.n_iter == 0)) throw;
         late = true;
     }
     if ((late || !split.finite()) && split.feasible() && r.outcome == kStopped) {
         const Grace grace;
-        if (split.finite()) split.iterate();
+        if (r.n_iter == 0 && split.finite()) split.iterate();  // else what the last one left has a bound and beliefs
         if (split.feasible()) look(false);
     }
     if (!split.feasible()) r.outcome = kNoLabelling;
@@ -544,7 +545,7 @@ static const Binding binding([](nb::module_& m) {
             Solved solved(g.examples);
             {
                 nb::gil_scoped_release release;
-                std::optional<Grace> grace(std::in_place);  // the limit is for iterations
+                std::optional<Grace> grace;  // between examples: the limit is for iterations
                 const Members members(g);
                 Rounding rounding(g, members, g.unary, g.tables);
                 std::vector<std::int32_t> trial(g.variables);
@@ -554,7 +555,7 @@ static const Binding binding([](nb::module_& m) {
                                     g.unary, g.tables);
                     if (!solved.late) grace.reset();
                     const Result r = run(split, rounding, first, last, max_iter, tol, parts.unary,
-                                         trial, labels.data(), solved.late);
+                                         trial, labels.data(), e > 0, solved.late);
                     grace.emplace();
                     solved.set(e, r);
                     const double w = weight ? weight->data()[e] : 1.0;

@@ -29,6 +29,7 @@
 #include <vector>
 
 #include "binding.hpp"
+#include "hashing.hpp"
 #include "text_check.hpp"
 
 namespace chordal {
@@ -283,7 +284,7 @@ static const Binding binding([](nb::module_& m) {
             std::vector<std::int64_t> first;
             {
                 nb::gil_scoped_release release;
-                std::unordered_map<std::string_view, std::int32_t> known;
+                std::unordered_map<std::string_view, std::int32_t, KeyedHash> known;
                 for (size_t i = 0; i < codes.size(); ++i) {
                     const size_t begin = cells.data()[2 * i], end = cells.data()[2 * i + 1];
                     if (begin > end || end > all.size())

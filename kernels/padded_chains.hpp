@@ -46,11 +46,12 @@ struct PaddedScores {
 
 enum class Tying { all, sequence, step };
 
-// What is wrong with a score or a tag, and where; -1 where the score is not of one step.
+// What is wrong with a score or a tag, and where; -1 where sequences or steps share a score.
 struct Misfit {
-    enum class Of { score, tag } of;
+    enum class Of { emission, start, end, transition, tag } of;
     Int sequence, step, tag;
     double value;
+    Int from = -1;  // the tag before, of a transition
 };
 
 template <class T>
@@ -60,9 +61,33 @@ struct PaddedChains : PaddedScores<const T> {
     Strided<const bool, 2> mask;
     Strided<const Int, 2> tags;
     Int ignored = -100;
+    std::size_t threads = 1;
 
     bool on(std::size_t b, std::size_t t) const { return !mask || mask(b, t); }
 };
+
+// Throws if a start or end score is not below +inf.
+template <class T>
+void refuse_ends(const PaddedChains<T>& x) {
+    for (const auto of : {Misfit::Of::start, Misfit::Of::end}) {
+        const T* scores = of == Misfit::Of::start ? x.start : x.end;
+        for (std::size_t j = 0; j < x.labels; ++j)
+            if (!(scores[j] < std::numeric_limits<T>::infinity()))
+                throw Misfit{of, -1, -1, static_cast<Int>(j), scores[j]};
+    }
+}
+// The same of the transitions of a sequence into a step.
+template <class T>
+void refuse_table(const PaddedChains<T>& x, Int b, Int t) {
+    for (std::size_t i = 0; i < x.labels; ++i)
+        for (std::size_t j = 0; j < x.labels; ++j) {
+            const T value = x.transitions(b, t, i, j);
+            if (!(value < std::numeric_limits<T>::infinity()))
+                throw Misfit{Misfit::Of::transition, x.tying == Tying::all ? -1 : b,
+                             x.tying == Tying::step ? t : -1, static_cast<Int>(j), value,
+                             static_cast<Int>(i)};
+        }
+}
 
 // Sequences first .. last - 1, gathered. Memory is kept for the next ones.
 class ChainBlock {
@@ -202,9 +227,10 @@ private:
                     const Int t = step[static_cast<std::size_t>(v)];
                     const double value = from.emissions(sequence[c], t, j);
                     if (!(value < std::numeric_limits<double>::infinity()))
-                        throw Misfit{Misfit::Of::score, sequence[c], t, static_cast<Int>(j), value};
+                        throw Misfit{Misfit::Of::emission, sequence[c], t, static_cast<Int>(j), value};
                 }
-        throw Misfit{Misfit::Of::score, -1, -1, -1, 0.0};  // of start, end or transitions
+        refuse_ends(from);
+        each_table([&](std::size_t, Int b, Int t) { refuse_table(from, b, t); });
     }
     // Tags that were observed forbid the others.
     template <class T>

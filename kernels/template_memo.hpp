@@ -79,7 +79,7 @@ class CellTable {
 public:
     // The cell's place; one that is new gets room for so many lines.
     std::uint32_t find(std::string_view text, std::size_t lines, MemoValues& values) {
-        const std::uint64_t hash = hash_bytes(text.data(), text.size());
+        const std::uint64_t hash = keyed_hash(text.data(), text.size());
         Slot& slot = slots_.find(hash, [&](const Slot& s) {
             return s.hash == hash && s.size == text.size() &&
                    std::memcmp(bytes_.data() + s.begin, text.data(), text.size()) == 0;

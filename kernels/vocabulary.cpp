@@ -105,7 +105,7 @@ static const Binding binding([](nb::module_& m) {
              [](const Vocabulary& self, nb::str name) {
                  std::string text;
                  append_text(name.ptr(), text);
-                 const auto id = self.find(text.data(), text.size(), hash_bytes(text.data(), text.size()));
+                 const auto id = self.find(text.data(), text.size(), self.hash(text.data(), text.size()));
                  return id == Vocabulary::kAbsent ? std::int64_t{-1} : std::int64_t{id};
              },
              nb::arg("name"), "The id of a name, or -1.")
@@ -144,7 +144,7 @@ static const Binding binding([](nb::module_& m) {
                 for (std::size_t i = 1; i < offsets.size(); ++i) {
                     const char* begin = text + offsets.data()[i - 1];
                     const auto size = static_cast<std::size_t>(offsets.data()[i] - offsets.data()[i - 1]);
-                    if (vocabulary->intern(begin, size, hash_bytes(begin, size)) != i - 1)
+                    if (vocabulary->intern(begin, size, keyed_hash(begin, size)) != i - 1)
                         throw nb::value_error("an attribute name occurs twice");
                 }
                 return vocabulary;

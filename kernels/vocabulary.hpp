@@ -4,8 +4,8 @@
 // a part of the hash. What takes time is cache misses: names are looked up by the hundred, in passes
 // (hash, slot, offset, bytes) that each fetch what the next one reads.
 //
-// The three arrays may be borrowed, from a memory-mapped file for instance; the first new name
-// copies them.
+// The three arrays may be borrowed from a file; they are copied before names are added. The slots of a file are
+// those of `file_hash`, all others those of `keyed_hash`.
 #pragma once
 
 #include <bit>
@@ -16,44 +16,10 @@
 #include <vector>
 
 #include "binding.hpp"
+#include "hashing.hpp"
 #include "simd.hpp"
 
 namespace chordal {
-
-// The last 1 to 7 bytes of a text as a word, the rest zero; without a call, which memcpy of a size
-// that is not known would be.
-inline std::uint64_t last_word(const char* text, std::size_t size) {
-    std::uint64_t word = 0;
-    if constexpr (std::endian::native != std::endian::little) {
-        std::memcpy(&word, text, size);
-    } else if (size >= 4) {
-        std::uint32_t first, last;  // they may overlap
-        std::memcpy(&first, text, 4);
-        std::memcpy(&last, text + size - 4, 4);
-        word = first | std::uint64_t{last} << 8 * (size - 4);
-    } else {
-        for (const std::size_t k : {std::size_t{0}, size / 2, size - 1})
-            word |= std::uint64_t{static_cast<unsigned char>(text[k])} << 8 * k;
-    }
-    return word;
-}
-
-// Multiply and fold, eight bytes at a time.
-inline std::uint64_t hash_bytes(const char* text, std::size_t size) {
-    constexpr std::uint64_t kFactor = 0x9E3779B97F4A7C15ull;
-    std::uint64_t h = size * kFactor, word;
-    for (; size >= 8; text += 8, size -= 8) {
-        std::memcpy(&word, text, 8);
-        h = (h ^ word) * kFactor;
-        h ^= h >> 29;
-    }
-    if (size > 0) {
-        h = (h ^ last_word(text, size)) * kFactor;
-        h ^= h >> 29;
-    }
-    h *= kFactor;
-    return h ^ (h >> 32);
-}
 
 class Vocabulary {
 public:
@@ -72,29 +38,37 @@ public:
     Vocabulary(Input<std::uint8_t> bytes, Input<std::int64_t> offsets, Input<std::uint32_t> slots)
         : owners_{nb::cast(bytes), nb::cast(offsets), nb::cast(slots)} {
         check_offsets(bytes, offsets);
+        bytes_ = reinterpret_cast<const char*>(bytes.data());
+        offsets_ = offsets.data();
+        size_ = offsets.size() - 1;
+        if (slots.size() == 0) {
+            own();
+            return;
+        }
         n_slots_ = slots.size() / 2;
         if (slots.size() % 2 != 0 || n_slots_ == 0 || (n_slots_ & (n_slots_ - 1)) != 0)
             throw nb::value_error("the number of slots of names must be a power of two");
         slots_ = reinterpret_cast<const Slot*>(slots.data());
-        bytes_ = reinterpret_cast<const char*>(bytes.data());
-        offsets_ = offsets.data();
-        size_ = offsets.size() - 1;
-        std::size_t used = 0;
+        std::size_t used = 0, run = 0, longest = 0;
         std::vector<bool> met(size_, false);
         for (std::size_t k = 0; k < n_slots_; ++k) {
             const std::uint32_t id = slots_[k].id;
+            run = id == kAbsent ? 0 : run + 1;
+            longest = run > longest ? run : longest;
             if (id == kAbsent) continue;
             if (id >= size_) throw nb::value_error("a slot of names is out of range");
             if (met[id]) throw nb::value_error("a name has two slots");
             met[id] = true;
             ++used;
         }
+        if (longest > kLongRun) {  // names that were made to collide
+            own();
+            return;
+        }
         bool good = used == size_ && used < n_slots_;
         const std::size_t step = size_ / 256 + 1;
-        for (std::size_t id = 0; good && id < size_; id += step) {
-            const std::uint64_t hash = hash_bytes(text(id), length(id));
-            good = slots_[slot_of(text(id), length(id), hash)].id == id;
-        }
+        for (std::size_t id = 0; good && id < size_; id += step)
+            good = slots_[slot_of(text(id), length(id), hash(text(id), length(id)))].id == id;
         if (!good) throw nb::value_error("the slots of names do not fit the names");
     }
 
@@ -110,6 +84,11 @@ public:
     }
 
     std::size_t size() const { return size_; }
+
+    // What `find` and `intern` take.
+    std::uint64_t hash(const char* text, std::size_t length) const {
+        return owners_.empty() ? keyed_hash(text, length) : file_hash(text, length);
+    }
 
     // Three steps ahead of `find`: where the name's slot, its offset and its bytes should be.
     void prefetch_slot(std::uint64_t hash) const {
@@ -127,11 +106,14 @@ public:
     std::uint32_t find(const char* text, std::size_t length, std::uint64_t hash) const {
         return slots_[slot_of(text, length, hash)].id;
     }
-    // Throws std::length_error when ids run out.
+    // Before hashes of names that are to be interned are taken: those of borrowed slots differ.
+    void own_all() {
+        if (!owners_.empty()) own();
+    }
+    // Only after `own_all`. Throws std::length_error when ids run out.
     std::uint32_t intern(const char* text, std::size_t length, std::uint64_t hash) {
         std::size_t k = slot_of(text, length, hash);
         if (slots_[k].id != kAbsent) return slots_[k].id;
-        if (!owners_.empty()) own();
         if (4 * (size_ + 1) > 3 * n_slots_) {
             grow();
             k = slot_of(text, length, hash);
@@ -156,12 +138,18 @@ public:
     }
     std::vector<std::uint8_t> bytes() const { return {bytes_, bytes_ + offsets_[size_]}; }
     std::vector<std::int64_t> offsets() const { return {offsets_, offsets_ + size_ + 1}; }
+    // As a file has them; none where names were made to collide, and whoever reads it makes its own.
     std::vector<std::uint32_t> slots() const {
-        const auto* first = reinterpret_cast<const std::uint32_t*>(slots_);
-        return {first, first + 2 * n_slots_};
+        const std::vector<Slot> made =
+            owners_.empty() ? placed(n_slots_, file_hash) : std::vector<Slot>(slots_, slots_ + n_slots_);
+        std::vector<std::uint32_t> flat(2 * made.size());
+        std::memcpy(flat.data(), made.data(), flat.size() * sizeof(std::uint32_t));
+        return flat;
     }
 
 private:
+    static constexpr std::size_t kLongRun = 2000;  // 400 are usual among a million names
+
     static std::uint32_t tag_of(std::uint64_t hash) { return static_cast<std::uint32_t>(hash >> 32); }
 
     std::size_t slot_of(const char* text, std::size_t length, std::uint64_t hash) const {
@@ -176,20 +164,25 @@ private:
         }
         return k;
     }
-    void grow() {
-        std::vector<Slot> bigger(2 * n_slots_, Slot{0, kAbsent});
-        const std::size_t mask = bigger.size() - 1;
+    // The slots of all names by a hash; none if a name would be far from where it belongs.
+    std::vector<Slot> placed(std::size_t n, std::uint64_t (*hash)(const char*, std::size_t)) const {
+        std::vector<Slot> slots(n, Slot{0, kAbsent});
+        const std::size_t mask = n - 1;
         for (std::size_t id = 0; id < size_; ++id) {
-            const std::uint64_t hash = hash_bytes(text(id), length(id));
-            std::size_t k = hash & mask;
-            while (bigger[k].id != kAbsent) k = (k + 1) & mask;
-            bigger[k] = Slot{tag_of(hash), static_cast<std::uint32_t>(id)};
+            const std::uint64_t h = hash(text(id), length(id));
+            std::size_t k = h & mask, far = 0;
+            for (; slots[k].id != kAbsent; k = (k + 1) & mask)
+                if (++far > kLongRun && hash == file_hash) return {};
+            slots[k] = Slot{tag_of(h), static_cast<std::uint32_t>(id)};
         }
-        own_slots_.swap(bigger);
+        return slots;
+    }
+    void grow() {
+        own_slots_ = placed(2 * n_slots_, keyed_hash);
         look_at_own();
     }
     void own() {
-        own_slots_.assign(slots_, slots_ + n_slots_);
+        own_slots_ = placed(std::bit_ceil(2 * size_ + 16), keyed_hash);
         own_bytes_.assign(bytes_, bytes_ + offsets_[size_]);
         own_offsets_.assign(offsets_, offsets_ + size_ + 1);
         {
@@ -232,9 +225,10 @@ public:
     // Visits the id of each name in turn, kAbsent if it has none; the vocabulary may grow by them.
     template <class Visit>
     void look_up(Vocabulary& vocabulary, bool grow, Visit visit) {
+        if (grow) vocabulary.own_all();
         for (Name& name : names_) {
             if (!name.at) name.at = text.data() + name.begin;
-            name.hash = hash_bytes(name.at, name.size);
+            name.hash = vocabulary.hash(name.at, name.size);
             vocabulary.prefetch_slot(name.hash);
         }
         for (const Name& name : names_) vocabulary.prefetch_offset(name.hash);

@@ -68,7 +68,6 @@ OPTIONAL = {
     "hmmlearn": "chordal.compat.hmmlearn",
     "networkx": "chordal.compat",
     "zstandard": "chordal.formats._files",
-    "clarabel": ("chordal.solvers.one_slack",),
     "narwhals": "chordal.preprocessing.frames",
     "pyarrow": ("chordal.formats._arrow", "chordal.formats.arrow", "chordal.formats.parquet"),
     "starlette": "chordal.serve",

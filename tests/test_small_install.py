@@ -176,7 +176,6 @@ MESSAGES = [
     ("chordal.preprocessing.sequences_from_frame(0, 'a', 'b')", "reading data frames", "narwhals"),
     ("metrics.make_sequence_scorer('f1')", "make_sequence_scorer", "sklearn"),
     ("list(formats.open_target('x.zst').__enter__())", "writing x.zst", "zstandard"),
-    ("fit('one_slack')", "solver 'one_slack'", "clarabel"),
     ("fit('cutting_plane')", "solver 'cutting_plane'", "scipy"),
     ("fit('newton')", "solver 'newton'", "scipy"),
     ("chordal.CRFClassifier().fit([[0.0], [1.0]], [0, 1])", "CRFClassifier", "sklearn"),
@@ -227,7 +226,8 @@ print(json.dumps(said))
 def test_the_extras_are_those_of_the_project():
     tomllib = pytest.importorskip("tomllib")
     project = tomllib.loads((Path(__file__).parents[1] / "pyproject.toml").read_text())["project"]
-    names = {"PIL": "matplotlib", "sklearn": "scikit-learn"}  # Pillow comes with matplotlib
+    # Pillow comes with matplotlib, and distributed with dask[distributed].
+    names = {"PIL": "matplotlib", "sklearn": "scikit-learn", "distributed": "dask"}
     for package, (_, extra) in EXTRAS.items():
         wanted = project["optional-dependencies"][extra]
         assert any(line.startswith(names.get(package, package)) for line in wanted), package

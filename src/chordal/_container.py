@@ -16,7 +16,8 @@ import os
 import re
 import zlib
 from collections.abc import Mapping
-from typing import Any, BinaryIO, NamedTuple
+from io import BufferedReader
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -139,7 +140,7 @@ def read(
     return facts, arrays
 
 
-def _header(path: Path, file: BinaryIO, size: int, kind: Kind) -> tuple[dict[str, Any], int]:
+def _header(path: Path, file: BufferedReader, size: int, kind: Kind) -> tuple[dict[str, Any], int]:
     """The header, and how many bytes come before the arrays."""
     start = file.read(9)
     if len(start) < 8:
@@ -200,16 +201,16 @@ def _places(
     return {name: places[name] for name in order}
 
 
-def _loaded(path: Path, file: BinaryIO, size: int, kind: Kind) -> NDArray[np.uint8]:
+def _loaded(path: Path, file: BufferedReader, size: int, kind: Kind) -> NDArray[np.uint8]:
     """The rest of a file, read."""
     memory = np.empty(size, dtype=np.uint8)
-    if file.readinto(memory.data) != size:  # type: ignore[attr-defined]
+    if file.readinto(memory.data) != size:
         raise kind.error(path, "the file was truncated while it was read")
     memory.flags.writeable = False
     return memory
 
 
-def _mapped(file: BinaryIO, begin: int) -> NDArray[np.uint8]:
+def _mapped(file: BufferedReader, begin: int) -> NDArray[np.uint8]:
     """A file from a byte on, mapped."""
     memory = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
     return np.frombuffer(memory, dtype=np.uint8)[begin:]

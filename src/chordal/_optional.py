@@ -11,7 +11,6 @@ from types import TracebackType
 # How sentences call a package, and the extra of chordal that installs it.
 EXTRAS = {
     "PIL": ("Pillow", "plots"),
-    "clarabel": ("Clarabel", "qp"),
     "dask": ("Dask", "dask"),
     "distributed": ("Dask's distributed", "dask"),
     "matplotlib": ("matplotlib", "plots"),

@@ -17,6 +17,8 @@ T = TypeVar("T", int, float, str, bool)
 
 _ARRAY = "__array__"
 
+HUGE = 1e30  # no fit goes so far, and loops that compare what overflows may have no end
+
 
 class SavedError(ValueError):
     """A state that does not fit what is to go on with it."""
@@ -89,8 +91,8 @@ class Saved:
                 got = f"{found.dtype} {list(found.shape)}"
             lengths = ", ".join("any" if n is None else str(n) for n in shape)
             raise SavedError(f"{self._name(name)} must be an array {wanted} [{lengths}], got {got}")
-        if finite and found.dtype.kind == "f" and not np.isfinite(found).all():
-            raise SavedError(f"{self._name(name)} must hold finite numbers")
+        if finite and found.dtype.kind == "f" and not (np.abs(found) <= HUGE).all():
+            raise SavedError(f"{self._name(name)} must hold finite numbers up to ±{HUGE:g}")
         return np.array(found)
 
     def part(self, name: str) -> Saved:
@@ -112,7 +114,7 @@ class Saved:
         """Give a generator of random numbers the state that was kept of one of its kind."""
         try:
             like.bit_generator.state = self._get(name)
-        except (TypeError, ValueError, KeyError, OverflowError) as error:
+        except (TypeError, ValueError, KeyError, OverflowError, AttributeError) as error:
             raise SavedError(f"{self._name(name)} is not the state of a generator") from error
 
     def like(self, name: str, present: Any) -> Any:
@@ -132,7 +134,7 @@ class Saved:
             return self.numbers(name)
         if isinstance(present, dict):
             part = self.part(name)
-            return {own: part.numbers(own) for own in part.names()}
+            return {own: part.numbers(own) for own in {**dict.fromkeys(part.names()), **present}}
         cast(Stateful, present).from_state(self.part(name))
         return present
 

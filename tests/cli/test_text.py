@@ -2,6 +2,8 @@
 
 import gzip
 import json
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -196,3 +198,10 @@ def test_a_model_is_written_as_its_name_says(chordal, files, tmp_path):
     assert json.loads(chordal("info", tmp_path / "m", "--json"))["parameters"]["l2"] == 1.0
     chordal("convert", tmp_path / "m", tmp_path / "y.crfsuite", "--to", "chordal")
     assert load(tmp_path / "y.crfsuite").l2 == 1.0
+
+
+@pytest.mark.parametrize("unit", ["a+", "a-.", "' \" ", "www.!", "a@a-.", "@@a", "1,2/"])
+def test_time_grows_with_the_text_alone(unit):
+    """A megabyte; where time grows with its square, it takes an hour."""
+    program = f"from chordal.formats import sentences\nsentences({unit!r} * {10**6 // len(unit)})"
+    subprocess.run([sys.executable, "-c", program], check=True, timeout=300)

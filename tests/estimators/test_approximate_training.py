@@ -5,7 +5,7 @@ import pytest
 
 from chordal._errors import UnsupportedError
 from chordal.estimators import GridCRF
-from chordal.estimators._monitor import FitReport
+from chordal.estimators._training.monitor import FitReport
 from chordal.inference.gibbs import GibbsInference
 from chordal.inference.loopy_bp import LoopyBPInference
 from chordal.potentials import Potentials

@@ -198,7 +198,7 @@ def test_interrupted_reading_leaves_the_model_as_it_was(attribute_problem, monke
     def interrupted(*_, **__):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("chordal.estimators._fitting.compiled", interrupted)
+    monkeypatch.setattr("chordal.estimators._training.steps.compiled", interrupted)
     with pytest.raises(KeyboardInterrupt):
         crf.fit(X + NEW_X, y + NEW_Y)
     assert crf.predict(X) == expected

@@ -8,11 +8,12 @@ from sklearn.datasets import load_iris
 
 from chordal import ChainCRF, CRFClassifier, GraphCRF, GridCRF, MatchingModel, UnsupportedError
 from chordal._status import Status
-from chordal.estimators._choosing import choose_solver
+from chordal.estimators._training.choosing import choose_solver
 from chordal.objectives import OBJECTIVES
 from chordal.oracle import Problem
 from chordal.solvers import SOLVERS
 from chordal.solvers.lbfgs import LBFGS
+from chordal.solvers.one_slack import OneSlack
 
 SMOOTH_ONLY = [name for name in SOLVERS if SOLVERS.get(name).needs_smooth]
 KINKS = [name for name in OBJECTIVES if not OBJECTIVES.get(name).smooth]
@@ -50,7 +51,6 @@ def test_what_is_declared():
     ],
 )
 def test_the_choice(objective, facts, chosen):
-    pytest.importorskip("clarabel")
     assert choose_solver(problem(objective, **facts)) == chosen
 
 
@@ -63,12 +63,8 @@ def test_with_l1():
 @pytest.mark.parametrize("objective", ["hinge", "crammer_singer"])
 def test_what_is_not_installed_is_not_chosen(objective, monkeypatch):
     facts = {"exempt": True, "chains": False}
-    monkeypatch.setattr(
-        "chordal.estimators._choosing.installed", lambda package: package == "scipy"
-    )
-    assert choose_solver(problem(objective, **facts)) == "cutting_plane"
-    assert choose_solver(problem(objective, chains=False)) == "block_frank_wolfe"
-    monkeypatch.setattr("chordal.estimators._choosing.installed", lambda package: False)
+    monkeypatch.setattr(OneSlack, "packages", ("scipy",))
+    monkeypatch.setattr("chordal.estimators._training.choosing.installed", lambda package: False)
     assert choose_solver(problem(objective, **facts)) == "block_frank_wolfe"
 
 
@@ -82,7 +78,6 @@ def test_bad_pairs_are_refused_before_reading(objective, solver):
 
 @pytest.mark.parametrize("objective", ["hinge", "crammer_singer", "one_vs_all", "one_vs_rest"])
 def test_a_classifier_learns_by_default(objective):
-    pytest.importorskip("clarabel")
     model = CRFClassifier(objective).fit(*IRIS)
     report = model.fit_report_
     assert (report.solver, report.status) == ("one_slack", Status.CONVERGED)
@@ -91,7 +86,6 @@ def test_a_classifier_learns_by_default(objective):
 
 
 def test_graphs_grids_chains_and_matchings_learn_by_default():
-    pytest.importorskip("clarabel")
     grids, of_grids = [x.reshape(2, 2, 2) for x in CHAINS], [np.reshape(y, (2, 2)) for y in LABELS]
     pairs = [x[:, None] - x for x in CHAINS]
     fits = {

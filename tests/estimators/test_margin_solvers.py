@@ -7,7 +7,7 @@ from sklearn.svm import LinearSVC
 
 from chordal import CRFClassifier, GraphCRF
 from chordal._status import Status
-from chordal.estimators._groups import STAND_IN
+from chordal.estimators._training.groups import STAND_IN
 
 X, Y = load_iris(return_X_y=True)
 X = (X - X.mean(axis=0)) / X.std(axis=0)
@@ -24,8 +24,6 @@ def objective(coef, intercept, l2):
 @pytest.mark.parametrize("solver", SOLVERS)
 def test_crammer_and_singer_with_an_intercept(solver, name):
     """scikit-learn penalises the intercept by its square over that of `intercept_scaling`."""
-    if solver == "one_slack":
-        pytest.importorskip("clarabel")
     l2 = 5.0
     svm = LinearSVC(
         multi_class="crammer_singer", C=1 / l2, intercept_scaling=STAND_IN**-0.5, tol=1e-8,
@@ -43,8 +41,6 @@ def test_crammer_and_singer_with_an_intercept(solver, name):
 @pytest.mark.parametrize("solver", ["one_slack", "cutting_plane"])
 def test_l2_by_group_is_a_scale_of_features(solver):
     """Nodes with a fourth of the l2 are nodes of twice the size."""
-    if solver == "one_slack":
-        pytest.importorskip("clarabel")
     rng = np.random.default_rng(0)
     edges = np.array([(0, 1), (1, 2), (2, 0)])
     graphs = [(rng.normal(size=(3, 2)), edges) for _ in range(10)]
@@ -60,7 +56,6 @@ def test_l2_by_group_is_a_scale_of_features(solver):
 
 def test_cutting_planes_with_little_l2():
     """Where steps on one example after another would take thousands of passes."""
-    pytest.importorskip("clarabel")
     plain = load_iris().data
     graphs = [(x[None], np.zeros((0, 2), dtype=int)) for x in plain]
     labels = [[label] for label in Y]

@@ -20,7 +20,7 @@ from chordal._estimator import (
     ExampleList,
 )
 from chordal._status import Status
-from chordal.estimators._monitor import fit_callbacks
+from chordal.estimators._training.monitor import fit_callbacks
 from chordal.solvers import Iteration
 
 

@@ -8,8 +8,8 @@ import sys
 import pytest
 
 import chordal
-from chordal import ChainCRF
-from chordal.model_file import ModelFileError, _container
+from chordal import ChainCRF, _container
+from chordal.model_file import ModelFileError
 
 X = [[[f"w={i % 7}", f"p={i % 3}"] for i in range(9)]]
 Y = [["a", "b", "c"] * 3]

@@ -137,7 +137,7 @@ def test_punctuation_comments_and_shared_costs():
         (b"x 2 2 1 9  2 2  -2 0 1 0 0", r"shared functions are not supported"),
         (b"x 1 2 0 9  2 7", r"expected the end of the file"),
         (b"x 1 2 3 9  2", r"cut short"),
-        (b"x 3 9999 1 9  9999 9999 9999  3 0 1 2 0 0", r"more than 100,000,000"),
+        (b"x 3 9999 1 9  9999 9999 9999  3 0 1 2 0 0", r"more than 1,000,000"),
     ],
 )
 def test_wcsp_that_is_wrong(text, message):

@@ -195,7 +195,10 @@ BAD_MODELS = [
     ("MARKOV 2 2 2 1 2 0 1 4 1 1_0 1 1", "got '1_0'"),
     ("MARKOV 2 2 2 1 2 0 1 4 1 \xff 1 1", "must be a number, got"),
     ("MARKOV 2 2 2 1 2 0 1 4 1 1 1 1 7", "expected the end of the file, got '7'"),
-    ("MARKOV 40 " + "9 " * 40 + "1 40 " + " ".join(map(str, range(40))) + " 7", "must have 147808"),
+    (
+        "MARKOV 40 " + "9 " * 40 + "1 40 " + " ".join(map(str, range(40))) + " 7",
+        "must have more than 85 values",
+    ),
 ]
 
 
@@ -215,7 +218,7 @@ BAD_GRAPHS = [
     ("1 1 0 2 1\n2 1", "2:1: an index of factor 0 must be .* at most 1, got 2"),
     ("1 1 0 2 2  1 1  1 1", "factor 0 has index 1 twice"),
     ("1 1 0 2 2  1 1  0 -1", "must not be negative"),
-    ("1 5 0 1 2 3 4 99 99 99 99 99 0", "have 9,509,900,499 cells, more than"),
+    ("1 5 0 1 2 3 4 99 99 99 99 99 0", "have more than 1,000,000 cells"),
     ("1 1 99999999999 2 0", "a variable of factor 0 must be .* at most"),
     ("1 1 0 2 0 5", "expected the end"),
 ]

@@ -10,8 +10,19 @@ import sys
 import numpy as np
 import pytest
 
-from chordal import ChainCRF, Dataset, DatasetError, GraphCRF, MultiLabelCRF, _container
-from chordal.estimators import _preparing
+from chordal import (
+    HMM,
+    ChainCRF,
+    Dataset,
+    DatasetError,
+    GraphCRF,
+    MultiLabelCRF,
+    NaiveBayes,
+    TwoStageCRF,
+    UnsupportedError,
+    _container,
+)
+from chordal.estimators._training import preparing
 from chordal.prepared import _dataset, _writer
 
 RNG = np.random.default_rng(2)
@@ -21,8 +32,8 @@ Y = [[f"L{int(token[1][1:]) % 3}" for token in x] for x in X]
 
 @pytest.fixture(autouse=True)
 def small_parts(monkeypatch):
-    monkeypatch.setattr(_preparing, "PART", 40)
-    monkeypatch.setattr(_preparing, "CHUNK", 5)
+    monkeypatch.setattr(preparing, "PART", 40)
+    monkeypatch.setattr(preparing, "CHUNK", 5)
 
 
 @pytest.fixture
@@ -205,6 +216,12 @@ def test_data_prepared_for_other_templates(folder, tmp_path):
     ChainCRF().prepare(tmp_path / "dense", [RNG.normal(size=(4, 2))] * 20, Y)
     with pytest.raises(DatasetError, match=r"do not go together: part 1 .* dense rows of 2"):
         ChainCRF().fit([folder, tmp_path / "dense"])
+
+
+def test_models_that_count_have_no_use_for_it(folder):
+    for model in (HMM(), NaiveBayes(), TwoStageCRF()):
+        with pytest.raises(UnsupportedError, match="learns from examples in memory"):
+            model.fit(Dataset(folder))
 
 
 def test_y_and_empty_data(folder, tmp_path):

@@ -7,6 +7,8 @@ import pytest
 
 from chordal import (
     ChainCRF,
+    Checkpoint,
+    CheckpointError,
     CliqueTemplate,
     CRFClassifier,
     Dataset,
@@ -17,7 +19,7 @@ from chordal import (
     TemplateCRF,
     TypedGraphCRF,
 )
-from chordal.estimators import _preparing
+from chordal.estimators._training import preparing
 from chordal.features import Spilled
 from chordal.oracle.training import SummedOracle
 
@@ -28,8 +30,8 @@ LENGTHS = RNG.integers(1, 9, size=N)
 
 @pytest.fixture(autouse=True)
 def small_parts(monkeypatch):
-    monkeypatch.setattr(_preparing, "PART", 40)
-    monkeypatch.setattr(_preparing, "CHUNK", 7)
+    monkeypatch.setattr(preparing, "PART", 40)
+    monkeypatch.setattr(preparing, "CHUNK", 7)
 
 
 def words():
@@ -253,3 +255,34 @@ def test_shards_lie_in_a_file_and_few_are_in_memory(tmp_path, monkeypatch):
     assert not rows.wide_codes.flags.writeable
     ChainCRF(max_iter=2).fit(X, Y)
     assert isinstance(seen[1], list)
+
+
+class Killed(Exception):
+    """Takes the place of a signal."""
+
+
+@pytest.mark.filterwarnings("ignore:solver")
+@pytest.mark.parametrize("solver", ["lbfgs", "owlqn", "adam", "sgd", "block_frank_wolfe"])
+def test_a_checkpoint_of_a_fit_from_disk_is_gone_on_from(solver, tmp_path):
+    prepared, path = ChainCRF().prepare(tmp_path / "data", X, Y), tmp_path / "c"
+    other = ChainCRF().prepare(tmp_path / "other", X[:-1], Y[:-1])
+    l1 = 0.1 if solver == "owlqn" else 0.0
+    make = lambda: ChainCRF(  # noqa: E731
+        solver=solver, l1=l1, max_iter=6, tol=0.0, random_state=0
+    )
+    whole, kept = make().fit(X, Y), Checkpoint(path, interval=1)
+
+    def killed(state):
+        if state.iteration == 4:
+            raise Killed
+
+    with pytest.raises(Killed):
+        make().fit(prepared, checkpoint=kept, callback=killed)
+    begun = []
+    found = make().fit(
+        prepared, checkpoint=kept, callback=lambda state: begun.append(state.iteration)
+    )
+    assert begun[0] == 4
+    assert (found.weights_ == whole.weights_).all()
+    with pytest.raises(CheckpointError, match="differs in the training data, their labels"):
+        make().fit(other, checkpoint=kept)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from chordal import ChainCRF, CRFClassifier, GraphCRF, GridCRF, TypedGraphCRF, UnsupportedError
-from chordal.estimators import _preparing
+from chordal.estimators._training import preparing
 
 RNG = np.random.default_rng(1)
 X = [
@@ -16,8 +16,8 @@ Y = [[f"L{int(token[1][1:]) % 3}" for token in x] for x in X]
 
 @pytest.fixture(autouse=True)
 def small_parts(monkeypatch):
-    monkeypatch.setattr(_preparing, "PART", 40)
-    monkeypatch.setattr(_preparing, "CHUNK", 7)
+    monkeypatch.setattr(preparing, "PART", 40)
+    monkeypatch.setattr(preparing, "CHUNK", 7)
 
 
 @pytest.fixture

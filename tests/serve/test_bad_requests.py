@@ -202,6 +202,8 @@ def test_what_is_not_even_http(server):
             with socket.create_connection(("127.0.0.1", server.port), timeout=30) as raw:
                 raw.sendall(data + end)
     assert httpx.post(f"{server.url}/tag", json={"text": "Rome"}).status_code == 200
+    figures = httpx.get(f"{server.url}/metrics").text
+    assert 'code="5' not in figures, server.log + figures
     assert "Traceback" not in server.log, server.log
 
 

@@ -92,6 +92,18 @@ def test_too_many_tokens(all_models, tag):
     assert "6 tokens" in found["error"]["message"]
 
 
+def test_too_many_numbers(all_models, tag):
+    application = serve.app(all_models, serve.Limits(max_cells=100))  # and five labels
+    tokens = ["a"] * 20
+    assert tag(application, {"tokens": tokens, "marginals": True, "k_best": 1})[0] == 200
+    assert tag(application, {"tokens": tokens * 2, "probabilities": True})[0] == 200
+    for wrong in ({"marginals": True}, {"k_best": 1}):
+        status, found = tag(application, {"tokens": ["a"] * 21, **wrong})
+        assert status == 413
+        assert found["error"]["where"] == next(iter(wrong))
+    assert tag(application, {"tokens": ["a"] * 11, "k_best": 2})[0] == 413
+
+
 def test_a_full_queue(held):
     make, may, _ = held
     application = make(max_queue=3)
@@ -181,7 +193,9 @@ def test_answers_go_to_those_who_asked(all_models, workers):
 
 def test_a_request_that_the_kernels_cannot_finish_in_time(all_models):
     """The deadline reaches the kernels, so that no thread is lost to a giant request."""
-    application = serve.app({"words": all_models["words"]}, serve.Limits(timeout=0.05))
+    application = serve.app(
+        {"words": all_models["words"]}, serve.Limits(timeout=0.05, max_cells=10**9)
+    )
     body = {"tokens": ["Rome"] * 40_000, "k_best": 100}
     (found,) = together(application, [body])
     assert found.status_code == 503

@@ -54,11 +54,39 @@ def test_nan_in_padding_does_not_count(crf):
     assert all(p.grad.isfinite().all() for p in crf.parameters())
 
 
-def test_nan_in_parameters(backend):
-    crf = CRF(3, True, backend="kernels")
-    torch.nn.init.constant_(crf.transitions, float("nan"))
-    with pytest.raises(ValueError, match="transitions: a start, end or transition score is nan"):
-        crf(emissions(), tags())
+@pytest.mark.parametrize("method", ["decode", "marginals", "log_partition"])
+@pytest.mark.parametrize(("value", "word"), [(float("nan"), "nan"), (float("inf"), r"\+inf")])
+def test_parameters_that_are_no_scores(crf, method, value, word):
+    for parameter, place in (
+        ("start_transitions", (2,)),
+        ("end_transitions", (1,)),
+        ("transitions", (0, 2)),
+    ):
+        own = getattr(crf, parameter)
+        before = own.detach().clone()
+        with torch.no_grad():
+            own[place] = value
+        where = f"tag {place[0]}" if len(place) == 1 else "from tag 0, to tag 2"
+        with pytest.raises(ValueError, match=f"^{parameter}: {where} is {word}; scores must"):
+            getattr(crf, method)(emissions())
+        with torch.no_grad():
+            own.copy_(before)
+
+
+@pytest.mark.parametrize("method", ["decode", "marginals"])
+def test_transitions_that_are_no_scores(crf, method):
+    ask = getattr(crf, method)
+    tables = torch.zeros(2, 3, 3)
+    tables[1, 0, 2] = float("nan")
+    with pytest.raises(ValueError, match="transitions: sequence 1, from tag 0, to tag 2 is nan"):
+        ask(emissions(), transitions=tables)
+    tables = torch.zeros(2, 4, 3, 3)
+    tables[:, 0] = tables[1, 3] = float("nan")  # what is not used
+    mask = all_on()
+    mask[1, 3] = False
+    ask(emissions(), mask, transitions=tables)
+    with pytest.raises(ValueError, match="sequence 1, step 3, from tag 0, to tag 0 is nan"):
+        ask(emissions(), transitions=tables)
 
 
 @pytest.mark.parametrize("wrong", [3, -1, -2, 1000])
@@ -90,6 +118,11 @@ def test_dtypes(crf):
     with pytest.raises(TypeError, match=r"tags with three dimensions must be boolean"):
         crf(emissions(), torch.zeros(2, 4, 3, dtype=torch.long))
     assert crf(emissions(), tags().int()) == crf(emissions(), tags())
+    with pytest.raises(TypeError, match=r"mask must be boolean or integers, got torch\.float32"):
+        crf(emissions(), tags(), all_on().float())
+    assert crf.decode(emissions(), all_on().long()) == crf.decode(emissions())
+    with pytest.raises(TypeError, match=r"transitions must be floating point, got torch\.int64"):
+        crf.decode(emissions(), transitions=torch.zeros(3, 3, dtype=torch.long))
 
 
 def test_devices(crf):
@@ -104,6 +137,15 @@ def test_devices(crf):
         crf(emissions(), tags(), transitions=torch.zeros(3, 3, device="meta"))
     with pytest.raises(ValueError, match=r"is for tensors on the CPU, or on CUDA .*; got meta"):
         CRF(3, True, backend="kernels").to("meta").log_partition(elsewhere)
+
+
+def test_shapes_without_numbers():
+    """A layer on "meta" looks at no numbers, and answers with shapes."""
+    crf = CRF(3, True).to("meta")
+    given, mask = emissions().to("meta"), all_on().to("meta")
+    assert crf(given, tags().to("meta"), mask).shape == ()
+    assert crf.marginals(given, mask).shape == (2, 4, 3)
+    assert crf.viterbi(given, mask)[0].shape == (2, 4)
 
 
 def test_nothing(backend):
@@ -135,6 +177,8 @@ def test_shapes_of_other_arguments(crf):
         crf.hinge_loss(emissions(), all_on().unsqueeze(2).expand(2, 4, 3))
     with pytest.raises(ValueError, match=r"spans\[1\] must be steps that are on"):
         crf.span_probability(emissions(), [(0, 0, [1]), (0, 3, [1, 2])])
+    with pytest.raises(ValueError, match=r"spans\[0\] holds 3, which is no tag"):
+        crf.span_probability(emissions(), [(0, 0, [1, 3])])
     with pytest.raises(ValueError, match="k must be at least 1"):
         crf.k_best(emissions(), 0)
     with pytest.raises(ValueError, match="n must be at least 1"):

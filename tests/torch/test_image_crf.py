@@ -73,6 +73,24 @@ def test_bad_input():
         crf.decode(torch.zeros(1, 2, 0, 4))
     with pytest.raises(ValueError, match=r"labels must have shape \(1, 4, 5\)"):
         crf(torch.zeros(1, 2, 4, 5), torch.zeros(1, 5, 4, dtype=torch.long))
+    scores, labels = torch.zeros(2, 2, 4, 5), torch.zeros(2, 4, 5, dtype=torch.long)
+    scores[1, 0, 3, 2] = float("nan")
+    with pytest.raises(ValueError, match=r"scores: image 1, label 0, row 3, column 2 is \+nan"):
+        crf.marginals(scores)
+    with pytest.raises(TypeError, match=r"scores must be floating point, got torch\.int64"):
+        crf.decode(labels.unsqueeze(1).expand(2, 2, 4, 5))
+    with pytest.raises(ValueError, match=r"scores must be on the device of the layer's"):
+        crf.decode(scores.to("meta"))
+    scores.zero_()
+    with pytest.raises(ValueError, match=r"labels must be on the device of scores"):
+        crf(scores, labels.to("meta"))
+    with pytest.raises(TypeError, match=r"labels must be integers, got torch\.float32"):
+        crf(scores, labels.float())
+    labels[1, 2, 4] = 7
+    with pytest.raises(
+        ValueError, match="labels: image 1, row 2, column 4 is 7, which is no label"
+    ):
+        crf(scores, labels)
     with pytest.raises(ValueError, match="neighbours must be 4 or 8, got 6"):
         ImageCRF(2, neighbours=6)
     with pytest.raises(ValueError, match="tying"):

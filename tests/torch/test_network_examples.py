@@ -15,7 +15,10 @@ EXAMPLES = Path(__file__).parents[2] / "examples"
 @pytest.fixture
 def example(monkeypatch):
     monkeypatch.syspath_prepend(EXAMPLES)
-    return importlib.import_module
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)  # on a busy machine, several wait for each other most of the time
+    yield importlib.import_module
+    torch.set_num_threads(before)
 
 
 def test_token_classification(example, capsys):

@@ -261,8 +261,8 @@ def interrupt_at(n):
 
 
 def test_ctrl_c_keeps_the_best_weights(monkeypatch):
-    monkeypatch.setattr("chordal.estimators._monitor._in_search", lambda: False)
-    monkeypatch.setattr("chordal.estimators._monitor._last", -1e9)
+    monkeypatch.setattr("chordal.estimators._training.monitor._in_search", lambda: False)
+    monkeypatch.setattr("chordal.estimators._training.monitor._last", -1e9)
     seen = {}
 
     def callback(state):

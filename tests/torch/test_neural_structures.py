@@ -1,5 +1,6 @@
 """NeuralCRF on grids and graphs: what it learns and answers, by independent roads."""
 
+import pickle
 from itertools import product
 
 import numpy as np
@@ -7,7 +8,8 @@ import pytest
 from sklearn.base import clone
 from sklearn.model_selection import cross_val_score
 
-from chordal import ChainCRF, GraphCRF, GridCRF, UnsupportedError
+from chordal import ChainCRF, GraphCRF, GridCRF, Status, UnsupportedError
+from chordal.estimators import InterruptedFitWarning
 from chordal.execution import execution_for
 from chordal.torch import ImageCRF, NeuralCRF
 from chordal.torch._neural_fit import Given, _prepared
@@ -384,6 +386,9 @@ def test_early_stopping_warm_start_and_callbacks():
     model.set_params(warm_start=True, max_iter=2, n_iter_no_change=None, learning_rate=1e-5)
     model.fit(GRID_X, GRID_Y, callback=lambda own: told.append(own.model().score(X_test, y_test)))
     assert told == pytest.approx([before, before], abs=0.03)
+    other = pickle.loads(pickle.dumps(model)).set_params(crf=GraphCRF())
+    with pytest.raises(ValueError, match="warm_start goes on from a GridCRF, and crf is a Graph"):
+        other.fit(GRAPH_X, GRAPH_Y)
     with pytest.raises(ValueError, match="warm_start keeps the labels, but y has a new one"):
         model.fit(GRID_X, [labels + 5 for labels in GRID_Y])
 
@@ -397,3 +402,29 @@ def test_progress_has_figures(capsys):
         ["iteration", "1", "objective"], ["iteration", "2", "objective"]
     ]  # fmt: skip
     assert "validation" in lines[1]
+
+
+def test_threads_copies_and_pickles():
+    one, two = (small("mlp", GridCRF(), n_jobs=n).fit(GRID_X, GRID_Y) for n in (1, 2))
+    again = pickle.loads(pickle.dumps(one))
+    for a, b, c in zip(*(m.predict_marginals(GRID_X) for m in (one, two, again)), strict=True):
+        assert a == pytest.approx(b, abs=1e-3)
+        assert (a == c).all()
+    assert again.set_params(warm_start=True, max_iter=1).fit(GRID_X, GRID_Y).n_iter_ == 1
+
+
+def test_ctrl_c_keeps_the_best_weights(monkeypatch):
+    monkeypatch.setattr("chordal.estimators._monitor._in_search", lambda: False)
+    monkeypatch.setattr("chordal.estimators._monitor._last", -1e9)
+    losses = []
+
+    def callback(state):
+        losses.append(state.value)
+        if state.iteration == 4:
+            raise KeyboardInterrupt
+
+    with pytest.warns(InterruptedFitWarning, match="after 4 iterations"):
+        model = small("mlp", GraphCRF(), max_iter=100).fit(GRAPH_X, GRAPH_Y, callback=callback)
+    assert model.fit_report_.status is Status.INTERRUPTED
+    assert model.objective_ == min(losses)
+    assert len(model.predict(GRAPH_X)) == len(GRAPH_X)

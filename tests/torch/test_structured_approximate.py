@@ -205,9 +205,3 @@ def test_float32_settles(method):
     crf.marginals(unary)[0, 0, 0].backward()
     assert unary.grad.isfinite().all()
     assert crf.log_partition(unary[:0]).shape == (0,)
-
-
-def test_unrolled_layers_compile(method):
-    crf, unary = layer("loop", inference=SETTINGS[method](3)), draw(0, BATCH, 5, 2)
-    compiled = torch.compile(crf.marginals, fullgraph=True, backend="aot_eager")
-    assert_close(compiled(unary), crf.marginals(unary))

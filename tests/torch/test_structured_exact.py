@@ -221,33 +221,3 @@ def test_auto_takes_the_method_that_fits():
     for name, structure in STRUCTURES.items():
         exact = StructuredCRF(structure, tying="each").answers.method
         assert exact == ("tree" if name in FORESTS else "junction_tree")
-
-
-def test_compiled_and_exported():
-    crf, unary = layer("loop"), unary_for("loop").requires_grad_()
-    labels = torch.ones(BATCH, 5, dtype=torch.long)
-    compiled = torch.compile(crf, fullgraph=True, backend="aot_eager")
-    for run in (crf, compiled):
-        unary.grad = None
-        run(unary, labels).backward()
-        found = unary.grad.clone()
-        if run is crf:
-            expected = found
-    torch.testing.assert_close(found, expected)
-
-    class Decode(torch.nn.Module):
-        def __init__(self):
-            super().__init__()
-            self.crf = crf
-
-        def forward(self, unary):
-            return self.crf.decode(unary), self.crf.marginals(unary)
-
-    batch = torch.export.Dim("batch")
-    program = torch.export.export(
-        Decode(), (draw(9, 3, 5, 2),), dynamic_shapes=({0: batch},)
-    ).module()
-    more = draw(8, 7, 5, 2)
-    labels, marginals = program(more)
-    assert torch.equal(labels, crf.decode(more))
-    torch.testing.assert_close(marginals, crf.marginals(more))

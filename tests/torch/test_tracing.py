@@ -1,8 +1,6 @@
 """The layer inside torch.compile, torch.export, autocast, DDP, half precision."""
 
 import os
-import subprocess
-import sys
 
 import pytest
 import torch
@@ -10,6 +8,8 @@ from torch import nn
 from torch.testing import assert_close
 
 from chordal.torch import CRF, Decoder, Marginals
+
+from .two_processes import check_two_processes, derivatives
 
 # PyTorch's own, while it traces.
 pytestmark = [
@@ -35,13 +35,6 @@ def batch(sequences=3, steps=5):
     tags = torch.randint(4, (sequences, steps), generator=generator)
     mask = torch.arange(steps) < torch.tensor([steps, 2, 3])[:sequences].unsqueeze(1)
     return x, tags, mask
-
-
-def derivatives(model, given):
-    model.zero_grad()
-    loss = model(*given)
-    loss.backward()
-    return [loss.detach(), *(p.grad.clone() for p in model.parameters())]
 
 
 @pytest.mark.parametrize("dynamic", [False, True])
@@ -119,46 +112,13 @@ def test_autocast(backend):
     assert all(p.grad.isfinite().all() for p in model.parameters())
 
 
-def work(rank, folder):
-    """One of two processes: half of the batch, and the derivatives after DDP's mean."""
-    import torch.distributed as dist
-
-    torch.set_num_threads(1)
-    dist.init_process_group("gloo", f"file://{folder}/rendezvous", rank=rank, world_size=2)
-    try:
-        x, tags, mask = batch()
-        model = nn.parallel.DistributedDataParallel(Tagger())
-        part = [(x[:2], tags[:2], mask[:2]), (x[2:], tags[2:], mask[2:])][rank]
-        found = derivatives(model, part)[1:]
-        if rank == 0:
-            torch.save(found, os.path.join(folder, "found.pt"))
-    finally:
-        dist.destroy_process_group()
+def halves(rank):
+    x, tags, mask = batch()
+    return [(x[:2], tags[:2], mask[:2]), (x[2:], tags[2:], mask[2:])][rank]
 
 
 def test_two_processes(tmp_path):
-    if not torch.distributed.is_available():
-        pytest.skip("this PyTorch has no torch.distributed")
-    # Fresh ones: in a fork PyTorch's threads may wait for ever. Gloo's may abort a normal exit.
-    start = (
-        "import os, runpy, sys\n"
-        "runpy.run_path(sys.argv[1])['work'](int(sys.argv[2]), sys.argv[3])\n"
-        "os._exit(0)"
-    )
-    own = [sys.executable, "-c", start, __file__]
-    both = [subprocess.Popen([*own, str(rank), str(tmp_path)]) for rank in range(2)]
-    try:
-        assert [process.wait(120) for process in both] == [0, 0]
-    finally:
-        for process in both:
-            process.kill()
-    x, tags, mask = batch()
-    model = Tagger()
-    first = derivatives(model, (x[:2], tags[:2], mask[:2]))[1:]
-    second = derivatives(model, (x[2:], tags[2:], mask[2:]))[1:]
-    found = torch.load(tmp_path / "found.pt")
-    for ours, a, b in zip(found, first, second, strict=True):
-        assert_close(ours, (a + b) / 2)
+    check_two_processes(Tagger, halves, tmp_path)
 
 
 def test_a_layer_is_copied_and_kept(tmp_path):

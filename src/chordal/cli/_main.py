@@ -10,6 +10,7 @@ import warnings
 from typing import TextIO
 
 from chordal.cli._quick import quick_tag
+from chordal.cli._shown import in_a_line
 from chordal.cli._words import in_options
 
 # 0 good, 1 wrong data or model, 2 wrong usage, 130 stopped by Ctrl-C.
@@ -121,4 +122,4 @@ def _warn(
 
 
 def _say(line: str) -> None:
-    print(line, file=sys.stderr, flush=True)
+    print(in_a_line(line), file=sys.stderr, flush=True)

@@ -7,6 +7,8 @@ import sys
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from chordal.cli._shown import in_a_line, shown
+
 
 def print_json(value: object) -> None:
     """One JSON value on standard output."""
@@ -30,12 +32,14 @@ def print_table(title: str, head: Sequence[str], rows: Iterable[Sequence[Any]]) 
     listed = [list(row) for row in rows]
     for k, name in enumerate(head):
         numeric = bool(listed) and not any(isinstance(row[k], str) for row in listed)
-        table.add_column(Text(name), justify="right" if numeric else "left", overflow="fold")
+        table.add_column(
+            Text(in_a_line(name)), justify="right" if numeric else "left", overflow="fold"
+        )
     for row in listed:
-        table.add_row(*(Text(_cell(value)) for value in row))
+        table.add_row(*(Text(in_a_line(_cell(value))) for value in row))
     # What is read by a program must not be cut to the width of a terminal that is not there.
     width = None if sys.stdout.isatty() else 10_000
-    print(title)  # a table's own title is broken at its width
+    say(title)  # a table's own title is broken at its width
     Console(width=width, highlight=False).print(table)
 
 
@@ -43,12 +47,17 @@ def print_facts(facts: Mapping[str, Any], indent: str = "") -> None:
     """Names and values, one pair per line."""
     width = max(map(len, facts), default=0)
     for name, value in facts.items():
-        print(f"{indent}{name.replace('_', ' '):<{width}}  {_cell(value)}")
+        say(f"{indent}{name.replace('_', ' '):<{width}}  {in_a_line(_cell(value))}")
+
+
+def say(text: object = "") -> None:
+    """Lines on standard output, as a terminal may show them."""
+    print(shown(str(text)))
 
 
 def note(text: str) -> None:
     """A line on standard error."""
-    print(text, file=sys.stderr, flush=True)
+    print(shown(text), file=sys.stderr, flush=True)
 
 
 def _cell(value: object) -> str:

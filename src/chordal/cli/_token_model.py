@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from chordal._validate import check_sequences
 from chordal.model_file import ModelFileError
+from chordal.potentials import Floats
 from chordal.text import Columns
 
 if TYPE_CHECKING:
@@ -89,9 +90,11 @@ class TokenModel:
         found: Answer = self.model.k_best(self.tokens(X), k, **options)
         return found
 
-    def span_probabilities(self, X: object, spans: Sequence[Any]) -> Answer:
+    def span_probabilities(
+        self, X: object, spans: Sequence[Sequence[tuple[int, int, Any]]]
+    ) -> list[Floats]:
         """The probabilities of entities."""
-        found: Answer = self.model.span_probabilities(self.tokens(X), spans)
+        found: list[Floats] = self.model.span_probabilities(self.tokens(X), spans)
         return found
 
 

@@ -9,7 +9,7 @@ import typer
 from chordal.cli import _options as options
 from chordal.cli._data import Reading
 from chordal.cli._judged import Labels, predicted, read_columns
-from chordal.cli._output import print_json, print_table
+from chordal.cli._output import print_json, print_table, say
 
 if TYPE_CHECKING:
     from chordal.metrics import BootstrapInterval, ChunkScores
@@ -84,7 +84,7 @@ def command(
     if labels:
         print_labels(true, found)
     if not table and not labels:
-        print(scores)
+        say(scores)
     if confusion:
         print_confusion(true, found)
     if intervals:

@@ -15,7 +15,7 @@ from chordal.cli._models import (
     sizes,
     template_of,
 )
-from chordal.cli._output import print_facts, print_json
+from chordal.cli._output import print_facts, print_json, say
 
 
 def command(
@@ -33,11 +33,11 @@ def command(
         if value is None and model is not None:
             continue
         if isinstance(value, dict):
-            print(f"{name}:")
+            say(f"{name}:")
             print_facts(value, "  ")
         elif name == "feature_template" and value is not None:
-            print("feature template:")
-            print("\n".join(f"  {line}" for line in str(value).splitlines()))
+            say("feature template:")
+            say("\n".join(f"  {line}" for line in str(value).splitlines()))
         else:
             print_facts({name: ", ".join(value) if isinstance(value, list) else value})
 

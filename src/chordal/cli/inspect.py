@@ -9,7 +9,7 @@ import typer
 from chordal._opening import open_model
 from chordal.cli import _options as options
 from chordal.cli._models import sizes, template_of
-from chordal.cli._output import print_facts, print_json, print_table
+from chordal.cli._output import print_facts, print_json, print_table, say
 
 if TYPE_CHECKING:
     from chordal import ChainCRF
@@ -62,7 +62,7 @@ def command(
         return
     if label is None:
         print_facts(sizes(crf))
-        print()
+        say()
     for name, found in weights.items():
         if template is None:
             print_table(f"{name}: for and against", ["attribute", "weight"], found)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from chordal.cli import _options as options
-from chordal.cli._output import note, print_json, print_table
+from chordal.cli._output import note, print_json, print_table, say
 
 if TYPE_CHECKING:
     from chordal.experiments import Experiment, Finished
@@ -59,7 +59,7 @@ def command(
         print_json(results(done, setup))
     else:
         _summarise(done)
-        print(f"the report is in {out / 'index.html'}")
+        say(f"the report is in {out / 'index.html'}")
     missing = [finished.name for finished in done if finished.outcome is None]
     if missing:
         note(f"not run: {', '.join(missing)}")

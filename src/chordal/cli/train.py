@@ -23,7 +23,7 @@ from chordal.cli._fit import (
     store,
 )
 from chordal.cli._models import file_size, report, sizes
-from chordal.cli._output import note, print_facts, print_json
+from chordal.cli._output import note, print_facts, print_json, say
 
 if TYPE_CHECKING:
     from chordal import ChainCRF, FeatureTemplate
@@ -232,7 +232,7 @@ def command(
     elif not quiet:
         print_facts(summary)
         if compacted:
-            print(compacted)
+            say(compacted)
 
 
 def training_data(

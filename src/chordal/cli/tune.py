@@ -11,7 +11,7 @@ import typer
 from chordal.cli import _options as options
 from chordal.cli._data import Data, Reading, load_data
 from chordal.cli._fit import STOPPED, estimator, fit, say_stopped, store
-from chordal.cli._output import note, print_json, print_table
+from chordal.cli._output import note, print_json, print_table, say
 from chordal.cli._search import Point, Scores, Search
 from chordal.cli.train import training_data
 
@@ -128,7 +128,7 @@ def show(results: list[dict[str, Any]], metric: str, titles: list[str]) -> None:
     ranked = sorted(results, key=lambda result: -result[metric])
     rows = [[f"{r['l1']:g}", f"{r['l2']:g}", r[metric], *r["scores"]] for r in ranked]
     print_table(metric, ["l1", "l2", "mean", *titles], rows)
-    print(f"best: --l1 {ranked[0]['l1']:g} --l2 {ranked[0]['l2']:g}")
+    say(f"best: --l1 {ranked[0]['l1']:g} --l2 {ranked[0]['l2']:g}")
 
 
 def grid(l1: str, l2: str, n_iter: int, seed: int) -> list[Point]:

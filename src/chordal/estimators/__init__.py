@@ -8,22 +8,22 @@ from typing import TYPE_CHECKING
 from chordal._errors import CollapsedLabellingWarning
 from chordal._estimator import Estimator
 from chordal._registry import Registry
-from chordal.estimators._checkpoint import Checkpoint, Checkpointer, CheckpointWarning
 from chordal.estimators._crf import BaseCRF
-from chordal.estimators._fingerprint import described, digest
-from chordal.estimators._monitor import (
+from chordal.estimators._state import MAX_WEIGHT, pair_features
+from chordal.estimators._training.checkpoint import Checkpoint, Checkpointer, CheckpointWarning
+from chordal.estimators._training.fingerprint import described, digest
+from chordal.estimators._training.monitor import (
     FitReport,
     InterruptedFitWarning,
     keep_or_raise,
     whole_fits,
 )
-from chordal.estimators._state import MAX_WEIGHT, pair_features
 from chordal.estimators.chain_crf import ChainCRF, chain_batch, chain_layout, fitted_chain
 
 if TYPE_CHECKING:
-    from chordal.estimators._fitting_parts import Crew, fit_parts
-    from chordal.estimators._part_answers import score_part
-    from chordal.estimators._parted import Given, PreparedPart
+    from chordal.estimators._training.in_parts import Crew, fit_parts
+    from chordal.estimators._training.of_part import score_part
+    from chordal.estimators._training.on_part import Given, PreparedPart
     from chordal.estimators._wrapped import Wrapped
     from chordal.estimators.crf_classifier import CRFClassifier
     from chordal.estimators.graph_crf import GraphCRF
@@ -38,12 +38,12 @@ if TYPE_CHECKING:
 
 #: Modules that only some callers need.
 _LATER = {
-    "Crew": "_fitting_parts",
-    "Given": "_parted",
-    "PreparedPart": "_parted",
+    "Crew": "_training.in_parts",
+    "Given": "_training.on_part",
+    "PreparedPart": "_training.on_part",
     "Wrapped": "_wrapped",
-    "fit_parts": "_fitting_parts",
-    "score_part": "_part_answers",
+    "fit_parts": "_training.in_parts",
+    "score_part": "_training.of_part",
 }
 ESTIMATORS = Registry("chordal.estimators", Estimator, "estimator")
 

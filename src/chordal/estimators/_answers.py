@@ -31,6 +31,7 @@ from chordal.estimators._asking import (
     template_tables,
 )
 from chordal.estimators._constraints import Transitions
+from chordal.estimators._still import of_one_moment, still
 from chordal.objectives import OBJECTIVES
 from chordal.potentials import Floats, Potentials
 
@@ -77,10 +78,12 @@ def predict(
     labels = _best_of_one(self, X) if method is None and constraints is None else None
     if labels is not None:
         return ExampleList([labels])
+    self = still(self)
     X, batch, numbers = best(self, X, method, constraints)
     return self._decoded(numbers, batch, X)
 
 
+@of_one_moment
 def loss_augmented_predict(
     self: Model, X: object, y: object, cost: str | Cost | None = None, *, method: str = "map"
 ) -> Any:
@@ -144,6 +147,7 @@ def predict_codes(
     labels = _best_of_one(self, X) if method is None and constraints is None else None
     if labels is not None:
         return self.labels_.codes(self.labels_.encode([labels]))
+    self = still(self)
     _, _, numbers = best(self, X, method, constraints)
     return self.labels_.codes(numbers)
 
@@ -169,12 +173,13 @@ def predict_marginals(
         As in `predict`.
     """
     constraints = constraints_of(self, allowed_labels, allowed_transitions)
-    if template is not None:
-        return clique_marginals(self, X, template, constraints)
-    if constraints is None:
+    if template is None and constraints is None:
         table = self._marginals_of_one(X)
         if table is not None:
             return ExampleList([table])
+    self = still(self)
+    if template is not None:
+        return clique_marginals(self, X, template, constraints)
 
     def answer(part: Part) -> Floats:
         return part.inference.marginals(part.potentials, overwrite=True).parts.unary
@@ -183,6 +188,7 @@ def predict_marginals(
     return self._arranged(joined(found), batch, X)
 
 
+@of_one_moment
 @by_parts
 def node_scores(self: Model, X: object) -> Any:
     """Scores of labels before any link counts, arrays [n_variables, n_classes].
@@ -202,6 +208,7 @@ def node_scores(self: Model, X: object) -> Any:
     return self._arranged(joined(found), batch, X)
 
 
+@of_one_moment
 def potentials(
     self: Model,
     X: object,
@@ -237,6 +244,7 @@ def potentials(
     return all_potentials(self, X, constraints)
 
 
+@of_one_moment
 @by_parts
 def k_best(
     self: Model,
@@ -263,6 +271,7 @@ def k_best(
     ]
 
 
+@of_one_moment
 @by_parts
 def sample(
     self: Model,
@@ -284,6 +293,7 @@ def sample(
     return labellings(self, found, batch, X)
 
 
+@of_one_moment
 def log_likelihood(self: Model, X: object, y: object) -> Floats:
     """log p(y | x) of each example; as good as the log Z of the inference method."""
     X, batch, labels = labelled(self, X, y)
@@ -298,6 +308,7 @@ def log_likelihood(self: Model, X: object, y: object) -> Floats:
     return joined(found)
 
 
+@of_one_moment
 @by_parts
 def entropy(self: Model, X: object) -> Floats:
     """The entropy of p(y | x) of each example, in nats: how unsure the model is."""
@@ -305,6 +316,7 @@ def entropy(self: Model, X: object) -> Floats:
     return joined(found)
 
 
+@of_one_moment
 def score(self: Model, X: object, y: object = None, sample_weight: object = None) -> float:
     """The share of labels that `predict` gets right; unseen labels count as wrong, and those
     that are not observed are left out. A prepared data set has its labels: it needs no y.
@@ -316,6 +328,7 @@ def score(self: Model, X: object, y: object = None, sample_weight: object = None
     return share_right(self, X, y, sample_weight)
 
 
+@of_one_moment
 def template_weights(self: Model, name: str) -> dict[str, NDArray[Any]]:
     """The weights of a template, with labels in the order of `classes_`.
 

@@ -15,7 +15,8 @@ from chordal._errors import CollapsedLabellingWarning, InfeasibleError, Unsuppor
 from chordal._status import Status
 from chordal._validate import RandomState, check_choice, check_sample_weight
 from chordal.estimators._constraints import Constraints, Transitions
-from chordal.estimators._monitor import FitReport
+from chordal.estimators._still import still
+from chordal.estimators._training.monitor import FitReport
 from chordal.estimators._typed import relabelled
 from chordal.execution import effective_n_jobs, execution_for
 from chordal.features import Batch, Layout, Reader, Shard, length_of
@@ -130,6 +131,7 @@ def ask(
     whole: bool = False,
 ) -> tuple[Sequence[Any], Batch, list[T]]:
     """Examples, their batch, and answers to a question, shard by shard or of the `whole`."""
+    model = still(model)
     model._check_fitted()
     if batch is None:
         X, batch = read(model, X)

@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 from chordal._errors import UnsupportedError
 from chordal._estimator import ExampleList
 from chordal.estimators._asking import StoredExamples, best
-from chordal.estimators._preparing import datasets_of, labels_of, reader_of
-from chordal.estimators._stored import read_part, stored_labels
+from chordal.estimators._training.preparing import datasets_of, labels_of, reader_of
+from chordal.estimators._training.stored import read_part, stored_labels
 from chordal.features import Batch, Cliques, Input, Reader, Rows, known_columns
 from chordal.labels import observed
 from chordal.prepared import Dataset

@@ -19,8 +19,8 @@ from chordal._validate import (
     check_sequences,
 )
 from chordal.estimators import _answers
-from chordal.estimators._checkpoint import Checkpoint
-from chordal.estimators._monitor import CompactReport, FitReport
+from chordal.estimators._training.checkpoint import Checkpoint
+from chordal.estimators._training.monitor import CompactReport, FitReport
 from chordal.estimators._typed import TypedLabels, by_types, listed_types
 from chordal.features import Batch, CliqueTemplate, Layout, Reader
 from chordal.inference import Inference
@@ -264,7 +264,7 @@ class BaseCRF(Estimator, metaclass=ABCMeta):
 
     def _check_parameters(self) -> None:
         """Refuse parameters that are not of their kind."""
-        from chordal.estimators._choosing import check_settings  # not needed to predict
+        from chordal.estimators._training.choosing import check_settings  # not needed to predict
 
         check_settings(self)
 
@@ -319,7 +319,7 @@ class BaseCRF(Estimator, metaclass=ABCMeta):
         far, and `fit_report_.status` is INTERRUPTED. A second Ctrl-C within seconds, or one before
         anything was learned, raises KeyboardInterrupt; so does the first within a search.
         """
-        from chordal.estimators._fitting import fit
+        from chordal.estimators._training.steps import fit
 
         keep = bool(self.warm_start) and hasattr(self, "weights_")
         options: dict[str, Any] = {"validation_data": validation_data, "callback": callback}
@@ -331,7 +331,7 @@ class BaseCRF(Estimator, metaclass=ABCMeta):
         The L2 term then pulls towards the weights so far instead of towards zero, so that what
         was learned before is kept where the new data say nothing.
         """
-        from chordal.estimators._fitting import fit
+        from chordal.estimators._training.steps import fit
 
         keep = hasattr(self, "weights_")
         return fit(self, X, y, sample_weight, keep=keep, centre=keep)
@@ -369,7 +369,7 @@ class BaseCRF(Estimator, metaclass=ABCMeta):
         ...     data.n_examples, data.n_variables, ChainCRF().fit(data).classes_.tolist()
         (2, 3, ['A', 'B', 'C'])
         """
-        from chordal.estimators._preparing import prepare
+        from chordal.estimators._training.preparing import prepare
 
         return prepare(self, path, X, y, sample_weight, append)
 

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from chordal._errors import UnsupportedError
 from chordal._validate import check_choice, check_number
-from chordal.estimators._monitor import CompactReport, FitReport
+from chordal.estimators._training.monitor import CompactReport, FitReport
 from chordal.features import (
     AttributeFeatures,
     AttributeInput,
@@ -126,9 +126,10 @@ def set_state(model: BaseCRF, facts: Mapping[str, Any], arrays: Mapping[str, NDA
     check_inputs(reader)
     model._check_reader(reader)
     layout = Layout(labels.counts, templates)
-    model.weights_ = _weights(arrays["weights"], layout.n_weights)
-    model.reader_, model.labels_, model.layout_ = reader, labels, layout
-    model.classes_ = labels.classes
+    weights = _weights(arrays["weights"], layout.n_weights)
+    vars(model).update(  # in one step: see _still.py
+        weights_=weights, reader_=reader, labels_=labels, layout_=layout, classes_=labels.classes
+    )
     model.objective_, model.n_iter_ = float(facts["objective"]), int(facts["n_iter"])
     if facts["report"] is not None:
         model.fit_report_ = FitReport.from_facts(facts["report"])

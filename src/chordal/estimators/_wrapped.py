@@ -20,6 +20,15 @@ from chordal.labels import SequenceLabels
 from chordal.potentials import Floats
 
 
+def refuse_stored(estimator: object, X: object) -> None:
+    """Refuse a prepared data set, which holds what a CRF has read."""
+    if hasattr(X, "n_parts"):
+        raise UnsupportedError(
+            f"{type(estimator).__name__} learns from examples in memory, and a data set holds what "
+            "another model has read: give X and y"
+        )
+
+
 def _asked(method: Callable[..., Any], kind: type[BaseCRF] = BaseCRF) -> Callable[..., Any]:
     """The same question to the CRF, about what it reads; `kind` is what has the answer."""
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence, Sized
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, ClassVar, final
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,6 +16,7 @@ from chordal._validate import check_choice, check_function, check_sequences
 from chordal.estimators._asking import Part, ask
 from chordal.estimators._constraints import segment_spans
 from chordal.estimators._crf import BaseCRF
+from chordal.estimators._still import of_one_moment, still
 from chordal.features import (
     AttributeFeatures,
     AttributeInput,
@@ -66,6 +67,15 @@ GROUPS = tuple(CHAIN)
 
 #: Which transitions have a weight, in the words of a template.
 _TRANSITIONS: dict[str, bool | str] = {"seen": "seen", "all": True, "none": False}
+
+
+class Compiled(NamedTuple):
+    """Weights in a form that answers about one sequence, with what reads it; all of one fit."""
+
+    weights: Floats
+    chain: _kernels.QuickChain | None
+    source: Input | None
+    labels: SequenceLabels
 
 
 @final
@@ -123,7 +133,7 @@ class ChainCRF(BaseCRF):
 
     functions: ClassVar[tuple[str, ...]] = ("transition_features",)
     #: The latest weights that `quick` has compiled, and the result.
-    _quick: tuple[Floats, _kernels.QuickChain | None] | None = field(default=None, init=False)
+    _quick: Compiled | None = field(default=None, init=False)
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
@@ -209,13 +219,17 @@ class ChainCRF(BaseCRF):
         ['B', 'A']
         """
         self._check_fitted()
-        return self._compiled() if isinstance(self.reader_.inputs[0], AttributeInput) else None
+        compiled = self._compiled()
+        return compiled.chain if isinstance(compiled.source, AttributeInput) else None
 
-    def _compiled(self) -> _kernels.QuickChain | None:
+    def _compiled(self) -> Compiled:
         """The compiled form of these weights, made once."""
-        if self._quick is None or self._quick[0] is not self.weights_:
-            self._quick = (self.weights_, self._new_quick())
-        return self._quick[1]
+        found = self._quick
+        if found is None or found.weights is not self.weights_:
+            own = still(self)
+            chain, source = own._new_quick(), own.reader_.inputs[0]
+            self._quick = found = Compiled(own.weights_, chain, source, own.labels_)
+        return found
 
     def _new_quick(self) -> _kernels.QuickChain | None:
         layout, source = self.layout_, self.reader_.inputs[0]
@@ -241,32 +255,33 @@ class ChainCRF(BaseCRF):
         )
 
     def _best_of_one(self, X: object) -> list[Any] | None:
-        sequence = self._one(X)
-        return sequence.best() if sequence is not None and self.labels_.as_list else None
+        found = self._one(X)
+        return found[0].best() if found is not None and found[1].as_list else None
 
     def _marginals_of_one(self, X: object) -> Floats | None:
-        sequence = self._one(X)
-        if sequence is None or sequence.log_partition() == -np.inf:
+        found = self._one(X)
+        if found is None or found[0].log_partition() == -np.inf:
             return None  # where nothing is allowed, the batch explains the error
-        return np.take(sequence.marginals(), self.labels_.order, axis=1)
+        return np.take(found[0].marginals(), found[1].order, axis=1)
 
-    def _one(self, X: object) -> _kernels.QuickSequence | None:
-        """X under the compiled form, if it is a single sequence that this can read."""
+    def _one(self, X: object) -> tuple[_kernels.QuickSequence, SequenceLabels] | None:
+        """X under the compiled form, if it is a single sequence that this can read, and labels."""
         if not isinstance(X, (list, tuple, Columns)) or len(X) != 1:
             return None
         self._check_fitted()
-        compiled, source = self._compiled(), self.reader_.inputs[0]
+        _, compiled, source, labels = self._compiled()
         if compiled is None or source is None:
             return None
         if isinstance(source, AttributeInput):
             x = None if isinstance(X, Columns) else X[0]
-            return compiled.sequence(x) if isinstance(x, (list, tuple)) else None
+            return (compiled.sequence(x), labels) if isinstance(x, (list, tuple)) else None
         rows = source.read(self._examples(X), grow=False).data
-        return compiled.rows(rows.offsets, rows.ids, rows.values)
+        return compiled.rows(rows.offsets, rows.ids, rows.values), labels
 
     def __getstate__(self) -> dict[str, Any]:
         return {**vars(self), "_quick": None}
 
+    @of_one_moment
     def span_probabilities(
         self, X: object, spans: Sequence[Sequence[tuple[int, int, Any]]]
     ) -> list[Floats]:

@@ -14,10 +14,10 @@ from chordal._optional import needed
 from chordal._sparse import check_sparse
 from chordal._validate import is_sparse
 from chordal.estimators._asking import names_data
-from chordal.estimators._checkpoint import Checkpoint
-from chordal.estimators._choosing import objective_for, solver_for
 from chordal.estimators._crf import BaseCRF, Pair
-from chordal.estimators._preparing import is_stored, is_stream
+from chordal.estimators._training.checkpoint import Checkpoint
+from chordal.estimators._training.choosing import objective_for, solver_for
+from chordal.estimators._training.preparing import is_stored, is_stream
 from chordal.features import (
     Batch,
     Cliques,

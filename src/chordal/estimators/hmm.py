@@ -20,7 +20,7 @@ from chordal._validate import (
     generator_from,
 )
 from chordal.emissions import EMISSIONS, Emission, Statistics
-from chordal.estimators._wrapped import Wrapped, fit_emission, input_of
+from chordal.estimators._wrapped import Wrapped, fit_emission, input_of, refuse_stored
 from chordal.estimators.chain_crf import ChainCRF, chain_crf
 from chordal.features import Rows
 from chordal.labels import SequenceLabels
@@ -82,7 +82,9 @@ class HMM(Wrapped):
     start_: Floats = field(init=False)
     transitions_: Floats = field(init=False)
 
-    def fit(self, X: Sequence[Any], y: Sequence[Any], *, sample_weight: object = None) -> HMM:
+    def fit(
+        self, X: Sequence[Any], y: Sequence[Any] | None = None, *, sample_weight: object = None
+    ) -> HMM:
         """Count.
 
         Parameters
@@ -92,6 +94,7 @@ class HMM(Wrapped):
         y : list of label sequences
         sample_weight : array [n_sequences], optional
         """
+        refuse_stored(self, X)
         check_number("alpha", self.alpha)
         emission = deepcopy(EMISSIONS.resolve(self.emission))
         X, y = check_sequences(X), check_sequences(y, "y")

@@ -33,9 +33,8 @@ class MatchingModel(BaseCRF):
         "auto" is what the solver is made for, else "hinge" (a max-margin matching). Objectives
         that sum over all matchings, such as "likelihood", are for a handful of items.
     solver : str or Solver, default="auto"
-        "auto" is "frank_wolfe" for objectives with kinks. It and "one_slack" (which needs the
-        package clarabel) end with a duality gap; "sgd" is the subgradient method;
-        "averaged_perceptron" has its own objective.
+        "auto" is "frank_wolfe" for objectives with kinks. It and "one_slack" end with a duality
+        gap; "sgd" is the subgradient method; "averaged_perceptron" has its own objective.
     features : callable, optional
         Makes the features of pairs [n_source, n_target, n_features] from a source and a target.
         X is then a list of pairs (source, target); otherwise it holds such arrays.

@@ -15,9 +15,9 @@ from chordal._errors import UnsupportedError
 from chordal._optional import needed
 from chordal._sparse import check_sparse
 from chordal._validate import check_choice, check_sample_weight, is_sparse
-from chordal.estimators._checkpoint import Checkpoint
 from chordal.estimators._crf import BaseCRF, Pair
-from chordal.estimators._preparing import is_stored, is_stream
+from chordal.estimators._training.checkpoint import Checkpoint
+from chordal.estimators._training.preparing import is_stored, is_stream
 from chordal.features import (
     Batch,
     Cliques,

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from chordal._validate import RandomState, check_number, check_sample_weight, generator_from
 from chordal.emissions import EMISSIONS, Emission, Statistics
-from chordal.estimators._wrapped import Wrapped, fit_emission, input_of
+from chordal.estimators._wrapped import Wrapped, fit_emission, input_of, refuse_stored
 from chordal.estimators.chain_crf import ChainCRF, chain_crf
 from chordal.labels import SequenceLabels
 from chordal.potentials import Floats
@@ -59,7 +59,7 @@ class NaiveBayes(Wrapped):
     class_prior_: Floats = field(init=False)
     classifies: ClassVar[bool] = True
 
-    def fit(self, X: object, y: object, sample_weight: object = None) -> NaiveBayes:
+    def fit(self, X: object, y: object = None, sample_weight: object = None) -> NaiveBayes:
         """Count, or take moments.
 
         Parameters
@@ -68,6 +68,7 @@ class NaiveBayes(Wrapped):
         y : array [n] of labels
         sample_weight : array [n], optional
         """
+        refuse_stored(self, X)
         emission = deepcopy(EMISSIONS.resolve(self.emission))
         rows = emission.read([_table(X)], grow=True)
         flat = _column(y, int(rows.lengths[0]))

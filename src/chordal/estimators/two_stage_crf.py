@@ -24,10 +24,10 @@ from chordal._validate import (
     generator_from,
     is_sparse,
 )
-from chordal.estimators import _fitting
-from chordal.estimators._checkpoint import Checkpoint
-from chordal.estimators._monitor import FitReport, whole_fits
-from chordal.estimators._wrapped import Wrapped
+from chordal.estimators._training import steps
+from chordal.estimators._training.checkpoint import Checkpoint
+from chordal.estimators._training.monitor import FitReport, whole_fits
+from chordal.estimators._wrapped import Wrapped, refuse_stored
 from chordal.estimators.chain_crf import GROUPS, ChainCRF, chain_crf, fitted_chain
 from chordal.features import DenseInput, Input, SparseInput, length_of
 from chordal.labels import SequenceLabels
@@ -106,7 +106,7 @@ class TwoStageCRF(Wrapped):
     def fit(
         self,
         X: Sequence[Any],
-        y: Sequence[Any],
+        y: Sequence[Any] | None = None,
         *,
         sample_weight: object = None,
         checkpoint: str | PathLike[str] | Checkpoint | None = None,
@@ -121,6 +121,7 @@ class TwoStageCRF(Wrapped):
             Keep the state of the last stage in this file, and go on from it if it is there; stages
             before are fitted again. Folds need a `random_state` then.
         """
+        refuse_stored(self, X)
         settings = self._settings()
         if checkpoint is not None and self.random_state is None and isinstance(self.cv, int):
             raise ValueError("checkpoint needs a random_state: else folds are never the same again")
@@ -219,7 +220,7 @@ class TwoStageCRF(Wrapped):
         chain.set_params(**{**settings, "l2": {**l2, "node": 0.0}})
         if self.scale:
             options: dict[str, Any] = {"keep": True, "scaled": "node"}
-            return _fitting.fit(chain, scores, y, weight, **options, checkpoint=checkpoint)
+            return steps.fit(chain, scores, y, weight, **options, checkpoint=checkpoint)
         chain.set_params(freeze=(*chain.freeze, "node"))
         return chain.fit(scores, y, sample_weight=weight, checkpoint=checkpoint)
 

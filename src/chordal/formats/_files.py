@@ -17,6 +17,8 @@ from chordal._optional import needed
 Place: TypeAlias = "str | os.PathLike[str] | IO[bytes]"
 
 PIECE = 1 << 24
+MAX_GROWTH = 200  # of compressed data; text seldom shrinks to less than a fiftieth
+SMALL = 1 << 23  # bytes, decompressed, that are never too many
 BOM = b"\xef\xbb\xbf"
 WIDE_BOMS = (b"\xff\xfe", b"\xfe\xff")  # UTF-16, and the beginning of UTF-32
 
@@ -39,10 +41,12 @@ class Source:
             raise TypeError(f"{name} must be a binary stream (open it with mode 'rb'), got text")
         while 0 < len(head) < 6 and (more := stream.read(6 - len(head))):
             head += more
-        self._stream: Readable = _Rewound(head, stream)
+        self._raw = _Rewound(head, stream)
+        self._stream: Readable = self._raw
+        self._given = 0  # bytes, decompressed
         for kind, magic, opener in _COMPRESSIONS:
             if head.startswith(magic):
-                self._stream, errors = opener(self._stream, name)
+                self._stream, errors = opener(self._raw, name)
                 self._damage = (kind, errors)
         self._at_start = utf8  # where a byte order mark may be
 
@@ -66,6 +70,7 @@ class Source:
         kind, errors = self._damage
         try:
             block: bytes = read(min(size, PIECE))
+            self._count(block)
             return block if eager or len(block) == size else self._filled(block, size)
         except EOFError as error:
             what = f"the {kind} data end too early; the file is truncated"
@@ -73,11 +78,22 @@ class Source:
         except errors as error:
             raise FormatError(self.name, f"damaged {kind} data: {error}") from error
 
+    def _count(self, block: bytes) -> None:
+        """Refuse a small file that becomes a huge one."""
+        self._given += len(block)
+        if self._damage[0] and self._given > max(SMALL, MAX_GROWTH * self._raw.taken):
+            raise FormatError(
+                self.name,
+                f"the {self._damage[0]} data grow to more than {MAX_GROWTH} times their size; "
+                "decompress the file yourself if you trust it",
+            )
+
     def _filled(self, block: bytes, size: int) -> bytes:
         """Read on: no stream has to give all that it is asked for, and none reserves `size`."""
         pieces, missing = [block], size - len(block)
         while missing and pieces[-1]:
             pieces.append(self._stream.read(min(missing, PIECE)))
+            self._count(pieces[-1])
             missing -= len(pieces[-1])
         return b"".join(pieces)
 
@@ -88,9 +104,15 @@ class _Rewound:
     def __init__(self, head: bytes, stream: IO[bytes]) -> None:
         self._head = head
         self._stream = stream
+        self.taken = 0  # bytes
         self._read1 = getattr(stream, "read1", stream.read)
 
     def read(self, size: int = -1) -> bytes:
+        block = self._next(size)
+        self.taken += len(block)
+        return block
+
+    def _next(self, size: int) -> bytes:
         head, self._head = self._head, b""
         if not head:
             return self._stream.read(size) or b""
@@ -102,7 +124,9 @@ class _Rewound:
     def read1(self, size: int = -1) -> bytes:
         if self._head:
             return self.read(min(size, len(self._head)) if size >= 0 else len(self._head))
-        return self._read1(size) or b""
+        block: bytes = self._read1(size) or b""
+        self.taken += len(block)
+        return block
 
 
 class _ZstdReader(io.RawIOBase):

@@ -6,10 +6,12 @@ import re
 from typing import NamedTuple
 
 # The first that matches, from left to right; \w without digits and _ are letters of any script.
+# Time must not grow faster than the text, whoever wrote it: hence the limit of what precedes an @
+# (that of mail itself), and of how many closing signs a sentence may end with.
 _TOKEN = re.compile(
     r"""
     (?:https?://|www\.)\S*[\w/]                 # an address of the web
-  | [\w.+-]+@\w[\w.-]*\w                        # an address of mail
+  | [\w.+-]{1,64}@\w[\w.-]*\w                   # an address of mail
   | (?:[^\W\d_]\.){2,}                          # letters with stops: U.S., z.B.
   | \d+(?:[.,:/-]\d+)*                          # a number, a date, a time: 1,000.5 12:30 2/3/99
   | \w+(?:['’·.-]\w+)*                          # a word: don't, Saint-Denis, l'Oréal, node.js
@@ -19,6 +21,7 @@ _TOKEN = re.compile(
 )
 _END = re.compile(r"[.!?…。！？]+$")
 _CLOSING = frozenset("\"'”’»)]")
+_MOST_CLOSING = 16
 
 
 class Token(NamedTuple):
@@ -67,7 +70,8 @@ def sentences(text: str) -> list[list[Token]]:
 def _ends(own: list[Token], after: Token) -> bool:
     """Whether a sentence ends between the last token and the next, which a blank separates."""
     k = len(own) - 1
-    while k > 0 and own[k].text[0] in _CLOSING:
+    furthest = max(0, k - _MOST_CLOSING)
+    while k > furthest and own[k].text[0] in _CLOSING:
         k -= 1
     if not _END.match(own[k].text) or after.text[0].islower():
         return False

@@ -6,6 +6,7 @@ Each is limited by work, so that the clock decides nothing but where they are cu
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from itertools import count
 from typing import NamedTuple
 
 import numpy as np
@@ -20,7 +21,7 @@ from chordal.inference._subgraphs import crossed
 from chordal.inference._thresholds import by_thresholds
 from chordal.inference.ad3 import AD3Inference
 from chordal.inference.alpha_expansion import AlphaExpansionInference
-from chordal.inference.annealing import AnnealingInference
+from chordal.inference.annealing import AnnealingInference, typical_range
 from chordal.inference.elimination import EliminationInference
 from chordal.inference.junction_tree import JunctionTreeInference
 from chordal.inference.loopy_bp import LoopyBPInference
@@ -39,6 +40,12 @@ FEW_COLUMNS, MANY_COLUMNS = 30_000, 100_000
 NEAR = 0.25
 #: Cells of all cliques' tables up to which subgraphs and thresholds are tried.
 MAX_CELLS = 20_000_000
+#: Temperatures of annealing, at its beginning and end, in typical ranges of a variable's scores.
+HEATS = ((1.0, 0.02), (0.2, 0.005), (0.2, 0.002), (0.05, 0.002))
+#: Sweeps and restarts of an annealing at first, and rounds of the search between two of them.
+SWEEPS, RESTARTS, BETWEEN = 200, 4, 25
+#: Sweeps at most.
+MAX_SWEEPS = 20_000
 #: Rounds of the search by subgraphs: at first, between others, and without gain before the end.
 FIRST_ROUNDS, MORE_ROUNDS, IDLE_ROUNDS, LAST_ROUNDS = 4, 20, 300, 20_000
 
@@ -79,6 +86,7 @@ class Case:
         self.seed = seed
         self.proved = found.bound is None
         self._search: SubgraphSearch | None = None
+        self._range, self._annealed = typical_range(potentials), 0
 
     @property
     def closed(self) -> bool:
@@ -131,6 +139,19 @@ class Case:
 
         return Step(method.name, share, run)
 
+    def annealing(self) -> Step:
+        """Annealing between other temperatures than the last time; more and more sweeps."""
+        hot, cold = HEATS[self._annealed % len(HEATS)]
+        method = AnnealingInference(
+            min(SWEEPS << self._annealed // len(HEATS), MAX_SWEEPS),
+            RESTARTS,
+            hot=hot * self._range,
+            cold=cold * self._range,
+            random_state=self.seed + self._annealed,
+        )
+        self._annealed += 1
+        return self.asked(method, 0.1)
+
     def by_thresholds(self) -> None:
         """Labellings whose worst cell is as good as can be."""
         by_thresholds(self.potentials, lambda labels: self.offer(labels, "thresholds"))
@@ -172,7 +193,8 @@ def steps(case: Case, memory_limit: float) -> Iterator[Step]:
     yield case.asked(LoopyBPInference(damping=0.3, max_iter=100), 0.1)
     if pairs and s.label_counts.max() > 2 and not forbids(p):
         yield case.asked(AlphaExpansionInference(max_iter=10), 0.1 if cells <= MAX_CELLS else 0.5)
-    yield case.asked(AnnealingInference(100, 2, random_state=case.seed), 0.1)
+    for _ in HEATS[:1] if cells > MAX_CELLS else HEATS:
+        yield case.annealing()
     yield from _rounds(case, FIRST_ROUNDS)
     yield case.asked(relaxation(p, thorough=True), 0.15)
     if columns <= FEW_COLUMNS and case.near:
@@ -198,9 +220,13 @@ def _rounds(case: Case, n: int, idle: bool = False) -> Iterator[Step]:
         gained = False
         gained = case.round()
 
-    while left:
+    for k in count(1):
+        if left == 0:
+            break
         yield Step("subgraphs", 1.0, run)
         left = n if idle and gained else left - 1
+        if k % BETWEEN == 0:
+            yield case.annealing()
 
 
 __all__ = ["MAX_CELLS", "Case", "Step", "closed", "relaxation", "steps"]

@@ -9,11 +9,13 @@ import numpy as np
 
 from chordal import _kernels
 from chordal._errors import InfeasibleError
+from chordal._limits import TimeLimitError, no_time_limit
 from chordal._status import Status
 from chordal._validate import check_number
 from chordal.inference._answers import Convergence, Decoded, Labels, Relaxed
 from chordal.inference._base import Inference
 from chordal.inference._cliques import message_cells
+from chordal.inference._limited import late
 from chordal.inference._moves import improved_by_trees
 from chordal.potentials import Floats, Potentials
 from chordal.structures import Structure
@@ -103,22 +105,25 @@ class AD3Inference(Inference):
     def map(self, potentials: Potentials) -> Decoded:
         """The relaxed solution rounded, then improved along trees."""
         self.require("map", potentials.structure)
-        found = self._solved(potentials, None)
+        found = self._solved(potentials, None, self.max_iter)
         best = Decoded(found.labels, found.score, found.bound, found.convergence)
         return improved_by_trees(potentials, best)
 
     def relaxed_map(self, potentials: Potentials, weight: Floats | None = None) -> Relaxed:
         """The optimum of the linear relaxation, up to the tolerance."""
         self.require("relaxed_map", potentials.structure)
-        found = self._solved(potentials, weight)
+        try:
+            found = self._solved(potentials, weight, self.max_iter)
+        except TimeLimitError:  # not even one iteration: there is no other distribution to return
+            with no_time_limit():
+                found = self._solved(potentials, weight, 1)
+            found = found._replace(convergence=late(found.convergence))
         return Relaxed(found.bound, found.parts, found.convergence)
 
-    def _solved(self, potentials: Potentials, weight: Floats | None) -> _Answer:
+    def _solved(self, potentials: Potentials, weight: Floats | None, max_iter: int) -> _Answer:
         s = potentials.structure
         labels, parts = np.zeros(s.n_variables, dtype=np.int32), potentials.zeros()
-        found = _kernels.ad3(
-            potentials.scores, parts.writable, self.max_iter, self.tol, weight, labels
-        )
+        found = _kernels.ad3(potentials.scores, parts.writable, max_iter, self.tol, weight, labels)
         if (found.outcome == _NO_LABELLING).any():
             raise InfeasibleError(int(np.argmax(found.outcome == _NO_LABELLING)))
         status = Status.MAX_ITERATIONS

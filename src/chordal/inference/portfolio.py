@@ -15,11 +15,15 @@ from chordal._status import Status
 from chordal._validate import check_number
 from chordal.inference._answers import Convergence, Decoded
 from chordal.inference._base import Inference, Pace
-from chordal.inference._cliques import most_probable_labels
+from chordal.inference._cliques import at_most_pairs, most_probable_labels
 from chordal.inference._members import MAX_CELLS, Case, Step, closed, relaxation, steps
 from chordal.inference._reduction import Reduced, one_of, reduced
+from chordal.inference.loopy_bp import LoopyBPInference
 from chordal.potentials import Potentials
 from chordal.structures import Structure
+
+#: Cells of all cliques' tables beyond which max-product messages come before `ad3`.
+MANY_CELLS = 1_000_000
 
 
 class Progress(NamedTuple):
@@ -43,8 +47,9 @@ class PortfolioInference(Inference):
     Labels that hard zeros exclude are struck out first, and what is independent is split.
     Then come, on each part that is still open: a relaxation with a bound (`trw_s`, or `ad3` for
     larger cliques), a small `junction_tree`, moves of subgraphs, damped max-product messages,
-    `alpha_expansion`, `annealing`, `milp` where columns are few, large junction trees,
-    `elimination`, and again moves of subgraphs, until they gain no more.
+    `alpha_expansion`, `annealing` between several temperatures, `milp` where columns are few, large
+    junction trees, `elimination`, and again moves of subgraphs and annealing, until they gain no
+    more.
 
     A move of a subgraph frees all variables but a few, chosen at random such that the rest has a
     clique tree with small tables. The free ones are drawn at falling temperatures, then given
@@ -132,7 +137,7 @@ class _Run:
         self._late = False
         self._n_steps = 0
         self._reduced: Reduced | None = None
-        self._first = ""
+        self._names: list[str] = []  # of the members that have found labels of the parts
         self._quick: Decoded | None = None  # of all parts
         self._cases: dict[int, Case] = {}
         self._memory = min(method.memory_budget, 1e9)
@@ -143,19 +148,44 @@ class _Run:
         parts = self._reduced.potentials
         labels = most_probable_labels(parts)
         score = parts.score(labels)
+        self._names = [""] * parts.structure.n_examples
         self._quick = Decoded(labels, score, np.maximum(parts.bound(), score))
-        method = relaxation(parts)
-        self._first = method.name
-        self._watch(method.name)
+        # On what is too large for the search, others seldom do better.
+        cells = int(parts.structure.table_sizes.sum())
         try:
-            # On what is too large for the search, others seldom do better.
-            large = int(parts.structure.table_sizes.sum()) > MAX_CELLS
-            with self._limit(0.9 if large else 0.6):
-                self._quick = method.map(parts)
+            if cells > MANY_CELLS and not at_most_pairs(parts.structure):  # `ad3` is slow there
+                self._begin(LoopyBPInference(damping=0.3, max_iter=100), 0.6)
+            self._begin(relaxation(parts), 0.8 if cells > MAX_CELLS else 0.6)
         except InfeasibleError as error:
             raise InfeasibleError(int(self._reduced.owner[error.example])) from None
         self._open_cases()
         self._turns()
+
+    def _begin(self, method: Inference, share: float) -> None:
+        """A method on all parts: its labels where they are better, and its bounds."""
+        assert self._reduced is not None
+        assert self._quick is not None
+        self._watch(method.name)
+        parts, before = self._reduced.potentials, self._quick
+        with self._limit(share):
+            found = method.map(parts)
+        if found.bound is None:
+            better = np.ones(len(found.score), dtype=bool)
+        else:
+            better = (found.score > before.score) | np.array([not name for name in self._names])
+        labels = np.where(
+            np.repeat(better, np.diff(parts.structure.variable_offsets)),
+            found.labels,
+            before.labels,
+        )
+        self._names = [
+            method.name if b else name for b, name in zip(better, self._names, strict=True)
+        ]
+        score = np.where(better, found.score, before.score)
+        bound = found.bound
+        if bound is not None and before.bound is not None:
+            bound = np.maximum(np.minimum(bound, before.bound), score)
+        self._quick = Decoded(labels, score, bound)
 
     def _open_cases(self) -> None:
         assert self._quick is not None
@@ -166,7 +196,7 @@ class _Run:
             variables = slice(*parts.structure.variable_offsets[k : k + 2])
             own = Decoded(found.labels[variables], found.score[k : k + 1], bound[k : k + 1])
             seed = self._method.random_state + k
-            self._cases[k] = Case(one_of(parts, k), own, self._first, seed)
+            self._cases[k] = Case(one_of(parts, k), own, self._names[k], seed)
 
     def _turns(self) -> None:
         """A step of each open part after another's, until all are closed, settled or late."""
@@ -254,5 +284,5 @@ class _Run:
         sizes = np.diff(self._reduced.potentials.structure.variable_offsets)
         for k in np.argsort(sizes, kind="stable").tolist():  # the largest one last
             case = self._cases.get(k)
-            names[owner[k]] = self._first if case is None else case.found_by
+            names[owner[k]] = self._names[k] if case is None else case.found_by
         return tuple(names)

@@ -22,7 +22,7 @@ from chordal.potentials import Potentials, refuse_infeasible
 from chordal.structures import Structure
 
 #: The tolerance and the iterations of one call in training, where calls go on from each other.
-ROUGH, FEW = 1e-4, 10
+ROUGH, FEW = 1e-4, 5
 
 
 class Messages:
@@ -141,7 +141,12 @@ class TRWSInference(Inference):
         return None if self._kept is None else Messages(self._kept, structures)
 
     def __getstate__(self) -> dict[str, object]:
-        return {**vars(self), "_kept": None}  # messages are of no use to a copy
+        # Messages are of no use to a copy; that it may keep its own stays.
+        return {**vars(self), "_kept": self._kept is not None}
+
+    def __setstate__(self, state: dict[str, object]) -> None:
+        vars(self).update(state)
+        self._kept = WeakKeyDictionary() if state["_kept"] else None
 
     def supports(self, structure: Structure) -> bool:
         """Cliques of one or two variables."""

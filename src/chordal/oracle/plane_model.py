@@ -9,6 +9,9 @@ from chordal._saved import Saved, State
 from chordal.potentials import Floats
 
 ROUNDING = 1e-12  # of the largest product: added so that planes may depend on each other
+LEVEL, NEARLY = 0.3, 0.2  # of the gap: how high above the model's minimum to go, more or less
+IN_USE = 1e-8  # the least dual variable of a plane that matters
+MAX_TRIALS = 8  # of κ
 
 
 class PlaneModel:
@@ -31,19 +34,21 @@ class PlaneModel:
         The dual variables of the last program; 0 for planes that came since.
     v : float64 [n_weights]
         The minimum, by those dual variables.
+    pull : float
+        κ of the last call of `near`.
     """
 
     def __init__(self, l2: float, n_weights: int, n_origins: int = 0) -> None:
         self.l2, self.v = l2, np.zeros(n_weights)
         self.offsets, self.gram, self.alpha = np.zeros(1), np.zeros((1, 1)), np.ones(1)
         self._slopes, self._origins = np.zeros((1, n_weights)), np.zeros((1, n_origins))
-        self._idle = np.zeros(1, dtype=np.int64)
+        self._idle, self.pull = np.zeros(1, dtype=np.int64), l2
 
     def to_state(self) -> State:
         """The planes and their dual variables."""
         planes = {"offsets": self.offsets, "gram": self.gram, "slopes": self._slopes}
         origins = {"origins": self._origins, "idle": self._idle}
-        return {**planes, **origins, "alpha": self.alpha, "v": self.v}
+        return {**planes, **origins, "alpha": self.alpha, "v": self.v, "pull": self.pull}
 
     def from_state(self, saved: Saved) -> None:
         """Take over planes in as many dimensions."""
@@ -55,16 +60,15 @@ class PlaneModel:
         self._idle = saved.array("idle", np.int64, (n,))
         self.alpha = saved.array("alpha", np.float64, (n,))
         self.v = saved.array("v", np.float64, self.v.shape)
+        self.pull = saved.number("pull")
 
     def value(self, v: Floats) -> float:
         """The model at v, with the regularisation, up to rounding from below."""
-        height = float((self.offsets + self._slopes @ v).max())
-        return height - 1e-9 * abs(height) + 0.5 * self.l2 * float(v @ v)
+        height = self._height(v)
+        return height - 1e-9 * abs(height)
 
-    def cuts(self, offset: float, slope: Floats) -> bool:
-        """Whether a plane is above the model at the model's minimum."""
-        height = float((self.offsets + self._slopes @ self.v).max())
-        return offset + float(slope @ self.v) > height + 1e-9 * abs(height)
+    def _height(self, v: Floats) -> float:
+        return float((self.offsets + self._slopes @ v).max()) + 0.5 * self.l2 * float(v @ v)
 
     def add(self, offset: float, slope: Floats, origin: Floats | tuple[()] = ()) -> None:
         """Take one more plane."""
@@ -93,11 +97,39 @@ class PlaneModel:
         """Go to the weights of these dual variables; their lower bound. Idle planes are removed."""
         self.alpha, self.v = alpha, -(alpha @ self._slopes) / self.l2
         dual = float(alpha @ self.offsets) - 0.5 * self.l2 * float(self.v @ self.v)
-        self._idle = np.where(alpha > 1e-8, 0, self._idle + 1)
+        self._idle = np.where(alpha > IN_USE, 0, self._idle + 1)
         kept = self._idle < max_idle
         self.offsets, self.gram = self.offsets[kept], self.gram[np.ix_(kept, kept)]
         self._keep(kept)
         return dual
+
+    def near(self, at: Floats, gap: float) -> Floats:
+        """Where the model is about a third of the gap above its minimum, not far from `at`.
+
+        The minimum itself is often far away, where the planes say little; near good weights the
+        next plane says more. The point is the minimum of the model plus (κ/2) ‖v − at‖², with a κ
+        that gives the height (Lemaréchal, Nemirovskii and Nesterov (1995), New variants of bundle
+        methods).
+        """
+        heights, square = self._slopes @ at, float(at @ at)
+        lowest, low, high = self._height(self.v), 0.0, np.inf
+        found, alpha = self.v, self.alpha
+        for _ in range(MAX_TRIALS):
+            l2 = self.l2 + self.pull
+            share = self.pull / l2
+            alpha = best_mixture(self.gram / l2, self.offsets + share * heights, alpha)
+            moved = self.gram @ alpha / l2
+            top = float((self.offsets + share * heights - moved).max())
+            away = share * share * square - 2.0 * share / l2 * float(alpha @ heights)
+            level = top + 0.5 * self.l2 * (away + float(alpha @ moved) / l2) - lowest
+            if level <= (LEVEL + NEARLY) * gap:
+                found = share * at - (alpha @ self._slopes) / l2
+                self._idle[alpha > IN_USE] = 0
+            if abs(level - LEVEL * gap) <= NEARLY * gap:
+                break
+            low, high = (low, self.pull) if level > LEVEL * gap else (self.pull, high)
+            self.pull = min(max(_between(self.pull, low, high), 1e-6 * self.l2), 1e12 * self.l2)
+        return found
 
     def origin(self) -> Floats:
         """What the mixture is made of."""
@@ -155,3 +187,10 @@ def _descended(gram: Floats, offsets: Floats, alpha: Floats, ridge: float) -> Fl
         step, first = float(share.min()), np.flatnonzero(below)[int(np.argmin(share))]
         alpha[used] = np.maximum(own + step * (best - own), 0.0)
         alpha[used[first]] = 0.0
+
+
+def _between(value: float, low: float, high: float) -> float:
+    """A value between limits, in the middle by its logarithm; beyond, where one is not known."""
+    if low > 0.0 and high < np.inf:
+        return float(np.sqrt(low * high))
+    return 4.0 * value if high == np.inf else 0.25 * value

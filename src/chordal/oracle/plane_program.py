@@ -22,7 +22,6 @@ MAX_ROUNDS = 2000  # moves of z
 PATIENCE = 30  # moves of z before planes of the sum are tried, where weights are few
 FEW = 500_000
 MAX_PLANES = 60  # of the sum
-SHARE = 0.3  # of the way from the best weights to the minimum of those planes
 WHOLE = 1e-11  # a smaller gap, relatively, is rounding
 
 Ints = NDArray[np.int64]
@@ -112,7 +111,6 @@ class PlaneProgram:
             if value < lowest:
                 best, lowest = at, value
             offset, slope = float(self._offsets @ chosen), self._turned @ chosen
-            cut = model.cuts(offset, slope)
             if len(model.offsets) >= MAX_PLANES:
                 model.merge()
             model.add(offset, slope, chosen)
@@ -122,7 +120,7 @@ class PlaneProgram:
                 highest, alpha = dual, model.origin()
             if lowest - highest <= max(target, WHOLE * abs(lowest)):
                 break
-            at = best + (SHARE if cut else 1.0) * (model.v - best)
+            at = model.near(best, lowest - dual)
         return best, lowest, highest, alpha
 
     def _highest(self, heights: Floats) -> Floats:

@@ -15,6 +15,9 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("chordal.serve.access")
 
+#: What stands for the status where the client left before there was one, as in nginx.
+GONE = 499
+
 
 @dataclass(slots=True)
 class Seen:
@@ -36,17 +39,24 @@ class Observing:
             await self.app(scope, receive, send)
             return
         self.service.start()
-        seen, status, start = Seen(), 500, time.perf_counter()
+        seen, status, start = Seen(), GONE, time.perf_counter()
         scope["chordal"] = seen
 
         async def watched(message: Message) -> None:
             nonlocal status
+            try:
+                await send(message)
+            except Exception:  # a connection that can take no answer, such as after half a body
+                log.debug("an answer could not be sent", exc_info=True)
+                return
             if message["type"] == "http.response.start":
                 status = message["status"]
-            await send(message)
 
         try:
             await self.app(scope, receive, watched)
+        except Exception:
+            status = 500
+            raise
         finally:
             seconds = time.perf_counter() - start
             path = self.paths.get(scope.get("endpoint"), "other")

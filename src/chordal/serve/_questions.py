@@ -28,11 +28,12 @@ class Question(NamedTuple):
     probabilities: bool
     marginals: bool
     k_best: int
+    n_tokens: int  # of all inputs
 
     @property
-    def n_tokens(self) -> int:
-        """Tokens of all inputs."""
-        return sum(sample.n_tokens for sample in self.samples)
+    def size(self) -> int:
+        """How much work it is, about."""
+        return self.n_tokens + len(self.samples)
 
 
 def question_of(value: object, loaded: Loaded, limits: Limits) -> Question:
@@ -52,11 +53,21 @@ def question_of(value: object, loaded: Loaded, limits: Limits) -> Question:
         _flag(value, "probabilities"),
         _flag(value, "marginals"),
         _count(value, limits.max_k_best),
+        sum(sample.n_tokens for sample in samples),
     )
-    if question.n_tokens > limits.max_tokens:
-        message = f"the request has {question.n_tokens} tokens; at most {limits.max_tokens} go"
-        raise Refusal(413, f"{message}: send several requests")
+    _check_size(question, len(loaded.labels), limits)
     return question
+
+
+def _check_size(question: Question, n_labels: int, limits: Limits) -> None:
+    n = question.n_tokens
+    if n > limits.max_tokens:
+        message = f"the request has {n} tokens, and {limits.max_tokens} are the most"
+        raise Refusal(413, f"{message}: send several requests")
+    cells = n * n_labels * max(question.marginals, question.k_best)
+    if cells > limits.max_cells:
+        what = "marginals" if question.marginals >= question.k_best else "k_best"
+        raise Refusal(413, f"{what} of {n} tokens and {n_labels} labels is too much at once", what)
 
 
 def _several(value: dict[str, Any], loaded: Loaded) -> list[Sample]:

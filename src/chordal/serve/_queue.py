@@ -18,7 +18,7 @@ from chordal.serve._predicting import Task, answers
 from chordal.serve._refusal import Refusal
 from chordal.serve.limits import Limits
 
-#: Tokens that are predicted at once, in the event loop: to wake a thread would take longer.
+#: Tokens and inputs that are predicted in the event loop: to wake a thread would take longer.
 FEW = 256
 
 Answer = Callable[[Sequence[Task], float | None], list[bytes | Refusal]]
@@ -28,7 +28,7 @@ Answer = Callable[[Sequence[Task], float | None], list[bytes | Refusal]]
 class Job(Task):
     """A task, and who waits for it."""
 
-    n_tokens: int
+    size: int
     deadline: float
     waiting: asyncio.Future[bytes] = field(repr=False)
 
@@ -50,14 +50,10 @@ class Queue:
 
     async def answer(self, task: Task, deadline: float) -> bytes:
         """Wait for the answer to a task; raises Refusal if there is no room, or no time."""
-        if self._closed:
-            raise stopping()
-        if len(self) >= self.limits.max_queue:
-            message = f"{len(self)} requests are waiting; try again later"
-            raise Refusal(429, message, retry_after=1)
+        self.check_room()
         loop = asyncio.get_running_loop()
         question = task.question
-        job = Job(task.loaded, question, question.n_tokens, deadline, loop.create_future())
+        job = Job(task.loaded, question, question.size, deadline, loop.create_future())
         self._waiting.append(job)
         self.metrics.queued(len(self))
         timer = loop.call_at(deadline, self._expire, job)
@@ -68,6 +64,14 @@ class Queue:
             return await job.waiting
         finally:
             timer.cancel()
+
+    def check_room(self) -> None:
+        """Refuse a request if too many wait already, or the server is stopping."""
+        if self._closed:
+            raise stopping()
+        if len(self) >= self.limits.max_queue:
+            message = f"{len(self)} requests are waiting; try again later"
+            raise Refusal(429, message, retry_after=1)
 
     def close(self) -> None:
         """Refuse what still waits, and all that comes."""
@@ -86,13 +90,13 @@ class Queue:
         """Hand out what waits, as far as threads are free."""
         self._woken = False
         while self._waiting and self._busy < self.limits.workers:
-            jobs, n_tokens = self._batch()
+            jobs, size = self._batch()
             if not jobs:
                 return
-            self.metrics.batch(len(jobs), n_tokens)
+            self.metrics.batch(len(jobs), sum(job.question.n_tokens for job in jobs))
             loop = asyncio.get_running_loop()
             left = max(job.deadline for job in jobs) - loop.time()
-            if n_tokens <= FEW and not self._busy:
+            if size <= FEW and not self._busy:
                 self._done(jobs, self._answer(jobs, left))
                 continue
             self._busy += 1
@@ -105,17 +109,17 @@ class Queue:
     def _batch(self) -> tuple[list[Job], int]:
         """The first jobs, one at least and not too many tokens; those given up are left out."""
         jobs: list[Job] = []
-        n_tokens = 0
+        size = 0
         while self._waiting:
             job = self._waiting[0]
             if job.waiting.done():  # out of time, or the client has gone
                 self._waiting.popleft()
                 continue
-            if jobs and n_tokens + job.n_tokens > self.limits.batch_tokens:
+            if jobs and size + job.size > self.limits.batch_tokens:
                 break
             jobs.append(self._waiting.popleft())
-            n_tokens += job.n_tokens
-        return jobs, n_tokens
+            size += job.size
+        return jobs, size
 
     def _back(self, jobs: list[Job], done: asyncio.Future[list[bytes | Refusal]]) -> None:
         self._busy -= 1

@@ -53,11 +53,12 @@ class Tagging:
         seen = scope["chordal"]
         seen.model = slot.name
         check_headers(scope)
+        service.queue.check_room()
         loaded = slot.current  # from here on, whatever happens to the file
         if len(body) < MANY:
             question = self._question(body, loaded)
         else:
-            question = await loop.run_in_executor(None, self._question, body, loaded)
+            question = await loop.run_in_executor(service.reader, self._question, body, loaded)
         answer = await service.queue.answer(Task(loaded, question), deadline)
         seen.tokens = question.n_tokens
         return answer

@@ -19,6 +19,9 @@ class Limits:
         Tokens of a request (413).
     max_k_best : int
         Labellings per sequence (422).
+    max_cells : int
+        Numbers that marginals of a request may have, tokens × labels, and those that k-best works
+        with, tokens × labels × k (413).
     max_queue : int
         Requests that wait or are worked on (429).
     max_connections : int
@@ -44,6 +47,7 @@ class Limits:
     max_body: int = 1_000_000
     max_tokens: int = 50_000
     max_k_best: int = 100
+    max_cells: int = 4_000_000
     max_queue: int = 1_000
     max_connections: int = 2_000
     timeout: float = 10.0
@@ -55,6 +59,6 @@ class Limits:
     def __post_init__(self) -> None:
         for name in ("timeout", "drain", "poll"):
             check_number(name, getattr(self, name), strict=True)
-        whole = ("max_body", "max_tokens", "max_k_best", "max_queue", "max_connections")
-        for name in (*whole, "batch_tokens", "workers"):
+        sizes = ("max_body", "max_tokens", "max_k_best", "max_cells", "batch_tokens")
+        for name in (*sizes, "max_queue", "max_connections", "workers"):
             check_number(name, getattr(self, name), minimum=1, integer=True)

@@ -52,6 +52,7 @@ def run(application: Starlette, host: str, port: int) -> None:
         server_header=False,
         lifespan="on",
         proxy_headers=False,
+        timeout_keep_alive=75,  # longer than proxies keep theirs
         limit_concurrency=limits.max_connections,
         # Ours comes first: those who wait hear that the server stops.
         timeout_graceful_shutdown=int(limits.drain) + 2,

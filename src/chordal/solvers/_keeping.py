@@ -38,23 +38,19 @@ class Resumable(Kept):
     """
 
     def __init__(self, keeper: Keeper | None) -> None:
-        self._keeper = keeper
-        self._saved = None if keeper is None else keeper.saved()
+        self._keeper, saved = keeper, None if keeper is None else keeper.saved()
+        #: Whether this goes on with a run before.
+        self.resumed = saved is not None
         self._parts: dict[str, Stateful] = {}
-        self._left: dict[str, Saved] = {}  # parts of the run before that are not taken over yet
-        if self._saved is not None:
-            parts = self._saved.part("parts")
+        self._left: dict[str, Saved] = {}  # of the run before, what is not taken over yet
+        if saved is not None:
+            parts = saved.part("parts")
             self._left = {name: parts.part(name) for name in parts.names()}
-
-    @property
-    def resumed(self) -> bool:
-        """Whether this goes on with a run before."""
-        return self._saved is not None
+            self._left["run"] = saved.part("run")
 
     def resume(self) -> None:
         """Take over the state of the run before."""
-        assert self._saved is not None
-        self.from_state(self._saved.part("run"))
+        self.from_state(self._left.pop("run"))
 
     def keep(self, name: str, part: P) -> P:
         """The part, which is kept from now on; the first of a name as the run before left it."""

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from abc import abstractmethod
 from dataclasses import dataclass
 
 from chordal._status import Status
 from chordal.oracle import Floats
-from chordal.oracle.plane_model import PlaneModel
+from chordal.oracle.plane_model import PlaneModel, best_mixture
 from chordal.solvers._base import number
 from chordal.solvers._dual import DualRun, DualSolver
 from chordal.solvers._keeping import LoopState
@@ -35,10 +34,6 @@ class PlaneSolver(DualSolver):
 
     max_idle: int = number(20, minimum=1)
 
-    @abstractmethod
-    def _program(self, model: PlaneModel) -> Floats:
-        """The best dual variables of the model's planes."""
-
     def _full(self, model: PlaneModel) -> bool:
         """Whether two planes have to become one."""
         return False
@@ -54,13 +49,14 @@ class PlaneSolver(DualSolver):
             value = max(value, model.value(now.weights - run.centre))
             run.improve(now.weights, value, now.dual)
             status = run.finish()
-            cut = model.cuts(offset, slope)
             if self._full(model):
                 model.merge()
             model.add(offset, slope)
-            now.dual = model.take(self._program(model), self.max_idle)
-            # Between the best weights and the model's minimum, where the plane says more; at the
-            # minimum itself where a plane from in between did not cut it off.
-            share = SHARE if cut else 1.0
-            now.weights = run.weights + share * (run.centre + model.v - run.weights)
+            mixture = best_mixture(model.gram / model.l2, model.offsets, model.alpha)
+            now.dual = model.take(mixture, self.max_idle)
+            at = run.weights - run.centre
+            # Where planes had to go, heights above the minimum of those that are left say little.
+            short = self._full(model)
+            v = at + SHARE * (model.v - at) if short else model.near(at, run.value - now.dual)
+            now.weights = run.centre + v
         return status

@@ -5,8 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import final
 
-from chordal.oracle import Floats
-from chordal.oracle.plane_model import PlaneModel, best_mixture
+from chordal.oracle.plane_model import PlaneModel
 from chordal.solvers._base import number
 from chordal.solvers._planes import PlaneSolver
 
@@ -17,9 +16,8 @@ class FrankWolfe(PlaneSolver):
     """Frank–Wolfe on the dual, with steps towards planes, away from them, and between them.
 
     Each evaluation gives a plane under the loss. The weights are those of the best mixture of the
-    planes that are kept; where there are more than `memory`, two become one. It
-    needs no package for quadratic programs, as "one_slack" does; "block_frank_wolfe" asks for fewer
-    best labellings.
+    planes that are kept; where there are more than `memory`, two become one, so that memory
+    is bounded; "block_frank_wolfe" asks for fewer best labellings.
 
     Parameters
     ----------
@@ -36,6 +34,3 @@ class FrankWolfe(PlaneSolver):
 
     def _full(self, model: PlaneModel) -> bool:
         return len(model.offsets) >= self.memory
-
-    def _program(self, model: PlaneModel) -> Floats:
-        return best_mixture(model.gram / model.l2, model.offsets, model.alpha)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from itertools import pairwise
 
 import numpy as np
@@ -36,12 +36,9 @@ class Items:
         Where the attributes of each row begin, and where the last one's end.
     lengths : array of int64
         Rows of each sequence.
-
-    Attributes
-    ----------
-    labels : array [n_rows, 2] of uint32, or None
-        Where the label of each row begins and ends, if a reader found some.
-    weights : array or None
+    labels : array [n_rows, 2] of uint32, optional
+        Where the label of each row begins and ends.
+    weights : array, optional
         Weights of sequences; None if all are 1.
 
     Examples
@@ -58,8 +55,8 @@ class Items:
     values: Floats | None
     offsets: Ints
     lengths: Ints
-    labels: NDArray[np.uint32] | None = field(default=None, init=False)
-    weights: Floats | None = field(default=None, init=False)
+    labels: NDArray[np.uint32] | None = None
+    weights: Floats | None = None
 
     def __post_init__(self) -> None:
         """Check what compiled code relies on, and keep copies that nobody else can change."""
@@ -84,7 +81,21 @@ class Items:
                 raise ValueError(
                     f"values must be {len(fields)} finite numbers, one per field, or None"
                 )
-        self._hold(self.text, fields, values, offsets, lengths)
+        labels, weights = self.labels, self.weights
+        if labels is not None:
+            labels = own_integers("labels", labels, 2, np.uint32)
+            if labels.shape != (len(offsets) - 1, 2):
+                raise ValueError(
+                    f"labels must have shape [{len(offsets) - 1}, 2], got {labels.shape}"
+                )
+            check_spans("labels", labels, len(self.text))
+        if weights is not None:
+            weights = np.array(weights, dtype=np.float64)
+            if weights.shape != lengths.shape or not np.isfinite(weights).all():
+                raise ValueError(
+                    f"weights must be {len(lengths)} finite numbers, one per sequence, or None"
+                )
+        self._hold(self.text, fields, values, offsets, lengths, labels, weights)
 
     def _hold(
         self,
@@ -93,6 +104,8 @@ class Items:
         values: Floats | None,
         offsets: Ints,
         lengths: Ints,
+        labels: NDArray[np.uint32] | None,
+        weights: Floats | None,
     ) -> None:
         vars(self).update(
             text=text,
@@ -100,6 +113,8 @@ class Items:
             values=values,
             offsets=read_only(offsets),
             lengths=read_only(lengths),
+            labels=labels,
+            weights=weights,
         )
 
     @classmethod
@@ -113,11 +128,10 @@ class Items:
             _kernels.items_read(text, at_end)
         )
         some = values if len(values) else None
+        counts = weights if len(weights) else None
         made = object.__new__(cls)  # the reader's arrays fit, and nobody else holds them
-        made._hold(text, fields.reshape(-1, 2), some, offsets, lengths)
-        vars(made).update(
-            labels=read_only(labels.reshape(-1, 2)), weights=weights if len(weights) else None
-        )
+        arrays = (fields.reshape(-1, 2), some, offsets, lengths, labels.reshape(-1, 2), counts)
+        made._hold(text, *arrays)
         return made, consumed, lines, problem
 
     def label_lists(self) -> list[list[str]]:

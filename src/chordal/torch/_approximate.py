@@ -10,6 +10,7 @@ from torch import Tensor, nn
 
 from chordal._errors import UnsupportedError
 from chordal.torch import _fixed_point
+from chordal.torch._scores import full_precision
 from chordal.torch._topology import GraphScores, Topology
 
 
@@ -31,11 +32,16 @@ class Iterations:
             raise ValueError(f"damping must be at least 0 and below 1, got {damping!r}")
         self.gradient, self.tol, self.damping = gradient, tol, damping
 
-    def run(self, step: _fixed_point.Step, start: Tensor, *scores: Tensor) -> Tensor:
+    def run(
+        self, name: str, start: Tensor, unary: Tensor, tables: Tensor, indices: list[Tensor]
+    ) -> Tensor:
         """From the start to the end of the iteration, with derivatives."""
+        iteration = _fixed_point.Iteration(
+            start, unary, tables, indices, name, self.damping, self.n_iter, self.tol
+        )
         if self.gradient == "implicit":
-            return _fixed_point.implicit(step, start, scores, self.n_iter, self.tol)
-        return _fixed_point.unrolled(step, start, scores, self.n_iter)
+            return _fixed_point.implicit(iteration)
+        return _fixed_point.unrolled(iteration)
 
 
 class Approximate(nn.Module):
@@ -95,5 +101,6 @@ class Approximate(nn.Module):
 def through(values: Tensor, tables: Tensor) -> Tensor:
     """Σ over the first label of values [B, E, L] × tables [1 or B, 1 or E, L, L]: [B, E, L]."""
     if tables.shape[:2] == (1, 1):
-        return values @ tables[0, 0]
+        with full_precision(values):
+            return values @ tables[0, 0]
     return (values.unsqueeze(3) * tables).sum(2)

@@ -5,12 +5,14 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
+from chordal.torch._scores import Scores, first_steps
+
 REDUCTIONS = ("none", "sum", "mean", "token_mean")
 
 
-def looks_at_numbers() -> bool:
-    """Whether numbers can be looked at: not while PyTorch traces a graph."""
-    return not torch.compiler.is_compiling()
+def looks_at_numbers(tensor: Tensor) -> bool:
+    """Whether numbers can be looked at: not while PyTorch traces a graph, nor on "meta"."""
+    return not torch.compiler.is_compiling() and not tensor.is_meta
 
 
 def check_emissions(emissions: Tensor, num_tags: int, like: Tensor) -> None:
@@ -66,8 +68,10 @@ def check_mask(mask: Tensor, emissions: Tensor, first: Tensor, any_mask: bool) -
             "the first two dimensions of emissions and mask must match, "
             f"got {tuple(emissions.shape[:2])} and {tuple(mask.shape)}"
         )
+    if mask.is_floating_point() or mask.is_complex():
+        raise TypeError(f"mask must be boolean or integers, got {mask.dtype}; use mask.bool()")
     same_device("mask", mask, "emissions", emissions)
-    if any_mask or not looks_at_numbers() or bool(first.all()):
+    if any_mask or not looks_at_numbers(mask) or bool(first.all()):
         return
     # The first words are pytorch-crf's.
     sequence = int((first == 0).nonzero()[0, 0])
@@ -77,25 +81,37 @@ def check_mask(mask: Tensor, emissions: Tensor, first: Tensor, any_mask: bool) -
     )
 
 
-def check_numbers(emissions: Tensor, mask: Tensor | None) -> None:
-    """Refuse NaN and +inf at steps that are on; [B, T, L]. The compiled kernels look themselves."""
-    if not looks_at_numbers():
+def check_numbers(scores: Scores) -> None:
+    """Refuse NaN and +inf at steps that are on. The compiled kernels look themselves."""
+    if not looks_at_numbers(scores.emissions):
         return
-    bad = ~(emissions < float("inf"))
+    emissions, start, end, transitions, mask = scores
+    bad = ~(emissions < torch.inf)
     if mask is not None:
         bad = bad & mask.unsqueeze(2)
-    if bool(bad.any()):
-        b, t, j = bad.nonzero()[0].tolist()
-        what = "nan" if bool(emissions[b, t, j].isnan()) else "+inf"
-        raise ValueError(
-            f"emissions: sequence {b}, step {t}, tag {j} is {what}; scores must be numbers below "
-            "+inf"
-        )
+    _refuse_bad("emissions", emissions, bad, ("sequence", "step", "tag"))
+    _refuse_bad("start_transitions", start, ~(start < torch.inf), ("tag",))
+    _refuse_bad("end_transitions", end, ~(end < torch.inf), ("tag",))
+    bad = ~(transitions < torch.inf)
+    if transitions.shape[1] > 1:  # entries lead into steps; those of others are not used
+        bad = bad & (scores.on & ~first_steps(scores.on))[..., None, None]
+    _refuse_bad("transitions", transitions, bad, ("sequence", "step", "from tag", "to tag"))
+
+
+def _refuse_bad(name: str, scores: Tensor, bad: Tensor, axes: tuple[str, ...]) -> None:
+    if not bool(bad.any()):
+        return
+    place = bad.nonzero()[0].tolist()
+    what = "nan" if bool(scores[tuple(place)].isnan()) else "+inf"
+    sizes = zip(axes, place, scores.shape, strict=True)
+    # What all sequences or steps share has none of its own.
+    where = ", ".join(f"{a} {i}" for a, i, n in sizes if n > 1 or a not in ("sequence", "step"))
+    raise ValueError(f"{name}: {where} is {what}; scores must be numbers below +inf")
 
 
 def check_range(tags: Tensor, mask: Tensor | None, num_tags: int, ignore_index: int) -> None:
     """Refuse numbers that are no tags, at steps that are on; [B, T]."""
-    if not looks_at_numbers():
+    if not looks_at_numbers(tags):
         return
     bad = ((tags < 0) | (tags >= num_tags)) & (tags != ignore_index)
     if mask is not None:
@@ -110,7 +126,7 @@ def check_range(tags: Tensor, mask: Tensor | None, num_tags: int, ignore_index: 
 
 def check_distributions(tags: Tensor, mask: Tensor | None) -> None:
     """Refuse rows that are no distributions, at steps that are on; [B, T, L]."""
-    if not looks_at_numbers():
+    if not looks_at_numbers(tags):
         return
     total = tags.sum(2)
     bad = (tags < 0).any(2) | ~((total - 1).abs() < 1e-3)

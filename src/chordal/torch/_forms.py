@@ -77,10 +77,6 @@ class Form(ABC):
         """Numbers of examples that have variables, in groups that a network takes at once."""
         return _groups(examples, range(len(examples)))
 
-    def with_values(self, example: Seen, values: Tensor) -> Seen:
-        """The same example with other inputs."""
-        return example._replace(values=values)
-
 
 class SequenceForm(Form):
     """Sequences: arrays, images or tokens at each position."""
@@ -306,7 +302,7 @@ def answers(
     for group in form.groups(examples):
         own = [examples[i] for i in group]
         with torch.no_grad():
-            rows = form.scores(network, own, n_labels).double().cpu().numpy()
+            rows = form.scores(network, own, n_labels).cpu().double().numpy()
         limits = np.cumsum([example.size for example in own])[:-1]
         found_here = zip(group, np.split(rows, limits), strict=True)
         for i, scores in found_here:

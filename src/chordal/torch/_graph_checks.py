@@ -48,7 +48,7 @@ def check_unary(unary: Tensor, n_variables: int, n_labels: int, like: Tensor) ->
 
 def check_scores(name: str, scores: Tensor, axes: tuple[str, ...], finite: bool = False) -> None:
     """Refuse NaN and +inf, and where scores must be finite −inf too."""
-    if not looks_at_numbers():
+    if not looks_at_numbers(scores):
         return
     bad = ~scores.isfinite() if finite else ~(scores < torch.inf)
     if not bool(bad.any()):
@@ -78,12 +78,44 @@ def check_labels(labels: Tensor, unary: Tensor, ignore_index: int) -> None:
         )
     if labels.dtype == torch.bool or labels.is_floating_point():
         raise TypeError(f"labels must be integers, got {labels.dtype}")
-    if not looks_at_numbers():
+    check_range(labels, ("example", "variable"), n_labels, ignore_index)
+
+
+def check_range(labels: Tensor, axes: tuple[str, ...], n_labels: int, ignore_index: int) -> None:
+    """Refuse numbers that are no labels."""
+    if not looks_at_numbers(labels):
         return
     bad = ((labels < 0) | (labels >= n_labels)) & (labels != ignore_index)
     if bool(bad.any()):
-        b, v = bad.nonzero()[0].tolist()
+        place = bad.nonzero()[0].tolist()
+        where = ", ".join(f"{axis} {i}" for axis, i in zip(axes, place, strict=True))
         raise ValueError(
-            f"labels: example {b}, variable {v} is {int(labels[b, v])}, which is no label; labels "
-            f"are 0 to {n_labels - 1}, or {ignore_index} where they were not observed"
+            f"labels: {where} is {int(labels[tuple(place)])}, which is no label; labels are 0 to "
+            f"{n_labels - 1}, or {ignore_index} where they were not observed"
         )
+
+
+def check_image(scores: Tensor, n_labels: int, like: Tensor) -> None:
+    """Refuse scores of pixels of another shape, dtype or device than the layer's, NaN and +inf."""
+    if scores.dim() != 4 or scores.shape[1] != n_labels or 0 in scores.shape[2:]:
+        raise ValueError(
+            f"scores must have shape [batch, {n_labels}, height, width] with at least one pixel, "
+            f"got {tuple(scores.shape)}"
+        )
+    if not scores.is_floating_point():
+        raise TypeError(f"scores must be floating point, got {scores.dtype}")
+    same_device("scores", scores, "the layer's parameters", like)
+    check_scores("scores", scores, ("image", "label", "row", "column"))
+
+
+def check_pixels(labels: Tensor, scores: Tensor, ignore_index: int) -> None:
+    """Refuse labels of pixels that do not fit their scores."""
+    shape = (scores.shape[0], *scores.shape[2:])
+    if tuple(labels.shape) != shape:
+        raise ValueError(
+            f"labels must have shape {shape} (batch, height, width), got {tuple(labels.shape)}"
+        )
+    if labels.dtype == torch.bool or labels.is_floating_point():
+        raise TypeError(f"labels must be integers, got {labels.dtype}")
+    same_device("labels", labels, "scores", scores)
+    check_range(labels, ("image", "row", "column"), scores.shape[1], ignore_index)

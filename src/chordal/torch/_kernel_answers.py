@@ -44,6 +44,13 @@ def viterbi(scores: Scores, pad: int) -> tuple[Tensor, Tensor]:
     return tags, score
 
 
+def best_tags(scores: Scores) -> Tensor:
+    """[B, T], and -1 where steps are off; at once, where no graph is traced."""
+    if scores.emissions.device.type == "cpu" and not torch.compiler.is_compiling():
+        return _operators.viterbi_at_once(scores, -1)[0]
+    return viterbi(scores, -1)[0]
+
+
 def k_best(scores: Scores, k: int, pad: int) -> tuple[Tensor, Tensor]:
     """The k best tags [B, k, T] and their scores [B, k]."""
     tags, score = _operators.chain_k_best(*scores.detach(), k, pad)

@@ -289,4 +289,4 @@ def log_chances(scores: Tensor, tags: Tensor) -> Tensor:
 
 
 def _array(tensor: Tensor) -> Floats:
-    return tensor.detach().double().cpu().numpy()
+    return tensor.detach().cpu().double().numpy()

@@ -96,6 +96,11 @@ def _prepared(
         form = form_for(crf).read(crf, X, estimator.min_freq)
     else:
         form = copy(old._form)
+        if type(form) is not form_for(crf):
+            raise ValueError(
+                f"warm_start goes on from a {type(form.crf).__name__}, and crf is a "
+                f"{type(crf).__name__}; give one of that kind, or warm_start=False"
+            )
         form.crf = crf
     examples = form.seen(X)
     sizes = np.array([own.size for own in examples], dtype=np.int64)

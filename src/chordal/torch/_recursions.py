@@ -145,6 +145,11 @@ def viterbi(scores: Scores, pad: int) -> tuple[Tensor, Tensor]:
     return torch.where(steps.on, tags.transpose(0, 1), pad), score
 
 
+def best_tags(scores: Scores) -> Tensor:
+    """[B, T], and -1 where steps are off."""
+    return viterbi(scores, -1)[0]
+
+
 def k_best(scores: Scores, k: int, pad: int) -> tuple[Tensor, Tensor]:
     """The k best tags [B, k, T] and their scores [B, k]."""
     scores = scores.detach()

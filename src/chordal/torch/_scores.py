@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import AbstractContextManager, nullcontext
 from typing import NamedTuple
 
 import torch
@@ -60,6 +61,15 @@ def common_dtype(*tensors: Tensor) -> torch.dtype:
     for tensor in tensors:
         widest = torch.promote_types(widest, tensor.dtype)
     return widest
+
+
+def full_precision(tensor: Tensor) -> AbstractContextManager[object]:
+    """Products are taken in the tensors' own dtype, also where autocast would halve it."""
+    device = tensor.device.type
+    if not torch.amp.is_autocast_available(device):
+        return nullcontext()
+    made: AbstractContextManager[object] = torch.autocast(device, enabled=False)
+    return made
 
 
 def agreeing(tags: Tensor, n_tags: int, ignore_index: int) -> Tensor:

@@ -27,13 +27,13 @@ class GraphScores(NamedTuple):
         """The same without derivatives."""
         return self._replace(unary=self.unary.detach(), tables=self.tables.detach())
 
-    def untied(self, orders: Tensor) -> GraphScores:
-        """The same scores, with a table for each clique; `orders` is [E]."""
+    def untied(self, orders: Tensor, n_cells: int) -> GraphScores:
+        """The same scores, with a table for each clique, of so many cells; `orders` is [E]."""
         sizes = self.unary.shape[2] ** orders
         offsets = torch.cat([sizes.new_zeros(1), sizes.cumsum(0)])
         shift = self.table_offsets[self.table_of_clique] - offsets[:-1]
-        cells = shift.repeat_interleave(sizes)
-        cells = cells + torch.arange(len(cells), device=cells.device)
+        cells = torch.arange(n_cells, device=sizes.device)
+        cells = cells + shift.repeat_interleave(sizes, output_size=n_cells)
         own = torch.arange(len(orders), device=cells.device)
         return GraphScores(self.unary, self.tables[:, cells], own, offsets)
 
@@ -54,6 +54,7 @@ class Topology(nn.Module):
         super().__init__()
         self.n_variables, self.n_labels = structure.n_variables, int(structure.label_counts[0])
         self.n_cliques = structure.n_cliques
+        self.n_cells = int((self.n_labels**structure.orders).sum())  # of all cliques' tables
         self.sizes = sorted(set(structure.orders.tolist()))  # how many variables cliques have
         self._hold("scopes", structure.scopes)
         self._hold("orders", structure.orders)

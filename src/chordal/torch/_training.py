@@ -230,7 +230,7 @@ def flat(model: nn.Module) -> Floats:
 
 def flat_state(state: State) -> Floats:
     """The same of what `state_dict` gave."""
-    rows = [state[name].detach().double().cpu().numpy().ravel() for name in sorted(state)]
+    rows = [state[name].detach().cpu().double().numpy().ravel() for name in sorted(state)]
     return np.concatenate([np.zeros(0), *rows])
 
 
@@ -253,7 +253,7 @@ def _moments(optimizer: torch.optim.Optimizer, parameter: nn.Parameter) -> tuple
     state = optimizer.state.get(parameter)
     if not state:
         return 0, np.zeros(0)
-    both = torch.stack([state["exp_avg"], state["exp_avg_sq"]]).double().cpu().numpy()
+    both = torch.stack([state["exp_avg"], state["exp_avg_sq"]]).cpu().double().numpy()
     return int(state["step"].item()), both.ravel()
 
 

@@ -158,8 +158,7 @@ class CRF(nn.Module):
     ) -> list[list[int]]:
         """The best tags of each sequence, as lists of numbers."""
         scores = self._scores(emissions.detach(), mask, transitions)
-        tags, _ = self._engine(scores).viterbi(scores, -1)
-        return _lists(tags, scores.mask)
+        return _lists(self._engine(scores).best_tags(scores), scores.mask)
 
     def viterbi(
         self,
@@ -277,8 +276,13 @@ class CRF(nn.Module):
                     f"spans[{k}] must be steps that are on, of one of {batch} sequences with "
                     f"{steps} steps; got sequence {b}, steps {first} to {end - 1}"
                 )
+            for tag in wanted:
+                if not 0 <= tag < self.num_tags:
+                    raise ValueError(
+                        f"spans[{k}] holds {tag}, which is no tag; tags are 0 to "
+                        f"{self.num_tags - 1}"
+                    )
             tags[k, first:end] = torch.as_tensor(wanted, device=on.device)
-        _checks.check_range(tags, None, self.num_tags, self.ignore_index)
         index = torch.tensor([b for b, _, _ in spans], dtype=torch.long, device=on.device)
         tables = scores.transitions
         picked = scores._replace(
@@ -366,7 +370,7 @@ class CRF(nn.Module):
         scores = Scores(emissions, start.to(dtype), end.to(dtype), table.to(dtype), mask)
         on_cpu = scores.emissions.device.type == "cpu"
         if self._engine(scores) is _recursions or not on_cpu:  # compiled kernels look themselves
-            _checks.check_numbers(scores.emissions, mask)
+            _checks.check_numbers(scores)
             if tags is not None and tags.dim() == 2:
                 _checks.check_range(self._batched(tags), mask, self.num_tags, self.ignore_index)
         return scores
@@ -376,6 +380,8 @@ class CRF(nn.Module):
         if transitions is None:
             return self.transitions[None, None]
         _checks.same_device("transitions", transitions, "emissions", emissions)
+        if not transitions.is_floating_point():
+            raise TypeError(f"transitions must be floating point, got {transitions.dtype}")
         batch, steps = emissions.shape[:2] if self.batch_first else emissions.shape[1::-1]
         square = (self.num_tags, self.num_tags)
         if transitions.shape == (batch, *square):
@@ -454,7 +460,7 @@ def _reduced(values: Tensor, reduction: str, scores: Scores) -> Tensor:
 def _lists(tags: Tensor, mask: Tensor | None) -> list[list[int]]:
     """The tags of steps that are on; a slice of each row where only its end is off."""
     rows: list[list[int]] = tags.tolist()
-    if mask is None:
+    if mask is None or bool(mask.all()):
         return rows
     lengths = mask.sum(1)
     if bool((mask == (torch.arange(mask.shape[1], device=mask.device) < lengths[:, None])).all()):

@@ -8,7 +8,7 @@ from torch.nn import functional
 
 from chordal.torch import _graph_checks
 from chordal.torch._checks import same_device
-from chordal.torch._scores import common_dtype
+from chordal.torch._scores import common_dtype, full_precision
 
 
 class DenseCRF(nn.Module):
@@ -97,7 +97,9 @@ class DenseCRF(nn.Module):
         log_q = scores.log_softmax(1)
         for _ in range(self.n_iter):
             near = (self._neighbours(log_q.exp()) * kernel).sum(2)  # [B, L, H, W]
-            log_q = (scores + torch.einsum("lm,bmhw->blhw", attraction, near)).log_softmax(1)
+            with full_precision(near):
+                pull = torch.einsum("lm,bmhw->blhw", attraction, near)
+            log_q = (scores + pull).log_softmax(1)
         return log_q
 
     def marginals(self, scores: Tensor, images: Tensor) -> Tensor:
@@ -130,11 +132,7 @@ class DenseCRF(nn.Module):
         return kernel * (distance > 0)
 
     def _check(self, scores: Tensor, images: Tensor) -> None:
-        if scores.dim() != 4 or scores.shape[1] != self.num_labels or 0 in scores.shape[2:]:
-            raise ValueError(
-                f"scores must have shape [batch, {self.num_labels}, height, width] with at least "
-                f"one pixel, got {tuple(scores.shape)}"
-            )
+        _graph_checks.check_image(scores, self.num_labels, self.weights)
         if images.dim() != 4 or images.shape[0] != scores.shape[0] or images.shape[1] < 1:
             raise ValueError(
                 f"images must have shape [{scores.shape[0]}, channels, height, width], got "
@@ -145,10 +143,8 @@ class DenseCRF(nn.Module):
                 "images and scores must have the same height and width, got "
                 f"{tuple(images.shape[2:])} and {tuple(scores.shape[2:])}"
             )
-        for name, tensor in (("scores", scores), ("images", images)):
-            if not tensor.is_floating_point():
-                raise TypeError(f"{name} must be floating point, got {tensor.dtype}")
-            same_device(name, tensor, "the layer's parameters", self.weights)
-        axes = ("row", "column")
-        _graph_checks.check_scores("scores", scores, ("image", "label", *axes))
-        _graph_checks.check_scores("images", images, ("image", "channel", *axes), finite=True)
+        if not images.is_floating_point():
+            raise TypeError(f"images must be floating point, got {images.dtype}")
+        same_device("images", images, "the layer's parameters", self.weights)
+        axes = ("image", "channel", "row", "column")
+        _graph_checks.check_scores("images", images, axes, finite=True)

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import torch
 from torch import Tensor, nn
 
 from chordal._validate import check_choice
 from chordal.structures import Grid
+from chordal.torch import _graph_checks
 from chordal.torch._graph_choices import Method
 from chordal.torch.structured_crf import StructuredCRF
 
@@ -70,15 +69,39 @@ class ImageCRF(nn.Module):
         self.inference, self.ignore_index = inference, ignore_index
         n_tables = neighbours // 2 if tying == "direction" else 1
         self.tables = nn.Parameter(torch.empty(n_tables, num_labels, num_labels))
-        self._grids: dict[tuple[int, int, torch.device], StructuredCRF] = {}
+        self.grids = nn.ModuleDict()  # of the sizes seen; they hold no parameters
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
         """Draw the parameters from a uniform distribution between -0.1 and 0.1."""
         nn.init.uniform_(self.tables, -0.1, 0.1)
 
-    def __getstate__(self) -> dict[str, Any]:
-        return {**self.__dict__, "_grids": {}}  # made again where they are needed
+    def prepare(self, height: int, width: int) -> StructuredCRF:
+        """The layer for a size of images, made if it is not there.
+
+        `torch.compile` and `torch.export` cannot make it: call this before.
+        """
+        key = f"{height}x{width}"
+        if key not in self.grids:
+            if torch.compiler.is_compiling():
+                raise RuntimeError(
+                    f"the layer has no grid of {height} × {width} pixels yet, and none can be made "
+                    f"inside a compiled graph; call prepare({height}, {width}) before"
+                )
+            structure = Grid([(height, width)], self.num_labels, self.neighbours)
+            made = StructuredCRF(
+                structure,
+                self.inference,
+                self.tying,
+                learned=False,
+                ignore_index=self.ignore_index,
+            )
+            if len(self.grids) >= MOST_SIZES:
+                del self.grids[next(iter(self.grids))]
+            self.grids[key] = made.to(self.tables.device)
+        grid = self.grids[key]
+        assert isinstance(grid, StructuredCRF)
+        return grid
 
     def forward(self, scores: Tensor, labels: Tensor, reduction: str = "sum") -> Tensor:
         """The log-likelihood of labels.
@@ -141,31 +164,10 @@ class ImageCRF(nn.Module):
 
     def _grid(self, scores: Tensor) -> tuple[StructuredCRF, Tensor]:
         """The layer for this size of images, and scores as it takes them."""
-        if scores.dim() != 4 or scores.shape[1] != self.num_labels or 0 in scores.shape[2:]:
-            raise ValueError(
-                f"scores must have shape [batch, {self.num_labels}, height, width] with at least "
-                f"one pixel, got {tuple(scores.shape)}"
-            )
+        _graph_checks.check_image(scores, self.num_labels, self.tables)
         height, width = scores.shape[2:]
-        key = (height, width, scores.device)
-        if key not in self._grids:
-            structure = Grid([(height, width)], self.num_labels, self.neighbours)
-            made = StructuredCRF(
-                structure,
-                self.inference,
-                self.tying,
-                learned=False,
-                ignore_index=self.ignore_index,
-            )
-            if len(self._grids) >= MOST_SIZES:
-                self._grids.pop(next(iter(self._grids)))
-            self._grids[key] = made.to(scores.device)
-        return self._grids[key], scores.flatten(2).transpose(1, 2)
+        return self.prepare(height, width), scores.flatten(2).transpose(1, 2)
 
     def _pixels(self, labels: Tensor, scores: Tensor) -> Tensor:
-        shape = (scores.shape[0], *scores.shape[2:])
-        if tuple(labels.shape) != shape:
-            raise ValueError(
-                f"labels must have shape {shape} (batch, height, width), got {tuple(labels.shape)}"
-            )
+        _graph_checks.check_pixels(labels, scores, self.ignore_index)
         return labels.flatten(1)

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import final
 
 import torch
 from torch import Tensor
 
+from chordal.torch import _fixed_point
 from chordal.torch._approximate import Approximate, Iterations
 from chordal.torch._topology import GraphScores, Topology
 
@@ -78,14 +80,14 @@ class LoopyBPAnswers(Approximate):
     def log_partition(self, scores: GraphScores) -> Tensor:
         """[B]: Bethe's approximation, Σ over edges and variables of their own log Z."""
         messages = self._messages(scores)
-        beliefs = self._beliefs(messages, scores.unary)
+        beliefs = _beliefs(messages, scores.unary, self.target)
         edges = self._edge_beliefs(messages, scores)
         alone = (beliefs.logsumexp(2) * (1 - self.degree)).sum(1)
         return alone + edges.logsumexp((2, 3)).sum(1)
 
     def marginals(self, scores: GraphScores) -> Tensor:
         """[B, N, L]."""
-        return self._beliefs(self._messages(scores), scores.unary).softmax(2)
+        return _beliefs(self._messages(scores), scores.unary, self.target).softmax(2)
 
     def clique_marginals(self, scores: GraphScores) -> Tensor:
         """[B, cells]."""
@@ -95,31 +97,42 @@ class LoopyBPAnswers(Approximate):
     def _messages(self, scores: GraphScores) -> Tensor:
         batch, _, n_labels = scores.unary.shape
         start = scores.unary.new_zeros(batch, len(self.source), n_labels)
-        return self.iterations.run(self._step, start, scores.unary, scores.edge_tables())
-
-    def _beliefs(self, messages: Tensor, unary: Tensor) -> Tensor:
-        """[B, N, L]: unary scores and all messages that arrive."""
-        return unary.index_add(1, self.target, messages)
-
-    def _outgoing(self, messages: Tensor, unary: Tensor) -> tuple[Tensor, Tensor]:
-        """[B, E, L] each: what the first and second ends of edges hear from all but the edge."""
-        n_edges = len(self.source) // 2
-        heard = self._beliefs(messages, unary)[:, self.source] - messages.roll(n_edges, 1)
-        return heard[:, :n_edges], heard[:, n_edges:]
-
-    def _step(self, messages: Tensor, unary: Tensor, tables: Tensor) -> Tensor:
-        there, back = self._outgoing(messages, unary)
-        new = torch.cat(
-            [
-                (there.unsqueeze(3) + tables).logsumexp(2),
-                (back.unsqueeze(2) + tables).logsumexp(3),
-            ],
-            1,
-        ).log_softmax(2)
-        damping = self.iterations.damping
-        return new if damping == 0 else damping * messages + (1 - damping) * new
+        indices = [self.source, self.target]
+        return self.iterations.run(self.name, start, scores.unary, scores.edge_tables(), indices)
 
     def _edge_beliefs(self, messages: Tensor, scores: GraphScores) -> Tensor:
         """[B, E, L, L], in log space."""
-        first, second = self._outgoing(messages, scores.unary)
+        first, second = _outgoing(messages, scores.unary, self.source, self.target)
         return first.unsqueeze(3) + scores.edge_tables() + second.unsqueeze(2)
+
+
+def _beliefs(messages: Tensor, unary: Tensor, target: Tensor) -> Tensor:
+    """[B, N, L]: unary scores and all messages that arrive."""
+    return unary.index_add(1, target, messages)
+
+
+def _outgoing(
+    messages: Tensor, unary: Tensor, source: Tensor, target: Tensor
+) -> tuple[Tensor, Tensor]:
+    """[B, E, L] each: what the first and second ends of edges hear from all but the edge."""
+    n_edges = len(source) // 2
+    heard = _beliefs(messages, unary, target)[:, source] - messages.roll(n_edges, 1)
+    return heard[:, :n_edges], heard[:, n_edges:]
+
+
+def _step(
+    messages: Tensor, unary: Tensor, tables: Tensor, indices: Sequence[Tensor], damping: float
+) -> Tensor:
+    source, target = indices
+    there, back = _outgoing(messages, unary, source, target)
+    new = torch.cat(
+        [
+            (there.unsqueeze(3) + tables).logsumexp(2),
+            (back.unsqueeze(2) + tables).logsumexp(3),
+        ],
+        1,
+    ).log_softmax(2)
+    return new if damping == 0 else damping * messages + (1 - damping) * new
+
+
+_fixed_point.register(LoopyBPAnswers.name, _step)

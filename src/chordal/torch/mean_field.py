@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import final
 
 import numpy as np
 import torch
 from torch import Tensor
 
+from chordal.torch import _fixed_point
 from chordal.torch._approximate import Approximate, Iterations, through
 from chordal.torch._topology import GraphScores, Topology
 
@@ -64,18 +66,21 @@ class MeanFieldAnswers(Approximate):
         ends = topology.scopes.reshape(-1, 2)
         self.register_buffer("first", ends[:, 0].contiguous(), persistent=False)
         self.register_buffer("second", ends[:, 1].contiguous(), persistent=False)
+        self._names = ["first", "second"]
         colour = _colours(ends.numpy(), topology.n_variables)
-        self.n_colours = int(colour.max(initial=-1)) + 1
-        for c in range(self.n_colours):
+        for c in range(int(colour.max(initial=-1)) + 1):
             members = np.flatnonzero(colour == c)
             place = np.zeros(topology.n_variables, dtype=np.int64)
             place[members] = np.arange(len(members))
-            self.register_buffer(f"members_{c}", torch.tensor(members), persistent=False)
+            self._hold(f"members_{c}", members)
             for end, name in enumerate(("backward", "forward")):
                 edges = np.flatnonzero(colour[ends[:, end].numpy()] == c)
-                target = place[ends[edges, end].numpy()]
-                self.register_buffer(f"{name}_{c}", torch.tensor(edges), persistent=False)
-                self.register_buffer(f"{name}_to_{c}", torch.tensor(target), persistent=False)
+                self._hold(f"{name}_{c}", edges)
+                self._hold(f"{name}_to_{c}", place[ends[edges, end].numpy()])
+
+    def _hold(self, name: str, index: np.ndarray) -> None:
+        self._names.append(name)
+        self.register_buffer(name, torch.tensor(index), persistent=False)
 
     def log_partition(self, scores: GraphScores) -> Tensor:
         """[B]: the lower bound, Σ q · score + the entropy of q."""
@@ -88,27 +93,35 @@ class MeanFieldAnswers(Approximate):
     def marginals(self, scores: GraphScores) -> Tensor:
         """[B, N, L]."""
         start = scores.unary.softmax(2)
-        return self.iterations.run(self._step, start, scores.unary, scores.edge_tables())
+        indices = [self.get_buffer(name) for name in self._names]
+        return self.iterations.run(self.name, start, scores.unary, scores.edge_tables(), indices)
 
     def clique_marginals(self, scores: GraphScores) -> Tensor:
         """[B, cells]: products."""
         q = self.marginals(scores)
         return (q[:, self.first].unsqueeze(3) * q[:, self.second].unsqueeze(2)).flatten(1)
 
-    def _step(self, q: Tensor, unary: Tensor, tables: Tensor) -> Tensor:
-        own = tables.shape[1] > 1  # a table for each edge
-        for c in range(self.n_colours):
-            members = self.get_buffer(f"members_{c}")
-            field = unary[:, members]
-            for name, source, turned in (
-                ("forward", self.first, tables),
-                ("backward", self.second, tables.transpose(2, 3)),
-            ):
-                edges = self.get_buffer(f"{name}_{c}")
-                message = through(q[:, source[edges]], turned[:, edges] if own else turned)
-                field = field.index_add(1, self.get_buffer(f"{name}_to_{c}"), message)
-            q = q.index_copy(1, members, field.softmax(2))
-        return q
+
+def _step(
+    q: Tensor, unary: Tensor, tables: Tensor, indices: Sequence[Tensor], damping: float
+) -> Tensor:
+    """Every colour in turn; indices are both ends of all edges, and five tensors a colour."""
+    first, second, *colours = indices
+    own = tables.shape[1] > 1  # a table for each edge
+    for c in range(0, len(colours), 5):
+        members, *incoming = colours[c : c + 5]
+        field = unary[:, members]
+        for edges, to, source, turned in (
+            (*incoming[2:], first, tables),
+            (*incoming[:2], second, tables.transpose(2, 3)),
+        ):
+            message = through(q[:, source[edges]], turned[:, edges] if own else turned)
+            field = field.index_add(1, to, message)
+        q = q.index_copy(1, members, field.softmax(2))
+    return q
+
+
+_fixed_point.register(MeanFieldAnswers.name, _step)
 
 
 def _colours(ends: np.ndarray, n_variables: int) -> np.ndarray:

@@ -99,6 +99,7 @@ class StructuredCRF(nn.Module):
                 "'each', or the number of each clique's table"
             )
         offsets = np.append(0, np.cumsum(self.num_labels**orders))
+        self._n_cells = int(offsets[-1])
         self.register_buffer("table_of_clique", torch.tensor(index), persistent=False)
         self.register_buffer("table_offsets", torch.tensor(offsets), persistent=False)
         shape = self._shape(n_tables)
@@ -213,7 +214,7 @@ class StructuredCRF(nn.Module):
 
         Where cliques differ in size: one after another, [batch, cells].
         """
-        scores = self._scores(unary, tables).untied(self.topology.orders)
+        scores = self._scores(unary, tables).untied(self.topology.orders, self.topology.n_cells)
         shape = self._shape(self.topology.n_cliques)
         return self.answers.clique_marginals(scores).reshape(unary.shape[0], *shape)
 
@@ -250,9 +251,7 @@ class StructuredCRF(nn.Module):
         sizes = self.topology.sizes
         if len(sizes) > 1:
             whole = n_tables == self.topology.n_cliques
-            orders = self.topology.orders
-            cells = int((self.num_labels**orders).sum()) if whole else int(self.table_offsets[-1])
-            return (cells,)
+            return (self.topology.n_cells if whole else self._n_cells,)
         return (n_tables, *[self.num_labels] * (sizes[0] if sizes else 2))
 
     def _scores(self, unary: Tensor, tables: Tensor | None) -> GraphScores:
@@ -308,7 +307,7 @@ class StructuredCRF(nn.Module):
         if labels.dim() == 3:
             return self.answers.log_partition(scores.held(labels))
         # Summing is right with all labels observed too; while tracing, nobody knows.
-        if not looks_at_numbers() or bool((labels == self.ignore_index).any()):
+        if not looks_at_numbers(labels) or bool((labels == self.ignore_index).any()):
             return self.answers.log_partition(scores.held(self._agree(labels)))
         return self.topology.score(scores, labels)
 
@@ -320,7 +319,7 @@ class StructuredCRF(nn.Module):
         if labels.dim() == 3:
             raise ValueError(f"labels must be numbers for {question}, not sets")
         _graph_checks.check_labels(labels, unary, self.ignore_index)
-        if looks_at_numbers() and bool((labels == self.ignore_index).any()):
+        if looks_at_numbers(labels) and bool((labels == self.ignore_index).any()):
             b, v = (labels == self.ignore_index).nonzero()[0].tolist()
             raise ValueError(
                 f"labels: example {b}, variable {v} was not observed ({self.ignore_index}), but "

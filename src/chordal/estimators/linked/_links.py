@@ -9,17 +9,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from chordal._errors import UnsupportedError
-from chordal.estimators._choosing import (
+from chordal.estimators._crf import BaseCRF
+from chordal.estimators._training.choosing import (
     Data,
     asked_objective,
     check_before_compiling,
     inference_for,
     problem_of,
 )
-from chordal.estimators._crf import BaseCRF
-from chordal.estimators._fitting import attributes_of, read, weighed
-from chordal.estimators._groups import members
-from chordal.estimators._judging import Validator, converged, prediction_facts
+from chordal.estimators._training.groups import members
+from chordal.estimators._training.judging import Validator, converged, prediction_facts
+from chordal.estimators._training.steps import attributes_of, read, weighed
 from chordal.estimators.linked._labels import Examples, Known
 from chordal.features import DenseInput, Layout, Shard
 from chordal.inference import Inference

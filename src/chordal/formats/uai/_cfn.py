@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from math import inf, prod
+from math import inf
 from typing import Any
 
 import numpy as np
@@ -12,8 +12,8 @@ import numpy as np
 from chordal._errors import FormatError
 from chordal.formats._files import Place, open_source
 from chordal.formats.uai._costs import from_costs
-from chordal.formats.uai._functions import MAX_CELLS, MAX_STATES, Function
-from chordal.formats.uai._tokens import LIMIT
+from chordal.formats.uai._functions import Function
+from chordal.formats.uai._tokens import LIMIT, allowance, product_up_to
 from chordal.potentials import Floats, Potentials
 
 _TOKEN = re.compile(r'"((?:[^"\\]|\\.)*)"|([{}\[\]])|(#[^\n]*|[\s,:]+)|([^\s,:{}\[\]"#]+)')
@@ -54,7 +54,8 @@ def read_cfn(place: Place) -> Potentials:
         name, text = source.name, source.read(LIMIT + 1)
     if len(text) > LIMIT:
         raise FormatError(name, f"the text is longer than {LIMIT:,} bytes")
-    return _Network(name, _Parser(name, text.decode("utf-8", "replace")).whole()).potentials()
+    parser = _Parser(name, text.decode("utf-8", "replace"))
+    return _Network(name, parser.whole(), allowance(len(parser.tokens))).potentials()
 
 
 class _Parser:
@@ -130,8 +131,8 @@ class _Parser:
 class _Network:
     """Variables and functions, checked."""
 
-    def __init__(self, name: str, facts: Mapping[str, Any]) -> None:
-        self.name = name
+    def __init__(self, name: str, facts: Mapping[str, Any], most: int) -> None:
+        self.name, self.most = name, most  # cells or labels, for a file of this size
         for part in ("problem", "variables", "functions"):
             if part not in facts:
                 raise FormatError(name, f"there is no {part!r}")
@@ -141,8 +142,10 @@ class _Network:
         self.labels: list[dict[str, int]] = []
         for variable, domain in _items(facts["variables"]):
             self._add_variable(variable, domain)
-        if not 0 < sum(self.counts) <= MAX_STATES:
-            raise FormatError(name, f"there must be 1 to {MAX_STATES:,} labels of variables")
+        if not 0 < sum(self.counts) <= most:
+            raise FormatError(
+                name, f"there must be 1 to {most:,} labels of variables in a file of this size"
+            )
         self.functions = facts["functions"]
 
     def _bound(self, problem: Any) -> tuple[float, float]:
@@ -161,7 +164,7 @@ class _Network:
             count = len(domain)
             if len(labels) < count or not count:
                 raise FormatError(self.name, f"{what} must have different labels, one or more")
-        elif isinstance(domain, str) and domain.isdigit() and 0 < int(domain[:12]) <= MAX_STATES:
+        elif isinstance(domain, str) and domain.isdigit() and 0 < int(domain[:12]) <= self.most:
             labels, count = {}, int(domain)
         else:
             raise FormatError(
@@ -187,11 +190,13 @@ class _Network:
                     "let toulbar2 decompose it, or list its costs",
                 )
             scope = self._scope(facts["scope"], what)
-            size = prod(self.counts[v] for v in scope)
+            size = product_up_to((self.counts[v] for v in scope), self.most)
             n_cells += size
-            if n_cells > MAX_CELLS:
+            if n_cells > self.most:
                 raise FormatError(
-                    self.name, f"the tables up to {what} have more than {MAX_CELLS:,} cells"
+                    self.name,
+                    f"the tables up to {what} have more than {self.most:,} cells, too many for a "
+                    "file of this size",
                 )
             tables[key] = self._table(facts, scope, size, tables, what)
             functions.append((scope, self.sign * tables[key]))

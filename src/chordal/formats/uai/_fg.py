@@ -9,14 +9,12 @@ import numpy as np
 
 from chordal.formats._files import Place, open_target
 from chordal.formats.uai._functions import (
-    MAX_CELLS,
-    MAX_STATES,
     Function,
     assemble,
     exponential,
     functions_of,
 )
-from chordal.formats.uai._tokens import Tokens
+from chordal.formats.uai._tokens import MOST, Tokens, product_up_to
 from chordal.potentials import Potentials
 
 
@@ -49,10 +47,11 @@ def read_fg(place: Place) -> Potentials:
     ends = [0]
     for k in range(n_factors):
         scope, shape = _scope(tokens, counts, k)
-        n_cells += prod(shape)
-        if n_cells > MAX_CELLS:
+        n_cells += product_up_to(shape, tokens.allowance)
+        if n_cells > tokens.allowance:
             raise tokens.error(
-                f"the tables up to factor {k} have {n_cells:,} cells, more than {MAX_CELLS:,}"
+                f"the tables up to factor {k} have more than {tokens.allowance:,} cells, too many "
+                "for a file of this size"
             )
         cells = _cells(tokens, prod(shape), k)
         factors.append((scope, shape, cells))
@@ -61,6 +60,7 @@ def read_fg(place: Place) -> Potentials:
     tokens.end()
     if not counts:
         raise tokens.error("the factors have no variables")
+    _check_states(tokens, counts)
     logs = tokens.logs(places, lambda i: f"a value of factor {bisect_right(ends, i) - 1}")
     functions: list[Function] = []
     for k, (scope, shape, cells) in enumerate(factors):
@@ -70,12 +70,22 @@ def read_fg(place: Place) -> Potentials:
     return assemble([counts.get(v, 1) for v in range(max(counts) + 1)], functions)
 
 
+def _check_states(tokens: Tokens, counts: dict[int, int]) -> None:
+    """Refuse variables, with those between that no factor names, that a small file cannot need."""
+    n_states = max(counts) + 1 - len(counts) + sum(counts.values())
+    if n_states > tokens.allowance:
+        raise tokens.error(
+            f"the variables up to {max(counts)} have {n_states:,} labels, more than "
+            f"{tokens.allowance:,}, too many for a file of this size"
+        )
+
+
 def _scope(tokens: Tokens, counts: dict[int, int], k: int) -> tuple[list[int], list[int]]:
     size = tokens.integer(f"the number of variables of factor {k}")
-    scope = tokens.integers(size, f"a variable of factor {k}", 0, MAX_STATES - 1)
+    scope = tokens.integers(size, f"a variable of factor {k}", 0, MOST)
     if len(set(scope)) < size:
         raise tokens.error(f"factor {k} names a variable twice")
-    shape = tokens.integers(size, f"the labels of a variable of factor {k}", 1, MAX_STATES)
+    shape = tokens.integers(size, f"the labels of a variable of factor {k}", 1, MOST)
     for variable, count in zip(scope, shape, strict=True):
         if counts.setdefault(variable, count) != count:
             raise tokens.error(

@@ -11,12 +11,6 @@ import numpy as np
 from chordal.potentials import Floats, Potentials
 from chordal.structures import FactorGraph, offsets_of
 
-#: Labels of all variables together; more would not come from a file, but from a wrong count.
-MAX_STATES = 100_000_000
-
-#: Cells that tables may have although the file gives but a few of them.
-MAX_CELLS = 100_000_000
-
 _LOG_10 = natural_log(10.0)
 
 #: The variables of a function, and the logarithms of its values in C order.

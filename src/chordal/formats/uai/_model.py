@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from math import prod
 
 import numpy as np
 
 from chordal._validate import check_choice
 from chordal.formats._files import Place, open_target
 from chordal.formats.uai._functions import (
-    MAX_STATES,
     Function,
     assemble,
     exponential,
     functions_of,
 )
-from chordal.formats.uai._tokens import Tokens
+from chordal.formats.uai._tokens import Tokens, product_up_to
 from chordal.potentials import Potentials
 
 KINDS = ("MARKOV", "BAYES")
@@ -57,8 +55,7 @@ def read_uai(place: Place) -> Potentials:
         raise tokens.error(f"a model begins with MARKOV or BAYES, got {kind[:40]!r}")
     n_variables = tokens.integer("the number of variables", 1)
     counts = tokens.integers(n_variables, "labels of a variable", 1)
-    if sum(counts) > MAX_STATES:
-        raise tokens.error(f"the variables have {sum(counts):,} labels, more than {MAX_STATES:,}")
+    tokens.check_states(counts)
     n_functions = tokens.integer("the number of functions")
     tokens.need(2 * n_functions, "two or more for each function")
     scopes = [_scope(tokens, n_variables, k) for k in range(n_functions)]
@@ -81,13 +78,15 @@ def _tables(tokens: Tokens, scopes: list[list[int]], counts: list[int]) -> list[
     ends: list[int] = []
     for k, scope in enumerate(scopes):
         size = tokens.integer(f"the number of values of function {k}")
-        expected = prod(counts[v] for v in scope)
+        expected = product_up_to((counts[v] for v in scope), len(tokens.words))
         if size != expected:
             tokens.at -= 1
-            shape = " x ".join(str(counts[v]) for v in scope) or "1"
+            shape = " x ".join(str(counts[v]) for v in scope[:20]) or "1"
+            more = " x …" if len(scope) > 20 else ""
+            least = "more than " if expected > len(tokens.words) else ""
             raise tokens.error(
-                f"function {k} must have {expected} values, one for each labelling of its "
-                f"variables ({shape}), got {size}"
+                f"function {k} must have {least}{expected - bool(least)} values, one for each "
+                f"labelling of its variables ({shape}{more}), got {size}"
             )
         tokens.need(size, f"a value of function {k}")
         places.extend(range(tokens.at, tokens.at + size))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from decimal import Context, Decimal
 
 import numpy as np
@@ -13,6 +13,7 @@ from chordal.formats._files import Place, open_source
 from chordal.potentials import Floats
 
 LIMIT = 1 << 30  # bytes, decompressed
+LEAST, MOST = 1_000_000, 100_000_000  # limits of `allowance`
 TINY = np.finfo(np.float64).tiny
 
 _NUMBER = re.compile(rb"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]{1,15})?")
@@ -35,6 +36,11 @@ class Tokens:
         self.text = re.sub(rb"#[^\n]*", b" ", text) if comments else text
         self.words = self.text.split()
         self.at = 0
+
+    @property
+    def allowance(self) -> int:
+        """How many numbers a model may have that the file describes by fewer words."""
+        return allowance(len(self.words))
 
     @property
     def left(self) -> int:
@@ -89,6 +95,10 @@ class Tokens:
             logs: Floats = np.log(values)
         for k in np.flatnonzero((values < TINY) | (values == np.inf)).tolist():
             exact = Decimal(self.words[places[k]].decode())
+            if exact < 0:  # so small that it was taken for zero
+                self.at = places[k]
+                shown = _shown(self.words[self.at])
+                raise self.error(f"{what(k)} must not be negative, got {shown}")
             logs[k] = float(exact.ln(_PRECISE)) if exact else -np.inf
         return logs
 
@@ -109,6 +119,14 @@ class Tokens:
             self.at = len(self.words)
             raise self.error(f"expected {wanted}, but {found}; the file is cut short")
 
+    def check_states(self, counts: Sequence[int]) -> None:
+        """Refuse variables with more labels than a file of this size can need."""
+        if sum(counts) > self.allowance:
+            raise self.error(
+                f"the variables have {sum(counts):,} labels, more than {self.allowance:,}, too "
+                "many for a file of this size"
+            )
+
     def end(self) -> None:
         """Refuse what follows the last thing expected."""
         if self.left:
@@ -128,6 +146,29 @@ class Tokens:
                     return number, word.start() + 1
                 at -= 1
         return number, len(line) + 1
+
+
+def allowance(n_words: int) -> int:
+    """How many cells or labels a file of so many words may stand for: a thousand for each.
+
+    >>> allowance(20), allowance(50_000), allowance(10**7)
+    (1000000, 50000000, 100000000)
+    """
+    return min(MOST, max(LEAST, 1000 * n_words))
+
+
+def product_up_to(counts: Iterable[int], limit: int) -> int:
+    """The product of counts of at least 1; once it is above the limit, that plus one.
+
+    >>> product_up_to([2, 3], 100), product_up_to([2] * 400_000, 100)
+    (6, 101)
+    """
+    total = 1
+    for count in counts:
+        total *= count
+        if total > limit:
+            return limit + 1
+    return total
 
 
 def _shown(word: bytes) -> str:

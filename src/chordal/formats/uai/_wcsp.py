@@ -8,8 +8,8 @@ import numpy as np
 
 from chordal.formats._files import Place
 from chordal.formats.uai._costs import from_costs
-from chordal.formats.uai._functions import MAX_CELLS, MAX_STATES, Function
-from chordal.formats.uai._tokens import Tokens
+from chordal.formats.uai._functions import Function
+from chordal.formats.uai._tokens import Tokens, product_up_to
 from chordal.potentials import Floats, Potentials
 
 
@@ -43,19 +43,18 @@ def read_wcsp(place: Place) -> Potentials:
     n_functions = tokens.integer("the number of cost functions")
     top = float(tokens.numbers(1, "the upper bound")[0])
     counts = tokens.integers(n_variables, "labels of a variable", 1, largest)
-    if sum(counts) > MAX_STATES:
-        raise tokens.error(f"the variables have {sum(counts):,} labels, more than {MAX_STATES:,}")
+    tokens.check_states(counts)
     tokens.need(3 * n_functions, "three or more for each cost function")
     functions: list[Function] = []
     n_cells = 0
     for k in range(n_functions):
         scope = _scope(tokens, n_variables, k)
         shape = [counts[v] for v in scope]
-        n_cells += prod(shape)
-        if n_cells > MAX_CELLS:
+        n_cells += product_up_to(shape, tokens.allowance)
+        if n_cells > tokens.allowance:
             raise tokens.error(
-                f"the tables up to cost function {k} have {n_cells:,} cells, more than "
-                f"{MAX_CELLS:,}"
+                f"the tables up to cost function {k} have more than {tokens.allowance:,} cells, "
+                "too many for a file of this size"
             )
         functions.append((scope, _table(tokens, shape, k)))
     tokens.end()

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from chordal.estimators._preparing import common_kind, labels_of, reader_of, whole_sets
+from chordal.estimators._training.preparing import common_kind, labels_of, reader_of, whole_sets
 from chordal.features import Batch, Reader, merged_readers, renumbered_batch
 from chordal.labels import SequenceLabels, as_kind, merged_labels, renumbered
 from chordal.prepared import Dataset, DatasetError, from_arrays, target_from_arrays, typed

@@ -9,15 +9,16 @@ from contextlib import contextmanager, nullcontext
 from copy import copy
 from dataclasses import replace
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
 from chordal._progress import FitProgress
 from chordal._status import Status
 from chordal._validate import check_sample_weight
-from chordal.estimators._checkpoint import Checkpoint, Checkpointer, Path
-from chordal.estimators._choosing import (
+from chordal.estimators._still import still
+from chordal.estimators._training.checkpoint import Checkpoint, Checkpointer, Path
+from chordal.estimators._training.choosing import (
     Data,
     check_before_compiling,
     check_fit_arguments,
@@ -26,16 +27,15 @@ from chordal.estimators._choosing import (
     problem_of,
     solver_for,
 )
-from chordal.estimators._fingerprint import fingerprint
-from chordal.estimators._groups import free_weights, l2_of, members, minimized, scaling
-from chordal.estimators._judging import (
+from chordal.estimators._training.fingerprint import fingerprint
+from chordal.estimators._training.groups import free_weights, l2_of, members, minimized, scaling
+from chordal.estimators._training.judging import (
     Validator,
     completions,
     converged,
-    lower_losses,
     prediction_facts,
 )
-from chordal.estimators._monitor import (
+from chordal.estimators._training.monitor import (
     FitReport,
     Monitor,
     fit_callbacks,
@@ -45,9 +45,10 @@ from chordal.estimators._monitor import (
     whole_fits,
     with_model,
 )
-from chordal.estimators._preparing import datasets_of, is_stream, prepare
-from chordal.estimators._stored import Stored
-from chordal.estimators._turns import Turns
+from chordal.estimators._training.preparing import datasets_of, is_stream, prepare
+from chordal.estimators._training.stored import Stored
+from chordal.estimators._training.turns import Turns, completed_by
+from chordal.estimators._training.work import Plan, Work
 from chordal.estimators._typed import refuse_prices
 from chordal.execution import effective_n_jobs, execution_for, one_blas_thread
 from chordal.features import (
@@ -68,7 +69,7 @@ from chordal.features import (
 from chordal.inference import Inference
 from chordal.labels import SequenceLabels, targets_of
 from chordal.objectives import Objective
-from chordal.oracle import Flags, Mapper, asks_examples, oracle_for, single_examples
+from chordal.oracle import Mapper, asks_examples, oracle_for, single_examples
 from chordal.potentials import Floats
 from chordal.solvers import Callback, Solution, Solver
 from chordal.targets import PartialLabels, Target
@@ -80,29 +81,6 @@ E = TypeVar("E", bound="BaseCRF")
 
 SHORT = 30  # iterations of the likelihood, twice, before labels are completed
 NOISE = 0.3  # of weights between the two
-MOST_TURNS = 50  # of fitting and completing
-
-
-class Plan(NamedTuple):
-    """How to learn from what was read."""
-
-    solver: Solver
-    objective: Objective
-    weight: Floats | None  # of examples
-    free: Flags | None  # weights that move; None for all
-    moved: slice | None  # weights that one number multiplies
-    centre: bool  # the regularisation pulls to the weights at the start
-
-
-class Work(NamedTuple):
-    """What a solver works on, and how its weights become the model's."""
-
-    layout: Layout
-    start: Floats
-    penalty: float | Floats
-    shards: Sequence[Shard]
-    cuts: list[int] | None  # where each mini-batch begins
-    spread: Callable[[Floats], Floats]
 
 
 def fit(
@@ -166,9 +144,11 @@ def fit(
             if not turns.labels:
                 first = first_completion(estimator, X, y, sample_weight, keep, work, inference)
                 turns.labels = first
-            found, work = completed_by(
-                estimator, plan, work, turns, inference, run, monitor, keeper
-            )
+
+            def solve(work: Work) -> Solution:
+                return minimized_by(estimator, plan, work, inference, run, monitor, keeper)
+
+            found, work = completed_by(solve, plan, work, turns, inference, keeper)
         else:
             found = minimized_by(estimator, plan, work, inference, run, monitor, keeper)
         chosen, known = judged(estimator, monitor.chosen(found), plan, work, inference)
@@ -188,27 +168,35 @@ def read(
     estimator: BaseCRF, X: object, y: object, weights: object, objective: Objective, keep: bool
 ) -> Data:
     """From what users gave to parts with targets; copies, so that the model stays as it was."""
+    before = still(estimator) if keep else estimator  # another thread may fit it at the same time
     stored = datasets_of(X, y)
     if stored is not None:
-        return read_stored(estimator, Stored(estimator, stored, keep), y, weights, objective, keep)
+        found = Stored(before, stored, keep)
+        return read_stored(estimator, before, found, y, weights, objective, keep)
     X = estimator._examples(X, known=keep)
     if length_of(X) == 0:
         raise ValueError("X is empty: give at least one example")
     reader = estimator._new_reader(X, keep)
     if keep:
-        reader = reader.knowing(estimator.reader_)
-    labels = estimator.labels_.copy() if keep else estimator._new_labels()
+        reader = reader.knowing(before.reader_)
+    labels = before.labels_.copy() if keep else estimator._new_labels()
     batch = reader.read(X, grow=True)
     flat = estimator._flat(y, X)
     estimator._check_lengths(batch.sizes, flat)
     weight = check_sample_weight(weights, len(batch.sizes))
     gold = labels.within(targets_of(labels, flat, estimator.ignore_label), batch.kinds)
     parts = Parts.of(*learnable(batch, gold, objective))
-    return laid_out(estimator, reader, labels, parts, weight, keep)
+    return laid_out(before, reader, labels, parts, weight, keep)
 
 
 def read_stored(
-    estimator: BaseCRF, stored: Stored, y: object, weights: object, objective: Objective, keep: bool
+    estimator: BaseCRF,
+    before: BaseCRF,
+    stored: Stored,
+    y: object,
+    weights: object,
+    objective: Objective,
+    keep: bool,
 ) -> Data:
     """From prepared data sets to parts, each of which is read when it is needed."""
     if y is not None:
@@ -222,7 +210,7 @@ def read_stored(
     if weights is not None:
         weight = check_sample_weight(weights, parts.n_examples)
     estimator._take_stored(stored.reader, stored.labels, keep)
-    return laid_out(estimator, stored.reader, stored.labels, parts, weight, keep)
+    return laid_out(before, stored.reader, stored.labels, parts, weight, keep)
 
 
 def laid_out(
@@ -435,47 +423,6 @@ def first_completion(
     return completions(
         work.layout, work.shards, sets, inference, weights if scale is None else weights * scale
     )
-
-
-def labelled_by(work: Work, labels: Sequence[Target | None]) -> Work:
-    """The same work with other labels."""
-    pairs = zip(work.shards, labels, strict=True)
-    return work._replace(shards=[replace(shard, labels=own) for shard, own in pairs])
-
-
-def completed_by(
-    estimator: BaseCRF,
-    plan: Plan,
-    work: Work,
-    turns: Turns,
-    inference: Inference,
-    run: Mapper,
-    monitor: Monitor,
-    keeper: Checkpointer | None,
-) -> tuple[Solution, Work]:
-    """What the solver finds, in turns with completing sets of labels, until nothing gets better.
-
-    An example takes a new completion where its loss is then lower, so that no turn raises the
-    objective.
-    """
-    while True:
-        work = labelled_by(work, turns.labels)
-        again = minimized_by(estimator, plan, work, inference, run, monitor, keeper)
-        if turns.found is not None and not again.value < turns.values[-1]:
-            break  # the solver's tolerance is larger than what was gained
-        turns.found, turns.own = again, turns.labels
-        turns.values.append(again.value)
-        if again.status is Status.INTERRUPTED or len(turns.values) >= MOST_TURNS:
-            break
-        labels = completions(work.layout, work.shards, turns.sets, inference, again.weights)
-        turns.labels, changed = lower_losses(
-            plan.objective, work.layout, work.shards, labels, inference, again.weights
-        )
-        if not changed:
-            break
-        if keeper is not None:
-            keeper.urgent = True
-    return turns.found, labelled_by(work, turns.own)
 
 
 def status_of(solution: Solution, solver: Solver, objective: Objective) -> Status:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from chordal._saved import State
-from chordal.estimators._choosing import Data
+from chordal.estimators._training.choosing import Data
 from chordal.objectives import Objective
 from chordal.solvers import Solver
 

@@ -11,20 +11,20 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar
 import numpy as np
 
 from chordal._status import Status
-from chordal.estimators import _part_answers as of_part
-from chordal.estimators import _parted as on_part
-from chordal.estimators._choosing import (
+from chordal.estimators._training import of_part, on_part
+from chordal.estimators._training.choosing import (
     agreed,
     check_fit_arguments,
     chosen_before_reading,
     solver_for,
 )
-from chordal.estimators._fitting import Plan, attributes_of, status_of, training, weighed
-from chordal.estimators._groups import free_weights, l2_of, members, minimized, scaling
-from chordal.estimators._judging import PART, Validator, better_way
-from chordal.estimators._monitor import FitReport, keep_or_raise, warn_not_converged
-from chordal.estimators._part_answers import Verdict
-from chordal.estimators._parted import NumberedFacts, PartFacts
+from chordal.estimators._training.groups import free_weights, l2_of, members, minimized, scaling
+from chordal.estimators._training.judging import PART, Validator, better_way
+from chordal.estimators._training.monitor import FitReport, keep_or_raise, warn_not_converged
+from chordal.estimators._training.of_part import Verdict
+from chordal.estimators._training.on_part import NumberedFacts, PartFacts
+from chordal.estimators._training.steps import attributes_of, status_of, training, weighed
+from chordal.estimators._training.work import Plan
 from chordal.features import Layout, Reader, merged_readers, transferred
 from chordal.inference import INFERENCE, Inference
 from chordal.labels import SequenceLabels

@@ -16,13 +16,14 @@ from numpy.typing import NDArray
 from chordal import _kernels
 from chordal._errors import UnsupportedError
 from chordal._validate import check_sample_weight
-from chordal.estimators._choosing import (
+from chordal.estimators._crf import BaseCRF
+from chordal.estimators._training.choosing import (
     Data,
     check_before_compiling,
 )
-from chordal.estimators._crf import BaseCRF
-from chordal.estimators._fitting import Plan, learnable, shards_of, weighed
-from chordal.estimators._stored import Stored
+from chordal.estimators._training.steps import learnable, shards_of, weighed
+from chordal.estimators._training.stored import Stored
+from chordal.estimators._training.work import Plan
 from chordal.features import (
     AttributeFeatures,
     Batch,

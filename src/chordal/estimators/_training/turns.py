@@ -1,17 +1,23 @@
-"""Turns of fitting and of completing sets of labels, as a checkpoint keeps them."""
+"""Turns of fitting and of completing sets of labels, and how a checkpoint keeps them."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import fields
+from collections.abc import Callable, Sequence
+from dataclasses import fields, replace
 
 import numpy as np
 
 from chordal._saved import Saved, SavedError, State
 from chordal._status import Status
+from chordal.estimators._training.checkpoint import Checkpointer
+from chordal.estimators._training.judging import completions, lower_losses
+from chordal.estimators._training.work import Plan, Work
+from chordal.inference import Inference
 from chordal.solvers import Solution
 from chordal.structures import offsets_of
 from chordal.targets import Labels, Target
+
+MOST_TURNS = 50  # of fitting and completing
 
 
 class Turns:
@@ -78,3 +84,42 @@ class Turns:
 def _joined(labels: Sequence[Target | None]) -> Labels:
     parts = [np.asarray(own, dtype=np.int32) for own in labels]
     return np.concatenate([np.zeros(0, dtype=np.int32), *parts])
+
+
+def labelled_by(work: Work, labels: Sequence[Target | None]) -> Work:
+    """The same work with other labels."""
+    pairs = zip(work.shards, labels, strict=True)
+    return work._replace(shards=[replace(shard, labels=own) for shard, own in pairs])
+
+
+def completed_by(
+    solve: Callable[[Work], Solution],
+    plan: Plan,
+    work: Work,
+    turns: Turns,
+    inference: Inference,
+    keeper: Checkpointer | None,
+) -> tuple[Solution, Work]:
+    """What the solver finds, in turns with completing sets of labels, until nothing gets better.
+
+    An example takes a new completion where its loss is then lower, so that no turn raises the
+    objective.
+    """
+    while True:
+        work = labelled_by(work, turns.labels)
+        again = solve(work)
+        if turns.found is not None and not again.value < turns.values[-1]:
+            break  # the solver's tolerance is larger than what was gained
+        turns.found, turns.own = again, turns.labels
+        turns.values.append(again.value)
+        if again.status is Status.INTERRUPTED or len(turns.values) >= MOST_TURNS:
+            break
+        labels = completions(work.layout, work.shards, turns.sets, inference, again.weights)
+        turns.labels, changed = lower_losses(
+            plan.objective, work.layout, work.shards, labels, inference, again.weights
+        )
+        if not changed:
+            break
+        if keeper is not None:
+            keeper.urgent = True
+    return turns.found, labelled_by(work, turns.own)

@@ -11,16 +11,16 @@ import numpy as np
 from chordal._errors import UnsupportedError
 from chordal._estimator import Estimator
 from chordal.estimators._asking import weights_right
-from chordal.estimators._choosing import Candidates, candidates, supporting
 from chordal.estimators._crf import BaseCRF
-from chordal.estimators._judging import (
+from chordal.estimators._training.choosing import Candidates, candidates, supporting
+from chordal.estimators._training.judging import (
     Validator,
     WayCounts,
     converged,
     largest_share,
     way_counts,
 )
-from chordal.estimators._parted import Compiled, Given, PreparedPart
+from chordal.estimators._training.on_part import Compiled, Given, PreparedPart
 from chordal.features import Layout, Reader, length_of
 from chordal.inference import Inference
 from chordal.labels import SequenceLabels

@@ -112,7 +112,7 @@ class Checkpointer:
             if not isinstance(self._before, dict):
                 raise SavedError("fingerprint must have named values")
             self._left = Saved(restored(facts.get("state"), arrays))
-        except (SavedError, KeyError) as error:
+        except (SavedError, KeyError, RecursionError) as error:
             raise CheckpointError(self.path, f"not a valid checkpoint: {error}") from error
 
     @property

@@ -11,7 +11,7 @@ from chordal._errors import UnsupportedError
 from chordal._optional import installed
 from chordal._validate import check_choice, check_function, check_number, generator_from
 from chordal.estimators._asking import WAYS
-from chordal.estimators._groups import check_groups, members
+from chordal.estimators._training.groups import check_groups, members
 from chordal.execution import effective_n_jobs
 from chordal.features import Layout, Parts, Reader, Shard
 from chordal.inference import INFERENCE, Inference, Pace, choose

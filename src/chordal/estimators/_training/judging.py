@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from chordal._errors import UnsupportedError
 from chordal.estimators._asking import FEW, WAYS, decoded, decoding, method_for
-from chordal.estimators._fingerprint import digest
+from chordal.estimators._training.fingerprint import digest
 from chordal.features import Layout, Reader, Shard, length_of
 from chordal.inference import Inference, Pace
 from chordal.labels import SequenceLabels, observed

@@ -1,0 +1,34 @@
+"""What is known before a solver begins: how to learn, and what it works on."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+from chordal.features import Layout, Shard
+from chordal.objectives import Objective
+from chordal.oracle import Flags
+from chordal.potentials import Floats
+from chordal.solvers import Solver
+
+
+class Plan(NamedTuple):
+    """How to learn from what was read."""
+
+    solver: Solver
+    objective: Objective
+    weight: Floats | None  # of examples
+    free: Flags | None  # weights that move; None for all
+    moved: slice | None  # weights that one number multiplies
+    centre: bool  # the regularisation pulls to the weights at the start
+
+
+class Work(NamedTuple):
+    """What a solver works on, and how its weights become the model's."""
+
+    layout: Layout
+    start: Floats
+    penalty: float | Floats
+    shards: Sequence[Shard]
+    cuts: list[int] | None  # where each mini-batch begins
+    spread: Callable[[Floats], Floats]

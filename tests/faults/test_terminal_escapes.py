@@ -1,0 +1,91 @@
+"""Escape sequences in words, labels, models and file names do not reach the terminal."""
+
+import ast
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import chordal.cli
+from chordal import ChainCRF, save
+from chordal.cli._main import main
+from chordal.cli._shown import shown
+
+EVIL = "\x1b[2J\x1b]0;owned\x07\x9b31m\u202e"
+UNSEEN = [chr(k) for k in (*range(9), *range(11, 32), *range(0x7F, 0xA0), 0x202E, 0x2066, 0xD800)]
+
+
+def harmless(text):
+    return not set(text) & set(UNSEEN)
+
+
+def test_every_control_character_is_written_out():
+    for c in UNSEEN:
+        assert shown(f"a{c}b") == f"a{ascii(c)[1:-1]}b"
+    plain = "a\tb\nÀ café 日本 ✓ می‌شود"
+    assert shown(plain) == plain
+
+
+@pytest.fixture(scope="module")
+def files(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("evil")
+    data = folder / f"d{EVIL}.txt"
+    rows = f"w{EVIL} B-{EVIL}\nplain O\n\n" * 3
+    data.write_text(rows + f"x B-{EVIL}\n\n", encoding="utf-8")
+    X = [[[f"w{EVIL}"], ["plain"]], [["x"]]]
+    crf = ChainCRF(l2=0.1).fit(X, [[f"B-{EVIL}", "O"], [f"I-{EVIL}"]])
+    model = folder / f"m{EVIL}"
+    save(crf, model, metadata={f"author{EVIL}": f"{EVIL}\nspoofed  yes"})
+    return data, model
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["inspect", "MODEL"],
+        ["info", "MODEL"],
+        ["evaluate", "DATA"],
+        ["evaluate", "DATA", "--table", "--labels", "--confusion"],
+        ["evaluate", "DATA", "--scheme", f"x{EVIL}"],
+        ["info", "MISSING"],
+        ["tag", "MISSING", "DATA"],
+        ["tag", "DATA", "DATA"],
+        ["train", "MISSING", "MODEL"],
+        ["infer", "DATA"],
+        ["convert", "DATA", "MISSING"],
+        [f"nonsense{EVIL}"],
+    ],
+    ids=" ".join,
+)
+def test_what_commands_say(words, files, capfd):
+    data, model = files
+    places = {"DATA": str(data), "MODEL": str(model), "MISSING": f"{data}{EVIL}"}
+    with pytest.raises(SystemExit):
+        main([places.get(word, word) for word in words])
+    said = "".join(capfd.readouterr())
+    assert said
+    assert harmless(said), ascii(said)
+    assert "\nspoofed" not in said
+
+
+def test_a_process_that_is_asked_about_such_a_model(files):
+    ran = subprocess.run(
+        [sys.executable, "-m", "chordal", "info", files[1]], capture_output=True, timeout=120
+    )
+    assert ran.returncode == 0
+    assert harmless(ran.stdout.decode())
+    assert b"\\x1b[2J" in ran.stdout
+
+
+def test_commands_print_through_one_function():
+    """`say`, `note` and the like write escapes out; print would not."""
+    folder = Path(chordal.cli.__file__).parent
+    for path in sorted(folder.glob("*.py")):
+        if path.name in ("_output.py", "_main.py"):
+            continue
+        calls = [
+            node for node in ast.walk(ast.parse(path.read_text())) if isinstance(node, ast.Call)
+        ]
+        names = {node.func.id for node in calls if isinstance(node.func, ast.Name)}
+        assert "print" not in names, path.name
