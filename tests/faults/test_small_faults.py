@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from chordal.execution import EXECUTION, effective_n_jobs
+from chordal.inference import INFERENCE
 from chordal.potentials import Potentials
 from chordal.structures import Chain
 
@@ -37,3 +38,9 @@ def test_tasks_that_no_thread_takes_are_done_by_the_caller(monkeypatch):
 
         monkeypatch.setattr(threads._pool, "submit", refuse)
         assert threads.map(abs, [-1, -2, -3, -4]) == [1, 2, 3, 4]
+
+
+def test_samples_of_no_variables():
+    p = Potentials(Chain([0], 2), [], [])
+    drawn = INFERENCE.resolve("gibbs").sample(p, 3, np.random.default_rng(0))
+    assert drawn.shape == (3, 0)
