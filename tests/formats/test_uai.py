@@ -195,7 +195,10 @@ BAD_MODELS = [
     ("MARKOV 2 2 2 1 2 0 1 4 1 1_0 1 1", "got '1_0'"),
     ("MARKOV 2 2 2 1 2 0 1 4 1 \xff 1 1", "must be a number, got"),
     ("MARKOV 2 2 2 1 2 0 1 4 1 1 1 1 7", "expected the end of the file, got '7'"),
-    ("MARKOV 40 " + "9 " * 40 + "1 40 " + " ".join(map(str, range(40))) + " 7", "must have more than 85 values"),
+    (
+        "MARKOV 40 " + "9 " * 40 + "1 40 " + " ".join(map(str, range(40))) + " 7",
+        "must have more than 85 values",
+    ),
 ]
 
 
