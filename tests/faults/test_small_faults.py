@@ -3,6 +3,8 @@
 import numpy as np
 import pytest
 
+from chordal.execution import EXECUTION, effective_n_jobs
+from chordal.inference import INFERENCE
 from chordal.potentials import Potentials
 from chordal.structures import Chain
 
@@ -15,3 +17,30 @@ def test_labels_do_not_wrap_around():
             p.score([label, 0, 0])
     with pytest.raises(ValueError, match="labels must be between"):
         p.score(np.array([2**63 + 1, 0, 0], dtype=np.uint64))
+
+
+def test_more_threads_than_a_machine_has_are_not_made():
+    assert effective_n_jobs(10_000) == 512
+    assert effective_n_jobs(7) == 7
+
+
+def test_tasks_that_no_thread_takes_are_done_by_the_caller(monkeypatch):
+    """As at the end of the interpreter, or where the system gives no more threads."""
+    with EXECUTION.resolve("threads", n_jobs=2) as threads:
+        assert threads.map(abs, [-1, -2, -3]) == [1, 2, 3]
+        submit, left = threads._pool.submit, [2]
+
+        def refuse(*arguments):
+            left[0] -= 1
+            if left[0] < 0:
+                raise RuntimeError("cannot schedule new futures after interpreter shutdown")
+            return submit(*arguments)
+
+        monkeypatch.setattr(threads._pool, "submit", refuse)
+        assert threads.map(abs, [-1, -2, -3, -4]) == [1, 2, 3, 4]
+
+
+def test_samples_of_no_variables():
+    p = Potentials(Chain([0], 2), [], [])
+    drawn = INFERENCE.resolve("gibbs").sample(p, 3, np.random.default_rng(0))
+    assert drawn.shape == (3, 0)

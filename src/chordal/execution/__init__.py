@@ -39,6 +39,10 @@ class Execution:
 EXECUTION = Registry("chordal.execution", Execution, "execution")
 
 
+#: More would help nobody, and a system may refuse them.
+MOST_THREADS = 512
+
+
 def effective_n_jobs(n_jobs: int | None) -> int:
     """How many threads n_jobs asks for, as joblib counts: None is 1, −1 all cores, −2 all but one.
 
@@ -52,7 +56,7 @@ def effective_n_jobs(n_jobs: int | None) -> int:
     if n_jobs == 0:
         raise ValueError("n_jobs must not be 0; use None or 1 for one thread, -1 for all cores")
     if n_jobs > 0:
-        return n_jobs
+        return min(n_jobs, MOST_THREADS)
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
     return max(1, (cores or 1) + 1 + n_jobs)
 

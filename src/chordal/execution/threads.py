@@ -30,7 +30,14 @@ class Threads(Execution):
         """All tasks at once, as far as there are threads; the first error ends the rest."""
         stop = StopFlag()
         run = in_worker(task, stop)
-        futures = [self._pool.submit(run, item) for item in items]
+        items, futures = list(items), []
+        try:
+            for item in items:
+                futures.append(self._pool.submit(run, item))
+        except RuntimeError:  # no more threads, or the interpreter ends: this one does the rest
+            return [future.result() for future in futures] + [
+                task(item) for item in items[len(futures) :]
+            ]
         try:
             return [future.result() for future in futures]
         except BaseException:  # Ctrl-C too: nothing may still write when the caller goes on

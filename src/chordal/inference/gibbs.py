@@ -157,7 +157,7 @@ class GibbsInference(Inference):
         drawn = self._run(potentials, chains, len(out), rng, keep)
         if drawn.sum() < chains * len(out):
             check_time()
-        return np.ascontiguousarray(out.reshape(-1, out.shape[2])[:n])
+        return np.ascontiguousarray(out.reshape(len(out) * chains, out.shape[2])[:n])
 
     def marginals(
         self, potentials: Potentials, weight: Floats | None = None, overwrite: bool = False
