@@ -219,9 +219,9 @@ def paying(n_tokens: float, n_weights: float, predicted: Any) -> int:
 def write_page(measured: Path, page: Path) -> None:
     """Put the tables between the marks of the page."""
     text = page.read_text()
-    made = f"<!-- made:cluster -->\n{tables(measured)}\n<!-- end -->"
+    made = f"<!-- measured -->\n{tables(measured)}\n<!-- measured end -->"
     page.write_text(
-        re.sub(r"<!-- made:cluster -->.*?<!-- end -->", lambda _: made, text, flags=re.S)
+        re.sub(r"<!-- measured -->.*?<!-- measured end -->", lambda _: made, text, flags=re.S)
     )
 
 
