@@ -11,12 +11,26 @@ import time
 import numpy as np
 import pytest
 
-pytest.importorskip("starlette", reason="chordal.serve needs Starlette: make extras")
-pytest.importorskip("uvicorn", reason="chordal.serve needs uvicorn: make extras")
-httpx = pytest.importorskip("httpx", reason="tests of chordal.serve need httpx: make extras")
+import chordal
+from chordal import ChainCRF
 
-import chordal  # noqa: E402
-from chordal import ChainCRF  # noqa: E402
+try:
+    import httpx
+    import starlette  # noqa: F401
+    import uvicorn  # noqa: F401
+except ImportError:
+    httpx = None
+
+
+class WithoutServer(pytest.Module):
+    def collect(self):
+        pytest.skip("Starlette, uvicorn or httpx is missing: make extras", allow_module_level=True)
+
+
+def pytest_pycollect_makemodule(module_path, parent):
+    if httpx is None:
+        return WithoutServer.from_parent(parent, path=module_path)
+
 
 SENTENCES = [
     ("Ana lives in Rome .", "B-PER O O B-LOC O"),
