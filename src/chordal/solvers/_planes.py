@@ -10,6 +10,7 @@ from chordal.solvers._base import number
 from chordal.solvers._dual import DualRun, DualSolver
 
 SHARE = 0.3  # of the way from the best weights to the model's minimum
+ROUGH = 0.5  # a gap, as a share of the value, with which a model is rough
 
 
 @dataclass(eq=False)
@@ -45,8 +46,8 @@ class PlaneSolver(DualSolver):
             mixture = best_mixture(model.gram / model.l2, model.offsets, model.alpha)
             dual = model.take(mixture, self.max_idle)
             at = run.weights - run.centre
-            # Where planes had to go, heights above the minimum of those that are left say little.
-            short = self._full(model)
+            # Heights above the minimum say little at first, and where planes had to go.
+            short = self._full(model) or run.value - dual > ROUGH * abs(run.value)
             v = at + SHARE * (model.v - at) if short else model.near(at, run.value - dual)
             weights = run.centre + v
         return status
