@@ -12,6 +12,7 @@ from chordal.solvers._dual import DualRun, DualSolver
 from chordal.solvers._keeping import LoopState
 
 SHARE = 0.3  # of the way from the best weights to the model's minimum
+ROUGH = 0.5  # a gap, as a share of the value, with which a model is rough
 
 
 @dataclass
@@ -55,8 +56,8 @@ class PlaneSolver(DualSolver):
             mixture = best_mixture(model.gram / model.l2, model.offsets, model.alpha)
             now.dual = model.take(mixture, self.max_idle)
             at = run.weights - run.centre
-            # Where planes had to go, heights above the minimum of those that are left say little.
-            short = self._full(model)
+            # Heights above the minimum say little at first, and where planes had to go.
+            short = self._full(model) or run.value - now.dual > ROUGH * abs(run.value)
             v = at + SHARE * (model.v - at) if short else model.near(at, run.value - now.dual)
             now.weights = run.centre + v
         return status
