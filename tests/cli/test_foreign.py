@@ -122,7 +122,7 @@ def test_a_stop_by_errors_of_other_data(chordal, files, tmp_path):
         (["-f", "2", "--min-freq", "3"], "--min-freq was given twice"),
         (["--nthread", "2", "-j", "2"], "--jobs was given twice"),
         (["-p", "template"], "--feature-template or --pattern, not both"),
-        (["-f", "nonsense"], "must be one of conll"),
+        (["-f", "nonsense"], "must be one of arrow, conll"),
         (["-c", "nonsense"], "'-c'"),
     ],
 )

@@ -29,6 +29,18 @@ def test_records_come_back(name, records, tmp_path):
 
 
 @pytest.mark.parametrize("name", ["parquet", "arrow"])
+def test_more_records_than_one_group_holds(name, tmp_path):
+    format, path = FORMATS.resolve(name), tmp_path / "many"
+    many = LISTS * 800
+    assert format.write(many, path) == len(many)
+    assert list(format.read(path)) == many
+    late = [*many, Record([["a"]], ["A"], weight=3.0)]
+    with pytest.raises(ValueError, match="some have weight"):
+        format.write(late, path)
+    assert list(format.read(path)) == many
+
+
+@pytest.mark.parametrize("name", ["parquet", "arrow"])
 def test_what_other_tools_write(name, tmp_path):
     table = pa.table({
         "words": [["in", "Rome"], ["a"]], "tags": [["O", "LOC"], ["O"]], "other": [1, 2]

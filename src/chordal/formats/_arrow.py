@@ -96,14 +96,15 @@ class ArrowFormat(Format):
         """
         rest, n = iter(records), 0
         with open_target(target) as file:
-            writer = None
+            writer, schema = None, None
             while some := list(islice(rest, ROWS)):
                 try:
-                    table = self.table(some, None if writer is None else writer.schema)
+                    table = self.table(some, schema)
                 except (ValueError, TypeError) as error:
                     where = f"records {n + 1} to {n + len(some)}"
                     raise ValueError(f"cannot write {where}: {error}") from None
-                writer = writer or self._writer(file, table.schema)
+                schema = table.schema
+                writer = writer or self._writer(file, schema)
                 writer.write_table(table)
                 n += len(some)
             writer = writer or self._writer(file, self.table([]).schema)
@@ -129,6 +130,12 @@ class ArrowFormat(Format):
         rows = [[_cell(row, mapped) for row in record.rows] for record in records]
         columns = [rows, given, [float(record.weight) for record in records]]
         names = [self.tokens, self.labels or "labels", self.weight or "weight"]
+        for name, there in (
+            (names[1], any(own is not None for own in given)),
+            (names[2], any(record.weight != 1.0 for record in records)),
+        ):
+            if there and name not in schema.names:
+                raise ValueError(f"some have {name}, and the first {ROWS} records have none")
         kept = [columns[names.index(name)] for name in schema.names]
         arrays = [pa.array(own, schema.field(k).type) for k, own in enumerate(kept)]
         return pa.Table.from_arrays(arrays, schema=schema)

@@ -172,7 +172,9 @@ class _Run:
         if found.bound is None:
             better = np.ones(len(found.score), dtype=bool)
         else:
-            better = (found.score > before.score) | np.array([not name for name in self._names])
+            better = (found.score > before.score) | np.array(
+                [not name for name in self._names], dtype=bool
+            )
         labels = np.where(
             np.repeat(better, np.diff(parts.structure.variable_offsets)),
             found.labels,
