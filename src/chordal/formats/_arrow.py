@@ -97,18 +97,21 @@ class ArrowFormat(Format):
         rest, n = iter(records), 0
         with open_target(target) as file:
             writer, schema = None, None
-            while some := list(islice(rest, ROWS)):
-                try:
-                    table = self.table(some, schema)
-                except (ValueError, TypeError) as error:
-                    where = f"records {n + 1} to {n + len(some)}"
-                    raise ValueError(f"cannot write {where}: {error}") from None
-                schema = table.schema
-                writer = writer or self._writer(file, schema)
-                writer.write_table(table)
-                n += len(some)
-            writer = writer or self._writer(file, self.table([]).schema)
-            writer.close()
+            try:
+                while some := list(islice(rest, ROWS)):
+                    try:
+                        table = self.table(some, schema)
+                    except (ValueError, TypeError) as error:
+                        where = f"records {n + 1} to {n + len(some)}"
+                        raise ValueError(f"cannot write {where}: {error}") from None
+                    schema = table.schema
+                    writer = writer or self._writer(file, schema)
+                    writer.write_table(table)
+                    n += len(some)
+                writer = writer or self._writer(file, self.table([]).schema)
+            finally:
+                if writer is not None:
+                    writer.close()
         return n
 
     def table(self, records: Sequence[Record], schema: pa.Schema | None = None) -> pa.Table:
