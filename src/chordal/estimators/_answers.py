@@ -185,7 +185,7 @@ def predict_marginals(
         return part.inference.marginals(part.potentials, overwrite=True).parts.unary
 
     X, batch, found = ask(self, X, "marginals", answer, constraints)
-    return self._arranged(joined(found), batch, X)
+    return self._arranged(found, batch, X)
 
 
 @of_one_moment
@@ -205,7 +205,7 @@ def node_scores(self: Model, X: object) -> Any:
     (['B', 'A'], [0.0, 0.0])
     """
     X, batch, found = ask(self, X, None, lambda part: part.potentials.unary)
-    return self._arranged(joined(found), batch, X)
+    return self._arranged(found, batch, X)
 
 
 @of_one_moment

@@ -69,7 +69,7 @@ class Model(Protocol):
     def _best_of_one(self, X: object) -> list[Any] | None: ...
     def _marginals_of_one(self, X: object) -> Floats | None: ...
     def _decoded(self, numbers: Codes, batch: Batch, X: Sequence[Any]) -> Any: ...
-    def _arranged(self, values: Floats, batch: Batch, X: Sequence[Any]) -> Any: ...
+    def _arranged(self, found: Sequence[Floats], batch: Batch, X: Sequence[Any]) -> Any: ...
 
 
 class StoredExamples:
@@ -398,3 +398,14 @@ def _orders(model: Model, name: str) -> list[NDArray[np.int64]]:
 def joined(found: Sequence[Floats]) -> Floats:
     """Answers of all parts as one array."""
     return np.concatenate([np.zeros(0), *found])
+
+
+def rows_of(found: Sequence[Floats], order: NDArray[np.int64]) -> Floats:
+    """Answers of all parts as one row per variable, with its labels in another order."""
+    made, at = np.empty((sum(map(len, found)) // len(order), len(order))), 0
+    for values in found:
+        rows = values.reshape(-1, len(order))
+        # mode="clip": NumPy then writes into `out` without a copy between.
+        np.take(rows, order, axis=1, out=made[at : at + len(rows)], mode="clip")
+        at += len(rows)
+    return made

@@ -6,6 +6,7 @@ import os
 from abc import ABCMeta, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field
+from itertools import pairwise
 from os import PathLike
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
@@ -19,6 +20,7 @@ from chordal._validate import (
     check_sequences,
 )
 from chordal.estimators import _answers
+from chordal.estimators._asking import joined, rows_of
 from chordal.estimators._training.checkpoint import Checkpoint
 from chordal.estimators._training.monitor import CompactReport, FitReport
 from chordal.estimators._typed import TypedLabels, by_types, listed_types
@@ -459,12 +461,12 @@ class BaseCRF(Estimator, metaclass=ABCMeta):
         """Numbers of labels as the labels of each example."""
         return ExampleList(self._shaped(self.labels_.decode(numbers, batch.sizes), X))
 
-    def _arranged(self, values: Floats, batch: Batch, X: Sequence[Any]) -> Any:
+    def _arranged(self, found: Sequence[Floats], batch: Batch, X: Sequence[Any]) -> Any:
         """A number per label of every variable as an array for each example."""
         if isinstance(self.labels_, TypedLabels):
-            return ExampleList(self.labels_.arranged(values, batch))
-        rows = values.reshape(-1, len(self.labels_))[:, self.labels_.order]
-        split = np.split(rows, offsets_of(batch.sizes)[1:-1]) if len(batch.sizes) else []
+            return ExampleList(self.labels_.arranged(joined(found), batch))
+        rows, limits = rows_of(found, self.labels_.order), offsets_of(batch.sizes).tolist()
+        split = [rows[a:b] for a, b in pairwise(limits)]
         return ExampleList(self._shaped(split, X))
 
     def _class_weighted(

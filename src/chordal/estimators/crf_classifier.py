@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from chordal._optional import needed
 from chordal._sparse import check_sparse
 from chordal._validate import is_sparse
-from chordal.estimators._asking import names_data
+from chordal.estimators._asking import joined, names_data
 from chordal.estimators._crf import BaseCRF, Pair
 from chordal.estimators._training.checkpoint import Checkpoint
 from chordal.estimators._training.choosing import objective_for, solver_for
@@ -277,8 +277,8 @@ class CRFClassifier(BaseCRF):
     def _decoded(self, numbers: NDArray[np.int32], batch: Batch, X: object) -> NDArray[Any]:
         return self.classes_[numbers]
 
-    def _arranged(self, values: Floats, batch: Batch, X: object) -> Floats:
-        return values.reshape(-1, len(self.classes_))
+    def _arranged(self, found: Sequence[Floats], batch: Batch, X: object) -> Floats:
+        return joined(found).reshape(-1, len(self.classes_))
 
     @property
     def coef_(self) -> Floats:

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from chordal._validate import check_sequences
+from chordal.estimators._asking import joined
 from chordal.estimators._crf import BaseCRF
 from chordal.features import Batch, CliqueTemplate, Reader
 from chordal.labels import SequenceLabels, TargetLabels, matched_targets
@@ -97,7 +98,8 @@ class MatchingModel(BaseCRF):
         targets = np.where(numbers == none, -1, numbers).astype(np.int64)
         return np.split(targets, batch.offsets[1:-1]) if len(batch.sizes) else []
 
-    def _arranged(self, values: Floats, batch: Batch, X: Sequence[Any]) -> list[Floats]:
+    def _arranged(self, found: Sequence[Floats], batch: Batch, X: Sequence[Any]) -> list[Floats]:
+        values = joined(found)
         shapes = [(len(x), x.shape[1] + 1) for x in X]
         split = np.split(values, np.cumsum([m * n for m, n in shapes])[:-1]) if shapes else []
         return [own.reshape(shape) for own, shape in zip(split, shapes, strict=True)]
