@@ -189,6 +189,7 @@ class Explanation:
         for own in shown:
             about = f"  ({own.meaning})" if own.meaning else ""
             lines.append(f"  {signed(own.amount)}  {own.title}{about}")
+            lines += [f"    {signed(part.amount)}  {part.title}" for part in own.parts]
         lines += [f"  {rest}"] if rest else []
         return "\n".join(map(in_a_line, [*lines, self.advice]))
 
