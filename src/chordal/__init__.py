@@ -23,7 +23,7 @@ if TYPE_CHECKING:
         TwoStageCRF,
         TypedGraphCRF,
     )
-    from chordal.explanation import Explanation, explain
+    from chordal.explanation import Explanation, explain, show
     from chordal.features import CliqueTemplate
     from chordal.model_file import ModelFileError, load, save
     from chordal.model_selection import ChainCRFCV, CRFClassifierCV, regularization_path
@@ -56,6 +56,7 @@ _HOMES = {
     "load": "chordal.model_file",
     "regularization_path": "chordal.model_selection",
     "save": "chordal.model_file",
+    "show": "chordal.explanation",
 }
 
 
@@ -111,4 +112,5 @@ __all__ = [
     "load",
     "regularization_path",
     "save",
+    "show",
 ]

@@ -6,5 +6,17 @@
 
 from chordal.explanation._explain import explain
 from chordal.explanation._explanation import Contribution, Explanation, Flip
+from chordal.explanation._image import LabelledImage
+from chordal.explanation._show import show
+from chordal.explanation._text import LabelledText, Span
 
-__all__ = ["Contribution", "Explanation", "Flip", "explain"]
+__all__ = [
+    "Contribution",
+    "Explanation",
+    "Flip",
+    "LabelledImage",
+    "LabelledText",
+    "Span",
+    "explain",
+    "show",
+]
