@@ -75,7 +75,7 @@ def explain(
     check_choice("odds", odds, ODDS)
     example = opened(estimator, x)
     measure = _measure(example, odds)
-    v = _least_sure(example, measure) if at is None else example.places.number(at)
+    v = int(np.argmin(measure.predicted())) if at is None else example.places.number(at)
     labels = example.labels_at(v)
     if len(labels) < 2:
         raise ValueError(f"the model knows one label, {labels[0]!r}: there is no rival")
@@ -118,12 +118,6 @@ def _measure(example: OpenExample, odds: str) -> MarginalOdds | ConditionalOdds:
             raise
         return ConditionalOdds(example)
     return marginal if odds == "marginal" or marginal.exact else ConditionalOdds(example)
-
-
-def _least_sure(example: OpenExample, measure: MarginalOdds | ConditionalOdds) -> int:
-    """The variable whose predicted label is least probable."""
-    every = range(example.n_variables)
-    return int(np.argmin([measure.probabilities(v)[example.predicted[v]] for v in every]))
 
 
 def _rival(measure: MarginalOdds | ConditionalOdds, v: int, a: int) -> int:

@@ -76,13 +76,22 @@ class MarginalOdds:
             self.method = other if self.exact else self.method
         self._marginals: Floats | None = None
 
-    def probabilities(self, v: int) -> Floats:
-        """P(y_v | x), by the numbers of labels."""
+    def _all(self) -> Floats:
+        """The marginals of all variables, found once."""
         if self._marginals is None:
             found = self.example.method("marginals").marginals(self.example.potentials)
             self._marginals = found.parts.unary
+        return self._marginals
+
+    def probabilities(self, v: int) -> Floats:
+        """P(y_v | x), by the numbers of labels."""
         first, last = self.example.potentials.structure.state_offsets[v : v + 2]
-        return self._marginals[first:last]
+        return self._all()[first:last]
+
+    def predicted(self) -> Floats:
+        """The probability of each variable's predicted label."""
+        first = self.example.potentials.structure.state_offsets[:-1]
+        return self._all()[first + self.example.predicted]
 
     def ranking(self, v: int) -> Floats:
         """A number for each label that is larger where the label is more probable."""
@@ -163,6 +172,10 @@ class ConditionalOdds:
         scores = self.scores(v)
         shares = np.exp(scores - scores.max())
         return np.asarray(shares / shares.sum())
+
+    def predicted(self) -> Floats:
+        """The probability of each variable's predicted label."""
+        return np.array([self.probabilities(v)[k] for v, k in enumerate(self.labels)])
 
     def log_odds(self, v: int, a: int, b: int, example: OpenExample | None = None) -> float:
         """Those of a against b, of this example or of a changed one beside the same labels."""

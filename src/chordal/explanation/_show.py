@@ -70,7 +70,8 @@ def show(
             "show is for sequences, graphs with one kind of nodes, and images; for others, see "
             "predict_proba and predict_marginals"
         )
-    labels = [example.labels_at(v)[int(k)] for v, k in enumerate(example.predicted)]
+    names = example.labels_at(0)  # all variables have the same
+    labels = [names[k] for k in example.predicted.tolist()]
     chances = _chances(example)
     if places.word == "pixel":
         return _image(example, labels, chances)
@@ -90,11 +91,9 @@ def show(
 def _chances(example: OpenExample) -> Floats | None:
     """The marginal probability of each predicted label; None where the method tells none."""
     try:
-        measure = MarginalOdds(example)
+        return MarginalOdds(example).predicted()
     except UnsupportedError:
         return None
-    every = enumerate(example.predicted)
-    return np.array([measure.probabilities(v)[int(k)] for v, k in every])
 
 
 def _image(example: OpenExample, labels: list[Any], chances: Floats | None) -> LabelledImage:

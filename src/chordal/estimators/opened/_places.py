@@ -35,8 +35,8 @@ class Places:
         n = int(batch.sizes[0])
         if batch.kinds is not None:
             types, kinds = model.labels_.types, batch.kinds
-            numbers = [int((kinds[:v] == kind).sum()) for v, kind in enumerate(kinds)]
-            pairs = [(types[kind], k) for kind, k in zip(kinds, numbers, strict=True)]
+            first = np.searchsorted(kinds, np.arange(len(types)))  # they stand type after type
+            pairs = [(types[kind], v - int(first[kind])) for v, kind in enumerate(kinds)]
             return cls("node", n, names=pairs)
         if hasattr(model, "label_names_"):
             return cls("label", n, names=model.label_names_.tolist())
