@@ -95,6 +95,7 @@ release-check: $(VENV)/.twine  ## what is still missing for publication; looks a
 $(VENV)/.extras: | $(VENV)/.tools
 	$(PIP) install "starlette>=0.40" "uvicorn>=0.30" "httpx>=0.27" openapi-spec-validator
 	$(PIP) install "dask[distributed]>=2024.2" pandas pyarrow
+	$(PIP) install "eli5>=0.16"
 	@touch $@
 
 # By itself, and one version: a range would let pip choose among gigabytes. pytorch-crf names any torch.

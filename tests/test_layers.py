@@ -19,7 +19,7 @@ SOURCE = Path(__file__).parents[1] / "src" / "chordal"
 # Units joined by | do not import each other. `chordal` is the package's __init__, the public API.
 LAYERS = """
  _kernels
- _errors  _optional  _registry  _validate  _status  _limits  _memory  _docs
+ _errors  _optional  _registry  _validate  _status  _limits  _memory  _docs  _shown  _html
  _atomic  _blocks  _schemes  _sparse  _estimator  _container  _saved
  structures
  potentials
@@ -32,11 +32,11 @@ LAYERS = """
  testing
  oracle
  execution | solvers
- _progress
+ _progress  _entities
  estimators
- formats | model_file | model_selection | plots | explore | compat
+ formats | model_file | model_selection | plots | explanation | explore | compat
  torch | dask
- _opening  _entities
+ _opening
  chordal
  experiments | serve
  cli
@@ -65,6 +65,8 @@ OPTIONAL = {
     "triton": ("chordal.torch._triton", "chordal.torch._triton_kernels"),
     "matplotlib": "chordal.plots",
     "PIL": ("chordal.plots", "chordal.datasets._image_folders"),
+    "eli5": "chordal.explanation.eli5",
+    "pandas": ("chordal.explanation._explanation", "chordal.dask"),
     "hmmlearn": "chordal.compat.hmmlearn",
     "networkx": "chordal.compat",
     "zstandard": "chordal.formats._files",

@@ -23,6 +23,7 @@ DOCUMENTS = [
     "docs/experiments.md",
     "docs/design.md",
     "docs/dependencies.md",
+    "docs/explain.md",
 ]
 
 
@@ -36,6 +37,13 @@ def run(name):
 
 def test_the_readmes_examples_run():
     assert run("README.md")["search"].best_params_["l2"] in (0.1, 1.0, 10.0)
+
+
+def test_the_examples_of_explanations_run(capsys):
+    pytest.importorskip("eli5", reason='needs "chordal[explain]"')
+    names = run("docs/explain.md")
+    assert names["found"].exact
+    assert "To flip it: without w=Paris" in capsys.readouterr().out
 
 
 def test_the_examples_of_learning_run():

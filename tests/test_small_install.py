@@ -182,9 +182,12 @@ MESSAGES = [
     ("fit('lbfgs').coef_", "coef_ of named attributes", "scipy"),
     ("fit('lbfgs')._repr_html_()", "the diagram of an estimator", "sklearn"),
     ("fit('lbfgs').set_callbacks()", "set_callbacks", "sklearn"),
+    ("chordal.explain(fit('lbfgs'), [['a']]).to_frame()", "to_frame", "pandas"),
+    ("import_module('chordal.explanation.eli5')", "chordal.explanation.eli5", "eli5"),
 ]
 
 PRELUDE = """
+from importlib import import_module
 import chordal, chordal.datasets, chordal.preprocessing
 from chordal import formats, metrics
 from chordal.inference import INFERENCE

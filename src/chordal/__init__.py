@@ -23,6 +23,7 @@ if TYPE_CHECKING:
         TwoStageCRF,
         TypedGraphCRF,
     )
+    from chordal.explanation import Explanation, explain, show
     from chordal.features import CliqueTemplate
     from chordal.model_file import ModelFileError, load, save
     from chordal.model_selection import ChainCRFCV, CRFClassifierCV, regularization_path
@@ -43,6 +44,7 @@ _HOMES = {
     "Columns": "chordal.text",
     "Dataset": "chordal.prepared",
     "DatasetError": "chordal.prepared",
+    "Explanation": "chordal.explanation",
     "FitReport": "chordal.estimators",
     "InfeasibleError": "chordal._errors",
     "ModelFileError": "chordal.model_file",
@@ -50,9 +52,11 @@ _HOMES = {
     "Status": "chordal._status",
     "FeatureTemplate": "chordal.text",
     "UnsupportedError": "chordal._errors",
+    "explain": "chordal.explanation",
     "load": "chordal.model_file",
     "regularization_path": "chordal.model_selection",
     "save": "chordal.model_file",
+    "show": "chordal.explanation",
 }
 
 
@@ -87,6 +91,7 @@ __all__ = [
     "Columns",
     "Dataset",
     "DatasetError",
+    "Explanation",
     "FeatureTemplate",
     "FitReport",
     "GraphCRF",
@@ -103,7 +108,9 @@ __all__ = [
     "TypedGraphCRF",
     "UnsupportedError",
     "__version__",
+    "explain",
     "load",
     "regularization_path",
     "save",
+    "show",
 ]

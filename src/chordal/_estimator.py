@@ -153,11 +153,15 @@ class Estimator:
         return {name: value for name, (value, d) in given.items() if repr(value) != repr(d)}
 
     def _repr_html_(self) -> str:
-        """What notebooks show."""
+        """What notebooks show: scikit-learn's diagram, and what was learned."""
         with needed("sklearn", "the diagram of an estimator"):
             from sklearn.utils import estimator_html_repr
 
-        return str(estimator_html_repr(self))
+        return str(estimator_html_repr(self)) + self._learned_html()
+
+    def _learned_html(self) -> str:
+        """A summary of what was learned; empty before `fit`, or where there is none."""
+        return ""
 
     def _repr_mimebundle_(self, **options: object) -> dict[str, str]:
         out = {"text/plain": repr(self)}

@@ -9,8 +9,8 @@ import pytest
 
 import chordal.cli
 from chordal import ChainCRF, save
+from chordal._shown import shown
 from chordal.cli._main import main
-from chordal.cli._shown import shown
 
 EVIL = "\x1b[2J\x1b]0;owned\x07\x9b31m\u202e"
 UNSEEN = [chr(k) for k in (*range(9), *range(11, 32), *range(0x7F, 0xA0), 0x202E, 0x2066, 0xD800)]

@@ -9,6 +9,7 @@ import typer
 from chordal.cli import (
     convert,
     evaluate,
+    explain,
     infer,
     info,
     inspect,
@@ -36,6 +37,7 @@ for module in (
     serve,
     evaluate,
     inspect,
+    explain,
     tune,
     infer,
     convert,

@@ -9,8 +9,8 @@ import sys
 import warnings
 from typing import TextIO
 
+from chordal._shown import in_a_line
 from chordal.cli._quick import quick_tag
-from chordal.cli._shown import in_a_line
 from chordal.cli._words import in_options
 
 # 0 good, 1 wrong data or model, 2 wrong usage, 130 stopped by Ctrl-C.

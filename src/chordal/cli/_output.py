@@ -7,7 +7,7 @@ import sys
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from chordal.cli._shown import in_a_line, shown
+from chordal._shown import in_a_line, shown
 
 
 def print_json(value: object) -> None:

@@ -457,6 +457,13 @@ class BaseCRF(Estimator, metaclass=ABCMeta):
 
     # How answers look.
 
+    def _learned_html(self) -> str:
+        if not hasattr(self, "weights_"):
+            return ""
+        from chordal.estimators.opened._learned import learned_html  # for notebooks alone
+
+        return learned_html(self)
+
     def _decoded(self, numbers: NDArray[np.int32], batch: Batch, X: Sequence[Any]) -> Any:
         """Numbers of labels as the labels of each example."""
         return ExampleList(self._shaped(self.labels_.decode(numbers, batch.sizes), X))

@@ -62,6 +62,9 @@ class Wrapped(Estimator):
         """`allowed_labels` as the CRF takes them."""
         return given
 
+    def _learned_html(self) -> str:
+        return self.crf_._learned_html() if hasattr(self, "crf_") else ""
+
     predict = _asked(BaseCRF.predict)
     loss_augmented_predict = _asked(BaseCRF.loss_augmented_predict)
     predict_codes = _asked(BaseCRF.predict_codes)

@@ -415,6 +415,8 @@ class LabelTable(NamedTuple):
 class MultiLabelReader(Reader):
     """Reads rows of a matrix as examples with a variable per label, joined by the same edges."""
 
+    numbering: ClassVar[frozenset[str]] = frozenset({"intercept", "edges"})
+
     def __init__(
         self, templates: Sequence[CliqueTemplate], inputs: Sequence[Any], edges: Ints
     ) -> None:

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence, Sized
 from contextlib import contextmanager
 from dataclasses import replace
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -32,6 +32,9 @@ class Reader:
     exclusive : bool
         See `Batch.exclusive`.
     """
+
+    #: Templates whose columns do no more than number their cliques.
+    numbering: ClassVar[frozenset[str]] = frozenset()
 
     def __init__(
         self,

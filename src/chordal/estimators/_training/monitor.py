@@ -17,6 +17,7 @@ from typing import Any, cast
 
 import numpy as np
 
+from chordal import _html
 from chordal._errors import ConvergenceWarning, as_sklearn
 from chordal._estimator import Estimator
 from chordal._optional import needed
@@ -112,6 +113,17 @@ class FitReport:
             f"{norm}{gap}{self.n_nonzero} of {self.n_weights} weights are not zero{approximate}"
             f"{predicts}"
         )
+
+    def _repr_html_(self) -> str:
+        """What notebooks show: a table of the facts, without the curves."""
+        shown = {own.name: getattr(self, own.name) for own in fields(self) if own.repr}
+        shown["status"] = self.status.value
+        known = {k: v for k, v in shown.items() if v not in (None, {}) and v == v}  # NaN: unknown
+        rows = {
+            k.replace("_", " "): f"{v:,.6g}" if isinstance(v, float) else v
+            for k, v in known.items()
+        }
+        return f'<div style="{_html.FONT}">{_html.facts(rows)}</div>'
 
     @classmethod
     def of(cls, solution: Solution, **known: Any) -> FitReport:

@@ -1,0 +1,91 @@
+"""``chordal explain``: why tokens have their labels."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import islice
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from chordal._opening import open_model
+from chordal.cli import _options as options
+from chordal.cli._data import Data, Reading, load_data
+from chordal.cli._models import template_of
+from chordal.cli._output import print_json, say
+
+if TYPE_CHECKING:
+    from chordal import ChainCRF, Explanation
+
+
+def command(
+    model: Annotated[str, typer.Argument(metavar="MODEL", help="The model file.")],
+    data: Annotated[str, typer.Argument(metavar="DATA", help="Labelled data; - is stdin.")],
+    sequence: Annotated[
+        int | None, typer.Option("--sequence", "-s", min=0, help="Which sequence, from 0 on.")
+    ] = None,
+    position: Annotated[
+        int | None,
+        typer.Option("--position", "-p", help="Which token of it; by default the least sure one."),
+    ] = None,
+    label: Annotated[str | None, typer.Option(help="Explain this label.")] = None,
+    rival: Annotated[str | None, typer.Option(help="Compare with this label.")] = None,
+    odds: Annotated[
+        str,
+        options.choice(
+            "--odds", names=["auto", "marginal", "conditional"], help="Which log-odds are split."
+        ),
+    ] = "auto",
+    top: Annotated[int, typer.Option("--top", "-n", min=1, help="How many wrong tokens.")] = 10,
+    format: options.Format = None,
+    separator: options.Separator = None,
+    comment: options.Comment = None,
+    label_column: options.LabelColumn = -1,
+    encoding: options.Encoding = None,
+    json: options.Json = False,
+) -> None:
+    """Show what each attribute of a token adds to the log-odds of its label against another.
+
+    Without --sequence, tokens with wrong predictions are explained: the predicted label against the
+    true one.
+    """
+    if sequence is None and position is not None:
+        raise ValueError("--position needs --sequence")
+    crf = open_model(model)
+    reading = Reading(format, separator, comment, label_column, encoding)
+    given = load_data(data, reading, template_of(crf))
+    from chordal import explain
+
+    found: list[tuple[int, Explanation]] = []
+    if sequence is not None:
+        if sequence >= given.n_sequences:
+            raise ValueError(f"--sequence must be below {given.n_sequences}, got {sequence}")
+        x = one(given, sequence)
+        own = explain(crf, x, position, label=label, rival=rival, odds=odds)
+        found.append((sequence, own))
+    else:
+        for i, t, gold in islice(wrong(crf, given), top):
+            against = rival if rival is not None or gold not in crf.classes_.tolist() else gold
+            own = explain(crf, one(given, i), t, label=label, rival=against, odds=odds)
+            found.append((i, own))
+    if json:
+        print_json([{"sequence": i, **own.to_dict()} for i, own in found])
+        return
+    for i, own in found:
+        say(f"sequence {i}, {own}\n")
+    if not found:
+        say("all predictions are right")
+
+
+def one(data: Data, i: int) -> Any:
+    """A single sequence, as `explain` takes it."""
+    X = data.part([i]).X
+    return X[0] if isinstance(X, list) else X
+
+
+def wrong(crf: ChainCRF, data: Data) -> Iterator[tuple[int, int, str]]:
+    """Sequence, position and true label of each wrong prediction."""
+    for i, (found, gold) in enumerate(zip(crf.predict(data.X), data.y, strict=True)):
+        for t, (mine, true) in enumerate(zip(found, gold, strict=True)):
+            if str(mine) != true:
+                yield i, t, true
