@@ -2,7 +2,7 @@
 
     python docs/make_tables.py
 
-Rewrites what stands between `<!-- made:name -->` and `<!-- end -->` in README.md and docs/*.md.
+Rewrites what stands between `<!-- made:name -->` and `<!-- end -->` in README.md and docs/**/*.md.
 """
 
 import re
@@ -59,7 +59,7 @@ PROBES: dict[str, Structure] = {
 
 def main() -> None:
     """Rewrite all documents."""
-    for path in [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]:
+    for path in [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]:
         text = path.read_text(encoding="utf-8")
         path.write_text(remade(text), encoding="utf-8")
 
