@@ -41,13 +41,13 @@ myst_heading_anchors = 4
 myst_links_external_new_tab = False
 
 nb_execution_mode = "force"  # of the pages that are read again, all of them in a first build
-nb_execution_raise_on_error = True
 nb_execution_in_temp = True  # a folder for each page
 nb_execution_timeout = 180
 nb_execution_show_tb = True
 nb_merge_streams = True
 
 default_role = "literal"  # `code_links` makes links of names
+toc_object_entries_show_parents = "hide"
 autodoc_member_order = "bysource"
 autodoc_typehints = "none"  # the docstrings say it in words
 autodoc_class_signature = "mixed"
@@ -74,6 +74,7 @@ html_theme_options = {
     "header_links_before_dropdown": 8,
     "navbar_align": "left",
     "navbar_end": ["theme-switcher"],
+    "navbar_persistent": ["search-button"],
     "navigation_with_keys": False,
     "show_nav_level": 1,
     "show_toc_level": 2,

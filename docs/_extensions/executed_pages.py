@@ -31,6 +31,10 @@ OUTSIDE = {
     "CHANGELOG.md": "project/changes.md",
     "README.md": "index.md",
 }
+RUN = """import subprocess as _process
+_done = _process.run(["bash", "-c", {!r}], stdout=-1, stderr=-2, text=True)
+print(_done.stdout, end="")
+_done.check_returncode()"""
 COPIES = {page.removesuffix(".md"): file for file, page in OUTSIDE.items() if "/" in page}
 LINK = re.compile(r"\]\(([^)#\s]+)(#[^)\s]*)?\)")
 ROOT = Path(__file__).parents[2]
@@ -55,8 +59,10 @@ def cell(match: re.Match[str]) -> str:
         option = f":tags: [{', '.join(tags)}]\n\n" if tags else ""
         return f"```{{code-cell}} python\n{option}{source}```"
     shown = f"```sh\n{source}```\n\n"
-    run = f"```{{code-cell}} python\n:tags: [{', '.join(['remove-input', *tags])}]\n\n%%bash\n"
-    return f"{shown}{run}set -euo pipefail\n{source}```"
+    # A kernel tells programs that colours are wanted.
+    script = f"set -euo pipefail; unset FORCE_COLOR CLICOLOR_FORCE CLICOLOR\n{source}"
+    option = f":tags: [{', '.join(['remove-input', *tags])}]\n\n"
+    return f"{shown}```{{code-cell}} python\n{option}{RUN.format(script)}\n```"
 
 
 def read(app: Sphinx, name: str, source: list[str]) -> None:
