@@ -33,8 +33,6 @@ extensions = [
 ]
 exclude_patterns = ["_build", "_extensions", "**.ipynb_checkpoints"]
 source_suffix = {".md": "myst-nb", ".rst": "restructuredtext"}
-# Pages that other changes bring may be absent: their places in the contents are patterns.
-suppress_warnings = ["toc.empty_glob"]
 
 myst_enable_extensions = ["colon_fence", "deflist", "dollarmath", "html_image", "smartquotes"]
 myst_heading_anchors = 4
