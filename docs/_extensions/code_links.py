@@ -20,8 +20,10 @@ def names(domain: PythonDomain) -> dict[str, str]:
     for name, entry in domain.objects.items():
         if entry.objtype in KINDS and not entry.aliased:
             found.setdefault(name, set()).add(name)
-            if entry.objtype in ("class", "exception"):
-                found.setdefault(name.rpartition(".")[2], set()).add(name)
+            short = name.rpartition(".")[2]
+            # A word such as `fit` may mean many things.
+            if entry.objtype in ("class", "exception") or "_" in short:
+                found.setdefault(short, set()).add(name)
     return {short: min(whole) for short, whole in found.items() if len(whole) == 1}
 
 

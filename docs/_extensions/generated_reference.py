@@ -10,13 +10,13 @@ import inspect
 import re
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import public_names
-from sphinx.application import Sphinx
-from sphinx.util import logging
 
-LOG = logging.getLogger(__name__)
+if TYPE_CHECKING:  # tests make the pages without Sphinx
+    from sphinx.application import Sphinx
+
 #: Base classes whose own members are described elsewhere.
 FOREIGN = "Exception,BaseException,Warning,UserWarning,RuntimeWarning,ValueError,tuple,dict,list,"
 FOREIGN += "Enum,IntEnum,str,int,Module,Generic,Protocol,ABC,object,BaseEstimator,TransformerMixin,"
