@@ -30,8 +30,9 @@ HOLDS_dev   := test examples
 HOLDS_test  := examples
 HOLDS_bench := examples
 HOLDS_experiments := examples
+HOLDS_docs  := examples
 
-.PHONY: help demo test extras torch lint types layers bench acceptance gallery tables sanitize wheel-test release-check dev clean
+.PHONY: help demo test extras torch lint types layers bench acceptance docs gallery tables sanitize wheel-test release-check dev clean
 .DELETE_ON_ERROR:
 .SECONDARY:
 
@@ -62,7 +63,10 @@ bench: $(VENV)/.installed-bench  ## speed beside other libraries
 	$(BIN)/python -m benchmarks
 
 acceptance:  ## real projects with python-crfsuite and with chordal; into a venv of its own, from PyPI
-	$(PYTHON) -m benchmarks.acceptance --venv $(VENV)-acceptance --markdown docs/moving.md
+	$(PYTHON) -m benchmarks.acceptance --venv $(VENV)-acceptance --markdown docs/migration/crfsuite.md
+
+docs: $(VENV)/.installed-docs  ## the documentation site, in docs/_build/html; warnings are errors
+	$(BIN)/python -m sphinx -b html -j auto --fail-on-warning --keep-going --quiet docs docs/_build/html
 
 gallery: report/results.json  ## docs/gallery, from a run of all experiments (which is made if there is none)
 	$(BIN)/python docs/make_gallery.py report
@@ -110,7 +114,7 @@ $(VENV)/.twine: | $(VENV)/.tools
 	@touch $@
 
 clean:  ## remove everything made by the other targets
-	rm -rf $(VENV) $(VENV)-sanitize $(VENV)-acceptance build dist report src/chordal/_kernels.pyi .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf docs/_build docs/reference/api docs/reference/commands $(VENV) $(VENV)-sanitize $(VENV)-acceptance build dist report src/chordal/_kernels.pyi .pytest_cache .mypy_cache .ruff_cache .hypothesis
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 $(VENV)/.tools:

@@ -70,7 +70,13 @@ def index(found: dict[str, dict], note: str) -> str:
         + "\n".join(thumbnails)
         + "\n\n## All figures\n\n"
         + figures(rows)
+        + contents(found)
     )
+
+
+def contents(found: dict[str, dict]) -> str:
+    """The pages of the site below this one."""
+    return "\n\n```{toctree}\n:hidden:\n\n" + "\n".join(found) + "\n```"
 
 
 def thumbnail(name: str, experiment: dict) -> str:

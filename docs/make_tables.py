@@ -2,7 +2,7 @@
 
     python docs/make_tables.py
 
-Rewrites what stands between `<!-- made:name -->` and `<!-- end -->` in README.md and docs/*.md.
+Rewrites what stands between `<!-- made:name -->` and `<!-- end -->` in README.md and docs/**/*.md.
 """
 
 import re
@@ -10,10 +10,12 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
+from chordal import UnsupportedError
 from chordal.costs import COSTS
 from chordal.inference import INFERENCE, Inference, Pace
-from chordal.objectives import OBJECTIVES
-from chordal.solvers import SOLVERS
+from chordal.objectives import OBJECTIVES, Objective
+from chordal.oracle import Problem
+from chordal.solvers import SOLVERS, Solver
 from chordal.structures import (
     STRUCTURES,
     Chain,
@@ -59,7 +61,7 @@ PROBES: dict[str, Structure] = {
 
 def main() -> None:
     """Rewrite all documents."""
-    for path in [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]:
+    for path in [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]:
         text = path.read_text(encoding="utf-8")
         path.write_text(remade(text), encoding="utf-8")
 
@@ -161,6 +163,25 @@ def objectives() -> str:
     return table(["objective", "loss", "needs", "takes"], rows)
 
 
+def pairs() -> str:
+    """Which solver minimises which objective, as the solvers themselves say."""
+    names = OBJECTIVES.names()
+    rows = []
+    for solver in SOLVERS:
+        taken = [takes(SOLVERS.resolve(solver), OBJECTIVES.resolve(name)) for name in names]
+        rows.append([code(solver), *("yes" if can else "–" for can in taken)])
+    return table(["solver", *(code(name) for name in names)], rows)
+
+
+def takes(solver: Solver, objective: Objective) -> bool:
+    """Whether a solver accepts an objective of chains with labels, before any data are read."""
+    try:
+        solver.check(Problem(objective))
+    except (UnsupportedError, ValueError):
+        return False
+    return True
+
+
 def described(registry: Any, name: Callable[[type], str]) -> str:
     """All of a kind, each with the first line of its docstring."""
     rows = [(code(name(cls)), summary(cls)) for cls in registry.classes()]
@@ -200,6 +221,7 @@ MADE: dict[str, Callable[[], str]] = {
     "map_methods": map_methods,
     "objectives": objectives,
     "solvers": lambda: described(SOLVERS, module),
+    "pairs": pairs,
     "costs": lambda: described(COSTS, module),
     "structures": lambda: described(STRUCTURES, lambda cls: cls.__name__),
     "n_inference": lambda: str(len(INFERENCE.names())),

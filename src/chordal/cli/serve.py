@@ -47,7 +47,7 @@ def command(
         bool, typer.Option("--access-log/--no-access-log", help="A line for each request.")
     ] = True,
 ) -> None:
-    """Label text, tokens or rows over HTTP, as JSON; see docs/serving.md.
+    """Label text, tokens or rows over HTTP, as JSON.
 
     It listens on this machine only, unless --host says otherwise: there is no authentication. A
     model's name is NAME, or that of its file without the ending. A file that is replaced is taken

@@ -2,7 +2,7 @@
 
 ``fit(estimator, X, y)`` learns from partitions where they are and gives back the estimator, which
 is an ordinary one then: it predicts, is saved and goes on learning without Dask. Needs the extra
-"dask". See docs/cluster.md.
+"dask". See the guide to clusters.
 """
 
 from chordal._optional import needed

@@ -20,7 +20,7 @@ class Gaussian(Emission):
 
     Observations are standardised, z = (x − centre) / spread, which keeps digits: T(x) is z and
     the squares (or all products) of its columns, η = (P m, −P/2) with precision P and mean m,
-    and A = ½ mᵀP m + ½ log |2π P⁻¹|.
+    and A = ½ mᵀP m + ½ log det(2π P⁻¹).
 
     Parameters
     ----------

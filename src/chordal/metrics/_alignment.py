@@ -40,7 +40,7 @@ class AlignmentScores:
 
     @property
     def error_rate(self) -> float:
-        """1 − (|A ∩ S| + |A ∩ P|) / (|A| + |S|); 0 where nothing is asked and nothing found."""
+        """`1 − (|A ∩ S| + |A ∩ P|) / (|A| + |S|)`; 0 where nothing is asked and nothing found."""
         total = self.found + self.sure
         return 1.0 - (self.found_sure + self.found_possible) / total if total else 0.0
 

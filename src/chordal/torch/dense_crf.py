@@ -15,7 +15,7 @@ class DenseCRF(nn.Module):
     """A fully connected CRF for segmentation, with Gaussian kernels cut off at a window.
 
     Two pixels at a distance d attract equal labels by
-    w₁ exp(−d²/2θ₁² − |difference of colours|²/2θ₂²) + w₂ exp(−d²/2θ₃²).
+    w₁ exp(−d²/2θ₁² − ‖difference of colours‖²/2θ₂²) + w₂ exp(−d²/2θ₃²).
     Mean field takes `n_iter` steps, all pixels at once, and derivatives go through all of them.
 
     Parameters

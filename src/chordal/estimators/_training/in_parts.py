@@ -52,13 +52,13 @@ class Crew(Protocol):
         *shared: Any,
         each: Sequence[Any] | None = None,
     ) -> list[Handle]:
-        """function(part, *shared) of every part; with `each`, a last argument of its own."""
+        """`function(part, *shared)` of every part; with `each`, a last argument of its own."""
 
     def tree(self, function: Callable[[Any, Any], Any], parts: Sequence[Handle]) -> Handle:
         """The parts joined two by two, by their numbers."""
 
     def join(self, function: Callable[..., Any], parts: Sequence[Handle], *shared: Any) -> Handle:
-        """function(all parts, *shared)."""
+        """`function(all parts, *shared)`."""
 
     def share(self, value: object) -> Handle:
         """A value for all parts."""
@@ -77,7 +77,7 @@ class Crew(Protocol):
         vectors: Sequence[Floats],
         *rest: Any,
     ) -> Any:
-        """The sum of answer(part, vectors, *rest) over all parts, by the tree."""
+        """The sum of `answer(part, vectors, *rest)` over all parts, by the tree."""
 
 
 class Joined(NamedTuple):

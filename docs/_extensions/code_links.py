@@ -1,0 +1,50 @@
+"""Names of the library in inline code lead to their pages in the reference.
+
+So the sources say `ChainCRF` or `chordal.save`, which reads well anywhere. A name that several
+objects have is left alone.
+"""
+
+from __future__ import annotations
+
+from docutils import nodes
+from sphinx.application import Sphinx
+from sphinx.domains.python import PythonDomain
+from sphinx.util.nodes import make_refnode
+
+KINDS = {"class", "function", "exception", "data", "module"}
+
+
+def names(domain: PythonDomain) -> dict[str, str]:
+    """Short names of objects that have one meaning, and whole ones."""
+    found: dict[str, set[str]] = {}
+    for name, entry in domain.objects.items():
+        if entry.objtype in KINDS and not entry.aliased:
+            found.setdefault(name, set()).add(name)
+            short = name.rpartition(".")[2]
+            # A word such as `fit` may mean many things.
+            if entry.objtype in ("class", "exception") or "_" in short:
+                found.setdefault(short, set()).add(name)
+    return {short: min(whole) for short, whole in found.items() if len(whole) == 1}
+
+
+def link(app: Sphinx, doctree: nodes.document, docname: str) -> None:
+    """Make references of the inline code of a page."""
+    domain = app.env.domains.python_domain
+    known = names(domain)
+    for literal in list(doctree.findall(nodes.literal)):
+        name = literal.astext().removesuffix("()").partition("(")[0]
+        inside = literal.parent
+        while inside is not None and not isinstance(inside, nodes.reference | nodes.title):
+            inside = inside.parent
+        if inside is None and name in known and not docname.endswith(known[name]):
+            entry = domain.objects[known[name]]
+            target = make_refnode(
+                app.builder, docname, entry.docname, entry.node_id, [literal.deepcopy()]
+            )
+            literal.replace_self(target)
+
+
+def setup(app: Sphinx) -> dict[str, bool]:
+    """Register with Sphinx."""
+    app.connect("doctree-resolved", link)
+    return {"parallel_read_safe": True, "parallel_write_safe": True}
