@@ -18,6 +18,7 @@ DOCUMENTS = [
     "docs/large_data.md",
     "docs/cluster.md",
     "docs/moving.md",
+    "docs/plots.md",
     "docs/torch.md",
     "docs/serving.md",
     "docs/experiments.md",
@@ -65,6 +66,18 @@ def test_the_examples_of_clusters_run(capsys):
 
 def test_the_examples_of_graphs_run():
     assert run("docs/graphs.md")["skip"].inference_.name == "junction_tree"
+
+
+def test_the_examples_of_plots_run(tmp_path, monkeypatch):
+    plt = pytest.importorskip("matplotlib.pyplot")
+    plt.switch_backend("Agg")
+    monkeypatch.chdir(tmp_path)
+    try:
+        assert run("docs/plots.md")["display"].labels == ["B-LOC", "B-PER", "I-PER", "O"]
+        assert len(plt.get_fignums()) == 18
+    finally:
+        plt.close("all")
+    assert {path.name for path in tmp_path.iterdir()} == {"transitions.png", "both.png"}
 
 
 def test_the_examples_of_torch_run():
