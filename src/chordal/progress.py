@@ -158,13 +158,11 @@ class Progress:
     @property
     def count(self) -> str:
         """What is done, and of how much: "part 3 of 20", "300 of 900 tokens"."""
-        width = len(f"{self.total:,.0f}") if self.total else 4
-        done = f"{self.done:>{width},.0f}"
+        of = f" of {self.total:,.0f}" if self.total else ""
+        done = f"{self.done:>{len(of) - 4 if of else 4},.0f}"
         if self.measure:
-            return (
-                f"{done} of {self.total:,.0f} {self.unit}" if self.total else f"{done} {self.unit}"
-            )
-        return f"{self.unit} {done} of {self.total:,.0f}" if self.total else f"{self.unit} {done}"
+            return f"{done}{of} {self.unit}"
+        return f"{self.unit} {done}{of}" if self.done else "starting"
 
     def head(self) -> str:
         """The task and its count."""
@@ -180,7 +178,7 @@ class Progress:
         parts = [  # how much they matter, and the texts in their order
             *((2, text) for text in outer),
             (0, self.head()),
-            (30, bar),
+            (3.5, bar),  # says more than the figures after the first one
             *((3 + k, text) for k, text in enumerate(self.figures)),
             (0, f"{clock(self.elapsed):>5}"),
             (2, left if self.share is not None or self._left is not None else ""),
