@@ -11,12 +11,12 @@ import traceback
 from pathlib import Path
 
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
 import benchmarks
 from benchmarks import _report
 from benchmarks._run import Part, Row, Run
 from benchmarks.conll2000 import MissingFileError
+from chordal.progress import Progress, say_line
 
 
 def parts() -> dict[str, Part]:
@@ -94,32 +94,20 @@ def main() -> int:
     if warning := _report.load_warning():
         notes.append(warning)
     rows: list[Row] = []
-    # Drawn between timed sections only: a thread that draws would take time from those measured.
-    progress = Progress(
-        TextColumn("[bold]{task.fields[part]}"),
-        BarColumn(bar_width=20),
-        MofNCompleteColumn(),
-        TimeElapsedColumn(),
-        TextColumn("{task.description}"),
-        console=Console(stderr=True),
-        auto_refresh=False,
-        transient=True,
-    )
+    # Drawn between timed sections only: ticks would take time from those measured.
+    progress = Progress("benchmark", len(selected), "part")
     with progress, tempfile.TemporaryDirectory(prefix="chordal-benchmarks-") as folder:
-        task = progress.add_task("", total=len(selected), part="")
 
         def say(text: str) -> None:
-            progress.update(task, description=text, refresh=True)
+            progress.update(None, progress.figures[0], text, share=progress.share)
 
         run = Run(options.quick, options.plots, Path(folder), say)
-        for name, part in selected.items():
-            progress.update(task, part=name)
+        for k, (name, part) in enumerate(selected.items()):
+            progress.update(k + 1, name, share=k / len(selected))
             found = measured(name, part, run)
             for row in found:  # now already: a long run may be interrupted
-                line = "  ".join(cell for cell in _report.cells(row) if cell)
-                progress.console.print(line, highlight=False, markup=False)
+                say_line("  ".join(cell for cell in _report.cells(row) if cell))
             rows += found
-            progress.advance(task)
 
     console = Console()
     console.print(*_report.setting(), *notes, sep="\n", highlight=False)

@@ -61,10 +61,12 @@ def main(output: Path = Path("report")) -> dict[str, float]:
             scores[title] = model.fit(X, y).score(X, y)
             table.add_row(title, f"{scores[title]:.3f}")
             for label in model.classes_ if len(scores) == 1 else ():
-                ax = plots.decision_surface(model, X, y, label=label, ax=next(places))
+                ax = next(places)
+                plots.DecisionSurfaceDisplay.from_estimator(model, X, y, label=label, ax=ax)
                 ax.set_title(f"p(y = {label} | x)")
             likely = "squared error" not in title  # its scores are no logarithms of probabilities
-            ax = plots.decision_surface(model, X, y, probabilities=likely, ax=next(places))
+            ax = next(places)
+            plots.DecisionSurfaceDisplay.from_estimator(model, X, y, probabilities=likely, ax=ax)
             ax.set_title(f"{title}: {scores[title]:.1%} right")
         output.mkdir(parents=True, exist_ok=True)
         path = output / "decision_surfaces.png"

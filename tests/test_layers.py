@@ -19,7 +19,7 @@ SOURCE = Path(__file__).parents[1] / "src" / "chordal"
 # Units joined by | do not import each other. `chordal` is the package's __init__, the public API.
 LAYERS = """
  _kernels
- _errors  _optional  _registry  _validate  _status  _limits  _memory  _docs  _shown  _html
+ _errors  _optional  _registry  _validate  _status  _limits  _memory  _docs  _shown  _html  progress
  _atomic  _blocks  _schemes  _sparse  _estimator  _container  _saved
  structures
  potentials

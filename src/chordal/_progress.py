@@ -1,36 +1,29 @@
-"""A line in a terminal that says how a fit goes, and how near the tolerance it is."""
+"""How a fit goes, and how near the tolerance it is, as progress says it."""
 
 from __future__ import annotations
 
-import os
-import sys
-import time
 from collections import deque
 from math import inf, isfinite, isnan, log
 from types import TracebackType
 
+from chordal.progress import Progress, say_line
 from chordal.solvers import Iteration, Solver
-
-_PAUSE = 0.1  # seconds between two states of the line
-_BAR = 12
 
 
 class FitProgress:
     """Shows iteration, objective, its fall towards the tolerance, validation score and time.
 
-    `verbose` 0 shows nothing, 1 a live line when standard error is a terminal, 2 a line of text
-    per iteration wherever it goes.
+    `verbose` 0 shows nothing, 1 a live line in terminals and notebooks, 2 a line of text per
+    iteration wherever it goes.
     """
 
     def __init__(self, verbose: int, solver: Solver) -> None:
-        self._lines, self._live = verbose >= 2, verbose == 1 and sys.stderr.isatty()
+        self._lines = verbose >= 2
+        self._live = Progress("fit", None, "iteration", verbose=0 if self._lines else verbose)
         self._course = Course(solver.max_iter, solver.tol, solver.window)
-        self._shown = -inf
-        self._width = 0
 
     def __enter__(self) -> FitProgress:
-        if self._live:
-            self._write("fit  starting")
+        self._live.__enter__()
         return self
 
     def __exit__(
@@ -39,29 +32,20 @@ class FitProgress:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        if self._live:
-            self._write("")
-            sys.stderr.write("\r")
-            sys.stderr.flush()
+        self._live.__exit__(kind, error, trace)
 
     def update(self, state: Iteration, score: float | None) -> None:
         """Show one iteration, and the validation score if there is one."""
         self._course.add(state, score)
-        if self._live and time.monotonic() - self._shown >= _PAUSE:
-            self._shown = time.monotonic()
-            self._write(self._course.line(state, terminal_width()))
         if self._lines:
-            print(self._course.text(state, score), file=sys.stderr, flush=True)
-
-    def _write(self, line: str) -> None:
-        """Put the line in the place of the one before."""
-        sys.stderr.write("\r" + line.ljust(self._width))
-        sys.stderr.flush()
-        self._width = len(line)
+            say_line(self._course.text(state, score))
+        else:
+            share = self._course.share(state)
+            self._live.update(state.iteration, *self._course.figures(state), share=share)
 
 
 class Course:
-    """What is known of a run so far, as a line of constant width."""
+    """What is known of a run so far, in figures of constant width."""
 
     def __init__(self, max_iter: int, tol: float, window: int) -> None:
         self.max_iter, self.tol = max_iter, tol
@@ -74,6 +58,8 @@ class Course:
         self._values.append(state.value)
         self._score = self._score if score is None else score
         fall = self.fall
+        if not isnan(state.gap) and state.value != 0.0:
+            fall = state.gap / abs(state.value)
         if self.tol > 0.0 and 0.0 < fall < 1.0:
             self._done = max(self._done, min(log(fall) / log(min(self.tol, 0.5)), 1.0))
 
@@ -85,25 +71,27 @@ class Course:
             return inf
         return (first - last) / abs(last)
 
-    def line(self, state: Iteration, width: int) -> str:
-        """As much as there is room for, what matters most first; equally long each time."""
-        minutes, seconds = divmod(int(state.elapsed), 60)
-        parts = [  # how much they matter, and the texts in their order
-            (0, f"fit {state.iteration:>4}"),
-            (4, f"[{'=' * round(_BAR * self._done):<{_BAR}}]" if self._falls(state) else ""),
-            (1, f"objective {state.value:<10.5g}"),
-            (3, self._towards(state)),
-            (2, "" if self._score is None else f"validation {self._score:.4f}"),
-            (0, f"{minutes:>2}:{seconds:02}"),
-        ]
-        parts = [part for part in parts if part[1]]
-        while sum(len(text) + 2 for _, text in parts) - 2 >= width and len(parts) > 1:
-            parts.remove(max(parts))
-        return "  ".join(text for _, text in parts)[: width - 1]
+    def share(self, state: Iteration) -> float:
+        """How much of the way is done: to the tolerance on a logarithmic scale, or of the passes.
+
+        Solvers of most problems gain about a constant factor in each iteration.
+        """
+        passes = state.iteration / self.max_iter
+        return max(self._done, passes) if self._nears(state) else passes
+
+    def figures(self, state: Iteration) -> list[str]:
+        """The objective, validation score, and the distance to the end; equally long each time."""
+        scored = [] if self._score is None else [f"validation {self._score:.4f}"]
+        towards = self._towards(state)
+        return [f"objective {state.value:<10.5g}", *scored, *([towards] if towards else [])]
 
     def _falls(self, state: Iteration) -> bool:
         """Whether the run ends when the objective no longer falls: online solvers go on."""
         return self.tol > 0.0 and isnan(state.gap) and not isnan(state.gradient_norm)
+
+    def _nears(self, state: Iteration) -> bool:
+        """Whether there is a tolerance that the run comes near."""
+        return self._falls(state) or (self.tol > 0.0 and not isnan(state.gap))
 
     def _towards(self, state: Iteration) -> str:
         if not isnan(state.gap):
@@ -114,7 +102,7 @@ class Course:
         return f"fall {fall:>6} to {self.tol:.0e}"
 
     def text(self, state: Iteration, score: float | None) -> str:
-        """All of it, for a file."""
+        """All of it, for a log."""
         norm = "" if isnan(state.gradient_norm) else f"‖g‖ {state.gradient_norm:.3g}  "
         if not isnan(state.gap):
             norm = f"dual {state.value - state.gap:.6f}  gap {state.gap:.3g}  "
@@ -123,11 +111,3 @@ class Course:
             f"iteration {state.iteration:4d}  objective {state.value:.6f}  "
             f"{norm}{state.elapsed:.2f} s  {scored}".rstrip()
         )
-
-
-def terminal_width() -> int:
-    """Columns of the terminal that standard error is; 80 if that is not known."""
-    try:
-        return os.get_terminal_size(sys.stderr.fileno()).columns or 80
-    except (OSError, ValueError):
-        return 80

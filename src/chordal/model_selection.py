@@ -16,6 +16,7 @@ from chordal._validate import check_number
 from chordal.estimators import ChainCRF, Estimator, whole_fits
 from chordal.metrics import METRICS, Scorer, make_sequence_scorer
 from chordal.potentials import Floats
+from chordal.progress import Progress
 
 if TYPE_CHECKING:
     from sklearn.model_selection import BaseCrossValidator
@@ -313,11 +314,14 @@ def _walk(
         from sklearn.base import clone
 
     model = clone(estimator).set_params(warm_start=True)
-    for k in np.argsort(-values, kind="stable").tolist():
-        model.set_params(**{parameter: float(values[k])})
-        with whole_fits():
-            model.fit(X, y)
-        yield k, model
+    verbose = int(estimator.get_params(deep=False).get("verbose", 0))
+    with Progress("path", len(values), "value", verbose=min(verbose, 1)) as progress:
+        for n, k in enumerate(np.argsort(-values, kind="stable").tolist()):
+            progress.update(n + 1, f"{parameter}={values[k]:g}", share=n / len(values))
+            model.set_params(**{parameter: float(values[k])})
+            with whole_fits():
+                model.fit(X, y)
+            yield k, model
 
 
 def _fold_scores(
@@ -336,13 +340,18 @@ def _fold_scores(
         from sklearn.utils import _safe_indexing, indexable
 
     X, y = indexable(X, y)
-    out = []
-    for fitted, apart in check_cv(cv, y, classifier=is_classifier(estimator)).split(X, y):
-        column = np.empty(len(values))
-        rest = _safe_indexing(X, fitted), _safe_indexing(y, fitted)
-        for k, model in _walk(estimator, parameter, values, *rest):
-            column[k] = scorer(model, _safe_indexing(X, apart), _safe_indexing(y, apart))
-        out.append(column)
+    out: list[Floats] = []
+    splitter = check_cv(cv, y, classifier=is_classifier(estimator))
+    total = splitter.get_n_splits(X, y)
+    verbose = int(estimator.get_params(deep=False).get("verbose", 0))
+    with Progress("cross-validate", total, "fold", verbose=min(verbose, 1)) as progress:
+        for fitted, apart in splitter.split(X, y):
+            progress.update(len(out) + 1, share=len(out) / total)
+            column = np.empty(len(values))
+            rest = _safe_indexing(X, fitted), _safe_indexing(y, fitted)
+            for k, model in _walk(estimator, parameter, values, *rest):
+                column[k] = scorer(model, _safe_indexing(X, apart), _safe_indexing(y, apart))
+            out.append(column)
     return out
 
 

@@ -1,7 +1,6 @@
 """The live line of a fit, in a real terminal: nothing false, nothing cut, a steady width."""
 
-import os
-import subprocess
+import re
 import sys
 
 import numpy as np
@@ -9,6 +8,8 @@ import pytest
 
 from chordal._progress import Course
 from chordal.solvers import Iteration
+
+from ..terminal import in_terminal
 
 PROGRAM = """
 import time
@@ -24,34 +25,13 @@ print("ended", crf.n_iter_)
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows has no pseudo-terminals")
-@pytest.mark.parametrize("width", [30, 60, 100])
+@pytest.mark.parametrize("width", [30, 64, 80, 110])
 def test_the_line_in_a_terminal(width):
-    import fcntl
-    import pty
-    import struct
-    import termios
-
-    ours, theirs = pty.openpty()
-    fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 20, width, 0, 0))
-    with subprocess.Popen(
-        [sys.executable, "-c", PROGRAM], stderr=theirs, stdout=subprocess.PIPE, text=True
-    ) as child:
-        os.close(theirs)
-        shown = b""
-        while True:
-            try:
-                piece = os.read(ours, 4096)
-            except OSError:  # the other end is closed
-                break
-            if not piece:
-                break
-            shown += piece
-        out = child.stdout.read()
-    os.close(ours)
-    assert out.startswith("ended")
-    assert b"\n" not in shown
-    first, *frames, last, end = shown.decode().split("\r")[1:]
-    assert first == "fit  starting"
+    shown = in_terminal([sys.executable, "-c", PROGRAM], width)
+    assert shown.output.startswith("ended")
+    assert "\n" not in shown.error
+    first, *frames, last, end = shown.error.split("\r")[1:]
+    assert first.startswith("fit  starting ")
     assert (last.strip(), end) == ("", "")
     assert len(frames) >= 3
     assert len({len(frame.rstrip("\n")) for frame in frames}) == 1
@@ -59,35 +39,39 @@ def test_the_line_in_a_terminal(width):
     for frame in frames:
         assert "/1000" not in frame
         assert "objective 0 " not in frame
-        assert frame.startswith("fit ")
-        assert ":0" in frame[-5:]  # the time is there whole
-        assert (" to 1e-06" in frame) == (width >= 60)
-        assert ("[" in frame) == (width >= 100)
+        assert frame.startswith("fit  iteration ")
+        assert "  0:0" in frame  # the time is there whole
+        assert frame.endswith(" left") == (width >= 64)
+        assert ("objective " in frame) == (width >= 64)
+        assert ("[" in frame) == (width >= 80)
+        assert (" to 1e-06" in frame) == (width >= 110)
+    if width >= 64:
+        assert re.search(r" \d:\d\d left$", frames[-1])  # known by now
 
 
 def state(iteration, value, gap=np.nan, norm=1.0):
     return Iteration(iteration, value, norm, iteration, 61.0, np.zeros(1), gap)
 
 
-def test_the_bar_is_full_when_the_objective_falls_by_less_than_the_tolerance():
+def test_the_share_is_one_when_the_objective_falls_by_less_than_the_tolerance():
     course = Course(max_iter=1000, tol=1e-4, window=2)
-    filled = []
+    shares = []
     for k, value in enumerate([1000.0, 500.0, 400.0, 390.0, 389.0, 388.9, 388.89, 388.889], 1):
         course.add(state(k, value), None)
-        filled.append(course.line(state(k, value), 100).count("="))
-    assert filled == sorted(filled)  # it never goes back
-    assert filled[1] == 0
-    assert filled[-1] == 12
-    assert 0 < filled[4] < 12
+        shares.append(course.share(state(k, value)))
+    assert shares == sorted(shares)  # it never goes back
+    assert shares[0] == 0.001
+    assert shares[-1] == 1.0
+    assert 0.1 < shares[4] < 0.9
     assert course.fall == pytest.approx((388.9 - 388.889) / 388.889)
 
 
 def test_other_solvers():
     course = Course(max_iter=50, tol=1e-4, window=10)
     course.add(state(1, 10.0, gap=0.5), 0.25)
-    line = course.line(state(1, 10.0, gap=0.5), 100)
-    assert "gap 0.5" in line
-    assert "validation 0.2500" in line
-    assert line.endswith("1:01")
+    figures = course.figures(state(1, 10.0, gap=0.5))
+    assert figures == ["objective 10        ", "validation 0.2500", "gap 0.5     "]
+    assert course.share(state(1, 10.0, gap=0.5)) == pytest.approx(np.log(0.05) / np.log(1e-4))
     course.add(state(2, 9.0, norm=np.nan), None)
-    assert "of at most 50 passes" in course.line(state(2, 9.0, norm=np.nan), 100)
+    assert course.figures(state(2, 9.0, norm=np.nan))[-1] == "of at most 50 passes"
+    assert course.share(state(2, 9.0, norm=np.nan)) == 2 / 50

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from chordal._errors import FormatError
 
 if TYPE_CHECKING:
+    from chordal.cli._watching import BytesRead
     from chordal.formats import Format, Place, Record
     from chordal.text import Columns, FeatureTemplate
 
@@ -17,6 +18,8 @@ if TYPE_CHECKING:
 LARGEST_TEMPLATE = 1 << 28
 BLOCK = 1 << 23  # bytes of items that are read at a time
 RECORDS = 2000  # sequences, of other formats
+#: Formats that are read from the beginning to the end.
+TEXT = ("conll", "conllu", "crfsuite", "jsonl")
 
 
 @dataclass(frozen=True)
@@ -28,12 +31,16 @@ class Reading:
     comment: str | None = None
     label: int | None = -1
     encoding: str | None = None
+    read: BytesRead | None = None  # counts what is read
 
     def place(self, path: str) -> Place:
-        """What is to be read: the path, or a stream of UTF-8 made of it."""
+        """What is to be read: the path, the open file, or a stream of UTF-8 made of it."""
         from chordal.formats import recoded
 
-        return path if self.encoding is None else recoded(path, self.encoding)
+        place: Place = path
+        if self.read is not None and self.name(path) in TEXT:
+            place = self.read.opened(path)
+        return place if self.encoding is None else recoded(place, self.encoding)
 
     def name(self, path: str) -> str:
         """The format, by option or by the file's name."""

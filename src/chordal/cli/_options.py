@@ -110,6 +110,7 @@ Jobs = Annotated[
     typer.Option("--jobs", "-j", metavar="N", help="Threads (1); -1 for all cores."),
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+Verbose = Annotated[bool, typer.Option("--verbose", help="Progress as lines of text, in logs too.")]
 # Parameters of the model: None, the default, leaves the model's or its solver's own default.
 Solver = Annotated[
     str | None,

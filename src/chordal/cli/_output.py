@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from chordal._shown import in_a_line, shown
+from chordal.progress import say_line
 
 
 def print_json(value: object) -> None:
@@ -57,7 +58,7 @@ def say(text: object = "") -> None:
 
 def note(text: str) -> None:
     """A line on standard error."""
-    print(shown(text), file=sys.stderr, flush=True)
+    say_line(shown(text))
 
 
 def _cell(value: object) -> str:

@@ -83,6 +83,15 @@ class Search:
         self.results.append({"l1": point[0], "l2": point[1], self.metric: mean, "scores": scores})
         return mean
 
+    def figures(self) -> list[str]:
+        """The best mean so far, and its point."""
+        best = max(self.results, key=lambda result: result[self.metric], default=None)
+        if best is None:
+            return []
+        return [
+            f"best {self.metric} {best[self.metric]:.4f} at l1={best['l1']:g} l2={best['l2']:g}"
+        ]
+
     def _one(self, point: Point, k: int, crf: ChainCRF) -> float:
         """The metric of a model fitted on one part and asked about the other."""
         from chordal import metrics

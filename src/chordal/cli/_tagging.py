@@ -6,6 +6,7 @@ import os
 import stat
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from functools import partial
 from itertools import islice
 from typing import TYPE_CHECKING, Any
@@ -14,9 +15,11 @@ from chordal._errors import FormatError
 from chordal.cli._data import Reading
 from chordal.cli._labeller import Answers, Labeller
 from chordal.cli._models import open_tagger
+from chordal.cli._watching import BytesRead, talks, written
 from chordal.formats import Format, Place, open_target
 from chordal.formats.conll import CoNLL
 from chordal.formats.crfsuite import CRFsuite
+from chordal.progress import Progress
 
 if TYPE_CHECKING:
     from chordal import ChainCRF
@@ -31,16 +34,34 @@ def label_file(
     input: str,
     output: str,
     jobs: int,
+    verbose: int = 1,
 ) -> None:
     """Write the input with the labels that a model finds; "-" are the standard streams."""
     crf = open_tagger(model)
     crf.set_params(n_jobs=1)
+    shown = verbose if verbose == 2 or not talks(output) else 0
+    with BytesRead([input]) as read:
+        reading = replace(reading, read=read if shown else None)
+        with Progress("tag", read.total / 1e3, "kB", measure=True, verbose=shown) as progress:
+            _label(crf, reading, answers, input, output, jobs, (progress, read))
+
+
+def _label(
+    crf: ChainCRF | TokenModel,
+    reading: Reading,
+    answers: Answers,
+    input: str,
+    output: str,
+    jobs: int,
+    watch: tuple[Progress, BytesRead],
+) -> None:
     if answers.text:
         found = raw(crf, reading.place(input), is_live(input), answers.constrain)
     else:
         labeller = Labeller(crf, answers, reading.separator, "<stdin>" if input == "-" else input)
         found = pieces(labeller, input, reading, jobs)
     with open_target(output) as target, _hinted(answers.text):
+        found = written(found, *watch)
         for piece in found if reading.encoding is None else encoded(found, reading.encoding):
             target.write(piece)
             if output == "-":

@@ -10,7 +10,7 @@ import typer
 
 from chordal.cli import _options as options
 from chordal.cli._output import note, print_json
-from chordal.cli._watching import watched
+from chordal.cli._watching import level, watched
 
 if TYPE_CHECKING:
     from chordal.inference import Convergence, Inference
@@ -82,6 +82,7 @@ def command(
             help="Memory for the answer, such as 500M or 2G; by default half of what is available.",
         ),
     ] = None,
+    verbose: options.Verbose = False,
     json: options.Json = False,
 ) -> None:
     """Answer a question about a graphical model: log10 Z, marginals, or the best labelling.
@@ -93,7 +94,7 @@ def command(
     from chordal.inference import TimeLimitError
     from chordal.inference import time_limit as within
 
-    started = perf_counter()
+    started, shown = perf_counter(), level(False, verbose)
     potentials = read_model(model)
     observed = _observed(evidence, sample)
     asked = condition_on(potentials, observed)
@@ -101,12 +102,12 @@ def command(
     inference = _method(method, settings, asked, QUESTIONS[task])
     try:
         with within(time_limit if method else EXACT_SHARE * time_limit if time_limit else None):
-            answer = ANSWERS[task](inference, asked, potentials, observed)
+            answer = _answered(inference, task, asked, potentials, observed, shown)
     except TimeLimitError:
         if method is not None:
             raise
         inference = _approximation(inference, asked, QUESTIONS[task], time_limit or 0.0)
-        answer = ANSWERS[task](inference, asked, potentials, observed)
+        answer = _answered(inference, task, asked, potentials, observed, shown)
     facts = {**dict.fromkeys(("log10_partition", "marginals", "labels")), **answer}
     facts["seconds"] = round(perf_counter() - started, 3)
     if json:
@@ -289,8 +290,7 @@ def _marginals(
 def _best(
     inference: Inference, asked: Potentials, whole: Potentials, observed: dict[int, int]
 ) -> dict[str, Any]:
-    with watched(inference):
-        found = inference.map(asked)
+    found = inference.map(asked)
     score = float(found.score[0])
     if score == -float("inf"):
         raise ValueError(
@@ -308,6 +308,19 @@ def _best(
     facts["log10_score"] = _log10(score)
     facts["log10_bound"] = None if bound == float("inf") else _log10(bound)
     return {"labels": labels.tolist(), **facts}
+
+
+def _answered(
+    inference: Inference,
+    task: str,
+    asked: Potentials,
+    whole: Potentials,
+    observed: dict[int, int],
+    verbose: int,
+) -> dict[str, Any]:
+    """The answer, with progress while it is sought."""
+    with watched(inference, f"infer {task}", verbose):
+        return ANSWERS[task](inference, asked, whole, observed)
 
 
 ANSWERS = {"PR": _partition, "MAR": _marginals, "MAP": _best}

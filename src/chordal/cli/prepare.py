@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import sys
 import time
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Annotated, Any
+from dataclasses import replace
+from typing import Annotated, Any
 
 import typer
 
@@ -13,9 +13,8 @@ from chordal.cli import _options as options
 from chordal.cli._data import Reading, batches_of, make_template, read_template
 from chordal.cli._fit import estimator
 from chordal.cli._output import print_facts, print_json
-
-if TYPE_CHECKING:
-    pass
+from chordal.cli._watching import BytesRead, counted, level
+from chordal.progress import Progress
 
 
 def command(
@@ -31,6 +30,7 @@ def command(
     encoding: options.Encoding = None,
     label_column: options.LabelColumn = -1,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing.")] = False,
+    verbose: options.Verbose = False,
     json: options.Json = False,
 ) -> None:
     """Read labelled data once, and write them as a data set for `chordal train DIR MODEL`.
@@ -50,15 +50,20 @@ def command(
             "a file of columns needs a template: give -t FILE, or --task chunking, ner or pos"
         )
     program = None if template is None else read_template(template, dialect, encoding)
-    shown = Shown(not quiet and not json)
-    batches = shown.watched(all_batches(data, reading, program is not None or task is not None))
-    if task is not None:
-        first = next(batches, None)
-        width = 1 if first is None else first[0].n_columns
-        program = make_template(None, task, dialect, width)
-        batches = _again(first, batches)
-    made = estimator(program).prepare(output, batches, append=append)
-    shown.clear()
+    columns_wanted = program is not None or task is not None
+    shown = level(quiet, verbose)
+    with (
+        BytesRead(data) as read,
+        Progress("prepare", None, "tokens", measure=True, verbose=shown) as progress,
+    ):
+        reading = replace(reading, read=read)
+        batches = counted(all_batches(data, reading, columns_wanted), progress, read)
+        if task is not None:
+            first = next(batches, None)
+            width = 1 if first is None else first[0].n_columns
+            program = make_template(None, task, dialect, width)
+            batches = _again(first, batches)
+        made = estimator(program).prepare(output, batches, append=append)
     facts = {
         "sequences": made.n_examples,
         "tokens": made.n_variables,
@@ -90,29 +95,3 @@ def _again(first: Any, rest: Iterator[Any]) -> Iterator[Any]:
     if first is not None:
         yield first
     yield from rest
-
-
-class Shown:
-    """A line in a terminal that says how many tokens were read."""
-
-    def __init__(self, wanted: bool) -> None:
-        self._live = wanted and sys.stderr.isatty()
-        self._begin = time.monotonic()
-
-    def watched(self, batches: Iterator[Any]) -> Iterator[Any]:
-        """The batches, counted."""
-        tokens = 0
-        for batch in batches:
-            yield batch
-            tokens += int(sum(map(len, batch[1])))
-            if self._live:
-                seconds = max(time.monotonic() - self._begin, 1e-3)
-                text = f"prepare  {tokens:,} tokens  {tokens / seconds:,.0f}/s"
-                sys.stderr.write(f"\r{text:<60}")
-                sys.stderr.flush()
-
-    def clear(self) -> None:
-        """Take the line away."""
-        if self._live:
-            sys.stderr.write(f"\r{'':<60}\r")
-            sys.stderr.flush()

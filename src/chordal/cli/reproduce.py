@@ -10,6 +10,8 @@ import typer
 
 from chordal.cli import _options as options
 from chordal.cli._output import note, print_json, print_table, say
+from chordal.cli._watching import level
+from chordal.progress import Progress
 
 if TYPE_CHECKING:
     from chordal.experiments import Experiment, Finished
@@ -36,6 +38,7 @@ def command(
         bool, typer.Option("--quick", help="Less data and fewer steps, on the same path.")
     ] = False,
     jobs: Annotated[int, typer.Option("-j", "--jobs", min=1, help="Threads.")] = 2,
+    verbose: options.Verbose = False,
     json: options.Json = False,
 ) -> None:
     """Run published experiments again, and show each figure beside ours.
@@ -50,7 +53,11 @@ def command(
     from chordal.experiments import EXPERIMENTS, Setup, reproduce, results
 
     made = [(name, EXPERIMENTS.get(name.replace("-", "_"))()) for name in chosen]
-    with warnings.catch_warnings(), whole_fits(), _Progress() as progress:
+    live = Progress(
+        "reproduce", len(made), "experiment", verbose=level(False, verbose), pace=0.0, ticks=True
+    )
+    with warnings.catch_warnings(), whole_fits(), live:
+        progress = _Shown(live)
         # Experiments say themselves how many passes they make.
         warnings.filterwarnings("ignore", message="solver .* did not converge")
         setup = Setup(quick=quick, say=progress.say, n_jobs=jobs)
@@ -93,31 +100,24 @@ def _summarise(done: list[Finished]) -> None:
     print_table("figures", ["experiment", "what", "published", "ours", "verdict"], rows)
 
 
-class _Progress:
-    """What is being done, in a terminal: the experiment and its stage. Quiet elsewhere."""
+class _Shown:
+    """The experiment that runs, its stage, and how many there are."""
 
-    def __enter__(self) -> _Progress:
-        from rich.console import Console
-
-        self.console = Console(stderr=True)
-        self.status = self.console.status("") if self.console.is_terminal else None
-        if self.status:
-            self.status.start()
-        self.name = ""
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        if self.status:
-            self.status.stop()
+    def __init__(self, progress: Progress) -> None:
+        self.progress, self.name, self.n_ended = progress, "", 0
 
     def started(self, name: str, experiment: Experiment) -> None:
+        """An experiment begins."""
         self.name = name
         self.say("")
 
     def say(self, stage: str) -> None:
-        if self.status:
-            self.status.update(f"{self.name}: {stage}" if stage else self.name)
+        """It has come to a stage."""
+        total = self.progress.total or 1
+        text = f"{self.name}: {stage}" if stage else self.name
+        self.progress.update(self.n_ended + 1, text, share=self.n_ended / total)
 
     def ended(self, finished: Finished) -> None:
-        if self.status:
-            self.console.print(f"{finished.name}: {finished.seconds:.0f} s", highlight=False)
+        """It is over."""
+        self.n_ended += 1
+        self.progress.say(f"reproduce  {finished.name}  {finished.seconds:.0f} s")

@@ -9,6 +9,7 @@ import typer
 from chordal._schemes import SCHEMES
 from chordal.cli import _options as options
 from chordal.cli._data import Reading
+from chordal.cli._watching import level
 
 
 def command(
@@ -55,6 +56,7 @@ def command(
     comment: options.Comment = None,
     encoding: options.Encoding = None,
     jobs: options.Jobs = None,
+    verbose: options.Verbose = False,
 ) -> None:
     """Label data: lines are kept as they are, and a column is added.
 
@@ -83,4 +85,5 @@ def command(
         input=input,
         output=output,
         jobs=1 if jobs is None else jobs,
+        verbose=level(False, verbose),
     )

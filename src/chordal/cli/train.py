@@ -24,6 +24,7 @@ from chordal.cli._fit import (
 )
 from chordal.cli._models import file_size, report, sizes
 from chordal.cli._output import note, print_facts, print_json, say
+from chordal.cli._watching import level
 
 if TYPE_CHECKING:
     from chordal import ChainCRF, FeatureTemplate
@@ -142,6 +143,7 @@ def command(
     epsilon: foreign.Epsilon = None,
     seed: Annotated[int | None, typer.Option(help="Seed of what is random.")] = None,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing.")] = False,
+    verbose: options.Verbose = False,
     json: options.Json = False,
 ) -> None:
     """Learn a model from labelled data.
@@ -190,7 +192,7 @@ def command(
         validation_interval=1 if by_scores else None,
         random_state=seed,
         n_jobs=asked.jobs,
-        verbose=0 if quiet else 1,
+        verbose=level(quiet, verbose),
     )
     if checkpoint is not None and os.path.exists(checkpoint) and not quiet:
         note(f"going on from {checkpoint}")

@@ -13,7 +13,9 @@ from chordal.cli._data import Data, Reading, load_data
 from chordal.cli._fit import STOPPED, estimator, fit, say_stopped, store
 from chordal.cli._output import note, print_json, print_table, say
 from chordal.cli._search import Point, Scores, Search
+from chordal.cli._watching import level
 from chordal.cli.train import training_data
+from chordal.progress import Progress
 
 
 def command(
@@ -64,6 +66,7 @@ def command(
     ] = None,
     seed: Annotated[int, typer.Option(min=0, help="Seed of points and folds.")] = 0,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress.")] = False,
+    verbose: options.Verbose = False,
     json: options.Json = False,
 ) -> None:
     """Choose l1 and l2 by cross-validation or by a validation file.
@@ -94,14 +97,18 @@ def command(
         "splits": [folds, seed] if held_out is None else [held_out.n_tokens],
     }
     parameters |= {"n_jobs": jobs, "verbose": 0 if quiet else 1}
+    shown = level(quiet, verbose)
     search = Search(parts, metric, Scores(resume, searched))
-    for k, point in enumerate(points, 1):
-        mean = search.score(point, estimator(program, l1=point[0], l2=point[1], **parameters))
-        if mean is None:
-            note(f"Ctrl-C: {k - 1} of {len(points)} points are scored")
-            break
-        if not quiet:
-            note(f"{k}/{len(points)}  l1={point[0]:g} l2={point[1]:g}  {metric} {mean:.4f}")
+    with Progress("tune", len(points), "point", verbose=shown, pace=math.inf) as progress:
+        for k, point in enumerate(points, 1):
+            progress.update(k, *search.figures(), share=(k - 1) / len(points))
+            mean = search.score(point, estimator(program, l1=point[0], l2=point[1], **parameters))
+            if mean is None:
+                break
+            found = f"l1={point[0]:g} l2={point[1]:g}  {metric} {mean:.4f}"
+            progress.say(f"tune  point {k} of {len(points)}  {found}")
+    if search.stopped:
+        note(f"Ctrl-C: {len(search.results)} of {len(points)} points are scored")
     stopped = search.stopped
     best = max(search.results, key=lambda result: result[metric], default=None)  # the first of some
     if output is not None and stopped:

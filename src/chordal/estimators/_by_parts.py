@@ -18,6 +18,7 @@ from chordal.estimators._training.stored import read_part, stored_labels
 from chordal.features import Batch, Cliques, Input, Reader, Rows, known_columns
 from chordal.labels import observed
 from chordal.prepared import Dataset
+from chordal.progress import Progress
 
 if TYPE_CHECKING:
     from chordal.estimators._crf import BaseCRF
@@ -32,7 +33,8 @@ def answered(
     if options.get("allowed_labels") is not None:
         raise UnsupportedError("allowed_labels go with examples in memory, not with a data set")
     model._check_fitted()
-    found = [answer(model, own, *args, **options) for own in parts_of(model, datasets_of(X) or [])]
+    parts = watched_parts(model, answer.__name__, datasets_of(X) or [])
+    found = [answer(model, own, *args, **options) for own in parts]
     if isinstance(found[0], np.ndarray):
         return np.concatenate(found)
     return ExampleList([one for part in found for one in part])
@@ -44,13 +46,25 @@ def scored(model: Any, X: object, sample_weight: object) -> float:
         raise UnsupportedError("sample_weight goes with examples in memory, not with a data set")
     model._check_fitted()
     right = total = 0
-    for part in parts_of(model, datasets_of(X) or []):
+    for part in watched_parts(model, "score", datasets_of(X) or []):
         gold, seen = model.labels_.encode(part.labels, unknown=-1), observed(part.labels)
         _, _, numbers = best(model, part, None)
         right, total = right + int((seen & (numbers == gold)).sum()), total + int(seen.sum())
     if not total:
         raise ValueError("there is nothing to score: no label is observed")
     return right / total
+
+
+def watched_parts(model: Any, task: str, datasets: Sequence[Dataset]) -> Iterator[StoredExamples]:
+    """The parts, with progress as `verbose` of the model says."""
+    total = sum(data.n_parts for data in datasets)
+    n_done = n_variables = 0
+    with Progress(task, total, "part", verbose=model.verbose) as progress:
+        for part in parts_of(model, datasets):
+            pace = n_variables / max(progress.elapsed, 1e-3)
+            progress.update(n_done + 1, f"{pace:,.0f} variables/s", share=n_done / total)
+            yield part
+            n_done, n_variables = n_done + 1, n_variables + int(part.batch.sizes.sum())
 
 
 def parts_of(model: Any, datasets: Sequence[Dataset]) -> Iterator[StoredExamples]:

@@ -78,7 +78,7 @@ def training(
 ) -> Picture:
     """How fits came down to the best objective of all, on a logarithmic scale."""
     figure, ax = plots.subplots(size=(WIDTH, height))
-    plots.convergence(reports, ax=ax)
+    plots.ConvergenceDisplay.from_reports(reports, ax=ax)
     ax.set(xlabel=xlabel)
     named = {"": reports} if isinstance(reports, FitReport) else reports
     said = [
@@ -103,7 +103,7 @@ def confusion(
         common = Counter(_flat(y_true)).most_common(MOST_LABELS)
         labels = sorted((label for label, _ in common), key=str)
     figure, ax = plots.subplots(size=_square(len(labels)))
-    plots.confusion(y_true, y_pred, labels=labels, percent=True, ax=ax)
+    plots.ConfusionDisplay.from_predictions(y_true, y_pred, labels=labels, percent=True, ax=ax)
     _small_names(ax, len(labels))
     right = sum(n for (a, b), n in pairs.items() if a == b) / max(1, sum(pairs.values()))
     wrong = [pair for pair in pairs.most_common() if pair[0][0] != pair[0][1]][:3]
@@ -129,8 +129,8 @@ def heat_map(
     width, height = _square(max(matrix.shape))
     height = max(1.6, height * min(1.0, 0.25 + matrix.shape[0] / matrix.shape[1]))
     figure, ax = plots.subplots(size=(width, height))
-    plots.label_pairs(matrix, rows, columns, ax=ax)
-    ax.set(xlabel=xlabel, ylabel=ylabel)
+    drawn = plots.TransitionsDisplay(matrix, rows, columns)
+    drawn.plot(xlabel=xlabel, ylabel=ylabel, colorbar=False, ax=ax)
     _small_names(ax, max(matrix.shape))
     bar = figure.colorbar(ax.images[-1], ax=ax, shrink=0.8, pad=0.02)
     bar.outline.set_visible(False)

@@ -303,12 +303,13 @@ def _strips(outcome: Outcome, one: Found) -> None:
     names = {"true": one.data.y_test, "network": one.labels["MLP"], "CRF": one.labels["honest"]}
     longest = sorted(range(len(one.data.y_test)), key=lambda k: -len(one.data.y_test[k]))[:4]
     figure, axes = plots.subplots(len(longest), 1, size=(WIDTH, 0.85 * len(longest)))
-    most = max(int(y.max()) for y in one.data.y_test)
+    shown = [labels[k] for labels in names.values() for k in longest]
+    gestures = np.unique(np.concatenate(shown)).tolist()  # a colour each, in all strips
     for ax, k in zip(axes, longest, strict=True):
-        bands = np.array([labels[k] for labels in names.values()])
-        ax.imshow(bands, cmap="tab20", vmin=0, vmax=max(19, most), aspect="auto")
-        ax.set_yticks(range(len(names)), list(names), fontsize=8)
+        strips = {name: labels[k] for name, labels in names.items()}
+        plots.SegmentationDisplay(strips, gestures).plot(legend=False, xlabel="", ax=ax)
         ax.set(xticks=[])
+        ax.tick_params(labelsize=8)
         ax.set_title(f"video {k + 1}", fontsize=8, loc="left")
     right = [
         hamming_accuracy([one.data.y_test[k] for k in longest], [labels[k] for k in longest])

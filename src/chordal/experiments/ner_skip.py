@@ -240,13 +240,13 @@ def _pictures(outcome: Outcome, results: list[Results], skip: TemplateCRF) -> No
     gold = [tags for own in results for tags in own.gold]
     found = [tags for own in results for tags in own.found[SKIP]]
     figure, ax = plots.subplots(size=(4.8, 4.4))
-    plots.confusion(gold, found, ax=ax)
+    plots.ConfusionDisplay.from_predictions(gold, found, ax=ax)
     outcome.draw("What is taken for what", "The skip-chain; rows are true fields.", figure)
     figure, axes = plots.subplots(1, 2, size=(10.0, 4.4))
     equal = skip.template_weights("skip")["intercept"]
     bias = skip.template_weights("neighbours")["intercept"]
     for ax, name, pairs in zip(axes, ("neighbours", "equal words"), (bias, equal), strict=True):
-        plots.label_pairs(pairs, skip.classes_, ax=ax)
+        plots.TransitionsDisplay(pairs, skip.classes_).plot(colorbar=False, ax=ax)
         ax.set_title(f"weights of pairs: {name}")
     outcome.draw(
         "What pairs of labels score",

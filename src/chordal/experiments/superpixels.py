@@ -117,17 +117,21 @@ class Superpixels(Experiment):
     def _class_tables(
         self, outcome: Outcome, msrc: _Msrc, pairs: Array, found: Sequence[Array]
     ) -> None:
-        ax = plots.label_pairs(pairs, msrc.names)
+        drawn = plots.TransitionsDisplay(pairs, msrc.names)
+        drawn.plot(xlabel="neighbour", ylabel="class", colorbar=False)
         outcome.draw(
             "Who lives beside whom",
             "Log-ratios of how often classes are neighbours to how often they would be by chance.",
-            ax.figure,
+            drawn.figure_,
         )
         truth = np.concatenate([msrc.labels[i] for i in msrc.test])
         seen = truth != VOID
         named = [np.array(msrc.names)[c[seen]] for c in (truth, np.concatenate(found))]
-        ax = plots.confusion(*([own.tolist()] for own in named), labels=msrc.names)
-        outcome.draw("Confusion", "Superpixels of the test images, with surroundings.", ax.figure)
+        counted = plots.ConfusionDisplay.from_predictions(
+            *([own.tolist()] for own in named), labels=msrc.names
+        )
+        caption = "Superpixels of the test images, with surroundings."
+        outcome.draw("Confusion", caption, counted.figure_)
 
 
 class _Msrc:

@@ -131,7 +131,7 @@ class Synthetic(Experiment):
         weights = trial.crf.transition_coef_.transpose(2, 0, 1)
         figure, axes = plots.subplots(1, 3, size=(WIDTH, 2.0))
         for d, ax in enumerate(axes):
-            plots.label_pairs(weights[d], trial.crf.classes_, ax=ax)
+            plots.TransitionsDisplay(weights[d], trial.crf.classes_).plot(colorbar=False, ax=ax)
             ax.set_title(f"(x_t + x_t−1)[{d}]", fontsize=9)
         most = [int(np.argmax(np.diag(w))) for w in weights]
         outcome.draw(

@@ -48,7 +48,7 @@ class Toussaint(Experiment):
                 X, y = make_curved_classes(n, n_classes)
                 model = _model(name).fit(X, y)
                 score, report = model.score(X, y), model[-1].fit_report_
-                plots.decision_surface(model, X, y, ax=ax)
+                plots.DecisionSurfaceDisplay.from_estimator(model, X, y, ax=ax)
                 ax.set_title(f"{name.split(',')[0]}: {score:.1%} right", fontsize=9)
                 ax.tick_params(labelsize=7)
                 outcome.rows.append(Row(f"points right, {name}, {n_classes} classes", score))
@@ -78,7 +78,8 @@ class Toussaint(Experiment):
         figure, axes = plots.subplots(1, 2, size=(WIDTH, 2.5))
         for ax, (name, model) in zip(axes, models.items(), strict=True):
             # The scores of squared error are no logarithms of probabilities.
-            plots.decision_surface(model, X, y, probabilities=name == "likelihood", ax=ax)
+            likely = name == "likelihood"
+            plots.DecisionSurfaceDisplay.from_estimator(model, X, y, probabilities=likely, ax=ax)
             ax.set_title(f"{name}: {model.score(X, y):.1%} right", fontsize=9)
             ax.tick_params(labelsize=7)
         outcome.draw(

@@ -3,65 +3,125 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
+from chordal._errors import not_fitted
+from chordal._validate import check_choice
 from chordal.estimators import FitReport
-from chordal.plots._style import COLOURS, FAINT, axes_or_new, bare
+from chordal.plots._display import Display
+from chordal.plots._style import COLOURS, FAINT, bare
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
+Floats = NDArray[np.float64]
+AXES = {"iteration": "iteration", "time": "time (s)"}
 
-def convergence(
-    reports: FitReport | Mapping[str, FitReport], *, what: str = "objective", ax: Axes | None = None
-) -> Axes:
-    """How far each iteration was from the best objective, on a logarithmic scale.
+
+@dataclass(eq=False)
+class ConvergenceDisplay(Display):
+    """The objective, the gap or the validation score, by iterations or by time.
 
     Parameters
     ----------
-    reports : FitReport, or dict of them by name
+    reports : dict {name: FitReport}
         `fit_report_` of fitted models. Several should be of the same objective on the same data:
-        the best value of all is the one that distances are taken to.
-    what : str
-        "objective", or a name in the reports' `details`, which is drawn as it is.
-    ax : matplotlib axes, optional
-
-    Returns
-    -------
-    ax : matplotlib axes
+        distances are taken to the best value of all.
 
     Examples
     --------
     >>> from sklearn.datasets import load_iris
     >>> from chordal import CRFClassifier
-    >>> ax = convergence(CRFClassifier().fit(*load_iris(return_X_y=True)).fit_report_)
+    >>> crf = CRFClassifier().fit(*load_iris(return_X_y=True))
+    >>> display = ConvergenceDisplay.from_estimator(crf)
+    >>> display = ConvergenceDisplay.from_reports({"lbfgs": crf.fit_report_}, x="time")
     """
-    named = dict(reports) if isinstance(reports, Mapping) else {"": reports}
-    for name, report in named.items():
-        if not isinstance(report, FitReport):
-            raise TypeError(f"reports must be a FitReport or a dict of them, got {report!r}")
+
+    reports: Mapping[str, FitReport]
+
+    def __post_init__(self) -> None:
+        for report in self.reports.values():
+            if not isinstance(report, FitReport):
+                raise TypeError(f"reports must be a FitReport or a dict of them, got {report!r}")
+        if not self.reports:
+            raise ValueError("reports is empty: give at least one")
+
+    @classmethod
+    def from_estimator(cls, estimator: Any, **options: Any) -> ConvergenceDisplay:
+        """Draw the fit of an estimator, or of several in a dict by name; options of `plot`."""
+        named = dict(estimator) if isinstance(estimator, Mapping) else {"": estimator}
+        for own in named.values():
+            if not hasattr(own, "fit_report_"):
+                raise not_fitted(own)
+        return cls({name: own.fit_report_ for name, own in named.items()}).plot(**options)
+
+    @classmethod
+    def from_reports(
+        cls, reports: FitReport | Mapping[str, FitReport], **options: Any
+    ) -> ConvergenceDisplay:
+        """Draw a report, or several in a dict by name; options of `plot`."""
+        return cls(dict(reports) if isinstance(reports, Mapping) else {"": reports}).plot(**options)
+
+    def plot(
+        self, *, what: str = "objective", x: str = "iteration", ax: Axes | None = None
+    ) -> ConvergenceDisplay:
+        """Draw it.
+
+        Parameters
+        ----------
+        what : str
+            "objective": its distance to the best value, on a logarithmic scale. "validation": the
+            score on the validation data. Or a name in the reports' `details`, such as "gap" of
+            solvers that bound the optimum, on a logarithmic scale.
+        x : {"iteration", "time"}
+            What runs along the axis; time is in seconds.
+        ax : matplotlib axes, optional
+        """
+        check_choice("x", x, AXES)
+        points = [_points(name, own, what, x) for name, own in self.reports.items()]
+        ax = self._begin(ax, (5.2, 3.4))
+        best = min(min(report.history, default=np.inf) for report in self.reports.values())
+        for k, (name, (across, up)) in enumerate(zip(self.reports, points, strict=True)):
+            if what != "validation":
+                up = up - best if what == "objective" else up.copy()
+                up[~(up > 0.0)] = np.nan  # the best itself has no logarithm
+            style: dict[str, Any] = {
+                "color": COLOURS[k % len(COLOURS)],
+                "marker": "o" if len(up) <= 40 else "",
+            }
+            ax.plot(across, up, ms=3.0, lw=1.4, label=name, **style)
+        label = {"objective": "objective − best", "validation": "validation score"}
+        ax.set(xlabel=AXES[x], ylabel=label.get(what, what))
+        if what != "validation":
+            ax.set_yscale("log")
+        ax.grid(axis="y", color=FAINT, alpha=0.25, linewidth=0.6)
+        bare(ax)
+        if any(self.reports):
+            ax.legend(frameon=False)
+        return self
+
+
+def _points(name: str, report: FitReport, what: str, x: str) -> tuple[Floats, Floats]:
+    """Where the points of a report are: iterations or seconds, and values."""
+    of = f" of {name!r}" if name else ""
+    if what == "validation":
+        if not report.validation:
+            raise ValueError(
+                f"the report{of} has no validation scores: fit with validation_data=(X, y)"
+            )
+        at, values = np.array(report.validation, dtype=np.float64).T
+    else:
         if what != "objective" and what not in report.details:
-            known = ", ".join(map(repr, ["objective", *report.details]))
-            of = f" of {name!r}" if name else ""
+            known = ", ".join(map(repr, ["objective", "validation", *report.details]))
             raise ValueError(f"the report{of} has no {what!r}; there are: {known}")
-    if not named:
-        raise ValueError("reports is empty: give at least one")
-    ax = axes_or_new(ax, (5.2, 3.4))
-    best = min(min(report.history, default=np.inf) for report in named.values())
-    for k, (name, report) in enumerate(named.items()):
-        values = np.array(report.history) - best if what == "objective" else report.details[what]
-        values = np.array(values, dtype=np.float64)
-        values[~(values > 0.0)] = np.nan  # the best itself has no logarithm
-        iterations = np.arange(1, len(values) + 1)
-        colour = COLOURS[k % len(COLOURS)]
-        marker = "o" if len(values) <= 40 else ""
-        ax.plot(iterations, values, color=colour, marker=marker, ms=3.0, lw=1.4, label=name)
-    label = "objective − best" if what == "objective" else what
-    ax.set(yscale="log", xlabel="iteration", ylabel=label)
-    ax.grid(axis="y", color=FAINT, alpha=0.25, linewidth=0.6)
-    bare(ax)
-    if any(named):
-        ax.legend(frameon=False)
-    return ax
+        values = np.array(report.history if what == "objective" else report.details[what])
+        at = np.arange(1, len(values) + 1, dtype=np.float64)
+    if x == "iteration":
+        return at, values
+    if len(report.times) < at.max(initial=0):
+        raise ValueError(f"the report{of} has no times of its iterations: use x='iteration'")
+    return np.array(report.times)[at.astype(int) - 1], values

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -45,3 +45,24 @@ def bare(ax: Axes) -> None:
     ax.spines[["top", "right"]].set_visible(False)
     ax.spines[["left", "bottom"]].set_color(FAINT)
     ax.tick_params(color=FAINT)
+
+
+def short(text: object, longest: int = 40) -> str:
+    """The text on one line, cut where it is too long; `$` is a character like any other.
+
+    >>> short("a very long name", 10)
+    'a very lo…'
+    """
+    text = " ".join(str(text).split())
+    text = text if len(text) <= longest else text[: longest - 1] + "…"
+    return text.replace("$", r"\$")
+
+
+def line_with_band(
+    ax: Axes, x: NDArray[Any], scores: NDArray[np.float64], colour: str, name: str
+) -> None:
+    """The mean of scores [n_x, n_folds], in a band of one standard deviation."""
+    mean, spread = scores.mean(axis=1), scores.std(axis=1)
+    ax.plot(x, mean, color=colour, marker="o", ms=3.5, lw=1.4, label=name)
+    if scores.shape[1] > 1:
+        ax.fill_between(x, mean - spread, mean + spread, color=colour, alpha=0.18, lw=0)

@@ -143,13 +143,14 @@ class Solution:
     gap: float = nan  # the duality gap, where the solver knows one
     details: dict[str, list[float]] = field(default_factory=dict)
     n_products: int = 0  # Hessian–vector products
+    times: list[float] = field(default_factory=list)  # seconds until the end of each iteration
 
 
 class Course(Resumable):
     """How a run goes: the current iterate, the counters, and who is told of them."""
 
     kept: ClassVar[tuple[str, ...]] = (
-        *("weights", "value", "gradient_norm", "gap", "history", "details"),
+        *("weights", "value", "gradient_norm", "gap", "history", "times", "details"),
         *("n_iter", "n_evaluations", "n_products"),
     )
 
@@ -167,6 +168,7 @@ class Course(Resumable):
         self.value, self.gradient_norm, self.gap = inf, nan, nan
         self.n_iter = self.n_evaluations = self.n_products = 0
         self.history: list[float] = []
+        self.times: list[float] = []
         self.details: dict[str, list[float]] = {}
         self._started, self._counted = time.perf_counter(), (0, 0)
 
@@ -217,6 +219,7 @@ class Course(Resumable):
         """Count an iteration and tell the callback; returns a status when the run should end."""
         self.n_iter += 1
         self.history.append(value)
+        self.times.append(self.elapsed)
         if self.callback is not None:
             counted = (self.n_evaluations, self.elapsed)
             state = Iteration(self.n_iter, value, gradient_norm, *counted, weights, self.gap)
@@ -230,7 +233,9 @@ class Course(Resumable):
         """What the run has found."""
         found = (self.weights, self.value, self.gradient_norm, status)
         counted = (self.n_iter, self.n_evaluations, self.elapsed)
-        return Solution(*found, *counted, self.history, self.gap, self.details, self.n_products)
+        solution = Solution(*found, *counted, self.history, self.gap, self.details, self.n_products)
+        solution.times = self.times
+        return solution
 
 
 class Run(Course):

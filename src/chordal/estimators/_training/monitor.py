@@ -49,6 +49,8 @@ class FitReport:
         sequences.
     history : list of float
         The objective after each iteration.
+    times : list of float
+        Seconds from the beginning of the search to the end of each iteration.
     gap : float
         The duality gap, of solvers that know it; else NaN.
     details : dict of lists of float
@@ -87,6 +89,7 @@ class FitReport:
     elapsed: float
     history: list[float] = field(repr=False, default_factory=list)
     validation: list[tuple[int, float]] = field(repr=False, default_factory=list)
+    times: list[float] = field(repr=False, compare=False, default_factory=list)
     gap: float = field(default=nan, compare=False)  # NaN is not equal to itself
     details: dict[str, list[float]] = field(repr=False, default_factory=dict)
     n_products: int = 0

@@ -37,6 +37,7 @@ from chordal.labels import (
     targets_of,
 )
 from chordal.prepared import Dataset, DatasetError, Writer, target_to_arrays, to_arrays
+from chordal.progress import Progress
 from chordal.targets import PartialLabels, Target, kind_of
 
 if TYPE_CHECKING:
@@ -74,11 +75,16 @@ class Preparing:
         self._waiting: list[Read] = []
         self._writers = ThreadPoolExecutor(1)  # one part is written while the next is read
         self._writing: Future[None] | None = None
+        self.progress = Progress(
+            "prepare", None, "variables", measure=True, verbose=estimator.verbose
+        )
 
     def __enter__(self) -> Preparing:
+        self.progress.__enter__()
         return self
 
     def __exit__(self, *error: object) -> None:
+        self.progress.__exit__(None, None, None)
         self._writers.shutdown()
 
     def take(self, X: object, y: object, weight: object = None, like: Any = None) -> None:
@@ -104,6 +110,9 @@ class Preparing:
             known = observed(flat, estimator.ignore_label)
         own = check_sample_weight(weight, len(batch.sizes))
         self._waiting.append(Read(batch, target, known, own, len(self.labels)))
+        n_read = self.progress.done + n
+        pace = n_read / max(self.progress.elapsed, 1e-3)
+        self.progress.update(n_read, f"{pace:,.0f} variables/s")
         if sum(len(part.observed) for part in self._waiting) >= PART:
             self.flush()
 

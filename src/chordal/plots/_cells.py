@@ -1,0 +1,64 @@
+"""Tables of coloured cells with numbers in them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from numpy.typing import NDArray
+
+from chordal.plots._style import FAINT, INK, short
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.image import AxesImage
+
+Names = Sequence[object] | NDArray[Any]
+
+MOST_NUMBERS = 14  # labels up to which cells carry numbers
+
+
+def table_size(height: int, width: int) -> tuple[float, float]:
+    """Inches that a table of so many cells asks for."""
+    side = min(12.0, max(3.2, 1.6 + 0.36 * max(height, width)))
+    return side + 0.6, side
+
+
+def draw_table(
+    ax: Axes,
+    values: NDArray[Any],
+    rows: Names,
+    columns: Names,
+    numbers: Sequence[Sequence[str]],
+    **options: Any,
+) -> AxesImage:
+    """Colours by `values`, with `numbers` in the cells of tables that are not too large."""
+    height, width = len(rows), len(columns)
+    image = ax.imshow(values, **options)
+    across, down = [short(name) for name in columns], [short(name) for name in rows]
+    long = max(map(len, across), default=0) > 3
+    ax.set_xticks(range(width), across, rotation=90 if long else 0)
+    ax.set_yticks(range(height), down)
+    ax.tick_params(length=0)
+    for spine in ax.spines.values():
+        spine.set(color=FAINT, visible=True)
+    if max(height, width) <= MOST_NUMBERS:
+        write_numbers(ax, image.to_rgba(values)[..., :3], numbers)
+    return image
+
+
+def write_numbers(
+    ax: Axes, rgb: NDArray[Any], numbers: Sequence[Sequence[str]], below: float = 0.0
+) -> None:
+    """Text in each cell [row, column], white on dark colours; `below` its middle."""
+    dark = rgb @ [0.299, 0.587, 0.114] < 0.5
+    for i, row in enumerate(numbers):
+        for j, text in enumerate(row):
+            colour = "white" if dark[i, j] else INK
+            ax.text(j, i + below, text, ha="center", va="center", fontsize=8, color=colour)
+
+
+def colour_bar(ax: Axes, image: Any, label: str, **options: Any) -> None:
+    """A bar beside the axes that explains colours."""
+    bar = ax.figure.colorbar(image, ax=options.pop("among", ax), label=label, **options)
+    bar.outline.set_visible(False)
