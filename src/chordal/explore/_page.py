@@ -211,7 +211,7 @@ def _details(answers: Answers, shapes: Shapes, first: int, last: int) -> str:
 
 def _weights_block(weights: Weights) -> str:
     """Names and weights of attributes."""
-    facts: dict[str, Any] = {}
+    facts: dict[str, Any] = {"meanings": weights.meanings}
     columns: dict[str, NDArray[Any]] = {}
     for part, own in _parts(weights):
         facts[part] = own.names

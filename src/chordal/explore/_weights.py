@@ -40,12 +40,14 @@ class Weights:
     scores : of every position by label, where a model's scores are no sum over attributes
     tables : weights without observation by name: "transitions" [n, n], "intercept", "start", "end";
         of grids "edges" and its like
+    meanings : what attributes of a template are about, by the beginning of their names
     """
 
     node: Attributes | None = None
     edge: Attributes | None = None
     scores: Floats | None = None
     tables: dict[str, Floats] = field(default_factory=dict)
+    meanings: dict[str, str] = field(default_factory=dict)
 
 
 def weights_of(model: Any, X: Any) -> Weights:
@@ -65,7 +67,18 @@ def weights_of(model: Any, X: Any) -> Weights:
         )
     batch = crf.reader_.read(X, grow=False)
     nodes = [own for name in ("node", "vectors") if (own := _attributes(crf, batch, name, 1))]
-    return Weights(_joined(nodes), _attributes(crf, batch, "edge", 2), None, tables)
+    node = _joined(nodes)
+    return Weights(
+        node, _attributes(crf, batch, "edge", 2), tables=tables, meanings=_meanings(crf, node)
+    )
+
+
+def _meanings(crf: ChainCRF, node: Attributes | None) -> dict[str, str]:
+    template = crf.columns_template()
+    if template is None or node is None:
+        return {}
+    beginnings = {name[: name.find(":") + 1] for name in node.names}
+    return {own: template.explain(own) for own in sorted(beginnings) if own}
 
 
 def _of_grid(crf: GridCRF, X: Any) -> Weights:

@@ -46,6 +46,7 @@ export function errorCanvas(data, i, props = {}) {
 }
 
 export function sureCanvas(data, i, marginals, props = {}) {
-  const colour = (k) => [...rgb(0), Math.round(255 * (1 - marginals[k][0][1]))];
+  const most = 1 - 1 / Math.max(data.nClasses, 2);
+  const colour = (k) => [...rgb(5), Math.round((255 * (1 - marginals[k][0][1])) / most)];
   return canvas(data.list.widths[i], data.list.heights[i], colour, { "aria-label": "doubt", ...props });
 }

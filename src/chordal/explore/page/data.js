@@ -53,7 +53,7 @@ export class Data {
 
   token(i, t) {
     if (this.kind === "text") return this.names[this.list.tokens[this.offsets[i] + t]];
-    return this.kind === "letters" ? `letter ${t + 1}` : `pixel ${t}`;
+    return this.kind === "letters" ? `letter ${t + 1}` : "this pixel";
   }
 
   gold(i, t) {

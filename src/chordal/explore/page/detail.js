@@ -2,6 +2,7 @@
 
 import { h, replace } from "./dom.js";
 import { gridView } from "./gridview.js";
+import { reveal } from "./lattice.js";
 import { sequenceView } from "./sequence.js";
 import { count, nats, percent, plural, probability } from "./text.js";
 import { unitOf } from "./overview.js";
@@ -27,8 +28,10 @@ export class Detail {
     if (position === undefined || position < 0) position = this.firstPlace(i);
     this.state = { position, path: -1 };
     this.details = await data.details(i);
-    if (this.example === i) this.draw();
+    if (this.example !== i) return;
+    this.draw();
     this.node.scrollTop = 0;
+    this.showPosition();
   }
 
   // The first error, else the first position; on grids, the middle.
@@ -49,7 +52,12 @@ export class Detail {
   choose(position) {
     this.state.position = position;
     this.draw();
-    this.node.querySelector(".hit.here")?.scrollIntoView?.({ block: "nearest", inline: "nearest" });
+    this.showPosition();
+  }
+
+  showPosition() {
+    const lattice = this.node.querySelector(".lattice");
+    if (lattice) reveal(lattice, this.state.position);
   }
 
   figures() {

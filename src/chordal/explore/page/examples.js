@@ -8,6 +8,7 @@ import { count, nats, plural, probability } from "./text.js";
 import { VirtualList } from "./virtual.js";
 
 const TOKENS = 60; // of a row in the list
+const BEFORE = 3; // tokens before the one of interest
 
 export class Examples {
   constructor(data, colours, lookup) {
@@ -90,14 +91,24 @@ export class Examples {
 
   picture(i) {
     const { data } = this;
-    const n = Math.min(data.list.sizes[i], TOKENS);
+    const size = data.list.sizes[i];
+    const from = data.kind === "text" ? this.firstShown(i) : 0;
+    const n = Math.min(size - from, TOKENS);
     if (data.kind === "letters") {
       return h("div", { class: "line word-images" }, Array.from({ length: n }, (_, t) => letterCanvas(data, i, t)), h("span", { class: "read" }, Array.from({ length: n }, (_, t) => this.piece(i, t, data.labels[data.predicted(i, t)]))));
     }
     if (data.kind === "grid") return h("div", { class: "line thumbs" }, data.hasGold && labelCanvas(data, this.colours, i, data.list.gold), labelCanvas(data, this.colours, i, data.list.predicted));
-    const pieces = [];
-    for (let t = 0; t < n; t++) pieces.push(this.piece(i, t, data.token(i, t)), " ");
-    return h("div", { class: "line" }, pieces, n === 0 && h("span", { class: "faint" }, "empty"));
+    const pieces = from > 0 ? [h("span", { class: "faint" }, "… ")] : [];
+    for (let t = from; t < from + n; t++) pieces.push(this.piece(i, t, data.token(i, t)), " ");
+    return h("div", { class: "line" }, pieces, size === 0 && h("span", { class: "faint" }, "empty"));
+  }
+
+  // Where the line of a row begins: a few tokens before what the filters point at, or the first error.
+  firstShown(i) {
+    const { data } = this;
+    let place = this.places.get(i) ?? -1;
+    for (let t = 0; place < 0 && data.errors[i] && t < data.list.sizes[i]; t++) if (data.isWrong(i, t)) place = t;
+    return place > BEFORE + 2 ? place - BEFORE : 0;
   }
 
   piece(i, t, text) {

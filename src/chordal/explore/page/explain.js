@@ -37,7 +37,7 @@ function observed(data, weights, rows, t, a, b) {
   }
   for (const [id, value] of weights.attributes(rows, "node", t)) {
     const by = value * (weights.weight("node", id, a) - weights.weight("node", id, b));
-    out.push({ name: visible(weights.parts.node.names[id]), raw: weights.parts.node.names[id], kind: "attribute", times: value, value: by });
+    out.push({ name: visible(weights.parts.node.names[id]), raw: weights.parts.node.names[id], about: weights.meaning(weights.parts.node.names[id]), kind: "attribute", times: value, value: by });
   }
   return out;
 }

@@ -23,7 +23,7 @@ function bars(items, lookup) {
     const times = item.times !== undefined && item.times !== 1 ? ` × ${Number(item.times.toPrecision(3))}` : "";
     const name = h("bdi", {}, item.name);
     return h("tr", { class: item.kind, "data-value": item.value, "data-kind": item.kind },
-      h("th", { scope: "row" }, item.kind === "attribute" ? h("button", { type: "button", class: "link", title: "all weights of it", on: { click: () => lookup(item.raw) } }, name) : name, times),
+      h("th", { scope: "row" }, item.kind === "attribute" ? h("button", { type: "button", class: "link", title: "all weights of it", on: { click: () => lookup(item.raw) } }, name) : name, times, item.about && h("small", {}, item.about)),
       h("td", { class: "track" }, h("span", { class: item.value < 0 ? "against" : "for", style: { "--share": String(Math.abs(item.value) / most) } })),
       h("td", { class: "n" }, signed(item.value)));
   });

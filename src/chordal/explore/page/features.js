@@ -58,7 +58,7 @@ export class Features {
     const own = [];
     for (let j = this.own.starts[k]; j < this.own.starts[k + 1]; j++) own.push([this.own.outputs[j], this.own.weights[j]]);
     own.sort((a, b) => (a[0] === label ? -1 : b[0] === label ? 1 : Math.abs(b[1]) - Math.abs(a[1])));
-    return h("li", {}, h("code", {}, h("bdi", {}, visible(this.own.names[k]))),
+    return h("li", {}, h("code", {}, h("bdi", {}, visible(this.own.names[k])), h("small", {}, this.weights.meaning(this.own.names[k]))),
       h("span", { class: "chips" }, own.slice(0, LABELS).map(([output, w]) => h("span", { class: w < 0 ? "chip against" : "chip", style: { "--c": `var(--c${this.colours[output]})` }, "data-weight": w }, h("bdi", {}, this.data.labels[output]), h("b", {}, signed(w)))),
         own.length > LABELS && h("span", { class: "faint" }, `+${own.length - LABELS}`)));
   }

@@ -4,6 +4,13 @@ import { h, svg } from "./dom.js";
 import { probability } from "./text.js";
 
 const [WIDTH, HEIGHT, TOP] = [62, 24, 22];
+
+// Scroll sideways, so that a position is in the middle.
+export function reveal(node, position) {
+  const gutter = node.firstElementChild.clientWidth;
+  node.scrollLeft = position * WIDTH - (node.clientWidth - gutter - WIDTH) / 2;
+}
+
 const SHOWN = 0.05;
 
 function labelsOf(data, i, details) {
@@ -18,7 +25,7 @@ function labelsOf(data, i, details) {
   return [...used].sort((a, b) => a - b);
 }
 
-// paths: which of the best labellings is drawn beside the predicted one, or −1.
+// path: which of the best labellings is drawn beside the predicted one, or −1.
 export function lattice(data, i, details, position, path, choose) {
   const labels = labelsOf(data, i, details);
   const row = new Map(labels.map((label, k) => [label, k]));
@@ -32,6 +39,7 @@ export function lattice(data, i, details, position, path, choose) {
     return svg("polyline", { points: points.join(" "), class: `path ${name}` });
   };
   const cells = details.marginals.flatMap((own, t) => own.filter(([label]) => row.has(label)).map(([label, p]) => svg("g", {},
+    svg("rect", { x: t * WIDTH + 2, y: y(label) - HEIGHT / 2 + 2, width: WIDTH - 4, height: HEIGHT - 4, rx: 4, class: "ground" }),
     svg("rect", { x: t * WIDTH + 2, y: y(label) - HEIGHT / 2 + 2, width: WIDTH - 4, height: HEIGHT - 4, rx: 4, class: "cell", "fill-opacity": Math.max(p, 0.03).toFixed(3) }),
     p >= 0.005 && svg("text", { x: x(t), y: y(label) + 4, class: p > 0.55 ? "p on" : "p", "text-anchor": "middle" }, p >= 0.995 ? "1" : p.toFixed(2).slice(1)),
     svg("title", {}, `${data.labels[label]}: ${probability(p)}`))));
@@ -51,8 +59,8 @@ export function lattice(data, i, details, position, path, choose) {
   return h("div", { class: "lattice", tabindex: "0", role: "group", "aria-label": "lattice" },
     h("div", { class: "gutter" }, labels.map((label) => h("bdi", {}, data.labels[label]))),
     svg("svg", { width: size * WIDTH, height, viewBox: `0 0 ${size * WIDTH} ${height}` },
-      hits.filter((_, t) => t === position), cells,
+      hits.filter((_, t) => t === position),
       data.hasGold && line((t) => data.gold(i, t), "true"),
-      path >= 0 && details.paths[path] && line((t) => details.paths[path].labels[t], "other"),
-      line((t) => data.predicted(i, t), "found"), marks, heads, hits.filter((_, t) => t !== position)));
+      line((t) => data.predicted(i, t), "found"),
+      path >= 0 && details.paths[path] && line((t) => details.paths[path].labels[t], "other"), cells, marks, heads, hits.filter((_, t) => t !== position)));
 }

@@ -11,8 +11,8 @@ function table(data, name, rows, bound) {
   const most = Math.max(...rows.flat().map(Math.abs), 1e-9);
   const square = rows.length > 1;
   const cell = (w, text) => h("td", {
-    class: `weight ${w < 0 ? "against" : "for"}${Math.abs(w) / most > 0.55 ? " strong" : ""}`, style: { "--share": String(Math.abs(w) / most) }, title: `${text}: ${signed(w, 4)}`,
-  }, signed(w, 1));
+    class: `weight ${w < 0 ? "against" : w > 0 ? "for" : "none"}`, style: { "--share": String(Math.abs(w) / most) }, title: `${text}: ${signed(w, 4)}`, "data-weight": w,
+  }, w === 0 ? "·" : signed(w, 1));
   return section(TITLES[name] ?? name, NOTES[name], h("div", { class: "scroll" }, h("table", { class: "matrix", "data-table": name },
     h("thead", {}, h("tr", {}, square && h("td", {}), data.labels.slice(0, bound).map((label) => h("th", { scope: "col" }, h("span", {}, h("bdi", {}, label)))))),
     h("tbody", {}, rows.map((row, a) => h("tr", {}, square && h("th", { scope: "row" }, h("bdi", {}, data.labels[a])), row.map((w, b) => cell(w, square ? `${data.labels[a]} → ${data.labels[b]}` : data.labels[b]))))))));

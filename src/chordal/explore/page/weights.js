@@ -6,6 +6,7 @@ export class Weights {
   constructor(data, block) {
     this.data = data;
     this.parts = {};
+    this.meanings = block.facts.meanings;
     for (const part of ["node", "edge"]) {
       if (!block.facts[part]) continue;
       this.parts[part] = {
@@ -20,6 +21,11 @@ export class Weights {
   static async of(data) {
     data.weights ??= new Weights(data, await data.block("weights"));
     return data.weights;
+  }
+
+  // What an attribute of a template is about, in words; empty if that is not known.
+  meaning(name) {
+    return this.meanings[name.slice(0, name.indexOf(":") + 1)] ?? "";
   }
 
   // The weight of an attribute for an output; 0 if it has none.
