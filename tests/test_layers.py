@@ -34,11 +34,11 @@ LAYERS = """
  execution | solvers
  _progress
  estimators
- formats | model_file | model_selection | plots | explore | compat
+ formats | model_file | model_selection | plots | compat
  torch | dask
  _opening  _entities
  chordal
- experiments | serve
+ experiments | explore | serve
  cli
  __main__
 """

@@ -9,6 +9,7 @@ import typer
 from chordal.cli import (
     convert,
     evaluate,
+    explore,
     infer,
     info,
     inspect,
@@ -35,6 +36,7 @@ for module in (
     label,
     serve,
     evaluate,
+    explore,
     inspect,
     tune,
     infer,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any, Protocol
 
 import numpy as np
@@ -86,7 +87,9 @@ def ask(
         part = X[begin : begin + BLOCK]
         labels = model.predict(part)
         predicted += [_codes(own, known) for own in labels]
-        tables = [np.asarray(own).reshape(-1, len(classes)) for own in model.predict_marginals(part)]
+        tables = [
+            np.asarray(own).reshape(-1, len(classes)) for own in model.predict_marginals(part)
+        ]
         marginals += tables
         sizes += [len(own) for own in tables]
         if joint:
@@ -210,7 +213,7 @@ def _confidence(
     others = marginals.copy()
     others[np.arange(len(predicted)), predicted] = -1.0
     second = np.maximum(others.max(axis=1, initial=0.0), 0.0)
-    pairs = [slice(a, b) for a, b in zip(offsets[:-1], offsets[1:], strict=True)]
+    pairs = [slice(a, b) for a, b in pairwise(offsets.tolist())]
     fold = np.min if least else np.mean
     confidence = np.array([fold(own[part]) if part.stop > part.start else 1.0 for part in pairs])
     margin = [

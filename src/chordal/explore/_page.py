@@ -121,8 +121,8 @@ def _is_grid(model: Any) -> bool:
     inner = getattr(model, "crf_", model)
     if not isinstance(inner, (ChainCRF, GridCRF)):
         raise UnsupportedError(
-            "explore shows models of sequences and of grids (ChainCRF, GridCRF, and what holds one, "
-            f"such as NeuralCRF), got {type(model).__name__}"
+            "explore shows models of sequences and of grids (ChainCRF, GridCRF, and what holds "
+            f"one, such as NeuralCRF), got {type(model).__name__}"
         )
     return isinstance(inner, GridCRF)
 
@@ -167,7 +167,9 @@ def _list(answers: Answers, shapes: Shapes, explained: NDArray[np.bool_]) -> str
         "explained": explained.astype(np.uint8),
     }
     if answers.gold is not None and answers.loss is not None:
-        columns["gold"] = small(np.where(answers.gold == UNOBSERVED, len(answers.labels), answers.gold))
+        columns["gold"] = small(
+            np.where(answers.gold == UNOBSERVED, len(answers.labels), answers.gold)
+        )
         columns["loss"] = answers.loss.astype(np.float32)
     if shapes.kind == "text":
         columns["tokens"] = small(shapes.tokens)

@@ -12,7 +12,18 @@ from numpy.typing import NDArray
 from chordal.text import Columns
 
 #: Names of attributes that usually hold the token itself.
-USUAL = ("word", "w", "token", "form", "text", "w[0]", "w0", "word[0]", "word.lower()", "word.lower")
+USUAL = (
+    "word",
+    "w",
+    "token",
+    "form",
+    "text",
+    "w[0]",
+    "w0",
+    "word[0]",
+    "word.lower()",
+    "word.lower",
+)
 
 
 @dataclass(frozen=True)

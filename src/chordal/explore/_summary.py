@@ -79,7 +79,9 @@ def _calibration(answers: Answers, seen: Any) -> list[list[Any]]:
     for k in range(N_BINS):
         own = bins == k
         n = int(own.sum())
-        rows.append([n, plain(chances[own].mean()) if n else 0, plain(right[own].mean()) if n else 0])
+        rows.append(
+            [n, plain(chances[own].mean()) if n else 0, plain(right[own].mean()) if n else 0]
+        )
     return rows
 
 

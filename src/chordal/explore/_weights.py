@@ -60,9 +60,9 @@ def weights_of(model: Any, X: Any) -> Weights:
         if table.any():
             tables[name] = table
     if crf is not model:  # what it observes is its own affair; the scores say what came of it
-        own = [np.asarray(scores) for scores in model.node_scores(X)]
+        found = [np.asarray(scores) for scores in model.node_scores(X)]
         return Weights(
-            scores=np.concatenate([np.zeros((0, len(crf.classes_))), *own]),
+            scores=np.concatenate([np.zeros((0, len(crf.classes_))), *found]),
             tables={"transitions": crf.transitions_},
         )
     batch = crf.reader_.read(X, grow=False)
@@ -120,9 +120,7 @@ def _occurrences(rows: Rows) -> Occurrences:
     return Occurrences(offsets_of(counts), column.astype(np.int32), rows.data[row, column])
 
 
-def _renumbered(
-    source: Input, rows: Occurrences, keys: WeightKeys, weights: Floats
-) -> Attributes:
+def _renumbered(source: Input, rows: Occurrences, keys: WeightKeys, weights: Floats) -> Attributes:
     """Only attributes with a weight: all that occur, and the largest of each label beside them."""
     weighted = np.bincount(keys.column, minlength=source.n_columns) > 0
     used = np.zeros(source.n_columns, dtype=bool)
@@ -162,7 +160,9 @@ def _joined(parts: list[Attributes]) -> Attributes | None:
 
 def _side_by_side(a: Occurrences, b: Occurrences, shift: int) -> Occurrences:
     """The attributes of both in each row; those of b have numbers from `shift` on."""
-    row = np.concatenate([np.repeat(np.arange(len(o.offsets) - 1), np.diff(o.offsets)) for o in (a, b)])
+    row = np.concatenate(
+        [np.repeat(np.arange(len(o.offsets) - 1), np.diff(o.offsets)) for o in (a, b)]
+    )
     order = np.argsort(row, kind="stable")
     values: NDArray[Any] = np.concatenate(
         [np.ones(len(o.ids)) if o.values is None else o.values for o in (a, b)]
