@@ -105,10 +105,8 @@ def _attributes(crf: Any, batch: Batch, name: str, order: int) -> Attributes | N
     number = np.argsort(crf.labels_.order)  # the class of every label number
     keys, weights = own.rows.keys(), crf.weights_[crf.layout_.slices[name]][: own.n_row_weights]
     n = len(number)
-    outputs = number[keys.output]
-    if order == 2:
-        first, second = np.divmod(keys.output, n)
-        outputs = number[first] * n + number[second]
+    first, second = np.divmod(keys.output, n)
+    outputs = number[second] if order == 1 else number[first] * n + number[second]
     return _renumbered(source, _occurrences(rows), WeightKeys(keys.column, outputs), weights)
 
 
