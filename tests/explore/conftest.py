@@ -5,6 +5,7 @@ import gzip
 import json
 import re
 import shutil
+import time
 
 import numpy as np
 import pytest
@@ -83,6 +84,14 @@ def browser():
         found = playwright.chromium.launch(executable_path=path, args=FLAGS)
         yield found
         found.close()
+
+
+def until(tab, expression):
+    """Wait for an expression to be true; the page's policy forbids waiting inside the page."""
+    end = time.monotonic() + 10
+    while not tab.evaluate(expression):
+        assert time.monotonic() < end, expression
+        time.sleep(0.02)
 
 
 @pytest.fixture

@@ -8,7 +8,7 @@ import pytest
 from chordal import ChainCRF, GridCRF
 from chordal.explore import page
 
-from .conftest import unpacked
+from .conftest import unpacked, until
 
 
 @pytest.fixture
@@ -78,7 +78,7 @@ def test_contains_word(shown, tagged, facts):
     _, tokens, _, _ = facts
     tab = shown(tagged[-1])
     tab.keyboard.press("/")
-    tab.wait_for_function("document.activeElement.id === 'filter-contains'")
+    until(tab, "document.activeElement.id === 'filter-contains'")
     tab.keyboard.type("ROM")
     assert total(tab) == sum("Rome" in own for own in tokens)
     tab.fill("#filter-contains", "the cat")
@@ -246,6 +246,7 @@ def test_best_labellings_are_drawn(shown, tagged):
     tab = shown(tagged[-1])
     tab.click("#tab-examples")
     tab.click(".row >> nth=0")
+    tab.wait_for_selector(".paths")
     assert tab.locator(".paths li").count() == 3
     assert tab.locator(".lattice .other").count() == 0
     tab.click(".rank >> nth=1")

@@ -10,6 +10,8 @@ from chordal.emissions.categorical import Categorical
 from chordal.explore import page
 from chordal.text import Columns
 
+from .conftest import until
+
 LABELS = ["A", "B", "C"]
 
 
@@ -44,9 +46,7 @@ def read_bars(tab):
         and tab.inner_text("#all-contributions") != "Fewer"
     ):
         tab.click("#all-contributions")
-        tab.wait_for_function(
-            "document.querySelector('#all-contributions').textContent === 'Fewer'"
-        )
+        until(tab, "document.querySelector('#all-contributions').textContent === 'Fewer'")
     bars = tab.eval_on_selector_all(
         ".bars tr",
         "rows => rows.map(row => [row.querySelector('bdi').textContent, row.dataset.kind,"
@@ -66,7 +66,7 @@ def explain_all(tab, size, n):
             tab.select_option("#this-label", str(a))
             b = (a + 1) % n
             tab.select_option("#that-label", str(b))
-            tab.wait_for_function(f"document.querySelector('#that-label').value === '{b}'")
+            until(tab, f"document.querySelector('#that-label').value === '{b}'")
             yield t, a, b, *read_bars(tab)
 
 

@@ -93,7 +93,7 @@ async function start() {
     Escape: () => { if (help.open) help.close(); else if (examples) examples.close(); },
   });
   show("overview");
-  performance.mark("chordal-overview");
+  requestAnimationFrame(() => requestAnimationFrame(() => performance.mark("chordal-painted")));
 }
 
 start();
