@@ -109,7 +109,7 @@ $(VENV)/.torch: | $(VENV)/.tools
 # Debian's Chromium if there is none and this may install it; Playwright downloads no browser.
 $(VENV)/.browser: | $(VENV)/.tools
 	$(PIP) install "playwright>=1.45"
-	@command -v chromium chromium-browser google-chrome >/dev/null || \
+	@command -v chromium >/dev/null || command -v chromium-browser >/dev/null || command -v google-chrome >/dev/null || \
 	{ [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null && \
 	  apt-get update -qq >/dev/null && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq chromium >/dev/null; } || \
 	echo "there is no Chromium, and it cannot be installed here: tests in a browser will be skipped"
