@@ -8,6 +8,7 @@ import pytest
 
 from chordal import ChainCRF, GridCRF, metrics
 from chordal.explore import page
+from chordal.text import Items
 
 from .conftest import unpacked
 
@@ -188,6 +189,16 @@ def test_grids_have_marginals_of_every_label():
     assert blocks["list"][1]["heights"].tolist() == [3] * 4
 
 
+def test_an_ignored_label_is_not_observed():
+    y = [np.array([[0, 1], [9, 1]])]
+    X = [np.arange(4.0).reshape(2, 2, 1)]
+    model = GridCRF(l2=0.1, ignore_label=9).fit(X, y)
+    blocks = unpacked(page(model, X, y))
+    assert blocks["summary"][0]["labels"] == ["0", "1"]
+    assert blocks["list"][1]["gold"].tolist() == [0, 1, 2, 1]
+    assert blocks["summary"][0]["figures"]["n_observed"] == 3
+
+
 def test_the_same_data_give_the_same_page(tagged):
     model, X, y, tokens, html = tagged
     assert page(model, X, y, tokens=tokens, title="Tags") == html
@@ -203,6 +214,11 @@ def test_bad_arguments(tagged):
         page(model, X, y[:-1])
     with pytest.raises(ValueError, match=r"y\[0\] must have"):
         page(model, X, [y[0] + ["N"], *y[1:]])
+    for data in ("a path", Items.parsed(b"N\tw=a\n", at_end=True)[0]):
+        with pytest.raises(ValueError, match="explore shows examples in memory"):
+            page(model, data)
+    with pytest.raises(ValueError, match="one true label per variable"):
+        page(model, X[:1], [[{"N", "V"}] * len(X[0])])
     with pytest.raises(ValueError, match="tokens must have as many strings"):
         page(model, X, y, tokens=tokens[:-1])
     with pytest.raises(ValueError, match="k_best must be"):

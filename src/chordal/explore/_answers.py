@@ -82,7 +82,8 @@ def ask(
         if len(y) != n:
             raise ValueError(f"y must have one entry per example ({n}), got {len(y)}")
     predicted, marginals, paths, losses, sizes = [], [], [], [], []
-    gold = None if y is None else _gold(y, known)
+    ignored = getattr(getattr(model, "crf_", model), "ignore_label", None)
+    gold = None if y is None else _gold(y, known, ignored)
     for begin in range(0, n, BLOCK):
         part = X[begin : begin + BLOCK]
         labels = model.predict(part)
@@ -134,14 +135,14 @@ def _codes(labels: Any, known: dict[Any, int]) -> Ints:
     return np.array([known[label] for label in _listed(labels)], dtype=np.int64)
 
 
-def _gold(y: Sequence[Any], known: dict[Any, int]) -> tuple[list[Ints], list[str]]:
+def _gold(y: Sequence[Any], known: dict[Any, int], ignored: object) -> tuple[list[Ints], list[str]]:
     """True labels as numbers, and the names of those that the model does not have."""
     numbers = dict(known)
     by_name = {str(label): number for label, number in known.items()}
     more: list[str] = []
 
     def number(label: Any) -> int:
-        if label is None:
+        if label is None or (ignored is not None and label == ignored):
             return UNOBSERVED
         try:
             found = numbers.get(label)

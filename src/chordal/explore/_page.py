@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from os import PathLike
 from typing import Any
 
 import numpy as np
@@ -19,6 +20,7 @@ from chordal.explore._shapes import Shapes, shapes_of
 from chordal.explore._summary import figures
 from chordal.explore._weights import Attributes, Weights, weights_of
 from chordal.features import Occurrences
+from chordal.text import Columns, Items
 
 CHUNK = 8000  # variables whose details are unpacked together
 LEAST = 0.01  # probability that is kept
@@ -79,7 +81,11 @@ def page(
     check_number("k_best", k_best, minimum=1, integer=True)
     check_number("max_attributes", max_attributes, minimum=0, integer=True)
     grid = _is_grid(model)
-    if not hasattr(X, "__getitem__") or isinstance(X, np.ndarray) or hasattr(X, "n_parts"):
+    if isinstance(X, (str, PathLike, Items)) or hasattr(X, "n_parts"):
+        raise UnsupportedError(
+            f"explore shows examples in memory, as lists, arrays or Columns; got {type(X).__name__}"
+        )
+    if not isinstance(X, (list, Columns)):
         X = list(X)
     if len(X) == 0:
         raise ValueError("there is nothing to explore: X has no examples")

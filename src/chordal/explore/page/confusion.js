@@ -28,7 +28,7 @@ function matrix(data, cells, go) {
     return h("td", { class: gold === found ? "right" : share > 0.6 ? "strong" : "", style: { "--share": String(share) } },
       h("button", { type: "button", title: text, "aria-label": text, "data-pair": `${place.get(gold)} ${place.get(found)}`, on: { click: () => go({ gold, predicted: found }) } }, n > 9999 ? `${Math.round(n / 1000)}k` : String(n)));
   };
-  return h("div", { class: "scroll" }, h("table", { class: "confusion" },
+  return h("div", { class: "scroll" }, h("table", { class: used.every((label) => data.labels[label].length < 3) ? "confusion short" : "confusion" },
     h("thead", {}, h("tr", {}, h("td", {}), used.map(heading))),
     h("tbody", {}, used.map((gold) => h("tr", {}, h("th", { scope: "row" }, h("bdi", {}, data.labels[gold])), used.map((found) => cell(gold, found)))))));
 }

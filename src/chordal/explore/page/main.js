@@ -96,4 +96,9 @@ async function start() {
   requestAnimationFrame(() => requestAnimationFrame(() => performance.mark("chordal-painted")));
 }
 
-start();
+function failed(error) {
+  const text = "DecompressionStream" in window ? `This page could not be opened: ${error}` : "This browser is too old for this page: it cannot unpack compressed data.";
+  replace(document.getElementById("main"), h("p", { class: "nothing", role: "alert" }, text));
+}
+
+start().catch(failed);
