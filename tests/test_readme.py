@@ -20,6 +20,7 @@ DOCUMENTS = [
     "docs/moving.md",
     "docs/torch.md",
     "docs/serving.md",
+    "docs/explore.md",
     "docs/experiments.md",
     "docs/design.md",
     "docs/dependencies.md",
@@ -77,6 +78,12 @@ def test_the_examples_of_serving_run():
     pytest.importorskip("starlette")
     pytest.importorskip("httpx")
     assert run("docs/serving.md")["spans"] == [("PER", "Ana"), ("LOC", "New York")]
+
+
+def test_the_examples_of_explore_run(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    run("docs/explore.md")
+    assert "<title>Cats and dogs</title>" in (tmp_path / "page.html").read_text(encoding="utf-8")
 
 
 def test_the_examples_of_moving_run():

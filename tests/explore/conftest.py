@@ -69,7 +69,7 @@ def tagged():
     return model, X, y, tokens, page(model, X, y, tokens=tokens, title="Tags")
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")  # an event loop runs as long as it is there
 def browser():
     """Headless Chromium; skipped without it."""
     api = pytest.importorskip(
