@@ -32,7 +32,7 @@ HOLDS_bench := examples
 HOLDS_experiments := examples
 HOLDS_docs  := examples
 
-.PHONY: help demo test extras torch lint types layers bench acceptance docs gallery tables sanitize wheel-test release-check dev clean
+.PHONY: help demo test extras torch browser lint types layers bench acceptance docs gallery tables sanitize wheel-test release-check dev clean
 .DELETE_ON_ERROR:
 .SECONDARY:
 
@@ -48,6 +48,8 @@ test: $(VENV)/.installed-test  ## the test suite and the doctests
 extras: $(VENV)/.extras  ## servers and what else tests are skipped without; PyTorch apart
 
 torch: $(VENV)/.torch  ## PyTorch and what chordal.torch is compared with, for the tests that are skipped without
+
+browser: $(VENV)/.browser  ## Playwright, and Chromium where it can be installed, for the tests of pages that are skipped without
 
 lint: $(VENV)/.installed-dev  ## ruff: rules and format
 	$(BIN)/ruff check .
@@ -107,6 +109,15 @@ $(VENV)/.torch: | $(VENV)/.tools
 	$(PIP) install $(TORCH)
 	$(PIP) install --no-deps pytorch-crf==0.7.2
 	$(PIP) install onnx onnxruntime onnxscript
+	@touch $@
+
+# Debian's Chromium if there is none and this may install it; Playwright downloads no browser.
+$(VENV)/.browser: | $(VENV)/.tools
+	$(PIP) install "playwright>=1.45"
+	@command -v chromium >/dev/null || command -v chromium-browser >/dev/null || command -v google-chrome >/dev/null || \
+	{ [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null && \
+	  apt-get update -qq >/dev/null && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq chromium >/dev/null; } || \
+	echo "there is no Chromium, and it cannot be installed here: tests in a browser will be skipped"
 	@touch $@
 
 $(VENV)/.twine: | $(VENV)/.tools

@@ -34,11 +34,11 @@ LAYERS = """
  execution | solvers
  _progress  _entities
  estimators
- formats | model_file | model_selection | plots | explanation | explore | compat
+ formats | model_file | model_selection | plots | explanation | compat
  torch | dask
  _opening
  chordal
- experiments | serve
+ experiments | explore | serve
  cli
  __main__
 """

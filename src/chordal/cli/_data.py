@@ -135,6 +135,24 @@ def load_data(path: str, reading: Reading, template: FeatureTemplate | None) -> 
     return Data(name, *_of_records(records, name, 0, template is not None))
 
 
+def load_unlabelled(path: str, reading: Reading, template: FeatureTemplate | None) -> Data:
+    """The whole file; labels that it may have are not looked at, and y is empty."""
+    from chordal.formats.conll import CoNLL
+    from chordal.text import Columns
+
+    reader = reading.format_for(path)
+    name = "<stdin>" if path == "-" else path
+    X: Any
+    if isinstance(reader, CoNLL):
+        X = reader.load(reading.place(path))
+    else:
+        X = [list(record.rows) for record in reader.read(reading.place(path))]
+        X = X if template is None or not X else Columns.from_sequences(X)
+    if not len(X):
+        raise FormatError(name, "there are no tokens in it")
+    return Data(name, X, [])
+
+
 def batches_of(
     path: str, reading: Reading, columns: bool
 ) -> Iterator[tuple[Any, list[list[str]], Any]]:

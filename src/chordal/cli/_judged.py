@@ -5,13 +5,18 @@ from __future__ import annotations
 import io
 import re
 from collections.abc import Iterable
+from typing import TYPE_CHECKING
 
 import typer
 
 from chordal._errors import FormatError
 from chordal._opening import columns_of
-from chordal.cli._data import Reading, load_data
+from chordal.cli._data import Data, Reading, load_data, load_unlabelled
 from chordal.cli._models import open_tagger, template_of
+
+if TYPE_CHECKING:
+    from chordal import ChainCRF
+    from chordal.cli._token_model import TokenModel
 
 Labels = list[list[str]]
 
@@ -103,24 +108,34 @@ def predicted(
     model: str, path: str, reading: Reading, gold_column: int, jobs: int | None
 ) -> tuple[Labels, Labels]:
     """True labels, and those that a model gives."""
+    crf, data = open_both(model, path, reading.with_label(gold_column), jobs)
+    return data.y, [list(map(str, labels)) for labels in crf.predict(data.X)]
+
+
+def open_both(
+    model: str, path: str, reading: Reading, jobs: int | None
+) -> tuple[ChainCRF | TokenModel, Data]:
+    """A model and data that fit each other; data without labels if `reading` has no label."""
     crf = open_tagger(model)
     crf.set_params(n_jobs=jobs)
-    data = load_data(path, reading.with_label(gold_column), template_of(crf))
+    load = load_unlabelled if reading.label is None else load_data
+    data = load(path, reading, template_of(crf))
     width = columns_of(crf)
     if width and data.X.n_columns != width:
+        beside = " beside the labels" if data.y else ""
         raise FormatError(
             data.path,
-            f"it has {data.X.n_columns} columns beside the labels, and the model was trained with "
-            f"{width}; see --gold-column",
+            f"it has {data.X.n_columns} columns{beside}, and the model was trained with {width}"
+            + ("; see --gold-column" if data.y else ""),
         )
     known, given = {str(label) for label in crf.classes_}, _distinct(data.y)
-    if not known & set(given):
+    if given and not known & set(given):
         raise FormatError(
             data.path,
             f"its labels ({_some(given)}) are not those of the model ({_some(sorted(known))}); "
             "see --gold-column",
         )
-    return data.y, [list(map(str, labels)) for labels in crf.predict(data.X)]
+    return crf, data
 
 
 def check_comparable(

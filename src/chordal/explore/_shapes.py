@@ -1,0 +1,141 @@
+"""How examples look on the page: words, sequences of small images, or grids of pixels."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from chordal.text import Columns
+
+#: Names of attributes that usually hold the token itself.
+USUAL = (
+    "word",
+    "w",
+    "token",
+    "form",
+    "text",
+    "w[0]",
+    "w0",
+    "word[0]",
+    "word.lower()",
+    "word.lower",
+)
+
+
+@dataclass(frozen=True)
+class Shapes:
+    """What is drawn of examples.
+
+    kind : "text", "letters" or "grid"
+    names : distinct tokens; of other kinds than text, empty
+    tokens : the place in `names` of every token
+    pixels : bytes of all images, one after another; empty where there is nothing to draw
+    facts : what else the page has to know
+    sizes : heights and widths of grids
+    """
+
+    kind: str
+    names: list[str] = field(default_factory=list)
+    tokens: NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
+    pixels: NDArray[np.uint8] = field(default_factory=lambda: np.zeros(0, dtype=np.uint8))
+    facts: dict[str, Any] = field(default_factory=dict)
+    sizes: NDArray[np.int64] = field(default_factory=lambda: np.zeros((0, 2), dtype=np.int64))
+
+
+def shapes_of(
+    X: Any,
+    sizes: NDArray[np.int64],
+    tokens: Sequence[Sequence[str]] | None,
+    image_shape: tuple[int, int] | None,
+    grid: bool,
+) -> Shapes:
+    """How examples of sequences (words or letters) or grids are drawn."""
+    if grid:
+        return _grids(X)
+    if image_shape is not None:
+        return _letters(X, image_shape)
+    if tokens is None:
+        tokens = tokens_of(X, sizes)
+    elif [len(own) for own in tokens] != sizes.tolist():
+        raise ValueError("tokens must have as many strings for each example as it has positions")
+    places: dict[str, int] = {}
+    numbers = [places.setdefault(str(token), len(places)) for own in tokens for token in own]
+    return Shapes("text", list(places), np.array(numbers, dtype=np.int64))
+
+
+def tokens_of(X: Any, sizes: NDArray[np.int64]) -> list[list[str]]:
+    """The words of sequences: their first column, or the attribute that holds them.
+
+    >>> tokens_of([[{"pos": "NN", "word": "cat"}], [["b", "w=dog", "x"]]], np.array([1, 1]))
+    [['cat'], ['dog']]
+    """
+    if isinstance(X, Columns):
+        return [list(own) for own in X.column(0)]
+    if len(X) and (hasattr(X[0], "shape") or not isinstance(X[0], Sequence)):
+        return [[str(t + 1) for t in range(n)] for n in sizes]
+    return [[_token(row) for row in own] for own in X]
+
+
+def _token(row: Any) -> str:
+    if isinstance(row, (str, int)):
+        return str(row)
+    found = _named(row)
+    for name in USUAL:
+        if name in found:
+            return found[name]
+    return next(iter(found.values()), "")
+
+
+def _named(row: Any) -> dict[str, str]:
+    """The attributes of a token as names and values; "w=cat" is the name "w"."""
+    if isinstance(row, Mapping):
+        pairs = [(str(name), value) for name, value in row.items()]
+        texts = {name: value for name, value in pairs if isinstance(value, str)}
+        return texts or {name: name for name, _ in pairs}
+    out: dict[str, str] = {}
+    for own in row:
+        text = own[0] if isinstance(own, tuple) else own
+        name, equals, value = str(text).partition("=")
+        out.setdefault(name, value if equals else str(text))
+    return out
+
+
+def _letters(X: Any, shape: tuple[int, int]) -> Shapes:
+    """Each row is an image of this height and width."""
+    height, width = shape
+    arrays = [np.asarray(x) for x in X]
+    for i, array in enumerate(arrays):
+        if array.ndim != 2 or array.shape[1] != height * width:
+            raise ValueError(
+                f"image_shape={shape} needs rows of {height * width} numbers, and X[{i}] has shape "
+                f"{array.shape}"
+            )
+    data = np.concatenate([np.zeros((0, height * width)), *arrays])
+    facts = {"height": height, "width": width, "channels": 1}
+    return Shapes("letters", pixels=_bytes(data), facts=facts)
+
+
+def _grids(X: Any) -> Shapes:
+    """Images of one or three channels are drawn; of others only the labels."""
+    arrays = [np.asarray(x) for x in X]
+    if any(array.ndim != 3 for array in arrays):
+        raise ValueError("explore draws grids of two axes, and these have three")
+    channels = arrays[0].shape[2] if arrays else 0
+    sizes = np.array([array.shape[:2] for array in arrays], dtype=np.int64).reshape(-1, 2)
+    drawn = channels in (1, 3)
+    flat = [array.reshape(-1, channels) for array in arrays] if drawn else []
+    pixels = _bytes(np.concatenate([np.zeros((0, channels)), *flat]))
+    return Shapes("grid", pixels=pixels, facts={"channels": channels if drawn else 0}, sizes=sizes)
+
+
+def _bytes(values: NDArray[Any]) -> NDArray[np.uint8]:
+    """Numbers as shades from 0 to 255: of their whole range, or of [0, 1] or [0, 255] if inside."""
+    low, high = float(values.min(initial=0.0)), float(values.max(initial=0.0))
+    if low >= 0.0:
+        low, high = 0.0, 1.0 if high <= 1.0 else 255.0 if high <= 255.0 else high
+    shades = (values - low) * (255.0 / (high - low)) if high > low else values * 0.0
+    return np.rint(shades).astype(np.uint8).ravel()
