@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from chordal import ChainCRF, CRFClassifier, Dataset, GraphCRF
+from chordal import HMM, ChainCRF, CRFClassifier, Dataset, GraphCRF, NaiveBayes, TwoStageCRF
 from chordal._errors import UnsupportedError
 from chordal.model_file import load, save
 
@@ -316,6 +316,27 @@ def test_tables_and_graphs(client):
     np.testing.assert_allclose(
         found.weights_, GraphCRF(max_iter=4).fit(graphs, labels).weights_, atol=1e-4
     )
+
+
+def test_models_that_count(client):
+    """HMM and naive Bayes: sums of counts, which are whole numbers."""
+    words = [[token[0] for token in x] for x in X]
+    both = bag.from_sequence(list(zip(words, Y, strict=True)), npartitions=4)
+    found, alone = cluster.fit(HMM(), both, client=client), HMM().fit(words, Y)
+    np.testing.assert_allclose(found.transitions_, alone.transitions_, rtol=1e-12)
+    assert found.predict(words) == alone.predict(words)
+    array = pytest.importorskip("dask.array")
+    rng = np.random.default_rng(0)
+    y = rng.integers(3, size=60)
+    table = rng.normal(size=(60, 2)) + y[:, None]
+    chunked = array.from_array(table, chunks=(20, -1)), array.from_array(y, chunks=20)
+    found, alone = cluster.fit(NaiveBayes(), *chunked, client=client), NaiveBayes().fit(table, y)
+    np.testing.assert_allclose(found.emission_.means, alone.emission_.means, rtol=1e-9)
+    assert cluster.score(found, *chunked, client=client) == pytest.approx(alone.score(table, y))
+    with pytest.raises(UnsupportedError, match="no validation_data"):
+        cluster.fit(HMM(), both, client=client, validation_data=(words, Y))
+    with pytest.raises(UnsupportedError, match="does not fit TwoStageCRF: it learns in stages"):
+        cluster.fit(TwoStageCRF(), both, client=client)
 
 
 def test_data_frames(client):

@@ -57,8 +57,12 @@ class InTurn:
     def take(self, handle):
         return handle
 
-    def total(self, answer, plus, parts, vectors, *rest):
-        leaves = [self._over(answer(part, vectors, *rest)) for part in parts]
+    def settle(self, parts, sizes):
+        assert len(parts) == len(sizes)
+        return list(parts)
+
+    def total(self, answer, plus, settled, vectors, *rest, first=None):
+        leaves = [self._over(answer(part, vectors, *rest)) for part in settled[:first]]
         self.leaves += leaves
         return self.tree(plus, leaves)
 

@@ -8,18 +8,20 @@ from asyncio import CancelledError as AsyncCancelledError
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import CancelledError
 from contextlib import contextmanager, suppress
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 from uuid import uuid4
 
 from distributed import Client, Future, KilledWorker, default_client, wait
 
 from chordal._errors import InfeasibleError, UnsupportedError
+from chordal.dask._tree import Nodes, corner, cuts, fold
 
 T = TypeVar("T")
 
 PAUSE = 1.0  # seconds between two looks at a cluster that works
 IDLE = 5  # looks in a row at workers that have nothing to do, while results are waited for
 TRIES = 20  # of an evaluation whose data went with a worker
+FEW = 4  # groups that hear the vectors from the client, which adds up what they say
 
 #: What a lost worker, a lost connection or a lost scheduler does to a call.
 _LOST = (CancelledError, AsyncCancelledError, TimeoutError, OSError)
@@ -30,6 +32,10 @@ _KINDS = (ValueError, TypeError, UnsupportedError, NotImplementedError)
 
 class ClusterError(RuntimeError):
     """The cluster is gone, or has had no worker for too long."""
+
+
+class PartError(Exception):
+    """The error of a part, in terms of its number, on its way from the worker of its group."""
 
 
 def client_of(given: Client | None) -> Client:
@@ -44,6 +50,21 @@ def client_of(given: Client | None) -> Client:
         ) from None
 
 
+class Group(NamedTuple):
+    """Parts in a row that one worker holds as one result."""
+
+    parts: Future  # of a list
+    first: int  # the number of the first of them
+    last: int  # and of the one after them
+
+    @property
+    def named(self) -> str:
+        """For errors."""
+        if self.last - self.first == 1:
+            return f"partition {self.first}"
+        return f"partitions {self.first} to {self.last - 1}"
+
+
 class DaskCrew:
     """Runs tasks on the workers of a client; what they make stays where it was made.
 
@@ -51,6 +72,10 @@ class DaskCrew:
     when its worker is lost. Weights are sent once per evaluation, and workers have them from each
     other. `Client.scatter` would keep no recipe, and with broadcast=True it may wait without end
     for a worker that dies.
+
+    Parts that are asked again and again are settled: there is a group of them for every thread of
+    the cluster, and a question is one task for each group. Dask takes about a millisecond for a
+    task, and ten for a question and its answer.
 
     Parameters
     ----------
@@ -106,16 +131,10 @@ class DaskCrew:
             warnings.filterwarnings("ignore", "Sending large graph", UserWarning)
             return self.client.submit(_given, value, key=_name(_given))
 
-    def fetch(
-        self, futures: Sequence[Future], leaves: Sequence[Future] = (), first: int = 0
-    ) -> list[Any]:
-        """The results, in order. An error names the partition: `leaves` are those that know it,
-        and `first` is the number of the first.
-        """
+    def fetch(self, futures: Sequence[Future], first: int = 0) -> list[Any]:
+        """The results, in order. An error names the partition; they begin with this number."""
         self._finish(futures)
-        for k, leaf in enumerate(leaves or futures, start=first):
-            if leaf.status == "error":
-                raise _named(leaf.exception(), f"partition {k}: ")
+        self._check(futures, first=first)
         try:
             return list(self.client.gather(list(futures)))
         except _LOST as error:
@@ -128,20 +147,78 @@ class DaskCrew:
             raise _named(future.exception(), "")
         return self.fetch([future])[0]
 
+    def settle(self, parts: Sequence[Future], sizes: Sequence[float]) -> list[Group]:
+        """Groups of parts for `total`, about equal in size, as many as there are threads.
+
+        It waits until they are made.
+        """
+        n_threads = max(1, sum(self.workers().values()))
+        name = _name(_grouped)
+        groups = [
+            Group(self.client.submit(_grouped, list(parts[a:b]), key=f"{name}-{a}"), a, b)
+            for a, b in cuts(sizes, n_threads)
+        ]
+        self._finish([own.parts for own in groups])
+        self._check(parts)
+        self._check([own.parts for own in groups], groups)
+        return groups
+
     def total(
-        self, answer: Callable[..., Any], plus: Callable[[Any, Any], Any], parts: Sequence[Future],
-        vectors: Sequence[Any], *rest: Any,
+        self, answer: Callable[..., Any], plus: Callable[[Any, Any], Any], groups: Sequence[Group],
+        vectors: Sequence[Any], *rest: Any, first: int | None = None,
     ) -> Any:  # fmt: skip
-        """The sum of answer(part, vectors, *rest), with the vectors sent to every worker once."""
+        """The sum of answer(part, vectors, *rest), with the vectors sent to every worker once.
+
+        With `first`, of so many parts from the first on.
+        """
+        n = groups[-1].last if first is None else first
+        asked = [own for own in groups if own.first < n]
         for left in reversed(range(TRIES)):
             try:
-                held = [self.share(own) for own in vectors]
-                leaves = self.map(answer, parts, held, *rest)
-                return self.fetch([self.tree(plus, leaves)], leaves)[0]
+                return self._asked(_corner, plus, asked, n, vectors, (answer, *rest))
             except (ClusterError, *_LOST) as error:
                 if not left or not self._alive():
                     raise self._gone() from error
         raise AssertionError("unreachable")
+
+    def _asked(
+        self, function: Callable[..., Any], plus: Callable[[Any, Any], Any],
+        groups: Sequence[Group], n: int, vectors: Sequence[Any], rest: tuple[Any, ...],
+    ) -> Any:  # fmt: skip
+        name = _name(rest[0])
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", "Sending large graph", UserWarning)
+            given = vectors if len(groups) <= FEW else [self.share(own) for own in vectors]
+            found = [
+                self.client.submit(
+                    function, own.parts, own.first, n, plus, given, *rest, key=f"{name}-{own.first}"
+                )
+                for own in groups
+            ]
+        level = found
+        while len(level) > FEW:
+            level = [
+                self.client.submit(
+                    _folded, level[k : k + FEW], n, plus, key=f"{name}-{len(level)}-{k}"
+                )
+                for k in range(0, len(level), FEW)
+            ]
+        self._finish(level)
+        self._check(found, groups)
+        nodes: Nodes[Any] = {}
+        for own in self.fetch(level):
+            nodes |= own
+        (total,) = fold(nodes, n, plus).values()
+        return total
+
+    def _check(
+        self, futures: Sequence[Future], groups: Sequence[Group] = (), first: int = 0
+    ) -> None:
+        """Raise the error of the first part, or group of parts, that has one."""
+        for k, own in enumerate(futures):
+            if own.status == "error":
+                where = groups[k].named if groups else f"partition {first + k}"
+                raise _named(own.exception(), f"{where}: ")
 
     def _finish(self, futures: Sequence[Future]) -> None:
         """Wait until all are finished; refuse to wait for a cluster that cannot finish them."""
@@ -208,6 +285,29 @@ def _given(value: T) -> T:
     return value
 
 
+def _grouped(parts: list[T]) -> list[T]:
+    return parts
+
+
+def _corner(
+    parts: Sequence[Any], first: int, n: int, plus: Callable[[Any, Any], Any],
+    vectors: Sequence[Any], answer: Callable[..., Any], *rest: Any,
+) -> Nodes[Any]:  # fmt: skip
+    """The part of the sum that a group has, on its worker."""
+
+    def told(k: int, part: Any) -> Any:
+        try:
+            return answer(part, vectors, *rest)
+        except Exception as error:
+            raise PartError(_named(error, f"partition {k}: ")) from error
+
+    return corner(parts, first, n, plus, told)
+
+
+def _folded(found: Sequence[Nodes[Any]], n: int, plus: Callable[[Any, Any], Any]) -> Nodes[Any]:
+    return fold({at: own for nodes in found for at, own in nodes.items()}, n, plus)
+
+
 def _name(function: Callable[..., Any]) -> str:
     """The beginning of keys, which dashboards show."""
     return f"chordal_{function.__name__.strip('_')}-{uuid4().hex}"
@@ -217,6 +317,9 @@ def _named(error: BaseException, where: str) -> BaseException:
     """The error of a task in terms of its partition; solvers know some errors by their type."""
     if isinstance(error, (InfeasibleError, OverflowError)):
         return error
+    if isinstance(error, PartError):
+        named: BaseException = error.args[0]
+        return named
     if isinstance(error, KilledWorker):
         return ClusterError(
             f"{where}several workers died one after another while they worked on it; is there "

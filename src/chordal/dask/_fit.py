@@ -3,19 +3,27 @@
 from __future__ import annotations
 
 import os
+from copy import copy
 from typing import Any, TypeVar
 
 from distributed import Client
 
 from chordal._errors import UnsupportedError
+from chordal._estimator import Estimator
 from chordal._validate import check_choice, check_number
 from chordal.dask._crew import DaskCrew, client_of
 from chordal.dask._inputs import found_by, partitions
-from chordal.estimators import BaseCRF, fit_parts
+from chordal.estimators import BaseCRF, Generative, fit_counts, fit_parts
 from chordal.prepared import Dataset
 from chordal.solvers import Callback
 
-E = TypeVar("E", bound=BaseCRF)
+E = TypeVar("E", bound=Estimator)
+
+_WHY = (
+    "it learns in stages from examples in memory (a classifier of any kind, or a network). Fit it "
+    "to a part of the data; a fitted one predicts on a cluster. ChainCRF, GraphCRF and the other "
+    "estimators that minimise an objective are fitted here, and HMM and NaiveBayes"
+)
 
 
 def fit(
@@ -78,11 +86,8 @@ def fit(
     [['D', 'N', 'V']]
     >>> client.close()
     """
-    if not isinstance(estimator, BaseCRF):
-        raise UnsupportedError(
-            f"chordal.dask does not fit {type(estimator).__name__}; it fits estimators that "
-            "minimise an objective, such as ChainCRF and GraphCRF"
-        )
+    if not isinstance(estimator, (BaseCRF, Generative)):
+        raise UnsupportedError(f"chordal.dask does not fit {type(estimator).__name__}: {_WHY}")
     check_choice("dtype", dtype, ["float64", "float32"])
     check_number("timeout", timeout, strict=True)
     crew = DaskCrew(client_of(client), timeout)
@@ -92,6 +97,16 @@ def fit(
         if _on_cluster(validation_data):
             pair = validation_data if isinstance(validation_data, (tuple, list)) else (held, None)
             held = crew.start(partitions(found_by(crew, pair[0]), *pair[1:]))
+        if isinstance(estimator, Generative):
+            if held is not None or callback is not None:
+                raise UnsupportedError(
+                    f"{type(estimator).__name__} learns by counting, without iterations: it takes "
+                    "no validation_data and no callback"
+                )
+            model = copy(estimator)
+            fit_counts(model, crew, crew.start(given))
+            vars(estimator).update(vars(model))
+            return estimator
         options: dict[str, Any] = {"validation_data": held, "callback": callback, "dtype": dtype}
         return fit_parts(estimator, crew, crew.start(given), **options)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
+from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
 #: Sufficient statistics [n, n_statistics]: an array, or a CSR matrix without stored zeros.
 Statistics: TypeAlias = "NDArray[Any] | csr_matrix"
+
+E = TypeVar("E", bound="Emission")
 
 
 class Emission(ABC):
@@ -63,6 +65,10 @@ class Emission(ABC):
         """The name of its file, as registries have it."""
         return type(self).__module__.rpartition(".")[2]
 
+    @abstractmethod
+    def join(self: E, others: Sequence[E]) -> None:
+        """Know what others know too, which have read other parts of the data."""
+
     def fit(
         self,
         data: Statistics,
@@ -71,6 +77,16 @@ class Emission(ABC):
         weight: Floats | None = None,
     ) -> None:
         """Learn from rows with labels, each of which has a row with positive weight."""
+        self.learn(*self.sums(data, labels, n_labels, weight))
+
+    def sums(
+        self,
+        data: Statistics,
+        labels: NDArray[Any],
+        n_labels: int,
+        weight: Floats | None = None,
+    ) -> tuple[Floats, Floats]:
+        """Σ T(x) and the rows of each label: what `learn` takes."""
         with needed("scipy", f"emission {self.name!r}"):
             import scipy.sparse as sp
 
@@ -78,7 +94,7 @@ class Emission(ABC):
         weight = np.ones(n) if weight is None else weight
         indicators = sp.csr_matrix((weight, (labels, np.arange(n))), (n_labels, n))
         sums = indicators @ self.statistics(data)
-        self.learn(sums.toarray() if sp.issparse(sums) else sums, indicators.sum(axis=1).A1)
+        return (sums.toarray() if sp.issparse(sums) else sums), indicators.sum(axis=1).A1
 
     def log_density(self, data: Statistics) -> Floats:
         """log p(x | y) of every row and label, [n, n_labels]."""
@@ -100,3 +116,9 @@ def log_probabilities(p: Floats) -> Floats:
     """log p, −inf for zero."""
     with np.errstate(divide="ignore"):
         return np.log(p)
+
+
+def check_columns(widths: Sequence[int]) -> None:
+    """Refuse parts of the data that have different numbers of columns."""
+    if len(set(widths)) > 1:
+        raise ValueError(f"observations must have the same number of columns, got {set(widths)}")

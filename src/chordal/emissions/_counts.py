@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 import numpy as np
 
 from chordal._optional import needed
 from chordal._sparse import stacked_rows
 from chordal._validate import is_sparse
-from chordal.emissions._base import Emission, Statistics
+from chordal.emissions._base import Emission, Statistics, check_columns
 from chordal.features import DenseInput, Rows
 from chordal.potentials import Floats
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
+
+E = TypeVar("E", bound="CountEmission")
 
 
 def log_factorials(counts: Floats) -> Floats:
@@ -71,6 +73,10 @@ class CountEmission(Emission):
 
     def _seen(self, data: csr_matrix) -> None:
         """Learn from all rows, before labels."""
+
+    def join(self: E, others: Sequence[E]) -> None:
+        """All have the same columns."""
+        check_columns([own._n_columns for own in (self, *others)])
 
     def statistics(self, data: csr_matrix) -> Statistics:
         """The counts themselves."""

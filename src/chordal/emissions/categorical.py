@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import chain
 from typing import Any, ClassVar, final
 
 import numpy as np
@@ -10,7 +11,7 @@ from numpy.typing import NDArray
 
 from chordal._optional import needed
 from chordal._validate import check_number, is_sparse
-from chordal.emissions._base import Emission, Statistics, log_probabilities
+from chordal.emissions._base import Emission, Statistics, check_columns, log_probabilities
 from chordal.features import Rows
 from chordal.potentials import Floats
 from chordal.structures import offsets_of
@@ -87,6 +88,12 @@ class Categorical(Emission):
             known = self._codes[k]
             codes[:, k] = [known.get(symbol, -1) for symbol in column]
         return Rows(lengths, codes)
+
+    def join(self, others: Sequence[Categorical]) -> None:
+        """New symbols come after those that are known."""
+        read = [own.symbols for own in (self, *others)]
+        check_columns([len(own) for own in read])
+        self._know([list(dict.fromkeys(chain(*column))) for column in zip(*read, strict=True)])
 
     def statistics(self, data: NDArray[np.int64]) -> Statistics:
         """One indicator for each known symbol of a row."""

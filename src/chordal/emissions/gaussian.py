@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from chordal._validate import check_choice, check_number
-from chordal.emissions._base import Emission, Statistics
+from chordal.emissions._base import Emission, Statistics, check_columns
 from chordal.features import DenseInput, Rows
 from chordal.potentials import Floats
 
@@ -52,6 +52,7 @@ class Gaussian(Emission):
         self.covariances: Floats = np.zeros((0, 0))
         self._centre: Floats = np.zeros(0)
         self._spread: Floats = np.ones(0)
+        self._n_read, self._read_spread = 0, np.zeros(0)  # of the rows that were read first
 
     @classmethod
     def of(cls, means: ArrayLike, covariances: ArrayLike) -> Gaussian:
@@ -76,9 +77,26 @@ class Gaussian(Emission):
         rows = DenseInput(len(self._centre)).read(X, grow=False)
         data = rows.data.astype(np.float64)
         if grow and len(data):
-            self._centre, spread = data.mean(axis=0), data.std(axis=0)
-            self._spread = np.where(spread > 0.0, spread, 1.0)
+            self._n_read = len(data)
+            self._know(data.mean(axis=0), data.std(axis=0))
         return Rows(rows.lengths, (data - self._centre) / self._spread)
+
+    def _know(self, centre: Floats, spread: Floats) -> None:
+        self._centre, self._read_spread = centre, spread
+        self._spread = np.where(spread > 0.0, spread, 1.0)
+
+    def join(self, others: Sequence[Gaussian]) -> None:
+        """Mean and spread of all rows."""
+        read = [own for own in (self, *others) if own._n_read]
+        check_columns([len(own._centre) for own in (self, *others)])
+        if not read:
+            return
+        share = np.array([own._n_read for own in read]) / sum(own._n_read for own in read)
+        centres = np.stack([own._centre for own in read])
+        within = np.stack([own._read_spread**2 for own in read])
+        centre = share @ centres
+        self._n_read = sum(own._n_read for own in read)
+        self._know(centre, np.sqrt(share @ (within + (centres - centre) ** 2)))
 
     def statistics(self, data: Floats) -> Statistics:
         """x and x², or the products of all pairs of columns for full covariances."""

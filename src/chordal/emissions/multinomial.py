@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, final
 
 import numpy as np
@@ -57,6 +58,11 @@ class Multinomial(CountEmission):
 
     def _seen(self, data: csr_matrix) -> None:
         self._totals = np.asarray(data.sum(axis=1)).ravel().astype(np.int64)
+
+    def join(self, others: Sequence[Multinomial]) -> None:
+        """The totals of all rows."""
+        super().join(others)
+        self._totals = np.concatenate([own._totals for own in (self, *others)])
 
     def log_base(self, data: csr_matrix) -> Floats:
         """log of the multinomial coefficient of every row."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, final
 
 import numpy as np
@@ -45,6 +46,7 @@ class Poisson(CountEmission):
         self.alpha = alpha
         self.rates: Floats = np.zeros((0, 0))
         self._mean: Floats = np.zeros(0)
+        self._n_read = 0
 
     @classmethod
     def of(cls, rates: ArrayLike) -> Poisson:
@@ -54,7 +56,16 @@ class Poisson(CountEmission):
         return made
 
     def _seen(self, data: csr_matrix) -> None:
-        self._mean = np.asarray(data.sum(axis=0)).ravel() / max(data.shape[0], 1)
+        self._n_read = data.shape[0]
+        self._mean = np.asarray(data.sum(axis=0)).ravel() / max(self._n_read, 1)
+
+    def join(self, others: Sequence[Poisson]) -> None:
+        """The mean of all rows."""
+        super().join(others)
+        read = (self, *others)
+        n = sum(own._n_read for own in read)
+        total = np.sum([own._n_read * own._mean for own in read], axis=0)
+        self._mean, self._n_read = total / max(n, 1), n
 
     def log_base(self, data: csr_matrix) -> Floats:
         """−Σ log x! of every row."""

@@ -21,6 +21,7 @@ from chordal.estimators._training.monitor import (
 from chordal.estimators.chain_crf import ChainCRF, chain_batch, chain_layout, fitted_chain
 
 if TYPE_CHECKING:
+    from chordal.estimators._generative import Generative, fit_counts
     from chordal.estimators._training.in_parts import Crew, fit_parts
     from chordal.estimators._training.of_part import score_part
     from chordal.estimators._training.on_part import Given, PreparedPart
@@ -39,9 +40,11 @@ if TYPE_CHECKING:
 #: Modules that only some callers need.
 _LATER = {
     "Crew": "_training.in_parts",
+    "Generative": "_generative",
     "Given": "_training.on_part",
     "PreparedPart": "_training.on_part",
     "Wrapped": "_wrapped",
+    "fit_counts": "_generative",
     "fit_parts": "_training.in_parts",
     "score_part": "_training.of_part",
 }
@@ -72,6 +75,7 @@ __all__ = [
     "Crew",
     "Estimator",
     "FitReport",
+    "Generative",
     "Given",
     "GraphCRF",
     "GridCRF",
@@ -88,6 +92,7 @@ __all__ = [
     "chain_layout",
     "described",
     "digest",
+    "fit_counts",
     "fit_parts",
     "fitted_chain",
     "keep_or_raise",

@@ -1,4 +1,4 @@
-"""Estimators around a CRF, which answers for them; and how generative ones learn."""
+"""Estimators around a CRF, which answers for them."""
 
 from __future__ import annotations
 
@@ -7,17 +7,12 @@ from collections.abc import Callable, Sequence
 from functools import wraps
 from typing import Any, ClassVar
 
-import numpy as np
 from numpy.typing import NDArray
 
 from chordal._errors import UnsupportedError
 from chordal._estimator import Estimator
-from chordal.emissions import Emission
 from chordal.estimators._crf import BaseCRF
 from chordal.estimators.chain_crf import ChainCRF
-from chordal.features import DenseInput, Input, SparseInput
-from chordal.labels import SequenceLabels
-from chordal.potentials import Floats
 
 
 def refuse_stored(estimator: object, X: object) -> None:
@@ -77,28 +72,3 @@ class Wrapped(Estimator):
     entropy = _asked(BaseCRF.entropy)
     span_probabilities = _asked(ChainCRF.span_probabilities, ChainCRF)
     score = _asked(BaseCRF.score)
-
-
-def fit_emission(
-    emission: Emission,
-    data: object,
-    labels: SequenceLabels,
-    codes: NDArray[Any],
-    weight: Floats | None,
-) -> None:
-    """Learn the distribution of observations of every label, by their order in the classes."""
-    n = len(labels)
-    counts = np.bincount(codes, weight, minlength=n)
-    if not (counts > 0.0).all():
-        label = labels.labels[labels.order[int(np.argmin(counts))]]
-        raise ValueError(
-            f"label {label!r} has no observation of positive weight to learn from; "
-            "raise sample_weight, or leave it out"
-        )
-    emission.fit(data, codes, n, weight)
-
-
-def input_of(emission: Emission) -> Input:
-    """The input that reads the sufficient statistics of a family."""
-    n = emission.natural.shape[1]
-    return SparseInput(n) if emission.sparse else DenseInput(n)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from copy import deepcopy
 from dataclasses import KW_ONLY, dataclass, field
 from itertools import pairwise
 from typing import Any, final
@@ -19,8 +18,8 @@ from chordal._validate import (
     check_sequences,
     generator_from,
 )
-from chordal.emissions import EMISSIONS, Emission, Statistics
-from chordal.estimators._wrapped import Wrapped, fit_emission, input_of, refuse_stored
+from chordal.emissions import Emission, Statistics
+from chordal.estimators._generative import Counts, Generative, Known, input_of
 from chordal.estimators.chain_crf import ChainCRF, chain_crf
 from chordal.features import Rows
 from chordal.labels import SequenceLabels
@@ -30,7 +29,7 @@ from chordal.structures import offsets_of
 
 @final
 @dataclass(eq=False, repr=False)
-class HMM(Wrapped):
+class HMM(Generative):
     """Hidden Markov model of labelled sequences, the generative partner of `ChainCRF`.
 
     p(x, y) = π(y₁) Π A(y_{t−1}, y_t) Π p(x_t | y_t), by counting: no iteration is needed. It learns
@@ -94,19 +93,8 @@ class HMM(Wrapped):
         y : list of label sequences
         sample_weight : array [n_sequences], optional
         """
-        refuse_stored(self, X)
-        check_number("alpha", self.alpha)
-        emission = deepcopy(EMISSIONS.resolve(self.emission))
-        X, y = check_sequences(X), check_sequences(y, "y")
-        rows = emission.read(X, grow=True)
-        check_same_lengths(rows.lengths, y)
-        weight = check_sample_weight(sample_weight, len(X))
-        labels = SequenceLabels.of(y)
-        codes = labels.codes(labels.encode(y))
-        of_row = None if weight is None else np.repeat(weight, rows.lengths)
-        fit_emission(emission, rows.data, labels, codes, of_row)
-        start, transitions = self._chances(rows, codes, len(labels), of_row)
-        return self._take(labels, start, transitions, emission)
+        self._fit(X, y, sample_weight)
+        return self
 
     @classmethod
     def from_parameters(
@@ -140,22 +128,41 @@ class HMM(Wrapped):
             )
         if not (order == np.arange(n)).all():
             raise ValueError(f"classes must be sorted, got {list(classes)!r}")
-        return cls(emission)._take(labels, first, table, emission)
+        return cls(emission)._set(labels, first, table, emission)
 
-    def _chances(
-        self, rows: Rows, codes: NDArray[np.int32], n: int, weight: Floats | None
-    ) -> tuple[Floats, Floats]:
-        """Probabilities of first labels and of transitions."""
+    def _check(self) -> None:
+        check_number("alpha", self.alpha)
+
+    def _read(
+        self, emission: Emission, X: Any, y: Any, weight: object, grow: bool
+    ) -> tuple[Rows, Sequence[Any], Floats | None]:
+        X, y = check_sequences(X), check_sequences(y, "y")
+        rows = emission.read(X, grow=grow)
+        check_same_lengths(rows.lengths, y)
+        own = check_sample_weight(weight, len(X))
+        return rows, y, None if own is None else np.repeat(own, rows.lengths)
+
+    def _counts(
+        self, known: Known, rows: Rows, codes: NDArray[np.int32], weight: Floats | None
+    ) -> Counts:
+        """Those of the emission, of first labels and of transitions."""
+        n = len(known.labels)
+        of_emission = known.emission.sums(rows.data, codes, n, weight)
         weight = np.ones(len(codes)) if weight is None else weight
         first = _first(rows)
         at = np.delete(np.arange(len(codes)), first)
-        start = np.bincount(codes[first], weight[first], minlength=n) + self.alpha
+        start = np.bincount(codes[first], weight[first], minlength=n)
         pairs = codes[at - 1] * n + codes[at]
-        table = np.bincount(pairs, weight[at], minlength=n * n).reshape(n, n) + self.alpha
-        table[table.sum(axis=1) == 0.0] = 1.0  # what nothing follows says nothing of what would
-        return start / start.sum(), table / table.sum(axis=1, keepdims=True)
+        table = np.bincount(pairs, weight[at], minlength=n * n).reshape(n, n)
+        return *of_emission, start.astype(np.float64), table.astype(np.float64)
 
-    def _take(
+    def _learn(self, known: Known, counts: Counts) -> None:
+        start, table = (own + self.alpha for own in counts[2:])
+        table[table.sum(axis=1) == 0.0] = 1.0  # what nothing follows says nothing of what would
+        chances = start / start.sum(), table / table.sum(axis=1, keepdims=True)
+        self._set(known.labels, *chances, known.emission)
+
+    def _set(
         self, labels: SequenceLabels, start: Floats, transitions: Floats, emission: Emission
     ) -> HMM:
         self.labels_, self.classes_ = labels, labels.classes

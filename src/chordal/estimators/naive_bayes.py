@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from copy import deepcopy
 from dataclasses import KW_ONLY, dataclass, field
 from typing import Any, ClassVar, final
 
@@ -11,16 +10,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from chordal._validate import RandomState, check_number, check_sample_weight, generator_from
-from chordal.emissions import EMISSIONS, Emission, Statistics
-from chordal.estimators._wrapped import Wrapped, fit_emission, input_of, refuse_stored
+from chordal.emissions import Emission, Statistics
+from chordal.estimators._generative import Counts, Generative, Known, input_of
 from chordal.estimators.chain_crf import ChainCRF, chain_crf
+from chordal.features import Rows
 from chordal.labels import SequenceLabels
 from chordal.potentials import Floats
 
 
 @final
 @dataclass(eq=False, repr=False)
-class NaiveBayes(Wrapped):
+class NaiveBayes(Generative):
     """Naive Bayes: p(x, y) = p(y) p(x | y), with columns independent given the label.
 
     Parameters
@@ -68,19 +68,25 @@ class NaiveBayes(Wrapped):
         y : array [n] of labels
         sample_weight : array [n], optional
         """
-        refuse_stored(self, X)
-        emission = deepcopy(EMISSIONS.resolve(self.emission))
-        rows = emission.read([_table(X)], grow=True)
-        flat = _column(y, int(rows.lengths[0]))
-        labels = SequenceLabels.of([flat])
-        codes = labels.codes(labels.encode([flat]))
-        weight = check_sample_weight(sample_weight, len(codes))
-        fit_emission(emission, rows.data, labels, codes, weight)
-        counts = np.bincount(codes, weight, minlength=len(labels))
-        self.labels_, self.classes_, self.emission_ = labels, labels.classes, emission
-        self.class_prior_ = counts / counts.sum()
-        self.crf_ = self.to_crf()
+        self._fit(X, y, sample_weight)
         return self
+
+    def _read(
+        self, emission: Emission, X: Any, y: Any, weight: object, grow: bool
+    ) -> tuple[Rows, Sequence[Any], Floats | None]:
+        rows = emission.read([_table(X)], grow=grow)
+        flat = _column(y, int(rows.lengths[0]))
+        return rows, [flat], check_sample_weight(weight, len(flat))
+
+    def _counts(
+        self, known: Known, rows: Rows, codes: NDArray[np.int32], weight: Floats | None
+    ) -> Counts:
+        return known.emission.sums(rows.data, codes, len(known.labels), weight)
+
+    def _learn(self, known: Known, counts: Counts) -> None:
+        self.labels_, self.classes_ = known.labels, known.labels.classes
+        self.emission_, self.class_prior_ = known.emission, counts[1] / counts[1].sum()
+        self.crf_ = self.to_crf()
 
     def to_crf(self, **parameters: Any) -> ChainCRF:
         """The CRF of the same posterior p(y | x), which is logistic regression.

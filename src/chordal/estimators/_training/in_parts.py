@@ -69,15 +69,19 @@ class Crew(Protocol):
     def take(self, handle: Handle) -> Any:
         """What one handle stands for that is not of a part."""
 
+    def settle(self, parts: Sequence[Handle], sizes: Sequence[float]) -> list[Handle]:
+        """The parts in a form for `total`, which asks them again and again."""
+
     def total(
         self,
         answer: Callable[..., Any],
         plus: Callable[[Any, Any], Any],
-        parts: Sequence[Handle],
+        settled: Sequence[Handle],
         vectors: Sequence[Floats],
         *rest: Any,
+        first: int | None = None,
     ) -> Any:
-        """The sum of `answer(part, vectors, *rest)` over all parts, by the tree."""
+        """The sum of `answer(part, vectors, *rest)` over all parts, or the `first` so many."""
 
 
 class Joined(NamedTuple):
@@ -96,7 +100,7 @@ class Joined(NamedTuple):
 class PartedWork(NamedTuple):
     """What a solver works on, and how its weights become the model's."""
 
-    parts: list[Handle]  # of `Part`
+    parts: list[Handle]  # of `PartOracle`, settled
     oracle: PartedOracle
     start: Floats
     spread: Callable[[Floats], Floats]
@@ -293,7 +297,8 @@ def validator_of(
     if elsewhere is None:
         X, y = given
         return Validator.of(model, X, y, joined.reader, joined.labels, joined.layout)
-    parts = crew.map(of_part.validator_part, elsewhere, model, *joined.handles)
+    made = crew.map(of_part.validator_part, elsewhere, model, *joined.handles)
+    parts = crew.settle(made, [1.0] * len(made))
 
     def score(weights: Floats) -> float:
         right, n = crew.total(of_part.validated, of_part.two_counts, parts, [weights])
@@ -329,9 +334,10 @@ def compiled_parts(
         longest = max(map(len, sizes))
         whole = [sum(own[k] for own in sizes if k < len(own)) for k in range(longest)]
         shares = [n / sum(whole) for n in whole]
+    parts = crew.settle(ready, [own.n_variables for own in joined.facts])
 
     def ask(question: str, vectors: Sequence[Floats], batch: int | None) -> Term:
-        found = crew.total(of_part.answer_part, Term.plus, ready, vectors, question, batch, dtype)
+        found = crew.total(of_part.answer_part, Term.plus, parts, vectors, question, batch, dtype)
         assert isinstance(found, Term)
         return found
 
@@ -344,8 +350,8 @@ def compiled_parts(
         shares=shares,
     )
     if scale is None:
-        return PartedWork(ready, oracle, start, np.copy, inference)
-    return PartedWork(ready, oracle, start * scale, lambda weights: weights / scale, inference)
+        return PartedWork(parts, oracle, start, np.copy, inference)
+    return PartedWork(parts, oracle, start * scale, lambda weights: weights / scale, inference)
 
 
 def inference_of(
@@ -389,8 +395,8 @@ def judged_parts(
         return solution, known
     # Ways of prediction are compared on the first examples.
     before = np.cumsum([0, *(own.n_variables for own in facts)])[:-1]
-    first = parts[: int((before < PART).sum())]
-    found = crew.total(of_part.compare_part, of_part.two_lists, first, at, model)
+    first = int((before < PART).sum())
+    found = crew.total(of_part.compare_part, of_part.two_lists, parts, at, model, first=first)
     if all(own is not None for own in found):
         right = {way: sum(own[0][way] for own in found) for way in found[0][0]}
         known |= better_way(right, sum(own[1] for own in found))

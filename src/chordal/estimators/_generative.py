@@ -1,0 +1,140 @@
+"""Models of examples and labels together, which learn by counting: in memory, or part by part."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Sequence
+from copy import deepcopy
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from chordal._errors import UnsupportedError
+from chordal.emissions import EMISSIONS, Emission
+from chordal.estimators._training.in_parts import Crew, Handle
+from chordal.estimators._training.on_part import Given, PreparedPart
+from chordal.estimators._wrapped import Wrapped, refuse_stored
+from chordal.features import DenseInput, Input, Rows, SparseInput, length_of
+from chordal.labels import SequenceLabels, merged_labels
+from chordal.potentials import Floats
+
+#: Arrays of which those of all parts are added up; the first two are an emission's.
+Counts = tuple[Floats, ...]
+
+
+class Known(NamedTuple):
+    """Which observations and labels there are."""
+
+    emission: Emission
+    labels: SequenceLabels
+
+
+class Generative(Wrapped):
+    """p(x, y) of an emission and of labels.
+
+    `fit` takes two steps, which parts of the data take too: to know what there is, and to count.
+    """
+
+    emission: str | Emission
+    labels_: SequenceLabels
+    emission_: Emission
+
+    @abstractmethod
+    def _read(
+        self, emission: Emission, X: Any, y: Any, weight: object, grow: bool
+    ) -> tuple[Rows, Sequence[Any], Floats | None]:
+        """Rows, label sequences and the weight of every row."""
+
+    @abstractmethod
+    def _counts(
+        self, known: Known, rows: Rows, codes: NDArray[np.int32], weight: Floats | None
+    ) -> Counts:
+        """What `_learn` has to know of rows with labels."""
+
+    @abstractmethod
+    def _learn(self, known: Known, counts: Counts) -> None:
+        """Set the parameters."""
+
+    def _check(self) -> None:
+        """Refuse wrong parameters."""
+
+    def _fit(self, X: Any, y: Any, sample_weight: object) -> None:
+        refuse_stored(self, X)
+        self._check()
+        emission = deepcopy(EMISSIONS.resolve(self.emission))
+        rows, y, weight = self._read(emission, X, y, sample_weight, grow=True)
+        known = Known(emission, SequenceLabels.of(y))
+        self._take(known, self._counted(known, rows, y, weight))
+
+    def _counted(self, known: Known, rows: Rows, y: Sequence[Any], weight: Floats | None) -> Counts:
+        codes = known.labels.codes(known.labels.encode(y))
+        return self._counts(known, rows, codes, weight)
+
+    def _take(self, known: Known, counts: Counts) -> None:
+        emission, labels = known
+        if not (counts[1] > 0.0).all():
+            label = labels.labels[labels.order[int(np.argmin(counts[1]))]]
+            raise ValueError(
+                f"label {label!r} has no observation of positive weight to learn from; "
+                "raise sample_weight, or leave it out"
+            )
+        emission.learn(*counts[:2])
+        self._learn(known, counts)
+
+
+def fit_counts(model: Generative, crew: Crew, parts: list[Handle]) -> None:
+    """Learn from parts that are elsewhere."""
+    model._check()
+    known = crew.join(all_known, crew.map(known_of, parts, model))
+    counts = crew.tree(two_counts, crew.map(counts_of, parts, model, known))
+    model._take(crew.take(known), crew.take(counts))
+
+
+def known_of(part: Given, model: Generative) -> Known | None:
+    """What a part has; None where it has no examples."""
+    if isinstance(part.X, PreparedPart):
+        raise UnsupportedError(
+            f"{type(model).__name__} learns from examples, and a data set holds what another model "
+            "has read: give X and y"
+        )
+    if length_of(part.X) == 0:
+        return None
+    emission = deepcopy(EMISSIONS.resolve(model.emission))
+    _, y, _ = model._read(emission, *part, grow=True)
+    return Known(emission, SequenceLabels.of(y))
+
+
+def all_known(parts: Sequence[Known | None]) -> Known:
+    """What there is in all parts."""
+    found = {k: own for k, own in enumerate(parts) if own is not None}
+    if not found:
+        raise ValueError("X is empty: give at least one example")
+    first, *others = (own.emission for own in found.values())
+    emission = deepcopy(first)
+    try:
+        emission.join(others)
+    except ValueError as error:
+        raise ValueError(f"the partitions do not go together: {error}") from None
+    labels = merged_labels(SequenceLabels(), [own.labels for own in found.values()])[0]
+    return Known(emission, labels)
+
+
+def counts_of(part: Given, model: Generative, known: Known) -> Counts | None:
+    """The counts of a part."""
+    if length_of(part.X) == 0:
+        return None
+    return model._counted(known, *model._read(known.emission, *part, grow=False))
+
+
+def two_counts(first: Counts | None, second: Counts | None) -> Counts | None:
+    """Those of both."""
+    if first is None or second is None:
+        return second if first is None else first
+    return tuple(a + b for a, b in zip(first, second, strict=True))
+
+
+def input_of(emission: Emission) -> Input:
+    """The input that reads the sufficient statistics of a family."""
+    n = emission.natural.shape[1]
+    return SparseInput(n) if emission.sparse else DenseInput(n)
