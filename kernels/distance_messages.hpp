@@ -118,7 +118,8 @@ private:
             f = here.weighted + lanes * f;
             p += here.sum;
             store(far_after + j, floor * p - cut * f);
-            store(m + j, (load(before + j) + (f - load(x + j))) + (load(far_before + j - reach) + load(far_after + j + reach)));
+            const Pack within = load(before + j) + (f - load(x + j));
+            store(m + j, within + (load(far_before + j - reach) + load(far_after + j + reach)));
         }
     }
 

@@ -64,8 +64,10 @@ public:
     }
     // Whether single messages by the distances of labels are quicker than blocks by the cells.
     bool quicker_than_blocks(Int t) {
+        const std::size_t labels = static_cast<std::size_t>(last_[t]) / kGainOfBlocks;
+        if (labels < kManyForPotts) return false;  // and most tables need not be looked at
         compare(t);
-        return DistanceMessages<Ring>::pays(distances_[t], static_cast<std::size_t>(last_[t]) / kGainOfBlocks);
+        return DistanceMessages<Ring>::pays(distances_[t], labels);
     }
     // Notes the highest and the lowest finite score of a table that is kept elsewhere.
     void note(Int t, double highest, double lowest) {
