@@ -1,4 +1,4 @@
-"""Inference on graphs, beside PGMax.
+"""Inference on graphs, beside PGMax; and by label distances, beside the same tables cell by cell.
 
 PGMax needs versions of its own of other packages: $CHORDAL_PGMAX_PYTHON names a Python that has it
 (the present one by default).
@@ -71,5 +71,35 @@ def _loopy_bp(run: Run) -> Iterator[Row]:
     yield run.speed(f"{what}, with building and compiling", theirs, min(first), at_least=50)
 
 
+def _distances(run: Run) -> Iterator[Row]:
+    """Ten sweeps through tables of label distances; one unit in the last place hides them."""
+    from chordal.inference import INFERENCE
+    from chordal.potentials import Potentials
+    from chordal.structures import Grid
+
+    size, n = (30 if run.quick else 300), 100
+    rng = np.random.default_rng(0)
+    grid, unary = Grid([(size, size)], n), rng.normal(size=(size, size, n))
+    steps = np.abs(np.subtract.outer(np.arange(n), np.arange(n)))
+    method = INFERENCE.get("loopy_bp")(tol=0.0, max_iter=10)
+    for name, table in (
+        ("Potts", np.eye(n)),
+        ("linear", -0.3 * steps),
+        ("truncated linear", -0.3 * np.minimum(steps, 12)),
+    ):
+        hidden = table.copy()
+        hidden[1, 1] = np.nextafter(hidden[1, 1], 10.0)
+        for question, kind in (("log_partition", "sum"), ("map", "max")):
+            taken = []
+            for tables in (hidden, table):
+                run.say(f"{name}, {kind}-product")
+                p = Potentials(grid, unary, tables)
+                start = time.perf_counter()
+                getattr(method, question)(p)
+                taken.append(time.perf_counter() - start)
+            what = f"10 sweeps of loopy BP, {size}×{size}, {n} labels, {name}, {kind}-product"
+            yield run.speed(f"{what} (cell by cell)", *taken)
+
+
 ORDER = 7
-PARTS: dict[str, Part] = {"loopy_bp": _loopy_bp}
+PARTS: dict[str, Part] = {"loopy_bp": _loopy_bp, "distances": _distances}

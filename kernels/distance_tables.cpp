@@ -76,6 +76,7 @@ namespace chordal {
 namespace {
 
 constexpr std::int64_t kShort = 5;  // a reach up to which even tables are treated as the others
+constexpr double kExact = 1e3;      // scores up to which rounding does not matter in exp f: it is below 1e-12
 
 // f(0) - d · slope for all d < reach, but for rounding; 0 if it is not.
 double slope_of(const double* f, std::int64_t reach) {
@@ -106,6 +107,8 @@ Distances distances_of(const double* table, std::int64_t rows, std::int64_t colu
     Distances found;
     for (found.reach = n - 1; found.reach > 1 && f[found.reach - 1] == f[n - 1];) --found.reach;
     if (found.reach > kShort) found.slope = slope_of(f, found.reach);
+    if (found.slope > 0.0 && std::abs(f[0]) <= kExact && std::abs(f[found.reach - 1]) <= kExact)
+        found.decay = std::exp(-found.slope);
     return found.slope > 0.0 || 2 * found.reach <= n || found.reach == 1 ? found : Distances{};
 }
 

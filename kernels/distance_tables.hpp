@@ -23,6 +23,7 @@ namespace chordal {
 struct Distances {
     std::int64_t reach = 0;  // 0: the table is not of this kind, or too wide to gain from it
     double slope = 0.0;      // 0: f does not fall evenly, or is so short that it does not matter
+    double decay = 0.0;      // exp(-slope); 0 also where f is so large that its rounding matters in exp f
 };
 
 // Of a table [rows, columns].

@@ -56,12 +56,24 @@ struct Propagation {
         row.resize(padded_of(ex.most_labels));
         const double reach = settings.forbidden && !ex.forest ? reach_of(g, ex) : 0.0;
         abreast = Ring::kSideBySide && settings.schedule == Schedule::parallel && !ex.forest &&
-                  reach == 0.0;
+                  reach == 0.0 && !mostly_distances(ex);
         if (abreast) return run_abreast(g, ex, settings, patience);
         for (Int c = 0; c < ex.cliques; ++c) tables.need(ex.table(c));
         messages.open(g, ex, tables);
         messages.set_floor(reach);
         return scheduler.run(messages, settings, patience);
+    }
+    // Whether most work is on tables of label distances, through which single messages are quicker than blocks.
+    bool mostly_distances(const FactorExample& ex) {
+        std::size_t quick = 0, all = 0;
+        for (Int c = 0; c < ex.cliques; ++c) {
+            const Int first = ex.places_of(c);
+            if (ex.order_of(c) != 2) continue;
+            const std::size_t cells = ex.labels(ex.variable(first)) * ex.labels(ex.variable(first + 1));
+            all += cells;
+            quick += tables.quicker_than_blocks(ex.table(c)) ? cells : 0;
+        }
+        return 2 * quick > all;
     }
     Ending run_abreast(const Scores& g, const FactorExample& ex, const MessageSettings& settings,
                        Interruption& patience) {

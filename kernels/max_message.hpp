@@ -44,7 +44,7 @@ public:
 private:
     const Distances& distances_of_table(std::int64_t t, const double* M, std::size_t rows, std::size_t columns) {
         if (distances_.size() <= static_cast<std::size_t>(t))
-            distances_.resize(static_cast<std::size_t>(t) + 1, Distances{-1, 0.0});
+            distances_.resize(static_cast<std::size_t>(t) + 1, Distances{-1});
         Distances& known = distances_[static_cast<std::size_t>(t)];
         if (known.reach < 0)
             known = distances_of(M, static_cast<std::int64_t>(rows), static_cast<std::int64_t>(columns));

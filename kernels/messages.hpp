@@ -6,7 +6,8 @@
 //
 // φ and ψ are the scores of labels and tables. The n of all cliques of a variable come from products
 // of what is before and of what is after each: nothing is divided. m is kept by variable, n by clique.
-// Each m is scaled to a largest entry of 1. A clique of k variables is summed out one axis at a time.
+// Each m is scaled to a largest entry of 1. A clique of k variables is summed out one axis at a time; an edge whose
+// table is one of label distances takes a quicker way (distance_messages.hpp).
 //
 // Reweighted by ρ_c, tables enter to the power 1 / ρ_c, messages to the power ρ_c:
 //   b_v = φ_v ⊗ ⊗_{c ∋ v} m_{c→v}^{ρ_c},   n_{v→c} = b_v ⊘ m_{c→v}
@@ -17,9 +18,8 @@
 // only labels that every table supports; then nothing vanishes, and nothing runs away.
 #pragma once
 
-#include "distance_tables.hpp"
+#include "distance_messages.hpp"
 #include "factors.hpp"
-#include "rings.hpp"
 
 namespace chordal::CHORDAL_ISA {
 
@@ -59,9 +59,15 @@ public:
         if (state_[t] & kFilled) return;
         if (!(state_[t] & kMeasured)) measure(t);
         fill_one(t);
-        const Int rows = (g_->table_offsets[t + 1] - g_->table_offsets[t]) / last_[t];
-        distances_[t] = distances_of(g_->tables + g_->table_offsets[t], rows, last_[t]);
+        compare(t);
         state_[t] |= kFilled;
+    }
+    // Whether single messages by the distances of labels are quicker than blocks by the cells.
+    bool quicker_than_blocks(Int t) {
+        const std::size_t labels = static_cast<std::size_t>(last_[t]) / kGainOfBlocks;
+        if (labels < kManyForPotts) return false;  // and most tables need not be looked at
+        compare(t);
+        return DistanceMessages<Ring>::pays(distances_[t], labels);
     }
     // Notes the highest and the lowest finite score of a table that is kept elsewhere.
     void note(Int t, double highest, double lowest) {
@@ -76,8 +82,15 @@ public:
     std::size_t largest() const { return largest_; }
 
 private:
-    static constexpr int kMeasured = 1, kFilled = 2, kWide = 4;
+    static constexpr int kMeasured = 1, kFilled = 2, kWide = 4, kCompared = 8;
 
+    void compare(Int t) {
+        if (state_[t] & kCompared) return;
+        const Int rows = (g_->table_offsets[t + 1] - g_->table_offsets[t]) / last_[t];
+        distances_[t] = distances_of(g_->tables + g_->table_offsets[t], rows, last_[t]);
+        listening_.spend(static_cast<std::size_t>(rows * last_[t]));
+        state_[t] |= kCompared;
+    }
     void measure(Int t) {
         double highest = -kInfinity, lowest = kInfinity;
         for (Int k = g_->table_offsets[t]; k < g_->table_offsets[t + 1]; ++k) {
@@ -198,6 +211,10 @@ public:
         const double power = power_of(c);
         const Int a = ex_->variable(first), b = ex_->variable(first + 1);
         const std::size_t width = ex_->width(b), rows = ex_->labels(a);
+        const Distances& distances = tables_->distances(ex_->table(c));
+        if (DistanceMessages<Ring>::pays(distances, rows) &&
+            by_distances_.through(table, distances, power, out(p == first ? first + 1 : first), rows, to))
+            return;
         if (p != first) return Ring::across(table, width, out(first), rows, width, power, to);
         const double* n = out(first + 1);
         for (std::size_t i = 0; i < rows; ++i)
@@ -469,6 +486,7 @@ private:
     double floor_ = 0.0;
     bool pairs_ = true;  // no clique has more than two variables
     Scratch phi_, shift_, m_, n_, running_, made_, buffers_[2];
+    DistanceMessages<Ring> by_distances_;
 };
 
 }  // namespace chordal::CHORDAL_ISA

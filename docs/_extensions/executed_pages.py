@@ -10,7 +10,6 @@ The sources are plain Markdown, readable anywhere. A page asks for it at its top
 Its blocks of ``python`` then become cells of one notebook, and those of ``sh`` are run by bash in
 a folder of the page's own. Words after the language are tags of the cell, such as `remove-output`.
 A block of ``text before`` and the one that follows it stand side by side.
-An entry "name ?" of a table of contents is left out where there is no such page.
 If a package that the page needs is not installed, the page is shown as it is, with a note.
 """
 
@@ -28,7 +27,6 @@ FENCE = re.compile(r"^```(python|sh)\b([^\n]*)\n(.*?)^```$", re.DOTALL | re.MULT
 SIDES = re.compile(
     r"^```text before\n(.*?)^```\n\n(^```(?:python|sh)\n.*?^```)$", re.DOTALL | re.MULTILINE
 )
-OPTIONAL = re.compile(r"^([\w/]+) \?\n", re.MULTILINE)
 NOTEBOOK = "---\nfile_format: mystnb\nkernelspec: {name: python3, display_name: Python 3}\n---\n"
 #: Documents outside of this folder that are pages of the site.
 OUTSIDE = {
@@ -100,16 +98,8 @@ def read(app: Sphinx, name: str, source: list[str]) -> None:
         else:
             body = NOTEBOOK + FENCE.sub(cell, body)
         source[0] = body
-    source[0] = OPTIONAL.sub(lambda match: _if_there(app, path.parent, match), source[0])
     source[0] = SIDES.sub(side_by_side, source[0])
     source[0] = LINK.sub(lambda match: _within(path.parent, match), source[0])
-
-
-def _if_there(app: Sphinx, folder: Path, match: re.Match[str]) -> str:
-    """An entry of a table of contents "name ?", if there is such a page."""
-    name = match[1]
-    page = Path(app.srcdir) / name[1:] if name.startswith("/") else folder / name
-    return f"{name}\n" if page.with_name(f"{page.name}.md").exists() else ""
 
 
 def _within(folder: Path, match: re.Match[str]) -> str:

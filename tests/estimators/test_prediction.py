@@ -8,7 +8,9 @@ import pytest
 import chordal
 from chordal import ChainCRF, GraphCRF, GridCRF, MatchingModel, UnsupportedError
 from chordal.estimators import CollapsedLabellingWarning
+from chordal.estimators._training import judging
 from chordal.inference import INFERENCE, most_probable_labels
+from chordal.inference.loopy_bp import LoopyBPInference
 
 
 def relational(degree=30, mixing=0.05, noise=0.4, n=500, n_classes=7, seed=0):
@@ -188,3 +190,19 @@ def test_alarm_where_links_drown_observations():
     with warnings.catch_warnings():
         warnings.simplefilter("error", CollapsedLabellingWarning)
         model.predict(X, allowed_labels=known)  # they were asked for
+
+
+def test_large_graphs_are_compared_by_rough_answers(coupled, monkeypatch):
+    """They choose the same way, at nearly the same scores; a method of one's own is not altered."""
+    x, y, model = coupled
+    monkeypatch.setattr(judging, "LARGE", 0)
+    found = coupled_crf().fit([x], [y]).fit_report_
+    assert found.prediction == model.fit_report_.prediction
+    assert found.prediction_scores == pytest.approx(model.fit_report_.prediction_scores, abs=0.01)
+    asked = []
+    rough = LoopyBPInference.rough
+    monkeypatch.setattr(LoopyBPInference, "rough", lambda self: asked.append(self) or rough(self))
+    coupled_crf(inference=LoopyBPInference()).fit([x], [y])
+    assert not asked
+    coupled_crf().fit([x], [y])
+    assert [method.tol for method in asked] == [1e-8]

@@ -8,6 +8,8 @@ import pytest
 from chordal import _kernels
 from chordal.inference import INFERENCE
 from chordal.inference.exhaustive import ExhaustiveInference
+from chordal.inference.loopy_bp import LoopyBPInference
+from chordal.inference.tree_reweighted import TreeReweightedInference
 from chordal.inference.trw_s import TRWSInference
 from chordal.potentials import Potentials
 from chordal.structures import Grid, Tree
@@ -167,3 +169,76 @@ def test_a_table_for_every_edge():
     other = TRWSInference().map(Potentials(grid, unary, np.array([nudged(t) for t in tables])))
     np.testing.assert_allclose(found.bound, other.bound, rtol=1e-5)
     np.testing.assert_allclose(found.score, other.score, rtol=1e-7)
+
+
+def disguised(table):
+    """The same but for rounding, and no longer a table of distances."""
+    other = np.array(table)
+    other[1, 1] = np.nextafter(other[1, 1], 10.0)
+    return other
+
+
+def of_two(unary, table):
+    """log Z and marginals of an edge, from all its labellings."""
+    scores = unary[0][:, None] + unary[1] + table
+    shares = np.exp(scores - scores.max())
+    total = shares.sum()
+    return scores.max() + np.log(total), shares / total
+
+
+@pytest.mark.parametrize("domain", ["auto", "log"])
+@pytest.mark.parametrize("n", [8, 13, 24, 31, 100])
+@pytest.mark.parametrize("kind", KINDS)
+def test_sums_are_those_of_the_cells(kind, n, domain):
+    """Also with labels that are forbidden, scores far apart, and large ones."""
+    rng = np.random.default_rng(n)
+    for scale, shift, hidden in ((1, 0, 0), (1, 900, 0.5), (40, 0, 0), (60, 0, 0.5), (1, 1e4, 0)):
+        unary, table = scale * rng.normal(size=(2, n)), scale * kind(n, rng) + shift
+        unary[0, rng.random(n) < hidden] = -np.inf
+        unary[0, rng.integers(n)] = 1.0
+        log_z, shares = of_two(unary, table)
+        p = Potentials(Tree([[-1, 0]], n), unary, table)
+        found = LoopyBPInference(domain=domain).marginals(p)
+        np.testing.assert_allclose(found.log_partition, log_z, rtol=1e-12, atol=1e-11)
+        rows = np.stack([shares.sum(axis=1), shares.sum(axis=0)])
+        np.testing.assert_allclose(found.parts.unary.reshape(2, n), rows, rtol=1e-9, atol=1e-11)
+        np.testing.assert_allclose(found.parts.tables.reshape(n, n), shares, rtol=1e-9, atol=1e-11)
+
+
+@pytest.mark.parametrize(
+    "method",
+    [
+        LoopyBPInference(max_iter=20),
+        LoopyBPInference("parallel", damping=0.3, max_iter=20),
+        LoopyBPInference("residual", damping=0.1, tol=1e-13),  # rounding decides the order
+        LoopyBPInference(domain="log", max_iter=20),
+        LoopyBPInference("residual", tol=1e-13, domain="log"),
+        TreeReweightedInference(max_iter=20),
+    ],
+    ids=str,
+)
+@pytest.mark.parametrize("kind", KINDS)
+def test_marginals_of_grids_are_those_of_their_cells(kind, method):
+    """After the same iterations, whether messages have settled or not; "residual" settles."""
+    for n in (12, 30, 60):
+        rng = np.random.default_rng(n)
+        unary, table = 2.0 * rng.normal(size=(4, 5, n)), 0.3 * kind(n, rng)
+        grid = Grid([(4, 5)], n)
+        found = method.marginals(Potentials(grid, unary, table))
+        other = method.marginals(Potentials(grid, unary, disguised(table)))
+        np.testing.assert_allclose(found.log_partition, other.log_partition, rtol=1e-10)
+        np.testing.assert_allclose(found.parts.unary, other.parts.unary, rtol=1e-8, atol=1e-10)
+        np.testing.assert_allclose(found.parts.tables, other.parts.tables, rtol=1e-8, atol=1e-10)
+
+
+@pytest.mark.parametrize("schedule", ["sequential", "parallel", "residual"])
+@pytest.mark.parametrize("kind", KINDS)
+def test_best_labels_of_grids_are_those_of_their_cells(kind, schedule):
+    method = LoopyBPInference(schedule, damping=0.2, max_iter=30)
+    for n in (12, 30, 60):
+        rng = np.random.default_rng(n)
+        unary, table = 3.0 * rng.normal(size=(5, 4, n)), 0.3 * kind(n, rng)
+        grid = Grid([(5, 4)], n)
+        found = method.map(Potentials(grid, unary, table))
+        other = method.map(Potentials(grid, unary, disguised(table)))
+        np.testing.assert_array_equal(found.labels, other.labels)

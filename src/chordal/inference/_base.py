@@ -135,6 +135,13 @@ class Inference(ABC):
         """
         return self
 
+    def rough(self) -> Inference:
+        """The same method for labels without its last digits: the method itself.
+
+        An iterative method may stop where further iterations change few labels.
+        """
+        return self
+
     def kept_for(self, structures: Iterable[Structure]) -> Stateful | None:
         """What this method has for its next calls on these structures; None: it keeps nothing.
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from copy import copy
 from typing import ClassVar
 
 import numpy as np
@@ -15,6 +16,9 @@ from chordal.inference._base import Inference
 from chordal.inference._cliques import message_cells, propagated
 from chordal.potentials import Floats, Potentials, refuse_infeasible
 from chordal.structures import Structure
+
+#: The tolerance of rough answers.
+ROUGH = 1e-4
 
 
 def ending(done: _kernels.Iterations, tol: float) -> Convergence:
@@ -55,6 +59,12 @@ class SumProduct(Inference):
     def exact_on(self, structure: Structure) -> bool:
         """Exact on forests."""
         return structure.is_forest
+
+    def rough(self) -> Inference:
+        """Until messages hardly change."""
+        made = copy(self)
+        made.tol = max(self.tol, ROUGH)
+        return made
 
     def memory(self, structure: Structure, question: str, n: int = 1) -> float:
         """Messages both ways, beliefs, and marginals."""

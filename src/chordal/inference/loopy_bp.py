@@ -46,6 +46,10 @@ class LoopyBPInference(SumProduct):
     Where tables forbid something (−inf), labels that no labelling can have are struck out first,
     and no other label is lost to messages. `InfeasibleError` is therefore a proof.
 
+    Tables of label distances (Potts, linear, truncated linear, and any decline that ends within
+    half of the labels) are recognised where there are many labels. Messages through them take
+    time in proportion to the labels, not to their square.
+
     `map` runs max-product and takes the labels one after another, each given those before it; on
     graphs with loops whole trees then take their best labels given the rest, until none gains. If
     the labels break a constraint, a search by their beliefs looks for some that do not.

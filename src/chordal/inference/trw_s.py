@@ -23,6 +23,8 @@ from chordal.structures import Structure
 
 #: The tolerance and the iterations of one call in training, where calls go on from each other.
 ROUGH, FEW = 1e-4, 5
+#: Iterations of a rough answer, which has nothing to go on from.
+SOME = 30
 
 
 class Messages:
@@ -135,6 +137,12 @@ class TRWSInference(Inference):
         )
         made._kept = WeakKeyDictionary()
         return made
+
+    def rough(self) -> TRWSInference:
+        """Some tens of iterations, and moves of trees as always."""
+        limits = {"time_limit": self.time_limit, "memory_limit": self.memory_limit}
+        most = min(self.max_iter, SOME)
+        return TRWSInference(self.tol, most, self.min_progress, **limits)
 
     def kept_for(self, structures: Iterable[Structure]) -> Messages | None:
         """The messages of the last calls, in training."""

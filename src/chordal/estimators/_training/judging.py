@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from chordal.estimators._crf import BaseCRF
 
 PART = 100_000  # variables of training examples on which ways of prediction are compared
+LARGE = 2_000_000  # cells of all cliques' tables beyond which they are compared by rough answers
 
 
 @dataclass(frozen=True)
@@ -110,7 +111,8 @@ def prediction_facts(
     """What the report says of predictions on graphs with loops.
 
     Smooth objectives learn probabilities. There both ways of prediction are compared on training
-    examples: all of them, or the first with `PART` variables.
+    examples: all of them, or the first with `PART` variables. Where these have more than `LARGE`
+    table cells, the comparison does without last digits: they change few labels.
     """
     known: dict[str, Any] = {"label_share": largest_share(shards)}
     if estimator.prediction != "auto" or not objective.smooth:
@@ -139,6 +141,8 @@ def way_counts(
                 if np.isneginf(potentials.tables).any():
                     return None  # most probable labels may break what is forbidden
                 method = method_for(estimator, question, potentials, Pace.MOMENTS)
+                if estimator.inference == "auto" and structure.table_sizes.sum() > LARGE:
+                    method = method.rough()
                 found = decoded(potentials, method, question)
                 right[way] += float(counts[found == gold].sum())
             total += float(counts[gold >= 0].sum())

@@ -69,7 +69,8 @@ class FitReport:
         What `predict` gives, where both were compared: see the parameter of this name.
     prediction_scores : dict {"map": score, "mpm": score}
         The shares of labels of the training data that both get right, or of its first examples
-        with 100,000 variables.
+        with 100,000 variables. Where their tables have more than 2 million cells, inference stops
+        early for this comparison: `rough` of the methods that "auto" takes.
     completions : list of float
         With sets as labels and an objective that completes them, the objective after each turn.
     label_share : float or None
