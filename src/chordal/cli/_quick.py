@@ -63,5 +63,6 @@ def quick_tag(words: Sequence[str]) -> bool:
         input=call.input,
         output=call.output,
         jobs=call.jobs,
+        verbose=1,
     )
     return True

@@ -34,7 +34,7 @@ def label_file(
     input: str,
     output: str,
     jobs: int,
-    verbose: int = 1,
+    verbose: int,
 ) -> None:
     """Write the input with the labels that a model finds; "-" are the standard streams."""
     crf = open_tagger(model)

@@ -38,4 +38,4 @@ def command(
         raise typer.BadParameter("--nbest does not go with --label or --post")
     answers = Answers("mpm" if post else None, k_best=nbest, only=label)
     reading = Reading("conll", label=None)
-    label_file(model, reading, answers, input=input, output=output, jobs=1)
+    label_file(model, reading, answers, input=input, output=output, jobs=1, verbose=1)
