@@ -65,7 +65,7 @@ export function lattice(data, i, details, position, path, choose) {
           p >= 0.005 &&
             svg(
               "text",
-              { x: x(t), y: y(label) + 4, class: p > 0.55 ? "p on" : "p", "text-anchor": "middle" },
+              { x: x(t), y: y(label) + 4, class: p > 0.72 ? "p on" : "p", "text-anchor": "middle" },
               p >= 0.995 ? "1" : p.toFixed(2).slice(1),
             ),
           svg("title", {}, `${data.labels[label]}: ${probability(p)}`),
