@@ -19,7 +19,7 @@ TORCH ?= torch==2.13.0
 EDITABLE := SKBUILD_EDITABLE_REBUILD=true $(PIP) install --no-build-isolation --editable
 ifeq ($(wildcard $(VENV)/.editable),)
   INSTALL := $(PIP) install --no-build-isolation
-  SOURCES := pyproject.toml CMakeLists.txt $(wildcard kernels/*) $(shell find src -name '*.py')
+  SOURCES := pyproject.toml CMakeLists.txt $(wildcard kernels/*) $(shell find src -name '*.py' -o -name '*.js' -o -name '*.css' -o -name '*.html')
 else
   INSTALL := $(EDITABLE)
   SOURCES := pyproject.toml

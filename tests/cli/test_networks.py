@@ -89,6 +89,14 @@ def test_evaluate(chordal, path, network):
     assert found["accuracy"] == pytest.approx(network.score(WORDS, TAGS))
 
 
+def test_explore(chordal, path, network, tmp_path):
+    from chordal.explore import page
+
+    out = tmp_path / "page.html"
+    chordal("explore", path, INPUT, "-o", out, "--title", "words", input=FULL)
+    assert out.read_text(encoding="utf-8") == page(network, WORDS, TAGS, title="words")
+
+
 def test_info(chordal, path, network):
     facts = json.loads(chordal("info", path, "--json"))
     assert facts["labels"] == network.classes_.tolist()

@@ -18,7 +18,11 @@ function canvas(width, height, colour, props) {
 export function letterCanvas(data, i, t, props = {}) {
   const pixels = data.letter(i, t);
   const ink = (k) => [0, 0, 0, pixels[k]];
-  return canvas(data.summary.width, data.summary.height, ink, { class: "ink", "aria-label": `letter ${t + 1}`, ...props });
+  return canvas(data.summary.width, data.summary.height, ink, {
+    class: "ink",
+    "aria-label": `letter ${t + 1}`,
+    ...props,
+  });
 }
 
 // Contributions by pixel: blue for, vermilion against.
@@ -30,13 +34,17 @@ export function heatCanvas(width, height, values, props = {}) {
 
 export function imageCanvas(data, i, pixels, props = {}) {
   const channels = data.summary.channels;
-  const colour = (k) => (channels === 3 ? [pixels[3 * k], pixels[3 * k + 1], pixels[3 * k + 2]] : [pixels[k], pixels[k], pixels[k]]);
+  const colour = (k) =>
+    channels === 3
+      ? [pixels[3 * k], pixels[3 * k + 1], pixels[3 * k + 2]]
+      : [pixels[k], pixels[k], pixels[k]];
   return canvas(data.list.widths[i], data.list.heights[i], colour, { "aria-label": "image", ...props });
 }
 
 export function labelCanvas(data, colours, i, labels, props = {}) {
   const begin = data.offsets[i];
-  const colour = (k) => (labels[begin + k] === data.unobserved ? [0, 0, 0, 0] : rgb(colours[labels[begin + k]]));
+  const colour = (k) =>
+    labels[begin + k] === data.unobserved ? [0, 0, 0, 0] : rgb(colours[labels[begin + k]]);
   return canvas(data.list.widths[i], data.list.heights[i], colour, { "aria-label": "labels", ...props });
 }
 

@@ -18,12 +18,14 @@ export function messages(node, pair, size, n) {
   for (let t = 1; t < size; t++) {
     const table = pair(t - 1);
     const at = (t - 1) * n;
-    for (let b = 0; b < n; b++) left[t * n + b] = logSum(n, (a) => left[at + a] + node[at + a] + table[a * n + b]);
+    for (let b = 0; b < n; b++)
+      left[t * n + b] = logSum(n, (a) => left[at + a] + node[at + a] + table[a * n + b]);
   }
   for (let t = size - 2; t >= 0; t--) {
     const table = pair(t);
     const at = (t + 1) * n;
-    for (let a = 0; a < n; a++) right[t * n + a] = logSum(n, (b) => table[a * n + b] + node[at + b] + right[at + b]);
+    for (let a = 0; a < n; a++)
+      right[t * n + a] = logSum(n, (b) => table[a * n + b] + node[at + b] + right[at + b]);
   }
   const last = (size - 1) * n;
   return { left, right, logZ: logSum(n, (a) => left[last + a] + node[last + a]) };

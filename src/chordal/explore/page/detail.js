@@ -66,22 +66,60 @@ export class Detail {
     const out = [];
     if (data.hasGold) {
       const n = data.errors[i];
-      out.push(["errors", data.kind === "grid" ? percent(n / list.sizes[i]) : `${n} of ${count(list.sizes[i])}`, n > 0], ["loss", nats(list.loss[i])]);
+      out.push(
+        [
+          "errors",
+          data.kind === "grid" ? percent(n / list.sizes[i]) : `${n} of ${count(list.sizes[i])}`,
+          n > 0,
+        ],
+        ["loss", nats(list.loss[i])],
+      );
     }
     out.push(["confidence", probability(list.confidence[i])], ["margin", probability(list.margin[i])]);
-    return h("dl", { class: "facts" }, out.map(([name, value, bad]) => h("div", { class: bad ? "bad" : "" }, h("dt", {}, name), h("dd", {}, value))));
+    return h(
+      "dl",
+      { class: "facts" },
+      out.map(([name, value, bad]) =>
+        h("div", { class: bad ? "bad" : "" }, h("dt", {}, name), h("dd", {}, value)),
+      ),
+    );
   }
 
   draw() {
     const { data, example: i, state, act } = this;
     const scrolled = this.node.querySelector(".lattice")?.scrollLeft ?? 0;
-    const own = { position: (t) => this.choose(t), path: (k) => { state.path = k; this.draw(); }, lookup: act.lookup };
-    const view = data.list.sizes[i] === 0 ? [h("p", { class: "nothing" }, "This example is empty.")] : (data.kind === "grid" ? gridView : sequenceView)(data, this.colours, i, state, this.details, own);
-    const button = (name, text, listener) => h("button", { type: "button", class: `quiet ${name}`, on: { click: listener } }, text);
-    replace(this.node,
-      h("div", { class: "bar-top" }, button("back", "‹ List", act.back), h("h2", {}, `Example ${count(i + 1)}`, h("small", {}, ` ${plural(data.list.sizes[i], unitOf(data))}`)),
-        button("previous", "‹ Previous", () => act.move(-1)), button("next", "Next ›", () => act.move(1))),
-      this.figures(), view);
+    const own = {
+      position: (t) => this.choose(t),
+      path: (k) => {
+        state.path = k;
+        this.draw();
+      },
+      lookup: act.lookup,
+    };
+    const view =
+      data.list.sizes[i] === 0
+        ? [h("p", { class: "nothing" }, "This example is empty.")]
+        : (data.kind === "grid" ? gridView : sequenceView)(data, this.colours, i, state, this.details, own);
+    const button = (name, text, listener) =>
+      h("button", { type: "button", class: `quiet ${name}`, on: { click: listener } }, text);
+    replace(
+      this.node,
+      h(
+        "div",
+        { class: "bar-top" },
+        button("back", "‹ List", act.back),
+        h(
+          "h2",
+          {},
+          `Example ${count(i + 1)}`,
+          h("small", {}, ` ${plural(data.list.sizes[i], unitOf(data))}`),
+        ),
+        button("previous", "‹ Previous", () => act.move(-1)),
+        button("next", "Next ›", () => act.move(1)),
+      ),
+      this.figures(),
+      view,
+    );
     const lattice = this.node.querySelector(".lattice");
     if (lattice) lattice.scrollLeft = scrolled;
   }

@@ -26,11 +26,16 @@ function filled(node, props, children) {
 }
 
 export function replace(node, ...children) {
-  node.replaceChildren(...children.flat().filter((child) => child !== null && child !== undefined && child !== false));
+  node.replaceChildren(
+    ...children.flat().filter((child) => child !== null && child !== undefined && child !== false),
+  );
   return node;
 }
 
 export function options(select, pairs, chosen) {
-  replace(select, pairs.map(([value, text]) => h("option", { value, selected: String(value) === String(chosen) }, text)));
+  replace(
+    select,
+    pairs.map(([value, text]) => h("option", { value, selected: String(value) === String(chosen) }, text)),
+  );
   return select;
 }

@@ -16,45 +16,121 @@ export class Examples {
     this.colours = colours;
     this.filters = { ...NONE };
     this.places = new Map();
-    this.list = new VirtualList({ label: "examples", rowHeight: data.kind === "grid" ? 84 : 62, row: (i) => this.row(i), choose: (i) => this.open(i) });
-    this.detail = new Detail(data, colours, { back: () => this.close(), move: (step) => this.list.move(step), lookup });
+    this.list = new VirtualList({
+      label: "examples",
+      rowHeight: data.kind === "grid" ? 84 : 62,
+      row: (i) => this.row(i),
+      choose: (i) => this.open(i),
+    });
+    this.detail = new Detail(data, colours, {
+      back: () => this.close(),
+      move: (step) => this.list.move(step),
+      lookup,
+    });
     this.total = h("p", { class: "total", role: "status" });
     this.controls = this.makeControls();
-    this.node = h("div", { class: "view browse", id: "examples" },
-      h("div", { class: "side" }, this.makeFilters(), this.total, this.list.node), this.detail.node);
+    this.node = h(
+      "div",
+      { class: "view browse", id: "examples" },
+      h("div", { class: "side" }, this.makeFilters(), this.total, this.list.node),
+      this.detail.node,
+    );
   }
 
   makeControls() {
     const { data } = this;
     const labels = [[-1, "any"], ...data.labels.map((label, k) => [k, label])];
-    const input = (name, props, event, read) => h("input", { id: `filter-${name}`, ...props, on: { [event]: (e) => this.set({ [name]: read(e.target) }) } });
-    const choose = (name, pairs, read) => options(h("select", { id: `filter-${name}`, on: { change: (e) => this.set({ [name]: read(e.target.value) }) } }), pairs, pairs[0][0]);
-    const sorts = Object.entries(SORTS).filter(([key]) => data.hasGold || !["loss", "errors"].includes(key)).map(([key, [text]]) => [key, text]);
+    const input = (name, props, event, read) =>
+      h("input", {
+        id: `filter-${name}`,
+        ...props,
+        on: { [event]: (e) => this.set({ [name]: read(e.target) }) },
+      });
+    const choose = (name, pairs, read) =>
+      options(
+        h("select", {
+          id: `filter-${name}`,
+          on: { change: (e) => this.set({ [name]: read(e.target.value) }) },
+        }),
+        pairs,
+        pairs[0][0],
+      );
+    const sorts = Object.entries(SORTS)
+      .filter(([key]) => data.hasGold || !["loss", "errors"].includes(key))
+      .map(([key, [text]]) => [key, text]);
     return {
-      contains: data.kind === "text" && input("contains", { type: "search", placeholder: "Contains word…", "aria-label": "contains word", autocomplete: "off", spellcheck: "false" }, "input", (e) => e.value),
+      contains:
+        data.kind === "text" &&
+        input(
+          "contains",
+          {
+            type: "search",
+            placeholder: "Contains word…",
+            "aria-label": "contains word",
+            autocomplete: "off",
+            spellcheck: "false",
+          },
+          "input",
+          (e) => e.value,
+        ),
       wrong: data.hasGold && input("wrong", { type: "checkbox" }, "change", (e) => e.checked),
-      confidence: input("confidence", { type: "range", min: 0, max: 1, step: 0.01, value: 1 }, "input", (e) => Number(e.value)),
+      confidence: input("confidence", { type: "range", min: 0, max: 1, step: 0.01, value: 1 }, "input", (e) =>
+        Number(e.value),
+      ),
       gold: data.hasGold && choose("gold", labels, Number),
       predicted: choose("predicted", labels, Number),
       sort: choose("sort", sorts, String),
-      reversed: h("button", { type: "button", id: "filter-reversed", class: "quiet", "aria-pressed": "false", title: "turn the order round", "aria-label": "turn the order round", on: { click: () => this.set({ reversed: !this.filters.reversed }) } }, "⇅"),
+      reversed: h(
+        "button",
+        {
+          type: "button",
+          id: "filter-reversed",
+          class: "quiet",
+          "aria-pressed": "false",
+          title: "turn the order round",
+          "aria-label": "turn the order round",
+          on: { click: () => this.set({ reversed: !this.filters.reversed }) },
+        },
+        "⇅",
+      ),
     };
   }
 
   makeFilters() {
     const c = this.controls;
     this.limit = h("output", { for: "filter-confidence" });
-    const field = (text, control, ...more) => control && h("label", { class: "field" }, h("span", {}, text), control, more);
-    this.more = h("details", { class: "more", open: window.matchMedia("(min-width: 60rem)").matches },
+    const field = (text, control, ...more) =>
+      control && h("label", { class: "field" }, h("span", {}, text), control, more);
+    this.more = h(
+      "details",
+      { class: "more", open: window.matchMedia("(min-width: 60rem)").matches },
       h("summary", {}, "Filters"),
-      h("div", { class: "fields" },
+      h(
+        "div",
+        { class: "fields" },
         c.wrong && h("label", { class: "check" }, c.wrong, "wrong only"),
         h("label", { class: "field wide" }, h("span", {}, "confidence at most"), c.confidence, this.limit),
-        field("true label", c.gold), field("predicted label", c.predicted)));
-    return h("form", { class: "filters", on: { submit: (event) => event.preventDefault() } },
-      c.contains, h("div", { class: "sorting" }, field("sort by", c.sort), c.reversed,
-        h("button", { type: "button", id: "clear", class: "quiet", on: { click: () => this.set({ ...NONE }) } }, "Clear")),
-      this.more);
+        field("true label", c.gold),
+        field("predicted label", c.predicted),
+      ),
+    );
+    return h(
+      "form",
+      { class: "filters", on: { submit: (event) => event.preventDefault() } },
+      c.contains,
+      h(
+        "div",
+        { class: "sorting" },
+        field("sort by", c.sort),
+        c.reversed,
+        h(
+          "button",
+          { type: "button", id: "clear", class: "quiet", on: { click: () => this.set({ ...NONE }) } },
+          "Clear",
+        ),
+      ),
+      this.more,
+    );
   }
 
   set(change) {
@@ -75,7 +151,11 @@ export class Examples {
     const { items, places } = select(this.data, this.filters);
     this.places = places;
     this.items = items;
-    replace(this.total, h("b", {}, count(items.length)), items.length === this.data.n ? " examples" : ` of ${plural(this.data.n, "example")}`);
+    replace(
+      this.total,
+      h("b", {}, count(items.length)),
+      items.length === this.data.n ? " examples" : ` of ${plural(this.data.n, "example")}`,
+    );
     this.list.show(items);
     const k = items.indexOf(this.detail.example);
     if (k >= 0) this.list.activate(k, false);
@@ -84,9 +164,20 @@ export class Examples {
   row(i) {
     const { data } = this;
     const facts = [`#${count(i + 1)}`];
-    if (data.hasGold) facts.push(data.errors[i] ? h("span", { class: "bad" }, `✗ ${count(data.errors[i])}`) : "✓", `loss ${nats(data.list.loss[i])}`);
+    if (data.hasGold)
+      facts.push(
+        data.errors[i] ? h("span", { class: "bad" }, `✗ ${count(data.errors[i])}`) : "✓",
+        `loss ${nats(data.list.loss[i])}`,
+      );
     facts.push(`conf. ${probability(data.list.confidence[i])}`, `margin ${probability(data.list.margin[i])}`);
-    return [this.picture(i), h("div", { class: "meta" }, facts.map((own) => h("span", {}, own)))];
+    return [
+      this.picture(i),
+      h(
+        "div",
+        { class: "meta" },
+        facts.map((own) => h("span", {}, own)),
+      ),
+    ];
   }
 
   picture(i) {
@@ -95,9 +186,24 @@ export class Examples {
     const from = data.kind === "text" ? this.firstShown(i) : 0;
     const n = Math.min(size - from, TOKENS);
     if (data.kind === "letters") {
-      return h("div", { class: "line word-images" }, Array.from({ length: n }, (_, t) => letterCanvas(data, i, t)), h("span", { class: "read" }, Array.from({ length: n }, (_, t) => this.piece(i, t, data.labels[data.predicted(i, t)]))));
+      return h(
+        "div",
+        { class: "line word-images" },
+        Array.from({ length: n }, (_, t) => letterCanvas(data, i, t)),
+        h(
+          "span",
+          { class: "read" },
+          Array.from({ length: n }, (_, t) => this.piece(i, t, data.labels[data.predicted(i, t)])),
+        ),
+      );
     }
-    if (data.kind === "grid") return h("div", { class: "line thumbs" }, data.hasGold && labelCanvas(data, this.colours, i, data.list.gold), labelCanvas(data, this.colours, i, data.list.predicted));
+    if (data.kind === "grid")
+      return h(
+        "div",
+        { class: "line thumbs" },
+        data.hasGold && labelCanvas(data, this.colours, i, data.list.gold),
+        labelCanvas(data, this.colours, i, data.list.predicted),
+      );
     const pieces = from > 0 ? [h("span", { class: "faint" }, "… ")] : [];
     for (let t = from; t < from + n; t++) pieces.push(this.piece(i, t, data.token(i, t)), " ");
     return h("div", { class: "line" }, pieces, size === 0 && h("span", { class: "faint" }, "empty"));
@@ -107,7 +213,8 @@ export class Examples {
   firstShown(i) {
     const { data } = this;
     let place = this.places.get(i) ?? -1;
-    for (let t = 0; place < 0 && data.errors[i] && t < data.list.sizes[i]; t++) if (data.isWrong(i, t)) place = t;
+    for (let t = 0; place < 0 && data.errors[i] && t < data.list.sizes[i]; t++)
+      if (data.isWrong(i, t)) place = t;
     return place > BEFORE + 2 ? place - BEFORE : 0;
   }
 

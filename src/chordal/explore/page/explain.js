@@ -16,7 +16,10 @@ function scored(data, weights, rows, i) {
     }
     weights.add(rows, "node", t, node, t * n);
     for (let a = 0; a < n; a++) {
-      node[t * n + a] += (intercept?.[0][a] ?? 0) + (t === 0 ? start?.[0][a] ?? 0 : 0) + (t === size - 1 ? end?.[0][a] ?? 0 : 0);
+      node[t * n + a] +=
+        (intercept?.[0][a] ?? 0) +
+        (t === 0 ? (start?.[0][a] ?? 0) : 0) +
+        (t === size - 1 ? (end?.[0][a] ?? 0) : 0);
     }
   }
   const plain = Float64Array.from(transitions.flat());
@@ -33,11 +36,24 @@ function observed(data, weights, rows, t, a, b) {
   const out = [];
   if (rows.scores) {
     const at = t * data.nClasses;
-    return [{ name: "the model's score of this position", kind: "score", value: rows.scores[at + a] - rows.scores[at + b] }];
+    return [
+      {
+        name: "the model's score of this position",
+        kind: "score",
+        value: rows.scores[at + a] - rows.scores[at + b],
+      },
+    ];
   }
   for (const [id, value] of weights.attributes(rows, "node", t)) {
     const by = value * (weights.weight("node", id, a) - weights.weight("node", id, b));
-    out.push({ name: visible(weights.parts.node.names[id]), raw: weights.parts.node.names[id], about: weights.meaning(weights.parts.node.names[id]), kind: "attribute", times: value, value: by });
+    out.push({
+      name: visible(weights.parts.node.names[id]),
+      raw: weights.parts.node.names[id],
+      about: weights.meaning(weights.parts.node.names[id]),
+      kind: "attribute",
+      times: value,
+      value: by,
+    });
   }
   return out;
 }
@@ -63,8 +79,18 @@ export function explainChain(data, weights, rows, i, t, a, b) {
   const items = observed(data, weights, rows, t, a, b);
   if (!rows.scores) items.push(...constants(data, t, size, a, b));
   const at = t * n;
-  if (t > 0) items.push({ name: "labels before (incoming message)", kind: "message", value: left[at + a] - left[at + b] });
-  if (t < size - 1) items.push({ name: "labels after (outgoing message)", kind: "message", value: right[at + a] - right[at + b] });
+  if (t > 0)
+    items.push({
+      name: "labels before (incoming message)",
+      kind: "message",
+      value: left[at + a] - left[at + b],
+    });
+  if (t < size - 1)
+    items.push({
+      name: "labels after (outgoing message)",
+      kind: "message",
+      value: right[at + a] - right[at + b],
+    });
   const probability = (k) => Math.exp(node[at + k] + left[at + k] + right[at + k] - logZ);
   const total = items.reduce((sum, item) => sum + item.value, 0);
   return { items, total, probabilities: [probability(a), probability(b)] };

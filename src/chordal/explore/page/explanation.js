@@ -20,12 +20,40 @@ export function rivals(data, i, t, marginals) {
 function bars(items, lookup) {
   const most = Math.max(...items.map((item) => Math.abs(item.value)), 1e-9);
   return items.map((item) => {
-    const times = item.times !== undefined && item.times !== 1 ? ` × ${Number(item.times.toPrecision(3))}` : "";
+    const times =
+      item.times !== undefined && item.times !== 1 ? ` × ${Number(item.times.toPrecision(3))}` : "";
     const name = h("bdi", {}, item.name);
-    return h("tr", { class: item.kind, "data-value": item.value, "data-kind": item.kind },
-      h("th", { scope: "row" }, item.kind === "attribute" ? h("button", { type: "button", class: "link", title: "all weights of it", on: { click: () => lookup(item.raw) } }, name) : name, times, item.about && h("small", {}, item.about)),
-      h("td", { class: "track" }, h("span", { class: item.value < 0 ? "against" : "for", style: { "--share": String(Math.abs(item.value) / most) } })),
-      h("td", { class: "n" }, signed(item.value)));
+    return h(
+      "tr",
+      { class: item.kind, "data-value": item.value, "data-kind": item.kind },
+      h(
+        "th",
+        { scope: "row" },
+        item.kind === "attribute"
+          ? h(
+              "button",
+              {
+                type: "button",
+                class: "link",
+                title: "all weights of it",
+                on: { click: () => lookup(item.raw) },
+              },
+              name,
+            )
+          : name,
+        times,
+        item.about && h("small", {}, item.about),
+      ),
+      h(
+        "td",
+        { class: "track" },
+        h("span", {
+          class: item.value < 0 ? "against" : "for",
+          style: { "--share": String(Math.abs(item.value) / most) },
+        }),
+      ),
+      h("td", { class: "n" }, signed(item.value)),
+    );
   });
 }
 
@@ -48,36 +76,99 @@ function heat(data, items) {
   if (data.kind !== "letters") return null;
   const values = new Array(data.summary.width * data.summary.height).fill(0);
   for (const item of items) if (item.kind === "attribute") values[Number(item.raw.slice(1))] = item.value;
-  return h("figure", { class: "heat" }, heatCanvas(data.summary.width, data.summary.height, values), h("figcaption", {}, "pixels: blue for, orange against"));
+  return h(
+    "figure",
+    { class: "heat" },
+    heatCanvas(data.summary.width, data.summary.height, values),
+    h("figcaption", {}, "pixels: blue for, orange against"),
+  );
 }
 
 export function explanation(data, i, t, details, lookup) {
   let [a, b] = rivals(data, i, t, details.marginals);
   let all = false;
   const content = h("div", { class: "why", "aria-live": "polite" });
-  const pick = (name, chosen, change) => options(h("select", { "aria-label": name, id: name.replace(" ", "-"), on: { change: (event) => { change(Number(event.target.value)); draw(); } } }),
-    Array.from({ length: data.nClasses }, (_, k) => [k, data.labels[k]]), chosen);
+  const pick = (name, chosen, change) =>
+    options(
+      h("select", {
+        "aria-label": name,
+        id: name.replace(" ", "-"),
+        on: {
+          change: (event) => {
+            change(Number(event.target.value));
+            draw();
+          },
+        },
+      }),
+      Array.from({ length: data.nClasses }, (_, k) => [k, data.labels[k]]),
+      chosen,
+    );
 
   async function draw() {
     const found = await explained(data, i, t, a, b, details);
     if (!found) return replace(content, h("p", { class: "note" }, missing(data)));
-    const items = found.items.filter((item) => item.value !== 0).sort((x, y) => Math.abs(y.value) - Math.abs(x.value));
+    const items = found.items
+      .filter((item) => item.value !== 0)
+      .sort((x, y) => Math.abs(y.value) - Math.abs(x.value));
     const shown = all ? items : items.slice(0, FEW);
     const rest = items.slice(shown.length);
-    if (rest.length) shown.push({ name: `${count(rest.length)} smaller ones`, kind: "rest", value: rest.reduce((sum, item) => sum + item.value, 0) });
+    if (rest.length)
+      shown.push({
+        name: `${count(rest.length)} smaller ones`,
+        kind: "rest",
+        value: rest.reduce((sum, item) => sum + item.value, 0),
+      });
     const [p, q] = found.probabilities;
-    return replace(content,
-      h("p", { class: "odds", "data-total": found.total, "data-p": p, "data-q": q },
-        h("b", {}, signed(found.total)), " log-odds: ", `P = ${probability(p)} against ${probability(q)}`),
+    return replace(
+      content,
+      h(
+        "p",
+        { class: "odds", "data-total": found.total, "data-p": p, "data-q": q },
+        h("b", {}, signed(found.total)),
+        " log-odds: ",
+        `P = ${probability(p)} against ${probability(q)}`,
+      ),
       heat(data, items),
       h("table", { class: "bars" }, h("tbody", {}, bars(shown, lookup))),
-      items.length > FEW && h("button", { type: "button", class: "quiet", id: "all-contributions", on: { click: () => { all = !all; draw(); } } }, all ? "Fewer" : `All ${count(items.length)}`));
+      items.length > FEW &&
+        h(
+          "button",
+          {
+            type: "button",
+            class: "quiet",
+            id: "all-contributions",
+            on: {
+              click: () => {
+                all = !all;
+                draw();
+              },
+            },
+          },
+          all ? "Fewer" : `All ${count(items.length)}`,
+        ),
+    );
   }
 
   draw();
-  return h("section", { class: "part", id: "why" },
+  return h(
+    "section",
+    { class: "part", id: "why" },
     h("h3", {}, "Why"),
-    h("p", { class: "question" }, "At ", h("bdi", { class: "quoted" }, data.token(i, t)), ", why ",
-      pick("this label", a, (v) => { a = v; }), " rather than ", pick("that label", b, (v) => { b = v; }), "?"),
-    content);
+    h(
+      "p",
+      { class: "question" },
+      "At ",
+      h("bdi", { class: "quoted" }, data.token(i, t)),
+      ", why ",
+      pick("this label", a, (v) => {
+        a = v;
+      }),
+      " rather than ",
+      pick("that label", b, (v) => {
+        b = v;
+      }),
+      "?",
+    ),
+    content,
+  );
 }

@@ -1,6 +1,14 @@
 // Which examples are shown, and in which order.
 
-export const NONE = { wrong: false, confidence: 1, contains: "", gold: -1, predicted: -1, sort: "order", reversed: false };
+export const NONE = {
+  wrong: false,
+  confidence: 1,
+  contains: "",
+  gold: -1,
+  predicted: -1,
+  sort: "order",
+  reversed: false,
+};
 
 export const SORTS = {
   order: ["data order", (data, i) => i],
@@ -31,7 +39,8 @@ function pairAt(data, { gold, predicted }, wrong, i) {
   for (let v = data.offsets[i]; v < data.offsets[i + 1]; v++) {
     if (gold >= 0 && data.list.gold[v] !== gold) continue;
     if (predicted >= 0 && data.list.predicted[v] !== predicted) continue;
-    if (wrong && (data.list.gold[v] === data.list.predicted[v] || data.list.gold[v] === data.unobserved)) continue;
+    if (wrong && (data.list.gold[v] === data.list.predicted[v] || data.list.gold[v] === data.unobserved))
+      continue;
     return v - data.offsets[i];
   }
   return -1;

@@ -15,10 +15,24 @@ const KEYS = [
 ];
 
 export function keyHelp() {
-  const dialog = h("dialog", { id: "keys", "aria-label": "keys" },
+  const dialog = h(
+    "dialog",
+    { id: "keys", "aria-label": "keys" },
     h("h2", {}, "Keys"),
-    h("dl", {}, KEYS.flatMap(([key, text]) => [h("dt", {}, key.split(" ").map((own) => (own === "or" ? " or " : h("kbd", {}, own)))), h("dd", {}, text)])),
-    h("button", { type: "button", on: { click: () => dialog.close() } }, "Close"));
+    h(
+      "dl",
+      {},
+      KEYS.flatMap(([key, text]) => [
+        h(
+          "dt",
+          {},
+          key.split(" ").map((own) => (own === "or" ? " or " : h("kbd", {}, own))),
+        ),
+        h("dd", {}, text),
+      ]),
+    ),
+    h("button", { type: "button", on: { click: () => dialog.close() } }, "Close"),
+  );
   return dialog;
 }
 

@@ -11,7 +11,11 @@ import { overview } from "./overview.js";
 import { visible } from "./text.js";
 import { transitionsView } from "./transitions.js";
 
-const THEMES = [["auto", "◐"], ["light", "☀"], ["dark", "☾"]];
+const THEMES = [
+  ["auto", "◐"],
+  ["light", "☀"],
+  ["dark", "☾"],
+];
 
 function themes(button) {
   let k = 0;
@@ -22,7 +26,10 @@ function themes(button) {
     button.setAttribute("aria-label", `colours: ${name}`);
     button.title = `Colours: ${name} (t)`;
   };
-  const next = () => { k = (k + 1) % THEMES.length; show(); };
+  const next = () => {
+    k = (k + 1) % THEMES.length;
+    show();
+  };
   button.addEventListener("click", next);
   show();
   return next;
@@ -42,7 +49,10 @@ async function start() {
   let examples = null;
   const features = new Features(data, colours);
   const ready = data.openList().then(() => {
-    examples = new Examples(data, colours, (name) => { show("features"); features.show(name); });
+    examples = new Examples(data, colours, (name) => {
+      show("features");
+      features.show(name);
+    });
     examples.set({});
     performance.mark("chordal-list");
   });
@@ -50,9 +60,20 @@ async function start() {
     overview: ["Overview", () => overview(data, browse)],
     examples: ["Examples", () => examples.node],
     transitions: [data.kind === "grid" ? "Neighbours" : "Transitions", () => transitionsView(data)],
-    features: ["Features", () => { if (!features.input.value) features.show(); return features.node; }],
+    features: [
+      "Features",
+      () => {
+        if (!features.input.value) features.show();
+        return features.node;
+      },
+    ],
   };
-  const tabs = new Map(Object.entries(views).map(([name, [text]]) => [name, h("button", { type: "button", role: "tab", id: `tab-${name}`, on: { click: () => show(name) } }, text)]));
+  const tabs = new Map(
+    Object.entries(views).map(([name, [text]]) => [
+      name,
+      h("button", { type: "button", role: "tab", id: `tab-${name}`, on: { click: () => show(name) } }, text),
+    ]),
+  );
   document.getElementById("tabs").append(...tabs.values());
 
   async function show(name) {
@@ -76,28 +97,44 @@ async function start() {
     if (examples.items.length && window.matchMedia("(min-width: 60rem)").matches) examples.list.activate(0);
   }
 
-  const inExamples = (action) => () => { if (current === "examples" && examples) action(); };
+  const inExamples = (action) => () => {
+    if (current === "examples" && examples) action();
+  };
   const search = async () => {
     if (current === "features") return features.input.focus();
     await show("examples");
     return examples.focusSearch();
   };
   listen({
-    1: () => show("overview"), 2: () => show("examples"), 3: () => show("transitions"), 4: () => show("features"),
-    "/": search, "?": () => help.showModal(), t: nextTheme,
-    j: inExamples(() => examples.list.move(1)), k: inExamples(() => examples.list.move(-1)),
-    ArrowDown: inExamples(() => examples.list.move(1)), ArrowUp: inExamples(() => examples.list.move(-1)),
-    ArrowRight: inExamples(() => examples.detail.step(1)), ArrowLeft: inExamples(() => examples.detail.step(-1)),
+    1: () => show("overview"),
+    2: () => show("examples"),
+    3: () => show("transitions"),
+    4: () => show("features"),
+    "/": search,
+    "?": () => help.showModal(),
+    t: nextTheme,
+    j: inExamples(() => examples.list.move(1)),
+    k: inExamples(() => examples.list.move(-1)),
+    ArrowDown: inExamples(() => examples.list.move(1)),
+    ArrowUp: inExamples(() => examples.list.move(-1)),
+    ArrowRight: inExamples(() => examples.detail.step(1)),
+    ArrowLeft: inExamples(() => examples.detail.step(-1)),
     w: inExamples(() => data.hasGold && examples.set({ wrong: !examples.filters.wrong })),
     c: inExamples(() => examples.set({ ...NONE })),
-    Escape: () => { if (help.open) help.close(); else if (examples) examples.close(); },
+    Escape: () => {
+      if (help.open) help.close();
+      else if (examples) examples.close();
+    },
   });
   show("overview");
   requestAnimationFrame(() => requestAnimationFrame(() => performance.mark("chordal-painted")));
 }
 
 function failed(error) {
-  const text = "DecompressionStream" in window ? `This page could not be opened: ${error}` : "This browser is too old for this page: it cannot unpack compressed data.";
+  const text =
+    "DecompressionStream" in window
+      ? `This page could not be opened: ${error}`
+      : "This browser is too old for this page: it cannot unpack compressed data.";
   replace(document.getElementById("main"), h("p", { class: "nothing", role: "alert" }, text));
 }
 

@@ -19,48 +19,120 @@ function tile(value, name, note) {
 function tiles(data) {
   const f = data.summary.figures;
   const unit = unitOf(data);
-  const out = [tile(count(f.n_examples), f.n_examples === 1 ? "example" : "examples", plural(f.n_variables, unit))];
+  const out = [
+    tile(count(f.n_examples), f.n_examples === 1 ? "example" : "examples", plural(f.n_variables, unit)),
+  ];
   if (data.hasGold) {
     const n = f.n_observed || 1;
-    out.push(tile(percent(f.n_right / n, 2), `of ${unit}s right`, `${count(f.n_observed - f.n_right)} wrong`));
+    out.push(
+      tile(percent(f.n_right / n, 2), `of ${unit}s right`, `${count(f.n_observed - f.n_right)} wrong`),
+    );
     if (f.chunks) out.push(tile(percent(f.chunks.f1, 2), "F1 of spans", "by conlleval's rules"));
-    out.push(tile(percent(f.n_right_examples / f.n_examples), "of examples all right", plural(f.n_examples - f.n_right_examples, "example with errors", "examples with errors")));
+    out.push(
+      tile(
+        percent(f.n_right_examples / f.n_examples),
+        "of examples all right",
+        plural(f.n_examples - f.n_right_examples, "example with errors", "examples with errors"),
+      ),
+    );
     if (f.mean_loss !== null) {
-      out.push(tile(nats(f.mean_loss), "mean loss", data.kind === "grid" ? "−log P(true label), per pixel" : "−log P(true labels), per example"));
+      out.push(
+        tile(
+          nats(f.mean_loss),
+          "mean loss",
+          data.kind === "grid" ? "−log P(true label), per pixel" : "−log P(true labels), per example",
+        ),
+      );
     }
   }
-  out.push(tile(percent(f.mean_confidence), "mean confidence", data.kind === "grid" ? "P(predicted label), mean of pixels" : `P of an example's least sure ${unit}`));
+  out.push(
+    tile(
+      percent(f.mean_confidence),
+      "mean confidence",
+      data.kind === "grid" ? "P(predicted label), mean of pixels" : `P of an example's least sure ${unit}`,
+    ),
+  );
   return h("div", { class: "tiles" }, out);
 }
 
 function starters(data, go) {
-  const button = (text, filters) => h("button", { type: "button", class: "starter", on: { click: () => go(filters) } }, text);
-  return h("div", { class: "starters" },
+  const button = (text, filters) =>
+    h("button", { type: "button", class: "starter", on: { click: () => go(filters) } }, text);
+  return h(
+    "div",
+    { class: "starters" },
     data.hasGold && button("Worst predictions", { sort: "loss", wrong: true }),
-    data.hasGold && button("Sure and wrong: check the labels", { sort: "confidence", reversed: true, wrong: true }),
+    data.hasGold &&
+      button("Sure and wrong: check the labels", { sort: "confidence", reversed: true, wrong: true }),
     button("What to label next", { sort: "margin" }),
-    button("All examples", {}));
+    button("All examples", {}),
+  );
 }
 
 function classes(data, go) {
   const f = data.summary.figures;
-  const head = [["label", "text"], ["true", "n"], ["predicted", "n"], ["right", "n"], ["precision", "%"], ["recall", "%"], ["F1", "bar"]];
-  const rows = f.classes.map((row, k) => ({ cells: [data.labels[k], ...row], pick: () => go({ gold: k, wrong: true }) }))
+  const head = [
+    ["label", "text"],
+    ["true", "n"],
+    ["predicted", "n"],
+    ["right", "n"],
+    ["precision", "%"],
+    ["recall", "%"],
+    ["F1", "bar"],
+  ];
+  const rows = f.classes
+    .map((row, k) => ({ cells: [data.labels[k], ...row], pick: () => go({ gold: k, wrong: true }) }))
     .filter((row) => row.cells[1] || row.cells[2]);
-  return section("Labels", "Click a label to see where it was missed.", sortableTable("labels", head, rows, 1));
+  return section(
+    "Labels",
+    "Click a label to see where it was missed.",
+    sortableTable("labels", head, rows, 1),
+  );
 }
 
 function spans(data) {
   const { chunks } = data.summary.figures;
   if (!chunks) return null;
-  const head = [["type", "text"], ["true", "n"], ["found", "n"], ["right", "n"], ["precision", "%"], ["recall", "%"], ["F1", "bar"]];
-  return section("Spans", "Whole spans, by type.", sortableTable("spans", head, chunks.types.map((row) => ({ cells: [visible(row[0]), ...row.slice(1)] })), 1));
+  const head = [
+    ["type", "text"],
+    ["true", "n"],
+    ["found", "n"],
+    ["right", "n"],
+    ["precision", "%"],
+    ["recall", "%"],
+    ["F1", "bar"],
+  ];
+  return section(
+    "Spans",
+    "Whole spans, by type.",
+    sortableTable(
+      "spans",
+      head,
+      chunks.types.map((row) => ({ cells: [visible(row[0]), ...row.slice(1)] })),
+      1,
+    ),
+  );
 }
 
 function predictedOnly(data, go) {
   const f = data.summary.figures;
-  const rows = f.predicted.map((n, k) => ({ cells: [data.labels[k], n, n / f.n_variables], pick: () => go({ predicted: k }) })).filter((row) => row.cells[1]);
-  return section("Predicted labels", "The data have no true labels.", sortableTable("labels", [["label", "text"], ["predicted", "n"], ["share", "bar"]], rows, 1));
+  const rows = f.predicted
+    .map((n, k) => ({ cells: [data.labels[k], n, n / f.n_variables], pick: () => go({ predicted: k }) }))
+    .filter((row) => row.cells[1]);
+  return section(
+    "Predicted labels",
+    "The data have no true labels.",
+    sortableTable(
+      "labels",
+      [
+        ["label", "text"],
+        ["predicted", "n"],
+        ["share", "bar"],
+      ],
+      rows,
+      1,
+    ),
+  );
 }
 
 function calibration(data) {
@@ -73,19 +145,50 @@ function calibration(data) {
     svg("text", { x: x(v), y: y(0) + 16, class: "tick", "text-anchor": "middle" }, String(v)),
     svg("text", { x: left - 6, y: y(v) + 4, class: "tick", "text-anchor": "end" }, String(v)),
   ]);
-  const points = bins.filter((bin) => bin[0]).map(([n, mean, right]) => svg("circle", { cx: x(mean), cy: y(right), r: 3 + 6 * Math.sqrt(n / most), class: "point" },
-    svg("title", {}, `${count(n)} with P near ${mean.toFixed(2)}: ${percent(right)} right`)));
-  return section("Calibration", "Across: P of predicted labels. Up: share that is right. On the line, both agree; large dots stand for many labels.",
-    svg("svg", { viewBox: `0 0 ${left + size + 14} ${size + bottom + 12}`, class: "calibration", role: "img", "aria-label": "calibration" },
+  const points = bins
+    .filter((bin) => bin[0])
+    .map(([n, mean, right]) =>
+      svg(
+        "circle",
+        { cx: x(mean), cy: y(right), r: 3 + 6 * Math.sqrt(n / most), class: "point" },
+        svg("title", {}, `${count(n)} with P near ${mean.toFixed(2)}: ${percent(right)} right`),
+      ),
+    );
+  return section(
+    "Calibration",
+    "Across: P of predicted labels. Up: share that is right. On the line, both agree; large dots stand for many labels.",
+    svg(
+      "svg",
+      {
+        viewBox: `0 0 ${left + size + 14} ${size + bottom + 12}`,
+        class: "calibration",
+        role: "img",
+        "aria-label": "calibration",
+      },
       svg("rect", { x: left, y: 8, width: size, height: size, class: "frame" }),
-      svg("line", { x1: x(0), y1: y(0), x2: x(1), y2: y(1), class: "diagonal" }), ticks, points));
+      svg("line", { x1: x(0), y1: y(0), x2: x(1), y2: y(1), class: "diagonal" }),
+      ticks,
+      points,
+    ),
+  );
 }
 
 export function overview(data, go) {
-  return h("div", { class: "view", id: "overview" },
-    tiles(data), starters(data, go),
-    h("div", { class: "columns" },
+  return h(
+    "div",
+    { class: "view", id: "overview" },
+    tiles(data),
+    starters(data, go),
+    h(
+      "div",
+      { class: "columns" },
       h("div", {}, data.hasGold ? [spans(data), classes(data, go)] : predictedOnly(data, go)),
-      data.hasGold && h("div", {}, confusionTable(data, go), calibration(data))),
-    h("p", { class: "foot" }, `${data.summary.model}, chordal ${data.summary.version}. The data are inside this file; nothing is sent anywhere.`));
+      data.hasGold && h("div", {}, confusionTable(data, go), calibration(data)),
+    ),
+    h(
+      "p",
+      { class: "foot" },
+      `${data.summary.model}, chordal ${data.summary.version}. The data are inside this file; nothing is sent anywhere.`,
+    ),
+  );
 }

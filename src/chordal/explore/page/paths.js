@@ -7,7 +7,9 @@ const MOST = 6; // differences that are written out
 
 function differences(data, i, path, best) {
   const out = [];
-  path.labels.forEach((label, t) => { if (label !== best.labels[t]) out.push([t, label]); });
+  path.labels.forEach((label, t) => {
+    if (label !== best.labels[t]) out.push([t, label]);
+  });
   return out;
 }
 
@@ -19,14 +21,50 @@ export function bestLabellings(data, i, details, chosen, choose, goTo) {
   if (!details.paths.length) return null;
   const rows = details.paths.map((path, k) => {
     const found = differences(data, i, path, details.paths[0]);
-    const text = k === 0 ? [h("span", { class: "faint" }, "the best labelling")] : found.slice(0, MOST).map(([t, label]) => h("button", {
-      type: "button", class: "link change", on: { click: (event) => { event.stopPropagation(); goTo(t); } },
-    }, h("bdi", {}, data.token(i, t)), " ", h("b", {}, h("bdi", {}, data.labels[label]))));
+    const text =
+      k === 0
+        ? [h("span", { class: "faint" }, "the best labelling")]
+        : found.slice(0, MOST).map(([t, label]) =>
+            h(
+              "button",
+              {
+                type: "button",
+                class: "link change",
+                on: {
+                  click: (event) => {
+                    event.stopPropagation();
+                    goTo(t);
+                  },
+                },
+              },
+              h("bdi", {}, data.token(i, t)),
+              " ",
+              h("b", {}, h("bdi", {}, data.labels[label])),
+            ),
+          );
     if (found.length > MOST) text.push(h("span", { class: "faint" }, `and ${found.length - MOST} more`));
-    return h("li", { class: k === chosen ? "path chosen" : "path" },
-      h("button", { type: "button", class: "rank", "aria-pressed": String(k === chosen), title: "show in the lattice", on: { click: () => choose(k === chosen ? -1 : k) } }, String(k + 1)),
+    return h(
+      "li",
+      { class: k === chosen ? "path chosen" : "path" },
+      h(
+        "button",
+        {
+          type: "button",
+          class: "rank",
+          "aria-pressed": String(k === chosen),
+          title: "show in the lattice",
+          on: { click: () => choose(k === chosen ? -1 : k) },
+        },
+        String(k + 1),
+      ),
       h("span", { class: "chance" }, probability(path.probability)),
-      h("span", { class: "changes" }, text, isTrue(data, i, path) && h("em", {}, "✓ the true labels")));
+      h("span", { class: "changes" }, text, isTrue(data, i, path) && h("em", {}, "✓ the true labels")),
+    );
   });
-  return h("section", { class: "part", id: "paths" }, h("h3", {}, "Best labellings"), h("ol", { class: "paths" }, rows));
+  return h(
+    "section",
+    { class: "part", id: "paths" },
+    h("h3", {}, "Best labellings"),
+    h("ol", { class: "paths" }, rows),
+  );
 }

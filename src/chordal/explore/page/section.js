@@ -3,5 +3,11 @@
 import { h } from "./dom.js";
 
 export function section(title, note, ...content) {
-  return h("section", { class: "card" }, h("h2", {}, title), note && h("p", { class: "note" }, note), content);
+  return h(
+    "section",
+    { class: "card" },
+    h("h2", {}, title),
+    note && h("p", { class: "note" }, note),
+    content,
+  );
 }

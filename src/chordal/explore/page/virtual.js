@@ -11,7 +11,17 @@ export class VirtualList {
     this.active = -1;
     this.rows = new Map();
     this.inner = h("div", { class: "rows", role: "presentation" });
-    this.node = h("div", { class: "list", role: "listbox", tabindex: "0", "aria-label": label, on: { scroll: () => this.draw(), keydown: (event) => this.key(event) } }, this.inner);
+    this.node = h(
+      "div",
+      {
+        class: "list",
+        role: "listbox",
+        tabindex: "0",
+        "aria-label": label,
+        on: { scroll: () => this.draw(), keydown: (event) => this.key(event) },
+      },
+      this.inner,
+    );
     new ResizeObserver(() => this.draw()).observe(this.node);
   }
 
@@ -28,7 +38,10 @@ export class VirtualList {
 
   draw() {
     const first = Math.max(0, Math.floor(this.node.scrollTop / this.rowHeight) - 4);
-    const last = Math.min(this.items.length, Math.ceil((this.node.scrollTop + this.node.clientHeight) / this.rowHeight) + 4);
+    const last = Math.min(
+      this.items.length,
+      Math.ceil((this.node.scrollTop + this.node.clientHeight) / this.rowHeight) + 4,
+    );
     for (const [k, node] of this.rows) {
       if (k >= first && k < last) continue;
       node.remove();
@@ -36,12 +49,20 @@ export class VirtualList {
     }
     for (let k = first; k < last; k++) {
       if (this.rows.has(k)) continue;
-      const node = h("div", {
-        class: "row", role: "option", id: `row-${k}`, "aria-selected": String(k === this.active),
-        "aria-setsize": this.items.length, "aria-posinset": k + 1,
-        style: { top: `${k * this.rowHeight}px`, height: `${this.rowHeight}px` },
-        on: { click: () => this.activate(k) },
-      }, this.row(this.items[k]));
+      const node = h(
+        "div",
+        {
+          class: "row",
+          role: "option",
+          id: `row-${k}`,
+          "aria-selected": String(k === this.active),
+          "aria-setsize": this.items.length,
+          "aria-posinset": k + 1,
+          style: { top: `${k * this.rowHeight}px`, height: `${this.rowHeight}px` },
+          on: { click: () => this.activate(k) },
+        },
+        this.row(this.items[k]),
+      );
       this.rows.set(k, node);
       this.inner.append(node);
     }
@@ -54,7 +75,8 @@ export class VirtualList {
     const top = k * this.rowHeight;
     const height = this.node.clientHeight;
     if (top < this.node.scrollTop) this.node.scrollTop = top;
-    else if (top + this.rowHeight > this.node.scrollTop + height) this.node.scrollTop = top + this.rowHeight - height;
+    else if (top + this.rowHeight > this.node.scrollTop + height)
+      this.node.scrollTop = top + this.rowHeight - height;
     this.draw();
     this.rows.get(k)?.setAttribute("aria-selected", "true");
     this.node.setAttribute("aria-activedescendant", `row-${k}`);
@@ -67,7 +89,14 @@ export class VirtualList {
 
   key(event) {
     const page = Math.max(1, Math.floor(this.node.clientHeight / this.rowHeight) - 1);
-    const steps = { ArrowDown: 1, ArrowUp: -1, PageDown: page, PageUp: -page, Home: -this.items.length, End: this.items.length };
+    const steps = {
+      ArrowDown: 1,
+      ArrowUp: -1,
+      PageDown: page,
+      PageUp: -page,
+      Home: -this.items.length,
+      End: this.items.length,
+    };
     if (!(event.key in steps)) return;
     event.preventDefault();
     event.stopPropagation();

@@ -55,9 +55,16 @@ export class Weights {
     for (const part of Object.keys(this.parts)) {
       columns[`${part}_starts`] ??= starts(columns[`${part}_counts`]);
       const [begin, size] = part === "node" ? [before, n] : [steps, Math.max(n - 1, 0)];
-      out[part] = { begin, size, starts: columns[`${part}_starts`], ids: columns[`${part}_ids`], values: columns[`${part}_values`] };
+      out[part] = {
+        begin,
+        size,
+        starts: columns[`${part}_starts`],
+        ids: columns[`${part}_ids`],
+        values: columns[`${part}_values`],
+      };
     }
-    if (columns.scores) out.scores = columns.scores.subarray(before * data.nClasses, (before + n) * data.nClasses);
+    if (columns.scores)
+      out.scores = columns.scores.subarray(before * data.nClasses, (before + n) * data.nClasses);
     return out;
   }
 
@@ -76,7 +83,8 @@ export class Weights {
   add(rows, part, t, out, at = 0) {
     const own = this.parts[part];
     for (const [id, value] of this.attributes(rows, part, t)) {
-      for (let k = own.starts[id]; k < own.starts[id + 1]; k++) out[at + own.outputs[k]] += value * own.weights[k];
+      for (let k = own.starts[id]; k < own.starts[id + 1]; k++)
+        out[at + own.outputs[k]] += value * own.weights[k];
     }
   }
 }
