@@ -23,13 +23,13 @@ extensions = [
     "myst_nb",
     "sphinx.ext.autodoc",
     "sphinx.ext.autosummary",
-    "sphinx.ext.mathjax",
     "sphinx.ext.napoleon",
     "sphinx_copybutton",
     "sphinx_design",
     "code_links",
     "executed_pages",
     "generated_reference",
+    "mathml",
 ]
 exclude_patterns = ["_build", "_extensions", "**.ipynb_checkpoints"]
 source_suffix = {".md": "myst-nb", ".rst": "restructuredtext"}
@@ -61,6 +61,7 @@ html_title = "chordal"
 html_static_path = ["_static"]
 html_css_files = ["chordal.css"]
 html_favicon = "_static/favicon.svg"
+html_math_renderer = "mathml"
 html_copy_source = False
 html_show_sourcelink = False
 html_theme_options = {
