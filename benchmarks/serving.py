@@ -207,20 +207,25 @@ def _exchange(run: Run) -> Iterator[Row]:
     )
 
 
-def _memory(run: Run) -> Iterator[Row]:
-    """As many requests as an hour at 100 a second, of words that nobody has seen."""
-    requests = 5_000 if run.quick else 360_000
-    rng, path = random.Random(0), run.folder / "random.jsonl"
+def _unseen(rng: random.Random, path: Path) -> None:
+    """Requests of random words."""
     letters = "abcdefghijklmnopqrstuvwxyzéß字"
     with open(path, "w") as file:
         for _ in range(20_000):
             words = ["".join(rng.choices(letters, k=rng.randint(1, 12))) for _ in range(20)]
             body = {"text": " ".join(words), "probabilities": rng.random() < 0.3}
             file.write(json.dumps(body) + "\n")
+
+
+def _memory(run: Run) -> Iterator[Row]:
+    """As many requests as an hour at 100 a second, of words that nobody has seen."""
+    requests = 5_000 if run.quick else 360_000
+    rng, path = random.Random(0), run.folder / "random.jsonl"
     sizes, done = [], 0
     with serving(run, str(_model(run))) as server:
         while done < requests:
             run.say(f"{done:,} of {requests:,} requests")
+            _unseen(rng, path)  # new words every time
             done += server.load(path, 1.0 if run.quick else 2.0)["requests"]
             sizes.append(server.memory())
     # In the first third, what the reader of templates remembers grows to its limit.

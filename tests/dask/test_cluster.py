@@ -89,6 +89,19 @@ def test_same_weights_for_one_two_and_three_workers(client, local, expected):
     np.testing.assert_allclose(two.weights_, alone.weights_, rtol=0, atol=1e-5)
 
 
+def test_same_weights_for_more_groups_than_the_client_adds_up(expected):
+    with (
+        distributed.LocalCluster(
+            n_workers=3, threads_per_worker=3, processes=False, dashboard_address=":0"
+        ) as many,
+        distributed.Client(many) as made,
+    ):
+        found = cluster.fit(crf(), pairs(), client=made)
+        assert np.array_equal(found.weights_, expected)
+        fine = cluster.fit(crf(), pairs(30), client=made)  # a tree of several levels
+    np.testing.assert_allclose(fine.weights_, expected, rtol=0, atol=1e-5)
+
+
 def test_a_fitted_model_is_an_ordinary_one(client, tmp_path, expected):
     model = cluster.fit(crf(), pairs(), client=client)
     save(model, tmp_path / "model")

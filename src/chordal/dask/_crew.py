@@ -69,13 +69,13 @@ class DaskCrew:
     """Runs tasks on the workers of a client; what they make stays where it was made.
 
     Every result has its recipe in Dask's graph, weights too, so that the scheduler makes it again
-    when its worker is lost. Weights are sent once per evaluation, and workers have them from each
-    other. `Client.scatter` would keep no recipe, and with broadcast=True it may wait without end
-    for a worker that dies.
+    when its worker is lost. `Client.scatter` would keep no recipe, and with broadcast=True it may
+    wait without end for a worker that dies.
 
     Parts that are asked again and again are settled: there is a group of them for every thread of
-    the cluster, and a question is one task for each group. Dask takes about a millisecond for a
-    task, and ten for a question and its answer.
+    the cluster, and a question is one task for each group, since every task has its latency. The
+    weights of an evaluation go to a few groups with the question. Where there are more groups, they
+    go to one worker, and the others have them from each other.
 
     Parameters
     ----------
@@ -175,25 +175,28 @@ class DaskCrew:
         asked = [own for own in groups if own.first < n]
         for left in reversed(range(TRIES)):
             try:
-                return self._asked(_corner, plus, asked, n, vectors, (answer, *rest))
+                return self._asked(plus, asked, n, vectors, (answer, *rest))
             except (ClusterError, *_LOST) as error:
                 if not left or not self._alive():
                     raise self._gone() from error
         raise AssertionError("unreachable")
 
     def _asked(
-        self, function: Callable[..., Any], plus: Callable[[Any, Any], Any],
-        groups: Sequence[Group], n: int, vectors: Sequence[Any], rest: tuple[Any, ...],
-    ) -> Any:  # fmt: skip
-        name = _name(rest[0])
+        self,
+        plus: Callable[[Any, Any], Any],
+        groups: Sequence[Group],
+        n: int,
+        vectors: Sequence[Any],
+        question: tuple[Any, ...],
+    ) -> Any:
+        name = _name(question[0])
         with warnings.catch_warnings():
             warnings.filterwarnings("ignore", "Sending large graph", UserWarning)
             given = vectors if len(groups) <= FEW else [self.share(own) for own in vectors]
+            asked = (n, plus, given, *question)
             found = [
-                self.client.submit(
-                    function, own.parts, own.first, n, plus, given, *rest, key=f"{name}-{own.first}"
-                )
-                for own in groups
+                self.client.submit(_corner, own.parts, own.first, *asked, key=f"{name}-{k}")
+                for k, own in enumerate(groups)
             ]
         level = found
         while len(level) > FEW:

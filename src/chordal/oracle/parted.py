@@ -51,7 +51,7 @@ class Term:
     ) -> Term:
         """What is sent of a full answer."""
         numbers = full if at is None else full[at]
-        return cls(value, numbers.astype(dtype), at, len(full))
+        return cls(value, numbers.astype(dtype, copy=False), at, len(full))
 
     def plus(self, other: Term) -> Term:
         """The sum, always self first: the order of a sum decides its last digits."""
