@@ -3,7 +3,7 @@
     python tools/prose.py                  # all of them, and how many there are, by package
     python tools/prose.py solvers docs     # those of some packages or folders with Markdown files
 
-Messages are the strings inside `raise`, warnings and errors, and the help texts of the command line.
+Messages are the strings of errors and warnings, and the help texts of the command line.
 Code, tables and doctests are not read. A `{value}` in a message counts as one word.
 """
 
@@ -61,8 +61,8 @@ def texts(tree: ast.Module) -> Iterator[Text]:
         if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
             if ast.get_docstring(node) is not None:
                 own = node.body[0]
-                assert isinstance(own, ast.Expr) and isinstance(own.value, ast.Constant)
-                yield own.lineno, own.value.value
+                if isinstance(own, ast.Expr) and isinstance(own.value, ast.Constant):
+                    yield own.lineno, str(own.value.value)
         elif isinstance(node, ast.Call):
             called = ast.unparse(node.func).rsplit(".", 1)[-1]
             if re.search(r"(Error|Warning|warn|Exit|fail|refuse)$", called):
