@@ -303,15 +303,13 @@ def test_bad_settings_are_named(graphs):
     X, y = graphs
     with pytest.raises(TypeError, match=r"X\[0\] must be a pair"):
         GraphCRF().fit([np.zeros((3, 2))], [[0, 1, 0]])
-    with pytest.raises(ValueError, match=r"X\[1\] must have features of edges if and only if"):
+    with pytest.raises(ValueError, match=r"X\[1\] and X\[0\] must either both have edge features"):
         GraphCRF().fit([X[0], X[1][:2]], y[:2])
-    with pytest.raises(ValueError, match="other than the graphs that the model was fitted to"):
+    with pytest.raises(ValueError, match="unlike the graphs that the model was fitted to"):
         GraphCRF().fit(X, y).predict([x[:2] for x in X])
     with pytest.raises(ValueError, match="tables must be one of"):
         GraphCRF(tables="ising").fit(X, y)
-    with pytest.raises(
-        UnsupportedError, match="'exponentiated_gradient' keeps dual variables of chains"
-    ):
+    with pytest.raises(UnsupportedError, match="'exponentiated_gradient' works only on chains"):
         GraphCRF("hinge", "exponentiated_gradient").fit(X, y)
     with pytest.raises(UnsupportedError, match=r"'hinge' needs map_by_cost.*'loopy_bp'"):
         GraphCRF(Hinge(scaling="slack"), "one_slack", "loopy_bp").fit(X, y)

@@ -239,7 +239,7 @@ def test_it_is_a_scikit_learn_estimator(data):
         ({"crf": ChainCRF(transitions="none"), "cv": "same"}, "leaves no weight to learn"),
         ({"cv": 1}, "cv must be an integer of at least 2, got 1"),
         ({"cv": "sam"}, "cv must be a number of folds, 'same' or 'prefit', got 'sam'"),
-        ({"cv": 61}, "cv=61 needs as many sequences, got 60"),
+        ({"cv": 61}, "cv=61 needs at least 61 sequences, got 60"),
         ({"cv": "prefit"}, "cv='prefit' needs a fitted unary"),
         ({"unary": ChainCRF(), "joint": True}, "unary ChainCRF with transitions='none'"),
         ({"unary": KNeighborsClassifier(), "joint": True}, "KNeighborsClassifier is not"),

@@ -386,7 +386,7 @@ def test_what_is_refused(texts):
     nodes, edges, seen = X[0]
     with pytest.raises(ValueError, match="join the same nodes"):
         crf.predict([(nodes, {**edges, ("word", "word"): [(0, 1), (1, 0)]}, seen)])
-    with pytest.raises(ValueError, match="and the model was fitted without"):
+    with pytest.raises(ValueError, match="but the model was fitted without"):
         crf.predict([(nodes, edges, {**seen, ("word", "word"): np.ones((len(nodes["word"]), 1))})])
     with pytest.raises(ValueError, match="must have a row for every clique"):
         crf.predict([(nodes, edges)])

@@ -91,7 +91,11 @@ HOSTILE = [
     (("parameters", "crf", "class"), "HMM", "class of crf must be one of"),
     (("parameters", "crf", "parameters", "neighbours"), 5, "neighbours must be 4 or 8"),
     (("parameters", "crf", "parameters", "objective"), "os", "objective must be one of"),
-    (("parameters", "crf", "parameters", "contrast"), 1.0, "there must be a contrast"),
+    (
+        ("parameters", "crf", "parameters", "contrast"),
+        1.0,
+        "contrast must be stored if and only if",
+    ),
     (("parameters", "crf", "functions"), ["network"], "its functions must be some of"),
     (("parameters", "network"), "bilstm", "network 'bilstm' reads sequences; with a GridCRF"),
     (("crf", "labels", "labels"), [0], "not a valid model"),

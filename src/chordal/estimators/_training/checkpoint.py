@@ -157,9 +157,8 @@ class Checkpointer:
         if told:
             raise CheckpointError(
                 self.path,
-                f"it belongs to another fit, with different {', '.join(told)}; give another path, "
-                "or "
-                "delete the file to start again",
+                f"it belongs to another fit, which differs in {', '.join(told)}; give another "
+                "path, or delete the file to start again",
             )
 
     def keep(self, name: str, part: Stateful, in_place: bool = False) -> None:
