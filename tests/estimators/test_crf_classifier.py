@@ -282,9 +282,7 @@ def test_warm_start(problem):
     n_iter = model.n_iter_
     assert model.fit(X, y).n_iter_ < n_iter / 4
     compare(model, CRFClassifier(**EXACT).fit(X, y), X)
-    with pytest.raises(
-        ValueError, match="must have the classes of the previous fit|previous fit.s classes"
-    ):
+    with pytest.raises(ValueError, match="must have the classes of the previous fit"):
         model.fit(X, np.where(y == 0, 7, y))
 
 

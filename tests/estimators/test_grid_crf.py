@@ -134,7 +134,7 @@ def test_methods_without_a_best_labelling_predict_by_marginals(inference, object
     for labels, by_marginals in zip(crf.predict(X), crf.predict(X, method="mpm"), strict=True):
         assert_array_equal(labels, by_marginals)
     assert crf.score(X, y) > 0.8
-    with pytest.raises(UnsupportedError, match="does not answer 'map'"):
+    with pytest.raises(UnsupportedError, match="does not compute 'map'"):
         crf.predict(X, method="map")
     with pytest.raises(ValueError, match="method must be"):
         crf.predict(X, method="best")

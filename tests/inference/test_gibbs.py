@@ -80,7 +80,7 @@ def test_a_search_that_is_given_up_is_said():
     differ = np.where(np.eye(n - 1) == 1.0, -np.inf, 0.0)
     p = Potentials(Graph([n], [pairs], n - 1), np.zeros(n * (n - 1)), differ)
     with pytest.raises(
-        UnsupportedError, match="'gibbs' has found no allowed labelling of example 0"
+        UnsupportedError, match="'gibbs' found no allowed labelling of example 0"
     ):
         GibbsInference().marginals(p)
 
