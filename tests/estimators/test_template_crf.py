@@ -313,7 +313,7 @@ def test_bad_settings_are_named(graphs):
         GraphCRF("hinge", "exponentiated_gradient").fit(X, y)
     with pytest.raises(UnsupportedError, match=r"'hinge' needs map_by_cost.*'loopy_bp'"):
         GraphCRF(Hinge(scaling="slack"), "one_slack", "loopy_bp").fit(X, y)
-    with pytest.raises(ValueError, match="must have features and no cliques"):
+    with pytest.raises(ValueError, match="must have features of 'each' variable"):
         TemplateCRF([CliqueTemplate("steps", steps)]).fit(X, y)
     with pytest.raises(ValueError, match="name 'nodes'; names must differ"):
         TemplateCRF([CHAIN[0], CHAIN[0]]).fit(X, y)
@@ -328,6 +328,6 @@ def test_two_templates_of_variables_must_agree_on_their_number():
         CliqueTemplate("words", features=lambda x: [[word] for word in x]),
         CliqueTemplate("first", features=lambda x: [[word[0]] for word in x[:3]]),
     ]
-    message = r"template 'first' must have a row for every variable.*3 rows for 4 var.*X\[1\]"
+    message = r"template 'first' must have one row per variable.*3 rows for 4 var.*X\[1\]"
     with pytest.raises(ValueError, match=message):
         TemplateCRF(templates).fit([["a", "b"], ["c"] * 4], [[0, 1], [0, 1, 0, 1]])

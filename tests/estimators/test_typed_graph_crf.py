@@ -331,9 +331,9 @@ def test_templates_with_types(texts):
     more = TemplateCRF([*templates, triples], l2=0.3).fit(X, y)
     assert more.template_weights("three")["intercept"].shape == (2, 2, 3)
     assert more.fit_report_.exact
-    with pytest.raises(ValueError, match="must have types, as others"):
+    with pytest.raises(ValueError, match="must have types, because others"):
         TemplateCRF([*templates, CliqueTemplate("odd", "steps")]).fit(X, y)
-    with pytest.raises(ValueError, match="counts the variables of type 'text'"):
+    with pytest.raises(ValueError, match="defines the variables of type 'text'"):
         TemplateCRF([templates[0], templates[3]]).fit(X, y)
     with pytest.raises(ValueError, match="different ones"):
         CliqueTemplate("odd", edges("word", "text"), tables="potts", types=("word", "text"))
@@ -388,7 +388,7 @@ def test_what_is_refused(texts):
         crf.predict([(nodes, {**edges, ("word", "word"): [(0, 1), (1, 0)]}, seen)])
     with pytest.raises(ValueError, match="but the model was fitted without"):
         crf.predict([(nodes, edges, {**seen, ("word", "word"): np.ones((len(nodes["word"]), 1))})])
-    with pytest.raises(ValueError, match="must have a row for every clique"):
+    with pytest.raises(ValueError, match="must have one row per clique"):
         crf.predict([(nodes, edges)])
     with pytest.raises(ValueError, match="which node_types does not name"):
         crf.predict([({**nodes, "odd": np.eye(2)}, edges, seen)])
