@@ -178,7 +178,7 @@ def test_the_score_of_nothing_is_refused(crf):
         crf.score([[], []], [[], []])
     with pytest.raises(ValueError, match="nothing to score: no observed label"):
         crf.score([], [])
-    with pytest.raises(ValueError, match="no label with a weight is observed"):
+    with pytest.raises(ValueError, match="no observed label has a positive weight"):
         crf.score(X, Y, sample_weight=[0.0, 0.0])
 
 

@@ -28,10 +28,10 @@ class Potentials:
     tables : float64 [cells]
         Score tables of cliques one after another, each in C order over its clique's variables.
     table_of_clique : int32 [n_cliques], optional
-            The table of each clique; a tied table is stored once. By default all cliques share one
-            table if there are only cells for one; else each clique has its own.
-        table_offsets : int64 [n_tables + 1], optional
-            Where each table begins; needed only if tables are tied and differ in size.
+        The table of each clique; a tied table is stored once. By default all cliques share one
+        table if there are only cells for one; else each clique has its own.
+    table_offsets : int64 [n_tables + 1], optional
+        Where each table begins; needed only if tables are tied and differ in size.
 
     Notes
     -----

@@ -99,7 +99,7 @@ def test_samples_of_evidence(chordal, refused, folder):
         found = json.loads(chordal(*words, "--sample", sample, "--json"))
         expected = log10(TRUTH.log_partition(apply_evidence(p, evidence))[0])
         assert found["log10_partition"] == pytest.approx(expected, rel=1e-12)
-    assert "has 2 samples; choose one by --sample" in refused(*words)
+    assert "has 2 samples; choose one with --sample" in refused(*words)
     assert "there is no sample 3" in refused(*words, "--sample", "3")
     assert "--sample needs --evidence" in refused(
         "infer", folder / "m.uai", "-t", "PR", "--sample", "2", code=2

@@ -227,7 +227,7 @@ def test_balanced_weights_are_those_of_scikit_learn(rng):
 
 def test_class_weight_where_errors_have_no_cost_is_refused(rng):
     X, y = tagged(3, rng)
-    with pytest.raises(UnsupportedError, match="objective 'likelihood' has none"):
+    with pytest.raises(UnsupportedError, match="objective 'likelihood' does not have"):
         ChainCRF(class_weight="balanced").fit(X, y)
     with pytest.raises(
         UnsupportedError, match="needs a cost of single labels, which 'chunk' is not"

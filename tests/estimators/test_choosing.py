@@ -71,7 +71,7 @@ def test_what_is_not_installed_is_not_chosen(objective, monkeypatch):
 @pytest.mark.parametrize("solver", SMOOTH_ONLY)
 @pytest.mark.parametrize("objective", KINKS)
 def test_bad_pairs_are_refused_before_reading(objective, solver):
-    said = f"'{solver}' needs a smooth objective, but '{objective}' has kinks.*'auto'"
+    said = f"'{solver}' needs a smooth objective, but '{objective}' is not smooth.*'auto'"
     with pytest.raises(UnsupportedError, match=said):
         ChainCRF(objective, solver).fit(object(), object())
 

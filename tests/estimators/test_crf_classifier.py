@@ -375,7 +375,7 @@ def test_bad_parameters(parameters, message):
         ([0.0, 1.0], [0, 1], "Expected 2D array, got 1D array"),
         ([["a"], ["b"]], [0, 1], "could not convert string to float"),
         ([[0.0], [1.0]], [0, 1, 1], "inconsistent numbers of samples"),
-        ([[0.0], [1.0]], [0, 0], "at least 2 classes, got only"),
+        ([[0.0], [1.0]], [0, 0], "at least 2 classes, got one class"),
         ([[0.0], [1.0]], [0.5, 1.25], "Unknown label type"),
         (sp.csr_array([[0.0], [np.inf]]), [0, 1], "infinity"),
     ],

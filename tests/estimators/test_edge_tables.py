@@ -245,7 +245,7 @@ def test_what_is_refused(graphs):
     named = [(nodes, edges, [{"near": 1.0}] * len(edges)) for nodes, edges, _ in X]
     with pytest.raises(TypeError, match="numbered columns"):
         GraphCRF(column_tables=BOTH).fit(named, y)
-    with pytest.raises(ValueError, match="there are none"):
+    with pytest.raises(ValueError, match="there are no edge features"):
         GridCRF(column_tables=BOTH).fit([np.zeros((2, 2, 1))], [np.eye(2)])
     with pytest.raises(ValueError, match="both join"):
         GraphCRF().fit([(np.eye(2), [(0, 1), (1, 0)])], [[0, 1]])

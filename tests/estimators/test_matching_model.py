@@ -124,7 +124,7 @@ def test_bad_input():
         model.fit([np.zeros((2, 2, 1))], [[0.0, 1.0]])
     with pytest.raises(ValueError, match="same length, got 4 and 3"):
         model.fit(X, y[:3])
-    with pytest.raises(ValueError, match="not finite"):
+    with pytest.raises(ValueError, match="NaN or infinite"):
         model.fit([np.full((1, 1, 1), np.inf)], [[0]])
     with pytest.raises(ValueError, match=r"got shape \(2, 2\)"):
         model.fit([np.zeros((2, 2))], [[0, 1]])

@@ -208,7 +208,9 @@ def test_warm_start_and_freeze_by_template(graphs):
     nodes = crf.layout_.slices["nodes"]
     assert_array_equal(crf.weights_[nodes], first[nodes])
     assert (crf.weights_[crf.layout_.slices["edges"]] != 0).all()
-    with pytest.raises(ValueError, match="'node' of weights; there are: 'nodes', 'edges'"):
+    with pytest.raises(
+        ValueError, match="group of weights, 'node'; the groups are: 'nodes', 'edges'"
+    ):
         crf.set_params(freeze=("node",)).fit(X, y)
 
 

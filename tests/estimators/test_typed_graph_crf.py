@@ -368,7 +368,7 @@ def test_what_is_refused(texts):
         ({"node_types": []}, ValueError, "node_types must be"),
         ({"edge_types": [("word", "odd")]}, ValueError, r"edge_types\[0\] must be a pair"),
         ({"edge_types": [("word", "word")] * 2}, ValueError, "'word-word' twice"),
-        ({"edge_types": LINKS[:1]}, ValueError, "which edge_types does not name"),
+        ({"edge_types": LINKS[:1]}, ValueError, "unknown type .*; edge_types has"),
         ({"node_types": ["word", "text", "odd"]}, ValueError, "no template|names no label|label"),
         ({"class_weight": {"sport": 2.0}, "objective": "hinge"}, UnsupportedError, "by label"),
         ({"objective": Hinge(WeightedHamming({"sport": 2}))}, UnsupportedError, "by label|names"),

@@ -60,7 +60,7 @@ def test_functions_are_asked_for(files, written, tmp_path):
 def test_functions_that_the_model_does_not_have_are_refused(kind, files, written):
     path = written(files[kind][0])
     for name in ("features", "templates", "edge_features", "other"):
-        with pytest.raises(ModelFileError, match=f"{name} was given, which the {kind} does not"):
+        with pytest.raises(ModelFileError, match=f"{name} was given, but the {kind} does not"):
             load(path, **{name: differences})
 
 

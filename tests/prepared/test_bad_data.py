@@ -250,12 +250,12 @@ def test_a_batch_that_cannot_be_read_is_named_and_leaves_nothing(tmp_path):
 
 
 def test_nothing_is_overwritten(folder, tmp_path):
-    with pytest.raises(FileExistsError, match="append to it"):
+    with pytest.raises(FileExistsError, match="use append=True"):
         ChainCRF().prepare(folder, X, Y)
     (tmp_path / "else").mkdir()
     (tmp_path / "else" / "file").write_text("mine")
     for append in (False, True):
-        with pytest.raises(FileExistsError, match="no data set"):
+        with pytest.raises(FileExistsError, match="not a data set"):
             ChainCRF().prepare(tmp_path / "else", X, Y, append=append)
     assert os.listdir(tmp_path / "else") == ["file"]
 

@@ -74,7 +74,7 @@ def test_a_crf_with_functions_is_given_again(path):
     crf = GridCRF(edge_features=differences)
     model = small("mlp", crf).fit(GRID_X, GRID_Y)
     chordal.save(model, path)
-    with pytest.raises(ModelFileError, match=r"a file holds no code: .* load\(path, crf=…\)"):
+    with pytest.raises(ModelFileError, match=r"a file contains no code: .* load\(path, crf=…\)"):
         chordal.load(path)
     loaded = chordal.load(path, crf=crf)
     assert (loaded.predict_marginals(GRID_X)[0] == model.predict_marginals(GRID_X)[0]).all()

@@ -1,4 +1,4 @@
-"""A line in a terminal that says how the search for the best labelling goes."""
+"""A progress line for the search for the best labelling."""
 
 from __future__ import annotations
 

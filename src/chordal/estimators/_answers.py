@@ -50,16 +50,16 @@ def predict(
     Parameters
     ----------
     method : {"map", "mpm"}, optional
-            "map" is the labelling with the highest score; "mpm" is the label with the highest
-            marginal probability at each variable. By default as the parameter `prediction` says.
-        allowed_labels : list, optional
-            Known or forbidden labels, in the shape of y. An entry of an example is None or a list.
-            An entry of a variable is None (all labels), a label, a list of allowed labels, or flags
-            in the order of `classes_`. For `MatchingModel` labels are target numbers, and the last
-            flag means "no target".
-        allowed_transitions : {"auto", "bio", "iob1", "iobes", "bilou"}, matrix or pairs, optional
-            Allowed transitions on chains: a tagging scheme ("auto" detects it from the labels), a
-            boolean matrix [from, to] in the order of `classes_`, or pairs (from, to) of labels.
+        "map" is the labelling with the highest score; "mpm" is the label with the highest
+        marginal probability at each variable. By default as the parameter `prediction` says.
+    allowed_labels : list, optional
+        Known or forbidden labels, in the shape of y. An entry of an example is None or a list.
+        An entry of a variable is None (all labels), a label, a list of allowed labels, or flags
+        in the order of `classes_`. For `MatchingModel` labels are target numbers, and the last
+        flag means "no target".
+    allowed_transitions : {"auto", "bio", "iob1", "iobes", "bilou"}, matrix or pairs, optional
+        Allowed transitions on chains: a tagging scheme ("auto" detects it from the labels), a
+        boolean matrix [from, to] in the order of `classes_`, or pairs (from, to) of labels.
 
     Examples
     --------
@@ -167,8 +167,8 @@ def predict_marginals(
     Parameters
     ----------
     template : str, optional
-            Name of a template: return arrays [n_cliques, n_classes, …] instead, with one axis of
-            classes per variable of a clique. On chains, "transitions" gives P(y_t, y_{t+1} | x).
+        Name of a template: return arrays [n_cliques, n_classes, …] instead, with one axis of
+        classes per variable of a clique. On chains, "transitions" gives P(y_t, y_{t+1} | x).
     allowed_labels, allowed_transitions
         As in `predict`.
     """

@@ -51,27 +51,27 @@ class BaseCRF(Estimator, metaclass=ABCMeta):
     Parameters
     ----------
     objective : str or Objective, default="auto"
-            What training minimises. "auto" is the solver's own objective if it has one, else the
-            likelihood. "hinge" is the structured support vector machine. "pseudo_likelihood" and
-            "piecewise" need no inference, so they are quick on graphs. "stochastic_likelihood"
-            estimates the gradient from samples.
+        What training minimises. "auto" is the solver's own objective if it has one, else the
+        likelihood. "hinge" is the structured support vector machine. "pseudo_likelihood" and
+        "piecewise" need no inference, so they are quick on graphs. "stochastic_likelihood"
+        estimates the gradient from samples.
     solver : str or Solver, default="auto"
-            The optimiser. "auto" is "lbfgs" for smooth objectives. For the hinge and other
-            non-smooth objectives it is "one_slack" or "block_frank_wolfe", by structure and
-            installed packages. `fit_report_.solver` is the name of the solver used. With l1 > 0,
-            "lbfgs" means its orthant-wise variant "owlqn". "newton" (for few weights) and
-            "newton_cg" use second derivatives. "adam", "minibatch_lbfgs" and
-            "stochastic_meta_descent" use mini-batches. The online solvers "sgd",
-            "averaged_perceptron", "passive_aggressive" and "arow" update after each example; all
-            but "sgd" define their own objective. A solver that needs a smooth objective raises an
-            error for any other.
+        The optimiser. "auto" is "lbfgs" for smooth objectives. For the hinge and other
+        non-smooth objectives it is "one_slack" or "block_frank_wolfe", by structure and
+        installed packages. `fit_report_.solver` is the name of the solver used. With l1 > 0,
+        "lbfgs" means its orthant-wise variant "owlqn". "newton" (for few weights) and
+        "newton_cg" use second derivatives. "adam", "minibatch_lbfgs" and
+        "stochastic_meta_descent" use mini-batches. The online solvers "sgd",
+        "averaged_perceptron", "passive_aggressive" and "arow" update after each example; all
+        but "sgd" define their own objective. A solver that needs a smooth objective raises an
+        error for any other.
     inference : str or Inference, default="auto"
-            The inference method. "auto" is exact where that is affordable: on chains, trees and
-            graphs of low treewidth. Elsewhere it is approximate. `inference_` is the method that
-            training used, and `fit_report_.exact` tells whether it was exact. Prediction chooses
-            again for its own examples. Where no exact method is affordable, `predict` searches with
-            "portfolio" for up to 5 seconds per call. `PortfolioInference(time_limit=…)` changes
-            this limit. Training does not use "portfolio".
+        The inference method. "auto" is exact where that is affordable: on chains, trees and
+        graphs of low treewidth. Elsewhere it is approximate. `inference_` is the method that
+        training used, and `fit_report_.exact` tells whether it was exact. Prediction chooses
+        again for its own examples. Where no exact method is affordable, `predict` searches with
+        "portfolio" for up to 5 seconds per call. `PortfolioInference(time_limit=…)` changes
+        this limit. Training does not use "portfolio".
     prediction : {"auto", "map", "mpm"}, default="auto"
         What `predict` returns. "map" is the labelling with the highest score. "mpm" is the label
         with the highest marginal probability at each variable. "auto" is "map", except on graphs
@@ -94,16 +94,16 @@ class BaseCRF(Estimator, metaclass=ABCMeta):
         Drop (attribute, label) pairs that occur less often than this; with pairs="all", drop
         attributes. This concerns named attributes only.
     ignore_label : label, optional
-            A label in y that means "not observed", as None does. The likelihood sums over
-            unobserved variables; other objectives remove them from the graph.
-        max_iter : int, optional
-            Maximum number of iterations. None is the solver's default: 1000 for "lbfgs". A solver
-            given as an object keeps its own.
-        tol : float, optional
-            Stop when the objective falls by less than this fraction in ten iterations, or when the
-            gradient is this small. None is the solver's default: 1e-5 for "lbfgs". Newton,
-            mini-batch and online solvers have other rules; see their pages. A solver given as an
-            object keeps its own.
+        A label in y that means "not observed", as None does. The likelihood sums over
+        unobserved variables; other objectives remove them from the graph.
+    max_iter : int, optional
+        Maximum number of iterations. None is the solver's default: 1000 for "lbfgs". A solver
+        given as an object keeps its own.
+    tol : float, optional
+        Stop when the objective falls by less than this fraction in ten iterations, or when the
+        gradient is this small. None is the solver's default: 1e-5 for "lbfgs". Newton,
+        mini-batch and online solvers have other rules; see their pages. A solver given as an
+        object keeps its own.
     validation_interval : int, default=10
         Score `validation_data` every this many iterations.
     n_iter_no_change : int, optional

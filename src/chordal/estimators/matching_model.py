@@ -30,15 +30,15 @@ class MatchingModel(BaseCRF):
     Parameters
     ----------
     objective : str or Objective, default="auto"
-            "auto" is the solver's own objective if it has one, else "hinge" (max-margin matching).
-            Objectives that sum over all matchings, such as "likelihood", are feasible for few
-            items.
-        solver : str or Solver, default="auto"
-            "auto" is "frank_wolfe" for non-smooth objectives. It and "one_slack" stop by a duality
-            gap; "sgd" is the subgradient method; "averaged_perceptron" has its own objective.
-        features : callable, optional
-            Computes the features of pairs [n_source, n_target, n_features] from a source and a
-            target. X is then a list of pairs (source, target). By default X holds such arrays.
+        "auto" is the solver's own objective if it has one, else "hinge" (max-margin matching).
+        Objectives that sum over all matchings, such as "likelihood", are feasible for few
+        items.
+    solver : str or Solver, default="auto"
+        "auto" is "frank_wolfe" for non-smooth objectives. It and "one_slack" stop by a duality
+        gap; "sgd" is the subgradient method; "averaged_perceptron" has its own objective.
+    features : callable, optional
+        Computes the features of pairs [n_source, n_target, n_features] from a source and a
+        target. X is then a list of pairs (source, target). By default X holds such arrays.
 
     Attributes
     ----------

@@ -123,7 +123,7 @@ class MultiLabelCRF(BaseCRF):
         ----------
         X : array or SciPy sparse matrix [n_samples, n_features]
         y : matrix of 0 and 1 [n_samples, n_labels], or list of sets of labels
-                With the likelihood, None in an object matrix marks an unobserved label.
+            With the likelihood, None in an object matrix marks an unobserved label.
         """
         self._check_parameters()
         stored = is_stored(X, y) or is_stream(X)

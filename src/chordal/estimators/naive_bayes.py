@@ -26,10 +26,10 @@ class NaiveBayes(Wrapped):
     Parameters
     ----------
     emission : {"gaussian", "categorical", "multinomial", "poisson"} or Emission
-            Family of p(x | y); default "gaussian". ``Gaussian("full")`` drops the independence,
-            which gives quadratic discriminant analysis.
-        random_state : int, Generator or None, default=None
-            Seed of `sample`.
+        Family of p(x | y); default "gaussian". ``Gaussian("full")`` drops the independence,
+        which gives quadratic discriminant analysis.
+    random_state : int, Generator or None, default=None
+        Seed of `sample`.
 
     Attributes
     ----------

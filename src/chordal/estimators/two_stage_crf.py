@@ -118,8 +118,8 @@ class TwoStageCRF(Wrapped):
         X, y : as for `ChainCRF`
         sample_weight : array [n_sequences], optional
         checkpoint : path or Checkpoint, optional
-                Save the state of the last stage to this file, and resume from it if it exists.
-                Earlier stages are fitted again. With folds, set `random_state` too.
+            Save the state of the last stage to this file, and resume from it if it exists.
+            Earlier stages are fitted again. With folds, set `random_state` too.
         """
         refuse_stored(self, X)
         settings = self._settings()

@@ -304,16 +304,16 @@ def choose(
     Parameters
     ----------
     model : Structure or Potentials
-            With scores, methods that need certain scores are considered too: see `exact_for`.
-        question : str
-            The question, such as "marginals", "map" or "sample".
-        pace : Pace
-            How long an answer may take. Training needs many quick answers. A prediction has
-            seconds, which `portfolio` uses for the best labelling. With minutes, see `exact_for`.
-        memory_limit : float, optional
-            Bytes that an exact method may use; it becomes the method's own limit. See `exact_for`.
-        max_work : float
-            Maximum number of passes over all table cells (`Inference.work`) of an exact answer.
+        With scores, methods that need certain scores are considered too: see `exact_for`.
+    question : str
+        The question, such as "marginals", "map" or "sample".
+    pace : Pace
+        How long an answer may take. Training needs many quick answers. A prediction has
+        seconds, which `portfolio` uses for the best labelling. With minutes, see `exact_for`.
+    memory_limit : float, optional
+        Bytes that an exact method may use; it becomes the method's own limit. See `exact_for`.
+    max_work : float
+        Maximum number of passes over all table cells (`Inference.work`) of an exact answer.
 
     Raises
     ------

@@ -33,14 +33,14 @@ class Count:
     Parameters
     ----------
     variables : list of int
-            Distinct numbers within the example. Exact methods are cheapest if this order follows
-            the edges between them, as along a chain.
-        scores : list of float
-            The score of count 0, 1, 2, …; the last one is also that of all larger counts.
-        labels : int or list, default=1
-            What is counted: a label, or for each variable a label or a set of labels.
-        example : int
-            The number of the example in the batch.
+        Distinct numbers within the example. Exact methods are cheapest if this order follows
+        the edges between them, as along a chain.
+    scores : list of float
+        The score of count 0, 1, 2, …; the last one is also that of all larger counts.
+    labels : int or list, default=1
+        What is counted: a label, or for each variable a label or a set of labels.
+    example : int
+        The number of the example in the batch.
 
     Examples
     --------

@@ -25,10 +25,10 @@ class Polytope:
     matrix, right : sparse array [n_rows, n_columns] and float64 [n_rows]
         The rows: first one per variable, then one per (clique, variable, label).
     scores : float64 [n_columns]
-            The scores (0 in place of −inf), minus the highest score of each variable and clique;
-            `shift` is the sum of those.
-        allowed : bool [n_columns]
-            Whether the score is not −inf.
+        The scores (0 in place of −inf), minus the highest score of each variable and clique;
+        `shift` is the sum of those.
+    allowed : bool [n_columns]
+        Whether the score is not −inf.
     """
 
     def __init__(self, potentials: Potentials, example: int) -> None:

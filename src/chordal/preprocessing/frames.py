@@ -41,9 +41,9 @@ def sequences_from_frame(
     order : str, optional
         The column that sorts the rows of a sequence; by default they stay in the frame's order.
     features : list of str, optional
-            The columns to read; by default all others. Text stays text, and numbers are numeric
-            features (cast ids to text). Lists or arrays of numbers are vectors. A missing value
-            gives no entry.
+        The columns to read; by default all others. Text stays text, and numbers are numeric
+        features (cast ids to text). Lists or arrays of numbers are vectors. A missing value
+        gives no entry.
 
     Returns
     -------

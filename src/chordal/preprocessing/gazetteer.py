@@ -29,13 +29,13 @@ class Gazetteer(TokenTransformer):
     Parameters
     ----------
     lists : dict
-            The lists by name: the path of a UTF-8 file with one name per line, or the names
-            themselves. Names are strings, split at blanks, or lists of tokens.
-        key : str or int
-            Place of the word: the entry of a dict, the text before "=" or ":" in an attribute, or
-            the number of a column.
-        ignore_case : bool
-            Whether "ROME" equals "Rome".
+        The lists by name: the path of a UTF-8 file with one name per line, or the names
+        themselves. Names are strings, split at blanks, or lists of tokens.
+    key : str or int
+        Place of the word: the entry of a dict, the text before "=" or ":" in an attribute, or
+        the number of a column.
+    ignore_case : bool
+        Whether "ROME" equals "Rome".
 
     Examples
     --------

@@ -27,16 +27,16 @@ class RBFFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
     Parameters
     ----------
     centres : int, array [n_centres, n_features] or None
-            The centres c_j. None: all training points. A number: this many cluster means or
-            training points, by `choose`. An array: these centres.
-        width : float
-            The distance at which a function has fallen to 0.61.
-        include_bias : bool
-            Whether to put a column of ones first; it is penalised like the others.
-        choose : {"kmeans", "sample"}
-            How to choose a number of centres: cluster means, or random training points.
-        random_state : int, RandomState or None
-            Seed of the choice.
+        The centres c_j. None: all training points. A number: this many cluster means or
+        training points, by `choose`. An array: these centres.
+    width : float
+        The distance at which a function has fallen to 0.61.
+    include_bias : bool
+        Whether to put a column of ones first; it is penalised like the others.
+    choose : {"kmeans", "sample"}
+        How to choose a number of centres: cluster means, or random training points.
+    random_state : int, RandomState or None
+        Seed of the choice.
 
     Attributes
     ----------

@@ -24,18 +24,18 @@ class WordClusters(TokenTransformer):
     Parameters
     ----------
     clusters : path or dict of word to cluster
-            A UTF-8 file with one word per line, separated by tabs: path, word and count as written
-            by Brown clustering, or word and cluster.
-        lengths : tuple of int, optional
-            Use the first 4, 6, … characters of a cluster; for Brown clusters (4, 6, 10, 20) is
-            usual. By default whole clusters.
-        key : str or int
-            Place of the word: the entry of a dict, the text before "=" or ":" in an attribute, or
-            the number of a column.
-        ignore_case : bool
-            Whether "ROME" equals "Rome".
-        name : str
-            Name of the entries.
+        A UTF-8 file with one word per line, separated by tabs: path, word and count as written
+        by Brown clustering, or word and cluster.
+    lengths : tuple of int, optional
+        Use the first 4, 6, … characters of a cluster; for Brown clusters (4, 6, 10, 20) is
+        usual. By default whole clusters.
+    key : str or int
+        Place of the word: the entry of a dict, the text before "=" or ":" in an attribute, or
+        the number of a column.
+    ignore_case : bool
+        Whether "ROME" equals "Rome".
+    name : str
+        Name of the entries.
 
     References
     ----------

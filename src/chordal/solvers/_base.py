@@ -312,7 +312,7 @@ class Run(Course):
         if not np.isfinite(self.value) or not np.isfinite(self.gradient_norm):
             raise ValueError(
                 f"at the starting weights the objective is {self.value:g} and its gradient norm "
-                f"{self.gradient_norm:g}: scale the features, which are too large, or check labels "
+                f"{self.gradient_norm:g}: the features are too large, scale them; or check labels "
                 "forbidden by -inf"
             )
         self._first_norm = self.gradient_norm

@@ -25,7 +25,7 @@ def check_groups(l2: object, freeze: object, groups: Sequence[str]) -> None:
 
     >>> check_groups({"nodes": 1.0}, (), ["node", "intercept"])
     Traceback (most recent call last):
-    ValueError: l2 names the group 'nodes' of weights; there are: 'node', 'intercept'
+    ValueError: l2 names an unknown group of weights, 'nodes'; the groups are: 'node', 'intercept'
     """
     if isinstance(freeze, (str, bytes)) or not isinstance(freeze, Collection):
         raise TypeError(f"freeze must be a tuple of names of groups of weights, got {freeze!r}")

@@ -236,7 +236,7 @@ def check_schema(found: Sequence[PartFacts | None]) -> None:
     try:
         merged_readers(readers)
     except ValueError as error:
-        raise ValueError(str(error).replace("part ", "partition ")) from None
+        raise ValueError(str(error).replace("parts ", "partitions ")) from None
 
 
 def planned_parts(
