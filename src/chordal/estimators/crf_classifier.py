@@ -360,6 +360,7 @@ class MatrixReader(Reader):
 def _enough(classes: NDArray[Any]) -> NDArray[Any]:
     if len(classes) < 2:
         raise ValueError(
-            f"y must have at least 2 classes, got one class, {classes[0]}: there is nothing to tell apart"
+            f"y must have at least 2 classes, got one class, {classes[0]}: there is nothing to "
+            "tell apart"
         )
     return classes
