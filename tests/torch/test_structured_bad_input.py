@@ -83,7 +83,10 @@ def test_shapes_and_dtypes():
         (lambda: crf(unary, labels[:, :3]), r"labels must have shape \(2, 6\)"),
         (lambda: crf(unary, labels.double()), "labels must be integers, got torch.float64"),
         (lambda: crf(unary, unary), "labels as sets must be boolean"),
-        (lambda: crf(unary, labels + 7), "labels: example 0, variable 0 is 7, which is no label"),
+        (
+            lambda: crf(unary, labels + 7),
+            "labels: example 0, variable 0 is 7, which is not a label",
+        ),
         (lambda: crf(unary, labels, "all"), "invalid reduction: all"),
         (lambda: crf.decode(unary, tables=draw(0, 3, 2, 2)), r"tables must have shape \(2, 2\), "),
         (lambda: crf.decode(unary, tables=draw(0, 5, 1, 2, 2)), r"got \(5, 1, 2, 2\)"),

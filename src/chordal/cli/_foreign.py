@@ -65,7 +65,7 @@ Epsilon = Annotated[
 
 @dataclass(frozen=True)
 class Given:
-    """What was given of options that more than one tool has, under each tool's own names."""
+    """Values of options that several tools share, by each tool's names."""
 
     template: str | None  # -t
     pattern: str | None  # -p

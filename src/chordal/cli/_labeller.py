@@ -30,7 +30,7 @@ Ranked = Sequence[tuple[Sequence[Any], float]]  # labellings and their probabili
 
 
 class Answers(NamedTuple):
-    """What is asked of the model."""
+    """The requested answers."""
 
     method: str | None = None
     constrain: str | None = None

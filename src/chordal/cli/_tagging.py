@@ -106,7 +106,7 @@ def _work(
 
 
 def batches(items: Iterator[Any], size: int) -> Iterator[list[Any]]:
-    """Lists of so many items.
+    """Lists of `size` items.
 
     >>> list(batches(iter("abcde"), 2))
     [['a', 'b'], ['c', 'd'], ['e']]

@@ -33,30 +33,30 @@ class ClusterError(RuntimeError):
 
 
 def client_of(given: Client | None) -> Client:
-    """The client that was given, or the one that Dask made last."""
+    """The given client, or the last one that was created."""
     if given is not None:
         return given
     try:
         return default_client()
     except ValueError:
         raise ValueError(
-            "chordal.dask needs a cluster: make a distributed.Client first, or give client="
+            "chordal.dask needs a cluster: create a distributed.Client first, or give client="
         ) from None
 
 
 class DaskCrew:
-    """Runs tasks on the workers of a client; what they make stays where it was made.
+    """Runs tasks on the workers of a client; results stay where they were computed.
 
-    Every result has its recipe in Dask's graph, weights too, so that the scheduler makes it again
-    when its worker is lost. Weights are sent once per evaluation, and workers have them from each
-    other. `Client.scatter` would keep no recipe, and with broadcast=True it may wait without end
+    Every result, including weights, has its recipe in Dask's graph, so the scheduler computes it
+    again if its worker is lost. Weights are sent once per evaluation, and workers get them from
+    each other. `Client.scatter` would keep no recipe, and with broadcast=True it may wait forever
     for a worker that dies.
 
     Parameters
     ----------
     client : distributed.Client
     timeout : float
-        Seconds to wait for a worker where there is none.
+        Seconds to wait if there is no worker.
     """
 
     def __init__(self, client: Client, timeout: float = 120.0) -> None:
@@ -65,7 +65,7 @@ class DaskCrew:
     def start(self, partitions: Sequence[Any]) -> list[Future]:
         """The partitions (Delayed), computed where the scheduler finds best.
 
-        No worker is asked for by name: a task that prefers one may wait for it after its death.
+        No worker is named: a task that prefers a worker may wait for it after it died.
         """
         return list(self.client.compute(list(partitions), optimize_graph=False))
 
@@ -181,7 +181,7 @@ class DaskCrew:
 
     @contextmanager
     def talking(self) -> Iterator[None]:
-        """Whatever goes wrong while the cluster goes away is told as that."""
+        """Report errors during the loss of the cluster as a `ClusterError`."""
         try:
             yield
         except Exception as error:
@@ -195,12 +195,13 @@ class DaskCrew:
     def _gone(self) -> ClusterError:
         if self._alive():
             return ClusterError(
-                "results were lost with their workers and cannot be made again; data that were "
-                "scattered to the cluster have no recipe: give files, bags or delayed partitions"
+                "results were lost with their workers and cannot be computed again, because "
+                "scattered "
+                "data have no recipe: give files, bags or delayed partitions"
             )
         return ClusterError(
-            "the cluster is gone: its scheduler does not answer any more; the estimator is as it "
-            "was before"
+            "the cluster is gone: its scheduler does not answer any more; the estimator is "
+            "unchanged"
         )
 
 
@@ -219,8 +220,8 @@ def _named(error: BaseException, where: str) -> BaseException:
         return error
     if isinstance(error, KilledWorker):
         return ClusterError(
-            f"{where}several workers died one after another while they worked on it; is there "
-            "memory enough? Smaller partitions need less"
+            f"{where}several workers died while they worked on it, perhaps for lack of "
+            "memory; use smaller partitions"
         )
     kind = type(error) if type(error) in _KINDS else RuntimeError
     named = kind(f"{where}{error}" if kind is not RuntimeError else f"{where}{error!r}")

@@ -53,7 +53,7 @@ def found(
     path : str, Path or None
         A file, or a folder that holds one of `names`; None: look elsewhere.
     source : str
-        Where the file comes from, for the message when there is none.
+        Where the file can be downloaded, for the error message if it is missing.
     official : dict by name of Official, optional
     """
     root = os.environ.get("CHORDAL_DATA")

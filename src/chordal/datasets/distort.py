@@ -32,7 +32,7 @@ def distorted(
     rotate : float
         Most degrees of rotation about the centre, either way.
     stretch : float
-        Most that height and width, each by itself, grow or shrink; 0.1 is a tenth.
+        Maximum relative change of height and of width; 0.1 is a tenth.
     order : int
         Of the spline that pixels are read from: 0 takes the nearest pixel, which keeps black and
         white apart; 1 (the default) mixes the four around.
