@@ -63,7 +63,7 @@ def test_a_folder_without_images(horses):
 def test_damaged_images(horses, part, length):
     file = horses / part / "horse001.jpg"
     file.write_bytes(file.read_bytes()[:length])
-    with pytest.raises(ValueError, match=r"horse001\.jpg is no image, or damaged"):
+    with pytest.raises(ValueError, match=r"horse001\.jpg is not an image, or is damaged"):
         load_weizmann_horses(horses)
 
 

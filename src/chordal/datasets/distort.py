@@ -28,9 +28,9 @@ def distorted(
     random_state : int, Generator or None
         The same seed gives the same copies.
     shift : float
-        Most pixels of shift, down or up and right or left.
+        Maximum shift in pixels, in each direction.
     rotate : float
-        Most degrees of rotation about the centre, either way.
+        Maximum rotation about the centre in degrees, in both directions.
     stretch : float
         Maximum relative change of height and of width; 0.1 is a tenth.
     order : int
@@ -40,7 +40,7 @@ def distorted(
     Returns
     -------
     array [n, height, width]
-        What comes in from outside an image is 0.
+        Pixels from outside the image are 0.
 
     Examples
     --------

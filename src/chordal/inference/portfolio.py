@@ -64,7 +64,7 @@ class PortfolioInference(Inference):
 
     Parameters
     ----------
-    time_limit : float or None, default=5.0
+    time_limit : float, optional, default=5.0
         Seconds for each answer, shared by all examples of the batch. None: until nothing gains.
     random_state : int, default=0
         Seed.
