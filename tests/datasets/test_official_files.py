@@ -69,7 +69,7 @@ def test_damaged_images(horses, part, length):
 
 def test_images_of_another_format(image, horses):
     image.new("RGB", (8, 8)).save(horses / "rgb" / "horse001.jpg", format="GIF")
-    with pytest.raises(ValueError, match="is no image"):
+    with pytest.raises(ValueError, match="is not an image"):
         load_weizmann_horses(horses)
 
 
