@@ -174,11 +174,11 @@ def test_empty_sequences_have_empty_answers(kind, place, transition_features):
 
 
 def test_the_score_of_nothing_is_refused(crf):
-    with pytest.raises(ValueError, match="there is nothing to score"):
+    with pytest.raises(ValueError, match="nothing to score: no observed label"):
         crf.score([[], []], [[], []])
-    with pytest.raises(ValueError, match="there is nothing to score"):
+    with pytest.raises(ValueError, match="nothing to score: no observed label"):
         crf.score([], [])
-    with pytest.raises(ValueError, match="no label with a weight is observed"):
+    with pytest.raises(ValueError, match="no observed label has a positive weight"):
         crf.score(X, Y, sample_weight=[0.0, 0.0])
 
 

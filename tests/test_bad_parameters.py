@@ -125,7 +125,7 @@ def test_not_finite_transition_features_name_their_function():
         (3, r"transition_features must be .*got 3"),
         (
             lambda x: x,
-            r"transition_features must have a row for every clique, and have 3 rows for 2 .*X\[0\]",
+            r"transition_features must have one row per clique, got 3 rows for 2 .*X\[0\]",
         ),
         (lambda _: None, r"transition_features must be rows, got NoneType for X\[0\]"),
         (lambda x: x[1:, 0], r"transition_features"),

@@ -316,6 +316,6 @@ def test_a_folder_is_added_for_good_or_for_a_while(tmp_path):
 
 def test_a_name_that_is_taken_is_refused(tmp_path):
     write(tmp_path, "hamming", "")
-    with pytest.raises(ValueError, match=r"holds 'hamming', and so does chordal\.costs; rename"):
+    with pytest.raises(ValueError, match=r"and chordal\.costs both have 'hamming': rename"):
         COSTS.add_folder(tmp_path)
     assert "hamming" in COSTS

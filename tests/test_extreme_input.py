@@ -99,7 +99,7 @@ def test_features_beyond_measure_are_refused_or_fitted(factor):
     try:
         fitted = ChainCRF().fit(given, [["a", "b", "b", "a"]] * 3)
     except ValueError as error:
-        assert "too large, scale them" in str(error)  # noqa: PT017
+        assert "features are too large, scale them" in str(error)  # noqa: PT017
     else:
         assert np.isfinite(fitted.weights_).all()
 

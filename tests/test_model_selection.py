@@ -120,8 +120,8 @@ def test_a_model_that_chooses_for_itself(data):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({}, "give l2s or l1s, one of the two"),
-        ({"l2s": [1], "l1s": [1]}, "give l2s or l1s, one of the two"),
+        ({}, "give exactly one of l2s and l1s"),
+        ({"l2s": [1], "l1s": [1]}, "give exactly one of l2s and l1s"),
         ({"l2s": []}, "l2s is empty"),
         ({"l2s": 3}, "l2s must be a list of numbers, got 3"),
         ({"l2s": [1, -1]}, "each of l2s must be a number of at least 0, got -1"),

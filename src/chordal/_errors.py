@@ -1,4 +1,4 @@
-"""Errors with a meaning of their own; everything else is a ``ValueError`` or ``TypeError``."""
+"""The error classes of chordal; all other errors are ``ValueError`` or ``TypeError``."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ E = TypeVar("E", bound=Exception)
 
 
 class InfeasibleError(ValueError):
-    """The constraints (scores of −inf) leave no labelling of some example."""
+    """Some example has no allowed labelling: its constraints (scores of −inf) exclude all."""
 
     def __init__(self, example: int) -> None:
         self.example = example
@@ -22,49 +22,49 @@ class InfeasibleError(ValueError):
         return InfeasibleError, (self.example,)
 
     def moved(self, offset: int) -> InfeasibleError:
-        """The same of an example counted from the beginning of a larger batch."""
+        """The same error with the example's number in a larger batch."""
         return InfeasibleError(self.example + offset)
 
 
 class UnsupportedError(ValueError):
-    """Two parts that cannot work together; the message names both and what is missing."""
+    """Two components cannot be combined; the message names both and what is missing."""
 
 
 class NotFittedError(ValueError, AttributeError):
-    """Stands in for scikit-learn's class of this name: see `as_sklearn`."""
+    """Replaces scikit-learn's class of this name if it is not imported: see `as_sklearn`."""
 
 
 class CollapsedLabellingWarning(UserWarning):
-    """Graphs with loops got one label everywhere, though their observations speak for several.
+    """Most graphs of a call got one label everywhere, although their observations favour several.
 
-    `predict` warns where this is so of half or more of the graphs with at least 20 variables: a
-    third or more of the variables would get another label by the scores of their own observations.
-    It does not where some training example was of nearly one label (over nine tenths).
+    `predict` warns if this happens to at least half of the graphs with 20 or more variables. A
+    graph counts if a third of its variables would get another label from their own observations.
+    There is no warning if some training example had one label on over nine tenths of its variables.
     """
 
 
 class ConvergenceWarning(UserWarning):
-    """Stands in for scikit-learn's class of this name: see `as_sklearn`."""
+    """Replaces scikit-learn's class of this name if it is not imported: see `as_sklearn`."""
 
 
 def as_sklearn(ours: type[E]) -> type[E]:
     """scikit-learn's class of the same name, if scikit-learn is imported; else ours.
 
-    Code that catches scikit-learn's has imported it. All other code neither needs scikit-learn
-    nor waits a second for it.
+    Code that catches scikit-learn's class has already imported scikit-learn. All other code does
+    not need to import it, which takes a second.
     """
     return getattr(sys.modules.get("sklearn.exceptions"), ours.__name__, ours)
 
 
 def not_fitted(estimator: object) -> NotFittedError:
-    """The error of an estimator that is asked before `fit`."""
+    """The error of an estimator that is used before `fit`."""
     return as_sklearn(NotFittedError)(
         f"This {type(estimator).__name__} instance is not fitted yet; call 'fit' first"
     )
 
 
 class FormatError(ValueError):
-    """A file that is not what its format asks for; the message begins with path:line:column.
+    """A file violates its format; the message begins with path:line:column.
 
     >>> raise FormatError("train.txt", "expected 3 columns, found 2", line=7, column=10)
     Traceback (most recent call last):

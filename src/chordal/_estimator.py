@@ -1,7 +1,7 @@
 """scikit-learn's estimator protocol, without importing scikit-learn before it is needed.
 
-Importing scikit-learn takes a second and 50 MB, which a tagger on the command line should not pay.
-`clone`, `GridSearchCV`, `Pipeline` and the rest ask for these methods, not for the base class.
+Importing scikit-learn takes a second and 50 MB, too much for a tagger on the command line. `clone`,
+`GridSearchCV`, `Pipeline` and others need these methods, not the base class.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ class Estimator:
 
     #: The attribute that `fit` sets.
     learned: ClassVar[str] = "weights_"
-    #: Whether its examples have one label each.
+    #: Whether each example has a single label.
     classifies: ClassVar[bool] = False
     _metadata_request: MetadataRequest
     _skl_callbacks: list[FitCallback]
@@ -84,7 +84,7 @@ class Estimator:
         return {name: p.default for name, p in parameters.items()}
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
-        """The parameters by name; with `deep`, those of parameters that have some too."""
+        """The parameters by name; with `deep`, also the parameters of nested objects."""
         out = {name: getattr(self, name) for name in self._defaults()}
         if deep:
             for name, value in list(out.items()):
@@ -93,7 +93,7 @@ class Estimator:
         return out
 
     def set_params(self: E, **params: object) -> E:
-        """Set parameters; `name__inner` sets one of a parameter's own."""
+        """Set parameters; `name__inner` sets a parameter of a nested object."""
         known = self._defaults()
         # Those of parameters come after the parameters, which may be set by the same call.
         for key, value in sorted(params.items(), key=lambda given: given[0].count("__")):
@@ -115,10 +115,10 @@ class Estimator:
     set_score_request = _request_setter("score")
 
     def get_metadata_routing(self) -> MetadataRequest:
-        """Which arguments of which methods tools of scikit-learn pass on.
+        """Which arguments of which methods scikit-learn's tools pass on.
 
-        An argument that nobody asked for is an error, as in scikit-learn; only `score` goes
-        without weights unless `set_score_request` asks for them.
+        An argument that was not requested is an error, as in scikit-learn. Only `score` works
+        without `sample_weight` unless `set_score_request` asks for it.
         """
         with needed("sklearn", "get_metadata_routing"):
             from sklearn.utils.metadata_routing import MetadataRequest
@@ -134,12 +134,12 @@ class Estimator:
         return routing
 
     def set_callbacks(self: E, *callbacks: FitCallback) -> E:
-        """Watch each `fit` with callbacks of scikit-learn 1.9 or newer; without any, none."""
+        """Call these scikit-learn (1.9 or newer) callbacks during `fit`; none removes all."""
         try:
             with needed("sklearn", "set_callbacks"):
                 from sklearn.callback import CallbackSupportMixin
         except ModuleNotFoundError:
-            raise ImportError("callbacks need scikit-learn 1.9 or newer") from None
+            raise ImportError("callbacks need scikit-learn 1.9 or newer: upgrade it") from None
         CallbackSupportMixin.set_callbacks(self, *callbacks)
         return self
 
@@ -182,7 +182,7 @@ class Estimator:
         return HTMLTable("Fitted attributes", public)
 
     def __sklearn_tags__(self) -> Tags:
-        """What scikit-learn's tools want to know."""
+        """The tags that scikit-learn's tools read."""
         with needed("sklearn", "__sklearn_tags__"):
             from sklearn.utils import ClassifierTags, Tags, TargetTags
 
@@ -237,10 +237,10 @@ def _brief(value: object, limit: int = 100) -> str:
 
 
 class ExampleList(list[T]):
-    """A list with one entry per example, which `cross_val_predict` can put together.
+    """A list with one entry per example that `cross_val_predict` can join.
 
     scikit-learn joins the predictions of its folds by `np.concatenate`, which refuses lists of
-    different lengths. Joined here, they are an array of objects, one per example.
+    different lengths. This class joins them to an object array with one entry per example.
 
     >>> np.concatenate([ExampleList([[1, 2]]), ExampleList([[3]])])
     array([list([1, 2]), list([3])], dtype=object)

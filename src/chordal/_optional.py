@@ -1,6 +1,6 @@
-"""Packages that not everybody needs: imported where they serve, with an error that names the extra.
+"""Optional packages: imported when needed, with an error that names the extra to install.
 
-The core (chains, graphs and grids, model files, the command line) needs NumPy alone.
+The core (chains, graphs and grids, model files, the command line) needs only NumPy.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ EXTRAS = {
 
 
 def installed(package: str) -> bool:
-    """Whether an optional package is there; it is not imported.
+    """Whether an optional package is installed; it is not imported.
 
     >>> installed("no_such_package")
     False
@@ -37,16 +37,16 @@ def installed(package: str) -> bool:
 
 
 class needed:
-    """Imports of an optional package stand in this block: its absence becomes a clear error.
+    """Context for imports of an optional package: if it is missing, the error says what to install.
 
     Parameters
     ----------
     package : str
-        The name by which it is imported.
+        The import name.
     what : str
-        What needs it, in the words of whoever asked: the beginning of the message.
+        The feature that needs the package; the message begins with it.
     extra : str, optional
-        The extra to recommend, if it is not the package's own.
+        The extra to recommend; by default the package's name.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""The folder is the registry: what a package's folder holds can be chosen by its file's name."""
+"""Registries: each file of a package's folder is a choice, named by its file."""
 
 from __future__ import annotations
 
@@ -18,18 +18,17 @@ T = TypeVar("T")
 class Registry(Generic[T]):
     """The final classes of a package: one to a module, found by the module's name.
 
-    A module whose name starts with an underscore holds what the others share and is not listed,
-    nor is a package within the package.
-    Nothing is imported before it is asked for.
+    Modules whose name starts with an underscore are not listed, nor are subpackages. A module is
+    imported only when it is requested.
 
     Parameters
     ----------
     package : str
         Dotted name of the package, such as ``"chordal.solvers"``.
     base : type
-        What every listed class derives from.
+        The base class of every listed class.
     what : str
-        What the classes are called in messages, such as ``"solver"``.
+        The name of these classes in messages, such as ``"solver"``.
 
     Examples
     --------
@@ -89,7 +88,7 @@ class Registry(Generic[T]):
         return final[0]
 
     def module_of(self, class_name: str) -> str | None:
-        """The module that is named as a class is, as graph_crf for GraphCRF; None if there is none.
+        """The module named after a class, such as graph_crf for GraphCRF; else None.
 
         Nothing is imported.
         """
@@ -101,21 +100,21 @@ class Registry(Generic[T]):
         return [self.get(name) for name in self.names()]
 
     def add_folder(self, folder: str | Path) -> None:
-        """Count the modules of a folder as the package's own: each can be chosen by its name.
+        """Add the modules of a folder to the registry: each can be chosen by its name.
 
-        So a project adds its own methods, solvers or objectives to those that are here. Error
-        messages, the command line and `auto` then know them too.
+        This adds a project's own methods, solvers or objectives. Error messages, the command line
+        and `auto` include them.
         """
         taken = sorted({*_modules([str(folder)])} & {*self.names()})
         if taken:
-            raise ValueError(f"{folder} holds {_listed(taken)}, and so does {self.package}; rename")
+            raise ValueError(f"{folder} and {self.package} both have {_listed(taken)}: rename")
         importlib.invalidate_caches()
         importlib.import_module(self.package).__path__.append(str(folder))
         self._names = None
 
     @contextmanager
     def extended(self, folder: str | Path) -> Iterator[None]:
-        """As `add_folder`, inside a `with` block; afterwards the folder's modules are forgotten."""
+        """As `add_folder`, for a `with` block only."""
         self.add_folder(folder)
         try:
             yield

@@ -1,4 +1,4 @@
-"""How a run ended."""
+"""Why training stopped."""
 
 from __future__ import annotations
 
@@ -22,5 +22,5 @@ class Status(Enum):
 
     @property
     def succeeded(self) -> bool:
-        """Whether the weights are a solution rather than the best so far."""
+        """Whether the solver converged; if not, the weights are the best so far."""
         return self is Status.CONVERGED

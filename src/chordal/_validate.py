@@ -1,4 +1,4 @@
-"""Checks of what users pass in; every message says what must be, and what came."""
+"""Checks of user input; each message says what is expected and what was given."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
-#: What seeds random numbers; None for fresh ones.
+#: A seed or source of random numbers; None for a fresh seed.
 RandomState: TypeAlias = "int | np.random.Generator | np.random.RandomState | None"
 
 
@@ -40,7 +40,7 @@ def generator_from(random_state: RandomState) -> np.random.Generator:
 def check_number(
     name: str, value: object, *, minimum: float = 0.0, integer: bool = False, strict: bool = False
 ) -> None:
-    """Refuse what is not a finite number of at least (or, `strict`, above) the minimum.
+    """Raise an error unless the value is a finite number ≥ minimum (with `strict`, > minimum).
 
     >>> check_number("l2", -1)
     Traceback (most recent call last):
@@ -55,7 +55,7 @@ def check_number(
 
 
 def check_choice(name: str, value: object, choices: Iterable[str]) -> None:
-    """Refuse what is not one of the names.
+    """Raise an error unless the value is one of the names.
 
     >>> check_choice("states", "some", ["seen", "all"])
     Traceback (most recent call last):
@@ -68,7 +68,7 @@ def check_choice(name: str, value: object, choices: Iterable[str]) -> None:
 
 
 def check_function(name: str, value: object, of: str) -> None:
-    """Refuse what is neither a function nor None; `of` says what it is called with."""
+    """Raise an error unless the value is a function or None; `of` names its argument."""
     if value is not None and not callable(value):
         raise TypeError(f"{name} must be a function of {of}, or None; got {value!r}")
 
@@ -79,8 +79,8 @@ def is_sparse(x: object) -> TypeGuard[csr_array]:
 
 
 def check_sequences(X: object, name: str = "X", empty: bool = False) -> Sequence[Any]:
-    """A list of sequences, which may be `empty` or not; generators are listed, strings and
-    scalars refused.
+    """Check a list of sequences; `empty` says whether it may be empty. Generators become lists;
+    strings and scalars are errors.
     """
     if isinstance(X, (str, bytes, dict)) or is_sparse(X) or not hasattr(X, "__iter__"):
         raise TypeError(f"{name} must be a list of sequences, got {type(X).__name__}")
@@ -91,7 +91,7 @@ def check_sequences(X: object, name: str = "X", empty: bool = False) -> Sequence
 
 
 def check_same_lengths(x_lengths: NDArray[np.int64], y: Sequence[Any], prefix: str = "") -> None:
-    """Refuse labels that do not match their sequences, naming the first that does not."""
+    """Raise an error if labels do not match their sequences; it names the first mismatch."""
     if len(y) != len(x_lengths):
         raise ValueError(
             f"{prefix}X and y must have the same number of sequences, "
@@ -127,9 +127,9 @@ def check_sample_weight(weight: object, n_sequences: int) -> NDArray[np.float64]
 def own_integers(
     name: str, values: object, ndim: int = 1, dtype: type[np.integer[Any]] = np.int64
 ) -> NDArray[Any]:
-    """A read-only copy of an array of integers, none below 0: compiled code trusts it from here.
+    """A checked read-only copy of an array of integers ≥ 0, safe for compiled code.
 
-    What a caller does to the array later does not reach the copy.
+    Later changes of the caller's array do not affect the copy.
 
     >>> own_integers("lengths", [2, -1])
     Traceback (most recent call last):

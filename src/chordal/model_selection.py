@@ -1,4 +1,4 @@
-"""How much regularization: paths of models, and estimators that choose by cross-validation."""
+"""Regularization paths, and estimators that choose the strength by cross-validation."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ Examples = Sequence[Any] | NDArray[Any]  # one entry, or one row, per example
 
 
 class Regularized(Protocol):
-    """An estimator with a strength of regularization and warm starts."""
+    """An estimator with a regularization parameter and warm starts."""
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """The parameters by name."""
@@ -40,18 +40,18 @@ class Regularized(Protocol):
 
 @dataclass(frozen=True)
 class RegularizationPath:
-    """Models for several strengths of regularization, in the order in which these were given.
+    """Models for several strengths of regularization, in the given order.
 
     Attributes
     ----------
     parameter : {"l2", "l1"}
     values : array [n_values]
     weights : list of arrays
-        Of the models fitted to all data: `weights_`, or `coef_` and what follows it.
-    objectives : array [n_values], their final objectives
-    n_iter : array [n_values], iterations they took
+        The weights of each model fitted to all data: `weights_`, or `coef_` and intercepts.
+    objectives : array [n_values], the final objective of each fit
+    n_iter : array [n_values], the number of iterations of each fit
     scores : array [n_values, n_splits] or None
-        On the validation data, or on each fold that a model of the others was asked about.
+        Scores on the validation data, or on each held-out fold.
     """
 
     parameter: str
@@ -63,7 +63,7 @@ class RegularizationPath:
 
     @property
     def best(self) -> int:
-        """The index of the best mean score; the strongest of those that share it."""
+        """The index of the best mean score; of equal ones, the strongest regularization."""
         if self.scores is None:
             raise ValueError("there are no scores: give validation_data or cv")
         return _best(self.values, self.scores)
@@ -85,23 +85,24 @@ def regularization_path(
     cv: int | BaseCrossValidator | None = None,
     scoring: str | Scorer | None = None,
 ) -> RegularizationPath:
-    """Fit an estimator with one strength of regularization after another.
+    """Fit an estimator with several strengths of regularization.
 
-    The strongest comes first, and each fit starts from the weights of the one before, which takes
-    far fewer iterations than to start each from zero.
+    The strongest comes first, and each fit starts from the previous weights. This takes far fewer
+    iterations than independent fits.
 
     Parameters
     ----------
     estimator : ChainCRF, or another with the parameters l1 or l2 and warm_start
-        It stays as it is; copies are fitted.
+        It does not change; copies are fitted.
     X, y : training data
-    l2s, l1s : list of numbers, one of the two
+    l2s, l1s : list of numbers; give exactly one of the two
     validation_data : (X, y), optional
-        Score the models on these.
+        Data to score the models on.
     cv : int or splitter of scikit-learn, optional
-        Score by cross-validation instead: one more path for each fold.
+        Score by cross-validation instead; fits one more path per fold.
     scoring : str or callable, optional
-        A metric of `chordal.metrics` by name, or a scorer of scikit-learn; else the estimator's.
+        A metric of `chordal.metrics` by name, or a scikit-learn scorer; default: the estimator's
+        `score`.
 
     Examples
     --------
@@ -136,7 +137,7 @@ def regularization_path(
 
 
 class CrossValidated(Estimator):
-    """An estimator that chooses its regularization by cross-validation, by warm-started paths."""
+    """An estimator that chooses its regularization by cross-validation with warm starts."""
 
     estimator_: Any
     classes_: NDArray[Any]
@@ -162,7 +163,7 @@ class CrossValidated(Estimator):
     @staticmethod
     @abstractmethod
     def _make() -> Regularized:
-        """The estimator where none is given."""
+        """The default estimator."""
 
     def fit(self: C, X: Examples, y: Examples) -> C:
         """Score each strength on each fold, then fit the best to all data."""
@@ -188,15 +189,15 @@ class CrossValidated(Estimator):
         return self.estimator_
 
     def predict(self, X: Examples, **options: object) -> Sequence[Any] | NDArray[Any]:
-        """As the best model does."""
+        """Predict with the best model."""
         return self._fitted().predict(X, **options)
 
     def log_likelihood(self, X: Examples, y: Examples) -> Floats:
-        """log p(y | x), as the best model has it."""
+        """log p(y | x) of each example under the best model."""
         return self._fitted().log_likelihood(X, y)
 
     def score(self, X: Examples, y: Examples) -> float:
-        """By the metric that the choice was made by."""
+        """The score by the metric that was used for the choice."""
         return float(_scorer(self._fitted(), self.scoring)(self.estimator_, X, y))
 
 
@@ -207,20 +208,21 @@ class ChainCRFCV(CrossValidated):
     Parameters
     ----------
     estimator : ChainCRF, optional
-        All other parameters.
+        The estimator with all other parameters.
     l2s : list of numbers
-        To choose from.
+        Values of l2 to choose from.
     l1s : list of numbers, optional
-        Choose l1 from these instead; l2 is then the estimator's.
+        Values of l1 to choose from instead; l2 is then the estimator's.
     cv : int or splitter of scikit-learn
+        Number of folds, or how to split.
     scoring : str or callable, optional
-        A metric of `chordal.metrics` by name ("chunk_f1", …), or a scorer of scikit-learn; by
-        default the share of positions that are right.
+        A metric of `chordal.metrics` by name ("chunk_f1", …), or a scikit-learn scorer. The default
+        is the share of correct positions.
 
     Attributes
     ----------
     estimator_ : ChainCRF
-        The best, fitted to all data.
+        The best model, fitted to all data.
     best_params_ : dict
     scores_ : array [n_values, n_folds]
     values_ : array [n_values]
@@ -240,7 +242,7 @@ class ChainCRFCV(CrossValidated):
         return ChainCRF()
 
     def predict_marginals(self, X: Examples, **options: object) -> Sequence[Floats]:
-        """As the best model does."""
+        """Marginal probabilities under the best model."""
         return self._fitted().predict_marginals(X, **options)
 
 
@@ -248,8 +250,8 @@ class ChainCRFCV(CrossValidated):
 class CRFClassifierCV(CrossValidated):
     """`CRFClassifier` whose regularization is chosen by cross-validation.
 
-    Parameters and attributes are those of `ChainCRFCV`, of which `estimator` is a `CRFClassifier`;
-    `scoring` is a scorer of scikit-learn, by default the share of examples that are right.
+    Parameters and attributes are those of `ChainCRFCV`; `estimator` is a `CRFClassifier`. `scoring`
+    is a scikit-learn scorer; the default is the share of correct examples.
 
     Examples
     --------
@@ -266,18 +268,18 @@ class CRFClassifierCV(CrossValidated):
         return CRFClassifier()
 
     def predict_proba(self, X: Examples) -> Floats:
-        """As the best model does."""
+        """Class probabilities under the best model."""
         return self._fitted().predict_proba(X)
 
     def decision_function(self, X: Examples) -> Floats:
-        """As the best model does."""
+        """Scores under the best model."""
         return self._fitted().decision_function(X)
 
 
 def _grid(l2s: Sequence[float] | None, l1s: Sequence[float] | None) -> tuple[str, Floats]:
     """Which parameter, and its values."""
     if (l2s is None) == (l1s is None):
-        raise ValueError("give l2s or l1s, one of the two")
+        raise ValueError("give exactly one of l2s and l1s")
     name = "l2" if l1s is None else "l1"
     values: object = l2s if l1s is None else l1s
     if not isinstance(values, Iterable):
@@ -356,7 +358,7 @@ def _fold_scores(
 
 
 def _weights(model: Any) -> Floats:
-    """What was learned, as one array."""
+    """All learned weights as one array."""
     if hasattr(model, "weights_"):
         return np.asarray(model.weights_).copy()
     return np.concatenate([np.ravel(model.coef_), np.ravel(model.intercept_)])

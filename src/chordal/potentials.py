@@ -1,4 +1,4 @@
-"""Scores on a structure, and derivatives with respect to them: the same container."""
+"""Scores on a structure, and derivatives by them, in the same container."""
 
 from __future__ import annotations
 
@@ -28,16 +28,16 @@ class Potentials:
     tables : float64 [cells]
         Score tables of cliques one after another, each in C order over its clique's variables.
     table_of_clique : int32 [n_cliques], optional
-        Which table each clique uses; a tied table is stored once. By default one table serves
-        all cliques if there is only one clique's worth of cells, else each clique has its own.
+        The table of each clique; a tied table is stored once. By default all cliques share one
+        table if there are only cells for one; else each clique has its own.
     table_offsets : int64 [n_tables + 1], optional
-        Where each table begins; needed only when tables are tied and differ in size.
+        Where each table begins; needed only if tables are tied and differ in size.
 
     Notes
     -----
-    Scores may be −inf (forbidden), never NaN or +inf, nor so large that a sum of them, one for each
-    variable and clique, would exceed 1e307. As *parts*, the derivative of an objective
-    with respect to the potentials, the same arrays hold sums over the cliques of a tied table.
+    Scores may be −inf (forbidden), but not NaN or +inf. The sum of one score per variable and
+    clique must not exceed 1e307. As *parts* (the derivative of an objective by the potentials), the
+    same arrays hold sums over the cliques of a tied table.
 
     Examples
     --------
@@ -106,7 +106,7 @@ class Potentials:
         table_of_clique: NDArray[np.int32],
         table_offsets: NDArray[np.int64],
     ) -> Potentials:
-        """Potentials from arrays that are known to fit, without a check."""
+        """Potentials from valid arrays, without checks."""
         made = object.__new__(Potentials)
         made.structure, made.unary, made.tables = structure, unary, tables
         made.table_of_clique, made.table_offsets = table_of_clique, table_offsets
@@ -114,7 +114,7 @@ class Potentials:
 
     @property
     def frame(self) -> _kernels.Frame:
-        """Structure and tying as compiled code takes them; shared by all that `like` makes."""
+        """Structure and tying for compiled code; shared by all copies from `like`."""
         if self._frame is None:
             topology = self.structure.topology
             self._frame = _kernels.Frame(topology, self.table_offsets, self.table_of_clique)
@@ -139,7 +139,7 @@ class Potentials:
         return self.like(np.zeros(len(self.unary)), np.zeros(len(self.tables)))
 
     def untied(self) -> Potentials:
-        """An equal model in which every clique has a table of its own."""
+        """An equal model with a separate table per clique."""
         starts = self.table_offsets[self.table_of_clique]
         sizes = self.structure.table_sizes
         cells = np.repeat(starts - offsets_of(sizes)[:-1], sizes) + np.arange(sizes.sum())
@@ -148,9 +148,9 @@ class Potentials:
         )
 
     def tied_as(self, frame: Potentials) -> Potentials:
-        """The same numbers tied as in `frame`, a coarser tying: tables that it shares are summed.
+        """The same numbers tied as in `frame`, a coarser tying: shared tables are summed.
 
-        As parts, these are the derivative in the potentials of `frame`.
+        For parts, this is the derivative by the potentials of `frame`.
         """
         if self.table_of_clique is frame.table_of_clique:
             return self
@@ -159,16 +159,16 @@ class Potentials:
         return frame.like(self.unary, tables)
 
     def untied_as(self, finer: Potentials) -> Potentials:
-        """The same scores with a table for each of `finer`, a finer tying."""
+        """The same scores with the tables of `finer`, a finer tying."""
         if self.table_of_clique is finer.table_of_clique:
             return self
         return finer.like(self.unary, self.tables[_cells_of(finer, self)])
 
     def given(self, labels: ArrayLike, fixed: NDArray[np.bool_]) -> Potentials:
-        """The same model, in which the fixed variables have their label alone (so that it is 0).
+        """The same model in which each fixed variable has a single label, its number 0.
 
-        Labellings that agree with the fixed labels keep their scores; every clique has a table of
-        its own.
+        Labellings that agree with the fixed labels keep their scores; every clique has a separate
+        table.
 
         Examples
         --------
@@ -211,7 +211,7 @@ class Potentials:
         )
 
     def table(self, clique: int) -> Floats:
-        """The table of one clique, an axis for each of its variables."""
+        """The table of one clique, with one axis per variable."""
         start = self.table_offsets[self.table_of_clique[clique]]
         shape = self.structure.label_counts[self.structure.scope(clique)]
         return self.tables[start : start + np.prod(shape)].reshape(shape)
@@ -223,10 +223,11 @@ class Potentials:
         return out
 
     def bound(self) -> Floats:
-        """What no labelling's score exceeds, by one look at each clique (float64 [n_examples]).
+        """An upper bound of the score of all labellings (float64 [n_examples]), in one pass.
 
-        A variable's scores are shared evenly by its cliques, and each clique takes its best labels
-        by itself; −inf proves that nothing is allowed. `trw_s` and others have tighter bounds.
+        The scores of a variable are divided evenly among its cliques, and each clique takes its own
+        best labels. −inf proves that no labelling is allowed. `trw_s` and others have tighter
+        bounds.
         """
         out = np.empty(self.structure.n_examples)
         _kernels.labelling_bound(self.scores, out)
@@ -235,12 +236,12 @@ class Potentials:
     def add_indicators(
         self, labels: ArrayLike, scale: float = 1.0, weight: Floats | None = None
     ) -> None:
-        """Add `scale` times each example's weight where the labelling is, in place."""
+        """Add `scale` times each example's weight at the labels, in place."""
         labels = self.checked_labels(labels)
         _kernels.labelling_add_indicators(self.writable, labels, weight, float(scale))
 
     def check(self) -> Potentials:
-        """Refuse NaN, +inf and scores whose sums could overflow; returns self."""
+        """Raise an error for NaN, +inf and scores whose sums could overflow; returns self."""
         largest = LARGEST_SUM / max(1, self.structure.n_variables + self.structure.n_cliques)
         for name, scores in (("unary", self.unary), ("tables", self.tables)):
             good = (scores <= largest) & ((scores >= -largest) | (scores == -np.inf))
@@ -254,7 +255,7 @@ class Potentials:
         return self
 
     def checked_labels(self, labels: ArrayLike) -> NDArray[np.int32]:
-        """One label per variable, as int32; anything else is refused."""
+        """Check that there is one label per variable; returns int32."""
         s, given = self.structure, np.asarray(labels)
         if given.shape != (s.n_variables,):
             raise ValueError(
@@ -315,7 +316,7 @@ def refuse_infeasible(log_partition: Floats) -> None:
 
 
 def refuse_other_shape(potentials: Potentials, direction: Potentials) -> None:
-    """Raise if a direction does not have a number for every score."""
+    """Raise if a direction does not have the shape of the scores."""
     for name in ("unary", "tables"):
         expected, got = getattr(potentials, name).shape, getattr(direction, name).shape
         if got != expected:
@@ -323,7 +324,7 @@ def refuse_other_shape(potentials: Potentials, direction: Potentials) -> None:
 
 
 def _cells_of(finer: Potentials, coarser: Potentials) -> NDArray[np.int64]:
-    """Where the cells of a finer tying's tables lie among those of a coarser one."""
+    """The cells of a coarser tying for each cell of a finer one."""
     table = np.zeros(len(finer.table_offsets) - 1, dtype=np.int64)
     table[finer.table_of_clique] = coarser.table_of_clique
     shift = coarser.table_offsets[table] - finer.table_offsets[:-1]
@@ -361,7 +362,7 @@ def _check_tables(
 
 
 def _check_shapes(index: NDArray[Any], structure: Structure) -> None:
-    """Cliques that share a table must agree in the label counts of their variables."""
+    """Check that cliques with a shared table have the same label counts."""
     counts = structure.label_counts
     if len(index) == 0 or (counts == counts[0]).all():
         return

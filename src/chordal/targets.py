@@ -1,4 +1,4 @@
-"""What is known of the labels: one per variable, a distribution over them, or a set of them."""
+"""Targets: one label per variable, a distribution over labels, or a set of labels."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from chordal.structures import offsets_of, read_only
 Labels = NDArray[np.int32]
 Ints = NDArray[np.int64]
 
-#: Of probabilities, that of one variable summing to one.
+#: Tolerance for the sum of a variable's probabilities.
 TOLERANCE = 1e-6
 
 
 class _PerState:
-    """A number for every label of every variable; a slice or an index takes some variables."""
+    """A number per label of every variable; a slice or an index selects variables."""
 
     def __init__(self, values: NDArray[np.generic], label_counts: ArrayLike) -> None:
         self.state_offsets = read_only(offsets_of(label_counts))
@@ -33,7 +33,7 @@ class _PerState:
         return len(self.state_offsets) - 1
 
     def _cut(self, variables: slice | Ints) -> tuple[slice | Ints, Ints]:
-        """The states of these variables, and how many each has."""
+        """The states of these variables, and the number of each."""
         counts = np.diff(self.state_offsets)[variables]
         if not isinstance(variables, slice):
             moved = self.state_offsets[variables] - offsets_of(counts)[:-1]
@@ -50,7 +50,7 @@ class SoftLabels(_PerState):
     Parameters
     ----------
     probability : float64 [n_states]
-        Variable by variable; those of a variable sum to one.
+        Variable by variable; they sum to one for each variable.
     label_counts : int [n_variables]
 
     Examples
@@ -82,12 +82,12 @@ class SoftLabels(_PerState):
 
 
 class PartialLabels(_PerState):
-    """A set of possible labels for every variable; one that is not observed has them all.
+    """A set of possible labels for every variable; an unobserved variable has all labels.
 
     Parameters
     ----------
     allowed : bool [n_states]
-        Variable by variable, at least one of each.
+        Variable by variable, with at least one label each.
     label_counts : int [n_variables]
 
     Examples
@@ -108,8 +108,8 @@ class PartialLabels(_PerState):
         return PartialLabels(self.allowed[states], counts)
 
     def known(self) -> tuple[NDArray[np.bool_], Labels] | None:
-        """Which variables have one possible label, and those labels, where the others may have any;
-        None where some have a few.
+        """Which variables have a single possible label, and those labels, if all others may have
+        any label. None if some variable has a proper subset.
 
         >>> PartialLabels(np.array([False, True, True, True]), [2, 2]).known()
         (array([ True, False]), array([1], dtype=int32))
@@ -127,7 +127,7 @@ class PartialLabels(_PerState):
         return potentials.like(np.where(self.allowed, potentials.unary, -np.inf), potentials.tables)
 
 
-#: What an objective compares potentials with.
+#: The targets of an objective.
 Target: TypeAlias = Labels | SoftLabels | PartialLabels
 
 
@@ -139,7 +139,7 @@ def kind_of(target: Target) -> str:
 
 
 def score_of(potentials: Potentials, target: Labels | SoftLabels) -> Floats:
-    """The score of the labels in each example, or what is to be expected of it."""
+    """The score of the labels in each example, or its expectation."""
     if not isinstance(target, SoftLabels):
         return potentials.score(target)
     out = np.empty(potentials.structure.n_examples)
@@ -156,7 +156,7 @@ def add_target(
 ) -> None:
     """Add `scale` times each example's weight times the labels' probabilities, in place.
 
-    It is the derivative of `score_of` in the potentials.
+    This is the derivative of `score_of` by the potentials.
     """
     if isinstance(target, SoftLabels):
         probability = _fitting(parts, target)
@@ -168,7 +168,7 @@ def add_target(
 
 
 def _fitting(potentials: Potentials, target: SoftLabels) -> Floats:
-    """The probabilities, if they are of these variables."""
+    """The probabilities, checked against the structure."""
     s = potentials.structure
     if not np.array_equal(target.state_offsets, s.state_offsets):
         raise ValueError(f"soft targets of {len(target)} variables do not fit {s!r}")

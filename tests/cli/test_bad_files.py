@@ -83,7 +83,7 @@ def test_what_is_no_model(refused, files, tmp_path):
 def test_a_template_that_names_a_missing_column(refused, files, tmp_path):
     (tmp_path / "t").write_text("U:%x[0,2]\nB\n")
     message = refused("train", "-t", tmp_path / "t", files / "train.txt", tmp_path / "m")
-    assert "asks for column 2" in message
+    assert "uses column 2" in message
     assert "train.txt has 2" in message
     assert not (tmp_path / "m").exists()
 
@@ -116,8 +116,8 @@ TRAIN = as_text(SENTENCES).encode()
         (TRAIN.replace(b"pound NN", b"pound NN XX"), ":14:13: expected 3 columns"),
         (TRAIN.replace(b"pound NN", b"pound"), ":14:11: expected 3 columns"),
         (TRAIN.decode().encode("utf-16"), "UTF-16 text; convert the file to UTF-8"),
-        (b"", "there are no tokens"),
-        (b"\n\n", "there are no tokens"),
+        (b"", "the file has no tokens"),
+        (b"\n\n", "the file has no tokens"),
         (b"one\ntwo\n", "no column -1 of labels"),
     ],
 )

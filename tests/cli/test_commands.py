@@ -152,7 +152,7 @@ def test_evaluate_prints_what_conlleval_prints(chordal, judged):
 def test_document_marks_count_where_that_is_asked_for(chordal, refused, judged):
     text = judged.read_text()
     marked = ("-DOCSTART- O O\n\n" + text).encode()
-    assert "1 lines -DOCSTART- would be counted" in refused("evaluate", "-", input=marked)
+    assert "1 lines -DOCSTART- would count" in refused("evaluate", "-", input=marked)
     counted = chordal("evaluate", "-", "--document-marks", "count", input=marked).decode()
     assert counted == conlleval_report([["O"], *LABELS], [["O"], *FOUND])
     skipped = chordal("evaluate", "-", "--document-marks", "skip", input=marked).decode()
@@ -188,7 +188,7 @@ def test_evaluate_a_model(chordal, files):
 
 
 def test_evaluate_refuses(refused, files, judged):
-    assert "there are no tokens" in refused("evaluate", "-", input=b"\n")
+    assert "the file has no tokens" in refused("evaluate", "-", input=b"\n")
     assert "no column 7" in refused("evaluate", judged, "--predicted-column", "7")
 
 

@@ -115,10 +115,10 @@ def test_a_stop_by_errors_of_other_data(chordal, files, tmp_path):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (["-e", "0.1"], "-e is --eta of CRF++ and --stopeps of Wapiti"),
-        (["-e", "0.1", "-w", "3", "-c", "1"], "-e is --eta of CRF++ and --stopeps of Wapiti"),
+        (["-e", "0.1"], "-e is --eta of CRF++ or --stopeps of Wapiti"),
+        (["-e", "0.1", "-w", "3", "-c", "1"], "-e is --eta of CRF++ or --stopeps of Wapiti"),
         (["--eta", "0.1", "-w", "3"], "give --eta (CRF++) or --stopeps"),
-        (["-f", "2", "--pairs", "seen"], "-f of CRF++ counts attributes"),
+        (["-f", "2", "--pairs", "seen"], "-f (CRF++) implies --pairs all"),
         (["-f", "2", "--min-freq", "3"], "--min-freq was given twice"),
         (["--nthread", "2", "-j", "2"], "--jobs was given twice"),
         (["-p", "template"], "--feature-template or --pattern, not both"),

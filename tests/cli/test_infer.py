@@ -99,7 +99,7 @@ def test_samples_of_evidence(chordal, refused, folder):
         found = json.loads(chordal(*words, "--sample", sample, "--json"))
         expected = log10(TRUTH.log_partition(apply_evidence(p, evidence))[0])
         assert found["log10_partition"] == pytest.approx(expected, rel=1e-12)
-    assert "has 2 samples; choose one by --sample" in refused(*words)
+    assert "has 2 samples; choose one with --sample" in refused(*words)
     assert "there is no sample 3" in refused(*words, "--sample", "3")
     assert "--sample needs --evidence" in refused(
         "infer", folder / "m.uai", "-t", "PR", "--sample", "2", code=2
@@ -159,8 +159,8 @@ def test_what_is_refused(refused, folder, tmp_path):
     assert "--task" in refused("infer", model, code=2)
     message = refused("infer", model, "-t", "PR", "-m", "guess", code=2)
     assert all(name in message for name in INFERENCE.names())
-    assert "does not work on FactorGraph" in refused("infer", model, "-t", "PR", "-m", "chain")
-    assert "does not answer 'map'" in refused("infer", model, "-t", "MAP", "-m", "gibbs")
+    assert "does not support FactorGraph" in refused("infer", model, "-t", "PR", "-m", "chain")
+    assert "does not compute 'map'" in refused("infer", model, "-t", "MAP", "-m", "gibbs")
     (tmp_path / "cut.uai").write_text(MODEL[:-10])
     assert "cut.uai:3:27: expected 12 words" in refused("infer", tmp_path / "cut.uai", "-t", "PR")
     (tmp_path / "far.evid").write_text("1 9 0")

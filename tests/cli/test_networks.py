@@ -116,7 +116,7 @@ def test_numbers_as_tokens(chordal, tmp_path):
     chordal("tag", tmp_path / "model", INPUT, "-o", tmp_path / "out", input=b"5\n3\n\n")
     assert (tmp_path / "out").read_text().split() == ["5", "b", "3", "a"]
     message = chordal("tag", tmp_path / "model", INPUT, code=1, input=b"x\n\n")
-    assert "tokens are whole numbers, and the data have 'x'" in message
+    assert "tokens are whole numbers, but the data have 'x'" in message
 
 
 def test_networks_of_other_things_are_refused(chordal, tmp_path):
@@ -131,7 +131,7 @@ def test_networks_of_other_things_are_refused(chordal, tmp_path):
     for model, what in ((rows, "arrays or images"), (images, "examples of a GridCRF")):
         save(model, tmp_path / "model")
         message = chordal("tag", tmp_path / "model", INPUT, code=1, input=BARE)
-        assert f"its network reads {what}, and files hold tokens" in message
+        assert f"its network reads {what}, but files have tokens" in message
         assert json.loads(chordal("info", tmp_path / "model", "--json"))["labels"]
     message = chordal("inspect", tmp_path / "model", code=1)
     assert "holds a NeuralCRF, not a ChainCRF" in message

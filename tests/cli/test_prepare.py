@@ -90,7 +90,7 @@ def test_a_data_set_has_its_template(chordal, refused, columns, tmp_path):
     paths, _, template = columns
     chordal("prepare", paths[0], "-t", template, "-o", tmp_path / "data", "-q")
     said = refused("prepare", paths[0], "-t", template, "-o", tmp_path / "data")
-    assert "append to it" in said
+    assert "use --append" in said
     model = tmp_path / "model"
     said = refused("train", tmp_path / "data", "-t", template, model, code=2)
     assert "is prepared" in said

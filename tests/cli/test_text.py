@@ -37,14 +37,14 @@ def words(tmp_path_factory, chordal):
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ("The\ndeficit\n", "it has 1 columns, and the model was trained with 2"),
+        ("The\ndeficit\n", "it has 1 columns, but the model was trained with 2"),
         (
             "The deficit will\nnarrow now .\n",
             "it has 3 columns (the last holds none of its labels)",
         ),
-        ("The DT x B-NP\n", "it has 4 columns, and the model was trained with 2"),
-        ("The deficit will narrow .\nHe reckons .\n", "raw text is labelled with --text"),
-        ("The deficit will narrow soon .\n\n", "raw text is labelled with --text"),
+        ("The DT x B-NP\n", "it has 4 columns, but the model was trained with 2"),
+        ("The deficit will narrow .\nHe reckons .\n", "for raw text give --text"),
+        ("The deficit will narrow soon .\n\n", "for raw text give --text"),
     ],
 )
 def test_other_columns_than_in_training(refused, files, tmp_path, text, words):
@@ -59,7 +59,7 @@ def test_other_columns_than_in_training(refused, files, tmp_path, text, words):
 def test_other_columns_in_evaluate_and_json(refused, files, tmp_path):
     (tmp_path / "in.txt").write_text("The DT x B-NP\n")
     message = refused("evaluate", "--model", files / "model", tmp_path / "in.txt")
-    assert "it has 3 columns beside the labels, and the model was trained with 2" in message
+    assert "it has 3 columns besides the labels, but the model was trained with 2" in message
     path = tmp_path / "in.jsonl"
     path.write_text(json.dumps({"tokens": [["The", "DT", "x"]]}) + "\n")
     assert "its tokens have 3 columns" in refused("tag", files / "model", path)
@@ -120,7 +120,7 @@ def test_tokens_of_raw_text_where_labels_are_no_tags(chordal, words):
 
 def test_text_needs_a_model_of_words(refused, files):
     message = refused("tag", files / "model", "--text", input=b"He reckons\n")
-    assert "--text gives one column, the words, and the model was trained with 2" in message
+    assert "--text gives one column (the words), but the model was trained with 2" in message
     message = refused("tag", files / "model", "--text", "-m", input=b"He\n", code=2)
     assert "--text goes with --constrain and --encoding only" in message
 

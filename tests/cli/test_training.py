@@ -143,7 +143,7 @@ def test_a_checkpoint_is_gone_on_from(chordal, refused, files, tmp_path):
     assert f"going on from {checkpoint}".encode() in done.stderr
     np.testing.assert_array_equal(load(model).weights_, whole)
     message = refused(*words, "-q", "--max-iter", "20", "--tol", "0", "--l2", "3")
-    assert "c: it is of another fit, which differs in l2 (was 1.0, is 3.0)" in message
+    assert "c: it belongs to another fit, which differs in l2 (was 1.0, is 3.0)" in message
     checkpoint.unlink()
     chordal(*words)  # to the end
     assert load(model).fit_report_.status is Status.CONVERGED

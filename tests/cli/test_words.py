@@ -33,7 +33,7 @@ def test_errors_of_training(refused, files, tmp_path, text, options, words):
 def test_errors_of_conversion(refused):
     words = ["convert", "-", "-", "--from-scheme", "bio", "--to-scheme", "iobes"]
     message = refused(*words, input=b"a I-X\n\n")
-    assert "read it so with --lenient" in message
+    assert "convert with --lenient" in message
     assert "strict" not in message
     assert "give --no-labels" in refused("convert", "-", "-", input=b"a\nb\n\n")
 

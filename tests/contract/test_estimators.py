@@ -72,7 +72,7 @@ def test_what_is_shared_comes_from_the_base_class():
     own, shared = estimators.CRFClassifier.fit.__doc__, estimators.BaseCRF.fit.__doc__
     assert "array or SciPy sparse matrix" in own
     assert "array or SciPy sparse matrix" not in shared
-    told = "Called with an `Iteration` after each; training stops when it returns True."
+    told = "Called with an `Iteration` after each iteration; training stops when it returns"
     assert told in own
     assert told in shared
     assert "pairs :" in estimators.BaseCRF.__doc__

@@ -189,7 +189,7 @@ def cliques(*templates, limits=SHARDS):
 def test_clique_features(order, kind, rows, fit_intercept):
     rng = np.random.default_rng(0)
     if order != 2 and kind == "antisymmetric":
-        with pytest.raises(ValueError, match="must have two variables"):
+        with pytest.raises(ValueError, match="needs cliques of two variables"):
             template("observed", order, kind, rows, rng, fit_intercept)
         return
     if order == 1 and kind == "potts":

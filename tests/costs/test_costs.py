@@ -49,9 +49,9 @@ def test_where_the_chunk_cost_cannot_work():
     with pytest.raises(UnsupportedError, match="another number"):
         ChunkCost(TAGS).require(Chain([2], 4))
     one = Structure([5], np.array([0, 1]), np.zeros(0, int), np.zeros(1, int), np.array([0, 0]))
-    with pytest.raises(UnsupportedError, match="neighbours in a chain"):
+    with pytest.raises(UnsupportedError, match="cost 'chunk' needs a chain"):
         ChunkCost(TAGS).require(one)
-    with pytest.raises(ValueError, match="reads labels as tags"):
+    with pytest.raises(ValueError, match="needs labels that are tags"):
         ChunkCost().for_labels([0, 1], np.arange(2))
 
 

@@ -256,7 +256,7 @@ def test_a_partition_that_does_not_parse_is_named(client):
 def test_a_schema_that_changes_is_named(client):
     rng = np.random.default_rng(0)
     parts = [dask.delayed(([rng.normal(size=(2, n))], [[0, 1]])) for n in (3, 3, 4)]
-    with pytest.raises(ValueError, match=r"partition 2 does not go with partition 0: .*4 columns"):
+    with pytest.raises(ValueError, match=r"partitions 2 and 0 differ: .*4 columns"):
         cluster.fit(crf(), parts, client=client)
 
 

@@ -118,7 +118,7 @@ def test_small_models(folder, verified, name):
     paths = [folder / "small" / (name + end) for end in (".evid", ".uai.evid")]
     evidence = {}
     with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", ".*what follows is ignored", UserWarning)
+        warnings.filterwarnings("ignore", ".*the rest of the file is ignored", UserWarning)
         for path in paths:
             if path.exists():
                 (evidence,) = read_evidence(path)

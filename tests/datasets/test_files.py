@@ -105,7 +105,7 @@ def test_packed_files_that_are_damaged(tmp_path, pixels, monkeypatch):
     whole = file.read_bytes()
     for damaged in (whole[:40], b"letters", whole[:30] + b"\xff\x00\xff" + whole[33:]):
         file.write_bytes(damaged)
-        with pytest.raises(ValueError, match=r"is no gzip file, or damaged|CRC"):
+        with pytest.raises(ValueError, match=r"is not a gzip file, or is damaged|CRC"):
             load_ocr_letters(file)
     file.write_bytes(whole)
     monkeypatch.setattr("chordal.datasets.ocr_letters.MOST_BYTES", 1000)
@@ -211,7 +211,7 @@ def test_nothing_is_unpickled(tmp_path, arrays):
     arrays["Train1X"] = np.array([{}], dtype=object)
     file = tmp_path / "coursera_pgm_pa7.npz"
     np.savez(file, allow_pickle=True, **arrays)
-    with pytest.raises(ValueError, match="no npz file of plain arrays, or damaged"):
+    with pytest.raises(ValueError, match="not an npz file of plain arrays, or is damaged"):
         load_pa7(file)
 
 
@@ -221,5 +221,5 @@ def test_matlab_files_that_are_damaged(tmp_path, arrays, name):
     whole = (folder / name).read_bytes()
     for damaged in (b"", whole[:50], b"x" * 500):
         (folder / name).write_bytes(damaged)
-        with pytest.raises(ValueError, match=rf"{name} is no MATLAB file, or damaged"):
+        with pytest.raises(ValueError, match=rf"{name} is not a MATLAB file, or is damaged"):
             load_pa7(folder)

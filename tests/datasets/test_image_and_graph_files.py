@@ -94,7 +94,7 @@ def test_citations(tmp_path):
         ("rgb", np.zeros(30, dtype=np.uint8), "rgb must have 2 dimensions"),
         ("names", np.array([1, 2]), "names must have 1 dimensions of kind 'U'"),
         ("names", None, "has no array 'names'"),
-        ("names", np.array(["a", None], dtype=object), "no npz file of plain arrays"),
+        ("names", np.array(["a", None], dtype=object), "not an npz file of plain arrays"),
     ],
 )
 def test_images_that_are_not_right(tmp_path, name, change, message):
@@ -135,7 +135,7 @@ def test_graphs_that_are_not_right(tmp_path, name, change, message):
 def test_files_that_are_no_archives(tmp_path, monkeypatch):
     file = tmp_path / "ugm_X.npz"
     file.write_bytes(b"not a zip file")
-    with pytest.raises(ValueError, match="no npz file of plain arrays, or damaged"):
+    with pytest.raises(ValueError, match="not an npz file of plain arrays, or is damaged"):
         load_ugm_x(file)
     monkeypatch.setattr("chordal.datasets._npz.MOST_BYTES", 10_000)
     with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
@@ -172,7 +172,7 @@ def test_announcements(tmp_path):
         ("Time\t1\tO\n", "line 1: must begin with a line '# doc 0'"),
         ("# doc 0\nTime\t2\tO\n", "line 2: must have a token, 0 or 1, and a tag"),
         ("# doc 0\nTime\t1\tB-place\n", "line 2: must have a token, 0 or 1, and a tag"),
-        ("", "holds no announcement"),
+        ("", "has no announcement"),
     ],
 )
 def test_announcements_that_are_not_right(tmp_path, text, message):
@@ -185,9 +185,9 @@ def test_announcements_that_are_not_right(tmp_path, text, message):
 def test_announcements_that_are_damaged(tmp_path):
     file = tmp_path / "seminars_train.tsv.gz"
     file.write_bytes(gzip.compress(ANNOUNCEMENTS.encode())[:-9])
-    with pytest.raises(ValueError, match="no such text, or damaged"):
+    with pytest.raises(ValueError, match="not such a text, or is damaged"):
         load_seminars("train", file)
     stream = io.BytesIO(b"\xff\xfe# doc 0\n")
     (tmp_path / "seminars_test.tsv").write_bytes(stream.read())
-    with pytest.raises(ValueError, match="no such text, or damaged"):
+    with pytest.raises(ValueError, match="not such a text, or is damaged"):
         load_seminars("test", tmp_path)

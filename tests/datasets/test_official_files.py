@@ -63,13 +63,13 @@ def test_a_folder_without_images(horses):
 def test_damaged_images(horses, part, length):
     file = horses / part / "horse001.jpg"
     file.write_bytes(file.read_bytes()[:length])
-    with pytest.raises(ValueError, match=r"horse001\.jpg is no image, or damaged"):
+    with pytest.raises(ValueError, match=r"horse001\.jpg is not an image, or is damaged"):
         load_weizmann_horses(horses)
 
 
 def test_images_of_another_format(image, horses):
     image.new("RGB", (8, 8)).save(horses / "rgb" / "horse001.jpg", format="GIF")
-    with pytest.raises(ValueError, match="is no image"):
+    with pytest.raises(ValueError, match="is not an image"):
         load_weizmann_horses(horses)
 
 

@@ -65,5 +65,5 @@ def test_bad_files_are_named(tmp_path, change, message):
 def test_a_file_that_is_cut_off(tmp_path):
     file = written(tmp_path)
     file.write_bytes(file.read_bytes()[:500])
-    with pytest.raises(ValueError, match=r"no npz file, or damaged|pickle"):
+    with pytest.raises(ValueError, match=r"not an npz file, or is damaged|pickle"):
         load_snakes(file)

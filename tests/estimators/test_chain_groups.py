@@ -189,12 +189,18 @@ def test_solvers_that_treat_all_weights_alike_refuse_groups(dense_problem, solve
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        ({"l2": {"nodes": 1.0}}, r"l2 names the group 'nodes' of weights; there are: 'node', "),
+        (
+            {"l2": {"nodes": 1.0}},
+            r"l2 names an unknown group of weights, 'nodes'; the groups are: 'node', ",
+        ),
         ({"l2": {"node": -1.0}}, r"l2\['node'\] must be a number of at least 0, got -1"),
         ({"l2": {"node": None}}, r"l2\['node'\] must be a number"),
-        ({"freeze": "node"}, r"freeze must be a tuple of groups of weights, got 'node'"),
+        ({"freeze": "node"}, r"freeze must be a tuple of names of groups of weights, got 'node'"),
         ({"freeze": 3}, r"freeze must be a tuple"),
-        ({"freeze": ("n",)}, r"freeze names the group 'n' of weights; there are: 'node', "),
+        (
+            {"freeze": ("n",)},
+            r"freeze names an unknown group of weights, 'n'; the groups are: 'node', ",
+        ),
         ({"freeze": ("node", "transitions")}, r"leaves no weight to learn; freeze fewer"),
     ],
 )

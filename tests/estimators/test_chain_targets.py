@@ -227,9 +227,11 @@ def test_balanced_weights_are_those_of_scikit_learn(rng):
 
 def test_class_weight_where_errors_have_no_cost_is_refused(rng):
     X, y = tagged(3, rng)
-    with pytest.raises(UnsupportedError, match="objective 'likelihood' has none"):
+    with pytest.raises(UnsupportedError, match="objective 'likelihood' does not have"):
         ChainCRF(class_weight="balanced").fit(X, y)
-    with pytest.raises(UnsupportedError, match="cost 'chunk' is not a price"):
+    with pytest.raises(
+        UnsupportedError, match="needs a cost of single labels, which 'chunk' is not"
+    ):
         ChainCRF(Hinge(ChunkCost()), class_weight={"x": 2.0}).fit(X, y)
     with pytest.raises(ValueError, match="unknown label 'q'"):
         ChainCRF("hinge", class_weight={"q": 2.0}).fit(X, y)
@@ -249,7 +251,7 @@ def test_class_weight_survives_a_model_file(rng, tmp_path):
 def test_impossible_pairs_are_refused_by_name(rng):
     X, y = tagged(3, rng)
     cases = {
-        "objective 'crammer_singer' treats every variable by itself": "crammer_singer",
+        "objective 'crammer_singer' is for single variables": "crammer_singer",
         "objective 'hinge' with scaling='slack'": Hinge(ChunkCost(), scaling="slack"),
         "solver 'lbfgs' compares values": StochasticLikelihood(),
     }

@@ -51,7 +51,9 @@ def test_a_finished_fit_gives_its_result_again(path):
 def test_a_fit_goes_on_to_a_larger_max_iter(path):
     longer = ChainCRF(max_iter=20, tol=0.0).fit(X, Y)
     assert (fitted(path, max_iter=20).weights_ == longer.weights_).all()
-    with pytest.raises(CheckpointError, match=r"at iteration 1\d, and max_iter is 6: raise it"):
+    with pytest.raises(
+        CheckpointError, match=r"at iteration 1\d, but max_iter is 6: raise max_iter"
+    ):
         fitted(path)
 
 
@@ -69,7 +71,9 @@ OTHERS = {
 @pytest.mark.parametrize("told", OTHERS)
 def test_another_fit_is_refused_and_said_how_it_differs(told, path):
     before = path.read_bytes()
-    with pytest.raises(CheckpointError, match="c: it is of another fit, which differs in") as e:
+    with pytest.raises(
+        CheckpointError, match="c: it belongs to another fit, which differs in"
+    ) as e:
         fitted(path, **OTHERS[told])
     assert told in str(e.value)
     assert path.read_bytes() == before
@@ -211,7 +215,7 @@ def test_a_full_disk_costs_neither_the_fit_nor_the_last_checkpoint(path, tmp_pat
     resource.setrlimit(resource.RLIMIT_FSIZE, (1000, limits[1]))
     try:
         with pytest.warns(
-            CheckpointWarning, match=r"not written \(.*\); training goes on, and the"
+            CheckpointWarning, match=r"not written \(.*\); training continues, and the"
         ):
             found = ChainCRF(max_iter=9, tol=0.0).fit(X, Y, checkpoint=Checkpoint(path, interval=1))
     finally:

@@ -56,7 +56,7 @@ def test_the_choice(objective, facts, chosen):
 
 def test_with_l1():
     assert choose_solver(problem("likelihood"), l1=1.0) == "owlqn"
-    with pytest.raises(UnsupportedError, match="no solver takes l1 > 0 with objective 'hinge'"):
+    with pytest.raises(UnsupportedError, match="no solver supports l1 > 0 with objective 'hinge'"):
         choose_solver(problem("hinge"), l1=1.0)
 
 
@@ -71,7 +71,7 @@ def test_what_is_not_installed_is_not_chosen(objective, monkeypatch):
 @pytest.mark.parametrize("solver", SMOOTH_ONLY)
 @pytest.mark.parametrize("objective", KINKS)
 def test_bad_pairs_are_refused_before_reading(objective, solver):
-    said = f"'{solver}' needs a smooth objective, and '{objective}' has kinks.*'auto'"
+    said = f"'{solver}' needs a smooth objective, but '{objective}' is not smooth.*'auto'"
     with pytest.raises(UnsupportedError, match=said):
         ChainCRF(objective, solver).fit(object(), object())
 

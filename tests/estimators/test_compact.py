@@ -133,7 +133,7 @@ def test_weights_are_rounded_to_the_dtype(kind, dtype):
 def test_weights_too_large_for_float16_are_refused():
     crf, _ = fitted("lists")
     crf.weights_ = crf.weights_ * (70_000 / np.abs(crf.weights_).max())
-    with pytest.raises(ValueError, match="too large for float16; take a longer dtype"):
+    with pytest.raises(ValueError, match="too large for float16; use a wider dtype"):
         crf.compact(dtype="float16")
     assert np.isfinite(crf.compact(dtype="float32").weights_).all()
 

@@ -282,7 +282,7 @@ def test_warm_start(problem):
     n_iter = model.n_iter_
     assert model.fit(X, y).n_iter_ < n_iter / 4
     compare(model, CRFClassifier(**EXACT).fit(X, y), X)
-    with pytest.raises(ValueError, match="must hold the classes of the fit before"):
+    with pytest.raises(ValueError, match="must have the classes of the previous fit"):
         model.fit(X, np.where(y == 0, 7, y))
 
 
@@ -358,7 +358,7 @@ def test_pipeline_and_grid_search():
         ({"max_iter": 0}, "max_iter must be an integer of at least 1"),
         ({"class_weight": "fair"}, "class_weight"),
         ({"n_jobs": 0}, "n_jobs"),
-        ({"solver": "sgd", "l1": 1.0}, "does not take l1 > 0"),
+        ({"solver": "sgd", "l1": 1.0}, "does not support l1 > 0"),
         ({"solver": "arow", "objective": "softmax_margin"}, "leave objective at .auto."),
     ],
     ids=str,

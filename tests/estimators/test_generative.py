@@ -395,13 +395,13 @@ def test_more_bad_input_is_refused():
     hmm = HMM("gaussian").fit(X, y)
     with pytest.raises(ValueError, match=r"X\[0\] must have 2 columns, got 3"):
         hmm.predict([np.ones((2, 3))])
-    with pytest.raises(UnsupportedError, match="ends follows from the weights"):
+    with pytest.raises(UnsupportedError, match="ends is determined by the weights"):
         hmm.to_crf(ends=True)
     with pytest.raises(ValueError, match=r"y must have one label per row of X \(3\), got"):
         NaiveBayes().fit(np.ones((3, 1)), [1, 2])
-    with pytest.raises(ValueError, match="must be probabilities that sum to 1"):
+    with pytest.raises(ValueError, match="must be probabilities whose rows sum to 1"):
         HMM.from_parameters([0, 1], [0.5, 0.6], np.eye(2), Poisson.of([[1], [2]]))
-    with pytest.raises(ValueError, match="must have parameters of 2 labels, got 1"):
+    with pytest.raises(ValueError, match="must have parameters for 2 labels, got 1"):
         HMM.from_parameters([0, 1], [0.5, 0.5], np.eye(2), Poisson.of([[1]]))
 
 

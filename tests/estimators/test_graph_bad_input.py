@@ -134,7 +134,7 @@ def test_contrast_of_numbers_that_cannot_be_compared_is_refused(kind):
 
 
 def test_columns_of_contrast_are_checked():
-    for columns, message in (([2], "names column 2, and X.0. has 2 features"), ("01", "a list")):
+    for columns, message in (([2], "has column 2, but X.0. has only 2 features"), ("01", "a list")):
         with pytest.raises((ValueError, TypeError), match=message):
             GridCRF(contrast="auto", contrast_columns=columns).fit([IMAGE], [PIXELS])
     with pytest.raises(ValueError, match=r"contrast_columns\[1\] must be an integer"):

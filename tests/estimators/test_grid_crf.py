@@ -113,7 +113,7 @@ def test_bad_images_are_named():
         GridCRF(neighbours=5).fit([image], [labels])
     with pytest.raises(ValueError, match="contrast must be a number, 'auto' or None"):
         GridCRF(contrast="strong").fit([image], [labels])
-    with pytest.raises(ValueError, match="edge_features must give a row for each of 17 edges"):
+    with pytest.raises(ValueError, match="edge_features must return a row for each of 17 edges"):
         GridCRF(edge_features=lambda a, b: np.zeros(3)).fit([image], [labels])
 
 
@@ -134,7 +134,7 @@ def test_methods_without_a_best_labelling_predict_by_marginals(inference, object
     for labels, by_marginals in zip(crf.predict(X), crf.predict(X, method="mpm"), strict=True):
         assert_array_equal(labels, by_marginals)
     assert crf.score(X, y) > 0.8
-    with pytest.raises(UnsupportedError, match="does not answer 'map'"):
+    with pytest.raises(UnsupportedError, match="does not compute 'map'"):
         crf.predict(X, method="map")
     with pytest.raises(ValueError, match="method must be"):
         crf.predict(X, method="best")
@@ -195,5 +195,5 @@ def test_labels_of_another_shape_are_refused(halves):
     X, y = halves
     with pytest.raises(ValueError, match=r"y\[0\] must have the shape of its image, \(4, 6\)"):
         GridCRF().fit(X, [labels[:, :5] for labels in y])
-    with pytest.raises(ValueError, match=r"an axis of probabilities; got int64 of shape"):
+    with pytest.raises(ValueError, match=r"axis of probabilities; got int64 of shape"):
         GridCRF().fit(X, [labels[..., None] for labels in y])

@@ -89,7 +89,7 @@ def test_steps_that_do_not_fall_are_refused(kind, solver):
     ids=["chain", "classifier"],
 )
 def test_newton_on_a_million_weights(front_end, inputs, labels):
-    said = r"'newton' takes at most 5000 weights, and there are 100000\d, .*'newton_cg'"
+    said = r"'newton' supports at most 5000 weights, but there are 100000\d, .*'newton_cg'"
     with pytest.raises(UnsupportedError, match=said):
         front_end(solver="newton").fit(inputs, labels)
 
@@ -126,6 +126,6 @@ def test_exponentiated_gradient_on_graphs_is_refused_before_compiling(kind, monk
 
     monkeypatch.setattr("chordal.features.Layout.compile", compiled)
     monkeypatch.setitem(globals(), "pairs", lambda x: np.c_[np.arange(len(x) - 2), 2 : len(x)])
-    said = "'exponentiated_gradient' keeps dual variables of chains alone; use 'block_frank_wolfe'"
+    said = "'exponentiated_gradient' works only on chains; use 'block_frank_wolfe'"
     with pytest.raises(UnsupportedError, match=said):
         FRONT_ENDS[kind](objective="hinge", solver="exponentiated_gradient")

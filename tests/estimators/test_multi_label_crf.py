@@ -180,12 +180,12 @@ def test_in_cross_validation(problem):
     [
         ({}, np.zeros(3), r"y must be a matrix of 0 and 1 \[n_samples, n_labels\]"),
         ({}, np.full((3, 2), 2), r"y must hold 0 and 1, got 2"),
-        ({}, [set(), set(), set()], r"y names no label: every set is empty"),
+        ({}, [set(), set(), set()], r"y has no labels: every set is empty"),
         ({}, np.zeros((2, 2)), r"X and y must have the same length, got 3 and 2"),
         ({"structure": "star"}, np.eye(3), r"structure must be .*'independent'.*got 'star'"),
         ({"structure": [(0, 5)]}, np.eye(3), r"structure\[0\] must be a pair of different labels"),
         ({"structure": [(1, 1)]}, np.eye(3), r"structure\[0\] must be a pair of different labels"),
-        ({"structure": [(0, 1), (1, 0)]}, np.eye(3), r"structure\[1\] joins .* a second time"),
+        ({"structure": [(0, 1), (1, 0)]}, np.eye(3), r"structure\[1\] repeats the edge"),
     ],
 )
 def test_what_is_refused(options, y, message):

@@ -349,7 +349,7 @@ def test_groups_of_l2(problem):
     heavy = clone(model).set_params(l2={first: 1e6}).fit(X, y)
     assert np.abs(heavy.weights_[heavy.layout_.slices[first]]).max() < 1e-2
     assert np.abs(model.weights_[model.layout_.slices[first]]).max() > 1e-2
-    with pytest.raises(ValueError, match="l2 names the group 'none such'"):
+    with pytest.raises(ValueError, match="l2 names an unknown group of weights, 'none such'"):
         clone(model).set_params(l2={"none such": 1.0}).fit(X, y)
 
 

@@ -315,11 +315,11 @@ def test_parts_of_different_kinds_are_both_named():
     rng = np.random.default_rng(0)
     y = [[0, 1], [1, 0], [0, 1]]
     widths = [rng.normal(size=(2, n)) for n in (3, 3, 4)]
-    with pytest.raises(ValueError, match=r"partition 2 does not go with partition 0: .*4 columns"):
+    with pytest.raises(ValueError, match=r"partitions 2 and 0 differ: .*4 columns"):
         fitted_in_parts(ChainCRF(), widths, y, cuts=(0, 1, 2))
     (with_features,), labels = graphs(n=1, edge_features=True)
     (without,), _ = graphs(n=1)
-    with pytest.raises(ValueError, match=r"partition 1 does not go with partition 0: .*'edges'"):
+    with pytest.raises(ValueError, match=r"partitions 1 and 0 differ: .*'edges'"):
         fitted_in_parts(GraphCRF(), [with_features, without], labels * 2, cuts=(0, 1))
 
 

@@ -183,7 +183,7 @@ def test_alarm_where_links_drown_observations():
     model = GridCRF(prediction="map").fit(X, y)
     model.weights_ = model.weights_.copy()
     model.weights_[model.layout_.slices["edges"]] += np.array([50.0, 0.0, 50.0])
-    with pytest.warns(CollapsedLabellingWarning, match="3 of 3 graphs have one label everywhere"):
+    with pytest.warns(CollapsedLabellingWarning, match="3 of 3 graphs got one label everywhere"):
         found = model.predict(X)
     assert all(len(np.unique(own)) == 1 for own in found)
     known = [np.full((8, 8), 0)] * 3

@@ -139,9 +139,13 @@ def test_models_without_arrays_stay_as_they_were(tmp_path):
     ]
     assert not any(name.startswith("vectors") for name in arrays)
     assert crf.quick() is not None
-    with pytest.raises(TypeError, match=r"X\[0\]\[0\] has the array 'vec', and training saw no"):
+    with pytest.raises(
+        TypeError, match=r"X\[0\]\[0\] has the array 'vec', but the training data had no"
+    ):
         crf.predict(X[:1])
-    with pytest.raises(TypeError, match=r"X\[0\]\[0\] has the array 'vec', and training saw no"):
+    with pytest.raises(
+        TypeError, match=r"X\[0\]\[0\] has the array 'vec', but the training data had no"
+    ):
         crf.predict(X)
 
 
@@ -156,7 +160,7 @@ def test_files_and_pickles(tmp_path):
         assert other.reader_.input("vectors").widths == {"vec": 3, "more": 2}
         with pytest.raises(ValueError, match=r"'vec' in X\[0\]\[0\] must have 3 numbers as in"):
             other.predict([[{"vec": np.ones(4)}]])
-        with pytest.raises(ValueError, match="the array 'vex', which training did not see"):
+        with pytest.raises(ValueError, match="the array 'vex', which was not in the training"):
             other.predict([[{"vex": np.ones(3)}]])
 
 
@@ -241,5 +245,7 @@ def test_nodes_of_graphs(tmp_path):
     assert graph.predict(graphs(X)) == named.predict(graphs(flat(X)))
     save(graph, tmp_path / "graph")
     assert load(tmp_path / "graph").predict(graphs(X)) == graph.predict(graphs(X))
-    with pytest.raises(TypeError, match=r"X\[1\]\[0\] has the array 'vec', and training saw no"):
+    with pytest.raises(
+        TypeError, match=r"X\[1\]\[0\] has the array 'vec', but the training data had no"
+    ):
         named.predict([*graphs(flat(X))[:1], *graphs(X[:1])])

@@ -118,5 +118,5 @@ def test_what_a_table_cannot_hold(tmp_path):
         with pytest.raises(ValueError, match="cannot write records 1 to"):
             format.write(records, path)
         assert not path.exists()
-    with pytest.raises(ValueError, match="no text"):
+    with pytest.raises(ValueError, match="not text"):
         format.encode(LISTS[0])

@@ -249,7 +249,7 @@ def test_evidence(text, expected):
 
 
 def test_evidence_after_none_is_ignored_aloud():
-    with pytest.warns(UserWarning, match="<stream>:2: what follows is ignored"):
+    with pytest.warns(UserWarning, match="<stream>:2: the rest of the file is ignored"):
         assert read("0\n2 0\n", read_evidence) == [{}]
 
 

@@ -170,5 +170,5 @@ def test_refusals(method):
     with pytest.raises(ValueError, match="max_iter must be an integer of at least 1"):
         method(max_iter=0)
     triplet = Potentials(FactorGraph([3], [[(0, 1, 2)]], 2), np.zeros(6), np.zeros(8))
-    with pytest.raises(UnsupportedError, match=r"alpha_.* does not work on FactorGraph"):
+    with pytest.raises(UnsupportedError, match=r"alpha_.* does not support FactorGraph"):
         method().map(triplet)

@@ -392,7 +392,7 @@ def test_bad_arguments():
     with pytest.raises(ValueError, match="domain must be"):
         ChainInference("linear")
     triplets = MODELS["triplets"](np.random.default_rng(0))
-    with pytest.raises(UnsupportedError, match="'chain' does not work on FactorGraph"):
+    with pytest.raises(UnsupportedError, match="'chain' does not support FactorGraph"):
         ChainInference().map(triplets)
     assert repr(ChainInference("log")) == "ChainInference(domain='log')"
 

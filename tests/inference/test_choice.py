@@ -159,7 +159,7 @@ def test_patience_reaches_further():
 def test_a_question_decides_too():
     # Chains answer this one, no method for graphs with loops does.
     assert choose(Chain([3], 2), "span_log_probability").name == "chain"
-    with pytest.raises(UnsupportedError, match="no inference method answers 'span_log"):
+    with pytest.raises(UnsupportedError, match="no inference method can compute 'span_log"):
         choose(Grid([(60, 60)], 5), "span_log_probability")
 
 

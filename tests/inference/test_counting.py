@@ -169,7 +169,7 @@ def test_what_is_refused():
         (Count([0, 1], [0.0], [1]), "one for each of 2 variables"),
         (Count([0, 1], [np.nan]), "must be numbers or -inf"),
         (Count([0, 1], [-np.inf] * 2), "must allow some number"),
-        (Count([0, 1], [0.0], example=2), "of example 2, and there are 2"),
+        (Count([0, 1], [0.0], example=2), "is for example 2, but there are 2"),
     ]
     for count, match in cases:
         with pytest.raises(ValueError, match=match):

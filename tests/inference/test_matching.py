@@ -57,5 +57,5 @@ def test_other_tables_are_refused():
     with pytest.raises(UnsupportedError, match=r"'matching' forbids equal targets.* clique 0 does"):
         MatchingInference().map(other)
     chain = Potentials(Chain([2], n_labels=2), np.zeros(4), np.zeros(4))
-    with pytest.raises(UnsupportedError, match="'matching' does not work on Chain"):
+    with pytest.raises(UnsupportedError, match="'matching' does not support Chain"):
         MatchingInference().map(chain)

@@ -65,7 +65,7 @@ def test_more_labels_and_larger_cliques_are_refused():
     method = MaxFlowInference()
     assert not method.supports(Grid([(2, 2)], 3))
     assert not method.supports(FactorGraph([3], [[(0, 1, 2)]], 2))
-    with pytest.raises(UnsupportedError, match="'max_flow' does not work on Grid"):
+    with pytest.raises(UnsupportedError, match="'max_flow' does not support Grid"):
         method.map(Potentials(Grid([(2, 2)], 3), np.zeros(12), np.zeros(9)))
 
 

@@ -60,7 +60,7 @@ def test_a_support_that_cannot_be_found_is_said(monkeypatch):
     graph = Graph([n], [[(a, b) for a in range(n) for b in range(a)]], n_labels=n - 1)
     p = Potentials(graph, np.zeros(n * (n - 1)), np.where(np.eye(n - 1) == 1, -np.inf, 0.0))
     monkeypatch.setattr(_cliques, "MAX_FAILURES", 2)
-    with pytest.raises(UnsupportedError, match="'mean_field' has found no allowed labelling"):
+    with pytest.raises(UnsupportedError, match="'mean_field' found no allowed labelling"):
         MeanFieldInference().log_partition(p)
 
 

@@ -117,7 +117,7 @@ def test_what_cannot_be():
     with pytest.raises(InfeasibleError):  # the relaxation is content with halves, the rest is not
         QPBO.map(Potentials(triangle, np.zeros(6), differ))
     assert QPBO.relaxed_map(Potentials(triangle, np.zeros(6), differ)).value == [0.0]
-    with pytest.raises(UnsupportedError, match="'qpbo' does not work on Grid"):
+    with pytest.raises(UnsupportedError, match="'qpbo' does not support Grid"):
         QPBO.map(Potentials(Grid([(2, 2)], 3), np.zeros(12), np.zeros(9)))
     with pytest.raises(ValueError, match="too large to be added"):
         QPBO.map(Potentials(triangle, np.full(6, 1e300), np.zeros(4)))

@@ -147,7 +147,7 @@ def test_cliques_of_any_order_without_a_loop():
 
 def test_loops_are_refused():
     loop = Graph([3], [[(0, 1), (1, 2), (2, 0)]], n_labels=2)
-    with pytest.raises(UnsupportedError, match="'tree' does not work on Graph"):
+    with pytest.raises(UnsupportedError, match="'tree' does not support Graph"):
         tree.map(Potentials(loop, np.zeros(6), np.zeros(4)))
 
 

@@ -101,7 +101,7 @@ def test_numbers_as_labels_keep_their_order():
     [
         ({"average": "binary"}, ValueError, "average must be one of 'micro', 'macro', 'weighted'"),
         ({"labels": "O"}, TypeError, "labels must be a list of labels, got 'O'"),
-        ({"labels": []}, ValueError, "labels is empty: name at least one label"),
+        ({"labels": []}, ValueError, "labels is empty: give at least one label"),
         ({"labels": ["B", "B"]}, ValueError, "labels must differ from each other"),
         ({"labels": [["B"]]}, TypeError, "labels must be a list of hashable labels"),
         ({"beta": -1}, ValueError, "beta must be a number of at least 0, got -1"),

@@ -381,7 +381,7 @@ def unsavable():
     )
     yield "tuples", ChainCRF().fit(dense, [[(0, 1)] * 3, [(1, 1)] * 2]), r"got \(\d, 1\)"
     yield "bytes", ChainCRF().fit(dense, [[b"a"] * 3, [b"b"] * 2]), "labels must be str"
-    yield "own solver", ChainCRF(solver=OwnSolver()).fit(dense, labels), "solver is your own"
+    yield "own solver", ChainCRF(solver=OwnSolver()).fit(dense, labels), "your own solver"
     yield "set later", ChainCRF().fit(dense, labels).set_params(l2="x"), "l2 must be a number"
     yield (
         "solver later",
@@ -435,7 +435,7 @@ def test_a_cost_of_your_own_is_refused(tmp_path):
             return potentials
 
     crf = ChainCRF(Hinge(Own()), "adam", max_iter=2).fit([[["a"], ["b"]]], [["A", "B"]])
-    with pytest.raises(UnsupportedError, match=r"whose cost is your own \(Own\) cannot be saved"):
+    with pytest.raises(UnsupportedError, match=r"your own cost \(Own\) cannot be saved"):
         save(crf, tmp_path / "model.chordal")
 
 

@@ -163,7 +163,7 @@ FACTS = [
     ("template", ("templates", 0, "rows", "dialect"), "sed", "dialect must be one of"),
     ("template", ("templates", 0, "rows", "part"), "bigrams", "."),
     ("template", ("templates", 1, "rows", "part"), "unigrams", "."),
-    ("template", ("templates", 1, "rows", "kind"), "attributes", "must agree"),
+    ("template", ("templates", 1, "rows", "kind"), "attributes", "does not match the stored"),
     ("template", ("templates", 1, "rows"), 3, "."),
 ]  # fmt: skip
 

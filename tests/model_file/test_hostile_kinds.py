@@ -60,7 +60,7 @@ def test_functions_are_asked_for(files, written, tmp_path):
 def test_functions_that_the_model_does_not_have_are_refused(kind, files, written):
     path = written(files[kind][0])
     for name in ("features", "templates", "edge_features", "other"):
-        with pytest.raises(ModelFileError, match=f"{name} was given, which the {kind} does not"):
+        with pytest.raises(ModelFileError, match=f"{name} was given, but the {kind} does not"):
             load(path, **{name: differences})
 
 
@@ -190,10 +190,10 @@ FACTS = [
     ("GraphCRF", ("templates", 0, "name"), "leaves", "its templates are 'leaves', 'edges'"),
     ("GraphCRF", ("templates", 1, "order"), 10**9, "'edges' must have order=1000000000"),
     ("GraphCRF", ("templates", 1, "features"), True, "."),
-    ("GridCRF", ("contrast",), None, "there must be a contrast"),
+    ("GridCRF", ("contrast",), None, "contrast must be stored if and only if"),
     ("GridCRF", ("contrast",), float("nan"), "contrast must be a number"),
     ("GridCRF", ("contrast",), "x", "contrast must be a number"),
-    ("GridCRF", ("parameters", "contrast"), None, "there must be a contrast"),
+    ("GridCRF", ("parameters", "contrast"), None, "contrast must be stored if and only if"),
     ("GridCRF", ("parameters", "contrast_columns"), ["x"], r"contrast_columns\[0\] must be"),
     ("GridCRF", ("parameters", "contrast_columns"), [-1], r"contrast_columns\[0\] must be"),
     ("GridCRF", ("parameters", "neighbours"), 5, "neighbours must be 4 or 8"),

@@ -149,7 +149,7 @@ def test_losses_of_single_variables_by_their_definitions():
 @pytest.mark.parametrize("loss", [SquaredError(), OneVsAll(), OneVsRest(), CrammerSinger()])
 def test_cliques_are_refused_by_name(loss):
     p = MODELS["chain_tied"](np.random.default_rng(0))
-    with pytest.raises(UnsupportedError, match=f"objective '{loss.name}' treats every variable"):
+    with pytest.raises(UnsupportedError, match=f"objective '{loss.name}' is for single variables"):
         loss.evaluate(p, np.zeros(8, dtype=np.int32), ChainInference())
 
 

@@ -214,13 +214,13 @@ def test_data_prepared_for_other_templates(folder, tmp_path):
     with pytest.raises(DatasetError, match="feature_template"):
         ChainCRF(feature_template="U00:%x[0,0]\nB").fit(folder)
     ChainCRF().prepare(tmp_path / "dense", [RNG.normal(size=(4, 2))] * 20, Y)
-    with pytest.raises(DatasetError, match=r"do not go together: part 1 .* dense rows of 2"):
+    with pytest.raises(DatasetError, match=r"do not fit together: part 1 .* dense rows of 2"):
         ChainCRF().fit([folder, tmp_path / "dense"])
 
 
 def test_models_that_count_have_no_use_for_it(folder):
     for model in (HMM(), NaiveBayes(), TwoStageCRF()):
-        with pytest.raises(UnsupportedError, match="learns from examples in memory"):
+        with pytest.raises(UnsupportedError, match="needs examples in memory"):
             model.fit(Dataset(folder))
 
 
@@ -250,12 +250,12 @@ def test_a_batch_that_cannot_be_read_is_named_and_leaves_nothing(tmp_path):
 
 
 def test_nothing_is_overwritten(folder, tmp_path):
-    with pytest.raises(FileExistsError, match="append to it"):
+    with pytest.raises(FileExistsError, match="use append=True"):
         ChainCRF().prepare(folder, X, Y)
     (tmp_path / "else").mkdir()
     (tmp_path / "else" / "file").write_text("mine")
     for append in (False, True):
-        with pytest.raises(FileExistsError, match="no data set"):
+        with pytest.raises(FileExistsError, match="not a data set"):
             ChainCRF().prepare(tmp_path / "else", X, Y, append=append)
     assert os.listdir(tmp_path / "else") == ["file"]
 

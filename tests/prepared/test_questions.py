@@ -71,7 +71,7 @@ def test_arrays_in_dicts(tmp_path):
     plain = [[{"w": token[0]} for token in x] for x in X]
     assert model.predict(ChainCRF().prepare(tmp_path / "plain", plain, Y)) == model.predict(plain)
     other = [[{"w": token[0], "u": np.arange(2.0)} for token in x] for x in X]
-    with pytest.raises(ValueError, match="'u', which training did not see"):
+    with pytest.raises(ValueError, match="'u', which was not in the training"):
         model.predict(ChainCRF().prepare(tmp_path / "other", other, Y))
 
 

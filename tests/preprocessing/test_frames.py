@@ -95,7 +95,7 @@ def test_bad_frames(make):
         sequences_from_frame(frame, "sentence", "word")
     with pytest.raises(ValueError, match=r"column 'word' has no value .* every row needs its seq"):
         sequences_from_frame(frame, "word")
-    with pytest.raises(ValueError, match="must be those of the frame, 2 with 5 rows"):
+    with pytest.raises(ValueError, match="must match the frame, 2 sequences with 5 rows"):
         frame_column(frame, [["O"]], "sentence")
     with pytest.raises(ValueError, match="group must name a column"):
         sequences_from_frame(frame, [])

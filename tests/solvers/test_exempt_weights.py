@@ -98,7 +98,7 @@ def test_what_online_learning_refuses():
     with pytest.raises(UnsupportedError, match="projection shortens all weights"):
         examples.learner(replace(RULES["decay"], radius=1.0), np.zeros(len(exempt)))
     layout, shards = compiled(np.eye(3), np.arange(3, dtype=np.int32), fit_intercept=False)
-    with pytest.raises(UnsupportedError, match="one l2 for all weights but those that have none"):
+    with pytest.raises(UnsupportedError, match="one l2 for all weights, or 0 for some"):
         examples_of(layout, shards, np.arange(9.0))
 
 

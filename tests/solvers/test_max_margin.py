@@ -240,7 +240,7 @@ def test_refusals_name_what_is_wrong(name):
     problem = Problem(1)
     with pytest.raises(ValueError, match=f"l2 must be above 0 for solver '{name}'"):
         ChainCRF("hinge", name, l2=0.0).fit(problem.X, problem.y)
-    with pytest.raises(ValueError, match="does not take l1"):
+    with pytest.raises(ValueError, match="does not support l1"):
         ChainCRF("hinge", name, l1=1.0).fit(problem.X, problem.y)
     with pytest.raises(UnsupportedError, match=f"{name}.*needs an oracle with.*int does not"):
         SOLVERS.get(name)().minimize(3, np.zeros(1))

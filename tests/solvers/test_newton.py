@@ -109,7 +109,7 @@ def test_the_same_bits_for_any_number_of_threads(solver, n_jobs):
 
 def test_too_many_weights_are_refused_before_any_work():
     X, y = chains(n_columns=60)
-    with pytest.raises(UnsupportedError, match=r"at most 100 weights, and there are 2\d\d, whose"):
+    with pytest.raises(UnsupportedError, match=r"at most 100 weights, but there are 2\d\d, whose"):
         ChainCRF(solver=Newton(max_weights=100)).fit(X, y)
     with pytest.raises(UnsupportedError, match=r"1000000, whose Hessian would take 8 TB; .*_cg"):
         Newton().check(Problem(Likelihood(), n_weights=1_000_000))
@@ -127,7 +127,7 @@ def test_objectives_without_second_derivatives_are_refused(solver, objective):
 
 @pytest.mark.parametrize("solver", ["newton", "newton_cg"])
 def test_l1_is_refused(solver):
-    with pytest.raises(ValueError, match=f"'{solver}' does not take l1"):
+    with pytest.raises(ValueError, match=f"'{solver}' does not support l1"):
         ChainCRF(solver=solver, l1=1.0).fit(*chains())
 
 

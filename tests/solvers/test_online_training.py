@@ -78,15 +78,17 @@ def test_objectives(text):
         with pytest.raises(UnsupportedError, match=r"'arow' minimises .*'hinge', not 'likelihood'"):
             ChainCRF(likelihood, "arow").fit(*text)
     for hinge in (Hinge("chunk"), Hinge(scaling="slack")):
-        with pytest.raises(UnsupportedError, match=r"'arow' counts wrong labels in its own way"):
+        with pytest.raises(UnsupportedError, match=r"'arow' has its own cost of wrong labels"):
             ChainCRF(hinge, "arow").fit(*text)
-    with pytest.raises(UnsupportedError, match=r"'arow' .* takes no cost, scaling or class_weight"):
+    with pytest.raises(
+        UnsupportedError, match=r"'arow' .* does not support cost, scaling or class_weight"
+    ):
         ChainCRF(solver="arow", class_weight="balanced").fit(*text)
 
 
 @ONLINE
 def test_pairs_that_cannot_work_are_refused(text, solver):
-    with pytest.raises(ValueError, match=f"'{solver}' does not take l1 > 0; 'owlqn' does"):
+    with pytest.raises(ValueError, match=f"'{solver}' does not support l1 > 0; use 'owlqn'"):
         ChainCRF(solver=solver, l1=0.1).fit(*text)
     soft = [[{"a": 0.5, "b": 0.5}]]
     with pytest.raises(UnsupportedError, match=r"one label per"):

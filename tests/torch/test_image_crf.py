@@ -88,7 +88,7 @@ def test_bad_input():
         crf(scores, labels.float())
     labels[1, 2, 4] = 7
     with pytest.raises(
-        ValueError, match="labels: image 1, row 2, column 4 is 7, which is no label"
+        ValueError, match="labels: image 1, row 2, column 4 is 7, which is not a label"
     ):
         crf(scores, labels)
     with pytest.raises(ValueError, match="neighbours must be 4 or 8, got 6"):

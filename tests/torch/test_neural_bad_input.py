@@ -75,7 +75,7 @@ def test_graphs(x, message, graph):
 
 
 def test_features_of_edges_that_training_did_not_have(graph):
-    with pytest.raises(ValueError, match="X has features of edges, other than the graphs"):
+    with pytest.raises(ValueError, match="X has edge features, unlike the graphs"):
         graph.predict([(*GRAPH_X[0], np.zeros((2, 1)))])
     with pytest.raises(ValueError, match=r"have 3 rows for 2 cliques of X\[0\]"):
         small("mlp", GraphCRF()).fit([(*x, np.zeros((3, 1))) for x in GRAPH_X], GRAPH_Y)
@@ -103,10 +103,14 @@ def test_labels_and_lists(X, y, message):
         ("mlp", CRFClassifier(), "crf must be a ChainCRF, GridCRF or GraphCRF"),
         ("mlp", GridCRF, "crf must be a ChainCRF, GridCRF or GraphCRF"),
         ("mlp", GridCRF(neighbours=5), "neighbours must be 4 or 8"),
-        ("mlp", GridCRF("stochastic_likelihood"), "samples, which networks do not learn from"),
+        (
+            "mlp",
+            GridCRF("stochastic_likelihood"),
+            "works by sampling, which cannot train a network",
+        ),
         ("mlp", GridCRF("perceptron"), "objective 'perceptron'"),
-        ("mlp", GridCRF(class_weight="balanced"), "class_weight weighs the cost of errors"),
-        ("mlp", GridCRF(contrast="auto", contrast_columns=[5]), "contrast_columns names column 5"),
+        ("mlp", GridCRF(class_weight="balanced"), "class_weight needs a cost of errors"),
+        ("mlp", GridCRF(contrast="auto", contrast_columns=[5]), "contrast_columns has column 5"),
         ("bilstm", GridCRF(), "network 'bilstm' reads sequences; with a GridCRF use one of 'mlp'"),
         (torch.nn.Conv2d(2, 5, 1), GridCRF(), r"shape \(4, 2, 3, 4\); got \(4, 5, 3, 4\)"),
         (torch.nn.Conv2d(7, 2, 1), GridCRF(), r"network does not take inputs of shape \(4, 2, 3"),
@@ -136,7 +140,7 @@ def test_graphs_without_images_have_no_convolutions():
         (3, r"validation_data must be a pair \(X, y\)"),
         ((GRID_X[:1], GRID_Y[:2]), "validation X and y must have the same number"),
         (([NAN], GRID_Y[:1]), r"NaN or infinity in validation X\[0\], at pixel \(1, 2\)"),
-        (([], []), "validation y has no label that is observed"),
+        (([], []), "validation y has no observed label"),
     ],
 )
 def test_validation_data(given, message):
@@ -185,5 +189,5 @@ def test_allowed_labels(grid):
 def test_sets_where_an_objective_takes_none():
     y = [RNG.integers(3, size=(3, 4)).astype(object) for _ in range(4)]
     y[0][0, 0] = {0, 1}
-    with pytest.raises(ValueError, match="objective 'hinge' takes no sets of labels here"):
+    with pytest.raises(ValueError, match="objective 'hinge' does not support sets of labels here"):
         small("mlp", GridCRF("hinge")).fit(GRID_X, y)

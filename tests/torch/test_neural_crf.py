@@ -295,7 +295,7 @@ def test_a_failed_fit_leaves_the_model_as_it_was(fitted):
 def test_warm_start_goes_on(fitted):
     model = pickle.loads(pickle.dumps(fitted)).set_params(warm_start=True, max_iter=1)
     assert model.fit(X, Y).objective_ < 1.2 * fitted.objective_
-    with pytest.raises(ValueError, match="warm_start keeps the labels, but y has a new one: 9"):
+    with pytest.raises(ValueError, match="warm_start keeps the labels, but y has the new label 9"):
         model.fit(X, [[9] * len(s) for s in Y])
 
 

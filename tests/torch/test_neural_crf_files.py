@@ -66,7 +66,9 @@ def test_a_module_of_ones_own_is_given_again(path):
     own = torch.nn.Sequential(torch.nn.Linear(2, 4), torch.nn.Tanh(), torch.nn.Linear(4, 2))
     model = small(own).fit(DENSE, Y)
     chordal.save(model, path)
-    with pytest.raises(ModelFileError, match=r"a file holds no code: .* load\(path, network=…\)"):
+    with pytest.raises(
+        ModelFileError, match=r"a file contains no code: .* load\(path, network=…\)"
+    ):
         chordal.load(path)
     with pytest.raises(ModelFileError, match="the network has 6 weights, but the file 22"):
         chordal.load(path, network=torch.nn.Linear(2, 2))
@@ -80,7 +82,7 @@ def test_a_module_of_ones_own_is_given_again(path):
 
 def test_a_network_is_not_given_to_a_file_that_names_one(path):
     chordal.save(small().fit(DENSE, Y), path)
-    with pytest.raises(ModelFileError, match="network was given, which the NeuralCRF does not"):
+    with pytest.raises(ModelFileError, match="network was given, but the NeuralCRF does not"):
         chordal.load(path, network="cnn")
 
 

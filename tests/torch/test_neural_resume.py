@@ -74,7 +74,7 @@ def test_a_crf_with_functions_is_given_again(path):
     crf = GridCRF(edge_features=differences)
     model = small("mlp", crf).fit(GRID_X, GRID_Y)
     chordal.save(model, path)
-    with pytest.raises(ModelFileError, match=r"a file holds no code: .* load\(path, crf=…\)"):
+    with pytest.raises(ModelFileError, match=r"a file contains no code: .* load\(path, crf=…\)"):
         chordal.load(path)
     loaded = chordal.load(path, crf=crf)
     assert (loaded.predict_marginals(GRID_X)[0] == model.predict_marginals(GRID_X)[0]).all()
@@ -91,7 +91,11 @@ HOSTILE = [
     (("parameters", "crf", "class"), "HMM", "class of crf must be one of"),
     (("parameters", "crf", "parameters", "neighbours"), 5, "neighbours must be 4 or 8"),
     (("parameters", "crf", "parameters", "objective"), "os", "objective must be one of"),
-    (("parameters", "crf", "parameters", "contrast"), 1.0, "there must be a contrast"),
+    (
+        ("parameters", "crf", "parameters", "contrast"),
+        1.0,
+        "contrast must be stored if and only if",
+    ),
     (("parameters", "crf", "functions"), ["network"], "its functions must be some of"),
     (("parameters", "network"), "bilstm", "network 'bilstm' reads sequences; with a GridCRF"),
     (("crf", "labels", "labels"), [0], "not a valid model"),

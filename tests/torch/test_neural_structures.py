@@ -387,9 +387,9 @@ def test_early_stopping_warm_start_and_callbacks():
     model.fit(GRID_X, GRID_Y, callback=lambda own: told.append(own.model().score(X_test, y_test)))
     assert told == pytest.approx([before, before], abs=0.03)
     other = pickle.loads(pickle.dumps(model)).set_params(crf=GraphCRF())
-    with pytest.raises(ValueError, match="warm_start goes on from a GridCRF, and crf is a Graph"):
+    with pytest.raises(ValueError, match="warm_start continues from a GridCRF, and crf is a Graph"):
         other.fit(GRAPH_X, GRAPH_Y)
-    with pytest.raises(ValueError, match="warm_start keeps the labels, but y has a new one"):
+    with pytest.raises(ValueError, match="warm_start keeps the labels, but y has the new label"):
         model.fit(GRID_X, [labels + 5 for labels in GRID_Y])
 
 

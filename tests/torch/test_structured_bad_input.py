@@ -23,7 +23,7 @@ GRID = STRUCTURES["grid"]
         (Grid([(0, 2)], 2), {}, "at least one variable, got 0"),
         (Graph([2], [[(0, 1)]], n_labels=[2, 3]), {}, "variable 1 has 3 labels and variable 0 2"),
         (GRID, {"ignore_index": 1}, "ignore_index must not be one of 2 labels, got 1"),
-        (GRID, {"inference": "tree"}, "'tree' does not work on"),
+        (GRID, {"inference": "tree"}, "'tree' does not support"),
         (GRID, {"inference": "ad3"}, "inference must be one of 'auto', .*'tree', .* got 'ad3'"),
         (GRID, {"tying": "some"}, "tying must be one of 'all', 'each', 'direction'"),
         (GRID, {"tying": [0, 1]}, "tying must have a table's number for each of 7 cliques"),
@@ -83,7 +83,10 @@ def test_shapes_and_dtypes():
         (lambda: crf(unary, labels[:, :3]), r"labels must have shape \(2, 6\)"),
         (lambda: crf(unary, labels.double()), "labels must be integers, got torch.float64"),
         (lambda: crf(unary, unary), "labels as sets must be boolean"),
-        (lambda: crf(unary, labels + 7), "labels: example 0, variable 0 is 7, which is no label"),
+        (
+            lambda: crf(unary, labels + 7),
+            "labels: example 0, variable 0 is 7, which is not a label",
+        ),
         (lambda: crf(unary, labels, "all"), "invalid reduction: all"),
         (lambda: crf.decode(unary, tables=draw(0, 3, 2, 2)), r"tables must have shape \(2, 2\), "),
         (lambda: crf.decode(unary, tables=draw(0, 5, 1, 2, 2)), r"got \(5, 1, 2, 2\)"),
@@ -111,7 +114,7 @@ def test_losses_that_need_all_labels():
 def test_questions_that_are_not_answered(inference):
     crf, unary = layer("grid", inference=inference), draw(0, 2, 6, 2)
     for question, given in (("k_best", (2,)), ("sample", ()), ("entropy", ())):
-        with pytest.raises(ValueError, match=f"'{inference}' does not answer '{question}'"):
+        with pytest.raises(ValueError, match=f"'{inference}' does not compute '{question}'"):
             getattr(crf, question)(unary, *given)
 
 

@@ -64,7 +64,8 @@ def _options(
         bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version.")
     ] = False,
     debug: Annotated[
-        bool, typer.Option("--debug", help="Show where an error came from (in any place).")
+        bool,
+        typer.Option("--debug", help="Show the traceback of an error (allowed in any position)."),
     ] = False,
 ) -> None:
     if context.invoked_subcommand is None:

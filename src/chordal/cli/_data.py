@@ -96,7 +96,7 @@ class Data:
     def weighted(self, weight: list[float]) -> Data:
         """The same with weights of sequences, of which the file may have none."""
         if self.weight is not None:
-            raise FormatError(self.path, "it has weights of its own: give no --weights")
+            raise FormatError(self.path, "it has its own weights: remove --weights")
         return replace(self, weight=weight)
 
     def part(self, chosen: Sequence[int]) -> Data:
@@ -125,13 +125,13 @@ def load_data(path: str, reading: Reading, template: FeatureTemplate | None) -> 
     if isinstance(reader, CoNLL):
         columns = reader.load(reading.place(path))
         if not len(columns):
-            raise FormatError(name, "there are no tokens in it")
+            raise FormatError(name, "the file has no tokens")
         _check_label_column(columns, reading.label, name)
         assert reading.label is not None
         return Data(name, columns.drop(reading.label), columns.column(reading.label))
     records = list(reader.read(reading.place(path)))
     if not records:
-        raise FormatError(name, "there are no tokens in it")
+        raise FormatError(name, "the file has no tokens")
     return Data(name, *_of_records(records, name, 0, template is not None))
 
 
@@ -205,7 +205,7 @@ def _of_records(
 def _check_label_column(columns: Columns, label: int | None, name: str) -> None:
     n = columns.n_columns
     if label is None or n == 1 or not -n <= label < n:
-        raise FormatError(name, f"there is no column {label} of labels beside others; it has {n}")
+        raise FormatError(name, f"there is no column {label} of labels; the file has {n} columns")
 
 
 def make_template(

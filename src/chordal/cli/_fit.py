@@ -1,4 +1,4 @@
-"""A fit as the command line runs it: from a start, with checkpoints, and through Ctrl-C."""
+"""Training on the command line: starting weights, checkpoints and Ctrl-C."""
 
 from __future__ import annotations
 
@@ -37,7 +37,9 @@ def started(crf: ChainCRF, path: str) -> ChainCRF:
     if (template is None) != (given is None) or (
         template is not None and given is not None and template.text != given.text
     ):
-        raise ValueError(f"{path} was trained with another template, and cannot be started from")
+        raise ValueError(
+            f"{path} was trained with another template: use the same one to start from it"
+        )
     parameters = crf.get_params(deep=False)
     return known.set_params(**{**parameters, "warm_start": True})
 
@@ -49,7 +51,7 @@ def fit(
     callback: Callable[[Iteration], bool | None] | None = None,
     checkpoint: Checkpoint | None = None,
 ) -> bool:
-    """Fit, and say so if the iterations ran out; whether Ctrl-C ended it."""
+    """Fit, and warn if the iterations ran out; returns whether Ctrl-C ended it."""
     pair = None if held_out is None else (held_out.X, held_out.y)
     with warnings.catch_warnings():
         # The same is said here, in the words of the command line.

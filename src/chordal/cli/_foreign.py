@@ -1,4 +1,4 @@
-"""Options of ``crf_learn`` and ``wapiti train``, with the meaning that they have there."""
+"""Options of ``crf_learn`` and ``wapiti train``, with their original meaning."""
 
 from __future__ import annotations
 
@@ -18,13 +18,16 @@ T = TypeVar("T")
 Freq = Annotated[
     int | None,
     typer.Option(
-        "--freq", min=0, help="CRF++ (also -f N): leave out attributes seen less often than N."
+        "--freq", min=0, help="CRF++ (also -f N): drop attributes seen less than N times."
     ),
 ]
 Pattern = Annotated[
     str | None,
     typer.Option(
-        "--pattern", "-p", metavar="FILE", help="Wapiti: a template of its dialect; -p N: CRF++."
+        "--pattern",
+        "-p",
+        metavar="FILE",
+        help="Wapiti: a template file in its dialect. (-p N: threads, as in CRF++.)",
     ),
 ]
 NThread = Annotated[
@@ -37,7 +40,7 @@ Iterations = Annotated[
 Eta = Annotated[
     float | None,
     typer.Option(
-        min=0.0, help="CRF++ (-e): stop when the objective falls by less, relatively, three times."
+        min=0.0, help="CRF++ (-e): stop after three changes of the objective below this fraction."
     ),
 ]
 StopEps = Annotated[
@@ -45,12 +48,15 @@ StopEps = Annotated[
     typer.Option(
         "--stopeps",
         min=0.0,
-        help="Wapiti (-e): stop when the wrong labels, in percent, vary by less in --stopwin "
-        "iterations, or the objective, relatively, in five.",
+        help="Wapiti (-e): stop when the error rate, in percent, varies by less in --stopwin "
+        "iterations, or the objective, as a fraction, in five.",
     ),
 ]
 StopWin = Annotated[
-    int | None, typer.Option("--stopwin", "-w", min=0, help="Wapiti: that window; 5.")
+    int | None,
+    typer.Option(
+        "--stopwin", "-w", min=0, help="Wapiti: number of iterations for --stopeps; default 5."
+    ),
 ]
 Epsilon = Annotated[
     float | None, typer.Option("-e", min=0.0, help="CRF++: --eta. Wapiti: --stopeps.")
@@ -59,7 +65,7 @@ Epsilon = Annotated[
 
 @dataclass(frozen=True)
 class Given:
-    """What was given of options that more than one tool has, under each tool's own names."""
+    """Values of options that several tools share, by each tool's names."""
 
     template: str | None  # -t
     pattern: str | None  # -p
@@ -105,7 +111,9 @@ class Given:
             wapiti |= self.dialect == "wapiti" or any(x is not None for x in of_wapiti)
             like_crfpp = any(x is not None for x in (self.c, self.freq, self.eta))
             if wapiti == like_crfpp:
-                refuse("-e is --eta of CRF++ and --stopeps of Wapiti: give one of these instead")
+                refuse(
+                    "-e is --eta of CRF++ or --stopeps of Wapiti: use one of these names instead"
+                )
             if wapiti:
                 found = replace(self, stopeps=self._one("stopeps", self.epsilon))
             else:
@@ -130,13 +138,13 @@ class Given:
     def _by_frequency(self) -> Given:
         """CRF++ counts an attribute whatever its label, and has weights for all pairs."""
         if self.pairs == "seen":
-            refuse("-f of CRF++ counts attributes, which have all --pairs; see --min-freq for both")
+            refuse("-f (CRF++) implies --pairs all; use --min-freq with --pairs seen")
         return replace(self, pairs="all", min_freq=self._one("min_freq", self.freq))
 
     def _one(self, name: str, value: T) -> T:
         if getattr(self, name) is not None:
             option = "--" + name.replace("_", "-")
-            refuse(f"{option} was given twice, by its own name and by another tool's")
+            refuse(f"{option} was given twice, under two names: keep one")
         return value
 
 

@@ -1,4 +1,4 @@
-"""True and predicted labels of a file, and what speaks against comparing them."""
+"""True and predicted labels of a file, and checks that they are comparable."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def read_columns(
     else:
         true, found = _of_columns(text, reading, gold_column, predicted_column, marks)
     if not true:
-        raise FormatError(name, "there are no tokens in it")
+        raise FormatError(name, "the file has no tokens")
     columns = (gold_column, predicted_column) if kind == "conll" else None
     check_comparable(name, true, found, columns)
     return true, found
@@ -72,7 +72,7 @@ def _of_columns(
         if n_marks:
             raise FormatError(
                 text.name,
-                f"{n_marks} lines {MARK} would be counted as tokens, as conlleval does; give "
+                f"{n_marks} lines {MARK} would count as tokens, as in conlleval; give "
                 "--document-marks skip or --document-marks count",
             )
     n = columns.n_columns
@@ -80,7 +80,9 @@ def _of_columns(
         return [], []
     for what, k in (("true", gold_column), ("predicted", predicted_column)):
         if not -n <= k < n:
-            raise FormatError(text.name, f"there is no column {k} of {what} labels; it has {n}")
+            raise FormatError(
+                text.name, f"there is no column {k} of {what} labels; the file has {n} columns"
+            )
     return columns.column(gold_column), columns.column(predicted_column)
 
 
@@ -96,8 +98,8 @@ def _of_json(text: io.BytesIO) -> tuple[Labels, Labels]:
             if record.labels is None:
                 raise FormatError(
                     text.name,
-                    f"sequence {n} has no {key!r}: `chordal tag` writes both of data that have "
-                    "labels; give --model to label them now",
+                    f"sequence {n} has no {key!r}: `chordal tag` writes both if the data have "
+                    "labels; or give --model to label them now",
                 )
             found.append(list(record.labels))
         both.append(found)
@@ -125,7 +127,7 @@ def open_both(
         beside = " beside the labels" if data.y else ""
         raise FormatError(
             data.path,
-            f"it has {data.X.n_columns} columns{beside}, and the model was trained with {width}"
+            f"it has {data.X.n_columns} columns{beside}, but the model was trained with {width}"
             + ("; see --gold-column" if data.y else ""),
         )
     known, given = {str(label) for label in crf.classes_}, _distinct(data.y)

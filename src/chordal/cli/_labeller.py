@@ -30,7 +30,7 @@ Ranked = Sequence[tuple[Sequence[Any], float]]  # labellings and their probabili
 
 
 class Answers(NamedTuple):
-    """What is asked of the model."""
+    """The requested answers."""
 
     method: str | None = None
     constrain: str | None = None
@@ -91,8 +91,8 @@ class Labeller:
             last = "" if n != width + 1 else " (the last holds none of its labels)"
             raise FormatError(
                 self.path,
-                f"it has {n} columns{last}, and the model was trained with {width} beside the "
-                "labels; raw text is labelled with --text",
+                f"it has {n} columns{last}, but the model was trained with {width} besides the "
+                "labels; for raw text give --text",
             )
         self._checked = True
 
@@ -169,7 +169,7 @@ class Labeller:
             if self.width and n != self.width:
                 raise FormatError(
                     self.path,
-                    f"its tokens have {n} columns, and the model was trained with {self.width}",
+                    f"its tokens have {n} columns, but the model was trained with {self.width}",
                 )
         found = self._found(X, [len(rows) for rows in X])
         if isinstance(writer, CRFsuite):

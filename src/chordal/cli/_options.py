@@ -55,7 +55,7 @@ FORMAT_NAMES = names_in("chordal.formats")
 Format = Annotated[
     str | None,
     choice(
-        "--format", "-f", names=FORMAT_NAMES, help="Format of the data; by default by the name."
+        "--format", "-f", names=FORMAT_NAMES, help="Format of the data; default: by the file name."
     ),
 ]
 Separator = Annotated[
@@ -63,13 +63,13 @@ Separator = Annotated[
     typer.Option(
         callback=_separator,
         metavar="CHAR",
-        help="Between columns: one character, tab or space. By default any blanks.",
+        help="Column separator: one character, tab or space; default: any blanks.",
     ),
 ]
 Comment = Annotated[
-    str | None, typer.Option(metavar="MARK", help="Begins lines that are no tokens, such as '#'.")
+    str | None, typer.Option(metavar="MARK", help="Start of comment lines, such as '#'.")
 ]
-LabelColumn = Annotated[int, typer.Option(help="The column of the labels; -1 is the last one.")]
+LabelColumn = Annotated[int, typer.Option(help="Number of the label column; -1 is the last.")]
 
 
 def _encoding(name: str | None) -> str | None:
@@ -89,7 +89,10 @@ def _encoding(name: str | None) -> str | None:
 Encoding = Annotated[
     str | None,
     typer.Option(
-        "--encoding", callback=_encoding, metavar="NAME", help="Of the files; utf-8 by default."
+        "--encoding",
+        callback=_encoding,
+        metavar="NAME",
+        help="Encoding of the files; default utf-8.",
     ),
 ]
 TemplateFile = Annotated[
@@ -100,37 +103,44 @@ TemplateFile = Annotated[
 ]
 Task = Annotated[
     str | None,
-    choice("--task", names=_tasks, help="Instead of a template: chunking, ner or pos."),
+    choice("--task", names=_tasks, help="Ready-made template: chunking, ner or pos."),
 ]
 Dialect = Annotated[
-    str, choice("--dialect", names=["crf++", "wapiti"], help="How the template is read.")
+    str, choice("--dialect", names=["crf++", "wapiti"], help="Dialect of the template.")
 ]
 Jobs = Annotated[
     int | None,
-    typer.Option("--jobs", "-j", metavar="N", help="Threads (1); -1 for all cores."),
+    typer.Option(
+        "--jobs", "-j", metavar="N", help="Number of threads, default 1; -1 uses all cores."
+    ),
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 Verbose = Annotated[bool, typer.Option("--verbose", help="Progress as lines of text, in logs too.")]
 # Parameters of the model: None, the default, leaves the model's or its solver's own default.
 Solver = Annotated[
     str | None,
-    choice("--solver", names=["auto", *names_in("chordal.solvers")], help="How weights are found."),
+    choice("--solver", names=["auto", *names_in("chordal.solvers")], help="The optimiser."),
 ]
 Objective = Annotated[
     str | None,
     choice(
-        "--objective", names=["auto", *names_in("chordal.objectives")], help="What is minimised."
+        "--objective",
+        names=["auto", *names_in("chordal.objectives")],
+        help="The training objective.",
     ),
 ]
 Pairs = Annotated[
     str | None,
-    choice("--pairs", names=["seen", "all"], help="Attribute-label pairs that have a weight."),
+    choice("--pairs", names=["seen", "all"], help="Which attribute-label pairs get a weight."),
 ]
-MinFreq = Annotated[int | None, typer.Option(min=0, help="Leave out what is seen less often.")]
+MinFreq = Annotated[int | None, typer.Option(min=0, help="Drop pairs seen less often than this.")]
 MaxIter = Annotated[
-    int | None, typer.Option(min=1, help="Iterations at most; by default the solver's own limit.")
+    int | None, typer.Option(min=1, help="Maximum number of iterations; default: the solver's.")
 ]
 Tol = Annotated[
     float | None,
-    typer.Option(min=0.0, help="Stop when the objective falls by less; default: the solver's own."),
+    typer.Option(
+        min=0.0,
+        help="Stop when the objective falls by less than this fraction; default: the solver's.",
+    ),
 ]

@@ -37,11 +37,13 @@ def check_one_column(model: ChainCRF | TokenModel) -> None:
         return  # it reads tokens
     template, width = model.columns_template(), getattr(model.input_, "width", 0)
     if template is None:
-        raise ValueError("--text needs a model with a template; this one was trained on attributes")
+        raise ValueError(
+            "--text needs a model with a template, but this one was trained on attributes"
+        )
     if max(width, template.n_columns) > 1:
         raise ValueError(
-            f"--text gives one column, the words, and the model was trained with "
-            f"{max(width, template.n_columns)}: add the others, and give a file of columns"
+            f"--text gives one column (the words), but the model was trained with "
+            f"{max(width, template.n_columns)}: give a file with all columns"
         )
 
 

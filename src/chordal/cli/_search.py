@@ -39,12 +39,14 @@ class Scores:
             self._known = {(r["l1"], r["l2"], r["part"]): float(r["score"]) for r in rest}
             differing = sorted(name for name in search if head.get(name) != search[name])
         except (ValueError, LookupError, TypeError, AttributeError):
-            raise FormatError(path, "not a file of --resume: remove it, or name another") from None
+            raise FormatError(
+                path, "not a file of --resume: remove it, or give another path"
+            ) from None
         if differing:
             raise FormatError(
                 path,
-                f"holds scores of another search ({', '.join(differing)}): remove it, or name "
-                "another",
+                f"holds scores of another search ({', '.join(differing)}): remove it, or give "
+                "another path",
             )
         with open(path, "w", encoding="utf-8") as file:
             file.writelines(f"{line}\n" for line in lines)

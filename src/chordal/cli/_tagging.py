@@ -83,7 +83,7 @@ def _hinted(text: bool) -> Iterator[None]:
     except FormatError as error:
         if text or ": expected " not in str(error):
             raise
-        raise ValueError(f"{error}; raw text is labelled with --text") from None
+        raise ValueError(f"{error}; for raw text give --text") from None
 
 
 def raw(
@@ -120,14 +120,14 @@ def _work(
         return partial(labeller.records, reader), batches(reader.read(path), 1 if live else 256)
     if not labeller.reads_columns:
         raise ValueError(
-            "the model has no template for files of columns: it was trained on attributes; give "
+            "the model cannot read files of columns, because it was trained on attributes; give "
             "--format crfsuite or jsonl"
         )
     return labeller.passage, reader.passages(path, eager=live)
 
 
 def batches(items: Iterator[Any], size: int) -> Iterator[list[Any]]:
-    """Lists of so many items.
+    """Lists of `size` items.
 
     >>> list(batches(iter("abcde"), 2))
     [['a', 'b'], ['c', 'd'], ['e']]

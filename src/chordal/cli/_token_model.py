@@ -31,7 +31,7 @@ class TokenModel:
         if structure != "ChainCRF" or inputs.shape != ():
             what = "arrays or images" if structure == "ChainCRF" else f"examples of a {structure}"
             raise ModelFileError(
-                path, f"its network reads {what}, and files hold tokens; use chordal.load in Python"
+                path, f"its network reads {what}, but files have tokens; use chordal.load in Python"
             )
         self.model, self.classes_ = model, model.classes_
         self._numbers = all(isinstance(token, int) for token in inputs.tokens)
@@ -67,7 +67,7 @@ class TokenModel:
             return int(text)
         except ValueError:
             raise ValueError(
-                f"the model's tokens are whole numbers, and the data have {text!r}"
+                f"the model's tokens are whole numbers, but the data have {text!r}"
             ) from None
 
     def predict(self, X: object, **options: object) -> Answer:

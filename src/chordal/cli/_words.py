@@ -18,6 +18,7 @@ _PHRASES = {
     "set separator='\\t'": "give --separator tab",
     "set label=None": "give --no-labels",
     "with strict=False": "with --lenient",
+    "use append=True": "use --append",
     'train with FeatureTemplate(text, "wapiti")': "train with --dialect wapiti",
 }
 # Names with an underscore are parameters wherever they stand. Others, which may be words of a

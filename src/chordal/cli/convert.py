@@ -26,12 +26,17 @@ MODELS = ["chordal", *WRITERS]
 
 
 def command(
-    source: Annotated[str, typer.Argument(metavar="SOURCE", help="Data or a model; - is stdin.")],
+    source: Annotated[
+        str, typer.Argument(metavar="SOURCE", help="Data file or model; - is stdin.")
+    ],
     target: Annotated[str, typer.Argument(metavar="TARGET", help="The file to write.")],
     from_: Annotated[
         str | None,
         options.choice(
-            "--from", "-f", names=options.FORMAT_NAMES, help="Format of SOURCE, by default by name."
+            "--from",
+            "-f",
+            names=options.FORMAT_NAMES,
+            help="Format of SOURCE; default: by its name.",
         ),
     ] = None,
     to: Annotated[
@@ -40,34 +45,34 @@ def command(
             "--to",
             "-t",
             names=sorted({*options.FORMAT_NAMES, *MODELS}),
-            help="Format of TARGET, by default by its name; also of models.",
+            help="Format of TARGET (data or model); default: by its name.",
         ),
     ] = None,
     from_scheme: Annotated[
         str | None,
-        options.choice("--from-scheme", names=list(SCHEMES), help="How the labels write spans."),
+        options.choice("--from-scheme", names=list(SCHEMES), help="Tag scheme of SOURCE."),
     ] = None,
     to_scheme: Annotated[
         str | None,
-        options.choice("--to-scheme", names=list(SCHEMES), help="How they shall write them."),
+        options.choice("--to-scheme", names=list(SCHEMES), help="Tag scheme of TARGET."),
     ] = None,
     lenient: Annotated[
-        bool, typer.Option("--lenient", help="Read illegal labels as conlleval does.")
+        bool, typer.Option("--lenient", help="Repair illegal labels as conlleval does.")
     ] = False,
     separator: options.Separator = None,
     comment: options.Comment = None,
     encoding: options.Encoding = None,
     label_column: options.LabelColumn = -1,
     no_labels: Annotated[
-        bool, typer.Option("--no-labels", help="SOURCE has no column of labels.")
+        bool, typer.Option("--no-labels", help="SOURCE has no label column.")
     ] = False,
     json: options.Json = False,
 ) -> None:
-    """Convert data (any format to any), their tag scheme, or a model.
+    """Convert data between formats and tag schemes, or models between tools.
 
-    Models of CRFsuite, CRF++ (text) and Wapiti are recognised by their beginning and become
-    chordal's; chordal's become another tool's where TARGET ends in its name (x.crfsuite), or with
-    --to. --encoding is SOURCE's; TARGET is UTF-8.
+    Models of CRFsuite, CRF++ (text) and Wapiti are detected by their first bytes and become chordal
+    models. A chordal model becomes another tool's if TARGET ends in its name (x.crfsuite), or with
+    --to. --encoding is that of SOURCE; TARGET is UTF-8.
     """
     if (from_scheme is None) != (to_scheme is None):
         raise typer.BadParameter("give --from-scheme and --to-scheme together")

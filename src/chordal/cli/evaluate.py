@@ -1,4 +1,4 @@
-"""``chordal evaluate``: how good predicted labels are."""
+"""``chordal evaluate``: score predicted labels."""
 
 from __future__ import annotations
 
@@ -20,17 +20,20 @@ METRICS = ("token_accuracy", "chunk_precision", "chunk_recall", "chunk_f1")
 def command(
     file: Annotated[str, typer.Argument(metavar="FILE", help="Labelled data; - is stdin.")],
     model: Annotated[
-        str | None, typer.Option("--model", metavar="MODEL", help="Label the data with it first.")
+        str | None,
+        typer.Option("--model", metavar="MODEL", help="Label the data with this model first."),
     ] = None,
     gold_column: Annotated[
         int | None,
-        typer.Option(help="The true labels; -2 by default, and -1 with --model."),
+        typer.Option(help="Column of the true labels; default -2, or -1 with --model."),
     ] = None,
-    predicted_column: Annotated[int, typer.Option(help="The predicted labels.")] = -1,
+    predicted_column: Annotated[int, typer.Option(help="Column of the predicted labels.")] = -1,
     scheme: Annotated[
         str,
         options.choice(
-            "--scheme", names=["conlleval", "bio", "iobes", "bilou"], help="How chunks are read."
+            "--scheme",
+            names=["conlleval", "bio", "iobes", "bilou"],
+            help="Tag scheme of the chunks.",
         ),
     ] = "conlleval",
     document_marks: Annotated[
@@ -38,18 +41,18 @@ def command(
         options.choice(
             "--document-marks",
             names=["skip", "count"],
-            help="Whether lines -DOCSTART- with all columns are tokens, as conlleval has them.",
+            help="Whether -DOCSTART- lines count as tokens, as in conlleval.",
         ),
     ] = None,
-    table: Annotated[bool, typer.Option("--table", help="A table of the chunks' types.")] = False,
-    labels: Annotated[bool, typer.Option("--labels", help="A table of the labels.")] = False,
+    table: Annotated[bool, typer.Option("--table", help="Print a table by chunk type.")] = False,
+    labels: Annotated[bool, typer.Option("--labels", help="Print a table by label.")] = False,
     confusion: Annotated[
-        bool, typer.Option("--confusion", help="How often each label was taken for which.")
+        bool, typer.Option("--confusion", help="Print the confusion matrix of labels.")
     ] = False,
     bootstrap: Annotated[
-        int, typer.Option(min=0, metavar="N", help="Confidence intervals from N samples.")
+        int, typer.Option(min=0, metavar="N", help="Confidence intervals from N bootstrap samples.")
     ] = 0,
-    seed: Annotated[int, typer.Option(min=0, help="Seed of the samples.")] = 0,
+    seed: Annotated[int, typer.Option(min=0, help="Seed of the bootstrap samples.")] = 0,
     format: options.Format = None,
     separator: options.Separator = None,
     comment: options.Comment = None,
@@ -57,10 +60,10 @@ def command(
     jobs: options.Jobs = None,
     json: options.Json = False,
 ) -> None:
-    """Compare predicted with true labels; the figures, and their text, are conlleval's.
+    """Compare predicted with true labels; figures and text are those of conlleval.
 
-    Both are the last two columns of FILE, or the keys labels and gold_labels of JSON Lines, as
-    `chordal tag` writes them; with --model, FILE holds true labels only.
+    By default these are the last two columns of FILE, or the keys labels and gold_labels of JSON
+    Lines, as `chordal tag` writes them. With --model, FILE has only true labels.
     """
     if bootstrap == 1:
         raise typer.BadParameter("--bootstrap must be at least 2, or 0 for none")

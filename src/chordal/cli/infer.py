@@ -47,7 +47,9 @@ def command(
     ] = None,
     sample: Annotated[
         int | None,
-        typer.Option(min=1, metavar="N", help="Which sample of the evidence, if it has several."),
+        typer.Option(
+            min=1, metavar="N", help="Number of the evidence sample, if there are several."
+        ),
     ] = None,
     method: Annotated[
         str | None,
@@ -55,8 +57,8 @@ def command(
             "--method",
             "-m",
             names=options.names_in("chordal.inference"),
-            help="By default an exact one where affordable, else an approximation; of best "
-            "labellings the best that many methods find in 20 seconds (portfolio).",
+            help="Default: an exact method if affordable, else an approximation; for best "
+            "labellings the best that several methods find in 20 seconds (portfolio).",
         ),
     ] = None,
     option: Annotated[
@@ -72,23 +74,23 @@ def command(
         float | None,
         typer.Option(
             metavar="SECONDS",
-            help="Seconds for the answer; by default no limit, but 20 for method portfolio.",
+            help="Seconds for the answer; default: no limit, or 20 for method portfolio.",
         ),
     ] = None,
     memory_limit: Annotated[
         str | None,
         typer.Option(
             metavar="SIZE",
-            help="Memory for the answer, such as 500M or 2G; by default half of what is available.",
+            help="Memory for the answer, such as 500M or 2G; default: half of the free memory.",
         ),
     ] = None,
     verbose: options.Verbose = False,
     json: options.Json = False,
 ) -> None:
-    """Answer a question about a graphical model: log10 Z, marginals, or the best labelling.
+    """Compute log10 Z, the marginals or the best labelling of a graphical model.
 
-    The answer is printed in the UAI format of results; standard error says how it was found. Ctrl-C
-    ends the search for the best labelling, and the best so far is printed.
+    The answer is printed in the UAI result format; standard error tells how it was found. Ctrl-C
+    ends the search for the best labelling and prints the best so far.
     """
     from chordal.formats.uai import condition_on, read_model
     from chordal.inference import TimeLimitError
@@ -132,7 +134,7 @@ def _observed(path: str | None, sample: int | None) -> dict[int, int]:
         return {}
     samples = read_evidence(path)
     if sample is None and len(samples) > 1:
-        raise ValueError(f"{path} has {len(samples)} samples; choose one by --sample")
+        raise ValueError(f"{path} has {len(samples)} samples; choose one with --sample")
     if (sample or 1) > len(samples):
         raise ValueError(f"{path} has {len(samples)} samples, there is no sample {sample}")
     return samples[(sample or 1) - 1]
@@ -227,7 +229,9 @@ def _approximation(late: Inference, asked: Potentials, question: str, seconds: f
             method.memory_limit = late.memory_limit
             note(f"{late.name} was not ready in {EXACT_SHARE * seconds:g} s: {method.name} is used")
             return method
-    raise TimeLimitError(f"inference {late.name!r} was not ready in {seconds:g} seconds")
+    raise TimeLimitError(
+        f"inference {late.name!r} did not finish in {seconds:g} seconds; raise --time-limit"
+    )
 
 
 def _say_why_not_exact(inference: Inference, asked: Potentials, question: str) -> None:
@@ -294,7 +298,7 @@ def _best(
     score = float(found.score[0])
     if score == -float("inf"):
         raise ValueError(
-            f"inference {inference.name!r} has found no labelling of a probability above 0; "
+            f"inference {inference.name!r} found no labelling with a probability above 0; "
             "try an exact method"
         )
     labels = found.labels.copy()

@@ -24,7 +24,7 @@ def command(
     ] = None,
     json: options.Json = False,
 ) -> None:
-    """Describe this installation, or a model: parameters, sizes, template, how its fit went."""
+    """Describe this installation, or a model: parameters, sizes, template and fit report."""
     facts = installation() if model is None else of_model(model)
     if json:
         print_json(facts)

@@ -17,17 +17,17 @@ if TYPE_CHECKING:
 
 def command(
     model: Annotated[str, typer.Argument(metavar="MODEL", help="The model file.")],
-    top: Annotated[int, typer.Option("--top", "-n", min=1, help="How many weights.")] = 10,
-    label: Annotated[str | None, typer.Option(help="Weights of this label only.")] = None,
+    top: Annotated[int, typer.Option("--top", "-n", min=1, help="Number of weights to show.")] = 10,
+    label: Annotated[str | None, typer.Option(help="Show only weights of this label.")] = None,
     attribute: Annotated[
-        str | None, typer.Option(metavar="NAME", help="All weights of this attribute.")
+        str | None, typer.Option(metavar="NAME", help="Show all weights of this attribute.")
     ] = None,
     json: options.Json = False,
 ) -> None:
     """Show the largest weights, the transitions and the size of a model.
 
-    Attributes that a template gives are explained by the line that gives them: of which column,
-    how many tokens before or after.
+    Attributes from a template are explained by their template line: the column, and how many tokens
+    before or after.
     """
     crf = open_model(model)
     template = template_of(crf)
@@ -85,5 +85,5 @@ def weights_of(crf: ChainCRF, attribute: str) -> list[tuple[str, float]]:
     every = crf.top_features(crf.layout_.n_weights)
     found = [(str(label), weight) for name, label, weight in every if name == attribute]
     if not found:
-        raise ValueError(f"the model has no attribute {attribute!r} with a weight")
+        raise ValueError(f"the model has no weight of attribute {attribute!r}")
     return sorted(found, key=lambda item: -item[1])

@@ -12,24 +12,29 @@ from chordal.cli._data import Reading
 def command(
     model: Annotated[str, typer.Option("--model", "-m", metavar="MODEL", help="The model file.")],
     input: Annotated[str, typer.Argument(metavar="INPUT", help="Data; - is stdin.")] = "-",
-    output: Annotated[str, typer.Argument(metavar="OUTPUT", help="Where to; - is stdout.")] = "-",
+    output: Annotated[
+        str, typer.Argument(metavar="OUTPUT", help="Output file; - is stdout.")
+    ] = "-",
     label: Annotated[
-        bool, typer.Option("--label", "-l", help="Write the labels alone, one per line.")
+        bool, typer.Option("--label", "-l", help="Write only the labels, one per line.")
     ] = False,
     check: Annotated[
         bool, typer.Option("--check", "-c", help="INPUT has labels in its last column.")
     ] = False,
     post: Annotated[
-        bool, typer.Option("--post", "-p", help="The best label of each token (tag --method mpm).")
+        bool,
+        typer.Option(
+            "--post", "-p", help="Take the most probable label of each token (tag --method mpm)."
+        ),
     ] = False,
     nbest: Annotated[
-        int, typer.Option("--nbest", "-n", min=1, help="The so many best labellings.")
+        int, typer.Option("--nbest", "-n", min=1, help="Write the N best labellings.")
     ] = 1,
 ) -> None:
     """Label a file of columns with the options of `wapiti label`.
 
-    Models of Wapiti, CRF++ and CRFsuite are read as they are. `chordal tag` has more formats and
-    answers, and takes labelled data with and without --check; see `chordal evaluate` for errors.
+    It also reads models of CRF++ and CRFsuite. `chordal tag` has more formats and answers, and
+    reads labelled data without --check; `chordal evaluate` counts errors.
     """
     from chordal.cli._labeller import Answers
     from chordal.cli._tagging import label_file

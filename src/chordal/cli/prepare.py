@@ -1,4 +1,4 @@
-"""``chordal prepare``: data files, read and written as a data set from which training goes on."""
+"""``chordal prepare``: read data files once, and write a data set for training."""
 
 from __future__ import annotations
 
@@ -19,11 +19,13 @@ from chordal.progress import Progress
 
 def command(
     data: Annotated[list[str], typer.Argument(metavar="DATA…", help="Labelled data; - is stdin.")],
-    output: Annotated[str, typer.Option("--output", "-o", metavar="DIR", help="The data set.")],
+    output: Annotated[
+        str, typer.Option("--output", "-o", metavar="DIR", help="Folder of the data set.")
+    ],
     template: options.TemplateFile = None,
     task: options.Task = None,
     dialect: options.Dialect = "crf++",
-    append: Annotated[bool, typer.Option("--append", help="Add to the data set.")] = False,
+    append: Annotated[bool, typer.Option("--append", help="Add to an existing data set.")] = False,
     format: options.Format = None,
     separator: options.Separator = None,
     comment: options.Comment = None,
@@ -33,12 +35,12 @@ def command(
     verbose: options.Verbose = False,
     json: options.Json = False,
 ) -> None:
-    """Read labelled data once, and write them as a data set for `chordal train DIR MODEL`.
+    """Read labelled data once, and write a data set for `chordal train DIR MODEL`.
 
-    Memory holds a block of each file and the vocabulary, so that files may be larger than memory.
+    Memory holds one block of each file and the vocabulary, so files may be larger than memory.
     Formats, templates and tasks are those of `chordal train`.
 
-    Nothing is left behind if a file cannot be read or the disk is full.
+    If a file cannot be read or the disk is full, nothing is left behind.
     """
     begin = time.perf_counter()
     if template is not None and task is not None:

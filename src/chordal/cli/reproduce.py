@@ -1,4 +1,4 @@
-"""``chordal reproduce``: published experiments, run again."""
+"""``chordal reproduce``: run published experiments again."""
 
 from __future__ import annotations
 
@@ -29,19 +29,19 @@ def _complete(incomplete: str) -> list[str]:
 def command(
     names: Annotated[
         list[str] | None,
-        typer.Argument(metavar="[NAME]...", autocompletion=_complete, help="Experiments, or all."),
+        typer.Argument(
+            metavar="[NAME]...", autocompletion=_complete, help="Names of experiments, or all."
+        ),
     ] = None,
     out: Annotated[
-        Path, typer.Option("--out", help="The folder of the report: index.html, results.json.")
+        Path, typer.Option("--out", help="Folder of the report: index.html, results.json.")
     ] = Path("report"),
-    quick: Annotated[
-        bool, typer.Option("--quick", help="Less data and fewer steps, on the same path.")
-    ] = False,
-    jobs: Annotated[int, typer.Option("-j", "--jobs", min=1, help="Threads.")] = 2,
+    quick: Annotated[bool, typer.Option("--quick", help="Use less data and fewer steps.")] = False,
+    jobs: Annotated[int, typer.Option("-j", "--jobs", min=1, help="Number of threads.")] = 2,
     verbose: options.Verbose = False,
     json: options.Json = False,
 ) -> None:
-    """Run published experiments again, and show each figure beside ours.
+    """Run published experiments again, and compare each published figure with ours.
 
     Without names, list the experiments.
     """

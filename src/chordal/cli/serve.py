@@ -1,4 +1,4 @@
-"""``chordal serve``: models behind HTTP."""
+"""``chordal serve``: serve models over HTTP."""
 
 from __future__ import annotations
 
@@ -11,49 +11,57 @@ import typer
 
 def command(
     models: Annotated[
-        list[str], typer.Argument(metavar="[NAME=]MODEL…", help="Model files, each with a name.")
+        list[str],
+        typer.Argument(metavar="[NAME=]MODEL…", help="Model files, each with an optional name."),
     ],
     host: Annotated[
-        str, typer.Option(metavar="ADDRESS", help="Where to listen; 0.0.0.0 for everybody.")
+        str, typer.Option(metavar="ADDRESS", help="Address to listen on; 0.0.0.0 accepts all.")
     ] = "127.0.0.1",
-    port: Annotated[int, typer.Option(min=0, max=65535, help="0 for any that is free.")] = 8000,
+    port: Annotated[int, typer.Option(min=0, max=65535, help="Port; 0 takes a free one.")] = 8000,
     allow_host: Annotated[
         list[str] | None,
-        typer.Option(metavar="NAME", help="A name that requests may be addressed to, as well."),
+        typer.Option(metavar="NAME", help="Another host name that requests may use."),
     ] = None,
     max_body: Annotated[
-        int, typer.Option(min=1, metavar="BYTES", help="Of one request; more get 413.")
+        int, typer.Option(min=1, metavar="BYTES", help="Maximum bytes of a request; more get 413.")
     ] = 1_000_000,
     max_tokens: Annotated[
-        int, typer.Option(min=1, metavar="N", help="Of one request; more get 413.")
+        int, typer.Option(min=1, metavar="N", help="Maximum tokens of a request; more get 413.")
     ] = 50_000,
     max_queue: Annotated[
-        int, typer.Option(min=1, metavar="N", help="Requests that may wait; more get 429.")
+        int, typer.Option(min=1, metavar="N", help="Maximum waiting requests; more get 429.")
     ] = 1_000,
     timeout: Annotated[
-        float, typer.Option(min=0.001, metavar="SECONDS", help="For one request; then it gets 503.")
+        float,
+        typer.Option(
+            min=0.001, metavar="SECONDS", help="Time limit of a request; then it gets 503."
+        ),
     ] = 10.0,
     drain: Annotated[
-        float, typer.Option(min=0.001, metavar="SECONDS", help="To finish requests when stopped.")
+        float,
+        typer.Option(min=0.001, metavar="SECONDS", help="Time to finish requests when stopped."),
     ] = 10.0,
     poll: Annotated[
-        float, typer.Option(min=0.001, metavar="SECONDS", help="Between looks at the model files.")
+        float,
+        typer.Option(min=0.001, metavar="SECONDS", help="Time between checks of the model files."),
     ] = 1.0,
     batch_tokens: Annotated[
-        int, typer.Option(min=1, metavar="N", help="Tokens that are predicted in one call.")
+        int, typer.Option(min=1, metavar="N", help="Maximum tokens predicted in one call.")
     ] = 4_096,
-    workers: Annotated[int, typer.Option(min=1, metavar="N", help="Threads that predict.")] = 1,
+    workers: Annotated[
+        int, typer.Option(min=1, metavar="N", help="Number of prediction threads.")
+    ] = 1,
     access_log: Annotated[
-        bool, typer.Option("--access-log/--no-access-log", help="A line for each request.")
+        bool, typer.Option("--access-log/--no-access-log", help="Log a line per request.")
     ] = True,
 ) -> None:
     """Label text, tokens or rows over HTTP, as JSON.
 
-    It listens on this machine only, unless --host says otherwise: there is no authentication. A
-    model's name is NAME, or that of its file without the ending. A file that is replaced is taken
-    up at once, without losing a request. On this machine alone it answers to localhost and to its
-    address, and to what --allow-host names. SIGTERM and Ctrl-C finish what waits; the exit code is
-    then 0 or 130.
+    The server has no authentication and listens only on this machine, unless --host changes that. A
+    model is named NAME, or as its file without the ending. A replaced model file is loaded at once,
+    without losing a request. On this machine the server answers only to localhost, its address and
+    the names of --allow-host. SIGTERM and Ctrl-C finish waiting requests; the exit code is then 0
+    or 130.
     """
     named = names_of(models)
     from chordal.serve import Limits, app, hosts_at

@@ -16,7 +16,7 @@ def command(
     model: Annotated[str, typer.Argument(metavar="MODEL", help="The model file.")],
     input: Annotated[str, typer.Argument(metavar="INPUT", help="Data; - is stdin.")] = "-",
     output: Annotated[
-        str, typer.Option("--output", "-o", metavar="FILE", help="Where to; - is stdout.")
+        str, typer.Option("--output", "-o", metavar="FILE", help="Output file; - is stdout.")
     ] = "-",
     marginals: Annotated[
         bool, typer.Option("--marginals", "-m", help="Add the probability of each label.")
@@ -25,14 +25,14 @@ def command(
         bool, typer.Option("--all-marginals", help="Add the probabilities of all labels.")
     ] = False,
     k_best: Annotated[
-        int, typer.Option("--k-best", "-k", min=1, help="The so many best labellings.")
+        int, typer.Option("--k-best", "-k", min=1, help="Write the N best labellings.")
     ] = 1,
     method: Annotated[
         str | None,
         options.choice(
             "--method",
             names=["map", "mpm"],
-            help="The best labelling as a whole, or the best label of each token.",
+            help="map: the best labelling; mpm: the most probable label of each token.",
         ),
     ] = None,
     constrain: Annotated[
@@ -40,14 +40,14 @@ def command(
         options.choice(
             "--constrain",
             names=["auto", *SCHEMES],
-            help="Legal tags of a scheme only; auto: the scheme of the model's labels.",
+            help="Allow only legal tags of a scheme; auto: that of the model's labels.",
         ),
     ] = None,
     text: Annotated[
         bool,
         typer.Option(
             "--text",
-            help="INPUT is raw text, a line at a time: give entities, their places and "
+            help="INPUT is raw text, line by line: write entities, their offsets and "
             "probabilities as JSON Lines.",
         ),
     ] = False,
@@ -58,16 +58,17 @@ def command(
     jobs: options.Jobs = None,
     verbose: options.Verbose = False,
 ) -> None:
-    """Label data: lines are kept as they are, and a column is added.
+    """Label data: copy the lines and add a column of labels.
 
-    Sequences that arrive through a pipe are answered one by one. JSON Lines come back with the
-    labels found, and with those that they had as gold_labels; for CRFsuite's items, labels are
-    printed as `crfsuite tag` prints them.
+    Sequences from a pipe are answered one by one. JSON Lines get the predicted labels; labels that
+    they had become gold_labels. For CRFsuite's items, only labels are printed, as `crfsuite tag`
+    does.
 
     With --text, each line of text gives a line of JSON: {"text": …, "entities": [{"start", "end",
-    "label", "probability", "text"}, …]}. Places count characters of the line. Sentences and tokens
-    are found by the rules of chordal.formats.sentences and tokenize; the probability is that of
-    exactly this entity. Where labels are of no scheme such as BIO, "tokens" stands for "entities".
+    "label", "probability", "text"}, …]}. Offsets count characters of the line. Sentences and tokens
+    are found by the rules of chordal.formats.sentences and tokenize. The probability is that of
+    exactly this entity. If the labels follow no scheme such as BIO, the key is "tokens" instead of
+    "entities".
 
     With --k-best, a sequence is repeated for each labelling, after a line "# rank probability".
     """

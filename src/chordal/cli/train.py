@@ -40,16 +40,14 @@ def command(
     task: options.Task = None,
     dialect: Annotated[
         str | None,
-        options.choice("--dialect", names=["crf++", "wapiti"], help="How the template is read."),
+        options.choice("--dialect", names=["crf++", "wapiti"], help="Dialect of the template."),
     ] = None,
     l1: Annotated[
-        float | None, typer.Option("--l1", "--rho1", min=0.0, help="L1 regularization.")
+        float | None, typer.Option("--l1", "--rho1", min=0.0, help="L1 regularization; default 0.")
     ] = None,
     l2: Annotated[
         float | None,
-        typer.Option(
-            "--l2", "--rho2", min=0.0, help="L2 regularization (l2/2 ‖w‖²); 1 by default."
-        ),
+        typer.Option("--l2", "--rho2", min=0.0, help="L2 regularization (l2/2 ‖w‖²); default 1."),
     ] = None,
     c: Annotated[
         float | None, typer.Option("--c", "-c", "--cost", help="CRF++: l2 is 1/c.")
@@ -62,7 +60,7 @@ def command(
             "--max-iter",
             "--maxiter",
             min=1,
-            help="Iterations at most; by default the solver's own limit.",
+            help="Maximum number of iterations; default: the solver's.",
         ),
     ] = None,
     tol: options.Tol = None,
@@ -76,11 +74,11 @@ def command(
     ] = None,
     n_iter_no_change: Annotated[
         int | None,
-        typer.Option(min=1, help="Stop after this many validation scores without a better one."),
+        typer.Option(min=1, help="Stop after this many validation scores without improvement."),
     ] = None,
     weights: Annotated[
         str | None,
-        typer.Option(metavar="FILE", help="How much each sequence counts: a number per line."),
+        typer.Option(metavar="FILE", help="Weights of sequences: one number per line."),
     ] = None,
     warm_start: Annotated[
         str | None, typer.Option(metavar="MODEL", help="Start from the weights of this model.")
@@ -89,23 +87,27 @@ def command(
         str | None,
         typer.Option(
             metavar="FILE",
-            help="Keep the state of training here; if the file is there, go on from it. The model "
-            "is the same, bit for bit, however often training is killed and started again.",
+            help="Save the state of training to this file; if it exists, resume from it. The model "
+            "is bit for bit the same, even if training is killed and restarted.",
         ),
     ] = None,
     checkpoint_interval: Annotated[
         int | None,
-        typer.Option(min=1, metavar="K", help="Write it every K iterations; by default 10."),
+        typer.Option(
+            min=1, metavar="K", help="Write the checkpoint every K iterations; default 10."
+        ),
     ] = None,
     checkpoint_minutes: Annotated[
         float | None,
-        typer.Option(min=0.0, metavar="M", help="Write it every M minutes, or K iterations."),
+        typer.Option(
+            min=0.0, metavar="M", help="Write the checkpoint every M minutes, or K iterations."
+        ),
     ] = None,
     metadata: Annotated[
         list[str] | None,
         typer.Option(
             metavar="NAME=VALUE|FILE",
-            help="Kept in the model and shown by info; again for more; or a JSON file.",
+            help="Metadata to store in the model, or a JSON file; may be repeated.",
         ),
     ] = None,
     format: Annotated[
@@ -114,7 +116,7 @@ def command(
             "--format",
             "-f",
             names=options.FORMAT_NAMES,
-            help="Format of the data; by default by the name. -f N: see --freq.",
+            help="Format of the data; default: by the file name. (-f N: see --freq.)",
             numbers=True,
         ),
     ] = None,
@@ -129,7 +131,9 @@ def command(
     dtype: Annotated[
         str,
         options.choice(
-            "--dtype", names=["float64", "float32", "float16"], help="Numbers in the model file."
+            "--dtype",
+            names=["float64", "float32", "float16"],
+            help="Number type in the model file.",
         ),
     ] = "float64",
     jobs: options.Jobs = None,
@@ -141,22 +145,21 @@ def command(
     stopeps: foreign.StopEps = None,
     stopwin: foreign.StopWin = None,
     epsilon: foreign.Epsilon = None,
-    seed: Annotated[int | None, typer.Option(help="Seed of what is random.")] = None,
+    seed: Annotated[int | None, typer.Option(help="Seed of random choices.")] = None,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing.")] = False,
     verbose: options.Verbose = False,
     json: options.Json = False,
 ) -> None:
-    """Learn a model from labelled data.
+    """Train a model on labelled data.
 
-    Files of columns (CoNLL, CRF++, Wapiti) need a template (-t) or a --task; CRFsuite's items and
-    JSON Lines with attributes are taken as they are.
+    Files of columns (CoNLL, CRF++, Wapiti) need a template (-t) or a --task. CRFsuite's items and
+    JSON Lines with attributes need neither.
 
-    Ctrl-C writes the model so far; a second one writes nothing. With --checkpoint the same command
-    goes on where it was stopped, by Ctrl-C, a signal or a power failure.
+    Ctrl-C writes the current model; a second Ctrl-C writes nothing. With --checkpoint, the same
+    command resumes after Ctrl-C, a signal or a power failure.
 
-    Options of crf_learn and wapiti train have their meaning there: -c, -f N, -p N, --eta;
-    -p FILE, -t N, -i, -d, --rho1, --rho2, --stopeps, -w. Their -e is --eta or --stopeps, by the
-    options beside it.
+    Options of crf_learn and wapiti train keep their meaning: -c, -f N, -p N, --eta; -p FILE, -t N,
+    -i, -d, --rho1, --rho2, --stopeps, -w. -e is --eta or --stopeps, depending on the other options.
     """
     begin = time.perf_counter()
     asked = foreign.Given(
@@ -278,12 +281,12 @@ def prepared_data(
 
 
 def check_columns(template: FeatureTemplate, data: Data) -> None:
-    """Refuse a template that names a column that the data do not have."""
+    """Raise an error for a template that uses a column that the data do not have."""
     n = data.X.n_columns
     if template.n_columns > n:
         raise ValueError(
-            f"the template asks for column {template.n_columns - 1}, but {data.path} has {n} "
-            "beside the labels (columns are counted from 0)"
+            f"the template uses column {template.n_columns - 1}, but {data.path} has {n} "
+            "besides the labels (columns are counted from 0)"
         )
 
 

@@ -1,4 +1,4 @@
-"""``chordal tune``: regularization by held-out data."""
+"""``chordal tune``: choose the regularization on held-out data."""
 
 from __future__ import annotations
 
@@ -24,29 +24,34 @@ def command(
     task: options.Task = None,
     dialect: options.Dialect = "crf++",
     validation: Annotated[
-        str | None, typer.Option(metavar="FILE", help="Score on these data.")
+        str | None, typer.Option(metavar="FILE", help="Data to score on.")
     ] = None,
     folds: Annotated[
-        int, typer.Option(min=2, help="Without --validation: cross-validate so many times.")
+        int, typer.Option(min=2, help="Number of cross-validation folds, without --validation.")
     ] = 3,
-    l1: Annotated[str, typer.Option(metavar="A,B,…", help="Values of l1; or low,high.")] = "0",
+    l1: Annotated[
+        str, typer.Option(metavar="A,B,…", help="Values of l1, or low,high with --n-iter.")
+    ] = "0",
     l2: Annotated[
-        str, typer.Option(metavar="A,B,…", help="Values of l2; or low,high with --n-iter.")
+        str, typer.Option(metavar="A,B,…", help="Values of l2, or low,high with --n-iter.")
     ] = "0.1,1,10",
     n_iter: Annotated[
-        int, typer.Option(min=0, metavar="N", help="Draw N points log-uniformly instead of all.")
+        int,
+        typer.Option(min=0, metavar="N", help="Draw N points log-uniformly instead of all pairs."),
     ] = 0,
     metric: Annotated[
         str,
         options.choice(
             "--metric",
             names=["chunk_f1", "chunk_precision", "chunk_recall", "accuracy", "zero_one_accuracy"],
-            help="What is best.",
+            help="Metric to maximise.",
         ),
     ] = "chunk_f1",
     output: Annotated[
         str | None,
-        typer.Option("--output", "-o", metavar="MODEL", help="Fit the best on all, and save it."),
+        typer.Option(
+            "--output", "-o", metavar="MODEL", help="Fit the best setting on all data, and save it."
+        ),
     ] = None,
     solver: options.Solver = None,
     objective: options.Objective = None,
@@ -62,17 +67,17 @@ def command(
     jobs: options.Jobs = None,
     resume: Annotated[
         str | None,
-        typer.Option(metavar="FILE", help="Keep scores here, and take those that are there."),
+        typer.Option(metavar="FILE", help="Save scores to this file, and reuse those in it."),
     ] = None,
     seed: Annotated[int, typer.Option(min=0, help="Seed of points and folds.")] = 0,
-    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress.")] = False,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Show no progress.")] = False,
     verbose: options.Verbose = False,
     json: options.Json = False,
 ) -> None:
     """Choose l1 and l2 by cross-validation or by a validation file.
 
     Ctrl-C ends the search: the best so far is shown, and with -o its model is written. A second
-    Ctrl-C writes nothing. With --resume, the same command goes on where it was stopped.
+    Ctrl-C writes nothing. With --resume, the same command continues.
     """
     points = grid(l1, l2, n_iter, seed)
     reading = Reading(format, separator, comment, label_column, encoding)

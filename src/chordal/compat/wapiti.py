@@ -80,9 +80,9 @@ class Model:
             A line "# rank score" before each sequence, and "label/score" as a last column (``-s``).
             Scores are sums of weights; with `posteriors`, probabilities and their product.
         posteriors : bool
-            Take the most probable label of each position by itself (``-p``).
+            Take the most probable label of each position (``-p``).
         n_best : int
-            So many labellings of each sequence, the best first (``-n``); fewer if there are no
+            Number of best labellings of each sequence (``-n``); fewer if there are no
             more.
 
         Returns

@@ -1,4 +1,4 @@
-"""Costs: how wrong a labelling is. One file is one cost."""
+"""Costs: how wrong a labelling is. Each file is one cost."""
 
 from chordal._registry import Registry
 from chordal.costs._base import Cost

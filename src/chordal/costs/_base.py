@@ -1,4 +1,4 @@
-"""What a cost is: a price of each labelling, given the gold one, that is a sum over parts."""
+"""The base class of costs: a penalty of a labelling, as a sum over variables and cliques."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ Labels = NDArray[np.int32]
 class Prices(NamedTuple):
     """A cost that is a sum over variables, in whole units.
 
-    of_state : int64 [n_states], how many units each label of each variable costs
-    unit : float64 [n_examples], what a unit costs
+    of_state : int64 [n_states], the cost of each label of each variable in units
+    unit : float64 [n_examples], the value of a unit
     """
 
     of_state: Ints
@@ -30,19 +30,20 @@ class Prices(NamedTuple):
 
 
 class Cost(ABC):
-    """How wrong a labelling is, given the gold one: at least 0, and 0 for the gold one itself.
+    """How wrong a labelling is compared with the gold one: 0 for the gold labelling, never
+    negative.
 
-    It is a sum over variables and cliques, so that adding it to the potentials leaves inference
-    as hard as it was.
+    It is a sum over variables and cliques, so adding it to the potentials makes inference no
+    harder.
     """
 
     @abstractmethod
     def add(self, potentials: Potentials, labels: Labels) -> Potentials:
         """Potentials whose scores are score(y) + cost(y, labels).
 
-        The unary scores are changed in place; tables, which may be tied, are replaced where the
-        cost concerns them. New tables refine the tying: those of two cliques with one table are
-        one table or two, and `Potentials.tied_as` takes parts back.
+        The unary scores are changed in place. Tables, which may be tied, are replaced if the cost
+        concerns them. New tables refine the tying: cliques that shared a table may get two;
+        `Potentials.tied_as` sums them again.
         """
 
     def of(self, frame: Potentials, predicted: Labels, labels: Labels) -> Floats:
@@ -50,7 +51,7 @@ class Cost(ABC):
         return self.add(frame.zeros(), labels).score(predicted)
 
     def require(self, structure: Structure) -> None:  # noqa: B027 - most costs work anywhere
-        """Refuse a structure on which the cost is no sum over its parts."""
+        """Raise an error for a structure over which the cost does not decompose."""
 
     @property
     def in_units(self) -> bool:
@@ -58,21 +59,21 @@ class Cost(ABC):
         return False
 
     def prices(self, structure: Structure, labels: Labels) -> Prices:
-        """The cost in whole units per variable; refused where it has no such form."""
+        """The cost in whole units per variable; an error if it has no such form."""
         raise UnsupportedError(
-            f"cost {self.name!r} is not a whole number of units for each variable, which "
-            "scaling='slack' counts; use 'hamming', or 'weighted_hamming' with whole numbers"
+            f"cost {self.name!r} is not a whole number of units for each variable, as "
+            "scaling='slack' needs; use 'hamming', or 'weighted_hamming' with whole numbers"
         )
 
     def for_labels(self, labels: Sequence[Any], order: Ints) -> Cost:
-        """The same cost for labels with numbers: `labels` by number, `order` the number of each
-        class in the order in which users see them."""
+        """The same cost for numbered labels: `labels` by number; `order` is the number of each
+        class in the order that users see."""
         return self
 
     def with_class_weight(self, weight: Floats) -> Cost:
-        """The same cost with errors weighed by the gold label's number."""
+        """The same cost, weighted by the number of the gold label."""
         raise UnsupportedError(
-            f"class_weight weighs single labels, and cost {self.name!r} is not a price of those; "
+            f"class_weight needs a cost of single labels, which {self.name!r} is not; "
             "use 'hamming' or 'weighted_hamming'"
         )
 

@@ -1,4 +1,4 @@
-"""Costs of single variables as a table: what a compiled loop can add to scores."""
+"""Costs of single variables as a matrix, for compiled code."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ class CostMatrix(NamedTuple):
 
 
 def cost_matrix(cost: Cost, n_labels: int) -> CostMatrix:
-    """The table of a cost, found by asking it for chains of one and of three variables.
+    """The matrix of a cost, found by evaluating it on chains of one and three variables.
 
     Raises
     ------
     UnsupportedError
-        Where the cost is no sum, or mean, over single variables.
+        If the cost is not a sum or mean over single variables.
 
     Examples
     --------
@@ -61,6 +61,6 @@ def _added(cost: Cost, lengths: np.ndarray, labels: np.ndarray, n_labels: int) -
 
 def _refusal(cost: Cost) -> UnsupportedError:
     return UnsupportedError(
-        f"cost {cost.name!r} is not a sum, or a mean, over single variables, which learning from "
-        "one example after another needs; use another solver, or cost 'hamming'"
+        f"cost {cost.name!r} is not a sum or a mean over single variables, as online solvers "
+        "need; use another solver, or cost 'hamming'"
     )

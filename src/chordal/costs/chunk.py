@@ -1,4 +1,4 @@
-"""Chunk cost: the beginnings and ends of chunks that are missed or made up."""
+"""Chunk cost: missed and spurious beginnings and ends of chunks."""
 
 from __future__ import annotations
 
@@ -19,26 +19,24 @@ _PREFIXES = {prefix for scheme in SCHEMES.values() for prefix in scheme.prefixes
 
 @final
 class ChunkCost(Cost):
-    """Half a price for each limit of a chunk that is missed, and of one that is made up.
+    """Half a cost for each missed beginning or end of a chunk, and for each spurious one.
 
-    A chunk of type T begins where its label is "B-T" or "S-T", or where "I-T" or "E-T" follows a
-    label of another type or one that ended a chunk; it ends accordingly. A labelling that
-    misses a chunk altogether pays `missed`, one that makes a chunk up pays `false`, and one that
-    is wrong at one of the two limits pays half of each, which is how F1 counts them, but for a
-    chunk with both limits right and another one between them.
+    A chunk of type T begins at "B-T" or "S-T", or where "I-T" or "E-T" follows another type or the
+    end of a chunk; it ends accordingly. A missed chunk costs `missed`, a spurious chunk costs
+    `false`, and a chunk with one wrong boundary costs half of each. This is how F1 counts errors,
+    except for a chunk with correct boundaries and another chunk inside.
 
-    F1 itself, 2·right / (found + gold), does not decompose: it is a ratio of sums over the whole
-    data set, and whether a chunk is right depends on all labels from its beginning to its end,
-    of which there is no limit. The beginnings and ends concern two neighbouring labels each, so
-    that their number is a sum over the transitions of a chain.
+    F1 itself, 2·right / (found + gold), does not decompose. It is a ratio of sums over the data
+    set, and a chunk depends on all labels from its beginning to its end. Beginnings and ends depend
+    only on two neighbouring labels, so this cost is a sum over the transitions of a chain.
 
     Parameters
     ----------
     labels : list of str, optional
-        The tags by number; an estimator gives its own.
+        The tags by number; an estimator sets them.
     missed, false : float
-        The price of a gold chunk that is not found, and of a chunk that is not gold. More for
-        `missed` asks for recall, more for `false` for precision.
+        Cost of a missed gold chunk, and of a spurious chunk. A larger `missed` favours recall, a
+        larger `false` precision.
 
     Examples
     --------
@@ -61,7 +59,7 @@ class ChunkCost(Cost):
             self._begins, self._ends = _limits(labels)
 
     def add(self, potentials: Potentials, labels: Labels) -> Potentials:
-        """Add the cost of each limit of a chunk to unary scores and tables."""
+        """Add the cost of chunk boundaries to unary scores and tables."""
         structure = potentials.structure
         self.require(structure)
         n = len(self._begins) - 1
@@ -93,38 +91,40 @@ class ChunkCost(Cost):
         )
 
     def _price(self, types: Ints, gold: Ints) -> Floats:
-        """[len(gold), len(types)]: what it costs to begin or end these types, 0 for none."""
+        """[len(gold), len(types)]: the cost to begin or end these types; 0 for no type."""
         other = types[None, :] != gold[:, None]
         price = self.missed * (gold[:, None] > 0) + self.false * (types[None, :] > 0)
         return np.asarray(0.5 * other * price)
 
     def require(self, structure: Structure) -> None:
-        """Refuse structures that are not chains, and labels that are not tags."""
+        """Raise an error for structures other than chains and labels that are not tags."""
         if self.labels is None:
             raise ValueError("cost 'chunk' needs the tags of all labels: give it labels")
         if not isinstance(structure, Chain):
             raise UnsupportedError(
-                f"cost 'chunk' is a sum over neighbours in a chain; {type(structure).__name__} "
-                "structures have none"
+                f"cost 'chunk' needs a chain, got a {type(structure).__name__} "
+                "structure; use cost 'hamming'"
             )
         if (structure.label_counts != len(self.labels)).any():
             raise UnsupportedError(
-                f"cost 'chunk' has tags for {len(self.labels)} labels, and some variables have "
-                "another number of them"
+                f"cost 'chunk' has tags for {len(self.labels)} labels, but some variables have "
+                "another number of labels"
             )
 
     def for_labels(self, labels: Sequence[Any], order: Ints) -> ChunkCost:
-        """The same cost, which knows the tags by their numbers."""
+        """The same cost with the tags by number."""
         odd = [label for label in labels if not isinstance(label, str)]
         if odd:
-            raise ValueError(f"cost 'chunk' reads labels as tags (B-…, I-…, O), got {odd[0]!r}")
+            raise ValueError(
+                f"cost 'chunk' needs labels that are tags (B-…, I-…, O), got {odd[0]!r}"
+            )
         return ChunkCost(list(labels), self.missed, self.false)
 
 
 def _limits(labels: Sequence[str]) -> tuple[Ints, Ints]:
-    """The type that begins (at the second) and that ends (at the first) between two labels.
+    """The types that begin at the second and end at the first of two neighbouring labels.
 
-    Types count from 1, 0 is none; the last row and column stand for no label, outside the chain.
+    Types count from 1, and 0 means none. The last row and column mean "outside the chain".
     """
     tags = [_split(label) for label in labels] + [("O", "")]
     numbers = {name: k + 1 for k, name in enumerate(sorted({t for p, t in tags if p != "O"}))}

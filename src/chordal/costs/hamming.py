@@ -1,4 +1,4 @@
-"""Hamming cost: how many labels are wrong."""
+"""Hamming cost: the number of wrong labels."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Hamming(Cost):
         self.normalize = normalize
 
     def add(self, potentials: Potentials, labels: Labels) -> Potentials:
-        """Add the price of an error to all labels but the gold ones."""
+        """Add the cost of an error to all labels except the gold ones."""
         structure = potentials.structure
         price: float | np.ndarray = 1.0
         if self.normalize:
@@ -45,14 +45,14 @@ class Hamming(Cost):
         return True
 
     def prices(self, structure: Structure, labels: Labels) -> Prices:
-        """One unit for each label but the gold one."""
+        """One unit for each label except the gold one."""
         of_state = np.ones(structure.n_states, dtype=np.int64)
         of_state[structure.state_offsets[:-1] + labels] = 0
         unit = shares(structure) if self.normalize else np.ones(structure.n_examples)
         return Prices(of_state, unit)
 
     def with_class_weight(self, weight: Floats) -> WeightedHamming:
-        """A `WeightedHamming` cost, with the weight of the gold label as the price."""
+        """A `WeightedHamming` cost, with the weight of the gold label as the cost."""
         costs = np.repeat(weight[:, None], len(weight), axis=1)
         np.fill_diagonal(costs, 0.0)
         return WeightedHamming(costs, self.normalize)

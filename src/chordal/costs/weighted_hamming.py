@@ -15,17 +15,16 @@ from chordal.structures import Structure
 
 @final
 class WeightedHamming(Cost):
-    """The sum over variables of a price for each pair of gold and other label.
+    """The sum over variables of a cost for each pair (gold, predicted label).
 
     Parameters
     ----------
     costs : array [n_labels, n_labels] or dict, optional
-        By gold label and then by the other one, 0 on the diagonal. At an estimator the rows and
-        columns are in the order of its `classes_`; or it is a dict of prices {(gold, label):
-        price}, or {gold: price} for every error on this gold label. Errors that are not
-        named cost 1, as all do by default.
-    normalize : bool
-        Divide by the number of variables.
+        A matrix [gold, label] with 0 on the diagonal, in the order of the estimator's `classes_`.
+        Or a dict {(gold, label): cost}, or {gold: cost} for all errors on this gold label. Errors
+        that are not named cost 1; by default all do.
+    normalize : bool, default=False
+        Whether to divide by the number of variables.
 
     Examples
     --------
@@ -46,7 +45,7 @@ class WeightedHamming(Cost):
             self._matrix = _checked(costs)
 
     def add(self, potentials: Potentials, labels: Labels) -> Potentials:
-        """Add the price of each pair of a gold label and another."""
+        """Add the cost of each pair (gold, label) to the scores."""
         structure = potentials.structure
         prices = self._of_states(structure, labels)
         if self.normalize:
@@ -57,20 +56,20 @@ class WeightedHamming(Cost):
 
     @property
     def in_units(self) -> bool:
-        """Whether all prices are whole numbers."""
+        """Whether all costs are whole numbers."""
         if isinstance(self.costs, Mapping):
             return all(price == int(price) for price in self.costs.values())
         return self._matrix is None or bool((self._matrix == np.rint(self._matrix)).all())
 
     def prices(self, structure: Structure, labels: Labels) -> Prices:
-        """The prices of each variable, given its gold label."""
+        """The costs of each variable, given its gold label."""
         if not self.in_units:
             return super().prices(structure, labels)  # refuses
         unit = shares(structure) if self.normalize else np.ones(structure.n_examples)
         return Prices(self._of_states(structure, labels).astype(np.int64), unit)
 
     def for_labels(self, labels: Sequence[Any], order: Ints) -> WeightedHamming:
-        """The same cost, with prices in the order of the numbers."""
+        """The same cost, with costs in the order of label numbers."""
         n = len(labels)
         if self.costs is None:
             costs = 1.0 - np.eye(n)
@@ -86,15 +85,15 @@ class WeightedHamming(Cost):
         return WeightedHamming(costs, self.normalize)
 
     def with_class_weight(self, weight: Floats) -> WeightedHamming:
-        """The same cost, with the prices of each gold label multiplied by its weight."""
+        """The same cost, with the costs of each gold label multiplied by its weight."""
         costs = 1.0 - np.eye(len(weight)) if self._matrix is None else self._matrix
         return WeightedHamming(weight[:, None] * costs, self.normalize)
 
     def _of_states(self, structure: Structure, labels: Labels) -> Floats:
-        """The price of every label of every variable."""
+        """The cost of every label of every variable."""
         counts, matrix = structure.label_counts, self._matrix
         if isinstance(self.costs, Mapping):
-            raise ValueError("costs by label names need the labels' numbers: call for_labels")
+            raise ValueError("costs by label name need the numbers of labels: call for_labels")
         if matrix is None:
             prices = np.ones(structure.n_states)
             prices[structure.state_offsets[:-1] + labels] = 0.0
@@ -118,12 +117,12 @@ def _checked(costs: ArrayLike) -> Floats:
     if not np.isfinite(matrix).all() or (matrix < 0.0).any():
         raise ValueError("costs must be finite and not negative")
     if np.diagonal(matrix).any():
-        raise ValueError("costs must be 0 on the diagonal: the gold label is no error")
+        raise ValueError("costs must be 0 on the diagonal: the gold label is not an error")
     return matrix
 
 
 def _translated(costs: Any, labels: Sequence[Any]) -> Floats:
-    """A matrix by number from a dict by label; prices of pairs go before those of gold labels."""
+    """A matrix by number from a dict by label; costs of pairs override those of gold labels."""
     number = {label: k for k, label in enumerate(labels)}
     matrix = np.ones((len(labels), len(labels)))
     pairs = {}

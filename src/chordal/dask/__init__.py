@@ -1,7 +1,7 @@
 """Fits and predictions on a Dask cluster, for data and work beyond one machine.
 
-``fit(estimator, X, y)`` learns from partitions where they are and gives back the estimator, which
-is an ordinary one then: it predicts, is saved and goes on learning without Dask. Needs the extra
+``fit(estimator, X, y)`` trains on partitions where they are and returns the estimator. It is then
+an ordinary one: it predicts, can be saved and can be trained further without Dask. Needs the extra
 "dask". See the guide to clusters.
 """
 

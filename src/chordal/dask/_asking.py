@@ -1,4 +1,4 @@
-"""Questions to a fitted estimator about partitions on a cluster."""
+"""Predictions of a fitted estimator for partitions on a cluster."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ AHEAD = 2  # partitions in work for each thread of the cluster
 
 
 class Answers:
-    """What an estimator says of every example, partition after partition, computed when asked for.
+    """The answers for every example, partition by partition, computed on demand.
 
-    Iterating gives the answers in the order of the examples. Some partitions are computed ahead,
-    so that the client never holds many. `to_bag` leaves all on the cluster.
+    Iterating returns the answers in the order of the examples. A few partitions are computed ahead,
+    so the client never holds many. `to_bag` leaves all on the cluster.
 
     Attributes
     ----------
@@ -61,16 +61,16 @@ class Answers:
 def predict(
     estimator: Estimator, X: object, *, client: Client | None = None, **options: Any
 ) -> Answers:
-    """The labels of the examples of all partitions, in their order.
+    """The predicted labels of all partitions, in the order of examples.
 
     Parameters
     ----------
     estimator : a fitted estimator, wherever it was fitted
     X : Dask collection, or list of delayed values or futures
-        As for `fit`.
+        As in `fit`.
     client : distributed.Client, optional
     **options
-        As for `predict` of the estimator, as far as they are the same for all examples.
+        Options of the estimator's `predict` that are the same for all examples.
     """
     return _asked(estimator, "predict", X, client, options)
 
@@ -78,7 +78,7 @@ def predict(
 def predict_marginals(
     estimator: Estimator, X: object, *, client: Client | None = None, **options: Any
 ) -> Answers:
-    """The marginals of the examples of all partitions, in their order; see `predict`."""
+    """The marginals of all partitions, in the order of examples; see `predict`."""
     return _asked(estimator, "predict_marginals", X, client, options)
 
 
@@ -90,14 +90,14 @@ def score(
     *,
     client: Client | None = None,
 ) -> float:
-    """The share of labels that `predict` gets right; X and y as for `fit`."""
+    """The share of labels that `predict` gets right; X and y as in `fit`."""
     crew = DaskCrew(client_of(client))
     with crew.talking():
         given = crew.start(partitions(found_by(crew, X), y, sample_weight))
         parts = crew.fetch(crew.map(score_part, given, crew.share(estimator)))
     right, total = (sum(own[k] for own in parts) for k in (0, 1))
     if not total > 0.0:
-        raise ValueError("there is nothing to score: no label with a weight is observed")
+        raise ValueError("nothing to score: no observed label has a positive weight")
     return float(right / total)
 
 

@@ -39,14 +39,14 @@ class PartError(Exception):
 
 
 def client_of(given: Client | None) -> Client:
-    """The client that was given, or the one that Dask made last."""
+    """The given client, or the last one that was created."""
     if given is not None:
         return given
     try:
         return default_client()
     except ValueError:
         raise ValueError(
-            "chordal.dask needs a cluster: make a distributed.Client first, or give client="
+            "chordal.dask needs a cluster: create a distributed.Client first, or give client="
         ) from None
 
 
@@ -66,22 +66,22 @@ class Group(NamedTuple):
 
 
 class DaskCrew:
-    """Runs tasks on the workers of a client; what they make stays where it was made.
+    """Runs tasks on the workers of a client; results stay where they were computed.
 
-    Every result has its recipe in Dask's graph, weights too, so that the scheduler makes it again
-    when its worker is lost. `Client.scatter` would keep no recipe, and with broadcast=True it may
-    wait without end for a worker that dies.
+    Every result, including weights, has its recipe in Dask's graph, so the scheduler computes it
+    again if its worker is lost. `Client.scatter` would keep no recipe, and with broadcast=True it
+    may wait forever for a worker that dies.
 
-    Parts that are asked again and again are settled: there is a group of them for every thread of
-    the cluster, and a question is one task for each group, since every task has its latency. The
-    weights of an evaluation go to a few groups with the question. Where there are more groups, they
-    go to one worker, and the others have them from each other.
+    Parts that are asked repeatedly are settled first: each thread of the cluster gets a group of
+    them, and a question is one task per group, since every task has its latency. Up to a few groups
+    get the weights of an evaluation with the question. If there are more, one worker gets them,
+    and the others copy them from each other.
 
     Parameters
     ----------
     client : distributed.Client
     timeout : float
-        Seconds to wait for a worker where there is none.
+        Seconds to wait if there is no worker.
     """
 
     def __init__(self, client: Client, timeout: float = 120.0) -> None:
@@ -90,7 +90,7 @@ class DaskCrew:
     def start(self, partitions: Sequence[Any]) -> list[Future]:
         """The partitions (Delayed), computed where the scheduler finds best.
 
-        No worker is asked for by name: a task that prefers one may wait for it after its death.
+        No worker is named: a task that prefers a worker may wait for it after it died.
         """
         return list(self.client.compute(list(partitions), optimize_graph=False))
 
@@ -261,7 +261,7 @@ class DaskCrew:
 
     @contextmanager
     def talking(self) -> Iterator[None]:
-        """Whatever goes wrong while the cluster goes away is told as that."""
+        """Report errors during the loss of the cluster as a `ClusterError`."""
         try:
             yield
         except Exception as error:
@@ -275,12 +275,13 @@ class DaskCrew:
     def _gone(self) -> ClusterError:
         if self._alive():
             return ClusterError(
-                "results were lost with their workers and cannot be made again; data that were "
-                "scattered to the cluster have no recipe: give files, bags or delayed partitions"
+                "results were lost with their workers and cannot be computed again, because "
+                "scattered "
+                "data have no recipe: give files, bags or delayed partitions"
             )
         return ClusterError(
-            "the cluster is gone: its scheduler does not answer any more; the estimator is as it "
-            "was before"
+            "the cluster is gone: its scheduler does not answer any more; the estimator is "
+            "unchanged"
         )
 
 
@@ -325,8 +326,8 @@ def _named(error: BaseException, where: str) -> BaseException:
         return named
     if isinstance(error, KilledWorker):
         return ClusterError(
-            f"{where}several workers died one after another while they worked on it; is there "
-            "memory enough? Smaller partitions need less"
+            f"{where}several workers died while they worked on it, perhaps for lack of "
+            "memory; use smaller partitions"
         )
     kind = type(error) if type(error) in _KINDS else RuntimeError
     named = kind(f"{where}{error}" if kind is not RuntimeError else f"{where}{error!r}")

@@ -1,4 +1,4 @@
-"""Learning from partitions on a cluster."""
+"""Training on partitions on a cluster."""
 
 from __future__ import annotations
 
@@ -38,38 +38,38 @@ def fit(
     dtype: str = "float64",
     timeout: float = 120.0,
 ) -> E:
-    """Fit an estimator to partitions on a Dask cluster, and give it back.
+    """Fit an estimator to partitions on a Dask cluster, and return it.
 
-    The solver runs here, and asks every partition for its part of the gradient, which is computed
-    where the partition is. Sums are taken by a tree that depends on the numbers of partitions
-    alone: the weights are the same, bit for bit, whatever the number of workers. When a worker is
-    lost, its partitions are read again elsewhere, and the fit goes on.
+    The solver runs on the client. Each partition computes its part of the gradient where it is.
+    Sums follow a tree that depends only on the number of partitions, so the weights are bit for bit
+    the same for any number of workers. If a worker is lost, its partitions are read again
+    elsewhere, and the fit continues.
 
     Parameters
     ----------
     estimator : an estimator of chordal
-        Its parameters count as in its own `fit`, with `n_jobs` for work on the client. Solvers that
-        visit single examples are refused: take "lbfgs", "owlqn", "newton_cg", "adam" or
+        Its parameters mean the same as in its own `fit`; `n_jobs` is for work on the client.
+        Solvers that visit single examples are errors: use "lbfgs", "owlqn", "newton_cg", "adam" or
         "minibatch_lbfgs", or "one_slack" for the hinge. A mini-batch takes a share of every
         partition.
     X, y : Dask collections, lists of delayed values or futures, or a `Dataset`
-        Bags of examples and of labels with the same partitions, or one bag of pairs (x, y); arrays
-        or data frames for estimators that read tables; a list with a delayed list of examples for
-        each partition, and one of labels, or with a delayed pair (X, y) for each. Data frames of
-        tokens: `from_tokens`, of sequences: `from_lists`. A prepared `Dataset`, or its path, has
-        labels of its own; its parts are the partitions, and workers open them by the path.
+        Bags of examples and labels with the same partitions, or one bag of pairs (x, y). Arrays or
+        data frames, for estimators that read tables. Lists with a delayed list of examples, and one
+        of labels, per partition; or a list of delayed pairs (X, y). For data frames of tokens see
+        `from_tokens`, of sequences `from_lists`. A prepared `Dataset`, or its path, includes its
+        labels; its parts are the partitions, and workers open them by path.
     sample_weight : collection of numbers, optional
     client : distributed.Client, optional
-        By default the one that was made last.
+        By default the last one created.
     validation_data : (X, y), optional
         In memory, or on the cluster in one of the forms of X and y.
     callback : callable, optional
         As in `fit` of the estimator.
     dtype : {"float64", "float32"}
-        Of the numbers of gradients on their way. "float32" halves what is sent, and the objective
-        is then found to about six digits.
+        Type of the gradients that are sent. "float32" halves the traffic and gives the objective to
+        about six digits.
     timeout : float
-        Seconds to wait where the cluster has no worker, before ClusterError.
+        Seconds to wait for a worker before ClusterError.
 
     Examples
     --------

@@ -29,7 +29,10 @@ def partitions(X: object, y: object = None, weight: object = None) -> list[Delay
     """
     if isinstance(X, Prepared):
         if y is not None or weight is not None:
-            raise ValueError("a prepared data set has its labels and weights: give it alone")
+            raise ValueError(
+                "a prepared data set includes its labels and weights: do not pass y or "
+                "sample_weight"
+            )
         return [delayed(Given(own), pure=False) for own in X]
     examples = _delayed(X, "X")
     each = []
@@ -66,8 +69,8 @@ def from_tokens(
 ) -> Bag:
     """The sequences of a Dask data frame with a row per token, as a bag of pairs (x, y).
 
-    Rows with the same value in `group` are one sequence. All of them must stand in one partition,
-    which ``frame.set_index(group)`` sees to; a sequence across two partitions is refused.
+    Rows with the same value in `group` are one sequence. Each sequence must be in one partition, as
+    after ``frame.set_index(group)``; otherwise it is an error.
 
     Parameters
     ----------
@@ -153,19 +156,18 @@ def _delayed(data: object, name: str) -> list[Any]:
             "dask.bag.from_sequence"
         )
     if not found:
-        raise ValueError(f"{name} has no partitions")
+        raise ValueError(f"{name} has no partitions: give at least one")
     return found
 
 
 def _joined(X: Any, y: object, weight: object, paired: bool, whole: bool) -> Given:
-    """One partition of what was given, on a worker."""
+    """One partition of the given data, on a worker."""
     if whole:
         if isinstance(X, Given):
             return X
         if not isinstance(X, (tuple, list)) or len(X) not in (2, 3):
             raise TypeError(
-                "a partition must be a pair (X, y) of lists where y is not given by itself, got "
-                f"{type(X).__name__}"
+                f"without y, a partition must be a pair (X, y) of lists, got {type(X).__name__}"
             )
         return Given(*map(_listed, X))
     if not paired:

@@ -1,4 +1,4 @@
-"""Data sets to learn and test with: made from what is installed, or read from files."""
+"""Data sets for examples and tests: generated, or read from files."""
 
 from chordal.datasets._images import LabelledImages
 from chordal.datasets.citations import Citations, load_citations

@@ -1,4 +1,4 @@
-"""Where data files lie: where the caller says, in $CHORDAL_DATA, in the user's cache, or online."""
+"""Finding data files: at a given path, in $CHORDAL_DATA, in the user's cache, or online."""
 
 from __future__ import annotations
 
@@ -43,17 +43,17 @@ def found(
     source: str,
     official: Mapping[str, Official] | None = None,
 ) -> Path:
-    """The first of these files that is there.
+    """The first of these files that exists.
 
-    Looked for in this order: `path`; the folder $CHORDAL_DATA/`folder`; the user's cache; and,
-    where an official file is known, its address, from which it is brought into the cache.
+    It searches `path`, the folder $CHORDAL_DATA/`folder`, the user's cache, and last the official
+    address, if known, from which the file is downloaded into the cache.
 
     Parameters
     ----------
     path : str, Path or None
-        A file, or a folder that holds one of `names`; None: look elsewhere.
+        A file, or a folder that contains one of `names`; None: search elsewhere.
     source : str
-        Where the file comes from, for the message when there is none.
+        Where the file can be downloaded, for the error message if it is missing.
     official : dict by name of Official, optional
     """
     root = os.environ.get("CHORDAL_DATA")
@@ -92,7 +92,7 @@ def cache() -> Path:
 
 
 def _downloaded(known: Official, place: Path) -> Path:
-    """Bring a file into its place, if it is the one that is expected."""
+    """Download a file to its place, if its content is the expected one."""
     with urllib.request.urlopen(known.url, timeout=TIMEOUT) as answer:
         data: bytes = answer.read(MOST_BYTES + 1)
     if len(data) > MOST_BYTES:
@@ -128,7 +128,7 @@ def text_of(file: Path) -> str:
             raise ValueError(f"it holds more than {MOST_BYTES} bytes")
         return data.decode("utf-8")
     except (gzip.BadGzipFile, EOFError, zlib.error, ValueError) as error:
-        raise ValueError(f"{file} is no such text, or damaged: {error}") from None
+        raise ValueError(f"{file} is not such a text, or is damaged: {error}") from None
 
 
 def sentences_of(

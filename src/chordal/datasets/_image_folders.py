@@ -118,7 +118,7 @@ def _opened(file: Path) -> Image.Image:
             image.load()
             return image.copy()
     except (OSError, SyntaxError, ValueError, Image.DecompressionBombError) as error:
-        raise ValueError(f"{file} is no image, or damaged: {error}") from None
+        raise ValueError(f"{file} is not an image, or is damaged: {error}") from None
 
 
 def _box() -> Image.Resampling:

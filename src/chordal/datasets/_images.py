@@ -15,7 +15,7 @@ Bytes = NDArray[np.uint8]
 
 @dataclass(frozen=True)
 class LabelledImages:
-    """Images and what their pixels show.
+    """Images with a label per pixel.
 
     Attributes
     ----------
@@ -26,7 +26,7 @@ class LabelledImages:
     names : list of str
     class_names : list of str
     ignore_label : int or None
-        The label of pixels of which nothing is known.
+        The label of unknown pixels.
     """
 
     images: list[Bytes]

@@ -28,7 +28,9 @@ def arrays_of(file: Path, **kinds: str) -> dict[str, Array]:
             missing = [name for name in kinds if name not in archive.files]
             arrays = {name: archive[name] for name in kinds if name not in missing}
     except (zipfile.BadZipFile, zlib.error, EOFError, OSError, ValueError, MemoryError) as error:
-        raise ValueError(f"{file} is no npz file of plain arrays, or damaged: {error}") from None
+        raise ValueError(
+            f"{file} is not an npz file of plain arrays, or is damaged: {error}"
+        ) from None
     if missing:
         raise ValueError(f"{file} has no array {missing[0]!r}")
     for name, array in arrays.items():

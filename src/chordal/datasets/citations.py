@@ -58,9 +58,9 @@ def load_citations(name: str = "cora", path: str | PathLike[str] | None = None) 
     Raises
     ------
     FileNotFoundError
-        Saying which file to put where.
+        The message says which file to put where.
     ValueError
-        Where an array is missing or not as it should be.
+        An array is missing or invalid.
     """
     with needed("scipy", "load_citations"):
         from scipy.sparse import csr_array

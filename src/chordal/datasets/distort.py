@@ -28,11 +28,11 @@ def distorted(
     random_state : int, Generator or None
         The same seed gives the same copies.
     shift : float
-        Most pixels of shift, down or up and right or left.
+        Maximum shift in pixels, in each direction.
     rotate : float
-        Most degrees of rotation about the centre, either way.
+        Maximum rotation about the centre in degrees, in both directions.
     stretch : float
-        Most that height and width, each by itself, grow or shrink; 0.1 is a tenth.
+        Maximum relative change of height and of width; 0.1 is a tenth.
     order : int
         Of the spline that pixels are read from: 0 takes the nearest pixel, which keeps black and
         white apart; 1 (the default) mixes the four around.
@@ -40,7 +40,7 @@ def distorted(
     Returns
     -------
     array [n, height, width]
-        What comes in from outside an image is 0.
+        Pixels from outside the image are 0.
 
     Examples
     --------

@@ -82,9 +82,9 @@ def load_msrc_images(path: str | PathLike[str] | None = None) -> LabelledImages:
     Raises
     ------
     FileNotFoundError
-        Saying which file to put where.
+        The message says which file to put where.
     ValueError
-        Where an image or array is missing or not as it should be.
+        An image or array is missing or invalid.
     """
     file = found(path, "images", NAMES, SOURCE)
     if file.name == "Images":
@@ -106,9 +106,9 @@ def load_msrc_superpixels(path: str | PathLike[str] | None = None) -> MSRCSuperp
     Raises
     ------
     FileNotFoundError
-        Saying which file to put where.
+        The message says which file to put where.
     ValueError
-        Where an array is missing or not as it should be.
+        An array is missing or invalid.
     """
     file = found(path, "images", ("msrc_v2_superpixels.npz",), SOURCE)
     a = arrays_of(

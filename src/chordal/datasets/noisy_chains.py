@@ -1,4 +1,4 @@
-"""Chains of labels that keep for a while, seen through noise."""
+"""Chains of slowly changing labels, observed with noise."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def make_noisy_chains(
 ) -> NoisyChains:
     """Chains whose labels last: y_t is the largest of n_labels smooth random curves at t.
 
-    What is seen is x_t = e_{y_t} + noise · N(0, 1), so that a position alone often misleads.
+    The observation is x_t = e_{y_t} + noise · N(0, 1), so a single position is often misleading.
 
     Parameters
     ----------

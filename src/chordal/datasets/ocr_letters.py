@@ -68,9 +68,9 @@ def load_ocr_letters(path: str | PathLike[str] | None = None) -> OCRLetters:
     Raises
     ------
     FileNotFoundError
-        Saying which file to put where.
+        The message says which file to put where.
     ValueError
-        Naming the first line that is not as it should be.
+        The message names the first invalid line.
     """
     file = found(path, "ocr", NAMES, SOURCE, OFFICIAL)
     data = np.frombuffer(_text(file), dtype=np.uint8)
@@ -98,7 +98,7 @@ def _text(file: Path) -> bytes:
             stream = gzip.GzipFile(fileobj=plain) if file.suffix == ".gz" else plain
             data: bytes = stream.read(MOST_BYTES + 1)
     except (gzip.BadGzipFile, EOFError, zlib.error) as error:
-        raise ValueError(f"{file} is no gzip file, or damaged: {error}") from None
+        raise ValueError(f"{file} is not a gzip file, or is damaged: {error}") from None
     if len(data) > MOST_BYTES:
         raise ValueError(f"{file} holds more than {MOST_BYTES} bytes: it is not {SOURCE}")
     return data

@@ -65,9 +65,9 @@ def load_pa7(path: str | PathLike[str] | None = None) -> PA7:
     Raises
     ------
     FileNotFoundError
-        Saying which file to put where.
+        The message says which file to put where.
     ValueError
-        Where an array is missing or not as it should be.
+        An array is missing or invalid.
     """
     file = found(path, "pa7", NAMES, SOURCE)
     if file.name == "mat":
@@ -89,7 +89,9 @@ def _packed(file: Path) -> dict[str, Array]:
         with np.load(file, allow_pickle=False) as arrays:
             return dict(arrays)
     except (zipfile.BadZipFile, zlib.error, EOFError, OSError, ValueError) as error:
-        raise ValueError(f"{file} is no npz file of plain arrays, or damaged: {error}") from None
+        raise ValueError(
+            f"{file} is not an npz file of plain arrays, or is damaged: {error}"
+        ) from None
 
 
 def _matlab(folder: Path) -> dict[str, Array]:
@@ -129,7 +131,7 @@ def _mat(folder: Path, name: str) -> dict[str, Any]:
     try:
         return dict(loadmat(file))
     except (*damage, OSError, NotImplementedError, MemoryError, zlib.error) as error:
-        raise ValueError(f"{file} is no MATLAB file, or damaged: {error}") from None
+        raise ValueError(f"{file} is not a MATLAB file, or is damaged: {error}") from None
 
 
 def _array(file: Path, arrays: dict[str, Array], name: str) -> Array:

@@ -71,10 +71,10 @@ def make_parallel_sample(
     """Random sentences in an invented language and their translation into another.
 
     The second language puts the verb last, adjectives behind nouns and prepositions behind their
-    nouns, marks objects by a particle, drops most articles, negates by one word instead of two,
-    and may turn two sentences round that are joined by "and". Some words are spelled alike; some
-    have two translations, some a translation that others have too. Words are few and frequent, or
-    many and rare, as in real text.
+    nouns. It marks objects by a particle, drops most articles, and negates by one word instead of
+    two. It may swap two sentences joined by "and". Some words are spelled alike, some have two
+    translations, and some share a translation. Words are few and frequent, or many and rare, as in
+    real text.
 
     Parameters
     ----------

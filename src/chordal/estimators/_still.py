@@ -1,8 +1,8 @@
-"""A fitted model as it is at one moment, while other threads may fit it again.
+"""A consistent snapshot of a fitted model, while other threads may fit it again.
 
-`fit` puts all that it has learned into the estimator in one step. A question takes hold of it all,
-in one step too, before it asks: it never sees the reader of one fit and the weights of another.
-Both steps are single operations on a dict, which the interpreter does not divide.
+`fit` stores all results in the estimator in one step, and a prediction takes them all in one step.
+So it never mixes the reader of one fit with the weights of another. Both steps are single dict
+operations, which are atomic.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 
 def still(model: M) -> M:
-    """A model with the same attributes, which no later fit changes; of such a one, itself."""
+    """A snapshot of the model, which later fits do not change; a snapshot returns itself."""
     held = vars(model).copy()
     if "_is_still" in held:
         return model
@@ -27,7 +27,7 @@ def still(model: M) -> M:
 
 
 def of_one_moment(question: F) -> F:
-    """The same method, which sees its model as it was when it was called."""
+    """Make a method work on a snapshot of its model."""
 
     @wraps(question)
     def ask(self: object, *arguments: object, **options: object) -> Any:

@@ -1,4 +1,4 @@
-"""Variables of several types, each with labels of its own: y has a dict of types per example."""
+"""Variables of several types, each with its own labels: y has a dict by type per example."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ Ints = NDArray[np.int64]
 
 
 class TypedLabels(SequenceLabels):
-    """Labels of several types. One is a pair (type, label) with a number among all, `joint`; what
-    inference sees is its number among those of its type, `within`.
+    """Labels of several types. A label is a pair (type, label). Its number among all labels is
+    `joint`; inference uses its number within its type, `within`.
 
     Parameters
     ----------
@@ -51,18 +51,18 @@ class TypedLabels(SequenceLabels):
         return np.array([self._types.index(own) for own, _ in self.labels], dtype=np.int64)
 
     def _of_kind(self, kind: int) -> SequenceLabels:
-        """The labels of a type by themselves, with the numbers that they have within it."""
+        """The labels of one type, with their numbers within it."""
         own = SequenceLabels()
         own.learn([[label for name, label in self.labels if name == self._types[kind]]])
         return own
 
     @property
     def counts(self) -> tuple[int, ...]:
-        """How many labels each type has; refuses a type that has none."""
+        """The number of labels of each type; an error if a type has no label."""
         found = np.bincount(self.kinds, minlength=len(self._types))
         if not found.all():
             name = self._types[int(np.argmin(found))]
-            raise ValueError(f"y names no label of type {name!r}: give it some, or leave it out")
+            raise ValueError(f"y has no label of type {name!r}: label some nodes, or drop the type")
         return tuple(found.tolist())
 
     def order_of(self, kind: int) -> Ints:
@@ -71,7 +71,7 @@ class TypedLabels(SequenceLabels):
 
     @property
     def classes(self) -> Any:
-        """A dict: of each type its labels, sorted where they can be."""
+        """A dict from type to its labels, sorted if possible."""
         self.counts  # noqa: B018 - refuses a type without labels
         return {name: self._of_kind(k).classes for k, name in enumerate(self._types)}
 
@@ -83,15 +83,15 @@ class TypedLabels(SequenceLabels):
         return numbers
 
     def within(self, target: Target, kinds: Ints | None) -> Target:
-        """What is known, by numbers within types; −1 for labels that are not known stays."""
+        """Targets by numbers within types; −1 (unknown) stays."""
         assert kinds is not None
         of_label = self.kinds
         if isinstance(target, np.ndarray):
             known = target >= 0
             if (of_label[target[known]] != kinds[known]).any():
                 raise ValueError(
-                    "y must have a label for each variable of each type: an example has more "
-                    "labels of one type and fewer of another"
+                    "y must have one label for each variable of each type: an example has too many "
+                    "labels of one type and too few of another"
                 )
             return np.where(known, self._numbers_within()[target], -1).astype(np.int32)
         own = of_label == kinds[:, None]
@@ -117,7 +117,7 @@ class TypedLabels(SequenceLabels):
         return place[numbers]
 
     def arranged(self, values: Floats, batch: Batch) -> list[dict[str, Floats]]:
-        """A number per label of every variable as arrays [n, n_classes], by type."""
+        """Values per label and variable as arrays [n, n_classes], by type."""
         if batch.kinds is None:
             return []
         example = np.repeat(np.arange(len(batch.sizes)), batch.sizes)
@@ -174,7 +174,7 @@ class TypedLabels(SequenceLabels):
         return flags
 
     def to_facts(self) -> dict[str, Any]:
-        """What a model file keeps: the labels of each type, by the numbers within it."""
+        """The facts for a model file: the labels of each type, in order."""
         return {
             "types": list(self._types),
             "kinds": self.kinds.tolist(),
@@ -263,19 +263,19 @@ def by_types(values: Sequence[Sequence[Any]], types: tuple[str, ...]) -> list[di
 
 
 def refuse_prices(objective: Objective, labels: SequenceLabels, class_weight: object) -> None:
-    """Costs by label know one set of labels."""
+    """Raise an error for costs by label, which need one common set of labels."""
     cost = objective.cost
     by_label = cost is not None and cost.for_labels(labels.labels, labels.order) is not cost
     if by_label or class_weight is not None:
         raise UnsupportedError(
-            "class_weight and costs by label are for variables that have the same labels; with "
+            "class_weight and costs by label need variables with the same labels; with "
             "types, use the cost 'hamming'"
         )
 
 
 def relabelled(potentials: Potentials, orders: Sequence[Ints], kinds: Ints | None) -> Potentials:
-    """The same scores, in which label k of a variable is the one that was number order[k], by the
-    order of the variable's kind.
+    """The same scores with renumbered labels: label k of a variable was number order[k], by the
+    variable's kind.
     """
     s = potentials.structure
     kinds = np.zeros(s.n_variables, dtype=np.int64) if kinds is None else kinds

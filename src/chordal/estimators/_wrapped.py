@@ -1,4 +1,4 @@
-"""Estimators around a CRF, which answers for them."""
+"""Estimators that wrap a CRF, which answers for them."""
 
 from __future__ import annotations
 
@@ -16,23 +16,23 @@ from chordal.estimators.chain_crf import ChainCRF
 
 
 def refuse_stored(estimator: object, X: object) -> None:
-    """Refuse a prepared data set, which holds what a CRF has read."""
+    """Raise an error for a prepared data set: it stores what a CRF has read."""
     if hasattr(X, "n_parts"):
         raise UnsupportedError(
-            f"{type(estimator).__name__} learns from examples in memory, and a data set holds what "
-            "another model has read: give X and y"
+            f"{type(estimator).__name__} needs examples in memory, not a prepared data set "
+            "of another model: give X and y"
         )
 
 
 def _asked(method: Callable[..., Any], kind: type[BaseCRF] = BaseCRF) -> Callable[..., Any]:
-    """The same question to the CRF, about what it reads; `kind` is what has the answer."""
+    """Pass a method on to the wrapped CRF, which must be of class `kind`."""
 
     @wraps(method)
     def ask(self: Wrapped, X: object, *arguments: object, **options: Any) -> Any:
         observed = self._observed(X)
         if not isinstance(self.crf_, kind):
             raise UnsupportedError(
-                f"{method.__name__} is for a {kind.__name__}, and this model has a "
+                f"{method.__name__} needs a {kind.__name__}, but this model wraps a "
                 f"{type(self.crf_).__name__}"
             )
         if options.get("allowed_labels") is not None:
@@ -43,7 +43,7 @@ def _asked(method: Callable[..., Any], kind: type[BaseCRF] = BaseCRF) -> Callabl
 
 
 class Wrapped(Estimator):
-    """What it says about examples is what its `crf_` says about what that reads."""
+    """An estimator whose answers come from the CRF in `crf_`."""
 
     classes_: NDArray[Any]
     crf_: BaseCRF
@@ -51,7 +51,7 @@ class Wrapped(Estimator):
 
     @abstractmethod
     def _observed(self, X: object) -> Sequence[Any]:
-        """What the CRF reads of these examples; refuses to answer before `fit`."""
+        """The CRF's input for these examples; raises an error before `fit`."""
 
     def _allowed(self, given: Sequence[Any]) -> Sequence[Any]:
         """`allowed_labels` as the CRF takes them."""

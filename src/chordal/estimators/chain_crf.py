@@ -70,7 +70,7 @@ _TRANSITIONS: dict[str, bool | str] = {"seen": "seen", "all": True, "none": Fals
 
 
 class Compiled(NamedTuple):
-    """Weights in a form that answers about one sequence, with what reads it; all of one fit."""
+    """Compiled weights for one sequence at a time, with the reader and labels of the same fit."""
 
     weights: Floats
     chain: _kernels.QuickChain | None
@@ -83,35 +83,37 @@ class Compiled(NamedTuple):
 class ChainCRF(BaseCRF):
     """Linear-chain conditional random field.
 
-    Minimises Σ −log p(y|x) + l1·‖w‖₁ + (l2/2)·‖w‖² over the weights of node features
-    (observations × labels), transitions (label pairs) and, on request, more. The groups of weights
-    that `l2` and `freeze` may name are "node", "edge" (of `transition_features`), "transitions",
-    "intercept", "start", "end" and "vectors".
+    Minimises Σ −log p(y|x) + l1·‖w‖₁ + (l2/2)·‖w‖². By default there are weights of node features
+    (observations × labels) and of transitions (label pairs). `l2` and `freeze` name groups of
+    weights: "node", "edge" (of `transition_features`), "transitions", "intercept", "start", "end"
+    and "vectors".
 
-    A token is a dict or a list of strings, or a sequence is an array or a sparse matrix. A dict may
-    hold arrays of one dimension, such as embeddings: ``{"word": "Paris", "vec": array}``. They have
-    a weight for every number and label, which `template_weights("vectors")` gives. Every array
-    of a name has one width, and tokens without it count as zeros.
+    A sequence is a list of tokens, an array or a sparse matrix. A token is a dict or a list of
+    strings. A dict may hold 1-d arrays, such as embeddings: ``{"word": "Paris", "vec": array}``.
+    Each number of such an array has a weight per label; `template_weights("vectors")` returns them.
+    Arrays under one name have the same length; a token without the array counts as zeros.
 
     Parameters
     ----------
-    transitions : {"seen", "all", "none"}
-        Which label pairs have a weight. Unseen ones stay possible, with score 0.
+    transitions : {"seen", "all", "none"}, default="seen"
+        Which label pairs have a weight. Unseen pairs remain possible, with score 0.
     feature_template : str or FeatureTemplate, optional
-        Feature templates of CRF++ or Wapiti. X then holds rows of columns of text: each token a
-        list of strings, or all of them `Columns`. Without a line "B", labels are not linked.
+        Feature templates of CRF++ or Wapiti. X then holds columns of text: each token is a list of
+        strings, or a sequence is a `Columns`. Without a "B" line there are no transitions.
     transition_features : callable, optional
-        Maps one sequence x of length T to observations of its T − 1 transitions (an array
-        [T − 1, d], a sparse matrix, or a list of attributes): each has a weight per label pair.
-    fit_intercept, ends : bool
-        A weight per label; and one each for the first and the last position. CRFsuite has
-        neither: named attributes, such as a constant one, do without.
+        Maps one sequence of length T to observations of its T − 1 transitions: an array [T − 1, d],
+        a sparse matrix, or a list of attributes. Each observation has a weight per label pair.
+    fit_intercept : bool, default=False
+        Whether each label has a weight at every position. CRFsuite does not have it.
+    ends : bool, default=False
+        Whether each label has a weight for the first and for the last position. CRFsuite does not
+        have it; a constant attribute there serves the same purpose.
 
     Attributes
     ----------
     transitions_ : array [n_classes, n_classes], weights from row to column
     coef_ : array or sparse matrix [n_classes, n_features]
-    start_, end_, intercept_, transition_coef_ : arrays, weights of what was asked for
+    start_, end_, intercept_, transition_coef_ : arrays of the optional weights
 
     Examples
     --------
@@ -145,13 +147,13 @@ class ChainCRF(BaseCRF):
             )
         if template is not None and self.transition_features is not None:
             raise ValueError(
-                "give feature_template or transition_features, not both: a template's lines B "
-                "observe transitions"
+                "give feature_template or transition_features, not both: the B lines of a template "
+                "already observe transitions"
             )
         check_function("transition_features", self.transition_features, "one sequence")
 
     def columns_template(self) -> FeatureTemplate | None:
-        """The parameter `feature_template`, a str made into a `FeatureTemplate`."""
+        """The parameter `feature_template` as a `FeatureTemplate`."""
         given = self.feature_template
         return FeatureTemplate(given) if isinstance(given, str) else given
 
@@ -159,13 +161,13 @@ class ChainCRF(BaseCRF):
         return GROUPS
 
     def _examples(self, X: object, name: str = "X", known: bool = False) -> Any:
-        """What users gave, as a list of sequences or as blocks of text."""
+        """The user's X as a list of sequences or as blocks of text."""
         if self.feature_template is None:
             return X if isinstance(X, Items) else check_sequences(X, name, empty=True)
         return Columns.of(X, name)
 
     def _new_reader(self, X: Sequence[Any], keep: bool = False) -> Reader:
-        """Seven templates, of which some may have no weights."""
+        """The reader with all seven templates; some may have no weights."""
         columns = self.columns_template()
         observed: Callable[[Any], Any] | None = None
         inputs: list[Input | None] = [None] * len(GROUPS)
@@ -202,15 +204,15 @@ class ChainCRF(BaseCRF):
         for source, part in ((node, "unigrams"), (edge, "bigrams")):
             read = isinstance(source, TemplateInput) and (source.template, source.part)
             if source is not None and read != (columns is not None and (columns, part)):
-                raise ValueError("the parameter feature_template and what reads rows must agree")
+                raise ValueError("feature_template does not match the stored reader of rows")
 
     def quick(self) -> _kernels.QuickChain | None:
-        """A compiled form of the model, for one sequence of named attributes at a time.
+        """A compiled form of the model that labels one sequence of named attributes at a time.
 
-        It answers in microseconds: ``crf.quick().best(x)`` is ``crf.predict([x])[0]``, and
-        ``crf.quick().sequence(x)`` has scores, log Z and marginals. None for models that read
-        arrays or columns, have `transition_features`, or infer by another method than "chain";
-        arrays in dicts count as arrays.
+        It takes microseconds per sequence: ``crf.quick().best(x)`` equals ``crf.predict([x])[0]``,
+        and ``crf.quick().sequence(x)`` has scores, log Z and marginals. Returns None for models
+        that read arrays or columns, have `transition_features`, or use another inference method
+        than "chain". Arrays inside dicts count as arrays.
 
         Examples
         --------
@@ -223,7 +225,7 @@ class ChainCRF(BaseCRF):
         return compiled.chain if isinstance(compiled.source, AttributeInput) else None
 
     def _compiled(self) -> Compiled:
-        """The compiled form of these weights, made once."""
+        """The compiled form of the current weights, cached."""
         found = self._quick
         if found is None or found.weights is not self.weights_:
             own = still(self)
@@ -265,7 +267,7 @@ class ChainCRF(BaseCRF):
         return np.take(found[0].marginals(), found[1].order, axis=1)
 
     def _one(self, X: object) -> tuple[_kernels.QuickSequence, SequenceLabels] | None:
-        """X under the compiled form, if it is a single sequence that this can read, and labels."""
+        """X in compiled form and the labels, if X is one sequence that it can read."""
         if not isinstance(X, (list, tuple, Columns)) or len(X) != 1:
             return None
         self._check_fitted()
@@ -285,13 +287,13 @@ class ChainCRF(BaseCRF):
     def span_probabilities(
         self, X: object, spans: Sequence[Sequence[tuple[int, int, Any]]]
     ) -> list[Floats]:
-        """The probability that a segment is exactly this entity.
+        """The probability that each span is exactly this entity.
 
         Parameters
         ----------
         spans : for each sequence, a list of (start, end, label)
-            `end` is exclusive. With BIO or IOBES tags the label is the type ("PER"); with plain
-            labels it is the label of a run that cannot be extended.
+            `end` is exclusive. With BIO or IOBES tags the label is the type ("PER"). With plain
+            labels the span must be a maximal run of this label.
         """
         self._check_fitted()
         examples = self._examples(X)
@@ -347,27 +349,27 @@ class ChainCRF(BaseCRF):
 
     @property
     def intercept_(self) -> Floats:
-        """Weights of labels anywhere; zeros without `fit_intercept`."""
+        """Weights of labels at every position; zeros without `fit_intercept`."""
         return self._table("intercept")
 
     @property
     def input_(self) -> Input:
-        """What reads the rows of positions, and knows the names of their columns."""
+        """The input that reads rows of positions; it knows the names of their columns."""
         source = self.reader_.inputs[0]
         assert source is not None
         return source
 
     def node_weights(self) -> tuple[WeightKeys, Floats]:
-        """The column and the label number of every weight of positions, and the weights."""
+        """Column, label number and value of every node weight."""
         rows = self.layout_["node"].rows
         assert rows is not None
         return rows.keys(), self.weights_[self.layout_.slices["node"]]
 
     def top_features(self, n: int = 10, label: object = None) -> list[tuple[str, Any, float]]:
-        """The n weights of positions of largest magnitude: (feature, label, weight).
+        """The n node weights of largest magnitude: (feature, label, weight).
 
-        With `label`, those that speak most for it come first and most against it last. Number k of
-        the array "vec" is called "vec:k".
+        With `label`, they are sorted from the strongest evidence for it to the strongest against
+        it. Number k of the array "vec" is named "vec:k".
         """
         self._check_fitted()
         (keys, weights), labels = self.node_weights(), self.labels_
@@ -404,7 +406,7 @@ class ChainCRF(BaseCRF):
 
 @dataclass(frozen=True)
 class _OfTransitions:
-    """The user's function of a sequence; one of a single position has no transition to observe."""
+    """The user's transition function; not called for sequences of one position."""
 
     function: Callable[[Any], Any]
     called = "transition_features"
@@ -420,8 +422,8 @@ def fitted_chain(
     rows: Mapping[str, tuple[RowFeatures, Floats]],
     intercepts: Mapping[str, tuple[Ints, Floats]],
 ) -> ChainCRF:
-    """The model with these parts, by template: rows with their weights, and kept outputs with
-    theirs; what is not named has no weights.
+    """A fitted model from its parts, by template: rows with weights, and kept outputs with weights.
+    Templates that are not named have no weights.
     """
     model._check_parameters()
     layout = chain_layout(
@@ -453,7 +455,7 @@ def chain_layout(
 
 
 def chain_batch(node: Rows, edge: Rows | None = None) -> Batch:
-    """A batch of chains with these rows of positions, and perhaps of transitions."""
+    """A batch of chains with these rows of positions and, optionally, of transitions."""
     rows, sizes = {"node": node, "edge": edge}, node.lengths
     patterns = ((cliques, PATTERNS[cliques], rows.get(name)) for name, cliques in CHAIN.items())
     return Batch(sizes, [Cliques.of_pattern(k, order, sizes, own) for k, order, own in patterns])
@@ -477,11 +479,11 @@ def chain_crf(
     source : DenseInput or SparseInput
     coef : array [n_classes, n_columns]
     intercept, start, end : arrays [n_classes], optional
-        With `start` alone, the weights of ends are zeros.
+        If only `start` is given, the end weights are zero.
     transitions : array [n_classes, n_classes], optional
-        From row to column; without them labels are not linked.
+        Weights from row to column; by default labels are not linked.
     **parameters
-        Of `ChainCRF`; those that say which weights there are follow from the weights.
+        Parameters of `ChainCRF`. Those that say which weights exist cannot be set.
     """
     n, order = len(labels), np.argsort(labels.order)  # the class of every label number
     fixed: dict[str, Any] = {
@@ -492,7 +494,7 @@ def chain_crf(
     }
     given = sorted(parameters.keys() & fixed.keys())
     if given:
-        raise UnsupportedError(f"{given[0]} follows from the weights and cannot be set")
+        raise UnsupportedError(f"{given[0]} is determined by the weights: do not pass it")
     model = ChainCRF(**fixed, **{"warm_start": True, **parameters})
     empty = Occurrences(np.zeros(1, dtype=np.int64), np.zeros(0, dtype=np.int32), None)
     no_rows = Rows(np.zeros(0, dtype=np.int64), empty)

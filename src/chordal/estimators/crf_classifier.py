@@ -45,28 +45,28 @@ if TYPE_CHECKING:
 class CRFClassifier(BaseCRF):
     """Linear classifier: a conditional random field of one variable per example.
 
-    Minimises Σ loss + l1·‖w‖₁ + (l2/2)·‖w‖² over the weights of a linear function per class. With
-    the likelihood this is logistic regression, with the hinge a multi-class support vector machine.
-    Of two classes only the second has a function, as in binary logistic regression. The groups of
-    weights are "node" and "intercept".
+    Minimises Σ loss + l1·‖w‖₁ + (l2/2)·‖w‖² over the weights of one linear function per class. With
+    the likelihood this is logistic regression; with the hinge, a multi-class support vector
+    machine. For two classes only the second has a function, as in binary logistic regression. The
+    groups of weights are "node" and "intercept".
 
     Parameters
     ----------
-    l2 : float or dict
-        Regularisation by (l2/2)·‖w‖²: scikit-learn's C is 1 / l2, and a penalty λ‖w‖² is l2 = 2λ.
-        The intercept is free of it, unless l2 is a dict that names it:
-        {"node": 1.0, "intercept": 1.0}. Solvers with a duality gap, such as "one_slack", give it a
-        thousandth of the largest.
-    fit_intercept : bool
+    l2 : float or dict, default=1.0
+        Strength of the L2 penalty (l2/2)·‖w‖². scikit-learn's C is 1 / l2, and a penalty λ‖w‖² is
+        l2 = 2λ. The intercept is not penalised, unless l2 is a dict that names it: {"node": 1.0,
+        "intercept": 1.0}. Solvers with a duality gap, such as "one_slack", penalise it by a
+        thousandth of the largest l2.
+    fit_intercept : bool, default=True
         Whether each function has a constant term.
-    class_weight : dict, "balanced" or None
-        Factors of the examples of each class; "balanced" makes all classes count the same.
+    class_weight : dict, "balanced" or None, default=None
+        Weight of the examples of each class; "balanced" gives all classes the same total weight.
 
     Attributes
     ----------
     coef_ : array [n_classes, n_features], or [1, n_features] for two classes
     intercept_ : array [n_classes] or [1]
-    n_features_in_, feature_names_in_ : number and, where X has them, names of the columns
+    n_features_in_, feature_names_in_ : the number of columns, and their names if X has names
 
     Examples
     --------
@@ -110,7 +110,7 @@ class CRFClassifier(BaseCRF):
         classes = np.unique(labels)
         if keep and not np.array_equal(classes, self.classes_):
             raise ValueError(
-                f"with warm_start, y must hold the classes of the fit before, {self.classes_}; "
+                f"with warm_start, y must have the classes of the previous fit, {self.classes_}; "
                 f"got {classes}"
             )
         self._all_classes = _enough(classes)
@@ -124,15 +124,15 @@ class CRFClassifier(BaseCRF):
         *,
         classes: ArrayLike | None = None,
     ) -> CRFClassifier:
-        """Go on learning from more data.
+        """Continue training on more data.
 
-        The L2 term then pulls all weights, the intercept's too, towards those so far instead of
-        towards zero, so that what was learned before is kept where the new data say nothing.
+        The L2 penalty then pulls all weights, including the intercept, towards the current weights
+        instead of zero. So the model keeps what it learned wherever the new data have no evidence.
 
         Parameters
         ----------
         classes : array of labels, optional
-            All classes there will be. The first call needs them, unless its y holds them all.
+            All classes of all calls. Required in the first call, unless its y has them all.
         """
         keep = hasattr(self, "weights_")
         if is_stored(X, y) or is_stream(X):
@@ -159,7 +159,7 @@ class CRFClassifier(BaseCRF):
         return np.unique(labels), self.n_features_in_, getattr(self, "feature_names_in_", None)
 
     def _know(self, glances: Sequence[Any]) -> None:
-        """All classes, and the columns of the first part; those of others are checked with them."""
+        """Collect all classes, and check that all parts have the columns of the first."""
         if glances:
             self._all_classes = _enough(np.unique(np.concatenate([own[0] for own in glances])))
             _, self.n_features_in_, names = glances[0]
@@ -170,7 +170,7 @@ class CRFClassifier(BaseCRF):
         return ("node", "intercept")
 
     def _matrix(self, X: object, *y: object, reset: bool = False) -> Any:
-        """What users gave as a matrix, and labels if there are any, as scikit-learn checks them."""
+        """X as a matrix, and y if given, checked as scikit-learn does."""
         with needed("sklearn", "CRFClassifier"):
             from sklearn.utils.multiclass import check_classification_targets
             from sklearn.utils.validation import validate_data
@@ -189,7 +189,7 @@ class CRFClassifier(BaseCRF):
         return self._matrix(X)
 
     def _flat(self, y: object, X: object, name: str = "y") -> Sequence[Any]:
-        """All labels as one sequence, which is quicker than a list for each."""
+        """All labels as one sequence, which is faster than one list per example."""
         with needed("sklearn", "CRFClassifier"):
             from sklearn.utils.validation import column_or_1d
 
@@ -224,7 +224,7 @@ class CRFClassifier(BaseCRF):
         classes = labels.classes
         if keep and not np.array_equal(classes, self.classes_):
             raise ValueError(
-                f"the data must hold the classes of the fit before, {self.classes_}; got {classes}"
+                f"the data must have the previous fit's classes, {self.classes_}; got {classes}"
             )
         self._all_classes = _enough(classes)
 
@@ -254,7 +254,7 @@ class CRFClassifier(BaseCRF):
             raise ValueError(f"there must be {source.n_columns} feature_names, got {len(names)}")
 
     def _reader(self, tables: str, source: Input | None) -> Reader:
-        """Of a linear function, which of two classes may be "relative" to the first."""
+        """The reader; for two classes, weights may be "relative" to the first."""
         templates = [
             CliqueTemplate("node", features=itself, fit_intercept=False, tables=tables),
             CliqueTemplate("intercept", fit_intercept=bool(self.fit_intercept), tables=tables),
@@ -264,7 +264,7 @@ class CRFClassifier(BaseCRF):
     def _class_weighted(
         self, objective: Objective, labels: SequenceLabels, gold: Target, weight: Floats | None
     ) -> tuple[Objective, Floats | None]:
-        """`class_weight` as factors of the examples of each class."""
+        """`class_weight` as weights of the examples of each class."""
         with needed("sklearn", "CRFClassifier"):
             from sklearn.utils.class_weight import compute_class_weight
 
@@ -291,7 +291,7 @@ class CRFClassifier(BaseCRF):
         return _difference(self._table("intercept"))
 
     def predict(self, X: object, **options: Any) -> NDArray[Any]:
-        """The class of each example; options as for all estimators."""
+        """The class of each example; options as in `BaseCRF.predict`."""
         if options:
             found: NDArray[Any] = super().predict(X, **options)
             return found
@@ -316,7 +316,7 @@ class CRFClassifier(BaseCRF):
     def predict_proba(self, X: object) -> Floats:
         """p(y | x) ∝ exp(score), in the order of `classes_`.
 
-        Probabilities are what the likelihood learns; of other objectives, scores on that scale.
+        Only the likelihood learns probabilities; for other objectives these are rescaled scores.
         """
         return np.exp(self.predict_log_proba(X))
 
@@ -333,7 +333,7 @@ class CRFClassifier(BaseCRF):
 
 
 def _difference(of_class: Floats) -> Floats:
-    """Of two classes, what speaks for the second."""
+    """For two classes, the score of the second minus that of the first."""
     return of_class[1:] - of_class[:1] if len(of_class) == 2 else of_class.copy()
 
 
@@ -341,7 +341,7 @@ class MatrixReader(Reader):
     """Reads the rows of a matrix as examples of one variable each."""
 
     def read(self, X: Any, grow: bool) -> Batch:
-        """An example for every row."""
+        """Read one example per row."""
         source = self.inputs[0]
         assert source is not None
         if isinstance(source, DenseInput) and is_sparse(X):
@@ -360,7 +360,7 @@ class MatrixReader(Reader):
 def _enough(classes: NDArray[Any]) -> NDArray[Any]:
     if len(classes) < 2:
         raise ValueError(
-            f"y must hold at least 2 classes, got one class, {classes[0]}: there is nothing to "
+            f"y must have at least 2 classes, got one class, {classes[0]}: there is nothing to "
             "tell apart"
         )
     return classes

@@ -27,24 +27,24 @@ from chordal.structures import repeated_edge
 class GraphCRF(BaseCRF):
     """Conditional random field over the nodes of graphs, joined by edges.
 
-    Nodes have features with a weight per label. Edges have a weight for every pair of labels,
-    and if there are features of edges, one for every feature and pair. The groups of weights are
-    "nodes", "edges" and "vectors": nodes that are dicts may hold arrays, as in `ChainCRF`. With
-    `column_tables`, "edges antisymmetric" and so on are groups of their own.
+    Node features have a weight per label. Edges have a weight for every pair of labels; each edge
+    feature adds one per pair. The groups of weights are "nodes", "edges" and "vectors" (arrays
+    inside nodes that are dicts, as in `ChainCRF`). With `column_tables` there are also groups such
+    as "edges antisymmetric".
 
     Parameters
     ----------
-    tables : {"symmetric", "full", "antisymmetric", "potts"}
-        "symmetric": the direction of an edge does not matter, w[a, b] = w[b, a]. "full": it does,
-        as with edges that point somewhere, or features of edges that do. "antisymmetric": turning
-        an edge round changes the sign, w[a, b] = −w[b, a]. "potts": one weight for equal labels.
-        An edge may be listed once; where direction matters, once in each direction.
+    tables : {"symmetric", "full", "antisymmetric", "potts"}, default="symmetric"
+        Form of the label-pair weights w[a, b] of an edge. "symmetric": w[a, b] = w[b, a], the
+        direction of an edge does not matter. "full": the direction matters. "antisymmetric": w[a,
+        b] = −w[b, a]. "potts": one weight for equal labels. List each edge once; where direction
+        matters, once per direction.
     column_tables : dict {kind of tables: list of columns}, optional
-        Columns of edge features (an array or a sparse matrix) whose tables are of another kind
-        than `tables`, which is that of the others and of the intercept. A difference in height
-        is antisymmetric, a distance symmetric.
-    fit_intercept : bool
-        Whether labels, and pairs of labels, have weights of their own beside those of features.
+        Edge-feature columns (of an array or a sparse matrix) with another form than `tables`. For
+        example, a difference in height is antisymmetric, a distance symmetric. `tables` holds for
+        the other columns and the intercept.
+    fit_intercept : bool, default=True
+        Whether labels and pairs of labels have constant weights besides those of features.
 
     Attributes
     ----------
@@ -55,7 +55,7 @@ class GraphCRF(BaseCRF):
 
     Examples
     --------
-    Nodes with one noisy feature, in a ring of two halves:
+    A ring of nodes with one noisy feature; each half has its own label:
 
     >>> nodes = np.array([[1.0], [1.2], [0.1], [-0.9], [-1.1], [-0.1]])
     >>> ring = np.array([(0, 1), (1, 2), (2, 3), (3, 4), (4, 5), (5, 0)])
@@ -65,7 +65,7 @@ class GraphCRF(BaseCRF):
     >>> crf.inference_.name, crf.fit_report_.exact
     ('junction_tree', True)
 
-    The first feature of edges tells how near nodes are, the second which one is above:
+    The first edge feature is how near the nodes are, the second which node is higher:
 
     >>> nodes, edges = np.zeros((3, 1)), np.array([(0, 1), (2, 1)])
     >>> seen = np.array([[1.0, 0.8], [1.0, -0.9]])  # 0 above 1, 2 below 1
@@ -85,29 +85,29 @@ class GraphCRF(BaseCRF):
     ignore_label: object = None
 
     def _examples(self, X: object, name: str = "X", known: bool = False) -> Sequence[Any]:
-        """Pairs (nodes, edges) or triples with features of edges, all of one kind."""
+        """X as pairs (nodes, edges) or triples with edge features; all examples of one form."""
         X = check_sequences(X, name, empty=True)
         for i, x in enumerate(X):
             if not isinstance(x, (tuple, list)) or len(x) not in (2, 3):
                 raise TypeError(
-                    f"{name}[{i}] must be a pair (node features, edges), or a triple with features "
-                    f"of edges; got {type(x).__name__}"
+                    f"{name}[{i}] must be a pair (node features, edges) or a triple with edge "
+                    f"features; got {type(x).__name__}"
                     + (f" of length {len(x)}" if hasattr(x, "__len__") else "")
                 )
             if len(x) != len(X[0]):
                 raise ValueError(
-                    f"{name}[{i}] must have features of edges if and only if {name}[0] has"
+                    f"{name}[{i}] and {name}[0] must either both have edge features or both not"
                 )
             self._refuse_repeated(x[1], f"{name}[{i}]")
         if known and len(X) and (len(X[0]) == 3) != (self.reader_.inputs[1] is not None):
             raise ValueError(
-                f"{name} has {'' if len(X[0]) == 3 else 'no '}features of edges, other than the "
-                "graphs that the model was fitted to"
+                f"{name} has {'' if len(X[0]) == 3 else 'no '}edge features, unlike the graphs "
+                "that the model was fitted to"
             )
         return X
 
     def _refuse_repeated(self, edges: object, where: str) -> None:
-        """An edge that is listed twice would count twice."""
+        """Raise an error for an edge that is listed twice: it would count twice."""
         try:
             ends = np.asarray(edges)
         except ValueError:  # lists of several lengths
@@ -140,8 +140,8 @@ class GraphCRF(BaseCRF):
         intercept, observed = bool(self.fit_intercept), itemgetter(2) if edge_features else None
         if self.column_tables and not edge_features:
             raise ValueError(
-                "column_tables names columns of edge features, and X has none: give triples "
-                "(nodes, edges, features of edges)"
+                "column_tables names columns of edge features, but X has no edge features: give "
+                "triples (nodes, edges, edge features)"
             )
         edges = CliqueTemplate(
             "edges",

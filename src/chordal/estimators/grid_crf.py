@@ -35,39 +35,40 @@ NEIGHBOURS = {4: 2, 8: 2, 6: 3, 26: 3}
 class GridCRF(BaseCRF):
     """Conditional random field over grids, in which neighbours influence each other.
 
-    Every pixel has features with a weight per label. Neighbours have a weight for every pair of
-    labels; with `contrast` also one that fades where their features differ, so that labels
-    change where the image does. The groups of weights are "pixels" and "edges", or with
-    `directions` "edges (0, 1)" and so on, by the step from one end to the other.
+    Pixel features have a weight per label. Neighbours have a weight for every pair of labels. With
+    `contrast` they have a second one that decreases where their features differ, so that labels
+    change at edges of the image. The groups of weights are "pixels" and "edges". With `directions`
+    the latter are "edges (0, 1)" and so on, by the step from one pixel to the other.
 
     Parameters
     ----------
-    neighbours : {4, 8, 6, 26}
-        4 or 8 neighbours of a pixel (8 with diagonals), 6 or 26 of a voxel.
-    directions : bool
-        Whether each direction (to the right, down, …) has pair weights of its own.
-    tables : {"symmetric", "full", "antisymmetric", "potts"}
-        "symmetric": which neighbour has which label does not matter. "full": it does.
-        "antisymmetric": exchanging them changes the sign. "potts": one weight for equal labels.
+    neighbours : {4, 8, 6, 26}, default=4
+        Number of neighbours: 4 or 8 (with diagonals) of a pixel, 6 or 26 of a voxel.
+    directions : bool, default=False
+        Whether each direction (right, down, …) has separate pair weights.
+    tables : {"symmetric", "full", "antisymmetric", "potts"}, default="symmetric"
+        Form of the label-pair weights w[a, b]. "symmetric": w[a, b] = w[b, a]. "full": any.
+        "antisymmetric": w[a, b] = −w[b, a]. "potts": one weight for equal labels.
     column_tables : dict {kind of tables: list of columns}, optional
-        Features of edges whose tables are of another kind than `tables`, which is that of the
-        others and of the intercept. Columns are those of `edge_features`, after the contrast if
-        there is one. Their groups are "edges antisymmetric" and so on.
-    fit_intercept : bool
-        Whether labels, and pairs of labels, have weights of their own beside those of features.
-    contrast : float, "auto" or None
-        β of the edge feature exp(−β ‖x_u − x_v‖²). "auto" takes 1 / (2 · the mean of ‖x_u − x_v‖²
-        over all edges of the training images), as GrabCut does.
+        Edge-feature columns with another form than `tables`, which holds for the other columns and
+        the intercept. Columns are those of `edge_features`; with `contrast`, its column comes
+        first, as 0.
+        Their groups of weights are "edges antisymmetric" and so on.
+    fit_intercept : bool, default=True
+        Whether labels and pairs of labels have constant weights besides those of features.
+    contrast : float, "auto" or None, default=None
+        β of the edge feature exp(−β ‖x_u − x_v‖²). "auto" is 1 / (2 · mean ‖x_u − x_v‖²) over all
+        edges of the training images, as in GrabCut. None: no such feature.
     contrast_columns : list of int, optional
-        Which features are compared; by default all.
+        The pixel features that `contrast` compares; by default all.
     edge_features : callable, optional
-        A function of the features of both ends of edges, arrays [n_edges, n_features] each, to an
-        array [n_edges, n_edge_features]: more observations of edges.
+        Function that computes more edge features. It takes the features of both ends of all edges,
+        two arrays [n_edges, n_features], and returns an array [n_edges, n_edge_features].
 
     Attributes
     ----------
     coef_ : array [n_classes, n_features], weights of pixels
-    contrast_ : float or None, β in use
+    contrast_ : float or None, the β used
 
     References
     ----------
@@ -76,7 +77,7 @@ class GridCRF(BaseCRF):
 
     Examples
     --------
-    Images of height 3 and width 4, with one channel; noise is smoothed away:
+    Images of height 3 and width 4, with one channel; the model removes the noise:
 
     >>> rng = np.random.default_rng(0)
     >>> y = [np.repeat([[0, 0, 1, 1]], 3, axis=0) for _ in range(5)]
@@ -111,7 +112,7 @@ class GridCRF(BaseCRF):
     functions: ClassVar[tuple[str, ...]] = ("edge_features",)
 
     def _examples(self, X: object, name: str = "X", known: bool = False) -> Sequence[Any]:
-        """Arrays with an axis for each direction, and one of features."""
+        """X as arrays with one axis per dimension and one of features."""
         ndim, columns = NEIGHBOURS[self.neighbours], self._columns()
         images = []
         for i, x in enumerate(check_sequences(X, name, empty=True)):
@@ -124,22 +125,22 @@ class GridCRF(BaseCRF):
                 )
             if columns and max(columns) >= image.shape[-1]:
                 raise ValueError(
-                    f"contrast_columns names column {max(columns)}, and {name}[{i}] has "
-                    f"{image.shape[-1]} features, from 0 on"
+                    f"contrast_columns has column {max(columns)}, but {name}[{i}] has only "
+                    f"{image.shape[-1]} features (columns start at 0)"
                 )
             images.append(image)
         return images
 
     def _flat(self, y: object, X: Sequence[Any], name: str = "y") -> Sequence[Any]:
-        """Labels of pixels one after another; of probabilities, a row for each pixel."""
+        """The labels of all pixels in order; for probabilities, one row per pixel."""
         images = [np.asarray(labels) for labels in check_sequences(y, name, empty=True)]
         for i, (labels, x) in enumerate(zip(images, X, strict=False)):
             shape = x.shape[:-1]
             soft = labels.ndim == x.ndim and labels.dtype.kind == "f"
             if labels.shape != (*shape, *labels.shape[-1:] * soft):
                 raise ValueError(
-                    f"{name}[{i}] must have the shape of its image, {shape}, or that and an axis "
-                    f"of probabilities; got {labels.dtype} of shape {labels.shape}"
+                    f"{name}[{i}] must have the shape of its image, {shape}, or one more "
+                    f"axis of probabilities; got {labels.dtype} of shape {labels.shape}"
                 )
             images[i] = labels.reshape(prod(shape), -1) if soft else labels.ravel()
         return images
@@ -162,7 +163,7 @@ class GridCRF(BaseCRF):
     def _check_stream(self) -> None:
         if self.contrast == "auto":
             raise UnsupportedError(
-                "contrast='auto' looks at all images at once, and batches come one after another: "
+                "contrast='auto' needs all images at once, but batches are read one by one: "
                 "give contrast as a number"
             )
 
@@ -170,10 +171,10 @@ class GridCRF(BaseCRF):
         return {"contrast": None if self.contrast_ is None else float(self.contrast_)}
 
     def _reader_from(self, facts: Mapping[str, Any]) -> Reader:
-        """A contrast that was found in the training images does not follow from parameters."""
+        """The reader with the stored contrast, which "auto" computed from the training images."""
         contrast = facts["contrast"]
         if (contrast is None) != (self.contrast is None):
-            raise ValueError("there must be a contrast if the parameter contrast is not None")
+            raise ValueError("contrast must be stored if and only if the parameter is set")
         if contrast is not None:
             check_number("contrast", contrast)
         self.contrast_ = contrast
@@ -197,7 +198,7 @@ class GridCRF(BaseCRF):
         return None if self.contrast_columns is None else tuple(self.contrast_columns)
 
     def _steps(self) -> dict[str, tuple[int, ...] | None]:
-        """The templates of edges, each of one step or of all."""
+        """The edge templates: one per step, or one for all steps."""
         if not self.directions:
             return {"edges": None}
         return {f"edges {step}": step for step in Grid([], 1, self.neighbours).directions}
@@ -209,14 +210,14 @@ class GridCRF(BaseCRF):
     _glances: ClassVar[bool] = True
 
     def _glance(self, X: Any, y: Any, sample_weight: object) -> tuple[float, int]:
-        """How much neighbours differ in a part."""
+        """The differences of neighbours in one part of the data."""
         return self._distances(self._examples(X))
 
     def _know(self, glances: Sequence[tuple[float, int]]) -> None:
         self.contrast_ = self._beta(glances)
 
     def _distances(self, X: Sequence[Any]) -> tuple[float, int]:
-        """The sum of squared distances of neighbours, and how many there are."""
+        """The sum of squared distances of neighbours, and their number."""
         total, count = 0.0, 0
         if self.contrast == "auto":
             columns, edges = self._columns(), _Edges(self.neighbours)
@@ -226,14 +227,14 @@ class GridCRF(BaseCRF):
         return total, count
 
     def _beta(self, found: Sequence[tuple[float, int]]) -> float | None:
-        """The contrast, from what was found in each part."""
+        """The contrast from the glances at all parts."""
         if self.contrast != "auto":
             return None if self.contrast is None else float(self.contrast)
         total, count = sum(own[0] for own in found), sum(own[1] for own in found)
         if not isfinite(total):
             raise ValueError(
-                "contrast='auto' cannot compare the features of neighbours: X holds NaN, infinity "
-                "or numbers too large to be squared; clean or scale it"
+                "contrast='auto' cannot compare the features of neighbours: X has NaN, infinity "
+                "or numbers too large to be squared; clean or scale X"
             )
         return 0.5 * count / total if total > 0.0 else 1.0
 
@@ -245,8 +246,8 @@ class GridCRF(BaseCRF):
         check_edge_tables(self.tables, self.column_tables)
         if self.column_tables and self.contrast is None and self.edge_features is None:
             raise ValueError(
-                "column_tables names columns of edge features, and there are none: give contrast "
-                "or edge_features"
+                "column_tables names columns, but there are no edge features: give "
+                "contrast or edge_features"
             )
         if isinstance(self.contrast, Real):
             check_number("contrast", self.contrast)
@@ -268,7 +269,7 @@ class GridCRF(BaseCRF):
 
 
 def _listed(image: Any, shape: tuple[int, ...], where: str) -> list[Any]:
-    """What stands at each pixel of nested lists or an array, which may have more axes."""
+    """The entry at each pixel of nested lists or an array; entries may have more axes."""
     if not hasattr(image, "__len__") or len(image) != shape[0]:
         got = len(image) if hasattr(image, "__len__") else repr(image)
         raise ValueError(f"{where} must have the shape of its image: {shape[0]} entries, got {got}")
@@ -300,7 +301,7 @@ class _Edges:
 
 @dataclass(frozen=True)
 class _EdgeRows:
-    """Observations of edges: contrast, and what the user's function finds."""
+    """Observations of edges: the contrast and the features of the user's function."""
 
     edges: _Edges
     beta: float | None
@@ -316,7 +317,7 @@ class _EdgeRows:
             found = np.asarray(self.more(*ends), dtype=np.float64)
             if found.ndim != 2 or len(found) != len(ends[0]):
                 raise ValueError(
-                    f"edge_features must give a row for each of {len(ends[0])} edges, got shape "
+                    f"edge_features must return a row for each of {len(ends[0])} edges, got shape "
                     f"{found.shape}"
                 )
             rows.append(found)

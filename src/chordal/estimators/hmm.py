@@ -32,18 +32,17 @@ from chordal.structures import offsets_of
 class HMM(Generative):
     """Hidden Markov model of labelled sequences, the generative partner of `ChainCRF`.
 
-    p(x, y) = π(y₁) Π A(y_{t−1}, y_t) Π p(x_t | y_t), by counting: no iteration is needed. It learns
-    faster than a chain CRF from few sequences, and worse from many where its assumptions fail.
-    `to_crf` gives the CRF of the same posterior, from which training can go on.
+    p(x, y) = π(y₁) Π A(y_{t−1}, y_t) Π p(x_t | y_t), estimated by counting, without iterations.
+    With few sequences it often beats a chain CRF; with many the CRF wins where the model's
+    assumptions fail. `to_crf` gives the CRF with the same posterior, to train further.
 
     Parameters
     ----------
     emission : {"categorical", "gaussian", "multinomial", "poisson"} or Emission
-        The family of p(x_t | y_t).
-    alpha : float
-        Added to the counts of first labels and of transitions. With 0, those never seen are
-        impossible.
-    random_state : int, Generator or None
+        Family of p(x_t | y_t); default "categorical".
+    alpha : float, default=1.0
+        Pseudo-count added to first labels and transitions. With 0, unseen ones are impossible.
+    random_state : int, Generator or None, default=None
         Seed of `sample`.
 
     Attributes
@@ -84,12 +83,12 @@ class HMM(Generative):
     def fit(
         self, X: Sequence[Any], y: Sequence[Any] | None = None, *, sample_weight: object = None
     ) -> HMM:
-        """Count.
+        """Estimate the probabilities by counting.
 
         Parameters
         ----------
         X : list of sequences
-            For symbols, lists or arrays of them; else arrays [length, n_features].
+            Lists or arrays of symbols for "categorical"; else arrays [length, n_features].
         y : list of label sequences
         sample_weight : array [n_sequences], optional
         """
@@ -100,7 +99,7 @@ class HMM(Generative):
     def from_parameters(
         cls, classes: Sequence[Any], start: ArrayLike, transitions: ArrayLike, emission: Emission
     ) -> HMM:
-        """A fitted model with known probabilities, in the order of the classes.
+        """A fitted model with given probabilities, in the order of the classes.
 
         Examples
         --------
@@ -121,10 +120,10 @@ class HMM(Generative):
             )
         for name, p in (("start", first), ("transitions", table)):
             if not ((p >= 0.0).all() and np.allclose(p.sum(axis=-1), 1.0, rtol=0.0, atol=1e-6)):
-                raise ValueError(f"{name} must be probabilities that sum to 1")
+                raise ValueError(f"{name} must be probabilities whose rows sum to 1")
         if emission.natural.shape[0] != n:
             raise ValueError(
-                f"the emission must have parameters of {n} labels, got {len(emission.natural)}"
+                f"the emission must have parameters for {n} labels, got {len(emission.natural)}"
             )
         if not (order == np.arange(n)).all():
             raise ValueError(f"classes must be sorted, got {list(classes)!r}")
@@ -171,16 +170,16 @@ class HMM(Generative):
         return self
 
     def to_crf(self, **parameters: Any) -> ChainCRF:
-        """The chain CRF of the same posterior p(y | x), which reads `statistics(X)`.
+        """The chain CRF with the same posterior p(y | x); its input is `statistics(X)`.
 
-        Its node weights are the natural parameters of the emissions, its biases their
-        log-partition functions, its transitions and starts log-probabilities. Where those are −inf,
-        training keeps them so. With `warm_start`, which is set, `fit` goes on from here.
+        Node weights are the natural parameters of the emissions, biases minus their log-partition
+        functions, transitions and starts log-probabilities. Weights of −inf stay so in training.
+        `warm_start` is set: `fit` continues from these weights.
 
         Parameters
         ----------
         **parameters
-            Of `ChainCRF`: l2, solver, n_jobs, ….
+            Parameters of `ChainCRF`: l2, solver, n_jobs, ….
         """
         emission = self.emission_
         start, transitions = self._logarithms()
@@ -199,7 +198,7 @@ class HMM(Generative):
             return np.log(self.start_), np.log(self.transitions_)
 
     def statistics(self, X: object) -> list[Statistics]:
-        """The sufficient statistics of every position: what the CRF of `to_crf` reads."""
+        """The sufficient statistics of every position: the input of the CRF of `to_crf`."""
         self._check_fitted()
         rows = self.emission_.read(check_sequences(X, empty=True), grow=False)
         limits = offsets_of(rows.lengths).tolist()
@@ -210,7 +209,7 @@ class HMM(Generative):
         return self.statistics(X)
 
     def log_likelihood(self, X: Sequence[Any], y: Sequence[Any]) -> Floats:
-        """log p(x, y) of each sequence, the joint probability (density) of both."""
+        """log p(x, y) of each sequence, the joint probability or density."""
         self._check_fitted()
         rows = self.emission_.read(check_sequences(X), grow=False)
         y = check_sequences(y, "y")
@@ -247,5 +246,5 @@ class HMM(Generative):
 
 
 def _first(rows: Rows) -> NDArray[np.int64]:
-    """The first positions of sequences that have one."""
+    """The first positions of all non-empty sequences."""
     return offsets_of(rows.lengths)[:-1][rows.lengths > 0]

@@ -1,4 +1,4 @@
-"""MatchingModel: which item of one side belongs to which of the other."""
+"""MatchingModel: match the items of a source with those of a target."""
 
 from __future__ import annotations
 
@@ -22,23 +22,24 @@ from chordal.potentials import Floats
 class MatchingModel(BaseCRF):
     """Bipartite matching with learned scores of pairs, as in word alignment.
 
-    The score of a matching is the sum of w · f(i, j) over its pairs, plus a learned score for
-    every source item that has no target. No target is taken twice. The best matching is a linear
-    assignment, found exactly, which is all that the perceptron and the hinge need; sums over all
-    matchings are exact where there are few items, and approximate elsewhere. Labels are numbers of
-    targets, and −1 is none. The groups of weights are "pairs" and "no_target".
+    The score of a matching is the sum of w · f(i, j) over its pairs, plus a learned score for every
+    source item without a target. Each target is used at most once. The best matching is a linear
+    assignment, found exactly; the perceptron and the hinge need nothing else. Sums over all
+    matchings are exact for few items and approximate otherwise. Labels are target numbers; −1 means
+    no target. The groups of weights are "pairs" and "no_target".
 
     Parameters
     ----------
     objective : str or Objective, default="auto"
-        "auto" is what the solver is made for, else "hinge" (a max-margin matching). Objectives
-        that sum over all matchings, such as "likelihood", are for a handful of items.
+        "auto" is the solver's own objective if it has one, else "hinge" (max-margin matching).
+        Objectives that sum over all matchings, such as "likelihood", are feasible for few
+        items.
     solver : str or Solver, default="auto"
-        "auto" is "frank_wolfe" for objectives with kinks. It and "one_slack" end with a duality
+        "auto" is "frank_wolfe" for non-smooth objectives. It and "one_slack" stop by a duality
         gap; "sgd" is the subgradient method; "averaged_perceptron" has its own objective.
     features : callable, optional
-        Makes the features of pairs [n_source, n_target, n_features] from a source and a target.
-        X is then a list of pairs (source, target); otherwise it holds such arrays.
+        Computes the features of pairs [n_source, n_target, n_features] from a source and a
+        target. X is then a list of pairs (source, target). By default X holds such arrays.
 
     Attributes
     ----------
@@ -105,14 +106,14 @@ class MatchingModel(BaseCRF):
         return [own.reshape(shape) for own, shape in zip(split, shapes, strict=True)]
 
     def _flat(self, y: object, X: Sequence[Any], name: str = "y") -> Sequence[Any]:
-        """The targets of every source item as labels, of which the last stands for none."""
+        """The target of every source item as a label; the last label means "no target"."""
         given = check_sequences(y, name, empty=True)
         if len(given) != len(X):
             raise ValueError(f"X and y must have the same length, got {len(X)} and {len(given)}")
         return [matched_targets(own, i, *X[i].shape[:2]) for i, own in enumerate(given)]
 
     def _allowed(self, given: Sequence[Any], X: Sequence[Any]) -> Sequence[Any]:
-        """Flags of the targets that each source item may have, and of having none."""
+        """Flags of the allowed targets of each source item; the last flag means "no target"."""
         return [
             own if own is None else [
                 _flags(entry, x.shape[1], f"allowed_labels[{i}][{k}]")
@@ -128,7 +129,9 @@ class MatchingModel(BaseCRF):
             made = x
             if self.features is not None:
                 if not isinstance(x, (tuple, list)) or len(x) != 2:
-                    raise TypeError(f"X[{i}] must be a pair (source, target) for `features`")
+                    raise TypeError(
+                        f"X[{i}] must be a pair (source, target), because `features` is set"
+                    )
                 made = self.features(*x)
             array = np.asarray(made, dtype=np.float64)
             if array.ndim != 3 or array.shape[2] == 0:
@@ -137,21 +140,23 @@ class MatchingModel(BaseCRF):
                     f"got shape {array.shape}"
                 )
             if not np.isfinite(array).all():
-                raise ValueError(f"X[{i}] holds features that are not finite")
+                raise ValueError(f"X[{i}] has NaN or infinite features")
             if array.shape[2] != (arrays or [array])[0].shape[2]:
                 raise ValueError(
-                    f"X[{i}] has {array.shape[2]} features per pair, and X[0] {arrays[0].shape[2]}"
+                    f"X[{i}] has {array.shape[2]} features per pair, but X[0] has "
+                    f"{arrays[0].shape[2]}"
                 )
             arrays.append(array)
         if known and arrays and arrays[0].shape[2] != len(self.coef_):
             raise ValueError(
-                f"X[0] has {arrays[0].shape[2]} features per pair, and the model {len(self.coef_)}"
+                f"X[0] has {arrays[0].shape[2]} features per pair; the model needs "
+                f"{len(self.coef_)}"
             )
         return arrays
 
 
 def _flags(entry: Any, n_target: int, where: str) -> NDArray[np.bool_] | None:
-    """Targets, of which −1 is none, as flags; flags stay as they are."""
+    """Targets (−1 means no target) as flags; flags stay as they are."""
     if entry is None:
         return None
     targets = np.atleast_1d(
@@ -175,7 +180,7 @@ def _flags(entry: Any, n_target: int, where: str) -> NDArray[np.bool_] | None:
 
 
 def _pairs(x: Floats) -> Floats:
-    """The features of every source item with every target, and zeros with none."""
+    """The features of all (source, target) pairs; zeros for "no target"."""
     return np.pad(x, ((0, 0), (0, 1), (0, 0)))
 
 

@@ -1,4 +1,4 @@
-"""MultiLabelCRF: which of several labels an example has."""
+"""MultiLabelCRF: multi-label classification."""
 
 from __future__ import annotations
 
@@ -46,26 +46,26 @@ STRUCTURES = ("independent", "tree", "full")
 @final
 @dataclass(eq=False, repr=False, kw_only=True)
 class MultiLabelCRF(BaseCRF):
-    """Multi-label classification: a variable for every label, which the example has or not.
+    """Multi-label classification: one binary variable per label.
 
-    Every label has weights of its own for all features, and a constant term. Labels that are
-    joined by an edge have weights for the four ways to have them or not, so that what goes together
-    is learned. Without edges and with the likelihood this is one logistic regression per label. The
-    groups of weights are "nodes", "intercept" and, where there are edges, "edges".
+    Every label has weights for all features and a constant term. An edge between two labels has a
+    weight for each of the four combinations of absent and present, so the model learns which labels
+    occur together. Without edges and with the likelihood, this is one logistic regression per
+    label. The groups of weights are "nodes", "intercept" and, if there are edges, "edges".
 
-    `score` is the share of right decisions, 1 − the Hamming loss.
+    `score` is the share of correct decisions, 1 − the Hamming loss.
 
     Parameters
     ----------
-    structure : {"tree", "independent", "full"} or list of pairs
-        Which labels are joined. "tree": those of the spanning tree with the most mutual
-        information in training (Chow and Liu); inference is exact and quick. "full": every two,
-        exact for up to about 20 labels. "independent": none. Or pairs of labels, by name or
+    structure : {"tree", "independent", "full"} or list of pairs, default="tree"
+        Which labels are joined by an edge. "tree": the spanning tree of maximal mutual information
+        in the training data (Chow and Liu); inference is exact and fast. "full": all pairs, exact
+        for up to about 20 labels. "independent": no edges. Or a list of pairs of labels, by name or
         number.
-    l2 : float or dict
-        Regularisation by (l2/2)·‖w‖²: scikit-learn's C is 1 / l2. The constant terms are free of
-        it, unless l2 is a dict that names "intercept".
-    fit_intercept : bool
+    l2 : float or dict, default=1.0
+        Strength of the L2 penalty (l2/2)·‖w‖²; scikit-learn's C is 1 / l2. Constant terms are not
+        penalised, unless l2 is a dict that names "intercept".
+    fit_intercept : bool, default=True
         Whether each label has a constant term.
 
     Attributes
@@ -93,7 +93,7 @@ class MultiLabelCRF(BaseCRF):
     >>> model.predict_proba([[0.8, 0.1]]).round(2)
     array([[0.89, 0.88, 0.05]])
 
-    What is known of an example helps with the rest:
+    Known labels of an example help to predict the others:
 
     >>> model.predict_marginals([[0.5, 0.6]], allowed_labels=[[None, 1, None]])[0][0].round(2)
     array([0.11, 0.89])
@@ -123,8 +123,7 @@ class MultiLabelCRF(BaseCRF):
         ----------
         X : array or SciPy sparse matrix [n_samples, n_features]
         y : matrix of 0 and 1 [n_samples, n_labels], or list of sets of labels
-            With the likelihood, None in a matrix (of objects) is a label about which nothing is
-            known.
+            With the likelihood, None in an object matrix marks an unobserved label.
         """
         self._check_parameters()
         stored = is_stored(X, y) or is_stream(X)
@@ -137,7 +136,7 @@ class MultiLabelCRF(BaseCRF):
     def partial_fit(
         self, X: object, y: object = None, sample_weight: object = None
     ) -> MultiLabelCRF:
-        """Go on learning from more data with the same labels and edges; see `BaseCRF`."""
+        """Continue training on more data with the same labels and edges; see `BaseCRF`."""
         if not hasattr(self, "weights_"):
             return self.fit(X, y, sample_weight)
         return super().partial_fit(X, y, sample_weight)
@@ -153,7 +152,7 @@ class MultiLabelCRF(BaseCRF):
         )
 
     def _know(self, glances: Sequence[LabelTable]) -> None:
-        """All labels, and the columns of the first part; those of others are checked with them."""
+        """Collect all labels, and check that all parts have the columns of the first."""
         if not glances:
             return
         self.n_features_in_ = glances[0].n_features
@@ -162,8 +161,9 @@ class MultiLabelCRF(BaseCRF):
         for k, own in enumerate(glances):
             if own.sets != glances[0].sets:
                 raise ValueError(
-                    f"y must be sets of labels or matrices in all partitions, and partitions 0 and "
-                    f"{k} differ in this"
+                    "y must be sets of labels in all partitions or matrices in all; partitions 0 "
+                    "and "
+                    f"{k} differ"
                 )
             if not own.sets and len(own.names) != len(glances[0].names):
                 raise ValueError(
@@ -177,7 +177,7 @@ class MultiLabelCRF(BaseCRF):
         self._take_labels([self._label_table(y, sample_weight)])
 
     def _label_table(self, y: object, sample_weight: object) -> LabelTable:
-        """The labels of some examples, and how often two of them go together."""
+        """The labels of some examples, and how often each two occur together."""
         sets = _are_sets(y)
         if sets:
             names = sorted({label for own in y for label in own})  # type: ignore[attr-defined]
@@ -190,10 +190,10 @@ class MultiLabelCRF(BaseCRF):
         return LabelTable(sets, names, pair_counts(table, weight), total)
 
     def _take_labels(self, tables: Sequence[LabelTable]) -> None:
-        """Names of the labels, and which are joined, from those of parts."""
+        """Names and edges of the labels, from the tables of all parts."""
         names = sorted({name for own in tables for name in own.names})
         if not names:
-            raise ValueError("y names no label: every set is empty")
+            raise ValueError("y has no labels: every set is empty")
         counts = sum(own.counts_of(names) for own in tables)
         self.label_names_ = np.array(names)
         self.edges_ = self._edges(np.asarray(counts))
@@ -217,7 +217,7 @@ class MultiLabelCRF(BaseCRF):
                 )
             a, b = sorted(number[end] for end in ends)
             if (a, b) in found:
-                raise ValueError(f"structure[{e}] joins {pair!r} a second time; keep one")
+                raise ValueError(f"structure[{e}] repeats the edge {pair!r}; list it once")
             found.add((a, b))
         return np.array(sorted(found), dtype=np.int64).reshape(-1, 2)
 
@@ -236,7 +236,7 @@ class MultiLabelCRF(BaseCRF):
         return self._matrix(X)
 
     def _indicators(self, y: Any, n_labels: int | None = None) -> NDArray[Any]:
-        """0 and 1 [n_samples, n_labels]; of a matrix of objects also None."""
+        """y as 0 and 1 [n_samples, n_labels]; an object matrix may also have None."""
         if _are_sets(y):
             number = {name: j for j, name in enumerate(self.label_names_.tolist())}
             table = np.zeros((len(y), len(number)), dtype=np.int64)
@@ -282,7 +282,7 @@ class MultiLabelCRF(BaseCRF):
     def _check_stream(self) -> None:
         if isinstance(self.structure, str) and self.structure == "tree":
             raise UnsupportedError(
-                "structure='tree' looks at all labels at once, and batches come one after another: "
+                "structure='tree' needs all labels at once, but batches are read one by one: "
                 "give structure='full', 'independent' or a list of pairs of labels"
             )
 
@@ -295,7 +295,7 @@ class MultiLabelCRF(BaseCRF):
         return self._reader(SharedInput(kind(X.shape[1]), len(self.label_names_)))
 
     def _reader(self, source: SharedInput | None) -> Reader:
-        """Labels and edges are told apart by a column for each."""
+        """The reader; an indicator column identifies each label and each edge."""
         both: dict[str, Any] = {"features": itself, "fit_intercept": False}
         templates = [CliqueTemplate("nodes", tables="relative", **both)]
         inputs: list[Any] = [source]
@@ -352,7 +352,7 @@ class MultiLabelCRF(BaseCRF):
         return numbers.astype(np.int64).reshape(-1, len(self.label_names_))
 
     def predict_proba(self, X: object) -> Floats:
-        """P(label | x), [n_samples, n_labels]: of each label by itself."""
+        """P(label | x), [n_samples, n_labels]: the marginal of each label."""
         self._check_fitted()
         found = self.predict_marginals(X)
         return np.array([own[:, 1] for own in found]).reshape(-1, len(self.label_names_))
@@ -390,7 +390,7 @@ class MultiLabelCRF(BaseCRF):
 
 
 class LabelTable(NamedTuple):
-    """What is known of the labels of some examples."""
+    """Names and pair counts of the labels of some examples."""
 
     sets: bool  # whether they were given as sets
     names: list[Any]
@@ -400,7 +400,7 @@ class LabelTable(NamedTuple):
     feature_names: NDArray[Any] | None = None
 
     def counts_of(self, names: Sequence[Any]) -> Floats:
-        """The counts of pairs of these labels, of which those that are not here were never set."""
+        """The pair counts of these labels; labels missing here count as absent."""
         if list(names) == self.names:
             return self.counts
         both, number = np.zeros((len(names), len(names))), {v: k for k, v in enumerate(names)}
@@ -451,7 +451,7 @@ class MultiLabelReader(Reader):
 
 
 def _numbered(counts: Ints) -> Rows:
-    """Rows that say by a column which one of its example each is."""
+    """Rows with an indicator column for their place in the example."""
     total = int(counts.sum())
     ids = np.tile(np.arange(counts[0] if len(counts) else 0, dtype=np.int32), len(counts))
     return Rows(counts, Occurrences(np.arange(total + 1, dtype=np.int64), ids, None))
@@ -468,7 +468,7 @@ def _are_sets(y: object) -> bool:
 def mutual_information(y: NDArray[Any], weight: Floats | None = None) -> Floats:
     """The mutual information of every two columns of 0 and 1, in nats [k, k].
 
-    Of columns of objects, None is left out.
+    None in object columns is skipped.
 
     >>> y = np.array([[0, 0, 0], [0, 0, 1], [1, 1, 0], [1, 1, 1]])
     >>> mutual_information(y).round(3)[0]
@@ -478,14 +478,14 @@ def mutual_information(y: NDArray[Any], weight: Floats | None = None) -> Floats:
 
 
 def pair_counts(y: NDArray[Any], weight: Floats | None = None) -> Floats:
-    """How often two columns of 0 and 1 have which values [2, 2, k, k]; None is left out."""
+    """Joint counts [2, 2, k, k] of each two columns of 0 and 1; None is skipped."""
     shares = np.ones(len(y)) if weight is None else weight
     values = [np.equal(y, value).astype(np.float64) for value in (0, 1)]
     return np.array([[(a * shares[:, None]).T @ b for b in values] for a in values])
 
 
 def information(counts: Floats) -> Floats:
-    """The mutual information of every two columns, from what `pair_counts` has found."""
+    """The mutual information of every two columns, from the result of `pair_counts`."""
     joint = counts / np.maximum(counts.sum(axis=(0, 1)), 1e-300)
     independent = joint.sum(axis=1)[:, None] * joint.sum(axis=0)[None]
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -494,7 +494,7 @@ def information(counts: Floats) -> Floats:
 
 
 def _spanning_tree(value: Floats) -> list[tuple[int, int]]:
-    """The edges of the spanning tree of the greatest sum, from node 0 on (Prim)."""
+    """The edges of the maximum spanning tree, starting at node 0 (Prim)."""
     k, edges = len(value), []
     best, link = value[0].copy(), np.zeros(k, dtype=np.int64)
     outside = np.arange(k) > 0

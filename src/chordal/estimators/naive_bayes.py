@@ -26,9 +26,9 @@ class NaiveBayes(Generative):
     Parameters
     ----------
     emission : {"gaussian", "categorical", "multinomial", "poisson"} or Emission
-        The family of p(x | y). ``Gaussian("full")`` drops the independence: quadratic
-        discriminant analysis.
-    random_state : int, Generator or None
+        Family of p(x | y); default "gaussian". ``Gaussian("full")`` drops the independence,
+        which gives quadratic discriminant analysis.
+    random_state : int, Generator or None, default=None
         Seed of `sample`.
 
     Attributes
@@ -60,7 +60,7 @@ class NaiveBayes(Generative):
     classifies: ClassVar[bool] = True
 
     def fit(self, X: object, y: object = None, sample_weight: object = None) -> NaiveBayes:
-        """Count, or take moments.
+        """Estimate the probabilities from counts or moments.
 
         Parameters
         ----------
@@ -89,15 +89,15 @@ class NaiveBayes(Generative):
         self.crf_ = self.to_crf()
 
     def to_crf(self, **parameters: Any) -> ChainCRF:
-        """The CRF of the same posterior p(y | x), which is logistic regression.
+        """The CRF with the same posterior p(y | x): logistic regression.
 
-        It is a `ChainCRF` whose labels are not linked; it reads `statistics(X)`, one sequence or
-        many. With `warm_start`, which is set, `fit` goes on from here.
+        It is a `ChainCRF` without transitions; its input is `statistics(X)`, as one sequence or
+        several. `warm_start` is set: `fit` continues from these weights.
 
         Parameters
         ----------
         **parameters
-            Of `ChainCRF`: l2, solver, n_jobs, ….
+            Parameters of `ChainCRF`: l2, solver, n_jobs, ….
         """
         emission = self.emission_
         return chain_crf(
@@ -109,12 +109,12 @@ class NaiveBayes(Generative):
         )
 
     def statistics(self, X: object) -> list[Statistics]:
-        """The sufficient statistics of all rows as one sequence: what the CRF reads."""
+        """The sufficient statistics of all rows as one sequence: the input of the CRF."""
         self._check_fitted()
         return [self.emission_.statistics(self.emission_.read([_table(X)], grow=False).data)]
 
     def _observed(self, X: object) -> list[Statistics]:
-        """Every row as a sequence of its own."""
+        """Every row as one sequence."""
         (rows,) = self.statistics(X)
         return [rows[k : k + 1] for k in range(rows.shape[0])]
 
@@ -122,7 +122,7 @@ class NaiveBayes(Generative):
         return [[entry] for entry in given]
 
     def predict(self, X: object, *, allowed_labels: Sequence[Any] | None = None) -> NDArray[Any]:
-        """The most probable label of each row, of those that are allowed there, if given.
+        """The most probable label of each row, among `allowed_labels` if given.
 
         Entries of `allowed_labels` are None, a label, a list of labels or flags.
         """
@@ -137,19 +137,19 @@ class NaiveBayes(Generative):
     def predict_marginals(
         self, X: object, *, allowed_labels: Sequence[Any] | None = None
     ) -> Floats:
-        """The same as `predict_proba`, by the name that all chordal estimators have."""
+        """The same as `predict_proba`, under the name that all chordal estimators share."""
         if allowed_labels is None:
             return self.predict_proba(X)
         return np.concatenate(super().predict_marginals(X, allowed_labels=allowed_labels))
 
     def score(self, X: object, y: object, sample_weight: object = None) -> float:
-        """The share of rows that `predict` labels right."""
+        """The share of rows that `predict` labels correctly."""
         right = self.predict(X) == np.asarray(y)
         weight = check_sample_weight(sample_weight, len(right))
         return float(np.average(right, weights=weight))
 
     def log_likelihood(self, X: object, y: object) -> Floats:
-        """log p(x, y) of each row, the joint probability (density) of both."""
+        """log p(x, y) of each row, the joint probability or density."""
         self._check_fitted()
         rows = self.emission_.read([_table(X)], grow=False)
         codes = self.labels_.codes(self.labels_.encode([_column(y, int(rows.lengths[0]))]))

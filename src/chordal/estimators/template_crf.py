@@ -15,14 +15,15 @@ from chordal.features import CliqueTemplate, Reader, check_templates, types_of
 class TemplateCRF(BaseCRF):
     """Conditional random field made of clique templates.
 
-    The score of a labelling is the sum over all cliques of all templates; weights are shared
-    within a template. Whatever a function can list is a model: chains, skip-chains, triplets,
-    grids, trees, and all of them at once. The groups of weights are the names of the templates.
+    The score of a labelling is the sum over all cliques of all templates; cliques of a template
+    share their weights. A template is any function that lists cliques: chains, skip-chains,
+    triplets, grids, trees, or several at once. The groups of weights are the names of the
+    templates.
 
     Parameters
     ----------
     templates : list of CliqueTemplate
-        One of them must have features of "each" variable: it tells how many there are.
+        One template must have features of "each" variable; it defines the number of variables.
 
     Attributes
     ----------

@@ -1,4 +1,4 @@
-"""TwoStageCRF: a classifier of positions first, the links between labels second."""
+"""TwoStageCRF: fit a classifier of positions first, then the transitions."""
 
 from __future__ import annotations
 
@@ -43,28 +43,28 @@ if TYPE_CHECKING:
 class TwoStageCRF(Wrapped):
     """Chain CRF on top of a classifier of single positions.
 
-    First the classifier is fitted to the positions, whatever sequence they are in. Then the chain
-    is: its node scores are the classifier's, and only transitions (with ends and biases, if asked
-    for) are learned, which are few. At last, on request, everything is learned together.
+    First it fits the classifier to single positions. Then it fits a chain on the classifier's
+    scores: only transitions, and optionally end weights and biases, are learned. With `joint`, it
+    finally trains all weights together.
 
     Parameters
     ----------
     unary : classifier, optional
-        Of scikit-learn, with `predict_proba` or `decision_function`; its inputs are rows of
-        arrays or sparse matrices, or tokens as X has them. Or a `ChainCRF`. By default a
-        `ChainCRF` without links: logistic regression.
+        A scikit-learn classifier with `predict_proba` or `decision_function`. Its inputs are rows
+        of arrays or sparse matrices, or tokens as in X. Or a `ChainCRF`. The default is a
+        `ChainCRF` without transitions: logistic regression.
     crf : ChainCRF, optional
         Parameters of the second and third stage: l2, objective, solver, ends, ….
-    cv : int, "same" or "prefit"
-        Where the scores come from that the chain learns from. A classifier is too sure of
-        positions it has seen, so that by default each sequence is scored by one that was fitted to
-        the other folds (5). "same" takes scores of the training data as they are. "prefit" takes
-        `unary` as it was fitted before.
-    scale : bool
-        Learn one number that the classifier's scores are multiplied by.
-    joint : bool
-        Go on from there with all weights. Needs a unary part that is linear.
-    random_state : int, Generator or None
+    cv : int, "same" or "prefit", default=5
+        Which scores the chain is trained on. A classifier is overconfident on its own training
+        data, so by default each sequence is scored by a classifier fitted to the other folds.
+        "same" uses the scores of the training data directly. "prefit" uses `unary` as already
+        fitted.
+    scale : bool, default=False
+        Whether to learn one factor for the classifier's scores.
+    joint : bool, default=False
+        Whether to train all weights together at the end. Needs a linear unary classifier.
+    random_state : int, Generator or None, default=None
         Seed of the folds.
 
     Attributes
@@ -72,9 +72,9 @@ class TwoStageCRF(Wrapped):
     classes_ : array of labels
     unary_ : the fitted classifier
     crf_ : ChainCRF
-        Of scores, or with `joint` of X.
+        The fitted chain; it reads scores, or with `joint` X itself.
     scale_ : float
-    reports_ : list of FitReport, of the second and perhaps third stage
+    reports_ : list of FitReport, one of the second and, with `joint`, one of the third stage
 
     References
     ----------
@@ -118,13 +118,13 @@ class TwoStageCRF(Wrapped):
         X, y : as for `ChainCRF`
         sample_weight : array [n_sequences], optional
         checkpoint : path or Checkpoint, optional
-            Keep the state of the last stage in this file, and go on from it if it is there; stages
-            before are fitted again. Folds need a `random_state` then.
+            Save the state of the last stage to this file, and resume from it if it exists.
+            Earlier stages are fitted again. With folds, set `random_state` too.
         """
         refuse_stored(self, X)
         settings = self._settings()
         if checkpoint is not None and self.random_state is None and isinstance(self.cv, int):
-            raise ValueError("checkpoint needs a random_state: else folds are never the same again")
+            raise ValueError("checkpoint needs a random_state: without it the folds change")
         X, y = check_sequences(X), check_sequences(y, "y")
         check_same_lengths(np.array([length_of(x) for x in X]), y)
         weight = check_sample_weight(sample_weight, len(X))
@@ -155,10 +155,10 @@ class TwoStageCRF(Wrapped):
         for name in ("feature_template", "transition_features"):
             if getattr(crf, name) is not None:
                 raise UnsupportedError(
-                    f"TwoStageCRF takes no {name}: its chain sees scores, not observations"
+                    f"TwoStageCRF does not take {name}: its chain reads scores, not observations"
                 )
         if "node" in crf.freeze:
-            raise ValueError("freeze must not name 'node': the second stage freezes it by itself")
+            raise ValueError("freeze must not name 'node': the second stage always freezes it")
         if self.cv not in ("same", "prefit"):
             if isinstance(self.cv, str):
                 raise ValueError(
@@ -172,7 +172,7 @@ class TwoStageCRF(Wrapped):
     def _first_stage(
         self, X: Sequence[Any], y: Sequence[Any], weight: Floats | None, classes: NDArray[Any]
     ) -> tuple[UnaryPart, list[Floats]]:
-        """The classifier, and scores of the training data that it has not learned by heart."""
+        """The classifier, and scores of the training data (by default out of fold)."""
         with needed("sklearn", "TwoStageCRF"):
             from sklearn.base import clone
 
@@ -193,7 +193,7 @@ class TwoStageCRF(Wrapped):
             return unary, unary.scores(X)
         n_folds = int(self.cv)
         if len(X) < n_folds:
-            raise ValueError(f"cv={self.cv} needs as many sequences, got {len(X)}")
+            raise ValueError(f"cv={self.cv} needs at least {self.cv} sequences, got {len(X)}")
         scores: list[Any] = [None] * len(X)
         order = generator_from(self.random_state).permutation(len(X)).tolist()
         for fold in range(n_folds):
@@ -212,7 +212,7 @@ class TwoStageCRF(Wrapped):
         settings: Mapping[str, Any],
         checkpoint: str | PathLike[str] | Checkpoint | None,
     ) -> ChainCRF:
-        """A chain on scores: node weights are one times, or some number times, the identity."""
+        """A chain on scores: its node weights are the identity, or with `scale` a multiple."""
         n = len(labels)
         chain = chain_crf(labels, DenseInput(n), np.eye(n))
         l2 = settings["l2"]
@@ -225,7 +225,7 @@ class TwoStageCRF(Wrapped):
         return chain.fit(scores, y, sample_weight=weight, checkpoint=checkpoint)
 
     def _observed(self, X: object) -> Sequence[Any]:
-        """What the chain reads: scores of the classifier, or X itself."""
+        """The chain's input: scores of the classifier, or X itself."""
         self._check_fitted()
         X = check_sequences(X, empty=True)
         return self._unary.scores(X) if self._on_scores and len(X) else X
@@ -234,9 +234,11 @@ class TwoStageCRF(Wrapped):
 def _joined(
     unary: ChainCRF, links: ChainCRF, scale: float, settings: Mapping[str, Any]
 ) -> ChainCRF:
-    """A chain on observations: node weights of one model, all others of the other."""
+    """A chain on observations: node weights from one model, all others from the other."""
     if unary.labels_.labels != links.labels_.labels:
-        raise UnsupportedError("joint training needs a unary part that was fitted to the same y")
+        raise UnsupportedError(
+            "joint training needs a unary classifier that was fitted to the same y"
+        )
     n, intercept = links.layout_.n_labels, np.zeros(links.layout_.n_labels)
     for model, factor in ((unary, scale), (links, 1.0)):
         own = model.weights_[model.layout_.slices["intercept"]]
@@ -257,7 +259,7 @@ def _joined(
 
 
 class UnaryPart:
-    """Fits a classifier of positions, and gives its scores; ours take whole sequences."""
+    """Fits a classifier of positions and returns its scores; a `ChainCRF` gets whole sequences."""
 
     def __init__(self, model: Any, classes: NDArray[Any]) -> None:
         self.own = isinstance(model, ChainCRF)
@@ -293,12 +295,12 @@ class UnaryPart:
         return np.split(self._aligned(found), offsets_of(lengths)[1:-1])
 
     def _aligned(self, found: Floats) -> Floats:
-        """Columns in the order of all classes; one that was not seen scores as the lowest."""
+        """Columns in the order of all classes; an unseen class gets the lowest score."""
         own = self.model.classes_.tolist()
         if found.shape[1] != len(own):
             raise ValueError(
                 f"the scores of {type(self.model).__name__} must have a column for each of its "
-                f"{len(own)} labels, got {found.shape[1]}; take one-versus-rest scores"
+                f"{len(own)} labels, got {found.shape[1]}; use one-versus-rest scores"
             )
         everyone = self.classes.tolist()
         if own == everyone:
@@ -309,7 +311,7 @@ class UnaryPart:
         return out
 
     def linear(self, labels: SequenceLabels, x: object) -> ChainCRF:
-        """The same scores as a CRF of the observations themselves, to go on training."""
+        """A CRF of the observations with the same scores, for joint training."""
         if self.own:
             layout = self.model.layout_
             columns = self.model.feature_template is not None
@@ -322,7 +324,7 @@ class UnaryPart:
         coef, intercept = getattr(self.model, "coef_", None), getattr(self.model, "intercept_", 0.0)
         if coef is None or not (is_sparse(x) or isinstance(x, np.ndarray)):
             raise UnsupportedError(
-                f"joint training needs a unary part that is linear in arrays or sparse matrices, "
+                f"joint training needs a classifier that is linear in arrays or sparse matrices, "
                 f"or a ChainCRF; {type(self.model).__name__} is not"
             )
         if len(self.model.classes_) != len(labels):
@@ -337,7 +339,7 @@ class UnaryPart:
 
 
 def positions(X: Sequence[Any]) -> NDArray[Any] | list[Any] | csr_array:
-    """All positions of all sequences, in the form of the sequences."""
+    """All positions of all sequences, in the type of the sequences."""
     if is_sparse(X[0]):
         with needed("scipy", "a sparse matrix"):
             import scipy.sparse as sp
@@ -351,7 +353,7 @@ def positions(X: Sequence[Any]) -> NDArray[Any] | list[Any] | csr_array:
 
 
 def _logarithms(chances: ArrayLike) -> Floats:
-    """Logarithms of probabilities, none below that of the least difference from 1."""
+    """Logarithms of probabilities, clipped at the machine epsilon."""
     least = np.exp(np.log(np.finfo(np.float64).eps))
     return np.log(np.maximum(np.asarray(chances, dtype=np.float64), least))
 

@@ -1,4 +1,4 @@
-"""TypedGraphCRF: label the nodes of graphs in which nodes are of several types."""
+"""TypedGraphCRF: label graphs with nodes of several types."""
 
 from __future__ import annotations
 
@@ -21,20 +21,20 @@ Link = tuple[str, str]
 class TypedGraphCRF(BaseCRF):
     """Conditional random field over graphs with nodes of several types, joined by edges.
 
-    Nodes of a type have features and labels of their own, such as the words and the topic of a
-    text. Edges are of types too: of each pair of node types there are weights for all pairs of
-    their labels, and of features of edges. Labels, marginals and known labels are dicts by type.
-    The groups of weights are the node types, and the edge types as in "word-text".
+    Each node type has its own features and labels, such as the words and the topic of a text. Edges
+    have types too: each edge type has weights for all pairs of labels of its two node types, and
+    for edge features. Labels, marginals and known labels are dicts by type. The groups of weights
+    are the node types, and the edge types as in "word-text".
 
     Parameters
     ----------
     node_types : list of str
     edge_types : list of pairs of str
-        The node types that edges join: ("word", "text") for edges from words to texts.
-    tables : {"symmetric", "full", "antisymmetric", "potts"}
-        Of edges between nodes of one type; see `GraphCRF`. Others are "full".
-    fit_intercept : bool
-        Whether labels, and pairs of labels, have weights of their own beside those of features.
+        The two node types of each edge type: ("word", "text") for edges from words to texts.
+    tables : {"symmetric", "full", "antisymmetric", "potts"}, default="symmetric"
+        Form of the weights of edges within one node type; see `GraphCRF`. Others are "full".
+    fit_intercept : bool, default=True
+        Whether labels and pairs of labels have constant weights besides those of features.
 
     Attributes
     ----------
@@ -42,7 +42,7 @@ class TypedGraphCRF(BaseCRF):
 
     Examples
     --------
-    Words are nouns or verbs, and the text that they stand in is about sport or science:
+    Words are nouns or verbs; their text is about sport or science:
 
     >>> words = np.array([[1.0, 0.1], [0.2, 0.9], [0.8, 0.3]])
     >>> nodes = {"word": words, "text": np.array([[0.3]])}
@@ -60,7 +60,7 @@ class TypedGraphCRF(BaseCRF):
     >>> crf.template_weights("word-text")["intercept"].shape
     (2, 2)
 
-    Features of edges stand in a third dict, and what is known in one by type:
+    Edge features are a third dict; known labels are a dict by type:
 
     >>> seen = {("word", "text"): np.array([[0.5], [1.0], [0.2]])}
     >>> more = TypedGraphCRF(node_types=["word", "text"], edge_types=links)
@@ -87,14 +87,14 @@ class TypedGraphCRF(BaseCRF):
         return [*self._types(), *map("-".join, self._links())]
 
     def _examples(self, X: object, name: str = "X", known: bool = False) -> Sequence[Any]:
-        """Pairs (nodes, edges) or triples with features of edges, dicts by type."""
+        """X as pairs (nodes, edges) or triples with edge features, all dicts by type."""
         X = check_sequences(X, name, empty=True)
         for i, x in enumerate(X):
             fits = isinstance(x, (tuple, list)) and len(x) in (2, 3)
             if not fits or not all(isinstance(part, Mapping) for part in x):
                 raise TypeError(
-                    f"{name}[{i}] must be a pair of dicts (features of nodes by type, edges by "
-                    "pair of types), or a triple with features of edges"
+                    f"{name}[{i}] must be a pair of dicts (node features by type, edges by pair "
+                    "of types) or a triple with edge features"
                 )
             _check_keys(x[0], self._types(), f"{name}[{i}][0]", "node_types")
             for k, part in enumerate(x[1:], start=1):
@@ -103,13 +103,13 @@ class TypedGraphCRF(BaseCRF):
             odd = set(x[2]) - self._observed() if known and len(x) == 3 else ()
             if odd:
                 raise ValueError(
-                    f"{name}[{i}][2] has features of edges {min(odd)!r}, and the model was fitted "
-                    "without"
+                    f"{name}[{i}][2] has edge features {min(odd)!r}, but the model was fitted "
+                    "without them"
                 )
         return X
 
     def _observed(self) -> set[Link]:
-        """The types of edges that had features in training."""
+        """The edge types that had features in training."""
         if self._seen_links is not None:
             return self._seen_links
         return {link for link in self._links() if self.reader_.input("-".join(link)) is not None}
@@ -118,7 +118,7 @@ class TypedGraphCRF(BaseCRF):
     _seen_links: set[Link] | None = field(default=None, init=False)  # while parts are read
 
     def _glance(self, X: Any, y: Any, sample_weight: object) -> set[Link]:
-        """The types of edges that have features in a part."""
+        """The edge types that have features in one part."""
         return {link for x in self._examples(X) if len(x) == 3 for link in x[2]}
 
     def _know(self, glances: Sequence[set[Link]]) -> None:
@@ -204,7 +204,7 @@ class TypedGraphCRF(BaseCRF):
 
 @dataclass(frozen=True)
 class _Of:
-    """What an example has of a type of nodes or edges; nothing if it does not name it."""
+    """The nodes or edges of one type in an example; empty if the example has none."""
 
     part: int
     kind: str | Link
@@ -214,7 +214,7 @@ class _Of:
 
     @property
     def called(self) -> str:
-        """What users call it."""
+        """The name that users write."""
         return f"features of {self.kind!r}"
 
 
@@ -222,6 +222,6 @@ def _check_keys(given: Mapping[Any, Any], known: Sequence[Any], where: str, para
     odd = [key for key in given if key not in known]
     if odd:
         raise ValueError(
-            f"{where} has {odd[0]!r}, which {parameter} does not name; it names "
+            f"{where} has the unknown type {odd[0]!r}; {parameter} has "
             f"{', '.join(map(repr, known)) or 'none'}"
         )

@@ -62,7 +62,7 @@ def effective_n_jobs(n_jobs: int | None) -> int:
 
 
 def execution_for(n_jobs: int) -> Execution:
-    """So many threads; one needs no pool."""
+    """Run tasks in this many threads; one thread needs no pool."""
     return EXECUTION.resolve("threads" if n_jobs > 1 else "serial", n_jobs=n_jobs)
 
 

@@ -1,4 +1,4 @@
-"""What every kind of rows offers: an input that reads it, and features that give it weights."""
+"""The base classes of inputs, which read rows, and of features, which give rows weights."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from chordal.structures import offsets_of
 
 @dataclass(frozen=True)
 class WeightKeys:
-    """What each weight belongs to: a column or attribute, and an output."""
+    """The column (or attribute) and the output of each weight."""
 
     column: Ints
     output: Ints
@@ -27,17 +27,17 @@ class WeightKeys:
 
 @dataclass(frozen=True)
 class SeenRows:
-    """What was seen of rows: how often each column, and with which outputs.
+    """Counts of what was seen in rows: of columns, and of their outputs.
 
-    counts : int64 [n_columns]; of columns that have weights in any case, nothing
-    pairs : offsets of columns, their outputs in rising order, how often each; None if not asked
+    counts : int64 [n_columns]; empty for columns that always have weights
+    pairs : offsets of columns, their outputs in rising order, and their counts; None if not needed
     """
 
     counts: Ints
     pairs: tuple[Ints, NDArray[np.int32], NDArray[np.integer]] | None = None
 
     def listed(self) -> SeenList:
-        """The same by what occurs alone: columns that many parts do not have take no room."""
+        """The same counts for occurring columns only, which saves memory for many parts."""
         used = np.flatnonzero(self.counts)
         seen = SeenList(len(self.counts), used, self.counts[used])
         if self.pairs is None:
@@ -62,7 +62,7 @@ class SeenList:
     times: Ints | None = None
 
     def merged(self, other: SeenList) -> SeenList:
-        """What both have seen."""
+        """The sum of both counts."""
         columns, counts = added(self.columns, self.counts, other.columns, other.counts)
         seen = SeenList(self.n_columns, columns, counts)
         if self.keys is None or self.times is None or other.keys is None or other.times is None:
@@ -71,7 +71,7 @@ class SeenList:
         return replace(seen, keys=keys, times=times)
 
     def rows(self) -> SeenRows:
-        """The same with a place for every column."""
+        """The same counts with an entry for every column."""
         counts = np.zeros(self.n_columns, dtype=np.int64)
         counts[self.columns] = self.counts
         if self.keys is None or self.times is None:
@@ -82,7 +82,7 @@ class SeenList:
 
 
 def added(a: Ints, times: Ints, b: Ints, more: Ints) -> tuple[Ints, Ints]:
-    """Rising keys of two lists as one, and how often each occurs in both.
+    """The merged rising keys of two lists, and the sum of their counts.
 
     >>> added(np.array([1, 4]), np.array([2, 1]), np.array([0, 4]), np.array([1, 5]))
     (array([0, 1, 4]), array([1, 2, 6]))
@@ -97,9 +97,7 @@ def added(a: Ints, times: Ints, b: Ints, more: Ints) -> tuple[Ints, Ints]:
 
 @dataclass(frozen=True)
 class Condensed:
-    """A cheaper form of features for training, how rows are put into it, and how its weights become
-    those of the features.
-    """
+    """A cheaper form of features for training: how to convert rows to it, and its weights back."""
 
     features: RowFeatures
     rows: Callable[[Rows], Rows]
@@ -168,22 +166,23 @@ class RowFeatures(ABC):
         cls, n_columns: int, n_outputs: int, arrays: Mapping[str, NDArray[Any]]
     ) -> RowFeatures:
         """The features of a model file; refuses what does not fit together."""
-        raise UnsupportedError(f"{cls.__name__} cannot be read from a model file")
+        raise UnsupportedError(
+            f"{cls.__name__} cannot be read from a model file: fit the model again"
+        )
 
     def condensed(self, parts: Iterable[Rows]) -> Condensed | None:
-        """A form in which training on rows, given in parts, costs less; None if there is none.
+        """A cheaper form for training on rows given in parts; None if there is none.
 
-        Spreading keeps ‖w‖², so that the whole path of a solver that does not depend on the choice
-        of axes stays the same. Columns that are equal in all rows, for instance, have equal weights
-        at the optimum, and one weight for k of them, whose column is √k times theirs, will do.
+        It preserves ‖w‖², so the path of a solver that does not depend on the axes is the same. For
+        instance, columns that are equal in all rows have equal weights at the optimum. One weight
+        serves k of them, with a column √k times theirs.
         """
         return None
 
     def entries(self, shards: Sequence[Any]) -> RowEntries:
         """All compiled rows, shard after shard, as lists of entries for online learning."""
         raise UnsupportedError(
-            f"{type(self).__name__} does not list its entries, which online solvers need; use a "
-            "solver such as 'lbfgs'"
+            f"{type(self).__name__} does not support online solvers; use a solver such as 'lbfgs'"
         )
 
 
@@ -192,16 +191,18 @@ class Input(ABC):
 
     @abstractmethod
     def read(self, X: Sequence[Any], grow: bool) -> Rows:
-        """Read a batch of sequences; `grow` lets new attributes in."""
+        """Read a batch of sequences; `grow` adds new attributes."""
 
     def read_with_vectors(self, X: Sequence[Any], grow: bool) -> tuple[Rows, Vectors | None]:
-        """The same, and the arrays that stand among attributes, where there may be some."""
+        """The same, and the arrays among the attributes, if any."""
         return self.read(X, grow), None
 
     def seen(
         self, rows: Rows, outputs: NDArray[np.int32], n_outputs: int, pairs: str = "seen"
     ) -> SeenRows:
-        """What `features_of` has to know of rows with these gold outputs; here, nothing."""
+        """The counts that `features_of` needs from rows with these gold outputs; by default
+        none.
+        """
         return SeenRows(np.zeros(0, dtype=np.int64))
 
     @abstractmethod
@@ -213,7 +214,7 @@ class Input(ABC):
         min_freq: int = 0,
         known: WeightKeys | None = None,
     ) -> RowFeatures:
-        """The linear map for training rows in which this was seen; `known` pairs stay in it."""
+        """The linear map for training rows with these counts; `known` pairs are kept."""
 
     def features(
         self,
@@ -248,4 +249,6 @@ class Input(ABC):
     @classmethod
     def from_arrays(cls, facts: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> Input:
         """The input of a model file; arrays are read-only and are not copied."""
-        raise UnsupportedError(f"{cls.__name__} cannot be read from a model file")
+        raise UnsupportedError(
+            f"{cls.__name__} cannot be read from a model file: fit the model again"
+        )

@@ -60,7 +60,7 @@ class ArrayInput(Input):
 def _not_finite(row: int, lengths: Ints) -> ValueError:
     sequence = int(np.searchsorted(np.cumsum(lengths), row, side="right"))
     position = row - int(lengths[:sequence].sum())
-    return ValueError(f"X[{sequence}][{position}] holds NaN or infinity; clean or impute it")
+    return ValueError(f"X[{sequence}][{position}] has NaN or infinity; clean or impute it")
 
 
 @final
@@ -102,7 +102,7 @@ class DenseInput(ArrayInput):
         min_freq: int = 0,
         known: WeightKeys | None = None,
     ) -> DenseFeatures:
-        """Weights of every column, whatever was seen."""
+        """Weights of every column, seen or not."""
         return DenseFeatures(self.n_columns, n_outputs)
 
 
@@ -213,7 +213,7 @@ class DenseFeatures(RowFeatures):
         out[:] = sums.ravel()
 
     def condensed(self, parts: Iterable[Rows]) -> Condensed | None:
-        """Rows that hold few numbers other than zero, as lists of these."""
+        """Rows with few nonzero numbers, as lists of these."""
         counts, n, ones = np.zeros(self.n_columns, dtype=np.int64), 0, True
         for rows in parts:
             counts += np.count_nonzero(rows.data, axis=0)

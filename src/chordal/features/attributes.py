@@ -1,6 +1,4 @@
-"""Attributes: rows hold few of many columns, which are named by strings; weights are those of
-pairs of an attribute and an output.
-"""
+"""Attributes: sparse rows of named columns; weights belong to pairs (attribute, output)."""
 
 from __future__ import annotations
 
@@ -53,7 +51,7 @@ class VocabularyInput(Input):
         """The same input with other attributes."""
 
     def with_attributes(self: V, ids: Ints) -> V:
-        """The same input that knows these attributes only, numbered anew in their order."""
+        """The same input with only these attributes, renumbered in their order."""
         names, offsets = self.vocabulary.arrays()
         lengths = np.diff(offsets)[ids]
         letters = names[ranges(offsets[ids], lengths)]
@@ -61,7 +59,7 @@ class VocabularyInput(Input):
 
     @staticmethod
     def vocabulary_from(arrays: Mapping[str, NDArray[Any]]) -> _kernels.Vocabulary:
-        """The vocabulary that reads these arrays where they are."""
+        """The vocabulary in these arrays, without a copy."""
         _check_dtypes(arrays, names=np.uint8, name_offsets=np.int64, slots=np.uint32)
         return _kernels.Vocabulary.borrowed(
             arrays["names"], arrays["name_offsets"], arrays["slots"]
@@ -70,7 +68,7 @@ class VocabularyInput(Input):
     def seen(
         self, rows: Rows, outputs: NDArray[np.int32], n_outputs: int, pairs: str = "seen"
     ) -> SeenRows:
-        """How often each attribute occurs, and with which outputs unless all have weights."""
+        """Counts of each attribute and, unless all have weights, of its outputs."""
         data, n = rows.data, self.n_columns
         counts = np.bincount(data.ids, minlength=n)
         if pairs == "all":
@@ -92,7 +90,7 @@ class VocabularyInput(Input):
         min_freq: int = 0,
         known: WeightKeys | None = None,
     ) -> AttributeFeatures:
-        """Weights of pairs seen at least `min_freq` times, or all of attributes that frequent."""
+        """Weights of pairs seen at least `min_freq` times, or all pairs of such attributes."""
         counts, n = seen.counts, len(seen.counts)
         if pairs == "all":
             frequent = counts >= max(min_freq, 1)
@@ -124,7 +122,7 @@ class AttributeInput(VocabularyInput):
         return AttributeInput(vocabulary)
 
     def read(self, X: Sequence[Any] | Items, grow: bool) -> Rows:
-        """Read a batch of sequences; refuses arrays among the attributes."""
+        """Read a batch of sequences; arrays among the attributes are an error."""
         rows, vectors = self.read_with_vectors(X, grow)
         vectors.refuse()
         return rows
@@ -463,8 +461,8 @@ class AttributeFeatures(RowFeatures):
 
 
 def _groups(parts: Iterable[Rows], n: int) -> NDArray[np.int32] | None:
-    """Of each of n attributes, the first that occurs in the same rows of all parts; None where that
-    cannot be said.
+    """For each of n attributes, the first attribute that occurs in the same rows of all parts; None
+    if that cannot be determined.
     """
     group: Ints | None = None  # numbers that are equal where all parts so far agree
     first = np.zeros(0, dtype=np.int32)

@@ -23,7 +23,7 @@ SHARD_CELLS = 180_000  # scores of a shard: large enough to hide Python, small e
 
 
 def ranges(starts: Ints, lengths: Ints) -> Ints:
-    """Whole numbers from each start on, so many of each, one range after another.
+    """Concatenated ranges of integers with these starts and lengths.
 
     >>> ranges(np.array([5, 0]), np.array([2, 3]))
     array([5, 6, 0, 1, 2])
@@ -54,7 +54,7 @@ class Occurrences:
         return Occurrences(offsets_of(counts), self.ids[cells], values)
 
     def renumbered(self, numbers: Ints) -> Occurrences:
-        """The same attributes by other numbers; those that have −1 are left out."""
+        """The same attributes by other numbers; those with −1 are dropped."""
         ids = numbers.astype(np.int32)[self.ids]
         kept = ids >= 0
         if kept.all():
@@ -88,7 +88,7 @@ class Rows:
 
 @dataclass(frozen=True)
 class Vectors:
-    """The arrays that stood among the attributes of a batch of tokens.
+    """The arrays among the attributes of a batch of tokens.
 
     lengths : int64 [n_sequences], tokens of each
     blocks : of each name, the tokens that have it and their numbers [n, width]
@@ -104,7 +104,7 @@ class Vectors:
         return f"X[{sequence}][{row - offsets[sequence]}]"
 
     def refuse(self, why: str = "and only ChainCRF and GraphCRF (in nodes) read arrays") -> None:
-        """TypeError that names the first array, if there is any."""
+        """Raise a TypeError that names the first array, if there is one."""
         if self.blocks:
             name, rows, _ = self.blocks[0]
             raise TypeError(f"{self.place(rows[0])} has the array {name!r}, {why}")
@@ -128,7 +128,7 @@ class Cliques:
 
     @staticmethod
     def of_pattern(pattern: str, order: int, sizes: Ints, rows: Rows | None) -> Cliques:
-        """Those of a pattern in examples of so many variables."""
+        """The cliques of a pattern in examples of these sizes."""
         counts = sizes
         if pattern != "each":
             counts = np.maximum(sizes - 1, 0) if pattern == "steps" else np.minimum(sizes, 1)

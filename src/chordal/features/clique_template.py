@@ -36,15 +36,15 @@ def itself(x: object) -> Any:
 @final
 @dataclass(frozen=True)
 class Beside:
-    """The features of a template that takes the arrays among the attributes of another one.
+    """The features of a template that reads the arrays among the attributes of another template.
 
-    template : str, the name of the other one, which comes before it
+    template : str, name of the other template, which must come first
     """
 
     template: str
 
     def __call__(self, x: object) -> Any:
-        """Not to be called: what reads the attributes finds the arrays."""
+        """Not callable: the reader of the attributes finds the arrays."""
         raise TypeError(f"the arrays of template {self.template!r} are read with its attributes")
 
 
@@ -56,33 +56,32 @@ class CliqueTemplate:
     Parameters
     ----------
     name : str
-        What its weights are called.
+        Name of the template and of its group of weights.
     cliques : {"each", "steps", "first", "last"} or function x → int array [n, order]
-        "each": every variable is a clique; `features` tells by its rows how many there are.
-        "steps": every variable with the next one. "first", "last": that variable alone. A
-        function lists the numbers of the variables that belong together, from 0.
+        "each": every variable is a clique; the rows of `features` define their number. "steps":
+        every variable with the next one. "first", "last": only that variable. A function returns
+        the variable numbers of each clique, from 0.
     features : function x → rows [n, n_features], optional
-        An array, a SciPy sparse matrix or a list of attributes (dicts, or lists of strings): a
-        row for each clique. Without it, all cliques have the same table of weights.
+        Returns a row per clique: an array, a SciPy sparse matrix or a list of attributes (dicts, or
+        lists of strings). By default all cliques have the same table of weights.
     order : int, optional
-        Variables per clique, where a function lists them; 2 by default.
+        Number of variables per clique if `cliques` is a function; default 2.
     tables : {"full", "symmetric", "antisymmetric", "potts", "relative"}
-        "full": every feature has a weight for every labelling of the clique, in the order of its
-        variables. "symmetric": for every set of labels, in whatever order. "antisymmetric": for
-        every two labels of a pair, which counts negative where they stand the other way round, and
-        equal labels score 0. "potts": one weight, for all labels being equal. "relative": as
-        "full", but of two labels the first scores 0. Where columns of features need tables of
-        different kinds, give each kind a template with the same cliques.
+        Which labellings share weights. "full": a weight per feature and labelling. "symmetric": one
+        per set of labels, in any order. "antisymmetric": for pairs, one per two labels, with the
+        opposite sign in the other order; equal labels score 0. "potts": one weight for equal
+        labels. "relative": as "full", but of two labels the first scores 0. If columns need
+        different kinds, use one template per kind with the same cliques.
     fit_intercept : bool or "seen"
-        Whether there are weights for labellings as such too, beside those of features; "seen":
-        for those that occur in training.
+        Whether labellings have constant weights besides those of features; "seen": only labellings
+        that occur in training.
     labelwise : bool
-        The features are an array [n, n_labels, n_features] with a row for every *label* of each
-        variable. Labels share the weights, and may differ in number.
+        Whether the features are an array [n, n_labels, n_features] with a row for every *label* of
+        each variable. Labels share the weights, and their number may differ.
     types : tuple of str, optional
-        The type of each variable of a clique. Variables of a type have labels of their own, and
-        are numbered by themselves, from 0. Either all templates of a model have types or none; the
-        one of "each" variable of a type tells how many there are.
+        The type of each variable of a clique. Variables of a type have their own labels and their
+        own numbering, from 0. Either all templates of a model have types or none. The template of
+        "each" variable of a type defines their number.
 
     Examples
     --------
@@ -148,8 +147,8 @@ class CliqueTemplate:
             raise ValueError(f"types {of} need cliques of 'each' variable, or a function")
         if self.tables not in ("full", "relative") and len(set(self.types)) > 1:
             raise ValueError(
-                f"tables={self.tables!r} {of} compares labels, and variables of the types "
-                f"{self.types!r} have different ones; use tables='full'"
+                f"tables={self.tables!r} {of} compares labels, but the types {self.types!r} "
+                "have different labels; use tables='full'"
             )
 
     @property
@@ -160,7 +159,7 @@ class CliqueTemplate:
         return 2 if self.order is None else self.order
 
     def description(self) -> dict[str, Any]:
-        """What a model file says of a template: all but its functions."""
+        """The template as stored in a model file: everything except its functions."""
         return {
             "name": self.name,
             "cliques": self.cliques if isinstance(self.cliques, str) else "listed",
@@ -180,14 +179,11 @@ def _check_tables(kind: str, order: int, of: str = "") -> None:
             f"tables='potts'{of} compares labels: give it cliques of two variables or more"
         )
     if kind == "antisymmetric" and order != 2:
-        raise ValueError(
-            f"tables='antisymmetric'{of} compares two ends: its cliques must have two variables, "
-            f"got {order}"
-        )
+        raise ValueError(f"tables='antisymmetric'{of} needs cliques of two variables, got {order}")
 
 
 def check_templates(templates: object) -> list[CliqueTemplate]:
-    """Users' templates: names differ, each has weights, and one counts the variables."""
+    """Check users' templates: distinct names, weights, and one that defines the variables."""
     if not isinstance(templates, (list, tuple)) or not templates:
         raise TypeError(f"templates must be a list of CliqueTemplate, got {templates!r}")
     for template in templates:
@@ -205,30 +201,30 @@ def check_templates(templates: object) -> list[CliqueTemplate]:
     counting = [t for t in templates if t.cliques == "each" and t.features is not None]
     if not counting:
         raise ValueError(
-            "one of the templates must have features and no cliques: its rows tell how many "
-            "variables an example has"
+            "one template must have features of 'each' variable (no cliques): its rows define how "
+            "many variables an example has"
         )
     plain = [t.name for t in templates if not t.types]
     if 0 < len(plain) < len(templates):
-        raise ValueError(f"template {plain[0]!r} must have types, as others have")
+        raise ValueError(f"template {plain[0]!r} must have types, because others have them")
     types = {own for t in templates for own in t.types} - {t.types[0] for t in counting if t.types}
     if types:
         raise ValueError(
-            f"no template counts the variables of type {min(types)!r}: give one with features of "
+            f"no template defines the variables of type {min(types)!r}: give one with features of "
             "'each' of them"
         )
     return list(templates)
 
 
 def types_of(templates: Sequence[CliqueTemplate]) -> tuple[str, ...]:
-    """The types of variables, in the order in which templates name them; none without types."""
+    """The types of variables, in the order in which templates name them; empty without types."""
     return tuple(dict.fromkeys(own for template in templates for own in template.types))
 
 
 def check_described(
     templates: Sequence[CliqueTemplate], described: Sequence[dict[str, Any]]
 ) -> None:
-    """Refuse templates other than a model file describes; the message says what must be."""
+    """Raise an error for templates that differ from the model file's description."""
     expected, names = [own["name"] for own in described], [template.name for template in templates]
     if names != expected:
         raise ValueError(
@@ -247,7 +243,7 @@ def check_described(
 
 
 class TableLayout:
-    """The cells of a table over variables with so many labels, and the outputs that fill them.
+    """The cells of a table over variables with labels, and the outputs that fill them.
 
     Parameters
     ----------
@@ -259,9 +255,9 @@ class TableLayout:
     ----------
     n_cells, n_outputs : int
     output_of_cell : int64 [n_cells]
-        Which output a cell takes; −1: it stays 0.
+        The output of each cell; −1 if it is always 0.
     sign_of_cell : float64 [n_cells] or None
-        What the output is multiplied by; None: by 1, or by 0 where there is no output.
+        Factor of the output; None means 1, or 0 for cells without an output.
 
     Examples
     --------

@@ -36,7 +36,7 @@ class AttributeRows:
 
 @dataclass(frozen=True)
 class RowEntries:
-    """What each row holds, as lists of entries: what online learning updates.
+    """Rows as lists of entries, for online solvers.
 
     A *wide* entry adds a row of cells, value by value, to the outputs from 0 on: its code is
     offset << 5 | size, both in units. A *narrow* entry adds one cell to one output. Weight k
@@ -67,7 +67,7 @@ class RowEntries:
         ones behind them.
         """
         if padded + n_narrow >= 2**32:
-            raise ValueError("too many weights for online learning: raise min_freq")
+            raise ValueError("too many weights for an online solver: raise min_freq")
         n = np.uint32(n_outputs)
         rows = [shard.cells // n for shard in shards]
         orders = [np.argsort(row, kind="stable") for row in rows]
@@ -113,7 +113,7 @@ class RowEntries:
         units = -(-self.n_outputs // unit)
         start = -(-self.n_cells // unit)
         if start + units >= 2**27:
-            raise ValueError("too many weights for online learning: raise min_freq")
+            raise ValueError("too many weights for an online solver: raise min_freq")
         at, values = self.wide_offsets[rows + 1].astype(np.int64), self.wide_values
         counts = np.diff(self.wide_offsets) + np.bincount(rows, minlength=self.n_rows)
         return replace(
@@ -132,7 +132,7 @@ class RowEntries:
         unit = unit_of(self.n_outputs)
         start = -(-self.n_cells // unit)
         if start * unit + other.n_cells >= 2**27 * unit:
-            raise ValueError("too many weights for online learning: raise min_freq")
+            raise ValueError("too many weights for an online solver: raise min_freq")
         wide = _Merger(self.wide_offsets, other.wide_offsets)
         narrow = _Merger(self.narrow_offsets, other.narrow_offsets)
         moved = other.narrow_cells + np.uint32(start * unit)
@@ -177,7 +177,7 @@ def entry_offsets(counts: Iterable[NDArray[np.integer]]) -> Counts:
     """Offsets of the entries of rows, from how many each row has, shard after shard."""
     offsets = offsets_of(joined(counts))
     if offsets[-1] >= 2**32:
-        raise ValueError("too many observations for online learning: train on fewer sequences")
+        raise ValueError("too many observations for an online solver: train on fewer sequences")
     return offsets.astype(np.uint32)
 
 

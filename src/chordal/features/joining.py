@@ -1,4 +1,4 @@
-"""Batches one after another, and what is known of them without their rows."""
+"""Concatenate batches, and summarise them without their rows."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from chordal.targets import PartialLabels, SoftLabels, Target
 
 
 def joined_batches(batches: Sequence[Batch]) -> Batch:
-    """The examples of all, which have the same templates with the same forms of cliques."""
+    """Concatenate batches with the same templates and forms of cliques."""
     first = batches[0]
     if len(batches) == 1:
         return first
@@ -64,7 +64,7 @@ def joined_rows(parts: Sequence[Any]) -> Any:
 
 
 def _compact(rows: SharedRows) -> SharedRows:
-    """Without the rows of examples that no variable sees."""
+    """Drop the rows that no variable uses."""
     used, row = np.unique(rows.row, return_inverse=True)
     return SharedRows(rows.data[used], row.astype(np.int64), rows.own)
 
@@ -74,7 +74,7 @@ def _n_rows(data: Any) -> int:
 
 
 def joined_targets(parts: Sequence[Target]) -> Target:
-    """What is known of the variables of all, all of one kind."""
+    """Concatenate targets of one kind."""
     if len(parts) == 1:
         return parts[0]
     hard = [own for own in parts if isinstance(own, np.ndarray)]
@@ -89,7 +89,7 @@ def joined_targets(parts: Sequence[Target]) -> Target:
 
 
 class Head(NamedTuple):
-    """What is known of a batch without its rows and cliques."""
+    """A summary of a batch without its rows and cliques."""
 
     sizes: Ints
     counts: list[Ints]  # cliques of each template, by example
@@ -103,7 +103,7 @@ class Head(NamedTuple):
 
 
 def head_of(batch: Batch) -> Head:
-    """What `outlined` takes of a batch."""
+    """The summary of a batch for `outlined`."""
     own = batch.cliques
     same = np.zeros((len(own), len(own)), dtype=bool)
     for a, one in enumerate(own):
@@ -123,8 +123,8 @@ def head_of(batch: Batch) -> Head:
 
 
 def outlined(heads: Sequence[Head]) -> Batch:
-    """All examples as one batch that has neither rows nor lists of cliques: what says which shards
-    there will be, and whether they are chains.
+    """All examples as one batch without rows and lists of cliques. It determines the shards, and
+    whether they are chains.
     """
     first, nothing = heads[0], np.zeros(0, dtype=np.int64)
     sizes = joined(own.sizes for own in heads)
@@ -154,7 +154,7 @@ def outlined(heads: Sequence[Head]) -> Batch:
 
 
 def fitted_to(batch: Batch, outline: Batch) -> Batch:
-    """A part in the form that the whole has: cliques by pattern where all parts have it."""
+    """A part in the form that the whole has: cliques by pattern if all parts have that pattern."""
     cliques = [
         own if whole.pattern is not None else own.spelled(batch.sizes)
         for own, whole in zip(batch.cliques, outline.cliques, strict=True)

@@ -1,4 +1,4 @@
-"""The layout: which weights templates have, their linear map to potentials, and its adjoint."""
+"""The layout: the weights of all templates, their linear map to potentials, and its adjoint."""
 
 from __future__ import annotations
 
@@ -47,10 +47,10 @@ Squares = Sequence[tuple[Floats, int] | None]
 class Layout:
     """weights → potentials, and parts → gradient.
 
-    The weight vector holds the templates' weights one after another, each first those of its
-    observations, then its intercepts. Templates of order 1 add to the scores of labels, those of a
-    higher order to the tables of their cliques. Templates with the same cliques share tables, and
-    all cliques share one table where no template of them has observations.
+    The weight vector has the weights of one template after another, each with its observations
+    first, then its intercepts. Templates of order 1 add to the scores of labels, others to the
+    tables of their cliques. Templates with the same cliques share tables; without observations, all
+    cliques share one table.
 
     Parameters
     ----------
@@ -80,7 +80,7 @@ class Layout:
         return any(own.order > 1 and not own.tables.is_full for own in self.templates)
 
     def scaled(self, scale: Floats) -> Layout:
-        """The same map for weights that are multiplied by these numbers, which are not zero."""
+        """The same map for weights multiplied by these nonzero numbers."""
         layout = Layout(self.counts, self.templates)
         layout.scale = scale
         return layout
@@ -101,9 +101,9 @@ class Layout:
         return out
 
     def scale_from(self, squares: Squares) -> Floats | None:
-        """Of every weight the size of its column of numbers; None where none is very large.
+        """The size of each weight's numeric column; None if none is very large.
 
-        Weights times these numbers have derivatives of one size, which solvers can work with.
+        Weights times these numbers have derivatives of similar size, which helps solvers.
         """
         scale, largest = np.ones(self.n_weights), 0.0
         for own, found, at in zip(self.templates, squares, self.slices.values(), strict=True):
@@ -134,8 +134,8 @@ class Layout:
     def condensed(
         self, parts: Iterable[Batch]
     ) -> tuple[Layout, Callable[[Batch], Batch], Callable[[Floats], Floats]] | None:
-        """A form that costs less in training on parts (see `RowFeatures.condensed`): its layout,
-        how batches are put into it, and how its weights are spread. None if there is none.
+        """A cheaper form for training on parts (see `RowFeatures.condensed`): its layout, the
+        conversion of batches, and that of weights. None if there is none.
         """
         templates, changes, spreads = [], [], []
         for k, own in enumerate(self.templates):
@@ -233,7 +233,7 @@ class Layout:
         return out
 
     def expanded(self, weights: Floats) -> Expanded:
-        """What `expand` gives for weights that stay as they are: made once."""
+        """The result of `expand` for constant weights, cached."""
         if self._latest is None or self._latest[0] is not weights:
             self._latest = (weights, self.expand(weights))
         return self._latest[1]
@@ -335,7 +335,7 @@ class Layout:
 
 
 def transferred(old: Layout, weights: Floats, new: Layout) -> Floats:
-    """Weights of a new layout, taken over from an old one whose labels keep their numbers."""
+    """The weights of a new layout, copied from an old one with the same label numbers."""
     out = np.zeros(new.n_weights)
     known = {part[0].name: part for part in old.split(weights)}
     for after, of_rows, intercepts in new.split(out):

@@ -1,4 +1,4 @@
-"""Batches that several readers have read, numbered as if one had read them all."""
+"""Merge batches of several readers, numbered as if one reader had read them all."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ Columns = list[Ints | None]
 
 
 def merged_readers(readers: Sequence[Reader]) -> tuple[Reader, list[Columns]]:
-    """One reader for parts, each of which was read by a reader of its own that began with the same
-    attributes, and the numbers that the columns of each part have in it.
+    """One reader for parts that were read by separate readers with the same initial attributes, and
+    the new column numbers of each part.
 
     New attributes are numbered in the order of parts, as if one reader had read them all.
     """
@@ -48,7 +48,7 @@ def _merged(readers: Sequence[Reader], k: int) -> tuple[Input | None, Columns]:
         except ValueError as error:
             name = readers[0].templates[k].name
             raise ValueError(
-                f"part {i} does not go with part {first}: features of template {name!r} {error}"
+                f"parts {i} and {first} differ: features of template {name!r} {error}"
             ) from None
     return whole, columns
 
@@ -66,7 +66,7 @@ def described(source: Input) -> str:
 
 
 def _added(whole: Input, part: Input) -> Ints | None:
-    """Let an input learn what another knows; the columns of that one, by their new numbers."""
+    """Add the columns of another input; returns their new numbers."""
     if type(whole) is not type(part):
         raise ValueError(f"{described(part)}, and {described(whole)} there")
     if isinstance(whole, VocabularyInput) and isinstance(part, VocabularyInput):
@@ -101,8 +101,8 @@ def _names_added(whole: VocabularyInput, part: VocabularyInput) -> Ints:
 
 
 def known_columns(known: Input, part: Input) -> Ints | None:
-    """The number that a known input has for each column of another, −1 for those that it does not
-    have; None if columns have the same numbers. Refuses an input of another kind.
+    """The known input's number for each column of another; −1 if it does not have the column. None
+    if the numbers are equal. An input of another kind is an error.
     """
     if type(known) is not type(part):
         raise ValueError(f"{described(part)}, and {described(known)} in training")
@@ -117,7 +117,7 @@ def known_columns(known: Input, part: Input) -> Ints | None:
     if isinstance(known, VectorInput) and isinstance(part, VectorInput):
         strange = [name for name in part.widths if known.widths.get(name) != part.widths[name]]
         if strange:
-            raise ValueError(f"have the array {strange[0]!r}, which training did not see")
+            raise ValueError(f"have the array {strange[0]!r}, which was not in the training data")
         return _added(VectorInput(known.widths), part)
     if known.n_columns != part.n_columns:
         raise ValueError(f"{described(part)}, and {described(known)} in training")

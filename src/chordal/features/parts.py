@@ -1,4 +1,4 @@
-"""Examples in parts, of which few are in memory; all in memory are the case of one part."""
+"""Examples in parts, few of which are in memory at a time."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ WINDOW = 300_000  # variables that are gathered at a time, where examples are mi
 
 
 class Part(NamedTuple):
-    """Some examples, and what is known of their labels."""
+    """Some examples and their targets."""
 
     batch: Batch
     gold: Target
@@ -51,12 +51,12 @@ class Parts:
     n : int
         How many parts there are.
     release : callable, optional
-        What is told that part k is not needed for a while.
+        Called when part k is not needed for a while.
 
     Attributes
     ----------
     outline : Batch
-        All examples without rows and lists of cliques; of one part in memory, its batch.
+        All examples without rows and lists of cliques; for one part in memory, its batch.
     """
 
     def __init__(
@@ -90,7 +90,7 @@ class Parts:
         return self._n
 
     def __getitem__(self, k: int) -> Part:
-        """Part k; the one before is let go."""
+        """Part k; the previous one is released."""
         if self._held is None or self._held[0] != k:
             if self._held is not None:
                 self._let_go(self._held[0])
@@ -107,7 +107,7 @@ class Parts:
 
     @property
     def batches(self) -> Batches:
-        """The parts without what is known of their labels, to be passed over again and again."""
+        """The parts without targets, for repeated passes."""
         return Batches(self)
 
     def changed(self, change: Callable[[Batch], Batch]) -> Parts:
@@ -126,7 +126,7 @@ class Parts:
         return made
 
     def gold(self) -> Target:
-        """What is known of all labels."""
+        """The targets of all examples."""
         return joined_targets([part.gold for part in self])
 
     def runs(self, limits: Iterable[tuple[int, int]]) -> Iterator[Piece]:

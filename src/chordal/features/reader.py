@@ -1,4 +1,4 @@
-"""Readers: from what users have to a batch of cliques and rows, by templates."""
+"""Readers: from user data to a batch of cliques and rows, by templates."""
 
 from __future__ import annotations
 
@@ -60,11 +60,11 @@ class Reader:
     def like(
         cls, templates: Sequence[CliqueTemplate], X: Sequence[Any], exclusive: bool = False
     ) -> Reader:
-        """One whose inputs read rows such as those of the first example that has some."""
+        """A reader for rows like those of the first example that has any."""
         return cls(templates, [_input_like(template, X) for template in templates], exclusive)
 
     def knowing(self, other: Reader) -> Reader:
-        """The same templates with copies of another reader's inputs, which may learn more."""
+        """The same templates with copies of another reader's inputs, which can be extended."""
         names = {template.name for template in other.templates}
         inputs = [
             None if own.features is None or own.name not in names else other.input(own.name)
@@ -80,9 +80,9 @@ class Reader:
         return self.inputs[names.index(name)]
 
     def read(self, X: Sequence[Any], grow: bool) -> Batch:
-        """Cliques and observations of all examples; refuses what does not fit together.
+        """Cliques and observations of all examples; raises an error for inconsistent examples.
 
-        `grow` lets new attributes in.
+        `grow` adds new attributes.
         """
         rows: list[Rows | None] = []
         of_type: dict[str, Ints] = {}
@@ -113,7 +113,7 @@ class Reader:
         if of_type:
             return self._typed(X, rows, [of_type[own] for own in self.types])
         if sizes is None:
-            raise ValueError("no template tells how many variables an example has")
+            raise ValueError("no template defines how many variables an example has")
         cliques = [
             _cliques(template, own, X, sizes)
             for template, own in zip(self.templates, rows, strict=True)
@@ -145,13 +145,13 @@ class Reader:
         return Batch(sizes, cliques, kinds=kinds)
 
     def _beside(self, k: int, vectors: Vectors | None, grow: bool) -> Rows | None:
-        """The rows of a template of arrays; it has an input once an array was met."""
+        """The rows of a template of arrays; its input is created with the first array."""
         source = self.inputs[k]
         if vectors is None:
             return None
         if source is None:
             if not grow:
-                vectors.refuse("and training saw no arrays")
+                vectors.refuse("but the training data had no arrays")
             if not vectors.blocks:
                 return None
             source = self.inputs[k] = VectorInput()
@@ -210,7 +210,7 @@ def _rows(
 
 
 def _observed(template: CliqueTemplate, x: object, i: int) -> Any:
-    """What the function of a template makes of an example; refuses what has no rows."""
+    """What the function of a template makes of an example; an error if the result has no rows."""
     assert template.features is not None
     rows = template.features(x)
     if not hasattr(rows, "__len__") and not hasattr(rows, "shape"):
@@ -255,8 +255,8 @@ def _of_types(template: CliqueTemplate, x: object, i: int, sizes: Ints, first: I
         clique, axis = wrong[0]
         raise ValueError(
             f"template {template.name!r}: clique {clique} of X[{i}] names variable "
-            f"{scopes[clique, axis]} of type {template.types[axis]!r}, of which there are "
-            f"{sizes[axis]}, from 0 on"
+            f"{scopes[clique, axis]} of type {template.types[axis]!r}, but there are only "
+            f"{sizes[axis]} (numbered from 0)"
         )
     scopes = scopes + first
     order = np.sort(scopes, axis=1)
@@ -278,7 +278,7 @@ def _with_its_rows(template: CliqueTemplate, found: Cliques) -> Cliques:
     if len(wrong):
         i, each = int(wrong[0]), "variable" if template.cliques == "each" else "clique"
         raise ValueError(
-            f"{_called(template)} must have a row for every {each}, and have {rows.lengths[i]} "
+            f"{_called(template)} must have one row per {each}, got {rows.lengths[i]} "
             f"rows for {found.counts[i]} {each}s of X[{i}]"
         )
     return found
@@ -316,5 +316,5 @@ def _named(template: CliqueTemplate, where: Sequence[int]) -> Iterator[None]:
 
 
 def _called(template: CliqueTemplate) -> str:
-    """What users call the features of a template: `called` of the function, if it says."""
+    """The name of a template's features in messages: the function's `called`, if it has one."""
     return getattr(template.features, "called", f"features of template {template.name!r}")

@@ -1,6 +1,4 @@
-"""What is seen in a batch with its labels, what several batches have seen together, and the layout
-of the weights that follows.
-"""
+"""Counts of what occurs in labelled batches, and the layout of weights that follows from them."""
 
 from __future__ import annotations
 
@@ -22,7 +20,7 @@ from chordal.targets import SoftLabels, Target
 
 @dataclass(frozen=True)
 class SeenTemplate:
-    """What was seen of a template.
+    """Counts of what was seen for one template.
 
     rows : SeenRows or None, of its observations
     outputs, times : int64, outputs in rising order, and how often each was seen
@@ -41,7 +39,7 @@ class SeenTemplate:
         return replace(self, rows=self.rows.rows()) if isinstance(self.rows, SeenList) else self
 
     def merged(self, other: SeenTemplate) -> SeenTemplate:
-        """What both have seen, listed."""
+        """The sum of both counts."""
         rows = self.rows if other.rows is None else other.rows
         if isinstance(self.rows, SeenList) and isinstance(other.rows, SeenList):
             rows = self.rows.merged(other.rows)
@@ -63,8 +61,8 @@ def layout_of(
 ) -> Layout:
     """The layout of a reader's templates for training on a batch.
 
-    Of named attributes, `pairs` says which outputs have weights: those that were "seen" with them
-    at least `min_freq` times, or "all". What a `known` layout has stays.
+    For named attributes, `pairs` chooses the outputs with weights: those "seen" at least `min_freq`
+    times, or "all". Weights of a `known` layout are kept.
     """
     seen = seen_in(reader, batch, gold, n_labels, pairs)
     return layout_from(reader, seen, n_labels, pairs, min_freq, known)
@@ -73,10 +71,10 @@ def layout_of(
 def seen_in(
     reader: Reader, batch: Batch, gold: Target, n_labels: LabelCounts, pairs: str = "seen"
 ) -> Seen:
-    """What a batch has of every template: the part of `layout_of` that looks at the data.
+    """The counts of a batch for every template: the data-dependent part of `layout_of`.
 
-    Batches that one reader has read, or whose ids were made to agree (`merged_readers`), may be
-    seen one by one: `layout_from` takes what `merged` makes of them.
+    Batches of one reader, or with merged numbering (`merged_readers`), can be counted one by one;
+    `layout_from` takes the result of `merged`.
     """
     labels, out = _seen_labels(gold), []
     for k, template in enumerate(reader.templates):
@@ -100,10 +98,9 @@ def seen_in(
 
 
 def merged(parts: Iterable[Seen]) -> Seen:
-    """What all have seen together; parts are taken one after another, and few are kept.
+    """The sum of all counts; parts are taken one after another, and few are kept.
 
-    What is merged grows, so that each part is merged with others of its size: a pair of attribute
-    and output moves log(parts) times.
+    Each part is merged with others of similar size, so that a pair moves only log(parts) times.
     """
     rest = iter(parts)
     first, second = next(rest, None), next(rest, None)

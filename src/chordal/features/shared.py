@@ -1,4 +1,4 @@
-"""Rows that all variables of an example see, each variable with weights of its own."""
+"""Rows shared by all variables of an example, with separate weights per variable."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from chordal.features.batch import Floats, Ints, Rows
 @final
 @dataclass(frozen=True)
 class SharedRows:
-    """Of every variable, the row that it sees and the weights that it has.
+    """The row and the weights of every variable.
 
     data : rows of examples, an array or `Occurrences`
     row : int64 [n_variables], which of them

@@ -1,9 +1,8 @@
-"""Shards whose arrays lie in a file: memory holds those that are in use.
+"""Shards with arrays in a temporary file; memory holds only those in use.
 
-Each shard is pickled with its arrays beside it (protocol 5), which are written to a file without a
-name that only this process has. What comes back are shards whose arrays are pages of that file.
-They stay as they are, with whatever inference keeps of them; pages come when they are read, and
-`Spilled` says which will be needed and which are not.
+Each shard is pickled with separate arrays (protocol 5), which go to an unnamed file of this
+process. The restored shards have memory-mapped arrays and keep whatever inference caches. Pages are
+loaded when they are read; `Spilled` tells the system which are needed next and which are not.
 """
 
 from __future__ import annotations
@@ -83,7 +82,7 @@ class Spilled(Sequence[T]):
         return self._shards[k]
 
     def __iter__(self) -> Iterator[T]:
-        """Each in turn; its pages are let go when the next one is taken."""
+        """Each in turn; its pages are released when the next one is taken."""
         for k, shard in enumerate(self._shards):
             yield shard
             self[k : k + 1].release()
@@ -93,7 +92,7 @@ class Spilled(Sequence[T]):
         self._advise("MADV_WILLNEED")
 
     def release(self) -> None:
-        """Let the memory of these go; whoever asks again gets the pages again."""
+        """Release the memory of these; later reads load the pages again."""
         self._advise("MADV_DONTNEED")
 
     def _advise(self, advice: str) -> None:
@@ -130,6 +129,6 @@ def fetch(shards: Sequence[Any]) -> None:
 
 
 def release(shards: Sequence[Any]) -> None:
-    """Let memory go, if the shards lie in a file."""
+    """Release memory, if the shards are in a file."""
     if isinstance(shards, Spilled):
         shards.release()

@@ -1,4 +1,4 @@
-"""The weights of one template: which there are, the scores they give, and their gradient."""
+"""The weights of one template: layout, scores and gradient."""
 
 from __future__ import annotations
 

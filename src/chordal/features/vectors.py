@@ -1,4 +1,4 @@
-"""Vectors: arrays of numbers that stand among the attributes of tokens."""
+"""Vectors: arrays of numbers among the attributes of tokens."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ from chordal.structures import offsets_of
 class VectorInput(Input):
     """Arrays in the dicts of tokens: those of a token side by side are its row.
 
-    Every name has one width. A token without the array of a name has zeros there.
+    Every name has a fixed width. A token without the array counts as zeros.
 
     Parameters
     ----------
     widths : dict of str to int, optional
-        The names that are known, in the order of their columns.
+        The known names, in the order of their columns.
 
     Examples
     --------
@@ -78,8 +78,8 @@ class VectorInput(Input):
         if name not in self.widths:
             known = ", ".join(map(repr, self.widths))
             raise ValueError(
-                f"{vectors.place(rows[0])} has the array {name!r}, which training did not see: "
-                f"the model reads {known}"
+                f"{vectors.place(rows[0])} has the array {name!r}, which was not in the training "
+                f"data: the model reads {known}"
             )
         if width != self.widths[name]:
             raise ValueError(

@@ -1,4 +1,4 @@
-"""Data files: one file is one format. All of them read and write records, as streams."""
+"""Data formats, all read and written as streams of records. Each file is one format."""
 
 from __future__ import annotations
 

@@ -87,7 +87,7 @@ class ArrowFormat(Format):
 
     def encode(self, record: Record) -> str:
         """Refuses: tables are not text."""
-        raise ValueError(f"{self.name} files are no text: write records to a file")
+        raise ValueError(f"{self.name} files are not text: use write with a file")
 
     def write(self, records: Iterable[Record], target: Place) -> int:
         """Write to a path or a binary stream; returns the number of records.
@@ -182,11 +182,11 @@ def _name(source: Place) -> str:
 
 
 def _lists(column: pa.Array, name: str, first: int) -> list[list[Any]]:
-    """The lists of a column; refuses what is none, and where one is missing."""
+    """The lists of a column; an error if it has no lists or one is missing."""
     pa = _pyarrow("a table")
     kind = column.type
     if not (pa.types.is_list(kind) or pa.types.is_large_list(kind)):
-        raise ValueError(f"column {name!r} must hold lists, and holds {kind}")
+        raise ValueError(f"column {name!r} must have lists, but has {kind}")
     if column.null_count:
         raise ValueError(f"column {name!r} has no list in row {first + _null(column)}")
     found: list[list[Any]] = column.to_pylist()
@@ -225,7 +225,7 @@ def _labels(
 ) -> list[list[str]]:
     lists = _lists(column, str(name), first)
     if str(column.type.value_type) not in ("string", "large_string"):
-        raise ValueError(f"column {name!r} must hold lists of strings, and holds {column.type}")
+        raise ValueError(f"column {name!r} must have lists of strings, but has {column.type}")
     for i, (labels, tokens) in enumerate(zip(lists, rows, strict=True)):
         if len(labels) != len(tokens):
             raise ValueError(
@@ -238,7 +238,7 @@ def _labels(
 
 def _weights(column: pa.Array, name: str | None, first: int) -> list[float]:
     if str(column.type) not in ("double", "float", "int64", "int32"):
-        raise ValueError(f"column {name!r} must hold numbers, and holds {column.type}")
+        raise ValueError(f"column {name!r} must have numbers, but has {column.type}")
     if column.null_count:
         raise ValueError(f"column {name!r} has no number in row {first + _null(column)}")
     return [float(value) for value in column.to_pylist()]

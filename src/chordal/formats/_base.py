@@ -1,4 +1,4 @@
-"""What a format is: records are read from it and written to it, one at a time."""
+"""The base class of formats: reading and writing of records."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from chordal.formats._files import Place, name_of, open_target
 
 
 class Record(NamedTuple):
-    """One sequence, the same whatever the format that it was read from.
+    """One sequence, in the same form for all formats.
 
     Attributes
     ----------
@@ -19,14 +19,14 @@ class Record(NamedTuple):
         An entry per token: a list of strings (columns, or attributes of value 1) or a dict of
         attributes.
     labels : list of str or None
-        A label per token; None if the format or the file holds none.
+        A label per token; None if there are no labels.
     comments : sequence of str
-        Lines about the sequence, as they are in the file, their mark included.
+        Comment lines of the sequence, including their mark.
     weight : float
-        How much the sequence counts in training.
+        Weight of the sequence in training.
     extras : sequence of (int, str)
-        Lines that are no tokens, each with the number of tokens before it: the ranges and empty
-        nodes of CoNLL-U.
+        Lines that are not tokens, each with the number of tokens before it, such as ranges and
+        empty nodes of CoNLL-U.
     """
 
     rows: Sequence[Any]
@@ -37,7 +37,7 @@ class Record(NamedTuple):
 
 
 class Format(ABC):
-    """Reads and writes records; streams, so a file may be larger than the memory.
+    """Reads and writes records as streams, so a file may be larger than memory.
 
     `suffixes` are the ends of file names that suggest the format.
     """
@@ -50,12 +50,12 @@ class Format(ABC):
 
     @abstractmethod
     def encode(self, record: Record) -> str:
-        """The record's text; ValueError if the format cannot hold it."""
+        """The record's text; ValueError if the format cannot store it."""
 
     def write(self, records: Iterable[Record], target: Place) -> int:
         """Write to a path, a binary stream or "-"; returns the number of records.
 
-        A file is written whole or not at all.
+        A file is written completely or not at all.
         """
         n = 0
         with open_target(target) as file:
@@ -100,7 +100,7 @@ def check_labels(record: Record) -> Sequence[str] | None:
 def check_unweighted(record: Record, name: str) -> None:
     """Refuse a weight that the format would lose."""
     if record.weight != 1.0:
-        raise ValueError(f"{name} holds no weights of sequences, got {record.weight!r}")
+        raise ValueError(f"{name} cannot store weights of sequences, got {record.weight!r}")
 
 
 def without_compression(path: str | os.PathLike[str]) -> str:

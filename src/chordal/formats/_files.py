@@ -79,7 +79,7 @@ class Source:
             raise FormatError(self.name, f"damaged {kind} data: {error}") from error
 
     def _count(self, block: bytes) -> None:
-        """Refuse a small file that becomes a huge one."""
+        """Raise an error if a small file decompresses to a huge one."""
         self._given += len(block)
         if self._damage[0] and self._given > max(SMALL, MAX_GROWTH * self._raw.taken):
             raise FormatError(
@@ -89,7 +89,7 @@ class Source:
             )
 
     def _filled(self, block: bytes, size: int) -> bytes:
-        """Read on: no stream has to give all that it is asked for, and none reserves `size`."""
+        """Read until `size` bytes or the end; a stream may return fewer bytes per call."""
         pieces, missing = [block], size - len(block)
         while missing and pieces[-1]:
             pieces.append(self._stream.read(min(missing, PIECE)))
@@ -220,7 +220,7 @@ def name_of(place: Place) -> str:
 def open_source(place: Place) -> Iterator[Source]:
     """Open a path, a binary stream or "-" (standard input) for reading.
 
-    gzip, bzip2, xz and zstd are recognised by their first bytes, whatever the name says.
+    gzip, bzip2, xz and zstd are detected by their first bytes, not by the name.
 
     >>> import gzip
     >>> with open_source(io.BytesIO(gzip.compress(b"text"))) as source:
@@ -288,7 +288,7 @@ class _Recoded(io.RawIOBase):
 def open_target(place: Place) -> Iterator[Any]:
     """Open a path, a binary stream or "-" (standard output) for writing.
 
-    A path is written whole or not at all, and compressed if it ends in .gz, .bz2, .xz or .zst.
+    A path is written completely or not at all, and compressed if it ends in .gz, .bz2, .xz or .zst.
     """
     if isinstance(place, (str, os.PathLike)) and place != "-":
         with atomic_write(place) as file, _compressed(file, os.fspath(place)) as target:

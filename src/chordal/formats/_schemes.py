@@ -1,4 +1,4 @@
-"""Labels from one way of writing spans to another: IOB1, BIO (or IOB2), IOBES, BILOU."""
+"""Convert labels between tag schemes: IOB1, BIO (or IOB2), IOBES, BILOU."""
 
 from __future__ import annotations
 
@@ -24,10 +24,9 @@ def convert_scheme(
     source, target : {"iob1", "bio", "iobes", "bilou"}
         The scheme of the labels, and the wanted one. ``bio`` is also known as IOB2.
     strict : bool
-        Refuse labels that their scheme does not allow one after another. Otherwise they are read as
-        conlleval reads them: what continues no span of its type begins one, and a span ends where
-        none of its type goes on. A label with a prefix that the scheme does not know is refused in
-        any case.
+        Whether illegal sequences of labels are errors. If not, they are read as by conlleval: a
+        label that continues no span of its type begins one, and a span ends where its type does not
+        continue. A prefix that the scheme does not have is always an error.
 
     Examples
     --------
@@ -50,7 +49,7 @@ def convert_scheme(
                     context += f" and before {labels[t + 1]!r}"
                 raise ValueError(
                     f"labels[{t}] = {labels[t]!r} is not allowed in {source} {context}; the same "
-                    f"span has {legal!r} there. Correct it, or read it so with strict=False"
+                    f"span has {legal!r} there. Correct it, or convert with strict=False"
                 )
     return _written(spans, len(labels), target)
 

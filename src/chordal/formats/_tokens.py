@@ -1,4 +1,4 @@
-"""Raw text as tokens and sentences, by rules that fit on a page and know no language."""
+"""Split raw text into tokens and sentences, by short language-independent rules."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _MOST_CLOSING = 16
 
 
 class Token(NamedTuple):
-    """A token, and the characters from `start` up to, without, `end` that it is."""
+    """A token, and its characters from `start` to `end` (exclusive)."""
 
     text: str
     start: int
@@ -33,7 +33,7 @@ class Token(NamedTuple):
 
 
 def tokenize(text: str) -> list[Token]:
-    """The tokens of a text, with their places in it.
+    """The tokens of a text, with their positions.
 
     Tokens are, in this order: web and mail addresses; letters with stops (``U.S.``); numbers with
     ``. , : / -`` inside; words with ``' ’ . · -`` inside; and other signs, one or the same several

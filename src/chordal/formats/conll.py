@@ -28,25 +28,24 @@ class _Noted(NamedTuple):
 
 @final
 class CoNLL(Format):
-    r"""Files as of the CoNLL shared tasks, CRF++ and Wapiti: a token per line, in columns.
+    r"""Files of the CoNLL shared tasks, CRF++ and Wapiti: a token per line, in columns.
 
-    Sequences are separated by blank lines (of nothing but spaces and tabs). All rows have as many
-    cells as the first. Text is UTF-8, lines end with LF or CRLF, a byte order mark is skipped.
+    Blank lines (only spaces and tabs) separate sequences. All rows have as many cells as the first.
+    Text is UTF-8, lines end with LF or CRLF, and a byte order mark is skipped.
 
     Parameters
     ----------
     separator : str or None
-        One ASCII character, and then a cell may be empty and may hold blanks; or None for any run
-        of spaces and tabs.
+        One ASCII character; a cell may then be empty and contain blanks. None: any run of spaces
+        and tabs.
     label : int or None
-        The column that holds the labels, counted from the end if negative; None if there is none.
+        Number of the label column, counted from the end if negative; None if there are no labels.
     comment : str or None
-        Begins lines that are no tokens, such as ``"#"``; None if there are none. As words may
-        begin so too (``# # B-NP`` in CoNLL-2000), such a line is a comment only if it has no
-        separator or, where cells are separated by any blanks, if it comes before the first token
-        of a sequence.
+        Start of comment lines, such as ``"#"``; None if there are none. Words may begin like this
+        too (``# # B-NP`` in CoNLL-2000). So such a line is a comment only if it has no separator
+        or, with blanks as separators, if it comes before the first token of a sequence.
     document : str or None
-        First cell of a line that is no token and begins a document.
+        First cell of a line that begins a document and is not a token.
 
     Examples
     --------
@@ -83,7 +82,7 @@ class CoNLL(Format):
         self.document = document
 
     def blocks(self, source: Place, size: int = 1 << 22, eager: bool = False) -> Iterator[Columns]:
-        """The file in blocks of about `size` bytes, labels included; the fast road.
+        """The file in blocks of about `size` bytes, labels included; the fastest way to read.
 
         With `eager`, sequences are handed over as soon as they are complete, as a filter in a pipe
         has to. Comments and document marks are left out.
@@ -142,7 +141,7 @@ class CoNLL(Format):
         if not record.rows:
             raise ValueError("a file of columns holds no empty sequences")
         if self.label is None and labels is not None:
-            raise ValueError("there are labels, and label=None leaves no column for them")
+            raise ValueError("the record has labels, but label=None: set label to a column")
         rows = [self._cells(record, t) for t in range(len(record.rows))]
         notes = "".join(map(self._note, record.comments))
         text = self._joined(rows)
@@ -158,7 +157,8 @@ class CoNLL(Format):
     def encode_columns(
         self, columns: Columns, labels: Sequence[Sequence[str]] | None = None
     ) -> bytes:
-        r"""The text of columns as they were read, with a last column of labels: the fast road.
+        r"""The text of columns as they were read, with a last column of labels: the fastest way
+        to write.
 
         >>> columns = Columns.from_sequences([[["in"], ["Rome"]], [["Yes"]]])
         >>> CoNLL().encode_columns(columns, [["O", "B"], ["O"]])
@@ -225,7 +225,10 @@ class CoNLL(Format):
         line = (self.separator or " ").join(cells)
         lost = not line.strip(" \t") or self._is_document(line) or self._is_comment(line, t)
         if lost:
-            raise ValueError(f"token {t}, {line!r:.60}, would not be read back as a token")
+            raise ValueError(
+                f"token {t}, {line!r:.60}, would not be read back as a token; change the separator "
+                "or the comment mark"
+            )
         return line
 
     def _check_cell(self, cell: object, where: str) -> None:

@@ -19,9 +19,9 @@ COLUMNS = (
 class CoNLLU(Format):
     """Treebanks in CoNLL-U: words with ten columns, ranges of words, empty nodes and comments.
 
-    A row is a word. Lines of ranges (``1-2``) and empty nodes (``1.1``) are no words; they are
-    kept in a record's `extras`, comments in its `comments`, and both are written again. With
-    ``columns="all"`` what is read is written back byte for byte.
+    A row is a word. Lines of ranges (``1-2``) and empty nodes (``1.1``) are not words: they are in
+    a record's `extras`, comments in its `comments`, and both are written again. With
+    ``columns="all"`` a file is written back byte for byte.
 
     Parameters
     ----------
@@ -29,7 +29,7 @@ class CoNLLU(Format):
         The columns of a row, of id, form, lemma, upos, xpos, feats, head, deprel, deps and misc.
         Those left out are written as ``_``.
     label : str or None
-        The column with the labels. It may be among `columns` too; when written, the label counts.
+        The label column. It may also be in `columns`; when writing, the label is used.
 
     Examples
     --------
@@ -89,7 +89,7 @@ class CoNLLU(Format):
         if not record.rows:
             raise ValueError("CoNLL-U holds no empty sentences")
         if labels is not None and self._label is None:
-            raise ValueError("there are labels, and label=None leaves no column for them")
+            raise ValueError("the record has labels, but label=None: set label to a column")
         lines = [line for line in record.comments if line.startswith("#")]
         extras = list(record.extras)[::-1]
         for t, row in enumerate(record.rows):

@@ -1,4 +1,4 @@
-"""Inference: what potentials say about labels. One file is one method."""
+"""Inference methods: log Z, marginals, best labellings and samples. Each file is one method."""
 
 from chordal._limits import TimeLimitError, time_limit
 from chordal._registry import Registry

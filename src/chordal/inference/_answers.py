@@ -1,4 +1,4 @@
-"""What inference methods answer."""
+"""The results of inference methods."""
 
 from __future__ import annotations
 
@@ -18,9 +18,10 @@ Labels = NDArray[np.int32]
 class Convergence(NamedTuple):
     """How an iterative method ended.
 
-    status : Status, of the example that went worst
+    status : Status, of the example that ended worst
     n_iter : int, iterations (sweeps, rounds, …) of the example that took most
-    change : float, what was to fall below the tolerance, in the example where it is largest
+    change : float, the largest remaining change over all examples, which is compared with the
+    tolerance
     """
 
     status: Status
@@ -31,8 +32,8 @@ class Convergence(NamedTuple):
 class Marginals(NamedTuple):
     """log Z of each example, and marginals in the shape of the potentials.
 
-    Marginals of a tied table are summed over its cliques; `Potentials.untied` keeps them apart.
-    `convergence` tells how an iterative method ended; None: nothing was iterated.
+    Marginals of a tied table are summed over its cliques; use `Potentials.untied` to separate them.
+    `convergence` tells how an iterative method ended; None if it does not iterate.
     """
 
     log_partition: Floats
@@ -43,10 +44,10 @@ class Marginals(NamedTuple):
 class Decoded(NamedTuple):
     """The best labelling found and its score in each example.
 
-    The score is −inf where an approximate method has found no allowed labelling. `bound` is what
-    no labelling exceeds (float64 [n_examples], +inf where nothing is known); None: the score
-    itself, which is exact. `convergence` tells how an iterative method ended, and `found_by` which
-    member of a portfolio has found the labels of each example.
+    The score is −inf if an approximate method found no allowed labelling. `bound` is an upper bound
+    of all scores (float64 [n_examples], +inf if unknown); None means that the score is exact.
+    `convergence` tells how an iterative method ended. `found_by` is the member of a portfolio that
+    found the labels of each example.
     """
 
     labels: Labels
@@ -57,19 +58,19 @@ class Decoded(NamedTuple):
 
     @property
     def gap(self) -> Floats:
-        """By how much the best labelling may be better; 0 proves that there is none."""
+        """By how much another labelling can be better at most; 0 proves that this is the best."""
         if self.bound is None:
             return np.zeros_like(self.score)
         return np.maximum(self.bound - self.score, 0.0)
 
 
 class Relaxed(NamedTuple):
-    """The maximum over a set that is larger than that of all labellings, and where it is.
+    """The maximum over a relaxation, a set that contains all labellings, and its location.
 
-    value : float64 [n_examples], no labelling's score exceeds it
+    value : float64 [n_examples], an upper bound of all scores
     parts : fractional indicators of labels and of clique labellings, in the shape of the
-        potentials: distributions that fit each other. Their product with the potentials is the
-        value, up to the method's tolerance; those of a tied table are summed over its cliques.
+        potentials: locally consistent distributions. Their product with the potentials is the
+        value, up to the method's tolerance. Those of a tied table are summed over its cliques.
     convergence : how an iterative method ended
     """
 
@@ -82,7 +83,7 @@ class Ranked(NamedTuple):
     """The best labellings, best first.
 
     labels : int32 [k, n_variables]
-    score : float64 [n_examples, k], −inf where there are fewer than k
+    score : float64 [n_examples, k], −inf if there are fewer than k
     """
 
     labels: Labels
@@ -93,8 +94,8 @@ class ByCost(NamedTuple):
     """The best labelling of each example at every cost k = 0, 1, ….
 
     offsets : int64 [n_examples + 1], where the costs of each example begin
-    score : float64 [offsets[-1]], −inf where no labelling has that cost
-    labels : int32, at every cost of every example, the labels of its variables
+    score : float64 [offsets[-1]], −inf if no labelling has that cost
+    labels : int32, the labels of the variables, at every cost of every example
     """
 
     offsets: NDArray[np.int64]
@@ -111,7 +112,7 @@ class ByCost(NamedTuple):
 
     @staticmethod
     def empty(structure: Structure, price: NDArray[np.int64]) -> ByCost:
-        """Room for the answer, for these prices of labels (int64 [n_states], at least 0)."""
+        """Empty arrays for the answer, for these costs of labels (int64 [n_states], at least 0)."""
         if price.shape != (structure.n_states,) or (len(price) and price.min() < 0):
             raise ValueError(
                 f"price must be {structure.n_states} whole numbers of at least 0, one per label "
@@ -133,7 +134,7 @@ class Spans:
     """Events "the variables from `start` on have labels in these sets", one per span.
 
     example, start, length : int64 [n_spans]
-        Which example, the first position in it, and how many positions.
+        The example, its first position and the number of positions.
     allowed : uint8
         For each position of each span, a flag per label of its variable.
     """
@@ -144,7 +145,7 @@ class Spans:
     allowed: NDArray[np.uint8]
 
     def in_order(self, structure: Structure) -> tuple[Spans, NDArray[np.int64]]:
-        """The same spans by example, checked, and the place of each in this order."""
+        """The same spans sorted by example and checked, with the place of each in this order."""
         n = np.diff(structure.variable_offsets)
         if len(self.example) and (self.example.min() < 0 or self.example.max() >= len(n)):
             raise ValueError(f"a span's example must be between 0 and {len(n) - 1}")

@@ -1,6 +1,4 @@
-"""What an inference method is: questions it answers about potentials, and what it claims; and which
-one to use where none was named: the best by these claims.
-"""
+"""The base class of inference methods, and the choice of a method for "auto"."""
 
 from __future__ import annotations
 
@@ -26,7 +24,7 @@ from chordal.structures import Structure
 
 
 class Pace(IntEnum):
-    """How long an answer may take, beyond the work that the model's size asks for."""
+    """How long an answer may take."""
 
     MOMENTS = 0
     SECONDS = 1
@@ -34,36 +32,36 @@ class Pace(IntEnum):
 
 
 class Inference(ABC):
-    """Answers questions about a batch of potentials; knows no model and no weights.
+    """Answers questions about a batch of potentials; it does not see models or weights.
 
-    A final subclass declares what it does; `choose` and the documents read these declarations, and
-    the contracts test them. It lists in `answers` the methods it implements, and says by `supports`
-    where it works and by `exact_on` where its answers are exact. For `choose` to take it by itself,
-    it declares the `cost` of exact answers, or the `quality` of approximate ones, or both. A
-    method whose file is named as a structure's is written for it, and `choose` asks it first.
+    A final subclass declares its properties; `choose` and the documents use them, and the contracts
+    test them. `answers` lists the implemented methods. `supports` tells where it works, and
+    `exact_on` where its answers are exact. To be chosen by "auto" it declares the `cost` of exact
+    answers, or the `quality` of approximate ones, or both. A method whose file has the name of a
+    structure is made for it, and `choose` tries it first.
 
     Parameters
     ----------
     time_limit : float, optional
-        Seconds for each answer; None, the default, for no limit. A method that iterates then
-        returns the best it has, with the status MAX_TIME; others raise `TimeLimitError`.
+        Seconds for each answer; by default there is no limit. At the limit, an iterative method
+        returns its best result with the status MAX_TIME; others raise `TimeLimitError`.
     memory_limit : float, optional
-        Bytes that an answer may take beside the scores, by an estimate that is made first; what
-        needs more is refused. None, the default, is half of the memory that is available.
+        Bytes that an answer may need besides the scores. They are estimated first, and an answer
+        that needs more is an error. The default is half of the available memory.
     """
 
     answers: ClassVar[frozenset[str]]
-    #: Where it is not exact, log Z is bounded from this side: "upper", "lower" or None.
+    #: The side from which log Z is bounded if it is not exact: "upper", "lower" or None.
     bound: ClassVar[str | None] = None
-    #: How good its approximations are, by question: the best one that fits is chosen. Only the
-    #: order counts, among all methods; a question that is not here is answered by name alone.
+    #: How good its approximations are, by question; the best one that fits is chosen. Only the
+    #: order among all methods matters. Questions without an entry are answered only by name.
     quality: ClassVar[Mapping[str, int]] = {}
-    #: Whether all scores are taken. If not, `refusal_of` says which are, and the method is chosen
-    #: only where the scores are known.
+    #: Whether all scores are supported. If not, `refusal_of` tells which, and the method is chosen
+    #: only if the scores are known.
     any_scores: ClassVar[bool] = True
-    #: How long an answer may take: a method is chosen only where there is as much time.
+    #: The time that an answer may need: the method is chosen only for this pace or a slower one.
     pace: ClassVar[Pace] = Pace.MOMENTS
-    #: Whether it returns the best it has at its time limit, where the answer says how it ended.
+    #: Whether it returns its best result at the time limit, with the status in the answer.
     anytime: ClassVar[bool] = False
     # Also of classes whose own __init__ knows no limits.
     time_limit: float | None = None
@@ -84,54 +82,54 @@ class Inference(ABC):
 
     @abstractmethod
     def supports(self, structure: Structure) -> bool:
-        """Whether this method works on the structure at all."""
+        """Whether this method works on the structure."""
 
     def fits(self, question: str, structure: Structure) -> bool:
-        """Whether this question is answered on the structure."""
+        """Whether this method can answer the question on the structure."""
         return question in self.answers and self.supports(structure)
 
     @abstractmethod
     def exact_on(self, structure: Structure) -> bool:
-        """Whether its answers are exact there."""
+        """Whether its answers are exact on the structure."""
 
     def cost(self, structure: Structure, question: str) -> float:
-        """The work of an exact answer, in looks at every cell of every table: 1 is the least.
+        """The work of an exact answer, in passes over all table cells; 1 is the least.
 
-        An estimate that is quick to make: nothing is planned for it. inf, the default, means that
-        the work has no bound, and the method is chosen by name alone. The first line of a
-        subclass's own docstring is its cost in the documents.
+        This is a quick estimate without a plan. inf, the default, means that the work is unbounded,
+        and the method is only chosen by name. The documents show the first line of a subclass's
+        docstring as its cost.
         """
         return math.inf
 
     def work(self, structure: Structure, question: str) -> float:
-        """The same as `cost`, where a plan may be made to know better."""
+        """As `cost`, but it may make a plan for a better estimate."""
         return self.cost(structure, question)
 
     def memory(self, structure: Structure, question: str, n: int = 1) -> float:
-        """Bytes that an answer takes beside the scores, estimated by its largest arrays.
+        """Bytes that an answer needs besides the scores, estimated from its largest arrays.
 
-        `n` is how many labellings are asked for, by `k_best` and `sample`.
+        `n` is the number of labellings, for `k_best` and `sample`.
         """
         return 8.0 * structure.n_states + 4.0 * n * structure.n_variables
 
     @property
     def memory_budget(self) -> float:
-        """The bytes that an answer may take: `memory_limit`, or the default."""
+        """The bytes that an answer may need: `memory_limit`, or the default."""
         return default_memory_limit() if self.memory_limit is None else self.memory_limit
 
     def refusal_of(self, potentials: Potentials) -> str | None:
-        """Why these scores are refused, on a structure that is supported; None: they are not.
+        """Why these scores are not supported on a supported structure; None if they are.
 
-        A method that needs scores of a kind, as graph cuts need submodular ones, says here what
-        is missing and where. Its answers raise `UnsupportedError` with this text.
+        A method that needs certain scores, as graph cuts need submodular ones, tells here what is
+        missing and where. Its answers raise `UnsupportedError` with this text.
         """
         return None
 
     def in_training(self) -> Inference:
-        """The same method as training asks it, where `auto` has chosen it: the method itself.
+        """The method as training uses it when `auto` has chosen it; by default itself.
 
-        Training asks the same question at many weights that are near each other, and needs no last
-        digits. An iterative method may stop earlier then, and begin where it ended before.
+        Training asks the same question at many nearby weights and needs no last digits. So an
+        iterative method may stop earlier, and start from its previous result.
         """
         return self
 
@@ -143,9 +141,9 @@ class Inference(ABC):
         return self
 
     def kept_for(self, structures: Iterable[Structure]) -> Stateful | None:
-        """What this method has for its next calls on these structures; None: it keeps nothing.
+        """The state kept between calls on these structures; None if it has no state.
 
-        A checkpoint keeps it, so that a fit that goes on gets the same answers.
+        A checkpoint saves it, so that a resumed fit gets the same answers.
         """
         return None
 
@@ -156,9 +154,10 @@ class Inference(ABC):
     def marginals(
         self, potentials: Potentials, weight: Floats | None = None, overwrite: bool = False
     ) -> Marginals:
-        """log Z and all marginals; with `weight`, each example's marginals times its weight.
+        """log Z and all marginals; with `weight`, each example's marginals are multiplied by its
+        weight.
 
-        With `overwrite`, the potentials are no longer needed and their memory may be reused.
+        With `overwrite`, the memory of the potentials may be reused.
         """
         raise self._refusal("marginals")
 
@@ -169,12 +168,12 @@ class Inference(ABC):
         weight: Floats | None = None,
         overwrite: bool = False,
     ) -> Potentials:
-        """How the marginals change when the potentials move in the direction.
+        """The directional derivative of the marginals.
 
-        That is d/dε of `marginals(potentials + ε · direction, weight).parts` at ε = 0: the
-        covariance of each part with the direction's score of the labelling. The direction is
-        finite; where the potentials forbid something, it has no effect. With `overwrite`, the
-        direction is no longer needed and its memory may be reused.
+        It is d/dε of `marginals(potentials + ε · direction, weight).parts` at ε = 0: the covariance
+        of each part with the direction's score of the labelling. The direction must be finite; it
+        has no effect where the potentials are −inf. With `overwrite`, the memory of the direction
+        may be reused.
         """
         raise self._refusal("marginals_derivative")
 
@@ -183,10 +182,10 @@ class Inference(ABC):
         raise self._refusal("map")
 
     def relaxed_map(self, potentials: Potentials, weight: Floats | None = None) -> Relaxed:
-        """The best of all distributions of cliques' labels that fit each other locally.
+        """The best locally consistent distributions of clique labels.
 
-        On forests that is the best labelling, elsewhere it may be better than any. With `weight`,
-        each example's parts are multiplied by its weight.
+        On forests this is the best labelling; elsewhere its value may exceed every labelling's.
+        With `weight`, each example's parts are multiplied by its weight.
         """
         raise self._refusal("relaxed_map")
 
@@ -195,7 +194,7 @@ class Inference(ABC):
         raise self._refusal("k_best")
 
     def map_by_cost(self, potentials: Potentials, price: NDArray[np.int64]) -> ByCost:
-        """The best labelling at every total price of its labels (price: int64 [n_states])."""
+        """The best labelling at every total cost of its labels (price: int64 [n_states])."""
         raise self._refusal("map_by_cost")
 
     def sample(self, potentials: Potentials, n: int, rng: np.random.Generator) -> Labels:
@@ -203,7 +202,7 @@ class Inference(ABC):
         raise self._refusal("sample")
 
     def entropy(self, potentials: Potentials) -> Floats:
-        """The entropy of each example's labelling, in nats."""
+        """The entropy of each example, in nats."""
         raise self._refusal("entropy")
 
     def span_log_probability(self, potentials: Potentials, spans: Spans) -> Floats:
@@ -211,22 +210,22 @@ class Inference(ABC):
         raise self._refusal("span_log_probability")
 
     def require(self, question: str, structure: Structure) -> None:
-        """Refuse early what would fail later."""
+        """Raise an error early for a structure on which the method would fail."""
         if question not in self.answers:
             raise self._refusal(question)
         if not self.supports(structure):
             raise UnsupportedError(
-                f"inference {self.name!r} does not work on {type(structure).__name__} structures"
+                f"inference {self.name!r} does not support {type(structure).__name__} structures"
             )
 
     @property
     def name(self) -> str:
-        """The name of its file, by which it is registered."""
+        """The name by which users choose it: that of its file."""
         return type(self).__module__.rpartition(".")[2]
 
     def _refusal(self, question: str) -> UnsupportedError:
         return UnsupportedError(
-            f"inference {self.name!r} does not answer {question!r}; it answers: "
+            f"inference {self.name!r} does not compute {question!r}; it computes: "
             + ", ".join(sorted(self.answers))
         )
 
@@ -245,18 +244,17 @@ def exact_for(
     memory_limit: float | None = None,
     max_work: float = math.inf,
 ) -> Inference | None:
-    """The cheapest method that is exact on the model and affordable; None if there is none.
+    """The cheapest affordable method that is exact on the model; None if there is none.
 
-    Chains are done by `chain`, forests by `tree`, and graphs with loops by `junction_tree` as long
-    as its tables fit into its memory budget. A plan that was made to find out is kept. Where the
-    scores are given too, the best labels of matchings and of submodular models of two labels are
-    found by `matching` and `max_flow`, however large the graph. Where there are minutes, wider
-    graphs are done by `elimination`.
+    Chains use `chain`, forests `tree`, and graphs with loops `junction_tree` if its tables fit into
+    the memory budget; a plan made to find this out is kept. If scores are given, `matching` finds
+    the best labels of matchings, and `max_flow` those of submodular models with two labels, on
+    graphs of any size. With a pace of minutes, `elimination` handles wider graphs.
 
-    Without `memory_limit`, the answer is the same on every machine: a method may take 1 GB (or
-    less, where half of the available memory is less). Where there are minutes, it may take half of
-    the available memory, and more memory makes more answers exact. Methods
-    whose `Inference.work` is above `max_work` are left out.
+    Without `memory_limit` the choice is the same on every machine: a method may use 1 GB, or half
+    of the available memory if that is less. With a pace of minutes it may use half of the available
+    memory, so more memory makes more answers exact. Methods whose `Inference.work` is above
+    `max_work` are skipped.
 
     Examples
     --------
@@ -305,29 +303,29 @@ def choose(
     memory_limit: float | None = None,
     max_work: float = math.inf,
 ) -> Inference:
-    """An exact method where that is affordable, else the approximation that ranks best.
+    """An exact method if affordable, else the best approximation.
 
-    Methods declare where they are exact, what that costs and how good their approximations are:
+    Methods declare where they are exact, the cost of that, and the quality of their approximations:
     see `Inference`.
 
     Parameters
     ----------
     model : Structure or Potentials
-        With the scores, methods that take scores of a kind are considered too: see `exact_for`.
+        With scores, methods that need certain scores are considered too: see `exact_for`.
     question : str
-        What is to be asked, such as "marginals", "map" or "sample".
+        The question, such as "marginals", "map" or "sample".
     pace : Pace
-        How long an answer may take. Training asks often and has moments; a prediction has seconds,
-        which `portfolio` uses for the best labelling; with minutes, see `exact_for`.
+        How long an answer may take. Training needs many quick answers. A prediction has
+        seconds, which `portfolio` uses for the best labelling. With minutes, see `exact_for`.
     memory_limit : float, optional
-        Bytes that an exact method may take, which it keeps as its own limit: see `exact_for`.
+        Bytes that an exact method may use; it becomes the method's own limit. See `exact_for`.
     max_work : float
-        The most looks at every table cell (see `Inference.work`) that an exact answer is worth.
+        Maximum number of passes over all table cells (`Inference.work`) of an exact answer.
 
     Raises
     ------
     UnsupportedError
-        If no method answers the question on this structure.
+        If no method can answer the question on this structure.
 
     Examples
     --------
@@ -346,8 +344,8 @@ def choose(
             method.memory_limit = memory_limit
             return method
     raise UnsupportedError(
-        f"no inference method answers {question!r} on {_structure(model)}: an exact one would "
-        "need too much memory, and no approximation is at hand"
+        f"no inference method can compute {question!r} on {_structure(model)}: an exact one would "
+        "need too much memory, and no approximation supports it; raise memory_limit"
     )
 
 
@@ -366,7 +364,7 @@ def _exact(method: Inference, model: Structure | Potentials, question: str) -> b
 
 
 def _fits(method: Inference, model: Structure | Potentials, question: str) -> bool:
-    """Whether the question is answered on the structure, and for these scores or for any."""
+    """Whether the method can answer the question on the structure, with these or any scores."""
     if not method.fits(question, _structure(model)):
         return False
     if method.any_scores:

@@ -1,4 +1,4 @@
-"""Clique trees: made once for a structure, and what sums and maxima along them tell."""
+"""Clique trees: planned once per structure, and message passing on them."""
 
 from __future__ import annotations
 
@@ -20,22 +20,23 @@ from chordal.structures import Ints, Structure
 
 UNIFORMS = 2_000_000  # drawn at a time when sampling
 ORDERS = ("min_fill", "min_weight", "sweep", "auto", "search")  # as the kernel numbers them
-#: What a variable may cost in `auto`: to look at so many cells.
+#: The work that planning may spend on a variable in `auto`, in cells.
 MOST_CELLS = AUTO_LIMIT / 8
-#: Tables beyond this (log2 of cells) are not looked at any further.
+#: Tables above this size (log2 of cells) are not considered.
 FARTHEST = 60.0
 
 
 class TreeSize(NamedTuple):
-    """What a clique tree takes, in the example that needs most.
+    """The size of a clique tree, in the largest example.
 
-    treewidth : int, variables of the largest clique less one; those with one label do not count
-    largest : int, cells of its table
-    cells : int, cells of all tables and messages
-    bytes : int, the memory they need
+    treewidth : int, number of variables of the largest clique minus one; variables with one label
+    do not count
+    largest : int, number of cells of its table
+    cells : int, number of cells of all tables and messages
+    bytes : int, their memory
     clique : tuple of int, the variables of the largest clique, by their number in the batch
-    complete : bool, False where the search ended at a clique that is too large: then all numbers
-        are those of this clique alone, and the whole tree needs more
+    complete : bool, False if the search stopped at a clique that is too large: then all numbers are
+    those of this clique, and the whole tree needs more
     """
 
     treewidth: int
@@ -54,16 +55,16 @@ class Plan:
 
     @property
     def stuck(self) -> Ints:
-        """The variables of the clique that was too large; empty if all went well."""
+        """The variables of the clique that was too large; empty if there is none."""
         return self.tree.stuck
 
     @property
     def most_cells(self) -> float:
-        """In the example that needs most."""
+        """Number of cells, in the largest example."""
         return float(self.tree.cells.max(initial=0.0))
 
     def cells_without_tables(self, question: str) -> float:
-        """What an answer needs that makes tables one at a time; in the example that needs most."""
+        """Number of cells if tables are made one at a time, in the largest example."""
         tree = self.tree
         if question == "log_partition":
             needed = tree.streamed
@@ -75,11 +76,11 @@ class Plan:
 
     @property
     def n_clusters(self) -> int:
-        """Clusters of all examples."""
+        """Number of clusters of all examples."""
         return len(self.tree)
 
     def size(self, structure: Structure) -> TreeSize:
-        """What it takes, in the example that needs most."""
+        """The size, in the largest example."""
         if len(self.stuck):
             size = math.prod(structure.label_counts[self.stuck].tolist())
             clique = tuple(sorted(self.stuck.tolist()))
@@ -102,7 +103,7 @@ _plans: WeakKeyDictionary[Structure, dict[tuple[str, float], Plan]] = WeakKeyDic
 
 
 def plan_of(structure: Structure, order: str, limit: float = FARTHEST) -> Plan:
-    """The clique tree of a structure, made at the first call and kept with the structure.
+    """The clique tree of a structure, planned in the first call and kept with the structure.
 
     order : one of ORDERS
     limit : give up at a table of more than 2^limit cells
@@ -118,12 +119,12 @@ def plan_of(structure: Structure, order: str, limit: float = FARTHEST) -> Plan:
 
 
 def plan_within(structure: Structure, order: str, n_bytes: float) -> Plan:
-    """The clique tree, as far as there is memory for its largest table."""
+    """The clique tree, if its largest table fits into memory."""
     return plan_of(structure, order, limit_of(n_bytes))
 
 
 def plan_beyond(structure: Structure, order: str, n_bytes: float) -> Plan:
-    """The same, or where there is not enough memory a tree that says how much is needed."""
+    """The same; if memory is too small, a tree that tells how much is needed."""
     plan = plan_within(structure, order, n_bytes)
     if len(plan.stuck) == 0:
         return plan
@@ -131,12 +132,12 @@ def plan_beyond(structure: Structure, order: str, n_bytes: float) -> Plan:
 
 
 def limit_of(n_bytes: float) -> float:
-    """log2 of the cells that a table may have; a row's number has to fit into 31 bits."""
+    """log2 of the number of cells of a table; a row number must fit into 31 bits."""
     return min(math.log2(max(n_bytes, 8.0) / 8.0), 31.0)
 
 
 def too_large(name: str, size: TreeSize, limit: float, hint: str = "") -> UnsupportedError:
-    """The refusal of a structure that would need more memory than it may have."""
+    """The error for a structure that needs too much memory."""
     named = ", ".join(map(str, size.clique[:8])) + (", …" if len(size.clique) > 8 else "")
     need = "at least " if not size.complete else ""
     return UnsupportedError(
@@ -165,9 +166,9 @@ def best_labelling(plan: Plan, potentials: Potentials) -> Decoded:
 
 
 class CliqueTreeInference(Inference):
-    """All answers from a clique tree; a final subclass says which tree."""
+    """All answers from a clique tree; a final subclass chooses the tree."""
 
-    #: Whether tables stay until the answer is there, or are made twice.
+    #: Whether tables are kept until the answer is complete; if not, they are made twice.
     keeps_tables: ClassVar[bool] = True
 
     answers: ClassVar[frozenset[str]] = frozenset(
@@ -183,11 +184,11 @@ class CliqueTreeInference(Inference):
     )
 
     def exact_on(self, structure: Structure) -> bool:
-        """Exact wherever it works."""
+        """Exact on every supported structure."""
         return self.supports(structure)
 
     def work(self, structure: Structure, question: str) -> float:
-        """The cells of all tables and messages, for each cell of the model's own tables."""
+        """The cells of all tables and messages, divided by the cells of the model's tables."""
         own = structure.n_states + int(structure.table_sizes.sum())
         return float(self._plan(structure).tree.cells.sum()) / max(1, own)
 
@@ -196,7 +197,7 @@ class CliqueTreeInference(Inference):
         """The clique tree of the structure."""
 
     def memory(self, structure: Structure, question: str, n: int = 1) -> float:
-        """Not estimated: the tables of the tree decide, and `require` looks at them."""
+        """Not estimated here: `require` checks the tables of the tree."""
         return 0.0
 
     def log_partition(self, potentials: Potentials) -> Floats:
@@ -228,7 +229,7 @@ class CliqueTreeInference(Inference):
         weight: Floats | None = None,
         overwrite: bool = False,
     ) -> Potentials:
-        """How marginals change, by messages of values and slopes."""
+        """The derivative, by messages of values and slopes."""
         plan = self._plan_for("marginals_derivative", potentials)
         refuse_other_shape(potentials, direction)
         parts, log_z = potentials.zeros(), np.empty(potentials.structure.n_examples)
@@ -248,7 +249,7 @@ class CliqueTreeInference(Inference):
         return best_labelling(self._plan_for("map", potentials), potentials)
 
     def k_best(self, potentials: Potentials, k: int) -> Ranked:
-        """The best labellings, each found by splitting off those already listed."""
+        """The best labellings, each found by excluding those already found."""
         plan, structure = self._plan_for("k_best", potentials), potentials.structure
         labels = np.zeros(k * structure.n_variables, dtype=np.int32)
         score = np.empty(k * structure.n_examples)

@@ -1,4 +1,4 @@
-"""What methods that walk over cliques share: what they refuse, and where they may start."""
+"""Shared by methods that iterate over cliques: checks, starts and constraints."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from chordal.structures import Structure
 
 #: Sums of scores have to stay finite numbers.
 LARGEST = 1e290
-#: Contradictions after which the search for an allowed labelling is given up.
+#: Number of contradictions after which the search for an allowed labelling gives up.
 MAX_FAILURES = 20_000
 
 
@@ -22,12 +22,12 @@ def at_most_pairs(structure: Structure) -> bool:
 
 
 def message_cells(structure: Structure) -> int:
-    """Labels of all variables of all cliques: what messages in one direction have."""
+    """The number of message entries in one direction: labels of all variables of all cliques."""
     return int(structure.label_counts[structure.scopes].sum())
 
 
 def require_finite_size(potentials: Potentials) -> None:
-    """Refuse finite scores whose sums would not be finite."""
+    """Raise an error for finite scores whose sums would not be finite."""
     for name, scores in (("unary", potentials.unary), ("tables", potentials.tables)):
         if scores.max(initial=0.0) <= LARGEST and scores.min(initial=0.0) >= -LARGEST:
             continue
@@ -41,7 +41,7 @@ def require_finite_size(potentials: Potentials) -> None:
 
 
 def most_probable_labels(parts: Potentials) -> Labels:
-    """Maximum posterior marginal decoding: the likeliest label of each variable by itself.
+    """Maximum posterior marginal decoding: the most probable label of each variable.
 
     Ties go to the smallest label.
     """
@@ -60,7 +60,7 @@ def most_probable_labels(parts: Potentials) -> Labels:
 
 
 def with_rough_bound(potentials: Potentials, labels: Labels, ended: Convergence) -> Decoded:
-    """A labelling of a method that has no bound of its own, with `Potentials.bound`."""
+    """The labelling of a method without a bound, with `Potentials.bound`."""
     score = potentials.score(labels)
     return Decoded(labels, score, np.maximum(potentials.bound(), score), ended)
 
@@ -71,11 +71,11 @@ def forbids(potentials: Potentials) -> bool:
 
 
 def propagated(potentials: Potentials) -> Potentials:
-    """The same model without the labels that no labelling can have, by constraints one at a time.
+    """The same model without labels that constraint propagation excludes.
 
-    A label is struck out (its score becomes −inf) if some table supports it with no labels that
-    are left to its other variables, until nothing changes. That excludes no allowed labelling.
-    Where it leaves some variable without a label, the example has none: that is proved.
+    A label is excluded (its score becomes −inf) if some table has no supporting labels of its other
+    variables; this repeats until nothing changes. It excludes no allowed labelling. If a variable
+    has no label left, the example is proved to have no allowed labelling.
     """
     if not forbids(potentials):
         return potentials
@@ -85,10 +85,10 @@ def propagated(potentials: Potentials) -> Potentials:
 
 
 def allowed_labels(potentials: Potentials, wanted: NDArray[np.bool_]) -> tuple[Labels, Labels]:
-    """Labellings without a score of −inf, found by search, of the examples that are wanted.
+    """Allowed labellings (no score of −inf) of the wanted examples, found by search.
 
-    Returns the labels, and for each example 1 if they are found, 0 if there are none (or it was
-    not wanted), −1 if the search was given up.
+    Returns the labels, and for each example 1 if they were found, 0 if there are none (or it was
+    not wanted), −1 if the search gave up.
     """
     s = potentials.structure
     labels = np.zeros(s.n_variables, dtype=np.int32)

@@ -1,9 +1,9 @@
-"""Cliques over many variables that look at how many of them have a label.
+"""Cliques over many variables that depend only on how many of them have a label.
 
-A table over n variables has 2^n cells and more. What matters here is a number: it is counted by
-variables of its own, each of which holds how many of the first k have the label, up to a limit.
-They are joined by small tables, n of them in all, so that every inference method can work with
-them, and a labelling of the other variables decides theirs.
+A table over n variables has at least 2^n cells. Here only a count matters. Extra variables hold how
+many of the first k variables have the label, up to a limit. They are joined by n small tables in
+all, so every inference method can use them. A labelling of the other variables determines the
+counts.
 """
 
 from __future__ import annotations
@@ -28,19 +28,19 @@ Counting = int | Sequence[Any]
 @final
 @dataclass(frozen=True)
 class Count:
-    """A score for how many of some variables have a label: hard where it is −inf, else soft.
+    """A score for how many of some variables have a label; −inf makes it a hard constraint.
 
     Parameters
     ----------
     variables : list of int
-        By their numbers within the example, all different. Exact methods cost least where this
-        order follows the edges between them, as along a chain.
+        Distinct numbers within the example. Exact methods are cheapest if this order follows
+        the edges between them, as along a chain.
     scores : list of float
-        The score of none, of one, of two, …; the last one is that of as many *or more*.
+        The score of count 0, 1, 2, …; the last one is also that of all larger counts.
     labels : int or list, default=1
         What is counted: a label, or for each variable a label or a set of labels.
     example : int
-        Which example of the batch.
+        The number of the example in the batch.
 
     Examples
     --------
@@ -64,7 +64,7 @@ class Count:
         penalty: float = np.inf,
         example: int = 0,
     ) -> Count:
-        """One of the variables has the label (XOR); anything else costs `penalty`."""
+        """Exactly one variable has the label (XOR); anything else costs `penalty`."""
         return cls(variables, [-penalty, 0.0, -penalty], labels, example)
 
     @classmethod
@@ -76,7 +76,7 @@ class Count:
         penalty: float = np.inf,
         example: int = 0,
     ) -> Count:
-        """None or one of the variables has the label; more cost `penalty`."""
+        """At most one variable has the label; more cost `penalty`."""
         return cls(variables, [0.0, 0.0, -penalty], labels, example)
 
     @classmethod
@@ -88,9 +88,9 @@ class Count:
         penalty: float = np.inf,
         example: int = 0,
     ) -> Count:
-        """Some variable has its label (OR, a clause); none costs `penalty`.
+        """At least one variable has its label (OR, a clause); otherwise it costs `penalty`.
 
-        That 0 and 1 together imply 2 is ``at_least_one([0, 1, 2], labels=[0, 0, 1])``.
+        The rule "0 and 1 imply 2" is ``at_least_one([0, 1, 2], labels=[0, 0, 1])``.
         """
         return cls(variables, [-penalty, 0.0], labels, example)
 
@@ -105,7 +105,7 @@ class Count:
         penalty: float = np.inf,
         example: int = 0,
     ) -> Count:
-        """From `low` to `high` of the variables have the label; anything else costs `penalty`."""
+        """Between `low` and `high` variables have the label; anything else costs `penalty`."""
         check_number("low", low, integer=True)
         check_number("high", high, minimum=low, integer=True)
         return cls(
@@ -119,28 +119,28 @@ class Count:
 @final
 @dataclass(frozen=True)
 class Counted:
-    """A model with counts, and where the variables of the model without them are.
+    """A model with counts, and the map to the variables of the model without them.
 
     potentials : Potentials
-        For any inference method. log Z, scores, and the best labellings of the other variables
-        are those of the model with all counts.
+            Potentials for any inference method. log Z, scores and the best labellings of the other
+            variables are those of the model with all counts.
     variables : int64 [n_variables]
-        The variables of the model without counts among those of `potentials`.
+        The variables of the model without counts, by their numbers in `potentials`.
     """
 
     potentials: Potentials
     variables: Ints
 
     def labels(self, found: NDArray[Any]) -> NDArray[Any]:
-        """Labellings [..., all variables] without those of the variables that count."""
+        """Labellings [..., all variables] without the counting variables."""
         return found[..., self.variables]
 
     def unary(self, parts: Potentials) -> Floats:
-        """Marginals of the variables [n_states], without those of the variables that count."""
+        """Marginals [n_states] without those of the counting variables."""
         return parts.unary[_states(parts.structure, self.variables)]
 
     def extended(self, labels: Sequence[int] | NDArray[Any]) -> NDArray[np.int32]:
-        """A labelling of the variables with what follows for those that count, for `score`."""
+        """A labelling extended by the values of the counting variables, for `score`."""
         structure = self.potentials.structure
         out = np.full(structure.n_variables, -1, dtype=np.int32)
         out[self.variables] = labels
@@ -155,19 +155,19 @@ class Counted:
 def with_counts(potentials: Potentials, counts: Iterable[Count]) -> Counted:
     """The same model with cliques that count labels, without tables of 2^n cells.
 
-    A count over n variables adds n − 2 variables and n − 1 small tables, of 8 cells where two
-    labels are counted up to one. Methods that take pairs alone refuse them; those that change one
-    variable at a time (`icm`, `gibbs`, `annealing`) seldom get from one labelling to another.
+    A count over n variables adds n − 2 variables and n − 1 small tables, of 8 cells if two labels
+    are counted up to one. Methods for pairs raise an error for them. Methods that change one
+    variable at a time (`icm`, `gibbs`, `annealing`) rarely move between labellings.
 
     Parameters
     ----------
     potentials : Potentials
-        Of a batch; `potentials(X)` of an estimator gives them.
+        Potentials of a batch, for example from `potentials(X)` of an estimator.
     counts : list of Count
 
     Examples
     --------
-    Of four variables that would all rather be 1, exactly one is:
+    Four variables prefer label 1, but exactly one may have it:
 
     >>> from chordal.inference import INFERENCE
     >>> alone = FactorGraph([4], [[]], n_labels=2)
@@ -239,7 +239,7 @@ class _Added:
         self.tables: list[Floats] = []
 
     def add(self, count: Count, where: str, unary: Floats) -> None:
-        """The cliques of a count; of one variable, its scores."""
+        """Add the cliques of a count; for one variable, its scores."""
         s, (chosen, flags) = self.structure, _members(count, self.structure, where)
         scores = _checked_scores(count, where)
         if len(chosen) == 1:
@@ -260,7 +260,9 @@ class _Added:
 
 
 def _tables(flags: Sequence[Ints], scores: Floats) -> list[Floats]:
-    """Tables (so far, variable, now) that count, and at the end (so far, variable) with scores."""
+    """Tables (count before, variable, count after), and last (count before, variable) with
+    scores.
+    """
     allowed = np.flatnonzero(scores > -np.inf)
     open_ended = bool(scores[-1] > -np.inf)
     most = len(scores) - 1 if open_ended else int(allowed[-1])  # beyond it: the same, or forbidden
@@ -277,12 +279,12 @@ def _tables(flags: Sequence[Ints], scores: Floats) -> list[Floats]:
 
 
 def _members(count: Count, s: Structure, where: str) -> tuple[list[int], list[Ints]]:
-    """The variables of a count, and of each label of each whether it counts."""
+    """The variables of a count, and for each label of each whether it counts."""
     if not isinstance(count, Count):
         raise TypeError(f"{where} must be a Count, got {count!r}")
     check_number(f"example of {where}", count.example, integer=True)
     if count.example >= s.n_examples:
-        raise ValueError(f"{where} is of example {count.example}, and there are {s.n_examples}")
+        raise ValueError(f"{where} is for example {count.example}, but there are {s.n_examples}")
     first, last = s.variable_offsets[count.example : count.example + 2].tolist()
     chosen = [int(v) for v in count.variables]
     if not chosen or min(chosen) < 0 or max(chosen) >= last - first:
@@ -319,7 +321,7 @@ def _checked_scores(count: Count, where: str) -> Floats:
 
 
 def _states(structure: Structure, variables: Ints) -> Ints:
-    """The labels of these variables, counted through the structure."""
+    """The state numbers of these variables in the structure."""
     counts = structure.label_counts[variables]
     first = structure.state_offsets[variables] - offsets_of(counts)[:-1]
     return np.repeat(first, counts) + np.arange(counts.sum())

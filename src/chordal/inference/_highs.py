@@ -1,11 +1,11 @@
-"""SciPy's linear programs, which Ctrl-C ends at once.
+"""SciPy's linear programs, interruptible by Ctrl-C.
 
-HiGHS does not look at signals while it runs, and SciPy has no way to stop it. So it never runs in
-the calling thread, which waits and can be interrupted:
+HiGHS does not check signals while it runs, and SciPy cannot stop it. So it never runs in the
+calling thread, which waits and can be interrupted:
 
-- for the first `SHORT` seconds, where most programs end, it runs in a thread. After Ctrl-C the
-  thread goes on until this limit. So it does with a `time_limit` of at most `LONG` seconds.
-- Longer programs are started again in another Python process, which Ctrl-C kills.
+- For the first `SHORT` seconds, enough for most programs, it runs in a thread. After Ctrl-C the
+thread continues until this limit. The same holds for a `time_limit` of at most `LONG` seconds.
+- Longer programs are restarted in another Python process, which Ctrl-C kills.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ pickle.dump(getattr(scipy.optimize, name)(**arguments), sys.stdout.buffer)
 
 
 def solved(name: str, arguments: dict[str, Any], options: dict[str, float]) -> OptimizeResult:
-    """What `linprog` or `milp` of scipy.optimize returns, within the time that is left."""
+    """The result of `linprog` or `milp` of scipy.optimize, within the remaining time."""
     check_time()
     limit = seconds_left()
     with needed("scipy", f"inference by {name}"):

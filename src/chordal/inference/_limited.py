@@ -1,4 +1,4 @@
-"""How an inference method keeps to its limits: around each of its questions."""
+"""Time and memory limits around each question to an inference method."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from chordal.structures import Structure
 
 R = TypeVar("R")
 
-#: The methods of `Inference` that answer something.
+#: The methods of `Inference` that answer a question.
 QUESTIONS = frozenset(
     {
         "log_partition",
@@ -36,14 +36,14 @@ QUESTIONS = frozenset(
         "span_log_probability",
     }
 )
-#: Labels of variables and cliques for which no estimate is made: the machine has that much.
+#: Number of states and cells below which memory is not estimated: every machine has enough.
 FEW = 100_000
-#: Estimates below this are not compared with what the machine has: it has that much.
+#: Estimates below this are not compared with the available memory: every machine has enough.
 SMALL = 1e8
 
 
 class Limited(Protocol):
-    """What an inference method says about its limits."""
+    """The limits of an inference method."""
 
     anytime: ClassVar[bool]
     time_limit: float | None
@@ -55,14 +55,14 @@ class Limited(Protocol):
 
     @property
     def memory_budget(self) -> float:
-        """Bytes that an answer may take."""
+        """Bytes that an answer may need."""
 
     def memory(self, structure: Structure, question: str, n: int = 1) -> float:
-        """Bytes that an answer takes."""
+        """Bytes that an answer needs, estimated."""
 
 
 def limited(question: str, answer: Callable[..., R]) -> Callable[..., R]:
-    """The method that answers a question, within `time_limit` and `memory_limit`."""
+    """Wrap a question so that it respects `time_limit` and `memory_limit`."""
 
     @wraps(answer)
     def ask(self: Limited, potentials: Potentials, *rest: object, **named: object) -> R:
@@ -81,7 +81,7 @@ def limited(question: str, answer: Callable[..., R]) -> Callable[..., R]:
 
 
 def without_time(potentials: Potentials) -> Decoded:
-    """The best label of each variable by itself: what there is before anything is iterated."""
+    """The best label of each single variable: the result if there is no time to iterate."""
     labels = most_probable_labels(potentials)
     score = potentials.score(labels)
     bound = np.maximum(potentials.bound(), score)
@@ -89,7 +89,7 @@ def without_time(potentials: Potentials) -> Decoded:
 
 
 def late(ended: Convergence | None) -> Convergence:
-    """The same ending, by the time limit."""
+    """The same convergence with the status of the time limit."""
     n_iter = 0 if ended is None else ended.n_iter
     return Convergence(Status.MAX_TIME, n_iter, inf)
 
@@ -121,7 +121,7 @@ def _refuse_large(
     rest: tuple[object, ...],
     named: dict[str, object],
 ) -> None:
-    """Refuse what would take more memory than it may."""
+    """Raise an error for an answer that would need too much memory."""
     n = rest[0] if rest else named.get("k", named.get("n"))
     count = int(n) if isinstance(n, (int, np.integer)) else 1
     size = len(potentials.unary) + len(potentials.structure.scopes)

@@ -1,6 +1,6 @@
-"""The members of a portfolio, and in which order they work on one part of a model.
+"""The members of a portfolio, and their order on one part of a model.
 
-Each is limited by work, so that the clock decides nothing but where they are cut.
+Each is limited by work, so the clock only decides where the run stops.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ FIRST_ROUNDS, MORE_ROUNDS, IDLE_ROUNDS, LAST_ROUNDS = 4, 20, 300, 20_000
 
 
 def closed(score: Floats, bound: Floats) -> NDArray[np.bool_]:
-    """Where the bound proves that a labelling of this score is best."""
+    """Whether the bound proves that a labelling of this score is best."""
     with np.errstate(invalid="ignore"):
         return (score > -np.inf) & (bound - score <= ROUNDING * (1.0 + np.abs(score)))
 
@@ -60,7 +60,7 @@ class Step(NamedTuple):
     """One call of a member.
 
     name : the member's
-    share : of the time left to this part of the model, that the call may take
+    share : the share of the part's remaining time for this call
     run : the call
     """
 
@@ -90,17 +90,17 @@ class Case:
 
     @property
     def closed(self) -> bool:
-        """Whether the labelling is proved best."""
+        """Whether the labelling is proved to be the best."""
         return self.proved or bool(closed(np.array(self.score), np.array(self.bound)))
 
     @property
     def gap(self) -> float:
-        """By how much another labelling may be better; inf if none is found."""
+        """By how much another labelling can be better at most; inf if no labelling is known."""
         return max(0.0, self.bound - self.score)
 
     @property
     def near(self) -> bool:
-        """Whether the relaxation comes close to the best labelling."""
+        """Whether the relaxation is close to the best labelling."""
         return self.score > -np.inf and self.gap <= NEAR * (self.rough - self.score)
 
     @property
@@ -112,7 +112,7 @@ class Case:
         return self._search
 
     def offer(self, labels: Labels, member: str) -> bool:
-        """Take over what is better in another labelling; returns whether that was something."""
+        """Take the better pieces of another labelling; returns whether there were any."""
         if self.score > -np.inf:
             labels = crossed(self.potentials, self.labels, labels)
         score = float(self.potentials.score(labels)[0])
@@ -131,7 +131,7 @@ class Case:
         self.bound = max(self.score, min(self.bound, float(found.bound[0])))
 
     def asked(self, method: Inference, share: float) -> Step:
-        """A call of another method, if it takes the model."""
+        """A call of another method, if it supports the model."""
 
         def run() -> None:
             if method.fits("map", self.potentials.structure):
@@ -153,7 +153,7 @@ class Case:
         return self.asked(method, 0.1)
 
     def by_thresholds(self) -> None:
-        """Labellings whose worst cell is as good as can be."""
+        """Labellings whose worst cell is as good as possible."""
         by_thresholds(self.potentials, lambda labels: self.offer(labels, "thresholds"))
 
     def descend(self) -> bool:
@@ -211,7 +211,7 @@ def steps(case: Case, memory_limit: float) -> Iterator[Step]:
 
 
 def _rounds(case: Case, n: int, idle: bool = False) -> Iterator[Step]:
-    """Rounds of the search: so many, or until so many have gained nothing."""
+    """Rounds of the search: a fixed number, or until several gained nothing."""
     left = n if int(case.potentials.structure.table_sizes.sum()) <= MAX_CELLS else 0
     gained = False
 

@@ -1,4 +1,4 @@
-"""What methods that iterate over cliques share: settings of messages, and how they ended."""
+"""The base class of methods with iterated messages."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ ROUGH = 1e-4
 
 
 def ending(done: _kernels.Iterations, tol: float) -> Convergence:
-    """How the examples ended together; no NaN counts as small."""
+    """The common convergence of all examples; NaN never counts as small."""
     if done.late:
         return Convergence(Status.MAX_TIME, int(done.n_iter.max(initial=0)), np.inf)
     status = Status.CONVERGED if (done.change <= tol).all() else Status.MAX_ITERATIONS
@@ -31,7 +31,7 @@ def ending(done: _kernels.Iterations, tol: float) -> Convergence:
 
 
 class SumProduct(Inference):
-    """Marginals by messages that go round until they settle; exact where there is no loop."""
+    """Marginals by messages, iterated until they settle; exact without loops."""
 
     anytime: ClassVar[bool] = True
 
@@ -67,7 +67,7 @@ class SumProduct(Inference):
         return made
 
     def memory(self, structure: Structure, question: str, n: int = 1) -> float:
-        """Messages both ways, beliefs, and marginals."""
+        """Messages in both directions, beliefs and marginals."""
         return 8.0 * (3.0 * message_cells(structure) + 4.0 * structure.n_states)
 
     def log_partition(self, potentials: Potentials) -> Floats:

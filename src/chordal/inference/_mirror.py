@@ -15,16 +15,16 @@ from chordal.structures import FactorGraph, Ints, offsets_of
 class Mirrored:
     """Every variable twice: as it is, and with its labels exchanged.
 
-    An edge (a, b) becomes (a, b) and (a′, b′) if it is submodular, else (a, b′) and (a′, b), with
-    its table's rows or columns exchanged: then those are. A labelling beside its own image scores
-    twice what it does in the model, so the best of all pairs is at least twice the best score.
+    A submodular edge (a, b) becomes (a, b) and (a′, b′). Any other becomes (a, b′) and (a′, b),
+    with the rows or columns of its table exchanged, and so is submodular. A labelling together with
+    its image has twice its score, so the best score of all pairs is at least twice the best score.
 
     Attributes
     ----------
     potentials : Potentials
         Variable v is 2 v, its image 2 v + 1; cliques and tables likewise.
     states, cells : int64
-        Of every state and every cell of a table, the one in the model that it stands for.
+        For every state and table cell, the corresponding one of the model.
     """
 
     potentials: Potentials
@@ -33,7 +33,7 @@ class Mirrored:
 
     @staticmethod
     def of(model: Potentials) -> Mirrored:
-        """Of a model with at most two labels and cliques of at most two variables."""
+        """The mirrored form of a model with at most two labels and pairwise cliques."""
         s = model.structure
         turned = _prefers_difference(model)
         states = _twice(s.state_offsets, np.zeros(s.n_variables, dtype=bool))
@@ -58,12 +58,12 @@ class Mirrored:
         )
 
     def labels(self, found: NDArray[np.int32]) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
-        """Two labellings of the model: the found labels, and what their images stand for."""
+        """Two labellings of the model: from the variables, and from their images."""
         last = self.potentials.structure.label_counts[1::2] - 1
         return found[::2], (last - found[1::2]).astype(np.int32)
 
     def fold(self, parts: Potentials, onto: Potentials) -> None:
-        """Add half of the parts to those of the model that they stand for."""
+        """Add half of the parts to the corresponding parts of the model."""
         for source, mine, its in (
             (self.states, parts.unary, onto.unary),
             (self.cells, parts.tables, onto.tables),
@@ -82,7 +82,7 @@ def _prefers_difference(model: Potentials) -> NDArray[np.bool_]:
 
 
 def _twice(offsets: Ints, turned: NDArray[np.bool_]) -> Ints:
-    """The cells of every block as they are and in reverse, its pairs exchanged if it is turned."""
+    """The cells of every block and their reverse, with pairs exchanged if it is turned."""
     sizes, first = np.repeat(np.diff(offsets), 2), np.repeat(offsets[:-1], 2)
     within = np.arange(sizes.sum()) - np.repeat(offsets_of(sizes)[:-1], sizes)
     block = np.repeat(np.arange(len(sizes)), sizes)

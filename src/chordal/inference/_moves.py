@@ -1,4 +1,4 @@
-"""What methods share that improve one labelling of each example, round by round."""
+"""Shared by methods that improve one labelling per example, round by round."""
 
 from __future__ import annotations
 
@@ -43,10 +43,10 @@ class Kernel(Protocol):
 def improved(
     kernel: Kernel, potentials: Potentials, max_iter: int, start: Labels | None = None
 ) -> Decoded:
-    """The labelling that a kernel's rounds end at, and how they ended.
+    """The labelling after a kernel's rounds, and how they ended.
 
-    The start is, if not given, the best label of each variable by itself. Examples that end at no
-    allowed labelling start again from one that is, if a search finds one.
+    By default the start is the best label of each single variable. Examples that end at no allowed
+    labelling restart from an allowed one, if a search finds it.
     """
     labels = most_probable_labels(potentials) if start is None else start.copy()
     found = _rounds(kernel, potentials, max_iter, labels)
@@ -72,8 +72,8 @@ def _rounds(kernel: Kernel, potentials: Potentials, max_iter: int, labels: Label
 def improved_by_trees(potentials: Potentials, found: Decoded, max_iter: int = 100) -> Decoded:
     """The labelling after rounds in which whole trees take their best labels given the rest.
 
-    Variables are split into few forests, on a grid two; a round visits them all. Rounds end when no
-    example gains, and examples that are proved best are left alone.
+    Variables are split into a few forests (two on a grid); a round visits all of them. Rounds end
+    when no example gains; examples that are proved best are skipped.
     """
     if found.bound is None or not (found.gap > 0.0).any():
         return found
@@ -103,9 +103,9 @@ def improved_by_trees(potentials: Potentials, found: Decoded, max_iter: int = 10
 
 
 def quick_start(potentials: Potentials) -> Decoded:
-    """A labelling that no change of a label or of a tree improves: what a program starts with.
+    """A quick labelling that no single label or tree can improve, as a start for a program.
 
-    Its status says that time is over.
+    Its status says that the time limit was reached.
     """
     sweeps = partial(_kernels.icm_labels, incidence=potentials.structure.incidence)
     with no_time_limit():
@@ -142,11 +142,11 @@ class CutMoves(Inference):
         return at_most_pairs(structure)
 
     def exact_on(self, structure: Structure) -> bool:
-        """Never: a labelling that no move improves need not be best."""
+        """Never: a labelling that no move improves is not always the best."""
         return False
 
     def memory(self, structure: Structure, question: str, n: int = 1) -> float:
-        """A network: two arcs for each edge, and the scores."""
+        """A network with two arcs per edge, and the scores."""
         nodes = 64.0 * structure.n_variables + 8.0 * structure.n_states
         return nodes + 56.0 * structure.n_cliques
 

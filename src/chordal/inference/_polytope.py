@@ -13,10 +13,10 @@ from chordal.structures import Ints, Structure, offsets_of
 
 
 class Polytope:
-    """Distributions of each variable's labels and of each clique's labellings that fit.
+    """Consistent distributions of each variable's labels and of each clique's labellings.
 
-    The columns are the states (variable, label) of the example and then the cells of its cliques'
-    tables, one clique after another:
+    The columns are the states (variable, label) of the example, then the cells of the cliques'
+    tables, clique by clique:
 
         Σ_l μ_v(l) = 1,    Σ_{y_c: y_v = l} μ_c(y_c) = μ_v(l)  for each clique c, v in c and l
 
@@ -25,10 +25,10 @@ class Polytope:
     matrix, right : sparse array [n_rows, n_columns] and float64 [n_rows]
         The rows: first one per variable, then one per (clique, variable, label).
     scores : float64 [n_columns]
-        The scores, 0 where they are −inf; less each variable's and clique's highest score, the sum
-        of which is `shift`.
+        The scores (0 in place of −inf), minus the highest score of each variable and clique;
+        `shift` is the sum of those.
     allowed : bool [n_columns]
-        Where the scores are not −inf.
+        Whether the score is not −inf.
     """
 
     def __init__(self, potentials: Potentials, example: int) -> None:
@@ -73,10 +73,10 @@ class Polytope:
         return bool((self.highest == -np.inf).any())
 
     def bound_by(self, multipliers: Floats) -> float:
-        """An upper bound of all labellings' scores, from any multipliers of the rows.
+        """An upper bound of all scores, from any multipliers of the rows.
 
-        The multipliers of the consistency rows move scores between cliques and variables; each of
-        them takes its highest then. What rounding or a tolerance leaves of them does no harm.
+        The multipliers of the consistency rows move scores between cliques and variables; then each
+        takes its highest score. Rounding errors in the multipliers do no harm.
         """
         if len(self.scores) == 0:
             return 0.0
@@ -88,14 +88,14 @@ class Polytope:
 
 
 def n_columns(structure: Structure) -> Ints:
-    """How many columns the program of each example has (int64 [n_examples])."""
+    """The number of columns of each example's program (int64 [n_examples])."""
     states = np.diff(structure.state_offsets[structure.variable_offsets])
     cells = np.diff(offsets_of(structure.table_sizes)[structure.clique_offsets])
     return np.asarray(states + cells)
 
 
 def program_memory(structure: Structure) -> float:
-    """Bytes for the program of the largest example, in SciPy's and the solver's hands."""
+    """Bytes for the program of the largest example, in SciPy and in the solver."""
     entries = offsets_of(structure.table_sizes * structure.orders)
     per_example = np.diff(entries[structure.clique_offsets]) + n_columns(structure)
     return 100.0 * float(per_example.max(initial=0))
@@ -108,7 +108,8 @@ def refuse_large(name: str, structure: Structure, limit: int) -> None:
         example = int(np.argmax(columns))
         raise UnsupportedError(
             f"inference {name!r} would need a program of {columns[example]:,} columns for example "
-            f"{example}, more than max_columns ({limit:,}); raise it, or use an approximation"
+            f"{example}, more than max_columns ({limit:,}); raise max_columns, or use an "
+            "approximation"
         )
 
 
@@ -158,8 +159,8 @@ def _entries(
 def rounded(potentials: Potentials, beliefs: Floats) -> Labels:
     """A labelling near these distributions of the variables' labels (float64 [n_states]).
 
-    Variables are labelled from the surest on, within what the constraints allow; then each takes
-    the best label given the others until none changes.
+    Variables are labelled in order of certainty, within the constraints. Then each takes its best
+    label given the others, until nothing changes.
     """
     s = potentials.structure
     labels = np.zeros(s.n_variables, dtype=np.int32)

@@ -1,6 +1,6 @@
-"""Smaller models with the same best labellings: what is decided is taken out, and the rest split.
+"""Smaller models with the same best labellings: remove what is decided, split the rest.
 
-A model is a batch again, whose examples are the independent parts of the given one's examples.
+The result is a batch whose examples are the independent parts of the given examples.
 """
 
 from __future__ import annotations
@@ -18,17 +18,17 @@ from chordal.structures import FactorGraph, Ints, Structure, offsets_of
 
 T = TypeVar("T", bound=np.generic)
 
-#: Cells of all cliques' tables beyond which a model is left as it is.
+#: Number of table cells above which a model is not reduced.
 MAX_CELLS = 20_000_000
 
 
 @dataclass(frozen=True)
 class Reduced:
-    """Independent parts of a batch, without labels that are excluded and variables that are fixed.
+    """Independent parts of a batch, without excluded labels and fixed variables.
 
     potentials : the parts, each an example
     owner : int64 [parts], the example that each belongs to
-    constant : float64 [n_examples], the score of what was taken out
+    constant : float64 [n_examples], the score of what was removed
     """
 
     potentials: Potentials
@@ -53,12 +53,12 @@ class Reduced:
 
 
 def reduced(potentials: Potentials) -> Reduced:
-    """The independent parts of all examples, without what hard zeros decide.
+    """The independent parts of all examples, without what constraints (−inf) decide.
 
     Raises
     ------
     InfeasibleError
-        If hard zeros, one table at a time, leave some variable without a label.
+        If constraint propagation leaves some variable without a label.
     """
     s = potentials.structure
     if int(s.table_sizes.sum()) > MAX_CELLS:
@@ -85,7 +85,7 @@ def reduced(potentials: Potentials) -> Reduced:
 
 
 def one_of(potentials: Potentials, example: int) -> Potentials:
-    """One example of a batch, by itself."""
+    """One example of a batch, as a batch."""
     s = potentials.structure
     if s.n_examples == 1:
         return potentials
@@ -131,7 +131,7 @@ def _refuse_empty(s: Structure, counts: Ints) -> None:
 
 
 class _Cliques:
-    """Cliques with a table each, from which variables and labels are taken out."""
+    """Cliques with one table each, from which variables and labels are removed."""
 
     def __init__(
         self, scopes: Ints, orders: Ints, tables: Floats, sizes: Ints, example: Ints, counts: Ints
@@ -181,7 +181,7 @@ class _Cliques:
         self.example = self.example[chosen]
 
     def merged(self) -> _Cliques:
-        """Those over the same variables in the same order as one; pairs in any order."""
+        """Merge cliques over the same variables in the same order; for pairs, in any order."""
         self._sort_pairs()
         n = len(self.orders)
         widest = int(self.orders.max(initial=0))
@@ -217,7 +217,7 @@ class _Cliques:
 
 
 def _pieces(n: int, scopes: Ints, orders: Ints) -> Ints:
-    """The smallest variable that each can be reached from."""
+    """The smallest variable of each variable's connected component."""
     piece = np.arange(n)
     starts = offsets_of(orders)[:-1]
     while len(orders):
@@ -241,7 +241,7 @@ def _split(
     constant: Floats,
     fixed: Labels,
 ) -> Reduced:
-    """Variables with a choice and their cliques, by the piece of the graph that they are in."""
+    """Undecided variables and their cliques, by connected component."""
     n = len(counts)
     piece = _pieces(n, cliques.scopes, cliques.orders)
     chosen = np.flatnonzero(counts > 1)

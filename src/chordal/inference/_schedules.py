@@ -1,4 +1,4 @@
-"""What a Gibbs sweep draws together: single variables, colours, or trees; and chains in threads."""
+"""Blocks of a Gibbs sweep (single variables, colours or trees), and chains in threads."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ WORTH_SPLITTING = 4000
 
 
 class Schedule(ABC):
-    """How one chain is swept. The random numbers it takes do not depend on threads."""
+    """How one chain is swept. Its random numbers do not depend on threads."""
 
     @abstractmethod
     def advance(
         self, labels: Labels, n_sweeps: int, rng: np.random.Generator, temperature: float = 1.0
     ) -> None:
-        """Sweep so many times, in place (labels: int32 [n_variables])."""
+        """Sweep n times, in place (labels: int32 [n_variables])."""
 
 
 @final
@@ -47,7 +47,9 @@ class SingleSchedule(Schedule):
 
 @final
 class ChromaticSchedule(Schedule):
-    """One colour after another; variables of a colour share no clique, so threads may split it."""
+    """One colour after another; variables of a colour share no clique, so threads can share the
+    work.
+    """
 
     def __init__(self, potentials: Potentials, n_threads: int) -> None:
         s = potentials.structure
@@ -62,7 +64,7 @@ class ChromaticSchedule(Schedule):
     def advance(
         self, labels: Labels, n_sweeps: int, rng: np.random.Generator, temperature: float = 1.0
     ) -> None:
-        """Sweep over variables of one colour at a time, which do not touch."""
+        """Sweep over variables of one colour at a time, which share no clique."""
         if self._n_threads == 1:
             temperatures = np.full(n_sweeps, temperature)
             sweep(self._potentials, labels, n_sweeps, rng, self._order, temperatures)
@@ -82,7 +84,7 @@ class ChromaticSchedule(Schedule):
 
 @final
 class TreeSchedule(Schedule):
-    """One forest after another, each drawn as a whole given all other variables."""
+    """One forest after another, each drawn jointly given all other variables."""
 
     def __init__(self, potentials: Potentials) -> None:
         self._potentials = potentials
@@ -102,11 +104,11 @@ class TreeSchedule(Schedule):
 
 
 class Stopped(Exception):
-    """No error: a chain ends early because another has failed, or after Ctrl-C."""
+    """Ends a chain early because another failed, or after Ctrl-C; not an error."""
 
 
 def in_threads(task: Callable[[int, Callable[[], None]], None], n: int, n_jobs: int) -> None:
-    """Call task(k, check) for k = 0 … n − 1, in threads; tasks call check() now and then.
+    """Call task(k, check) for k = 0 … n − 1, in threads; tasks call check() regularly.
 
     After Ctrl-C or an error, check() ends the tasks that still run.
     """

@@ -29,7 +29,7 @@ LEARNING, TOO_MANY = 0.1, 0.6
 
 
 def softened(potentials: Potentials) -> Potentials:
-    """The same model with a price for what is forbidden, above all that other scores can gain."""
+    """The same model with finite penalties for −inf, larger than any gain in score."""
     if not forbids(potentials) and potentials.unary.min(initial=0.0) > -np.inf:
         return potentials
     s = potentials.structure
@@ -56,18 +56,18 @@ def _spans(scores: Floats, offsets: np.ndarray) -> Floats:
 
 
 class SubgraphSearch:
-    """Rounds of a change, then of best labels, then of a mixture with the best so far.
+    """Rounds of perturbing the best labelling, improving it, and keeping the better pieces.
 
-    What is changed: labels are drawn at falling temperatures, or one variable is forced to another
-    label for a while. Every second round belongs to a walk of its own, from random labels on.
+    A perturbation draws labels at falling temperatures, or forces one variable to another label for
+    a while. Every second round belongs to a separate walk that starts at random labels.
 
-    A move frees all variables but some, such that the rest is solved exactly: see `Subgraph`. After
-    each round the best labelling takes over those pieces of the new one that score better. Where
-    scores of −inf forbid something, they have a price, so that the search may pass through.
+    A move frees all variables except a few, such that the rest is solved exactly: see `Subgraph`.
+    After each round the best labelling takes those pieces of the new one that score better. Scores
+    of −inf become finite penalties, so the search can pass through forbidden labellings.
 
     potentials : Potentials of one example
-    labels : where to begin
-    rng : the source of all that is random
+    labels : starting labels
+    rng : source of all random numbers
     """
 
     def __init__(self, potentials: Potentials, labels: Labels, rng: np.random.Generator) -> None:
@@ -82,7 +82,7 @@ class SubgraphSearch:
         self._wanderer: Labels | None = None
 
     def offer(self, labels: Labels) -> None:
-        """Take over what is better in another labelling."""
+        """Take the better pieces of another labelling."""
         self.labels = crossed(self._soft, self.labels, labels)
 
     def descend(self) -> None:
@@ -91,7 +91,9 @@ class SubgraphSearch:
         self.offer(self._descended(self.labels))
 
     def round(self) -> bool:
-        """A round of the best labelling, or of the wanderer; returns whether the best gained."""
+        """A round of the best labelling or of the separate walk; returns whether the best
+        gained.
+        """
         self._pool = self._pool[FRESH:] if len(self._pool) >= POOL else self._pool
         self._refill()
         before = self._score(self.labels)
@@ -108,7 +110,7 @@ class SubgraphSearch:
         return self._score(self.labels) > before + ROUNDING * max(1.0, abs(before))
 
     def _forced(self) -> Labels:
-        """The best labelling after some variable had to take another label for a while."""
+        """The best labelling after one variable was forced to another label for a while."""
         labels, counts = self.labels.copy(), self._soft.structure.label_counts
         k = int(self._rng.integers(len(self._pool))) if self._pool else -1
         held = np.ones(len(counts), dtype=bool)
@@ -144,7 +146,7 @@ class SubgraphSearch:
         return labels
 
     def _drawn(self, labels: Labels, heat: float, steps: int) -> Labels:
-        """Labels drawn at falling temperatures, from these on."""
+        """Labels drawn at falling temperatures, starting from these."""
         labels, hot = labels.copy(), self._range * 10.0**heat
         cold = hot * COOLING if steps == STEPS else self._range * 10.0**self._cold
         for temperature in np.geomspace(hot, cold, steps):
@@ -156,7 +158,7 @@ class SubgraphSearch:
         return float(self._soft.score(labels)[0])
 
     def _learn(self, heat: float, changed: float) -> None:
-        """Keep temperatures between those that change nothing and those that change too much."""
+        """Adapt temperatures, between changing nothing and changing too much."""
         if changed == 0.0:
             self._cold += LEARNING * max(0.0, min(heat, self._hot - 0.5) - self._cold)
         elif changed > TOO_MANY:

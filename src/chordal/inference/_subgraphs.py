@@ -1,6 +1,6 @@
-"""Moves that relabel all but a few variables at once: the best, or a random, labelling given those.
+"""Moves that relabel all except a few variables at once, by the best or a random labelling.
 
-The few are chosen so that what is left has a clique tree with small tables (`bounded_subgraph`).
+The few are chosen so that the rest has a clique tree with small tables (`bounded_subgraph`).
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ class Subgraph:
 
     potentials : Potentials with a table for each clique, or tied ones
     free : bool [n_variables]
-    limit : log2 of the cells that a table of the clique tree should have at most
+    limit : log2 of the maximum number of cells of a table of the clique tree
     """
 
     def __init__(self, potentials: Potentials, free: NDArray[np.bool_], limit: float) -> None:
@@ -62,7 +62,7 @@ class Subgraph:
         self._tree = _kernels.clique_tree_plan(graph.topology, rule, limit + SLACK)
 
     def _places(self, free: NDArray[np.bool_]) -> None:
-        """Which cells of the whole model's tables the free variables choose among."""
+        """The cells of the model's tables that belong to the free variables."""
         p, s = self._potentials, self._potentials.structure
         touched = np.add.reduceat(free[s.scopes], s.scope_offsets[:-1]) > 0 if s.n_cliques else None
         cliques = np.flatnonzero(touched) if touched is not None else np.zeros(0, dtype=np.int64)
@@ -96,12 +96,12 @@ class Subgraph:
 
     @property
     def works(self) -> bool:
-        """Whether there is a clique tree of small tables."""
+        """Whether the clique tree has small tables."""
         return len(self._tree.stuck) == 0 and len(self.free) > 0
 
     @property
     def cells(self) -> float:
-        """Of all tables: what a move costs."""
+        """Number of cells of all tables: the cost of a move."""
         return float(self._tree.cells.max(initial=0.0))
 
     def given(self, labels: Labels, scale: float = 1.0) -> Potentials:
@@ -145,7 +145,7 @@ class Subgraph:
 
 
 def _strides(counts: Ints, orders: Ints) -> Ints:
-    """Cells between two labels of each place of each clique."""
+    """Strides of each variable in each clique's table."""
     strides = np.ones(len(counts), dtype=np.int64)
     after = np.repeat(offsets_of(orders)[1:], orders) - 1 - np.arange(len(counts))
     for depth in range(1, int(after.max(initial=0)) + 1):
@@ -155,7 +155,7 @@ def _strides(counts: Ints, orders: Ints) -> Ints:
 
 
 def regrets(potentials: Potentials, labels: Labels) -> Floats:
-    """By how much each clique's score is below the best of its table (float64 [n_cliques])."""
+    """The best score of each clique's table minus its present score (float64 [n_cliques])."""
     p, s = potentials, potentials.structure
     clique = np.repeat(np.arange(s.n_cliques), s.orders)
     strides = _strides(s.label_counts[s.scopes], s.orders)
@@ -168,8 +168,8 @@ def regrets(potentials: Potentials, labels: Labels) -> Floats:
 def crossed(potentials: Potentials, labels: Labels, other: Labels) -> Labels:
     """The best mixture of two labellings of one example.
 
-    Where they differ, the graph falls into pieces; each takes the labels that score better there.
-    That is the best of all mixtures in which a piece is of one kind.
+    The variables on which they differ form connected pieces; each piece takes the labels that score
+    better. This is the best mixture that does not split a piece.
     """
     s = potentials.structure
     differs = labels != other

@@ -1,4 +1,4 @@
-"""Gibbs sweeps over a batch, and what a set of chains says about its own convergence."""
+"""Gibbs sweeps over a batch, and convergence diagnostics of chains."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ def sweep(
     order: NDArray[np.int64] | None = None,
     temperatures: Floats | None = None,
 ) -> None:
-    """Draw every variable given all others, so many times; in place.
+    """Draw every variable given all others, n_sweeps times, in place.
 
     labels : int32 [n_chains, n_variables], C order, where the chains are
     order : int64 [n_variables], by default as they are numbered
     temperatures : float64 [n_sweeps], by default 1
 
-    Labels whose score is not −inf are preferred to others, so that chains which start at an
-    allowed labelling stay at allowed ones.
+    Labels with finite scores are preferred to forbidden ones, so chains that start at an allowed
+    labelling stay allowed.
     """
     if order is None:
         order = np.arange(potentials.structure.n_variables)
@@ -57,7 +57,7 @@ def draw(
 
 
 def r_hat(draws: Floats) -> Floats:
-    """Potential scale reduction of split chains: near 1 where all halves of chains agree.
+    """Potential scale reduction of split chains: near 1 if all halves of chains agree.
 
     Parameters
     ----------
@@ -88,7 +88,7 @@ def r_hat(draws: Floats) -> Floats:
 
 
 def effective_sample_size(draws: Floats) -> Floats:
-    """How many independent draws would say as much about the mean.
+    """The number of independent draws that would estimate the mean equally well.
 
     Parameters
     ----------

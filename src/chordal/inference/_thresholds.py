@@ -1,4 +1,4 @@
-"""Labellings without any bad cell: what is bad is forbidden, and constraints are propagated."""
+"""Labellings without any bad cell, by forbidding bad cells and propagating constraints."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ MAX_TRIES = 12
 
 
 def by_thresholds(potentials: Potentials, offer: Callable[[Labels], object]) -> None:
-    """Offer labellings of one example whose worst cell is as good as a search finds.
+    """Offer labellings of one example with the best possible worst cell, found by search.
 
-    The regret of a cell is how far it is below the best one of its table. All cells with a regret
-    above a threshold are forbidden, and a search looks for an allowed labelling. Where there is
-    one, the threshold is lowered, else raised, by halves among the regrets that occur. That suits
-    models whose costs are few and large, as those of constraints with prices.
+    The regret of a cell is its distance from the best cell of its table. All cells with a regret
+    above a threshold are forbidden, and a search looks for an allowed labelling. If it finds one,
+    the threshold is lowered, else raised, by bisection over the regrets. This suits models with
+    few, large costs, such as soft constraints.
     """
     p = potentials
     unary, tables = (

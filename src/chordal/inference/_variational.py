@@ -1,4 +1,4 @@
-"""Where mean field begins: shares of labels that have a chance together."""
+"""The start of mean field: label probabilities that allow some labelling."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ AT_ONCE = 1 << 15
 
 
 def start(potentials: Potentials, name: str) -> Floats:
-    """A share for every label (float64 [n_states]).
+    """A probability for every label (float64 [n_states]).
 
-    By their own scores where tables forbid nothing. Elsewhere one allowed labelling, from which
-    labels that fit all others come in by themselves.
+    They follow the label scores if tables forbid nothing. Otherwise they are one allowed labelling;
+    the iterations add labels that are compatible with all others.
     """
     shares = _softmax(potentials)
     hard = _with_constraints(potentials)
@@ -35,7 +35,7 @@ def start(potentials: Potentials, name: str) -> Floats:
 
 
 def _softmax(potentials: Potentials) -> Floats:
-    """Labels by their own scores; zeros for a variable that has none left."""
+    """Labels by their own scores; zeros for a variable without allowed labels."""
     s = potentials.structure
     if s.n_variables == 0:
         return np.zeros(0)
@@ -68,7 +68,7 @@ def _allowed_labels(potentials: Potentials, hard: NDArray[np.bool_], name: str) 
     if lost.any():
         check_time()
         raise UnsupportedError(
-            f"inference {name!r} has found no allowed labelling of example "
-            f"{int(np.argmax(lost))} to begin with; use an exact method, or allow more"
+            f"inference {name!r} found no allowed labelling of example "
+            f"{int(np.argmax(lost))} to start from; use an exact method, or relax the constraints"
         )
     return labels

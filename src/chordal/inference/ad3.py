@@ -35,22 +35,22 @@ class _Answer(NamedTuple):
 class AD3Inference(Inference):
     """The relaxation of `linear_program`, solved piece by piece, with a certificate.
 
-    Every clique finds the labels that suit it and its variables' present beliefs, by a small
-    quadratic program; the cliques' answers are averaged, and prices move them towards agreement.
-    The prices prove an upper bound of all scores. Where a labelling rounded from the beliefs
-    reaches it, it is the best one, and `map` stops with a gap of 0. Where the relaxation is
-    fractional, bound and labelling are near each other but not equal; `milp` decides then.
+    Every clique finds its best labels given the present beliefs of its variables, by a small
+    quadratic program. The answers of cliques are averaged, and multipliers move them towards
+    agreement. The multipliers prove an upper bound of all scores. If the labelling rounded from the
+    beliefs reaches it, it is the best, and `map` stops with a gap of 0. If the relaxation is
+    fractional, bound and score stay apart; `milp` can close the gap.
 
-    Takes cliques of any order and hard constraints, and graphs far beyond what a linear
-    programming solver holds. Time per iteration is linear in the size of all tables. Ties between
-    labellings make it slow: the beliefs then settle between them.
+    It supports cliques of any order and hard constraints, and much larger graphs than linear
+    programming solvers. Time per iteration is linear in the size of all tables. Ties between
+    labellings make it slow, because beliefs settle between them.
 
     Parameters
     ----------
-    max_iter : int
-        Iterations of each example at most.
-    tol : float
-        Stop when no belief differs or changes by more.
+    max_iter : int, default=2000
+        Maximum number of iterations per example.
+    tol : float, default=1e-6
+        Stop when no belief differs or changes by more than this.
 
     References
     ----------
@@ -91,11 +91,11 @@ class AD3Inference(Inference):
         return True
 
     def exact_on(self, structure: Structure) -> bool:
-        """Never for sure: a tight relaxation shows only in the bound."""
+        """Not known in advance: only a closed gap proves it."""
         return False
 
     def memory(self, structure: Structure, question: str, n: int = 1) -> float:
-        """Four numbers for each label of each clique's variables, and what cliques remember."""
+        """Four numbers per label of each clique's variables, and the state of cliques."""
         return (
             32.0 * message_cells(structure)
             + 24.0 * structure.n_states

@@ -1,4 +1,4 @@
-"""αβ-swap: two labels are shared out anew among the variables that have them, by minimum cuts."""
+"""αβ-swap: exchange two labels among the variables that have them, by minimum cuts."""
 
 from __future__ import annotations
 
@@ -12,21 +12,21 @@ from chordal.inference._moves import CutMoves, Kernel
 class AlphaBetaSwapInference(CutMoves):
     """A good labelling of pairwise models with any number of labels, by a cut for each pair.
 
-    Starts at the best label of each variable by itself. For one pair of labels after another, the
-    variables that have one of them choose between the two, all at once, by maximum flow; rounds
-    over all pairs go on until none raises the score. A round costs a cut for every pair of labels,
-    where `alpha_expansion` needs one for every label, but fewer scores are asked for: only
-    s(α, α) + s(β, β) ≥ s(α, β) + s(β, α). Where that fails, the pair is truncated for the move,
-    and the score still never falls. With two labels and no truncation the result is the best
-    labelling (which `max_flow` also proves).
+    It starts at the best label of each single variable. For one pair of labels after another, all
+    variables with one of the two choose again between them, jointly, by maximum flow. Rounds over
+    all pairs continue until the score stops rising. A round needs a cut per pair of labels;
+    `alpha_expansion` needs one per label. The condition on the scores is weaker: only s(α, α) +
+    s(β, β) ≥ s(α, β) + s(β, α). If it fails, the edge is truncated for the move, and the score
+    still never falls. With two labels and no truncation the result is the best labelling, which
+    `max_flow` also proves.
 
-    Constraints (−inf) are respected, but a labelling that satisfies them is not always found;
-    its score is then −inf. The bound is a rough one.
+    Constraints (−inf) are respected, but an allowed labelling is not always found; then the score
+    is −inf. The bound is rough.
 
     Parameters
     ----------
     max_iter : int
-        Rounds over all pairs of labels at most; few are needed.
+        Maximum number of rounds over all pairs of labels; few are needed.
 
     References
     ----------

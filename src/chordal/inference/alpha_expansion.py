@@ -1,4 +1,4 @@
-"""α-expansion: labels spread over many variables at once, by minimum cuts."""
+"""α-expansion: a label expands to many variables at once, by minimum cuts."""
 
 from __future__ import annotations
 
@@ -12,22 +12,20 @@ from chordal.inference._moves import CutMoves, Kernel
 class AlphaExpansionInference(CutMoves):
     """A good labelling of pairwise models with any number of labels, by a cut for each label.
 
-    Starts at the best label of each variable by itself. For one label α after another, the best
-    set of variables to take α is found by maximum flow; rounds over all labels go on until none
-    raises the score. The method of choice for Potts models and other rewards for like labels
+    It starts at the best label of each single variable. For one label α after another, maximum flow
+    finds the best set of variables to switch to α. Rounds over all labels continue until the score
+    stops rising. It is the method of choice for Potts models and others that reward equal labels
     (stereo, segmentation), where it usually ends within a percent of the best.
 
-    For the cut, the scores of a pair of variables must satisfy
-    s(α, α) + s(a, b) ≥ s(a, α) + s(α, b), which holds if −s is a metric. Where it does not, the
-    pair is truncated for the move; the score still never falls, but moves are weaker:
-    `alpha_beta_swap` or `trw_s` may find better ones. Constraints (−inf) are respected, but a
-    labelling that satisfies them is not always found; its score is then −inf. The bound is a rough
-    one.
+    The cut needs s(α, α) + s(a, b) ≥ s(a, α) + s(α, b) for every edge, which holds if −s is a
+    metric. Otherwise the edge is truncated for the move; the score still never falls, but moves are
+    weaker, and `alpha_beta_swap` or `trw_s` may be better. Constraints (−inf) are respected, but an
+    allowed labelling is not always found; then the score is −inf. The bound is rough.
 
     Parameters
     ----------
     max_iter : int
-        Rounds over all labels at most; few are needed.
+        Maximum number of rounds over all labels; few are needed.
 
     References
     ----------

@@ -34,32 +34,32 @@ MAX_ITER = 1000
 
 @final
 class AnnealingInference(Inference):
-    """A good labelling of any structure, by random sweeps that become greedy slowly.
+    """A good labelling of any structure, by random sweeps at falling temperatures.
 
-    Each restart begins at random labels and draws every variable given all others, again and
-    again, with scores divided by a temperature that falls geometrically; iterated conditional
-    modes finish it, of variables and then of trees. The best restart is the answer. Slow but
-    general: for cliques of any order, where no other method fits, and where the others are far from
-    their bounds, as with strong edges that contradict each other. Slower cooling (more sweeps) is
-    better than more restarts. Constraints (−inf) are respected; if the
-    sweeps find no allowed labelling, a search does. The bound is a rough one.
+    Each restart begins at random labels and draws every variable given all others, with scores
+    divided by a temperature that falls geometrically. Iterated conditional modes of variables and
+    trees finish it. The best restart is the answer. It is slow but general: for cliques of any
+    order, where no other method works, and where others are far from their bounds, as with strong
+    contradicting edges. Slower cooling (more sweeps) is better than more restarts. Constraints
+    (−inf) are respected; if the sweeps find no allowed labelling, a search does. The bound is
+    rough.
 
     Parameters
     ----------
-    n_sweeps : int
-        Sweeps of a restart.
-    n_restarts : int
-        Independent restarts.
+    n_sweeps : int, default=200
+        Number of sweeps per restart.
+    n_restarts : int, default=4
+        Number of independent restarts.
     hot, cold : float, optional
-        First and last temperature, in the units of the scores. By default, how much the scores of
-        a variable's labels differ on average, and a fiftieth of the first.
-    random_state : int
+        First and last temperature, in units of the scores. By default the mean range of a
+        variable's scores, and a fiftieth of it.
+    random_state : int, default=0
         Seed.
-    n_jobs : int
-        Threads for the restarts. The answer does not depend on their number.
-    blocks : {"tree", "single"}
-        What is drawn at once: whole trees given the rest, or one variable after another. A sweep of
-        trees takes twice the time and is worth more than two.
+    n_jobs : int, default=1
+        Number of threads for the restarts. The answer does not depend on it.
+    blocks : {"tree", "single"}, default="tree"
+        What is drawn jointly: whole trees given the rest, or single variables. A sweep of trees
+        takes twice the time and gains more than two single sweeps.
 
     References
     ----------
@@ -166,7 +166,7 @@ class AnnealingInference(Inference):
 
 
 def typical_range(potentials: Potentials) -> float:
-    """How far apart the finite scores of a variable's labels are, on average over variables."""
+    """The mean over variables of the range of their finite scores."""
     s = potentials.structure
     if s.n_variables == 0:
         return 1.0

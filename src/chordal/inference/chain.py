@@ -18,13 +18,13 @@ UNIFORMS = 2_000_000  # drawn at a time when sampling
 
 @final
 class ChainInference(Inference):
-    """Two sweeps along each chain: linear in its length, quadratic in the labels.
+    """Forward–backward and Viterbi: linear in the length, quadratic in the number of labels.
 
     Parameters
     ----------
-    domain : {"auto", "scaled", "log"}
-        Sums run in scaled probabilities where the scores' range allows it and in log space
-        elsewhere ("auto"); "scaled" refuses the rest, "log" is the reference for both.
+    domain : {"auto", "scaled", "log"}, default="auto"
+        How sums are computed. "auto": in scaled probabilities if the range of scores allows it,
+        else in log space. "scaled": an error if the range is too large. "log": always in log space.
 
     Examples
     --------
@@ -67,15 +67,15 @@ class ChainInference(Inference):
         return isinstance(structure, Chain)
 
     def exact_on(self, structure: Structure) -> bool:
-        """Exact wherever it works."""
+        """Exact on every supported structure."""
         return self.supports(structure)
 
     def cost(self, structure: Structure, question: str) -> float:
-        """One look at every table cell."""
+        """One pass over all table cells."""
         return 1.0
 
     def memory(self, structure: Structure, question: str, n: int = 1) -> float:
-        """A row of labels for each variable; of `k_best`, k of them."""
+        """A row of labels per variable; k rows for `k_best`."""
         longest = np.diff(structure.state_offsets[structure.variable_offsets]).max(initial=0)
         rows = 4.0 * n if question == "k_best" else 16.0
         return rows * float(longest) + 4.0 * n * structure.n_variables
@@ -111,7 +111,7 @@ class ChainInference(Inference):
         weight: Floats | None = None,
         overwrite: bool = False,
     ) -> Potentials:
-        """How marginals change, by forward–backward on values and slopes."""
+        """The derivative, by forward–backward on values and slopes."""
         scores = self._scores(potentials, "marginals_derivative")
         refuse_other_shape(potentials, direction)
         unary = direction.unary if overwrite else np.empty_like(direction.unary)
@@ -152,7 +152,7 @@ class ChainInference(Inference):
         return found
 
     def k_best(self, potentials: Potentials, k: int) -> Ranked:
-        """The best labellings, by Viterbi with lists."""
+        """The best labellings, by list Viterbi."""
         structure = potentials.structure
         labels = np.zeros(k * structure.n_variables, dtype=np.int32)
         score = np.empty(k * structure.n_examples)
@@ -162,7 +162,7 @@ class ChainInference(Inference):
         return ranked
 
     def sample(self, potentials: Potentials, n: int, rng: np.random.Generator) -> Labels:
-        """Exact draws, by a forward pass and draws back."""
+        """Exact samples, by forward filtering and backward sampling."""
         scores = self._scores(potentials, "sample")
         refuse_infeasible(self.log_partition(potentials))
         out = np.zeros((n, potentials.structure.n_variables), dtype=np.int32)

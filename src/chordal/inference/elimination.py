@@ -1,4 +1,4 @@
-"""Exact answers on graphs that are too wide for a whole junction tree, compiled."""
+"""Exact inference on graphs that are too wide for a junction tree, compiled."""
 
 from __future__ import annotations
 
@@ -21,16 +21,16 @@ from chordal.structures import Structure
 
 @final
 class EliminationInference(CliqueTreeInference):
-    """The junction tree's answers one table at a time: with less memory, and more time.
+    """The answers of the junction tree with one table at a time: less memory, more time.
 
-    Variables are summed (or maximised) out one clique after the other, and a clique's table is
-    given up as soon as its message is there. log Z needs the largest table and the messages on
-    their way. Marginals, samples and the entropy need all messages, from which each table is made
-    once more. `junction_tree` keeps all tables, and answers the rest too.
+    Variables are summed (or maximised) out clique by clique, and a table is freed once its message
+    is computed. log Z needs memory for the largest table and the pending messages. Marginals,
+    samples and the entropy need all messages, and compute each table a second time. `junction_tree`
+    keeps all tables and answers all questions.
 
     Parameters
     ----------
-    order : {"auto", "min_fill", "min_weight", "sweep", "search"}
+    order : {"auto", "min_fill", "min_weight", "sweep", "search"}, default="search"
         As for `junction_tree`.
 
     References
@@ -69,11 +69,11 @@ class EliminationInference(CliqueTreeInference):
         self.order = order
 
     def supports(self, structure: Structure) -> bool:
-        """Whether log Z can be had; other answers may need more: see `fits`."""
+        """Whether log Z fits into memory; other answers may need more: see `fits`."""
         return self.fits("log_partition", structure)
 
     def fits(self, question: str, structure: Structure) -> bool:
-        """Whether the question is answered within the memory."""
+        """Whether the question fits into memory."""
         if question not in self.answers:
             return False
         plan = self._plan(structure)
@@ -86,13 +86,13 @@ class EliminationInference(CliqueTreeInference):
         return 2.0 * MOST_CELLS
 
     def require(self, question: str, structure: Structure) -> None:
-        """Refuse what needs more memory than `memory_limit`."""
+        """Raise an error for a structure that needs more than `memory_limit`."""
         if question in self.answers and not self.fits(question, structure):
             raise too_large(self.name, self.tree_size(structure, question), self.memory_budget)
         super().require(question, structure)
 
     def tree_size(self, structure: Structure, question: str = "log_partition") -> TreeSize:
-        """What an answer takes; `cells` are those needed at one time."""
+        """The size of an answer; `cells` is the maximum at one time."""
         plan = plan_beyond(structure, self.order, self.memory_budget)
         size = plan.size(structure)
         if not size.complete:

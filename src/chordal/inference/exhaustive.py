@@ -1,4 +1,4 @@
-"""Brute force: every labelling is listed. The oracle that all other methods are tested by."""
+"""Brute force over all labellings: the reference for tests of all other methods."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ class ExhaustiveInference(Inference):
 
     Parameters
     ----------
-    max_labellings : int
-        Refuse examples with more labellings than this.
+    max_labellings : int, default=1_000_000
+        Maximum number of labellings of an example; more are an error.
 
     Examples
     --------
@@ -67,7 +67,7 @@ class ExhaustiveInference(Inference):
         return bool((per_example <= np.log(self.max_labellings) + 1e-9).all())
 
     def exact_on(self, structure: Structure) -> bool:
-        """Exact wherever it works."""
+        """Exact on every supported structure."""
         return self.supports(structure)
 
     def memory(self, structure: Structure, question: str, n: int = 1) -> float:
@@ -109,7 +109,7 @@ class ExhaustiveInference(Inference):
         weight: Floats | None = None,
         overwrite: bool = False,
     ) -> Potentials:
-        """How marginals change: covariances over all labellings."""
+        """The derivative, by covariances over all labellings."""
         self.require("marginals_derivative", potentials.structure)
         refuse_other_shape(potentials, direction)
         log_partition = self.log_partition(potentials)
@@ -242,7 +242,7 @@ def _accumulate(parts: Potentials, example: int, labellings: Labels, probability
 
 
 def _shares(scores: Floats) -> Floats:
-    """Probabilities of labellings, at least one of which is allowed."""
+    """Probabilities of labellings; at least one must be allowed."""
     raised = np.exp(scores - scores.max())
     return raised / raised.sum()
 

@@ -27,7 +27,7 @@ from chordal.potentials import Floats, Potentials
 from chordal.structures import Ints, Structure
 
 BLOCKS = ("single", "chromatic", "tree")
-#: Chains that have a higher R-hat have not converged.
+#: Chains with a higher R-hat have not converged.
 R_HAT = 1.01
 #: Sweeps that try to repair a start that is not allowed, before a search is made for one.
 REPAIRS = 20
@@ -36,10 +36,10 @@ Consume = Callable[[int, int, Labels], None]
 
 
 class Diagnosis(NamedTuple):
-    """What the chains say about themselves, by the score of their labellings.
+    """Convergence diagnostics of the chains, by the scores of their labellings.
 
-    r_hat : float64 [n_examples], near 1 where the chains agree; above 1.01 do not trust them
-    effective_sample_size : float64 [n_examples], of `n_chains` · `n_draws` draws
+    r_hat : float64 [n_examples], near 1 if the chains agree; do not trust values above 1.01
+    effective_sample_size : float64 [n_examples], out of `n_chains` · `n_draws` draws
     """
 
     r_hat: Floats
@@ -48,36 +48,36 @@ class Diagnosis(NamedTuple):
 
 @final
 class GibbsInference(Inference):
-    """Samples, and marginals from them, by Markov chains that need no tree and no table.
+    """Samples, and marginals from them, by Markov chains; no tree or large table is needed.
 
-    Answers are estimates: draws of a chain depend on each other, and a chain may stay near one mode
-    for longer than it runs. `diagnose` tells what the chains themselves reveal, and the status of
-    `marginals` is converged only if their R-hat is at most 1.01. There is no log Z: that of
-    `marginals` is NaN, and an objective that needs one refuses this method.
+    Answers are estimates: draws of a chain are dependent, and a chain may stay near one mode for
+    longer than it runs. `diagnose` gives diagnostics, and the status of `marginals` is converged
+    only if R-hat is at most 1.01. log Z is not computed: in `marginals` it is NaN, and objectives
+    that need it raise an error.
 
-    Where scores of −inf forbid labellings, chains start at allowed ones, found by a search if
-    need be, and stay at allowed ones. They may be unable to get from one to another.
+    If scores of −inf forbid labellings, chains start at allowed ones, if necessary found by search,
+    and stay allowed. They may be unable to move between them.
 
     Parameters
     ----------
-    n_chains : int
-        Chains, each from labels of its own drawn uniformly.
-    burn_in : int
-        Sweeps before the first draw.
-    thinning : int
-        Sweeps between draws.
-    n_draws : int
-        Draws of each chain for `marginals` and `diagnose`.
-    blocks : {"single", "chromatic", "tree"}
-        What is drawn at once. "single": one variable after another. "chromatic": the same, colour
-        by colour, where variables of a colour share no clique, so that threads can work on
-        one chain of a large graph. "tree": the variables are split into forests, each drawn as a
-        whole given the rest. A sweep costs more, but strongly coupled variables move together;
-        on a forest the draws are independent and exact.
-    random_state : int
-        Seed of `marginals` and `diagnose`, which give the same answer each time.
-    n_jobs : int
-        Threads. The answers do not depend on their number.
+    n_chains : int, default=4
+        Number of chains, each started at uniformly drawn labels.
+    burn_in : int, default=100
+        Number of sweeps before the first draw.
+    thinning : int, default=1
+        Number of sweeps between draws.
+    n_draws : int, default=250
+        Number of draws per chain for `marginals` and `diagnose`.
+    blocks : {"single", "chromatic", "tree"}, default="single"
+        What is drawn jointly. "single": one variable after another. "chromatic": the same by
+        colour; variables of a colour share no clique, so threads can share one chain of a large
+        graph. "tree": variables are split into forests, each drawn jointly given the rest. A sweep
+        costs more, but strongly coupled variables move together; on a forest the draws are
+        independent and exact.
+    random_state : int, default=0
+        Seed of `marginals` and `diagnose`, which return the same answer each time.
+    n_jobs : int, default=1
+        Number of threads. The answers do not depend on it.
 
     References
     ----------
@@ -140,14 +140,14 @@ class GibbsInference(Inference):
         return False
 
     def memory(self, structure: Structure, question: str, n: int = 1) -> float:
-        """Labels of all chains or samples, and counts of each chain."""
+        """Labels of all chains or samples, and the counts of each chain."""
         if question == "sample":
             return 4.0 * (n + self.n_chains) * structure.n_variables
         scores = self.n_chains * self.n_draws * structure.n_examples
         return 8.0 * (self.n_chains * structure.n_states + scores)
 
     def sample(self, potentials: Potentials, n: int, rng: np.random.Generator) -> Labels:
-        """n labellings (int32 [n, n_variables]); neighbours of one chain depend on each other."""
+        """n labellings (int32 [n, n_variables]); successive draws of a chain are dependent."""
         chains = min(self.n_chains, max(n, 1))
         out = np.empty((-(-n // chains), chains, potentials.structure.n_variables), dtype=np.int32)
 
@@ -162,7 +162,7 @@ class GibbsInference(Inference):
     def marginals(
         self, potentials: Potentials, weight: Floats | None = None, overwrite: bool = False
     ) -> Marginals:
-        """Shares of the draws of all chains."""
+        """Relative frequencies in the draws of all chains."""
         share = 1.0 / (self.n_chains * self.n_draws)
         counts = [potentials.zeros() for _ in range(self.n_chains)]
 
@@ -181,15 +181,15 @@ class GibbsInference(Inference):
         return Marginals(np.full(potentials.structure.n_examples, np.nan), parts, ended)
 
     def diagnose(self, potentials: Potentials) -> Diagnosis:
-        """Whether the chains of `marginals` have converged, from their own draws."""
+        """Convergence diagnostics of the chains of `marginals`."""
         score, drawn = self._scores(potentials, lambda chain, draw, labels: None)
         if (drawn < self.n_draws).any():
             check_time()
         return Diagnosis(r_hat(score), effective_sample_size(score))
 
     def _scores(self, potentials: Potentials, consume: Consume) -> tuple[Floats, Ints]:
-        """Run the chains of `marginals`; scores of all draws [n_chains, n_draws, n_examples], and
-        how many there are of each chain.
+        """Run the chains of `marginals`; returns the scores of all draws [n_chains, n_draws,
+        n_examples] and the number of draws per chain.
         """
         score = np.empty((self.n_chains, self.n_draws, potentials.structure.n_examples))
 
@@ -218,10 +218,10 @@ class GibbsInference(Inference):
         rng: np.random.Generator,
         consume: Consume,
     ) -> Ints:
-        """Burn in, then hand over each draw of each chain, in the chain's own thread.
+        """Burn in, then pass on each draw of each chain, in the chain's thread.
 
-        Returns how many draws there are of each chain. If time is over before the first one, the
-        labels of the first chain stand for it.
+        Returns the number of draws of each chain. If time is over before the first draw, the labels
+        of the first chain are used.
         """
         s = potentials.structure
         of_chain = [np.random.default_rng(rng.integers(2**63, size=4)) for _ in range(n_chains)]
@@ -265,7 +265,7 @@ class GibbsInference(Inference):
     def _repair(
         self, potentials: Potentials, chains: Labels, rngs: list[np.random.Generator]
     ) -> None:
-        """Move chains that are at labellings that are not allowed to some that are."""
+        """Move chains from forbidden labellings to allowed ones."""
         lost = _not_allowed(potentials, chains)
         if not lost.any():
             return
@@ -283,7 +283,7 @@ class GibbsInference(Inference):
                 raise InfeasibleError(example)
             check_time()
             raise UnsupportedError(
-                f"inference {self.name!r} has found no allowed labelling of example {example} to "
+                f"inference {self.name!r} found no allowed labelling of example {example} to "
                 "start from, by sweeps or by search; use an exact method"
             )
         mask = np.repeat(lost, np.diff(potentials.structure.variable_offsets), axis=1)

@@ -1,4 +1,4 @@
-"""Iterated conditional modes: one variable, or tree, after another takes its best labels."""
+"""Iterated conditional modes: each variable, or tree, in turn takes its best labels."""
 
 from __future__ import annotations
 
@@ -17,21 +17,21 @@ from chordal.structures import Structure
 
 @final
 class ICMInference(Inference):
-    """A labelling that no change of a single label improves; any structure, very fast.
+    """A labelling that no single change improves; for any structure, very fast.
 
-    Starts at the best label of each variable by itself; sweeps over the variables, each taking its
-    best label given all others, go on until nothing changes. It stops at the first local optimum:
-    use it as a baseline, to polish what another method has found, or where nothing else is
+    It starts at the best label of each single variable. Sweeps, in which each variable takes its
+    best label given all others, continue until nothing changes. It stops at the first local
+    optimum: use it as a baseline, to improve the result of another method, or if nothing else is
     affordable. Constraints (−inf) are respected; if the sweeps find no allowed labelling, they
-    start again from one that a search has found. The bound is a rough one.
+    restart from one found by search. The bound is rough.
 
     Parameters
     ----------
-    max_iter : int
-        Sweeps at most; few are needed.
-    blocks : {"single", "tree"}
-        With "tree", the variables are split into forests, which take their best labels as a whole
-        given the rest, until no forest gains: slower, and much better.
+    max_iter : int, default=1000
+        Maximum number of sweeps; few are needed.
+    blocks : {"single", "tree"}, default="single"
+        With "tree", variables are split into forests; each forest takes its best labels given the
+        rest, until none gains. This is slower and much better.
 
     References
     ----------

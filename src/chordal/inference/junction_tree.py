@@ -23,24 +23,24 @@ from chordal.structures import Structure
 class JunctionTreeInference(CliqueTreeInference):
     """Exact on any graph whose clique tree fits into memory.
 
-    An elimination order makes the graph chordal; its maximal cliques, joined to a tree, each get a
-    table, and messages along the tree give log Z, every marginal, the best labellings, samples and
-    the entropy. Time and memory grow with the tables: exponentially in the treewidth,
-    linearly in the rest. `cost` predicts them, and a structure beyond `memory_limit` is refused.
-    The tree is made once for a structure and kept with it. Variables with a single label cost
-    nothing.
+    An elimination order makes the graph chordal. Its maximal cliques, joined to a tree, each get a
+    table. Messages along the tree give log Z, all marginals, the best labellings, samples and the
+    entropy. Time and memory grow with the tables: exponentially in the treewidth, linearly in the
+    rest. `tree_size` predicts them, and a structure beyond `memory_limit` is an error. The tree is
+    planned once per structure and kept with it. Variables with a single label cost nothing.
 
-    `elimination` reaches further with the same memory: it has one table at a time, and makes it
-    twice where this method keeps it. The derivative of marginals needs twice the predicted memory.
+    `elimination` handles wider graphs with the same memory: it holds one table at a time, and
+    computes it twice. The derivative of marginals needs twice the predicted memory.
 
     Parameters
     ----------
-    order : {"auto", "min_fill", "min_weight", "sweep", "search"}
-        Which variable is eliminated next: the one that adds the fewest edges; the one with the
-        smallest table; or, from one end of the graph to the other, the one with the smallest
-        table next to those that are gone. "auto" tries these three, and noisy ones for as long as
-        they cost less than to use the tree once, and takes the cheapest tree. "search" tries
-        longer, up to some seconds, also where every tree so far is beyond `memory_limit`.
+    order : {"auto", "min_fill", "min_weight", "sweep", "search"}, default="auto"
+        How the next variable to eliminate is chosen. "min_fill": the one that adds the fewest
+        edges. "min_weight": the one with the smallest table. "sweep": from one end of the graph to
+        the other, by the smallest table next to eliminated variables. "auto" tries these and
+        randomised variants, as long as that costs less than using the tree once, and takes the
+        cheapest tree. "search" tries longer, up to some seconds, even if every tree so far exceeds
+        `memory_limit`.
 
     References
     ----------
@@ -77,11 +77,13 @@ class JunctionTreeInference(CliqueTreeInference):
         return len(plan.stuck) == 0 and 8.0 * plan.most_cells <= self.memory_budget
 
     def cost(self, structure: Structure, question: str) -> float:
-        """Exponential in the treewidth, as far as memory allows."""
+        """Exponential in the treewidth, within the memory limit."""
         return MOST_CELLS
 
     def require(self, question: str, structure: Structure) -> None:
-        """Refuse what needs more memory, and say if 'elimination' needs less."""
+        """Raise an error for a structure that needs too much memory; it says if 'elimination'
+        fits.
+        """
         if question in self.answers and not self.supports(structure):
             lean = self._fits_without_tables(question, structure)
             hint = ". 'elimination' answers this question within the same memory" if lean else ""
@@ -89,7 +91,7 @@ class JunctionTreeInference(CliqueTreeInference):
         super().require(question, structure)
 
     def tree_size(self, structure: Structure) -> TreeSize:
-        """What inference on the structure takes, without doing it."""
+        """The size of the clique tree, without inference."""
         return plan_beyond(structure, self.order, self.memory_budget).size(structure)
 
     def _fits_without_tables(self, question: str, structure: Structure) -> bool:

@@ -23,21 +23,21 @@ _SOLVED, _LIMIT, _INFEASIBLE = 0, 1, 2
 
 @final
 class LinearProgramInference(Inference):
-    """The best distributions of cliques' labels that fit each other locally.
+    """The best locally consistent distributions of clique labels.
 
-    They form a polytope with all labellings among its corners, the only ones if the model is a
-    forest. Elsewhere the best corner may be fractional: its value then bounds all scores from
-    above, and `map` gives a labelling near it with this bound. Where bound and score agree, the
-    labelling is proved best. Cliques may have any order. For programs of more than some 100,000
-    columns `ad3` solves the same relaxation in less time and to fewer digits.
+    They form a polytope whose corners include all labellings; on a forest there are no other
+    corners. Elsewhere the best corner may be fractional. Its value is then an upper bound of all
+    scores, and `map` returns a labelling near it with this bound. If bound and score agree, the
+    labelling is proved to be the best. Cliques may have any order. For more than about 100,000
+    columns, `ad3` solves the same relaxation faster and less precisely.
 
     Parameters
     ----------
-    max_columns : int
-        Refuse examples with more labels and table cells than this.
+    max_columns : int, default=1_000_000
+        Maximum number of labels and table cells of an example; more are an error.
     time_limit : float, optional
-        Seconds for each answer. When they are over, `map` returns a labelling that no tree improves
-        and a rough bound; `relaxed_map` raises `TimeLimitError`.
+        Seconds for each answer. At the limit, `map` returns a labelling that no tree improves and a
+        rough bound; `relaxed_map` raises `TimeLimitError`.
 
     References
     ----------
@@ -46,7 +46,7 @@ class LinearProgramInference(Inference):
 
     Examples
     --------
-    Three neighbours that want to differ, with two labels: the relaxation is content with halves.
+    Three neighbours prefer to differ, with two labels: the relaxation chooses halves.
 
     >>> from chordal.structures import Graph
     >>> loop = Graph([3], [[(0, 1), (1, 2), (2, 0)]], n_labels=2)
@@ -88,7 +88,7 @@ class LinearProgramInference(Inference):
         return program_memory(structure)
 
     def require(self, question: str, structure: Structure) -> None:
-        """Refuse programs that are too large."""
+        """Raise an error for programs that are too large."""
         if question in self.answers:
             refuse_large(self.name, structure, self.max_columns)
         super().require(question, structure)
@@ -121,7 +121,7 @@ class LinearProgramInference(Inference):
 
 
 def _solved(polytope: Polytope, example: int) -> tuple[Floats, float]:
-    """The best corner, and a bound that its multipliers prove."""
+    """The best corner, and the bound proved by its multipliers."""
     if polytope.is_empty:
         raise InfeasibleError(example)
     if len(polytope.scores) == 0:

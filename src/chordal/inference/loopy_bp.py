@@ -1,4 +1,4 @@
-"""Belief propagation on graphs with loops, compiled; exact where there are none."""
+"""Belief propagation on graphs with loops, compiled; exact without loops."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ SCHEDULES = ("sequential", "parallel", "residual")
 
 
 def _repair(beliefs: Potentials, labels: Labels) -> None:
-    """Replace labellings that break a constraint by allowed ones, found by search, in place.
+    """Replace labellings that violate a constraint by allowed ones, found by search, in place.
 
-    The search tries labels in the order of their beliefs. Where it is given up, the labels stay.
+    The search tries labels in the order of their beliefs. If it gives up, the labels stay.
     """
     lost = beliefs.score(labels) == -np.inf
     if not lost.any():
@@ -36,39 +36,40 @@ def _repair(beliefs: Potentials, labels: Labels) -> None:
 class LoopyBPInference(SumProduct):
     """Messages between neighbours until they no longer change; cliques of any order.
 
-    Fast, and often close where interactions are weak or loops are long. Without loops two passes
-    are exact. With them log Z is Bethe's approximation and bounds nothing, strong interactions
-    give overconfident marginals, and messages may go round for ever: `convergence` says whether
-    they have settled. What is returned then are the beliefs of the last iteration; try damping, the
-    schedule "residual", or a method with a guarantee. Damping is raised by itself where the largest
-    change does not fall.
+    It is fast, and often close if interactions are weak or loops are long. Without loops, two
+    passes are exact. With loops, log Z is Bethe's approximation and not a bound. Strong
+    interactions give overconfident marginals, and messages may never settle: `convergence` tells
+    whether they did. If not, the beliefs of the last iteration are returned; try damping, the
+    schedule "residual", or a method with a guarantee. Damping is raised automatically if the
+    largest change does not fall.
 
-    Where tables forbid something (−inf), labels that no labelling can have are struck out first,
-    and no other label is lost to messages. `InfeasibleError` is therefore a proof.
+    If tables forbid something (−inf), labels that no labelling can have are excluded first, and
+    messages exclude no others. `InfeasibleError` is therefore a proof.
 
     Tables of label distances (Potts, linear, truncated linear, and any decline that ends within
-    half of the labels) are recognised where there are many labels. Messages through them take
-    time in proportion to the labels, not to their square.
+    half of the labels) are recognised if there are many labels. The time of a message then grows
+    with the number of labels, not with its square.
 
-    `map` runs max-product and takes the labels one after another, each given those before it; on
-    graphs with loops whole trees then take their best labels given the rest, until none gains. If
-    the labels break a constraint, a search by their beliefs looks for some that do not.
+    `map` runs max-product and fixes the labels one by one, each given the previous ones. On graphs
+    with loops, whole trees then take their best labels given the rest, until none gains. If the
+    labels violate a constraint, a search guided by the beliefs looks for allowed ones.
 
     Parameters
     ----------
-    schedule : {"sequential", "parallel", "residual"}
-        Variable by variable, forwards and backwards in turn; all messages at once; or always the
-        message that would change most, which settles on some graphs where the others do not.
-    damping : float
-        The share of the old message that is kept at first, from 0 to below 1.
-    tol : float
-        Messages have settled when none changes by more (of a largest entry of 1; for `map`, of
-        a largest score of 0).
-    max_iter : int
-        Iterations at most; one updates every message once.
-    domain : {"auto", "log"}
-        Sums run in probabilities where the scores' range allows it and in log space elsewhere
-        ("auto"), or always in log space.
+    schedule : {"sequential", "parallel", "residual"}, default="sequential"
+        Order of updates. "sequential": variable by variable, alternately forwards and backwards.
+        "parallel": all messages at once. "residual": always the message that would change most,
+        which settles on some graphs where the others do not.
+    damping : float, default=0.0
+        Initial share of the old message that is kept, from 0 to below 1.
+    tol : float, default=1e-8
+        Messages have settled when none changes by more than this (relative to a largest entry of 1;
+        for `map`, to a largest score of 0).
+    max_iter : int, default=1000
+        Maximum number of iterations; each updates every message once.
+    domain : {"auto", "log"}, default="auto"
+        "auto": sums run in probabilities if the range of scores allows it, else in log space.
+        "log": always in log space.
 
     References
     ----------

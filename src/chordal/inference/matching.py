@@ -18,13 +18,12 @@ from chordal.structures.matching import exclusion_table
 
 @final
 class MatchingInference(Inference):
-    """The best matching of source to target items, exact, in the cube of their number.
+    """The best matching of source and target items, exact, in cubic time.
 
-    Each source item gets a column of its own for "no target" beside those of the targets; the
-    rest is a linear assignment, which SciPy solves. Sums over all matchings are permanents, for
-    which there is no such algorithm: train with "perceptron" or "hinge", or, where examples are
-    tiny, with a method that lists labellings. Costs of errors that are a sum over source items,
-    as "hamming" is, leave the problem as it is.
+    Each source item gets its own column for "no target" beside the targets; the rest is a linear
+    assignment, solved by SciPy. Sums over all matchings are permanents, which have no efficient
+    algorithm. So train with "perceptron" or "hinge", or for tiny examples with a method that lists
+    labellings. Costs that are a sum over source items, such as "hamming", do not make it harder.
 
     References
     ----------
@@ -48,11 +47,11 @@ class MatchingInference(Inference):
         return isinstance(structure, Matching)
 
     def exact_on(self, structure: Structure) -> bool:
-        """Exact wherever it works."""
+        """Exact on every supported structure."""
         return self.supports(structure)
 
     def cost(self, structure: Structure, question: str) -> float:
-        """The cube of the number of items."""
+        """Cubic in the number of items."""
         return 10.0  # below one look at all pairs of labels, but a call from Python per example
 
     def refusal_of(self, potentials: Potentials) -> str | None:
@@ -89,7 +88,7 @@ class MatchingInference(Inference):
 
 
 def _assigned(scores: Floats, example: int) -> np.ndarray:
-    """The best column of each row, the last column for any number of them."""
+    """The best column of each row; any number of rows may take the last column."""
     with needed("scipy", "inference 'matching'"):
         from scipy.optimize import linear_sum_assignment
 
@@ -105,7 +104,7 @@ def _assigned(scores: Floats, example: int) -> np.ndarray:
 
 
 def _same_tables(potentials: Potentials, structure: Matching) -> bool:
-    """Whether tables and tying are the structure's own: what is quick to see."""
+    """Whether tables and tying are the structure's own, by a quick check."""
     return np.array_equal(potentials.table_of_clique, structure.table_of_clique) and np.array_equal(
         potentials.tables, structure.exclusion_tables
     )

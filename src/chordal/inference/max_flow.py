@@ -1,4 +1,4 @@
-"""Minimum cuts: the best labelling of models with two labels that like to be alike."""
+"""Minimum cuts: the best labelling of submodular models with two labels."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ from chordal.structures import Structure
 class MaxFlowInference(Inference):
     """The best labelling of pairwise models with at most two labels, by maximum flow.
 
-    Exact, and fast enough for images of millions of pixels, if every edge is *submodular*:
-    equal labels at its ends score, together, at least as much as different ones
-    (s₀₀ + s₁₁ ≥ s₀₁ + s₁₀). Other scores are refused, naming the first edge; `alpha_beta_swap`
-    and `trw_s` take them. Edges at a variable that has one label, or only one that −inf allows,
-    may have any scores. Of labellings that score the same, the one with most labels 0 is taken.
+    It is exact, and fast enough for images of millions of pixels, if every edge is *submodular*:
+    equal labels score, in sum, at least as much as different ones (s₀₀ + s₁₁ ≥ s₀₁ + s₁₀). Other
+    scores are an error that names the first edge; `alpha_beta_swap` and `trw_s` support them. Edges
+    at a variable with one allowed label may have any scores. Among equally good labellings it
+    returns the one with most labels 0.
 
     References
     ----------
@@ -51,15 +51,15 @@ class MaxFlowInference(Inference):
         return few and at_most_pairs(structure)
 
     def exact_on(self, structure: Structure) -> bool:
-        """Exact wherever it works."""
+        """Exact on every supported structure."""
         return self.supports(structure)
 
     def cost(self, structure: Structure, question: str) -> float:
-        """Some 100 looks at every table cell, on images."""
+        """About 100 passes over all table cells, on images."""
         return 100.0
 
     def memory(self, structure: Structure, question: str, n: int = 1) -> float:
-        """A network: two arcs for each edge."""
+        """A network with two arcs per edge."""
         return 64.0 * structure.n_variables + 56.0 * structure.n_cliques
 
     def refusal_of(self, potentials: Potentials) -> str | None:

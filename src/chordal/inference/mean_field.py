@@ -1,4 +1,4 @@
-"""Naive mean field: marginals of independent variables, and log Z from below, compiled."""
+"""Naive mean field: marginals of independent variables, and a lower bound of log Z, compiled."""
 
 from __future__ import annotations
 
@@ -19,22 +19,22 @@ from chordal.structures import Structure
 
 @final
 class MeanFieldInference(Inference):
-    """Independent variables, each adapted to the others in turn until none changes.
+    """Approximation by independent variables, each updated given the others until none changes.
 
-    log Z is a lower bound that never falls from one iteration to the next, so the iterations
-    always settle, on cliques of any order. The answer is a local optimum: one mode of several,
-    and with strong interactions far too sure of it. `structured_mean_field` keeps the edges of
-    trees and is tighter; `loopy_bp` has better marginals where it settles.
+    log Z is a lower bound that never falls during iterations, so they always settle, for cliques of
+    any order. The answer is a local optimum: one mode of several, and overconfident if interactions
+    are strong. `structured_mean_field` keeps the edges of trees and is tighter; `loopy_bp` has
+    better marginals if it settles.
 
-    Where tables forbid something the start is one allowed labelling, and labels that do not fit
-    all others at their present support stay out; if none can be found, that is said.
+    If tables forbid something, the start is an allowed labelling, and labels that are incompatible
+    with the present support of others stay out. If no allowed labelling is found, that is an error.
 
     Parameters
     ----------
-    tol : float
-        Stop when no share changes by more.
-    max_iter : int
-        Iterations at most; one updates every variable once.
+    tol : float, default=1e-8
+        Stop when no probability changes by more than this.
+    max_iter : int, default=1000
+        Maximum number of iterations; each updates every variable once.
 
     References
     ----------
@@ -76,7 +76,7 @@ class MeanFieldInference(Inference):
         return True
 
     def exact_on(self, structure: Structure) -> bool:
-        """Exact where no clique links variables."""
+        """Exact if no clique links variables."""
         return bool((structure.orders <= 1).all())
 
     def log_partition(self, potentials: Potentials) -> Floats:
@@ -86,7 +86,7 @@ class MeanFieldInference(Inference):
     def marginals(
         self, potentials: Potentials, weight: Floats | None = None, overwrite: bool = False
     ) -> Marginals:
-        """Marginals of the independent variables that come closest."""
+        """Marginals of the best approximation by independent variables."""
         bound, shares, ended = self._ascend(potentials)
         refuse_infeasible(bound)
         s = potentials.structure

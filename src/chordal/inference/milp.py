@@ -29,18 +29,18 @@ _OPTIMAL, _LIMIT, _INFEASIBLE = 0, 1, 2
 class MILPInference(Inference):
     """The best labelling with a proof, by branch and cut over the local polytope.
 
-    The program of `linear_program` with whole numbers for the variables' labels. Any structure
-    and clique order will do, hard constraints are welcome, and treewidth does not matter; what
-    does is how far the relaxation is from the labellings. Take it for MAP where the junction tree
-    is too wide. Large loopy models with mixed scores may take forever: set `time_limit`.
+    It is the program of `linear_program` with integer variables. It supports any structure, clique
+    order and hard constraints, and treewidth does not matter; the tightness of the relaxation does.
+    Use it for MAP if the junction tree is too wide. Large loopy models with mixed scores may never
+    finish: set `time_limit`.
 
     Parameters
     ----------
-    max_columns : int
-        Refuse examples with more labels and table cells than this.
+    max_columns : int, default=500_000
+        Maximum number of labels and table cells of an example; more are an error.
     time_limit : float, optional
-        Seconds for each answer. When they are over, `map` returns the best labelling so far, which
-        is never worse than one that no tree improves, and the bound that is proved.
+        Seconds for each answer. At the limit, `map` returns the best labelling so far, which no
+        tree can improve, and the proved bound.
 
     Notes
     -----
@@ -79,7 +79,7 @@ class MILPInference(Inference):
         return bool((n_columns(structure) <= self.max_columns).all())
 
     def exact_on(self, structure: Structure) -> bool:
-        """Exact where no time limit is set."""
+        """Exact without a time limit."""
         return self.time_limit is None and self.supports(structure)
 
     def memory(self, structure: Structure, question: str, n: int = 1) -> float:
@@ -87,7 +87,7 @@ class MILPInference(Inference):
         return program_memory(structure)
 
     def require(self, question: str, structure: Structure) -> None:
-        """Refuse programs that are too large."""
+        """Raise an error for programs that are too large."""
         if question in self.answers:
             refuse_large(self.name, structure, self.max_columns)
         super().require(question, structure)
@@ -132,7 +132,7 @@ class MILPInference(Inference):
         return Decoded(labels, score, bound, Convergence(status, n_nodes, gap))
 
     def _solved(self, polytope: Polytope, example: int) -> OptimizeResult | None:
-        """The result of HiGHS, or None where there is nothing to choose."""
+        """The result of HiGHS, or None if there is nothing to choose."""
         with needed("scipy", "inference 'milp'"):
             from scipy.optimize import Bounds, LinearConstraint
 

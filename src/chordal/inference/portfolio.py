@@ -1,4 +1,4 @@
-"""The best labelling that many methods find together in the time they have."""
+"""The best labelling that several methods find together within a time limit."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ MANY_CELLS = 1_000_000
 
 
 class Progress(NamedTuple):
-    """Where a portfolio stands: totals over all examples.
+    """The progress of a portfolio: totals over all examples.
 
     member : the method that works next
     score, bound : of the best labellings so far
@@ -42,32 +42,31 @@ class Progress(NamedTuple):
 
 @final
 class PortfolioInference(Inference):
-    """Many methods take turns on each model, while its gap is open and time is left.
+    """Several methods take turns on each model, until its gap is closed or time is over.
 
-    Labels that hard zeros exclude are struck out first, and what is independent is split.
-    Then come, on each part that is still open: a relaxation with a bound (`trw_s`, or `ad3` for
-    larger cliques), a small `junction_tree`, moves of subgraphs, damped max-product messages,
-    `alpha_expansion`, `annealing` between several temperatures, `milp` where columns are few, large
-    junction trees, `elimination`, and again moves of subgraphs and annealing, until they gain no
-    more.
+    First, labels that constraints exclude are removed, and independent parts are split. On each
+    open part it then runs a relaxation with a bound (`trw_s`, or `ad3` for larger cliques), a small
+    `junction_tree` and subgraph moves. Then follow damped max-product messages, `alpha_expansion`,
+    `annealing` at several temperatures, `milp` for few columns, large junction trees and
+    `elimination`. Last, subgraph moves and annealing repeat until they gain no more.
 
-    A move of a subgraph frees all variables but a few, chosen at random such that the rest has a
-    clique tree with small tables. The free ones are drawn at falling temperatures, then given
-    their best labels. The best labelling takes over the pieces of a new one that score better.
+    A subgraph move frees all variables except a few, chosen at random so that the rest has a clique
+    tree with small tables. The free ones are drawn at falling temperatures, then get their best
+    labels. The best labelling takes those pieces of the new one that score better.
 
     The answer has the best labelling and the lowest bound of all members. Its status is CONVERGED
-    only where the gap is closed, which proves that no labelling is better; MAX_TIME where time
-    was over; SETTLED where nothing gained any more. After Ctrl-C, `map` returns the best so far
-    with the status INTERRUPTED; estimators raise KeyboardInterrupt all the same.
+    only if the gap is closed, which proves that no labelling is better. It is MAX_TIME if time was
+    over, and SETTLED if nothing gained any more. After Ctrl-C, `map` returns the best so far with
+    the status INTERRUPTED; estimators still raise KeyboardInterrupt.
 
-    All stages are limited by work and use a fixed seed. So the same model has the same answer
-    wherever the time limit is not reached.
+    All stages are limited by work and use a fixed seed. So the same model has the same answer,
+    unless the time limit is reached.
 
     Parameters
     ----------
-    time_limit : float, optional
+    time_limit : float, optional, default=5.0
         Seconds for each answer, shared by all examples of the batch. None: until nothing gains.
-    random_state : int
+    random_state : int, default=0
         Seed.
 
     References
@@ -110,7 +109,7 @@ class PortfolioInference(Inference):
         return True
 
     def exact_on(self, structure: Structure) -> bool:
-        """Never for sure: a closed gap shows only afterwards."""
+        """Not known in advance: only a closed gap proves it."""
         return False
 
     def map(self, potentials: Potentials) -> Decoded:
@@ -201,7 +200,7 @@ class _Run:
             self._cases[k] = Case(one_of(parts, k), own, self._names[k], seed)
 
     def _turns(self) -> None:
-        """A step of each open part after another's, until all are closed, settled or late."""
+        """One step per open part in turn, until all are closed or settled, or time is over."""
         lines: dict[int, Iterator[Step]] = {
             k: steps(case, self._memory) for k, case in self._cases.items()
         }

@@ -1,4 +1,4 @@
-"""Roof duality (QPBO): labels that are surely part of a best labelling, by one minimum cut."""
+"""Roof duality (QPBO): labels of an optimal labelling, by one minimum cut."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ from chordal.structures import Structure
 class QPBOInference(Inference):
     """Pairwise models with at most two labels and any scores.
 
-    A cut of the model beside its mirror image solves the linear relaxation, whose variables are 0,
-    1 or undecided. The decided ones are *persistent*: some best labelling has them all. `map` keeps
-    them and asks another method for the rest, an exact one if it is affordable, else `trw_s`;
-    `gap` is 0 where the labelling is proved best. Where all edges are submodular nothing stays
-    undecided but ties, as in `max_flow`; many strong edges of both kinds decide little.
+    A cut of the model together with its mirror image solves the linear relaxation, whose variables
+    are 0, 1 or undecided. The decided labels are *persistent*: some best labelling has them all.
+    `map` keeps them and uses another method for the rest: an exact one if affordable, else `trw_s`.
+    `gap` is 0 if the labelling is proved to be the best. If all edges are submodular, only ties
+    stay undecided, as in `max_flow`; many strong edges of both kinds decide little.
 
-    `relaxed_map` is the value and a corner of the relaxation, as of `linear_program`, on graphs of
+    `relaxed_map` returns the value and a corner of the relaxation of `linear_program`, on graphs of
     any size.
 
     References
@@ -38,7 +38,7 @@ class QPBOInference(Inference):
 
     Examples
     --------
-    Neighbours in a square that like to be alike, but for one edge:
+    Neighbours in a square prefer equal labels, except on one edge:
 
     >>> from chordal.structures import Graph
     >>> square = Graph([4], [[(0, 1), (1, 2), (2, 3), (3, 0)]], n_labels=2)
@@ -58,11 +58,11 @@ class QPBOInference(Inference):
     # a best labelling.
     quality: ClassVar[Mapping[str, int]] = {"map": 90, "relaxed_map": 90}
 
-    #: What decides the labels that a cut leaves open, if no exact method does.
+    #: The method for undecided labels if no exact one is affordable.
     _others: TRWSInference = TRWSInference()
 
     def in_training(self) -> QPBOInference:
-        """With a rougher tolerance for what a cut leaves open."""
+        """The method with a coarser tolerance for undecided labels."""
         made = QPBOInference(time_limit=self.time_limit, memory_limit=self.memory_limit)
         made._others = TRWSInference(tol=ROUGH)
         return made
@@ -95,7 +95,7 @@ class QPBOInference(Inference):
         return Relaxed(0.5 * found.score, parts)
 
     def map(self, potentials: Potentials) -> Decoded:
-        """Labels that the cut settles, and the rest by another method."""
+        """Labels that the cut decides, and the rest by another method."""
         self.require("map", potentials.structure)
         if _submodular(potentials):
             best = MaxFlowInference().map(potentials)
@@ -111,7 +111,7 @@ class QPBOInference(Inference):
         return Decoded(labels, score, np.maximum(bound, score), best.convergence)
 
     def _best_of(self, rest: Potentials) -> Decoded:
-        """What the cut has left open, exactly if that is affordable and there is time."""
+        """The undecided labels, exactly if that is affordable and there is time."""
         try:
             exact = exact_for(rest, "map")
             if exact is not None:
@@ -122,7 +122,7 @@ class QPBOInference(Inference):
 
 
 def _submodular(potentials: Potentials) -> bool:
-    """Whether the model needs no image: its own cut is half the work, and decides all labels."""
+    """Whether the model is submodular: its own cut is half the work and decides all labels."""
     return MaxFlowInference().refusal_of(potentials) is None
 
 

@@ -50,21 +50,21 @@ class _Ascent(NamedTuple):
 
 @final
 class StructuredMeanFieldInference(Inference):
-    """Mean field over blocks of variables that are trees: log Z from below, tighter than naive.
+    """Mean field over blocks of variables that are trees: a tighter bound of log Z than naive.
 
-    Variables are divided into blocks whose own edges form no loop. Blocks are independent of
-    each other; within a block inference is exact, given the mean of the others. The lower bound
-    never falls. A forest is one block, and then everything is exact. Otherwise it is a local
-    optimum, as for `mean_field`, though seldom so sure of one mode.
+    Variables are divided into blocks whose own edges form no loop. Blocks are independent; within a
+    block inference is exact, given the mean of the others. The lower bound of log Z never falls. A
+    forest is a single block, and then everything is exact. Otherwise the answer is a local optimum,
+    as in `mean_field`, but less overconfident.
 
-    Cliques of one or two variables only.
+    It supports cliques of one or two variables.
 
     Parameters
     ----------
-    tol : float
-        Stop when no share of a label changes by more.
-    max_iter : int
-        Iterations at most; one updates every block once.
+    tol : float, default=1e-8
+        Stop when no label probability changes by more than this.
+    max_iter : int, default=1000
+        Maximum number of iterations; each updates every block once.
 
     References
     ----------
@@ -117,7 +117,7 @@ class StructuredMeanFieldInference(Inference):
     def marginals(
         self, potentials: Potentials, weight: Floats | None = None, overwrite: bool = False
     ) -> Marginals:
-        """Marginals of the independent forests that come closest."""
+        """Marginals of the best approximation by independent forests."""
         self.require("marginals", potentials.structure)
         s = potentials.structure
         if s.is_forest:

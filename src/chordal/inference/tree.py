@@ -18,12 +18,12 @@ from chordal.structures import Structure, offsets_of
 class TreeInference(CliqueTreeInference):
     """Belief propagation from the leaves to a root and back: linear in the number of cliques.
 
-    It works wherever variables and cliques form no loop (`Structure.is_forest`), with cliques of
-    any order. Examples may fall apart into pieces. A graph with loops is for `junction_tree`,
-    or for `loopy_bp` where that needs too much memory.
+    It works if variables and cliques form no loop (`Structure.is_forest`), with cliques of any
+    order. Examples may be disconnected. For graphs with loops use `junction_tree`, or `loopy_bp` if
+    that needs too much memory.
 
-    Sums over pairs run in scaled probabilities where the scores' range allows it, and in log space
-    elsewhere, example by example.
+    Sums over pairs run in scaled probabilities if the range of scores allows it, else in log space,
+    example by example.
 
     References
     ----------
@@ -46,11 +46,11 @@ class TreeInference(CliqueTreeInference):
         return structure.is_forest
 
     def cost(self, structure: Structure, question: str) -> float:
-        """One look at every table cell."""
+        """One pass over all table cells."""
         return 1.0
 
     def memory(self, structure: Structure, question: str, n: int = 1) -> float:
-        """Messages both ways, and the labels that are asked for."""
+        """Messages in both directions, and the requested labels."""
         return 16.0 * structure.n_states + 12.0 * structure.n_variables * n
 
     def log_partition(self, potentials: Potentials) -> Floats:
@@ -94,7 +94,7 @@ class TreeInference(CliqueTreeInference):
         return Marginals(log_z, parts)
 
     def map(self, potentials: Potentials) -> Decoded:
-        """The best labelling, by messages to the roots and a walk back."""
+        """The best labelling, by messages to the roots and back-tracking."""
         structure = potentials.structure
         if not structure.is_pairwise:
             return super().map(potentials)
@@ -113,7 +113,7 @@ _orders: WeakKeyDictionary[Structure, _kernels.TreePlan] = WeakKeyDictionary()
 
 
 def _order_of(structure: Structure) -> _kernels.TreePlan:
-    """Edges from the roots down, and the edge to each variable's parent; made once."""
+    """Edges from the roots down, and the edge to each variable's parent; cached."""
     if structure not in _orders:
         _orders[structure] = _kernels.TreePlan(structure.topology, structure.incidence)
     return _orders[structure]
@@ -125,7 +125,7 @@ _plans: WeakKeyDictionary[Structure, Plan] = WeakKeyDictionary()
 def _plan_of(structure: Structure) -> Plan:
     """The clique tree of a forest of edges: a cluster for every variable, with its parent.
 
-    Made in linear time, also where a variable has many neighbours, and kept.
+    It takes linear time, even if a variable has many neighbours, and is cached.
     """
     if structure not in _plans:
         order, parent_edge = _order_of(structure).order, _order_of(structure).parent_edge

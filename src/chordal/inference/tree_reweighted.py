@@ -1,4 +1,4 @@
-"""Tree-reweighted belief propagation: marginals, and log Z from above, compiled."""
+"""Tree-reweighted belief propagation: marginals, and an upper bound of log Z, compiled."""
 
 from __future__ import annotations
 
@@ -17,23 +17,23 @@ from chordal.structures import Structure
 class TreeReweightedInference(SumProduct):
     """Belief propagation made convex by spanning trees; log Z is an upper bound.
 
-    The model is written as a mean of trees, whose own log Z are exact: their mean is never below
-    log Z, also where messages have not settled. Marginals are less confident than those of
-    `loopy_bp`, and messages settle more often. Cliques of any order; a clique that lies on no
-    loop is in every tree, so that without loops all answers are exact.
+    The model is a mean of trees, whose log Z are exact; their mean is an upper bound of log Z, even
+    if messages have not settled. Marginals are less confident than those of `loopy_bp`, and
+    messages settle more often. Cliques may have any order. A clique on no loop is in every tree, so
+    without loops all answers are exact.
 
     Parameters
     ----------
-    n_trees : int
-        Random spanning trees of each example at least; more are drawn until every clique is in
-        one of them.
-    damping : float
-        The share of the old message that is kept at first, from 0 to below 1.
-    tol : float
-        Messages have settled when the logarithm of none changes by more.
-    max_iter : int
-        Iterations at most; one updates every message once.
-    random_state : int
+    n_trees : int, default=8
+        Minimum number of random spanning trees per example; more are drawn until every clique is in
+        one.
+    damping : float, default=0.0
+        Initial share of the old message that is kept, from 0 to below 1.
+    tol : float, default=1e-8
+        Messages have settled when the logarithm of none changes by more than this.
+    max_iter : int, default=1000
+        Maximum number of iterations; each updates every message once.
+    random_state : int, default=0
         Seed of the trees.
 
     References
@@ -75,7 +75,7 @@ class TreeReweightedInference(SumProduct):
         self.n_trees, self.random_state = n_trees, random_state
 
     def forests(self, structure: Structure) -> _kernels.SpanningForests:
-        """The spanning trees that are used on a structure, and how often each clique is in one."""
+        """The spanning trees of a structure, and how often each clique is in one."""
         return _kernels.spanning_forests(structure.topology, self.n_trees, self.random_state)
 
     def _propagate(

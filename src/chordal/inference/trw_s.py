@@ -28,7 +28,7 @@ SOME = 30
 
 
 class Messages:
-    """Where the calls on some structures ended."""
+    """The last messages of calls on some structures."""
 
     def __init__(
         self,
@@ -49,7 +49,7 @@ class Messages:
         }
 
     def from_state(self, saved: Saved) -> None:
-        """Take them over; the kernel itself begins anew where their number is not right."""
+        """Restore them; the kernel starts from zero if their number does not fit."""
         examples = saved.array("examples", np.int64, (len(self._structures),))
         lengths = saved.array("lengths", np.int64, (None,))
         messages = saved.array("messages", np.float64, (None,), finite=False)
@@ -65,33 +65,33 @@ class Messages:
 
 @final
 class TRWSInference(Inference):
-    """A good labelling of a pairwise model, and how much better one could be at most.
+    """A good labelling of a pairwise model, and an upper bound of all scores.
 
-    Each iteration lowers, or keeps, a bound that no labelling's score exceeds, the dual of a
-    linear programme; `gap` is then a certificate, and zero proves that the labelling is the best.
-    Often the best choice for images and other large graphs with few to many labels. The bound
-    stays above the best score where the relaxation is not tight, as with frustrated loops, and
-    the iterations may settle slightly above the relaxation's own optimum.
+    Each iteration lowers or keeps an upper bound of all scores, the dual of a linear program. `gap`
+    is then a certificate; zero proves that the labelling is the best. It is often the best choice
+    for images and other large graphs, with any number of labels. The bound stays above the best
+    score if the relaxation is not tight, as with frustrated loops, and iterations may settle
+    slightly above the relaxation's optimum.
 
-    Tables of label distances (Potts, linear, truncated linear, and any decline that ends within
-    half of the labels) are recognised: an iteration then takes time in proportion to the labels,
-    not to their square.
+    Tables of label distances (Potts, linear, truncated linear, and any that become constant within
+    half of the labels) are recognised: an iteration is then linear in the number of labels, not
+    quadratic.
 
-    Labels are taken one variable after another in every iteration, and the best labelling met
-    is improved in the end, unless it is proved best: one variable at a time, then whole trees.
+    Every iteration labels one variable after another. The best labelling found is improved at the
+    end, unless it is proved to be the best: by single variables, then by whole trees.
 
     Parameters
     ----------
-    tol : float
-        Stop when an iteration lowers the bound by less than this share of 1 + its size, or when
+    tol : float, default=1e-7
+        Stop when an iteration lowers the bound by less than this fraction of 1 + its size, or when
         the bound is reached.
-    max_iter : int
-        Iterations at most, each a pass forwards and one back.
-    min_progress : float
-        Long runs (of more than 10⁹ steps, about a second) also stop when an iteration closes less
-        than this share of the gap between the bound and the best labelling so far. Their status
-        is then SETTLED, and their labels are improved by a round of α-expansion. With 0 they go on
-        to `tol`: a somewhat better labelling and a tighter bound, in several times the time.
+    max_iter : int, default=1000
+        Maximum number of iterations; each is a forward and a backward pass.
+    min_progress : float, default=0.004
+        Long runs (more than 10⁹ steps, about a second) also stop when an iteration closes less than
+        this share of the gap. Their status is SETTLED, and a round of α-expansion improves their
+        labels. With 0 they continue to `tol`: a somewhat better labelling and bound, in several
+        times the time.
 
     References
     ----------
@@ -161,15 +161,15 @@ class TRWSInference(Inference):
         return bool((structure.orders <= 2).all())
 
     def exact_on(self, structure: Structure) -> bool:
-        """Never for sure: a tight bound shows only afterwards."""
+        """Not known in advance: only a closed gap proves it."""
         return False
 
     def memory(self, structure: Structure, question: str, n: int = 1) -> float:
-        """A message for each edge, and scores of the labels."""
+        """A message per edge, and the scores of the labels."""
         return 8.0 * (0.5 * message_cells(structure) + 2.0 * structure.n_states)
 
     def map(self, potentials: Potentials) -> Decoded:
-        """A labelling, its score, and a bound of all scores."""
+        """A labelling, its score, and an upper bound of all scores."""
         self.require("map", potentials.structure)
         s = potentials.structure
         labels = np.zeros(s.n_variables, dtype=np.int32)

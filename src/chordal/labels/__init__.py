@@ -1,4 +1,4 @@
-"""Labels: from what users have to numbers and targets, and back to the type they gave."""
+"""Labels: from user labels to numbers and targets, and back to the original type."""
 
 from chordal.labels._merging import (
     as_kind,

@@ -1,4 +1,4 @@
-"""Labels: a number for every label, and back to the type in which it was given."""
+"""Numbers for labels, and back to the original type."""
 
 from __future__ import annotations
 
@@ -87,8 +87,8 @@ def _counts(numbers: NDArray[Any]) -> dict[int, int]:
 
 
 class SequenceLabels:
-    """A number for every label. Frequent labels come first, which keeps rows of weights short;
-    or with `ranked` they come in their own order.
+    """A number for every label. Frequent labels come first, which keeps rows of weights short; with
+    `ranked` they are sorted.
 
     classes : the labels as users see them, sorted where they can be
     order : int64 [n_labels], the number of each class
@@ -122,10 +122,10 @@ class SequenceLabels:
             ) from None
         if any(map(_is_missing, counts)):
             i, _, label = _first(lists, _is_missing)
-            raise ValueError(f"y[{i}] holds the label {label!r}; give every position a label")
+            raise ValueError(f"y[{i}] has the label {label!r}; give every position a label")
         self._number_new(counts)
         if not self.labels:
-            raise ValueError("y holds no labels: every sequence is empty")
+            raise ValueError("y has no labels: every sequence is empty")
         first = y[0]
         self.as_list = isinstance(first, (list, tuple))
         self._widen([labels.dtype for labels in y if isinstance(labels, np.ndarray)])

@@ -1,8 +1,8 @@
-"""How good predicted label sequences are.
+"""Metrics of predicted label sequences.
 
 Every function takes two lists of label sequences, true and predicted. ``chunk_f1_scorer`` and
-its like, ``<metric>_scorer`` for each metric of `make_sequence_scorer`, are scikit-learn scorers;
-scikit-learn is imported when one is asked for.
+``<metric>_scorer`` for each metric of `make_sequence_scorer` are scikit-learn scorers; scikit-learn
+is imported on first use.
 """
 
 from __future__ import annotations

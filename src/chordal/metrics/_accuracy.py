@@ -1,4 +1,4 @@
-"""Shares of right positions and right sequences, and counts per sequence that give them."""
+"""Accuracy of positions and of sequences, and their counts per sequence."""
 
 from __future__ import annotations
 
@@ -16,8 +16,7 @@ Floats = NDArray[np.float64]
 class SequenceCounts(NamedTuple):
     """Two numbers per sequence; the metric is the ratio of their sums.
 
-    That form lets `bootstrap` draw thousands of samples of the sequences without looking at a
-    label again.
+    So `bootstrap` can draw thousands of samples of sequences without reading labels again.
 
     >>> SequenceCounts(np.array([1.0, 2.0]), np.array([2.0, 2.0])).value
     0.75
@@ -34,7 +33,7 @@ class SequenceCounts(NamedTuple):
 
 
 def token_accuracy(y_true: Sequence[Any], y_pred: Sequence[Any]) -> float:
-    """The share of all positions that are right.
+    """The share of correct positions.
 
     >>> token_accuracy([["a", "b", "b"], ["a"]], [["a", "b", "a"], ["a"]])
     0.75
@@ -43,9 +42,9 @@ def token_accuracy(y_true: Sequence[Any], y_pred: Sequence[Any]) -> float:
 
 
 def hamming_accuracy(y_true: Sequence[Any], y_pred: Sequence[Any]) -> float:
-    """The share of right positions in each sequence, averaged over the sequences.
+    """The share of correct positions in each sequence, averaged over sequences.
 
-    Sequences without a position are left out.
+    Empty sequences are skipped.
 
     >>> hamming_accuracy([["a", "b"], ["a"]], [["a", "a"], ["a"]])
     0.75
@@ -54,7 +53,7 @@ def hamming_accuracy(y_true: Sequence[Any], y_pred: Sequence[Any]) -> float:
 
 
 def zero_one_accuracy(y_true: Sequence[Any], y_pred: Sequence[Any]) -> float:
-    """The share of sequences without any mistake.
+    """The share of sequences without any error.
 
     >>> zero_one_accuracy([["a", "b"], ["a"]], [["a", "a"], ["a"]])
     0.5
@@ -63,19 +62,19 @@ def zero_one_accuracy(y_true: Sequence[Any], y_pred: Sequence[Any]) -> float:
 
 
 def token_counts(y_true: Sequence[Any], y_pred: Sequence[Any]) -> SequenceCounts:
-    """Right positions and all positions of each sequence."""
+    """Correct positions and all positions of each sequence."""
     right, length = _right_and_length(y_true, y_pred)
     return SequenceCounts(right, length)
 
 
 def hamming_counts(y_true: Sequence[Any], y_pred: Sequence[Any]) -> SequenceCounts:
-    """The share of right positions of each sequence, and 1 where it has any position."""
+    """The share of correct positions of each sequence, and 1 if it is not empty."""
     right, length = _right_and_length(y_true, y_pred)
     return SequenceCounts(right / np.maximum(length, 1.0), (length > 0).astype(np.float64))
 
 
 def zero_one_counts(y_true: Sequence[Any], y_pred: Sequence[Any]) -> SequenceCounts:
-    """1 for each sequence without a mistake, and 1 for each sequence."""
+    """1 for each sequence without an error, and 1 for each sequence."""
     right, length = _right_and_length(y_true, y_pred)
     return SequenceCounts((right == length).astype(np.float64), np.ones(len(length)))
 

@@ -1,4 +1,4 @@
-"""How good word alignments are."""
+"""Metrics of word alignments."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ Link = tuple[int, int]
 
 @dataclass(frozen=True)
 class AlignmentScores:
-    """Counts of links, and what follows from them.
+    """Counts of links, and the metrics that follow from them.
 
     Attributes
     ----------
@@ -30,17 +30,17 @@ class AlignmentScores:
 
     @property
     def precision(self) -> float:
-        """The share of predicted links that are possible; 0 without any."""
+        """The share of predicted links that are possible; 0 if there are none."""
         return self.found_possible / self.found if self.found else 0.0
 
     @property
     def recall(self) -> float:
-        """The share of sure links that are predicted; 0 without any."""
+        """The share of sure links that are predicted; 0 if there are none."""
         return self.found_sure / self.sure if self.sure else 0.0
 
     @property
     def error_rate(self) -> float:
-        """`1 − (|A ∩ S| + |A ∩ P|) / (|A| + |S|)`; 0 where nothing is asked and nothing found."""
+        """`1 − (|A ∩ S| + |A ∩ P|) / (|A| + |S|)`; 0 if there are no links at all."""
         total = self.found + self.sure
         return 1.0 - (self.found_sure + self.found_possible) / total if total else 0.0
 
@@ -57,7 +57,7 @@ def alignment_scores(
     sure : list of sets of pairs (source, target), one set per sentence pair
     predicted : list of such sets, or of arrays with the target of every source word, −1 for none
     possible : list of sets of pairs, optional
-        Links that count as no error; the sure ones always belong to them.
+        Links that are not errors; they always include the sure ones.
 
     References
     ----------

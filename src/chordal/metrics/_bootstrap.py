@@ -1,4 +1,4 @@
-"""How far a metric can be trusted: bootstrap over the sequences."""
+"""Confidence intervals of metrics, by bootstrap over the sequences."""
 
 from __future__ import annotations
 
@@ -41,9 +41,9 @@ def bootstrap(
     counts : SequenceCounts
         From `sequence_counts`.
     n : int
-        Samples.
+        Number of samples.
     confidence : float
-        Above 0 and below 1.
+        Confidence level, above 0 and below 1.
     seed : int
         The same seed gives the same interval.
 
@@ -70,11 +70,11 @@ def paired_bootstrap(
     confidence: float = 0.95,
     seed: int = 0,
 ) -> BootstrapDifference:
-    """Whether two predictions of the same sequences differ by more than chance.
+    """Test whether two predictions of the same sequences differ significantly.
 
-    Both are measured on the same samples. The p-value is the share of samples whose difference
-    lies at least as far from the measured one as that lies from zero (Berg-Kirkpatrick, Burkett
-    and Klein 2012, both sides); with n samples it is never below 1 / (n + 1).
+    Both metrics use the same samples. The p-value is the share of samples whose difference is at
+    least as far from the measured one as that is from zero (Berg-Kirkpatrick, Burkett and Klein
+    2012, two-sided). With n samples it is at least 1 / (n + 1).
 
     >>> from chordal.metrics import sequence_counts
     >>> y_true = [["a", "b"]] * 50
@@ -128,7 +128,7 @@ def _check(counts: SequenceCounts, name: str) -> SequenceCounts:
     try:
         numerator, denominator = (np.asarray(column, dtype=np.float64) for column in counts)
     except (TypeError, ValueError):
-        raise TypeError(f"{name} must be what sequence_counts gives, got {counts!r}") from None
+        raise TypeError(f"{name} must be the result of sequence_counts, got {counts!r}") from None
     if numerator.ndim != 1 or numerator.shape != denominator.shape or not len(numerator):
         raise ValueError(
             f"{name} must hold two numbers for each sequence, "

@@ -14,7 +14,7 @@ from chordal.metrics._tags import Chunks, TagPair, find_chunks, read_tags, start
 
 
 class Chunk(NamedTuple):
-    """Positions from `start` up to, without, `end`."""
+    """A chunk from `start` to `end` (exclusive)."""
 
     start: int
     end: int
@@ -23,7 +23,7 @@ class Chunk(NamedTuple):
 
 @dataclass(frozen=True)
 class ChunkScore:
-    """Counts of chunks: in the truth, in the prediction, in both."""
+    """Counts of true, predicted and correct chunks."""
 
     true: int
     found: int
@@ -31,12 +31,12 @@ class ChunkScore:
 
     @property
     def precision(self) -> float:
-        """Correct among found."""
+        """The share of predicted chunks that are correct."""
         return self.correct / self.found if self.found else 0.0
 
     @property
     def recall(self) -> float:
-        """Correct among true."""
+        """The share of true chunks that were found."""
         return self.correct / self.true if self.true else 0.0
 
     @property
@@ -57,7 +57,7 @@ class ChunkScores:
 
     overall : ChunkScore
     types : ChunkScore of each type, sorted
-    n_tokens, n_correct_tokens : positions, and those with the right tag
+    n_tokens, n_correct_tokens : number of positions, and of those with the correct tag
     """
 
     overall: ChunkScore
@@ -101,11 +101,10 @@ def chunks(labels: Sequence[str], scheme: str = "conlleval") -> list[Chunk]:
     labels : list of str
         A prefix, and a type after the first hyphen: "B-NP", "I-NP", "O", …
     scheme : {"conlleval", "bio", "iobes", "bilou"}
-        "conlleval" reads every sequence, legal or not, as the script of that name does: an
-        "I-NP" after "O" or after another type begins a chunk too. It has no rule for "S"
-        (nor "U" and "L") and for "B" after "E", so that neighbours of one type are one chunk to
-        it there. The others, which know these prefixes, take the chunks that are legal, and no
-        more; a prefix that a scheme lacks is refused.
+        "conlleval" reads every sequence, legal or not, as that script does: "I-NP" after "O" or
+        after another type also begins a chunk. It has no rule for "S", "U" and "L", nor for "B"
+        after "E", so adjacent chunks of one type are merged there. The other schemes count only
+        legal chunks; an unknown prefix is an error.
 
     Examples
     --------
@@ -130,8 +129,8 @@ def chunk_scores(
 ) -> ChunkScores:
     """Precision, recall and F1 of chunks, overall and per type.
 
-    With scheme "conlleval" the counts are those of the script of that name, whatever the tags;
-    each sequence counts as followed by an empty line. `chunks` describes the other schemes.
+    With scheme "conlleval" the counts are those of the script for any tags; each sequence counts as
+    followed by an empty line. `chunks` describes the other schemes.
 
     >>> scores = chunk_scores([["B-NP", "I-NP", "O", "B-VP"]], [["B-NP", "I-NP", "O", "B-NP"]])
     >>> scores.overall.f1, scores.types["NP"].precision, scores.accuracy
@@ -156,7 +155,7 @@ def chunk_scores(
 
 
 def conlleval_report(y_true: Sequence[Any], y_pred: Sequence[Any]) -> str:
-    """What the script conlleval prints about these tags, to the letter.
+    """The exact report of the script conlleval for these tags.
 
     >>> print(conlleval_report([["B-NP", "I-NP"]], [["B-NP", "O"]]), end="")
     processed 2 tokens with 1 phrases; found: 1 phrases; correct: 0.
@@ -169,7 +168,7 @@ def conlleval_report(y_true: Sequence[Any], y_pred: Sequence[Any]) -> str:
 def chunk_precision(
     y_true: Sequence[Any], y_pred: Sequence[Any], *, scheme: str = "conlleval"
 ) -> float:
-    """The share of predicted chunks that are right."""
+    """The share of predicted chunks that are correct."""
     return chunk_scores(y_true, y_pred, scheme=scheme).overall.precision
 
 
@@ -217,12 +216,12 @@ def _match(tags: TagPair, scheme: str) -> tuple[Chunks, Chunks, Chunks]:
 
 
 def _conlleval_correct(tags: TagPair) -> Chunks:
-    """The chunks that conlleval takes for correct.
+    """The chunks that conlleval counts as correct.
 
-    It walks over the tags with one flag. The flag rises where both sides begin a chunk of one
-    type; it falls, and counts a correct chunk, where both end; it falls uncounted where only one
-    side ends or the types differ. On usual tags this finds the chunks that both sides share. On
-    others it may not: a chunk that begins before another one ended is not counted, for instance.
+    It reads the tags with one flag. The flag is set where both sides begin a chunk of the same
+    type. Where both end, it is cleared and a correct chunk is counted. Where only one ends or the
+    types differ, it is cleared without counting. On usual tags this finds the common chunks. On
+    others it may not: for example, a chunk that begins before another one ended is not counted.
     """
     (true_start, true_end), (pred_start, pred_end) = map(starts_and_ends, (tags.true, tags.pred))
     same_type = tags.true.kind == tags.pred.kind

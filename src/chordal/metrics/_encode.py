@@ -40,7 +40,7 @@ class Pair(NamedTuple):
 
 
 def encode_pair(y_true: Sequence[Any], y_pred: Sequence[Any]) -> Pair:
-    """Both as numbers; refuses what cannot be compared, saying where.
+    """Both as numbers; an error names the first place that cannot be compared.
 
     >>> pair = encode_pair([["a", "b"], ["a"]], [["a", "a"], ["c"]])
     >>> pair.labels, pair.true, pair.pred, pair.lengths
@@ -83,7 +83,7 @@ def encode_tags(y_true: Sequence[Any], y_pred: Sequence[Any]) -> Pair:
 
 
 def sorted_labels(labels: Sequence[Any]) -> list[Any]:
-    """In their order; as they come where they have none, as with labels of several types."""
+    """Sorted labels; in order of appearance if they cannot be sorted."""
     try:
         return sorted(labels)
     except TypeError:

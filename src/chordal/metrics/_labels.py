@@ -26,7 +26,7 @@ class LabelScores(NamedTuple):
 
 
 class Confusion(NamedTuple):
-    """Row: the true label. Column: the predicted one. Entry: how many positions."""
+    """Number of positions by true label (row) and predicted label (column)."""
 
     labels: list[Any]
     counts: Ints
@@ -47,14 +47,14 @@ def precision_recall_fscore(
     ----------
     y_true, y_pred : lists of label sequences
     labels : list, optional
-        The labels that count, in this order (leave "O" out of it to score entities alone);
-        all, sorted, by default.
+        The labels that count, in this order; omit "O" to score only entities. By default all,
+        sorted.
     average : {None, "micro", "macro", "weighted"}
-        None gives arrays with an entry per label; "weighted" weighs labels by support.
+        None returns arrays with an entry per label; "weighted" weights labels by support.
     beta : float
-        How much more recall counts than precision in F.
+        Weight of recall relative to precision in F.
     zero_division : float
-        The value of 0 / 0: the precision of a label that was never predicted, for instance.
+        The value of 0 / 0, such as the precision of a label that was never predicted.
 
     Examples
     --------
@@ -104,7 +104,7 @@ def f1_score(
 def confusion_matrix(
     y_true: Sequence[Any], y_pred: Sequence[Any], *, labels: Sequence[Any] | None = None
 ) -> Confusion:
-    """How often each label was predicted where each was true.
+    """How often each label was predicted for each true label.
 
     >>> confusion_matrix([["a", "b", "b"]], [["a", "b", "a"]])
     Confusion(labels=['a', 'b'], counts=array([[1, 0],
@@ -115,7 +115,7 @@ def confusion_matrix(
     if len(chosen) > MOST_LABELS:
         raise ValueError(
             f"a confusion matrix of {len(chosen)} labels is too large; "
-            f"choose at most {MOST_LABELS} by labels="
+            f"choose at most {MOST_LABELS} with labels="
         )
     row, column = index[pair.true], index[pair.pred]
     kept = (row >= 0) & (column >= 0)
@@ -182,7 +182,7 @@ def _check_labels(labels: Iterable[Any]) -> list[Any]:
     except TypeError:
         raise TypeError(f"labels must be a list of hashable labels, got {labels!r}") from None
     if not chosen:
-        raise ValueError("labels is empty: name at least one label, or leave it out for all")
+        raise ValueError("labels is empty: give at least one label, or None for all")
     if distinct < len(chosen):
         raise ValueError(f"labels must differ from each other, got {labels!r}")
     return chosen

@@ -17,7 +17,7 @@ class ClassificationReport:
 
     labels : the labels that count
     scores : their scores, an entry per label in each array
-    accuracy : share of right positions; None where `labels` left some out
+    accuracy : share of correct positions; None if `labels` omits some
     averages : scores by the name of the average
     """
 
@@ -34,7 +34,7 @@ class ClassificationReport:
         return rows | {f"{name} avg": _row(scores) for name, scores in self.averages.items()}
 
     def to_text(self, digits: int = 2) -> str:
-        """The table with so many digits after the point."""
+        """The table with this many digits after the decimal point."""
         rows = self._rows()
         width = max(*(len(name) for name, _ in rows), len("weighted avg"), digits)
         head = "".join(f" {name:>9}" for name in ("precision", "recall", "f1-score", "support"))

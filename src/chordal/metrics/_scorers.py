@@ -48,7 +48,7 @@ def sequence_counts(
         "chunk_recall" or "chunk_f1".
     y_true, y_pred : lists of label sequences
     **options
-        As the metric's function takes them: ``scheme="iobes"``, for instance.
+        Options of the metric's function, such as ``scheme="iobes"``.
 
     Examples
     --------
@@ -68,7 +68,7 @@ def make_sequence_scorer(metric: str, **options: object) -> Scorer:
     metric : str
         A metric of `sequence_counts`, or "precision", "recall" or "f1" of labels.
     **options
-        As the metric's function takes them.
+        Options of the metric's function.
 
     Examples
     --------

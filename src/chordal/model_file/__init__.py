@@ -1,7 +1,7 @@
 """Model files: fitted models, each in one file that is never a pickle.
 
-`chordal._container` knows bytes and nothing of models; a model gives its state, and `_parameters`
-what it was made with.
+`chordal._container` handles bytes, a model gives its state, and `_parameters` stores its
+parameters.
 """
 
 from __future__ import annotations
@@ -32,21 +32,21 @@ ELSEWHERE = {"NeuralCRF": "chordal.torch"}
 
 
 def save(model: object, path: Path, metadata: Mapping[str, object] | None = None) -> None:
-    """Write a fitted model; the file appears whole or not at all.
+    """Write a fitted model to a file; the file appears complete or not at all.
 
-    A file holds no code. Functions that are part of a model, such as the templates of a
-    `TemplateCRF` or a network of your own in a `NeuralCRF`, are given to `load` again.
+    A file contains no code. So functions of a model, such as the templates of a `TemplateCRF` or
+    your own network in a `NeuralCRF`, must be passed to `load` again.
 
-    Weights that float16 or float32 hold exactly, as after `model.compact(dtype="float32")`, are
-    stored in that.
+    Weights that are exact in float16 or float32, as after `model.compact(dtype="float32")`, are
+    stored in that type.
 
     Parameters
     ----------
     model : ChainCRF, GraphCRF, GridCRF, TemplateCRF, MatchingModel, CRFClassifier or NeuralCRF
     path : str or path
     metadata : dict, optional
-        What else is to be known about the model (its data, licence, author, …): names and values
-        that JSON can hold. `metadata_of` gives them back, and ``chordal info`` shows them.
+        Further facts about the model (data, licence, author, …) as JSON values. `metadata_of`
+        returns them, and ``chordal info`` shows them.
 
     Examples
     --------
@@ -77,7 +77,7 @@ def save(model: object, path: Path, metadata: Mapping[str, object] | None = None
 
 
 def metadata_of(path: Path) -> dict[str, object]:
-    """What `save` was told about the model in a file; an empty dict if nothing.
+    """The metadata of a model file; an empty dict if it has none.
 
     >>> import tempfile
     >>> from chordal import ChainCRF
@@ -104,7 +104,7 @@ def _checked(metadata: Mapping[str, object]) -> dict[str, object]:
     try:
         json.dumps(dict(metadata), allow_nan=False)
     except (TypeError, ValueError) as error:
-        raise ValueError(f"metadata must hold what JSON can: {error}") from None
+        raise ValueError(f"metadata must be JSON values: {error}") from None
     return dict(metadata)
 
 
@@ -117,15 +117,15 @@ def load(path: Path, kind: None = None, **functions: object) -> BaseCRF: ...
 
 
 def load(path: Path, kind: type[Any] | None = None, **functions: object) -> object:
-    """Read a model file. What happens to the file later does not matter to the model.
+    """Read a model file. Later changes of the file do not affect the model.
 
     Parameters
     ----------
     path : str or path
     kind : class, optional
-        Refuse models of any other class.
+        The expected class; a model of another class is an error.
     **functions
-        Parameters of the model that hold functions, as they were given when it was made:
+        Parameters of the model that are functions, as they were when it was fitted:
         ``templates`` of a `TemplateCRF`, ``edge_features`` of a `GridCRF`, ``features`` of a
         `MatchingModel`, ``transition_features`` of a `ChainCRF`, ``network`` of a `NeuralCRF`,
         and its ``crf`` if that has functions.
@@ -133,8 +133,8 @@ def load(path: Path, kind: type[Any] | None = None, **functions: object) -> obje
     Raises
     ------
     ModelFileError
-        The file is empty, truncated, changed, not a model, from a newer version, of another kind,
-        or needs functions that were not given.
+        The file is empty, truncated, changed, not a model, from a newer version or of another
+        class, or it needs functions that were not given.
 
     Examples
     --------

@@ -59,8 +59,8 @@ def _facts(item: object, registry: Registry[Any]) -> dict[str, Any]:
     name = getattr(item, "name", None)
     if name not in registry.names() or registry.get(name) is not type(item):
         raise UnsupportedError(
-            f"a model whose {registry.what} is your own ({type(item).__name__}) cannot be saved, "
-            f"since a file holds no code; there are: {', '.join(registry.names())}"
+            f"a model with your own {registry.what} ({type(item).__name__}) cannot be saved, "
+            f"because a file contains no code; use one of: {', '.join(registry.names())}"
         )
     facts: dict[str, Any] = {"name": name}
     for key, parameter in inspect.signature(type(item)).parameters.items():

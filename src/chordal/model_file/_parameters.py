@@ -100,11 +100,11 @@ def _check_functions(kind: type[Storable], needed: object, given: Mapping[str, A
     for name in needed:
         if given.get(name) is None:
             raise FunctionsError(
-                f"the model has {name}, and a file holds no code: give them to load again, as in "
+                f"the model has {name}, and a file contains no code: pass it to load, as in "
                 f"load(path, {name}=…)"
             )
     for name in given.keys() - set(needed):
-        raise FunctionsError(f"{name} was given, which the {kind.__name__} does not have")
+        raise FunctionsError(f"{name} was given, but the {kind.__name__} does not have it")
 
 
 def _plain(name: str, value: Any) -> object:

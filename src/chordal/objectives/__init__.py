@@ -1,4 +1,4 @@
-"""Objectives: what training minimises. One file is one objective."""
+"""Objectives: the losses that training minimises. Each file is one objective."""
 
 from chordal._registry import Registry
 from chordal.objectives._base import TARGETS, Evaluation, MarginObjective, Objective

@@ -1,5 +1,5 @@
-"""What a training objective is: a value, and its derivative in the potentials; and the one formula
-behind likelihood, softmax-margin, hinge and perceptron.
+"""The base class of objectives, and the formula behind likelihood, softmax-margin, hinge and
+perceptron.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from chordal.targets import (
     score_of,
 )
 
-#: What kinds of targets are called in messages.
+#: Names of the kinds of targets in messages.
 TARGETS = {
     "hard": "one label per variable",
     "soft": "soft targets (a distribution per variable)",
@@ -37,25 +37,27 @@ TARGETS = {
 
 
 class Evaluation(NamedTuple):
-    """The objective of each example, and the derivative of their sum in the potentials."""
+    """The objective of each example, and the derivative of the sum by the potentials."""
 
     values: Floats
     parts: Potentials
 
 
 class Objective(ABC):
-    """A loss of potentials against what is known of the labels; sees no features and no weights.
+    """A loss of potentials against known labels; it does not see features or weights.
 
-    `needs` names what it asks of the inference method; `targets` the kinds of targets it takes
-    ("hard", "soft", "partial"); `completes` that training completes sets of labels for it, by the
-    best labelling within them; `convex` claims convexity in the potentials, with partially
-    observed labels apart; `smooth` claims a derivative without jumps, which solvers such as L-BFGS
-    need; `minus_gold` says that hard and soft targets enter by − score(gold)
-    alone, which is linear, so that it can be summed once for all evaluations; `relative` that
-    only differences between the scores of a variable's labels matter; `stochastic` that values and
-    parts are estimates from samples; `zero_is_best` that no weights have a lower value than zeros,
-    so that only steps of single mistakes learn; `curvature_needs` names what second derivatives
-    ask of the inference method, and is None where there are none. Claims are tested.
+    Subclasses declare these properties, and tests check them:
+
+    - `needs`: the answers that it needs from the inference method.
+    - `targets`: the kinds of targets that it supports ("hard", "soft", "partial").
+    - `completes`: training completes sets of labels by the best labelling within them.
+    - `convex`: it is convex in the potentials, except with partially observed labels.
+    - `smooth`: its derivative is continuous, as L-BFGS and similar solvers need.
+    - `minus_gold`: hard and soft targets enter only by − score(gold), which is summed once.
+    - `relative`: only differences between the scores of a variable's labels matter.
+    - `stochastic`: values and parts are estimates from samples.
+    - `zero_is_best`: zero weights have the lowest value, so only mistake-driven solvers learn.
+    - `curvature_needs`: the answers that second derivatives need; None if there are none.
     """
 
     needs: frozenset[str] = frozenset()
@@ -79,14 +81,14 @@ class Objective(ABC):
         weight: Floats | None = None,
         overwrite: bool = False,
     ) -> Evaluation:
-        """Weighted values of the examples and the derivative of their sum.
+        """The weighted values of the examples, and the derivative of their sum.
 
         With `overwrite`, the potentials' memory may be reused for the parts. If `minus_gold`,
-        labels may be None, and the gold term is left out.
+        labels may be None, and the gold term is omitted.
         """
 
     def kept_for(self, structures: Iterable[Structure]) -> Stateful | None:
-        """What it has for its next evaluations on these structures; None: it keeps nothing."""
+        """The state kept between evaluations on these structures; None if it has no state."""
         return None
 
     def curvature(
@@ -98,7 +100,7 @@ class Objective(ABC):
         weight: Floats | None = None,
         overwrite: bool = False,
     ) -> Potentials:
-        """How the parts change when the potentials move in the direction.
+        """The directional derivative of the parts.
 
         With `overwrite`, the memory of potentials and direction may be reused. Labels may be
         None as in `evaluate`.
@@ -106,7 +108,7 @@ class Objective(ABC):
         raise UnsupportedError(f"objective {self.name!r} has no second derivatives")
 
     def require_second_derivatives(self, solver: str) -> None:
-        """Refuse a solver that needs second derivatives where there are none."""
+        """Raise an error for a solver that needs second derivatives if there are none."""
         if self.curvature_needs is None:
             raise UnsupportedError(
                 f"solver {solver!r} needs second derivatives, which objective {self.name!r} does "
@@ -114,52 +116,52 @@ class Objective(ABC):
             )
 
     def require_curvature(self, inference: Inference, structure: Structure, solver: str) -> None:
-        """The same, and what they ask of inference; before any work."""
+        """The same, and check that the inference method supports them."""
         self.require_second_derivatives(solver)
         assert self.curvature_needs is not None
         missing = self.curvature_needs - inference.answers
         if missing:
             raise UnsupportedError(
-                f"solver {solver!r} needs second derivatives of objective {self.name!r}; they take "
-                f"{', '.join(sorted(missing))}, which inference {inference.name!r} does not answer"
+                f"solver {solver!r} needs second derivatives of objective {self.name!r}; they need "
+                f"{', '.join(sorted(missing))}, which inference {inference.name!r} does not compute"
             )
         for question in self.curvature_needs:
             inference.require(question, structure)
 
     def require_answers(self, inference: Inference) -> None:
-        """Refuse a method that does not answer what the objective asks, on any structure."""
+        """Raise an error for an inference method without the answers that are needed."""
         missing = self.needs - inference.answers
         if missing:
             raise UnsupportedError(
                 f"objective {self.name!r} needs {', '.join(sorted(missing))}, which inference "
-                f"{inference.name!r} does not answer"
+                f"{inference.name!r} does not compute"
             )
 
     def require(self, inference: Inference, structure: Structure) -> None:
-        """Refuse a pair that cannot work, before any work."""
+        """Raise an error, before any work, if objective and inference do not fit together."""
         self.require_answers(inference)
         for question in self.needs:
             inference.require(question, structure)
 
     def require_targets(self, target: Target) -> None:
-        """Refuse targets of a kind that the objective has no use for, before any work."""
+        """Raise an error, before any work, for kinds of targets that are not supported."""
         kind = kind_of(target)
         if kind not in self.targets and not (kind == "partial" and self.completes):
             raise UnsupportedError(
-                f"objective {self.name!r} needs {TARGETS['hard']}, and y has {TARGETS[kind]}; "
-                "objective 'likelihood' takes them"
+                f"objective {self.name!r} needs {TARGETS['hard']}, but y has {TARGETS[kind]}; "
+                "use objective 'likelihood'"
             )
 
     def for_labels(self, labels: Sequence[Any], order: NDArray[np.int64]) -> Objective:
-        """The same objective for labels with numbers: `labels` by number, `order` the number of
-        each class in the order in which users see them."""
+        """The same objective for numbered labels: `labels` by number; `order` is the number of each
+        class in the order that users see."""
         return self
 
     def with_class_weight(self, weight: Floats) -> Objective:
-        """The same objective with errors weighed by the gold label (float64 [n_labels])."""
+        """The same objective with the cost weighted by gold label (float64 [n_labels])."""
         raise UnsupportedError(
-            f"class_weight weighs the cost of errors, and objective {self.name!r} has none; "
-            "'softmax_margin' (the likelihood with a cost) and 'hinge' have"
+            f"class_weight needs a cost of errors, which objective {self.name!r} does not have; "
+            "use 'softmax_margin' (the likelihood with a cost) or 'hinge'"
         )
 
     @property
@@ -169,15 +171,15 @@ class Objective(ABC):
 
     @property
     def name(self) -> str:
-        """The name of its file, by which it is chosen."""
+        """The name by which users choose it: that of its file."""
         return type(self).__module__.rpartition(".")[2]
 
 
 class MarginObjective(Objective):
     """softmax_τ over y of [score(y) + cost(y, gold)] − score(gold).
 
-    With `temperature` 1 the softmax is log Σ exp and its derivative marginals; with 0 it is the
-    maximum, and its derivative the indicators of the best labelling.
+    With `temperature` 1 the softmax is log Σ exp, and its derivative is the marginals. With 0 it is
+    the maximum, and its derivative is the indicator of the best labelling.
     """
 
     temperature: ClassVar[int]
@@ -216,17 +218,17 @@ class MarginObjective(Objective):
         return Evaluation(values if weight is None else weight * values, parts)
 
     def require(self, inference: Inference, structure: Structure) -> None:
-        """Refuse what the inference or the cost cannot do."""
+        """Raise an error for what the inference method or the cost does not support."""
         super().require(inference, structure)
         if self.cost is not None:
             self.cost.require(structure)
 
     def for_labels(self, labels: Sequence[Any], order: NDArray[np.int64]) -> MarginObjective:
-        """The same with its cost told the labels."""
+        """The same objective; its cost gets the labels."""
         return self if self.cost is None else self._with(self.cost.for_labels(labels, order))
 
     def with_class_weight(self, weight: Floats) -> Objective:
-        """The same with its cost weighted by class."""
+        """The same objective with its cost weighted by class."""
         if self.cost is None:
             return super().with_class_weight(weight)
         return self._with(self.cost.with_class_weight(weight))
@@ -248,7 +250,7 @@ class MarginObjective(Objective):
         weight: Floats | None = None,
         overwrite: bool = False,
     ) -> Potentials:
-        """How the parts change along a direction, where the loss is smooth."""
+        """The directional derivative of the parts, if the loss is smooth."""
         if not self.temperature:
             return super().curvature(potentials, labels, inference, direction, weight, overwrite)
         frame = potentials
@@ -271,7 +273,7 @@ class MarginObjective(Objective):
 def _not_below(
     best: Labels, value: Floats, labels: Labels, gold: Floats | float, frame: Potentials
 ) -> tuple[Labels, Floats]:
-    """The gold labelling where an approximate method has found none that is as good."""
+    """The gold labelling if the approximate method found only worse ones."""
     missed = value < gold
     if not missed.any():
         return best, value
@@ -285,9 +287,9 @@ def cost_for(cost: str | Cost) -> Cost:
 
 
 def hard_labels(objective: Objective, labels: Target | None) -> Labels:
-    """The labels, which must be one per variable."""
+    """Check that there is one label per variable."""
     if labels is None:
-        raise ValueError(f"objective {objective.name!r} needs the gold labels")
+        raise ValueError(f"objective {objective.name!r} needs the gold labels: pass y")
     if isinstance(labels, (SoftLabels, PartialLabels)):
         objective.require_targets(labels)
         raise TypeError(f"objective {objective.name!r} is asked for a cost of {labels!r}")
@@ -295,7 +297,7 @@ def hard_labels(objective: Objective, labels: Target | None) -> Labels:
 
 
 def linear_target(objective: Objective, labels: Target | None) -> Labels | SoftLabels | None:
-    """The labels, which must not be sets."""
+    """Check that the labels are not sets."""
     if labels is not None:
         objective.require_targets(labels)
     if isinstance(labels, PartialLabels):

@@ -1,4 +1,4 @@
-"""What losses of single variables share: they know no cliques."""
+"""The base class of losses of single variables, without cliques."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from chordal.targets import Target
 
 
 class SingleVariableObjective(Objective):
-    """A loss of each variable by itself, from the scores of its labels."""
+    """A sum of losses of single variables, from the scores of their labels."""
 
     convex: ClassVar[bool] = True
 
     @abstractmethod
     def losses(self, structure: Structure, scores: Floats, gold: Floats) -> tuple[Floats, Floats]:
-        """The loss of each variable, and its derivative in its scores.
+        """The loss of each variable, and its derivative by the scores.
 
         scores : float64 [n_states]
         gold : float64 [n_states], 1 at the gold labels and 0 elsewhere
@@ -52,11 +52,11 @@ class SingleVariableObjective(Objective):
         return Evaluation(values, potentials.like(slope, np.zeros_like(potentials.tables)))
 
     def require(self, inference: Inference, structure: Structure) -> None:
-        """Refuse structures with cliques."""
+        """Raise an error for structures with cliques."""
         if structure.n_cliques:
             raise UnsupportedError(
-                f"objective {self.name!r} treats every variable by itself, and this structure "
-                f"links {structure.n_cliques} cliques of them; 'hinge' or 'likelihood' take cliques"
+                f"objective {self.name!r} is for single variables, but this structure has "
+                f"{structure.n_cliques} cliques; use 'hinge' or 'likelihood'"
             )
         super().require(inference, structure)
 

@@ -1,4 +1,4 @@
-"""Crammer and Singer's hinge: the gold label should lead every other by one."""
+"""Crammer and Singer's hinge: the gold label should beat every other by one."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from chordal.structures import Structure
 class CrammerSinger(SingleVariableObjective):
     """max over labels of [score + 1 if it is not gold] − score(gold), for single variables.
 
-    It is the structured hinge with Hamming cost on a structure without cliques, and needs no
+    It equals the structured hinge with Hamming cost on a structure without cliques, and needs no
     inference.
 
     References
@@ -36,7 +36,7 @@ class CrammerSinger(SingleVariableObjective):
     smooth: ClassVar[bool] = False
 
     def losses(self, structure: Structure, scores: Floats, gold: Floats) -> tuple[Floats, Floats]:
-        """How far the best other label comes within the margin."""
+        """By how much the best other label violates the margin."""
         counts = structure.label_counts
         if len(counts) == 0:
             return np.zeros(0), np.zeros(0)

@@ -1,4 +1,4 @@
-"""The structured hinge: the gold labelling should lead every other by its cost."""
+"""The structured hinge: the gold labelling should beat every other by its cost."""
 
 from __future__ import annotations
 
@@ -23,35 +23,34 @@ class Hinge(MarginObjective):
 
     Parameters
     ----------
-    cost : str or Cost
-    scaling : {"margin", "slack"}
-        "margin": max [score(y) + cost(y, gold)] − score(gold). The lead asked for grows with the
-        cost. "slack": max cost(y, gold) · [1 + score(y) − score(gold)]. The lead is one, and what
-        is missing counts as often as the cost; it does not ask that labellings which are very
-        wrong be very far away. It takes the best labelling at every cost, which is found for costs
-        in whole units per variable alone, on chains in time that grows with the square of
-        their length.
-    relaxed : bool
-        Take the maximum over a relaxation (`Inference.relaxed_map`), which is larger than the set
-        of all labellings. See the notes.
+    cost : str or Cost, default="hamming"
+        The cost of a wrong labelling; see `chordal.costs`.
+    scaling : {"margin", "slack"}, default="margin"
+        "margin": max [score(y) + cost(y, gold)] − score(gold); the required margin grows with the
+        cost. "slack": max cost(y, gold) · [1 + score(y) − score(gold)]; the required margin is one,
+        and its violation is multiplied by the cost, so very wrong labellings need no larger margin.
+        "slack" needs costs in whole units per variable, because it finds the best labelling at
+        every cost. On chains its time grows with the square of the length.
+    relaxed : bool, default=False
+        Whether to take the maximum over a relaxation (`Inference.relaxed_map`), which contains all
+        labellings. See the notes.
 
     Notes
     -----
-    Labels may be sets: a latent structured support vector machine. The loss is that of a
-    completion, one label of each set. Fitting the weights and completing by the best labelling
-    within the sets take turns (the concave–convex procedure), and a new completion is taken where
-    it lowers the loss of its example, so that the objective never rises. The first completion is
-    that of a short fit by the likelihood, which sums over the sets, with some fixed noise, so that
-    labels which only occur together can part. The result is a local minimum;
-    `fit_report_.completions` has the objective after each turn.
+    Labels may be sets: this is a latent structured support vector machine. The loss is that of a
+    completion, one label of each set. Training alternates between fitting the weights and
+    completing the sets by their best labelling (the concave–convex procedure). A new completion is
+    used only if it lowers the loss of its example, so the objective never rises. The first
+    completion comes from a short fit of the likelihood, which sums over the sets. It adds fixed
+    noise, to separate labels that only occur together. The result is a local minimum;
+    `fit_report_.completions` has the objective after each round.
 
-    On graphs with loops the maximum is not to be had in general, and there are two ways to miss
-    it. An approximate `map` *under-generates*: it overlooks labellings, so that the loss is taken
-    too low and its planes are those of labellings that exist; training may believe that it is
-    done when it is not. A relaxation *over-generates*: it also asks for a lead over fractional
-    labellings, so that the loss is an upper bound and stays convex; weights are chosen for which
-    the relaxation tends to be integral, which suits the same relaxation at prediction. Finley and
-    Joachims (2008) found the second to be the safer one.
+    On graphs with loops the exact maximum is often infeasible, and there are two approximations. An
+    approximate `map` *under-generates*: it misses labellings, so the loss is too low, and training
+    may stop too early. A relaxation *over-generates*: it also requires a margin over fractional
+    labellings. The loss is then an upper bound and stays convex; training prefers weights for which
+    the relaxation is integral, which suits the same relaxation at prediction. Finley and Joachims
+    (2008) found the second safer.
 
     References
     ----------
@@ -80,7 +79,7 @@ class Hinge(MarginObjective):
     ) -> None:
         check_choice("scaling", scaling, ["margin", "slack"])
         if relaxed and scaling == "slack":
-            raise ValueError("relaxed=True goes with scaling='margin' alone")
+            raise ValueError("relaxed=True needs scaling='margin'")
         self.cost: Cost = cost_for(cost)
         self.scaling, self.relaxed = scaling, bool(relaxed)
         if scaling == "slack":
@@ -94,11 +93,11 @@ class Hinge(MarginObjective):
         return self.scaling == "margin"
 
     def require(self, inference: Inference, structure: Structure) -> None:
-        """Refuse slack scaling where costs are not in whole units."""
+        """Raise an error for slack scaling with costs that are not in whole units."""
         if self.scaling == "slack" and not self.cost.in_units:
             raise UnsupportedError(
-                f"objective 'hinge' with scaling='slack' counts whole units of cost per variable, "
-                f"and cost {self.cost.name!r} is not made of them; use 'hamming', or "
+                f"objective 'hinge' with scaling='slack' needs costs in whole units per variable, "
+                f"but cost {self.cost.name!r} is not; use 'hamming', or "
                 "'weighted_hamming' with whole numbers"
             )
         super().require(inference, structure)

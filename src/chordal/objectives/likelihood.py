@@ -14,10 +14,10 @@ from chordal.targets import PartialLabels, Target
 class Likelihood(MarginObjective):
     """log Z − score(y); its derivative is the marginals minus the gold indicators.
 
-    With soft targets, a distribution q per variable, it is the cross-entropy up to q's own
-    entropy: log Z − E_q[score], which is convex too. With partially observed labels it is
-    −log P(y is possible) = log Z − log Z of the possible labellings, the difference of two convex
-    functions: it is **not** convex, and what a solver finds depends on where it starts.
+    With soft targets, a distribution q per variable, it is the cross-entropy minus the entropy of
+    q: log Z − E_q[score], which is convex. With partially observed labels it is −log P(y is
+    possible) = log Z − log Z of the possible labellings. This difference of convex functions is
+    **not** convex, so the solution depends on the starting weights.
 
     Examples
     --------
@@ -29,7 +29,7 @@ class Likelihood(MarginObjective):
     >>> values.round(4), parts.unary
     (array([1.3863]), array([-0.5,  0.5,  0.5, -0.5]))
 
-    The second label alone is known:
+    Only the second label is known:
 
     >>> seen = PartialLabels([True, True, False, True], [2, 2])
     >>> values, parts = Likelihood().evaluate(p, seen, ChainInference())
@@ -72,7 +72,7 @@ class Likelihood(MarginObjective):
         weight: Floats | None = None,
         overwrite: bool = False,
     ) -> Potentials:
-        """How the parts change along a direction."""
+        """The directional derivative of the parts."""
         if not isinstance(labels, PartialLabels):
             return super().curvature(potentials, labels, inference, direction, weight, overwrite)
         inside = inference.marginals_derivative(labels.clamped(potentials), direction, weight)

@@ -1,4 +1,4 @@
-"""One-vs-all hinge: the gold label should lead every other by one, each counted."""
+"""One-vs-all hinge: a hinge between the gold label and each other one."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from chordal.structures import Structure
 class OneVsAll(SingleVariableObjective):
     """Σ over labels y that are not gold of max(0, 1 − (score(gold) − score(y))).
 
-    Every label that comes too near is counted, where "crammer_singer" counts the nearest alone;
-    for single variables.
+    For single variables. Every label that violates the margin counts; "crammer_singer" counts only
+    the worst.
 
     References
     ----------
@@ -35,7 +35,7 @@ class OneVsAll(SingleVariableObjective):
     smooth: ClassVar[bool] = False
 
     def losses(self, structure: Structure, scores: Floats, gold: Floats) -> tuple[Floats, Floats]:
-        """Hinges of every label against the gold one."""
+        """The hinge of every label against the gold one."""
         counts = structure.label_counts
         of_gold = per_variable(structure, np.where(gold == 1.0, scores, 0.0))
         short = np.where(gold == 1.0, 0.0, 1.0 - np.repeat(of_gold, counts) + scores)

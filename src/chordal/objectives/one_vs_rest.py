@@ -15,7 +15,7 @@ from chordal.structures import Structure
 class OneVsRest(SingleVariableObjective):
     """Σ over labels of max(0, 1 − score) for the gold one and max(0, 1 + score) for others.
 
-    As many support vector machines for two classes as there are labels, for single variables.
+    For single variables: one binary support vector machine per label.
 
     References
     ----------
@@ -35,7 +35,7 @@ class OneVsRest(SingleVariableObjective):
     smooth: ClassVar[bool] = False
 
     def losses(self, structure: Structure, scores: Floats, gold: Floats) -> tuple[Floats, Floats]:
-        """Hinges of every label by itself."""
+        """The hinge of every label on its own."""
         side = 2.0 * gold - 1.0
         short = 1.0 - side * scores
         return per_variable(structure, np.maximum(short, 0.0)), -side * (short > 0.0)

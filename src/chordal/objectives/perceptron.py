@@ -1,4 +1,4 @@
-"""The perceptron's loss: the lead of the best labelling over the gold one."""
+"""The perceptron's loss: the score of the best labelling minus that of the gold one."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from chordal.objectives._base import MarginObjective
 
 @final
 class Perceptron(MarginObjective):
-    """max score(y) − score(gold): zero where the gold labelling is the best.
+    """max score(y) − score(gold): zero if the gold labelling is the best.
 
-    It is zero for weights of zero, too: solvers that look for the minimum would learn nothing.
-    "averaged_perceptron" and "sgd" learn from one mistake after another.
+    It is also zero for zero weights, so a solver that seeks the minimum learns nothing. Use
+    "averaged_perceptron" or "sgd", which update after each mistake.
 
     References
     ----------

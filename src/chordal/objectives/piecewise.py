@@ -1,4 +1,4 @@
-"""Piecewise training: every label and every clique normalised by itself."""
+"""Piecewise training: each variable and each clique is normalised separately."""
 
 from __future__ import annotations
 
@@ -19,12 +19,11 @@ Ints = NDArray[np.int64]
 class Piecewise(Objective):
     """Σ over variables and cliques of log Σ exp of its scores, minus the score of the labels.
 
-    Each variable's scores and each clique's table are a model of their own, which no other
-    piece tells anything. It needs no inference, and what a tied table costs does not depend on how
-    many cliques share it. Since Z of the whole is at most the product of the pieces' Z, it is an
-    upper bound of −log p(y | x). Pieces do not know of each other, so that what several of them
-    say is counted several times when they are put together: probabilities are too sure of
-    themselves, and labels are often worse than the pseudo-likelihood's.
+    Each variable and each clique is a separate model, so no inference is needed. The cost of a tied
+    table does not depend on how many cliques share it. The product of the pieces' Z is at least the
+    Z of the whole model, so this is an upper bound of −log p(y | x). When the pieces are combined,
+    shared evidence counts several times: probabilities are overconfident, and labels are often
+    worse than those of the pseudo-likelihood.
 
     References
     ----------
@@ -54,7 +53,7 @@ class Piecewise(Objective):
         weight: Floats | None = None,
         overwrite: bool = False,
     ) -> Evaluation:
-        """The sum of −log p of variables and cliques, each by itself."""
+        """The sum of −log p over variables and cliques."""
         known = linear_target(self, labels)
         s, pieces = potentials.structure, _Pieces(potentials, weight)
         values = np.zeros(s.n_examples)
@@ -80,7 +79,7 @@ class Piecewise(Objective):
         weight: Floats | None = None,
         overwrite: bool = False,
     ) -> Potentials:
-        """How the parts change along a direction."""
+        """The directional derivative of the parts."""
         s, pieces = potentials.structure, _Pieces(potentials, weight)
         mean = _sums(pieces.unary * direction.unary, s.state_offsets)
         unary = pieces.unary * (direction.unary - np.repeat(mean, s.label_counts))
@@ -93,7 +92,7 @@ class Piecewise(Objective):
 
 
 class _Pieces:
-    """Probabilities and log Z of each variable and of each table, by themselves."""
+    """Probabilities and log Z of each variable and of each table."""
 
     def __init__(self, potentials: Potentials, weight: Floats | None) -> None:
         s, offsets = potentials.structure, potentials.table_offsets

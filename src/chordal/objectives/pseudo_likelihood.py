@@ -19,8 +19,8 @@ class PseudoLikelihood(Objective):
 
     It needs no inference. A clique costs the sum of its variables' label counts instead of their
     product: on a chain of length T with L labels, T·L instead of T·L². With enough data it finds
-    the weights that the likelihood finds; with little data it trusts neighbours too much, as
-    they are never wrong in training.
+    the weights of the likelihood. With little data it relies too much on neighbours, because they
+    are never wrong in training.
 
     References
     ----------

@@ -1,4 +1,4 @@
-"""Softmax-margin: the likelihood of a model that is told the cost of each labelling."""
+"""Softmax-margin: the likelihood with the cost of each labelling added to its score."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from chordal.objectives._base import MarginObjective, cost_for
 class SoftmaxMargin(MarginObjective):
     """log Σ exp[score(y) + cost(y, gold)] − score(gold).
 
-    Where an error costs more, the model has to be surer of the gold label to reach the same loss.
+    The larger the cost of an error, the larger the probability that the gold label needs.
 
     Parameters
     ----------
-    cost : str or Cost
+    cost : str or Cost, default="hamming"
 
     References
     ----------

@@ -1,4 +1,4 @@
-"""Squared error on indicators: least squares where a classifier should be."""
+"""Squared error on indicators: least-squares classification, for comparison."""
 
 from __future__ import annotations
 
@@ -13,10 +13,9 @@ from chordal.structures import Structure
 class SquaredError(SingleVariableObjective):
     """½ Σ over labels of (score − [label is gold])², for single variables.
 
-    It is there to be compared with: a score beyond 1 for the gold label is punished as if it were
-    wrong, so that points far on the right side of a boundary pull the boundary towards them, and
-    with three classes in a row the middle one may never be chosen. See 'likelihood' and
-    'crammer_singer' for losses that have no such fault.
+    It serves for comparison. A gold score above 1 is penalised like an error, so points far on the
+    correct side pull the boundary towards them. With three classes in a row, the middle one may
+    never be predicted. 'likelihood' and 'crammer_singer' do not have this flaw.
 
     Examples
     --------

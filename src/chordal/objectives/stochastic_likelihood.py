@@ -21,28 +21,27 @@ from chordal.targets import Labels, Target
 
 @final
 class StochasticLikelihood(Objective):
-    """The likelihood's derivative, estimated: indicators of samples minus those of gold labels.
+    """The likelihood with a sampled gradient: indicators of samples minus those of gold labels.
 
-    log Z is not known. The value is the mean score of the samples minus the score of the gold
-    labelling, which has the parts as its derivative while the samples stay; it may be negative
-    and its level says little, only that it comes near 0 where the model's samples are as good
-    as gold. Solvers that compare values, as every line search does, refuse the objective.
+    log Z is not computed. The value is the mean score of the samples minus the score of the gold
+    labelling; its derivative is the parts, with the samples held fixed. It may be negative and only
+    shows how near the samples are to gold (0). Solvers that compare values, as every line search
+    does, raise an error for this objective.
 
     Parameters
     ----------
-    samples : {"persistent", "contrastive", "inference"}
-        "contrastive": chains start at the gold labelling at every evaluation (contrastive
-        divergence; biased, with little noise). "persistent": chains go on from where they were,
-        while the weights change slowly. "inference": samples of the inference method,
-        independent and without bias where it is exact.
-    n_samples : int
-        Chains, or samples, of every example.
-    n_sweeps : int
-        Gibbs sweeps at every evaluation.
-    random_state : int
-        Seed. Each batch that is evaluated has chains and random numbers of its own, which start
-        from the seed and its gold labels; they live as long as its structure does. The result
-        does not depend on the number of threads.
+    samples : {"persistent", "contrastive", "inference"}, default="persistent"
+        "contrastive": chains start at the gold labelling in every evaluation (contrastive
+        divergence; biased, with little noise). "persistent": chains continue from their last state,
+        while the weights change slowly. "inference": independent samples of the inference method,
+        unbiased if it is exact.
+    n_samples : int, default=1
+        Number of chains, or samples, per example.
+    n_sweeps : int, default=1
+        Number of Gibbs sweeps per evaluation.
+    random_state : int, default=0
+        Seed. Each batch has its own chains and random numbers, from the seed and its gold labels,
+        as long as its structure exists. The result does not depend on the number of threads.
 
     References
     ----------
@@ -122,7 +121,7 @@ class StochasticLikelihood(Objective):
             return self._states[structure]
 
     def __getstate__(self) -> dict[str, Any]:
-        """The settings; a copy starts chains of its own."""
+        """The settings; a copy starts new chains."""
         return {k: v for k, v in vars(self).items() if k not in ("_states", "_lock")}
 
     def __setstate__(self, settings: dict[str, Any]) -> None:
@@ -137,7 +136,7 @@ class StochasticLikelihood(Objective):
 
 
 class _State(Kept):
-    """The chains of one batch, at first all at its gold labels, and its random numbers."""
+    """The chains of one batch, started at its gold labels, and its random numbers."""
 
     kept: ClassVar[tuple[str, ...]] = ("chains", "rng")
 
@@ -148,7 +147,7 @@ class _State(Kept):
 
 
 class _Samples:
-    """The chains of some batches; one that was not evaluated yet has none."""
+    """The chains of some batches; none for a batch that was not evaluated yet."""
 
     def __init__(self, objective: StochasticLikelihood, structures: Iterable[Structure]) -> None:
         self._objective, self._structures = objective, list(structures)
@@ -159,7 +158,7 @@ class _Samples:
         return {"batches": [{} if own is None else own.to_state() for own in states]}
 
     def from_state(self, saved: Saved) -> None:
-        """Take over the chains of as many batches."""
+        """Restore the chains of the same number of batches."""
         objective, parts = self._objective, saved.parts("batches")
         if len(parts) != len(self._structures):
             raise SavedError(f"there must be chains of {len(self._structures)} batches")

@@ -176,8 +176,8 @@ class StructuredExamples:
         self.exempt = np.flatnonzero(penalties == 0.0) if self.l2 > 0.0 else np.zeros(0, np.int64)
         if not ((penalties == 0.0) | (penalties == self.l2)).all():
             raise UnsupportedError(
-                "learning from one example after another takes one l2 for all weights but those "
-                "that have none; use a solver such as 'lbfgs'"
+                "online solvers need one l2 for all weights, or 0 for some "
+                "of them; use a solver such as 'lbfgs'"
             )
         self._sums: Sums | None = None
         self._take(shards)
@@ -203,8 +203,8 @@ class StructuredExamples:
         """Refuse weights without regularisation, for which there is no dual."""
         if len(self.exempt):
             raise UnsupportedError(
-                "dual variables and planes of examples take one l2 for all weights, and some "
-                "have none; use a solver such as 'lbfgs'"
+                "solvers with dual variables of examples need one l2 > 0 for all weights; "
+                "use a solver such as 'lbfgs'"
             )
 
     def checked(self, order: Ints) -> Ints:

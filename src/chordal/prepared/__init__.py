@@ -1,4 +1,4 @@
-"""Prepared data: batches on disk, columnar, checked, and mapped into memory."""
+"""Prepared data sets: columnar batches on disk, checked and memory-mapped."""
 
 from chordal.prepared._dataset import Dataset, DatasetError, is_dataset
 from chordal.prepared._stored import (

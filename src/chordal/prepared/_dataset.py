@@ -1,7 +1,7 @@
 """Data sets on disk: a folder with an index, a vocabulary and parts.
 
-The index names the other files. It is replaced as a whole when parts are added, so that who has
-opened the data set sees it as it was. All are checked: no file is a pickle.
+The index lists the other files. It is replaced as a whole when parts are added, so open data sets
+do not change. All files are checked; none is a pickle.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ OPEN = 8  # parts that stay open
 
 
 class DatasetError(FileError):
-    """A prepared data set that cannot be used, and why."""
+    """A prepared data set cannot be used; the message says why."""
 
 
 PART = Kind("part", "part of a data set", DatasetError)
@@ -39,7 +39,7 @@ VOCABULARY = Kind("vocabulary", "vocabulary of a data set", DatasetError)
 
 
 class PartEntry(NamedTuple):
-    """What the index says of a part."""
+    """The index entry of a part."""
 
     file: str
     examples: int
@@ -48,11 +48,11 @@ class PartEntry(NamedTuple):
 
 @final
 class Dataset:
-    """Examples that lie on disk as an estimator has read them: `fit` and `predict` take them.
+    """Examples on disk, as an estimator has read them; `fit` and `predict` accept them.
 
-    It is made by `prepare` of an estimator, or by ``chordal prepare``. Files are mapped into memory
-    and read when they are needed; processes that use a data set at once share its pages. A data
-    set that grows (``append=True``) stays as it was for those who have opened it.
+    Create it with `prepare` of an estimator or with ``chordal prepare``. Files are memory-mapped
+    and read when needed; several processes share their pages. If a data set grows
+    (``append=True``), those who have it open do not see the new parts.
 
     Parameters
     ----------
@@ -63,9 +63,9 @@ class Dataset:
     ----------
     n_examples, n_variables, n_parts : int
     generation : int
-        How often it was written to.
+        Number of times it was written to.
     n_bytes : int
-        What its files take.
+        Size of its files in bytes.
 
     Examples
     --------
@@ -122,7 +122,7 @@ class Dataset:
 
     @property
     def n_bytes(self) -> int:
-        """What the files of the parts take."""
+        """Size of the part files in bytes."""
         return sum(os.path.getsize(os.path.join(self.path, own.file)) for own in self.parts)
 
     def __len__(self) -> int:
@@ -135,7 +135,7 @@ class Dataset:
         )
 
     def part(self, k: int) -> tuple[Facts, Arrays]:
-        """Facts and arrays of a part; its checksum is looked at when it is first opened."""
+        """Facts and arrays of a part; its checksum is checked on first use."""
         if k in self._open:
             self._open.move_to_end(k)
             return self._open[k]
@@ -143,7 +143,7 @@ class Dataset:
         try:
             facts, arrays = read(path, PART, mapped=True, trusted=k in self._checked)
         except FileNotFoundError:
-            raise DatasetError(self.path, f"part {k}, {self.parts[k].file}, is not there") from None
+            raise DatasetError(self.path, f"part {k}, {self.parts[k].file}, is missing") from None
         if facts.get("dataset") != self.id or facts.get("file") != self.parts[k].file:
             raise DatasetError(path, f"is not part {k} of this data set: it belongs to another one")
         self._checked.add(k)
@@ -153,16 +153,16 @@ class Dataset:
         return facts, arrays
 
     def release(self, k: int) -> None:
-        """Let the memory of a part go; its pages come again when they are asked for."""
+        """Release the memory of a part; later reads load it again."""
         if k in self._open:
             _let_go(self._open[k][1])
 
     def release_vocabulary(self) -> None:
-        """Let the memory of the vocabulary go, which may be large, after it was copied."""
+        """Release the memory of the vocabulary after it was copied."""
         _let_go(self.vocabulary)
 
     def verify(self) -> None:
-        """Read all parts, and refuse the data set if one was damaged."""
+        """Read all parts; raise an error if one is damaged."""
         for k in range(self.n_parts):
             self._checked.discard(k)
             self._open.pop(k, None)
@@ -194,7 +194,7 @@ def _index(folder: str) -> Facts:
     if not os.path.exists(folder):
         raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), folder)
     if not is_dataset(folder):
-        raise DatasetError(folder, f"is no prepared data set: it has no {INDEX}")
+        raise DatasetError(folder, f"is not a prepared data set: it has no {INDEX}")
     with open(os.path.join(folder, INDEX), "rb") as file:
         raw = file.read(LARGEST_INDEX)
     try:
@@ -205,7 +205,7 @@ def _index(folder: str) -> Facts:
         raise DatasetError(folder, f"its {INDEX} is not that of a chordal data set")
     version = index.get("version")
     if type(version) is not int or version < 1:
-        raise DatasetError(folder, f"its version must be a number from 1 on, got {version!r}")
+        raise DatasetError(folder, f"its version must be a number of at least 1, got {version!r}")
     if version > VERSION:
         raise DatasetError(
             folder,

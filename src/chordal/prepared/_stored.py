@@ -60,7 +60,7 @@ def _rows_to_arrays(own: Cliques) -> tuple[str, Arrays]:
 def from_arrays(
     facts: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]], reader: Reader
 ) -> Batch:
-    """The batch of a part; whatever the arrays hold, it is sound, or ValueError says why not."""
+    """The batch of a part, checked; ValueError if the arrays do not fit together."""
     sizes = counted(arrays, "sizes")
     n = int(sizes.sum())
     described = facts["templates"]
@@ -83,9 +83,7 @@ def from_arrays(
         found = _cliques(own, mine, sizes)
         if own["rows"] is not None:
             if source is None:
-                raise ValueError(
-                    f"template {template.name!r} has rows, and nothing that reads them"
-                )
+                raise ValueError(f"template {template.name!r} has rows, but no input reads them")
             columns = source.n_columns
             if isinstance(source, SharedInput):
                 columns = source.source.n_columns
@@ -163,7 +161,7 @@ def _rows(
 
 
 def target_to_arrays(target: Target, observed: NDArray[np.bool_]) -> tuple[str, Arrays]:
-    """What is known of labels, by their numbers so far, and which variables are observed."""
+    """Targets by their present label numbers, and which variables are observed."""
     if isinstance(target, SoftLabels):
         return "soft", {"gold.probability": target.probability}
     if isinstance(target, PartialLabels):

@@ -31,8 +31,8 @@ from chordal.prepared._dataset import (
 class Writer:
     """Writes a data set, or adds parts to one, within a ``with`` block.
 
-    Files that no index names yet are removed if anything goes wrong, a full disk or Ctrl-C
-    included; what was there before is there still.
+    If anything fails, including a full disk or Ctrl-C, the new files are removed; the existing data
+    set stays valid.
     """
 
     def __init__(self, path: Path, append: bool = False) -> None:
@@ -41,11 +41,11 @@ class Writer:
         self._new_folder = not os.path.exists(self.path)
         if is_dataset(self.path) and not append:
             raise FileExistsError(
-                f"{self.path} holds a data set already: append to it, or remove it first"
+                f"{self.path} already has a data set: use append=True, or remove it first"
             )
         empty = os.path.isdir(self.path) and not os.listdir(self.path)
         if not (is_dataset(self.path) or self._new_folder or empty):
-            raise FileExistsError(f"{self.path} is there and is no data set: give another path")
+            raise FileExistsError(f"{self.path} exists and is not a data set: give another path")
         self._written: list[str] = []
         self._entries: list[dict[str, Any]] = []
 
@@ -70,7 +70,7 @@ class Writer:
     def finish(self, facts: Mapping[str, Any], vocabulary: Arrays) -> None:
         """Write the vocabulary and the index: from now on the parts are there."""
         if not self._entries:
-            raise ValueError("there are no examples to prepare: X is empty")
+            raise ValueError("nothing to prepare: X is empty")
         name = f"vocabulary-{self.generation}.chordal"
         path = os.path.join(self.path, name)
         self._written.append(path)

@@ -1,7 +1,7 @@
 """Preprocessing: from raw data to features, without knowledge of weights.
 
-`RBFFeatures` stands in `chordal.preprocessing.rbf_features`, and is imported when it is first
-asked for: it needs scikit-learn, which takes a second to load.
+`RBFFeatures` is in `chordal.preprocessing.rbf_features` and is imported on first use, because it
+needs scikit-learn, which takes a second to load.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Transformers of tokens: what they add to dicts, lists of attributes, and columns of text."""
+"""Transformers that add features to tokens: dicts, lists of attributes or columns of text."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ Marks = tuple[str, list[str | None]]
 
 
 class TokenTransformer(Estimator, metaclass=ABCMeta):
-    """Adds marks to tokens by their words; subclasses say which.
+    """Adds marks to tokens, by their words; a subclass defines the marks.
 
-    It may stand in a `Pipeline` before an estimator.
+    Use it in a `Pipeline` before an estimator.
     """
 
     learned: ClassVar[str] = "_loaded"
@@ -30,7 +30,7 @@ class TokenTransformer(Estimator, metaclass=ABCMeta):
 
     @abstractmethod
     def load(self) -> None:
-        """Read what words are looked up in."""
+        """Read the word lists."""
 
     @abstractmethod
     def marks(self, words: Sequence[str]) -> list[Marks]:
@@ -50,7 +50,7 @@ class TokenTransformer(Estimator, metaclass=ABCMeta):
         return self.fit(X, y).transform(X)
 
     def transform(self, X: Any) -> Any:
-        """The same sequences with marks; X stays as it is.
+        """A copy of the sequences with marks; X does not change.
 
         Parameters
         ----------
@@ -96,7 +96,7 @@ class TokenTransformer(Estimator, metaclass=ABCMeta):
             word = next((a[len(key) + 1 :] for a in named), None)
         if not isinstance(word, str):
             what = f"cell {key}" if isinstance(key, int) else f"str {key!r}"
-            raise ValueError(f"{place} has no {what}; give key, which says where the word is")
+            raise ValueError(f"{place} has no {what}; set key to the place of the word")
         return word
 
     def _with_marks(self, token: Any, marks: Mapping[str, str | None], place: str) -> Any:

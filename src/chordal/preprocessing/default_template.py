@@ -1,4 +1,4 @@
-"""Ready-made templates: what usually helps to label words, so that a newcomer needs none."""
+"""Ready-made feature templates for common tasks."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def default_template(task: str, n_columns: int = 1) -> str:
     ----------
     task : {"chunking", "ner", "pos"}
     n_columns : int
-        Columns of observations; the first is the word, the others (part of speech, lemma, …) are
+        Number of columns; the first is the word, the others (part of speech, lemma, …) are
         used in windows around it.
 
     Examples
@@ -37,7 +37,7 @@ def default_template(task: str, n_columns: int = 1) -> str:
 
 
 def _numbered(lines: list[str]) -> Iterator[str]:
-    """Each line gets a name of its own, without which equal values would be one attribute."""
+    """Give each line a unique name, so that equal values stay different attributes."""
     number = 0
     for line in lines:
         if line.startswith("#"):

@@ -1,6 +1,7 @@
 """Data frames with a row per token as sequences, and predictions as a column of the frame.
 
-Frames of pandas, Polars and whatever else narwhals knows: `pip install "chordal[frames]"`.
+Supports pandas, Polars and all other frames that narwhals supports: `pip install
+"chordal[frames]"`.
 """
 
 from __future__ import annotations
@@ -26,23 +27,23 @@ def sequences_from_frame(
 ) -> tuple[list[list[dict[str, Any]]], list[list[Any]] | None]:
     """The rows of a data frame as sequences of dicts, and the labels.
 
-    Rows with the same value in `group` are one sequence, wherever they stand in the frame.
-    Sequences come in the order in which their first rows do.
+    Rows with the same value in `group` form one sequence, wherever they are in the frame. Sequences
+    are sorted by their first rows.
 
     Parameters
     ----------
     frame : data frame of pandas, Polars, PyArrow, …
         A row for each token.
     group : str or list of str
-        The column, or columns, that say which sequence a row belongs to.
+        The column or columns that identify the sequence of a row.
     label : str, optional
         The column of labels.
     order : str, optional
         The column that sorts the rows of a sequence; by default they stay in the frame's order.
     features : list of str, optional
-        The columns that become entries of dicts; by default all others. Text stays text, numbers
-        are numbers (cast what is a name, such as an id, to text), and lists or arrays of numbers
-        are vectors. A missing value gives no entry.
+        The columns to read; by default all others. Text stays text, and numbers are numeric
+        features (cast ids to text). Lists or arrays of numbers are vectors. A missing value
+        gives no entry.
 
     Returns
     -------
@@ -85,7 +86,7 @@ def frame_column(
     *,
     order: str | None = None,
 ) -> list[Any]:
-    """What was found for each token, such as predictions, in the order of the frame's rows.
+    """Values per token, such as predictions, in the order of the frame's rows.
 
     Parameters
     ----------
@@ -105,7 +106,8 @@ def frame_column(
     found = [list(own) for own in sequences]
     if [len(own) for own in found] != [len(rows) for rows in groups]:
         raise ValueError(
-            f"sequences must be those of the frame, {len(groups)} with {len(table)} rows in all, "
+            f"sequences must match the frame, {len(groups)} sequences with {len(table)} rows in "
+            "all, "
             f"got {len(found)} with {sum(map(len, found))} values"
         )
     out: list[Any] = [None] * len(table)

@@ -1,4 +1,4 @@
-"""Gazetteer: which tokens belong to the names of a list, such as places or companies."""
+"""Gazetteer: marks tokens that belong to listed names, such as places or companies."""
 
 from __future__ import annotations
 
@@ -20,23 +20,22 @@ Trie = dict[str | None, "Trie"]
 @final
 @dataclass(eq=False, repr=False)
 class Gazetteer(TokenTransformer):
-    """Marks the tokens of names that stand in lists: "B" for the first, "I" for the others.
+    """Marks the tokens of listed names: "B" for the first, "I" for the others.
 
-    In each list the longest name wins, from left to right. A dict gets the entry
-    ``{"city": "B"}`` and a list of attributes ``"city:B"``; tokens of no name get nothing. Rows and
-    `Columns` get a column for each list with "B-city", "I-city" or "O", which a feature template
-    can name (``%x[0,2]``).
+    In each list the longest name wins, from left to right. A dict gets the entry ``{"city": "B"}``,
+    and a list of attributes gets ``"city:B"``; other tokens get nothing. Rows and `Columns` get a
+    column per list with "B-city", "I-city" or "O", for use in a feature template (``%x[0,2]``).
 
     Parameters
     ----------
     lists : dict
-        Of each list its name, and the path of a file with a name in each line (UTF-8), or the
-        names: strings, which are split at blanks, or lists of tokens.
+        The lists by name: the path of a UTF-8 file with one name per line, or the names
+        themselves. Names are strings, split at blanks, or lists of tokens.
     key : str or int
-        Where the word is: the entry of a dict, what stands before "=" or ":" in an attribute, or
+        Place of the word: the entry of a dict, the text before "=" or ":" in an attribute, or
         the number of a column.
     ignore_case : bool
-        Whether "ROME" is "Rome".
+        Whether "ROME" equals "Rome".
 
     Examples
     --------
@@ -71,7 +70,7 @@ class Gazetteer(TokenTransformer):
             if words:
                 node[None] = {}
         if not trie:
-            raise ValueError(f"list {name!r} is empty")
+            raise ValueError(f"list {name!r} is empty: give at least one name")
         return trie
 
     def _form(self, word: str) -> str:

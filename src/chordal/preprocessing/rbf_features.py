@@ -1,4 +1,4 @@
-"""RBFFeatures: how close each point is to given centres, for linear models of curved classes."""
+"""RBFFeatures: radial basis functions, for linear models with curved boundaries."""
 
 from __future__ import annotations
 
@@ -27,21 +27,21 @@ class RBFFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
     Parameters
     ----------
     centres : int, array [n_centres, n_features] or None
-        The centres c_j: the training points (None), so many of them or of their clusters, or
-        those given.
+        The centres c_j. None: all training points. A number: this many cluster means or
+        training points, by `choose`. An array: these centres.
     width : float
         The distance at which a function has fallen to 0.61.
     include_bias : bool
-        Whether a column of ones comes first, which a penalty then concerns like the others.
+        Whether to put a column of ones first; it is penalised like the others.
     choose : {"kmeans", "sample"}
-        How a number of centres is chosen: cluster means, or training points at random.
+        How to choose a number of centres: cluster means, or random training points.
     random_state : int, RandomState or None
-        Seed of that choice.
+        Seed of the choice.
 
     Attributes
     ----------
     centres_ : array [n_centres, n_features]
-    n_features_in_, feature_names_in_ : number and, where X has them, names of the columns
+    n_features_in_, feature_names_in_ : the number of columns, and their names if X has names
 
     Examples
     --------
@@ -102,7 +102,7 @@ class RBFFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
         return given
 
     def transform(self, X: object) -> Floats:
-        """The functions' values, [n_samples, n_centres], with a column of ones before if asked."""
+        """The values [n_samples, n_centres], after a column of ones with `include_bias`."""
         check_is_fitted(self)
         rows = validate_data(self, X, dtype=np.float64, reset=False)
         values = rbf_kernel(rows, self.centres_, gamma=0.5 / self.width**2)

@@ -15,27 +15,27 @@ from chordal.preprocessing._tokens import Marks, TokenTransformer
 @final
 @dataclass(eq=False, repr=False)
 class WordClusters(TokenTransformer):
-    """Adds the cluster of each word that has one.
+    """Adds the cluster of each word.
 
-    A dict gets the entries ``{"cluster:4": "0010", …}``, one for each length, or
-    ``{"cluster": "0010110"}``; a list of attributes the same as strings. Rows and `Columns` get a
-    column for each length, with "_" for words that have no cluster.
+    A dict gets entries such as ``{"cluster:4": "0010", …}``, one per length, or ``{"cluster":
+    "0010110"}``; a list of attributes gets the same as strings. Rows and `Columns` get a column per
+    length, with "_" for words without a cluster.
 
     Parameters
     ----------
     clusters : path or dict of word to cluster
-        A file in UTF-8 with a word per line: path, word and count as Brown's clustering writes
-        them, or word and cluster, between tabs.
+        A UTF-8 file with one word per line, separated by tabs: path, word and count as written
+        by Brown clustering, or word and cluster.
     lengths : tuple of int, optional
-        Take the first 4, 6, … characters of a cluster; Brown clusters are usually cut at
-        (4, 6, 10, 20). By default whole clusters.
+        Use the first 4, 6, … characters of a cluster; for Brown clusters (4, 6, 10, 20) is
+        usual. By default whole clusters.
     key : str or int
-        Where the word is: the entry of a dict, what stands before "=" or ":" in an attribute, or
+        Place of the word: the entry of a dict, the text before "=" or ":" in an attribute, or
         the number of a column.
     ignore_case : bool
-        Whether "ROME" is "Rome".
+        Whether "ROME" equals "Rome".
     name : str
-        What the entries are called.
+        Name of the entries.
 
     References
     ----------
@@ -102,5 +102,5 @@ def _read(path: Path) -> dict[str, str]:
                 continue
             table.setdefault(word, cluster)
     if not table:
-        raise FormatError(str(path), "there are no words")
+        raise FormatError(str(path), "the file has no words")
     return table

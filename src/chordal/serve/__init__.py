@@ -1,4 +1,4 @@
-"""Models behind HTTP: JSON in, labels out. ``chordal serve`` runs it, `app` is for other servers.
+"""Serve models over HTTP with JSON. ``chordal serve`` runs it; `app` is for other servers.
 
 A request goes through these files: `_app` (routes), `_tagging` (one request), `_json`, `_questions`
 and `_inputs` (what it says), `_queue` (requests wait here and are taken together), `_predicting`

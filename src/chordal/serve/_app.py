@@ -38,17 +38,18 @@ def app(
 ) -> Starlette:
     """An ASGI application that labels sequences.
 
-    Run it with any ASGI server, or mount it in another application. Model files that are replaced
-    are taken up while it runs.
+    Run it with any ASGI server, or mount it in another application. Replaced model files are loaded
+    while it runs.
 
     Parameters
     ----------
     models : dict of str to model, or a model
-        By name, each the path of a model file or a fitted `ChainCRF`. A model alone is called
+        Models by name: the path of a model file, or a fitted `ChainCRF`. A single model is named
         "model".
     limits : Limits, optional
+        Limits on sizes, times and waiting requests; see `Limits`.
     hosts : list of str, optional
-        The names that requests may be addressed to, such as "localhost"; by default any.
+        Host names that requests may use, such as "localhost"; by default any.
 
     Examples
     --------

@@ -1,7 +1,7 @@
-"""The names that a server goes by.
+"""Host names of a server.
 
-A page on the web can give its own name the address 127.0.0.1, and its scripts then speak with what
-listens there as with their own site. A server that knows its names does not answer to others.
+A web page can map its own name to 127.0.0.1; its scripts can then talk to a local server as to
+their own site. So the server answers only to its known names.
 """
 
 from __future__ import annotations

@@ -53,7 +53,7 @@ class Reads:
         source, vectors = model.input_, model.reader_.input("vectors")
         template = model.columns_template()
         if model.transition_features is not None:
-            raise ValueError("models with transition_features are not served")
+            raise ValueError("models with transition_features cannot be served")
         if template is not None:
             return cls("columns", max(columns_of(model), template.n_columns, 1), {})
         if isinstance(source, AttributeInput):
@@ -61,7 +61,7 @@ class Reads:
             return cls("attributes", 0, widths)
         if isinstance(source, DenseInput):
             return cls("numbers", source.n_columns, {})
-        raise ValueError("models of sparse matrices are not served; train on named attributes")
+        raise ValueError("models of sparse matrices cannot be served; train on named attributes")
 
     @property
     def inputs(self) -> tuple[str, ...]:

@@ -35,10 +35,10 @@ class Task:
 
 
 def answers(tasks: Sequence[Task], seconds: float | None = None) -> list[bytes | Refusal]:
-    """The answer to each task, JSON or why there is none.
+    """The answer to each task: JSON, or the reason why there is none.
 
-    Tasks of one model with the same constraints share its calls. If one of them makes a call fail,
-    each is tried alone, so that nobody suffers for another's request.
+    Tasks of one model with the same constraints share its calls. If a call fails, each task is
+    tried alone, so that one request does not affect others.
     """
     groups: dict[tuple[int, str | None, str | None], list[int]] = defaultdict(list)
     for k, task in enumerate(tasks):

@@ -1,7 +1,7 @@
-"""Where requests wait: what has come together is predicted together.
+"""The queue of requests: those that wait are predicted together.
 
-Everything here runs in the event loop but `answers`, which a thread runs, so nothing needs a lock.
-While a batch is worked on, the next one gathers: the busier the server, the larger its batches.
+Everything here except `answers` runs in the event loop, so no lock is needed. While a batch is
+processed, the next one gathers: the busier the server, the larger its batches.
 """
 
 from __future__ import annotations

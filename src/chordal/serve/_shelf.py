@@ -128,7 +128,7 @@ class Shelf:
 
     def __init__(self, models: Mapping[str, Source]) -> None:
         if not models:
-            raise ValueError("there is no model to serve")
+            raise ValueError("there is no model to serve: give at least one")
         for name in models:
             good = isinstance(name, str) and name and name.isprintable()
             if not good or set(name) & set("/?#%\\"):

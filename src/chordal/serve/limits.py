@@ -1,4 +1,4 @@
-"""How much a server takes: sizes, times, and how many requests may wait."""
+"""Limits of a server: sizes, times and number of waiting requests."""
 
 from __future__ import annotations
 
@@ -9,33 +9,33 @@ from chordal._validate import check_number
 
 @dataclass(frozen=True, kw_only=True)
 class Limits:
-    """Limits of a server; what exceeds one is refused with a status that says so.
+    """Limits of a server; a request beyond a limit gets the status in brackets.
 
     Parameters
     ----------
-    max_body : int
-        Bytes of a request (413).
-    max_tokens : int
-        Tokens of a request (413).
-    max_k_best : int
-        Labellings per sequence (422).
-    max_cells : int
-        Numbers that marginals of a request may have, tokens × labels, and those that k-best works
-        with, tokens × labels × k (413).
-    max_queue : int
-        Requests that wait or are worked on (429).
-    max_connections : int
-        Open connections; `chordal serve` answers further ones with 503.
-    timeout : float
+    max_body : int, default=1_000_000
+        Maximum bytes of a request (413).
+    max_tokens : int, default=50_000
+        Maximum tokens of a request (413).
+    max_k_best : int, default=100
+        Maximum labellings per sequence (422).
+    max_cells : int, default=4_000_000
+        Maximum numbers of a request: tokens × labels for marginals, tokens × labels × k for k-best
+        (413).
+    max_queue : int, default=1_000
+        Maximum requests that wait or are processed (429).
+    max_connections : int, default=2_000
+        Maximum open connections; `chordal serve` answers further ones with 503.
+    timeout : float, default=10.0
         Seconds from the arrival of a request to its answer (503).
-    drain : float
-        Seconds that waiting requests have after a signal to stop (503).
-    batch_tokens : int
-        Tokens that one call of a model gets, from as many requests as have come.
-    workers : int
-        Threads that predict.
-    poll : float
-        Seconds between looks at the model files.
+    drain : float, default=10.0
+        Seconds to finish waiting requests after a signal to stop (503).
+    batch_tokens : int, default=4_096
+        Maximum tokens of one call of a model, over all waiting requests.
+    workers : int, default=1
+        Number of prediction threads.
+    poll : float, default=1.0
+        Seconds between checks of the model files.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Solvers: they minimise an oracle. One file is one solver."""
+"""Solvers: optimisers of a training objective. Each file is one solver."""
 
 from chordal._registry import Registry
 from chordal.solvers._base import Callback, Iteration, Run, Solution, Solver, number

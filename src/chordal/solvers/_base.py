@@ -1,4 +1,4 @@
-"""What a solver is: it minimises an oracle and says how that went."""
+"""The base class of solvers, and the state of a run."""
 
 from __future__ import annotations
 
@@ -38,7 +38,8 @@ SMALL_GAIN = 0.05  # of the value: what the gradient promises at most
 class Vectors:
     """Sums and products of vectors of one length.
 
-    Blocks do not depend on the number of threads, and are summed in order: no digit does either.
+    The blocks do not depend on the number of threads and are summed in order, so every digit of the
+    result is reproducible.
     """
 
     def __init__(self, run: Runner = run_in_turn) -> None:
@@ -58,7 +59,7 @@ class Vectors:
         return float(np.sqrt(self.dot(a, a)))
 
     def moved(self, start: Floats, direction: Floats, step: float) -> Floats:
-        """start + step · direction, in memory given back before where there is some."""
+        """start + step · direction; reuses recycled memory."""
         out = self._spare.pop() if self._spare else np.empty_like(start)
 
         def block(part: slice) -> None:
@@ -69,24 +70,24 @@ class Vectors:
         return out
 
     def recycle(self, vector: Floats) -> None:
-        """Take back a vector that `moved` gave, for its memory: fresh pages are dear."""
+        """Return a vector from `moved` for reuse: new memory pages are slow."""
         self._spare = [vector]
 
 
 class Iteration(NamedTuple):
     """The state after one iteration.
 
-    `weights` are the solver's own memory: not to be written to, and to be copied if kept.
-    `gradient_norm` is NaN where a solver computes no gradient of the whole objective, `gap` (the
-    duality gap) where it knows none.
+    `weights` belong to the solver: do not write to them, and copy them if you keep them.
+    `gradient_norm` is NaN if the solver does not compute the whole gradient; `gap` (the duality
+    gap) is NaN if it does not compute one.
 
-    An estimator's callback gets a copy of the model's weights, the validation `score` where one was
-    taken after this iteration (else NaN), all `scores` so far as pairs (iteration, score), and
-    `model`, which makes the model so far: a fitted copy of the estimator, to be saved or asked.
+    An estimator's callback gets a copy of the model's weights. `score` is the validation score if
+    one was computed after this iteration, else NaN. `scores` are all of them so far, as pairs
+    (iteration, score). `model` builds a fitted copy of the estimator with the current weights.
 
     Examples
     --------
-    Stop by a rule of one's own, here as soon as all labels of the training data are right:
+    Stop by your own rule, here as soon as all training labels are correct:
 
     >>> from chordal import ChainCRF
     >>> X, y = [[["a"], ["b"]], [["b"]]], [["A", "B"], ["B"]]
@@ -94,7 +95,7 @@ class Iteration(NamedTuple):
     >>> crf.fit_report_.status.name, crf.n_iter_
     ('STOPPED', 1)
 
-    Or by validation scores, which are taken every `validation_interval` iterations:
+    Or by validation scores, which are computed every `validation_interval` iterations:
 
     >>> def enough(state):
     ...     return len(state.scores) > 1 and state.score <= state.scores[0][1]
@@ -117,7 +118,7 @@ class Iteration(NamedTuple):
 
     @property
     def best_score(self) -> float:
-        """The best validation score so far; NaN before the first."""
+        """The best validation score so far; NaN if there is none yet."""
         return max((score for _, score in self.scores), default=nan)
 
 
@@ -127,9 +128,9 @@ Callback = Callable[[Iteration], "bool | None"]
 
 @dataclass
 class Solution:
-    """The weights found, how good they are, and how the run went.
+    """The weights found, their objective, and how the run went.
 
-    `details` holds what a solver reports besides, a number per iteration each.
+    `details` has further figures of the solver, one number per iteration each.
     """
 
     weights: Floats
@@ -147,7 +148,7 @@ class Solution:
 
 
 class Course(Resumable):
-    """How a run goes: the current iterate, the counters, and who is told of them."""
+    """The progress of a run: current iterate, counters and callback."""
 
     kept: ClassVar[tuple[str, ...]] = (
         *("weights", "value", "gradient_norm", "gap", "history", "times", "details"),
@@ -173,19 +174,19 @@ class Course(Resumable):
         self._started, self._counted = time.perf_counter(), (0, 0)
 
     def to_state(self) -> State:
-        """What is known between two iterations; what was counted in half of one is left out."""
+        """The state between two iterations, without counts of an unfinished one."""
         evaluations, products = self._counted
         counted = {"n_evaluations": evaluations, "n_products": products, "elapsed": self.elapsed}
         return {**super().to_state(), **counted}
 
     def from_state(self, saved: Saved) -> None:
-        """Go on with a run, which took some time before."""
+        """Restore a run and its elapsed time."""
         super().from_state(saved)
         self._started = time.perf_counter() - saved.number("elapsed")
         if self.n_iter >= self.solver.max_iter:
             raise SavedError(
-                f"it is at iteration {self.n_iter}, and max_iter is {self.solver.max_iter}: raise "
-                "it to go on"
+                f"it is at iteration {self.n_iter}, but max_iter is {self.solver.max_iter}: raise "
+                "max_iter to continue"
             )
 
     def between(self, n_iter: int | None = None, copy: bool = False) -> None:
@@ -194,18 +195,18 @@ class Course(Resumable):
         super().between(self.n_iter if n_iter is None else n_iter, copy)
 
     def open(self) -> Status | None:
-        """Begin, or go on with the run before; returns a status when there is nothing to do."""
+        """Begin or resume the run; returns a status if there is nothing to do."""
         if not self.resumed:
             return self.begin()
         self.resume()
         return None
 
     def proven(self) -> bool:
-        """Whether what is known at the end, such as a gradient, speaks for a minimum."""
+        """Whether the final state, such as a small gradient, shows that this is a minimum."""
         return True
 
     def begin(self) -> Status | None:
-        """Before the first iteration; returns a status when there is nothing to do."""
+        """Before the first iteration; returns a status if there is nothing to do."""
         return None
 
     @property
@@ -216,7 +217,7 @@ class Course(Resumable):
     def record(
         self, weights: Floats, value: float, gradient_norm: float, converged: bool
     ) -> Status | None:
-        """Count an iteration and tell the callback; returns a status when the run should end."""
+        """Count an iteration and call the callback; returns a status if the run should end."""
         self.n_iter += 1
         self.history.append(value)
         self.times.append(self.elapsed)
@@ -230,7 +231,7 @@ class Course(Resumable):
         return Status.MAX_ITERATIONS if self.n_iter >= self.solver.max_iter else None
 
     def solution(self, status: Status) -> Solution:
-        """What the run has found."""
+        """The solution of the run."""
         found = (self.weights, self.value, self.gradient_norm, status)
         counted = (self.n_iter, self.n_evaluations, self.elapsed)
         solution = Solution(*found, *counted, self.history, self.gap, self.details, self.n_products)
@@ -267,7 +268,7 @@ class Run(Course):
         return self._data is not None and self._data.noisy
 
     def evaluate(self, weights: Floats) -> tuple[float, Floats]:
-        """Value, with the l1 term, and gradient of the smooth part."""
+        """The value with the L1 term, and the gradient of the smooth part."""
         value, gradient = self.ask(self.oracle, weights)
         if isinstance(self.l1, np.ndarray):
             value += float(np.dot(self.l1, np.abs(weights)))
@@ -276,7 +277,7 @@ class Run(Course):
         return value, gradient
 
     def ask(self, oracle: Oracle, weights: Floats) -> tuple[float, Floats]:
-        """An oracle's value and gradient; infinity where weights drive all scores to -inf."""
+        """An oracle's value and gradient; infinity if the weights drive all scores to -inf."""
         self.n_evaluations += 1
         try:
             return oracle.value_grad(weights)
@@ -286,7 +287,7 @@ class Run(Course):
             return inf, np.full_like(weights, nan)
 
     def recycle(self, weights: Floats, gradient: Floats) -> None:
-        """Give back the memory of a former iterate."""
+        """Return the memory of a former iterate for reuse."""
         if weights is not self.start:
             self.vectors.recycle(weights)
         if self._data is not None:
@@ -300,23 +301,23 @@ class Run(Course):
         return self.finite(product) if sound else product  # else the run itself diverges
 
     def finite(self, curvature: Floats) -> Floats:
-        """Second derivatives, which must be numbers: with forbidden labellings they may be none."""
+        """Check that second derivatives are finite; with forbidden labellings they may not be."""
         if np.isfinite(curvature).all():
             return curvature
         raise UnsupportedError(
-            f"solver {self.solver.name!r} needs second derivatives, and here they are not finite, "
-            "as where labellings are forbidden; use a solver such as 'lbfgs'"
+            f"solver {self.solver.name!r} needs second derivatives, but here they are not finite, "
+            "as happens with forbidden labellings; use a solver such as 'lbfgs'"
         )
 
     def begin(self) -> Status | None:
-        """Evaluate the starting weights, and refuse those without a value."""
+        """Evaluate the starting weights; an error if the objective is not finite there."""
         self.value, self.gradient = self.evaluate(self.weights)
         with np.errstate(over="ignore"):
             self.gradient_norm = self.vectors.norm(self.gradient)
         if not np.isfinite(self.value) or not np.isfinite(self.gradient_norm):
             raise ValueError(
-                f"at the starting weights the objective is {self.value:g} and its gradient's norm "
-                f"{self.gradient_norm:g}: the features are too large, scale them; or labels are "
+                f"at the starting weights the objective is {self.value:g} and its gradient norm "
+                f"{self.gradient_norm:g}: the features are too large, scale them; or check labels "
                 "forbidden by -inf"
             )
         self._first_norm = self.gradient_norm
@@ -326,14 +327,14 @@ class Run(Course):
     def accept(
         self, weights: Floats, value: float, gradient: Floats, gradient_norm: float
     ) -> Status | None:
-        """Move to a new iterate; returns a status when the run should end."""
+        """Move to a new iterate; returns a status if the run should end."""
         self.weights, self.value = weights, value
         self.gradient, self.gradient_norm = gradient, gradient_norm
         return self.record(weights, value, gradient_norm, self.converged())
 
     def proven(self) -> bool:
-        """Whether the gradient is small beside that at the start, or the value beside what a step
-        as long as all steps so far could gain by it.
+        """Whether the gradient is small compared with the start, or the remaining gain is small:
+        the gradient times the length of all steps so far, compared with the value.
         """
         norm, weights = self.gradient_norm, self.vectors.norm(self.weights)
         if np.isnan(norm) or norm <= SMALL_GRADIENT * self._first_norm:
@@ -341,7 +342,7 @@ class Run(Course):
         return norm * max(1.0, weights) <= SMALL_GAIN * abs(self.value)
 
     def converged(self) -> bool:
-        """Whether the gradient is small, or the value has all but stopped falling."""
+        """Whether the gradient is small, or the value has nearly stopped falling."""
         tol, window = self.solver.tol, self.solver.window
         small = tol * max(1.0, self.vectors.norm(self.weights))
         if self.gradient_norm == 0.0 or self.gradient_norm < small:
@@ -350,13 +351,13 @@ class Run(Course):
 
 
 def fallen(history: list[float], value: float, window: int) -> float:
-    """How far the value fell in so many iterations; infinity if there were fewer before it."""
+    """How far the value fell in the last n iterations; infinity if there were fewer."""
     return history[-window] - value if len(history) >= window else inf
 
 
 def number(default: T, *, minimum: float = 0.0, strict: bool = False, below: float = inf) -> T:
-    """A setting of a solver that is checked: a finite number of at least (or, `strict`, above)
-    the minimum, and below a limit. Its annotation says whether it is an integer, and may be None.
+    """A checked setting of a solver: a finite number ≥ the minimum (with `strict`, > it), and below
+    a limit. Its annotation says whether it is an integer and may be None.
     """
     limits = {"minimum": minimum, "strict": strict, "below": below}
     return field(default=default, metadata=limits)
@@ -364,23 +365,24 @@ def number(default: T, *, minimum: float = 0.0, strict: bool = False, below: flo
 
 @dataclass(eq=False)
 class Solver(ABC):
-    """Minimises value(w) + l1 ‖w‖₁; sees nothing but an oracle.
+    """Minimises value(w) + l1 ‖w‖₁; sees only an oracle.
 
-    `asks` is the protocol of that oracle. `check` says which problems the solver takes. Settings
-    are fields; docstrings of subclasses describe theirs, those of their base are added.
+    `asks` is the protocol that the oracle must support, and `check` raises an error for unsuitable
+    problems. Settings are fields; the docstring of a subclass describes its own, and those of the
+    base class are added.
 
     Parameters
     ----------
     max_iter : int
-        Most iterations.
+        Maximum number of iterations; default 1000 unless stated otherwise.
     tol : float
-        Converged when the value fell by less than this, relatively, over the last ten
-        iterations, or when ‖gradient‖ < tol · max(1, ‖w‖). Where the value hardly falls but the
-        gradient is not small beside that at the start, the status says so: "settled".
+        The run converges when the value falls by less than this fraction over ten iterations
+        (default 1e-5), or when ‖gradient‖ < tol · max(1, ‖w‖). If the value hardly falls but the
+        gradient is not small, the status is "settled".
 
     Examples
     --------
-    An estimator takes a solver by its name, or as an object with settings:
+    Pass a solver to an estimator by name, or as an object with settings:
 
     >>> from chordal import ChainCRF
     >>> from chordal.solvers.lbfgs import LBFGS
@@ -427,14 +429,14 @@ class Solver(ABC):
 
     @abstractmethod
     def _run(self, run: Any) -> Status:
-        """Iterate until a status is reached, keeping `run` up to date."""
+        """Iterate until the run has a status; `run` is updated."""
 
     def default_objective(self) -> str:
-        """What this solver minimises where no objective is asked for."""
+        """The objective of this solver if the user does not choose one."""
         return self.objectives[0] if self.objectives else "likelihood"
 
     def check(self, problem: Problem) -> None:
-        """Refuse a problem that this solver cannot work on, before any work."""
+        """Raise an error, before any work, for a problem that this solver does not support."""
         objective = problem.objective
         if self.objectives and objective.name not in self.objectives:
             raise UnsupportedError(
@@ -446,40 +448,41 @@ class Solver(ABC):
             objective.require_second_derivatives(self.name)
         if self.needs_smooth and not objective.smooth:
             raise UnsupportedError(
-                f"solver {self.name!r} needs a smooth objective, and {objective.name!r} has kinks, "
-                "at which it would stop far from the minimum; leave solver at 'auto', or use one "
-                "that takes kinks, such as 'one_slack', 'block_frank_wolfe', 'sgd' or 'adam'"
+                f"solver {self.name!r} needs a smooth objective, but {objective.name!r} is not "
+                "smooth: "
+                "the solver would stop far from the minimum; leave solver at 'auto', or use "
+                "'one_slack', 'block_frank_wolfe', 'sgd' or 'adam'"
             )
         self.refuse_zero(problem)
         if problem.parted and asks_examples(self.asks):
             raise UnsupportedError(
-                f"solver {self.name!r} visits single examples, and these are in parts on other "
-                "machines, which give sums over all; use 'lbfgs', 'owlqn', 'newton_cg', 'adam' or "
-                "'minibatch_lbfgs', and for objectives with kinks 'one_slack' or 'adam'"
+                f"solver {self.name!r} visits single examples, which is not possible for data in "
+                "parts on other machines; use 'lbfgs', 'owlqn', 'newton_cg', 'adam' or "
+                "'minibatch_lbfgs', and for non-smooth objectives 'one_slack' or 'adam'"
             )
         if objective.stochastic:
             raise UnsupportedError(
-                f"solver {self.name!r} compares values of the objective, and objective "
-                f"{objective.name!r} is estimated from samples; use a solver whose steps "
-                "do not depend on values, such as 'adam'"
+                f"solver {self.name!r} compares values of the objective, but objective "
+                f"{objective.name!r} is estimated from samples; use a solver that does "
+                "not compare values, such as 'adam'"
             )
 
     def refuse_zero(self, problem: Problem) -> None:
-        """Refuse an objective that is least at zero, where this solver would end."""
+        """Raise an error for an objective with its minimum at zero weights."""
         objective = problem.objective
         if objective.zero_is_best and not asks_examples(self.asks):
             raise UnsupportedError(
-                f"solver {self.name!r} looks for the minimum, and objective {objective.name!r} has "
-                "it at weights of zero, which have learned nothing; use solver "
+                f"solver {self.name!r} would find zero weights, which are the minimum of objective "
+                f"{objective.name!r}; use solver "
                 "'averaged_perceptron' or 'sgd', or objective 'hinge'"
             )
 
     def remedy(self) -> str:
-        """What else to try when it diverges."""
+        """Advice for the error message when the run diverges."""
         return ""
 
     def require(self, oracle: object) -> None:
-        """Refuse an oracle that does not have what this solver asks for."""
+        """Raise an error for an oracle without the methods that this solver needs."""
         names = missing(oracle, self.asks)
         if names:
             raise UnsupportedError(
@@ -496,7 +499,7 @@ class Solver(ABC):
     ) -> Solution:
         """Minimise from `start`. Ctrl-C ends the run with the best weights so far.
 
-        The `keeper` keeps the state between iterations, and may have one to go on from.
+        The `keeper` saves the state between iterations, and may hold one to resume from.
         """
         self.require(oracle)
         run = self.course(oracle, np.asarray(start, dtype=np.float64), callback, self, keeper)
@@ -517,26 +520,26 @@ class Solver(ABC):
 
     @property
     def name(self) -> str:
-        """The name of its file, by which it is chosen."""
+        """The name by which users choose it: that of its file."""
         return type(self).__module__.rpartition(".")[2]
 
 
 def require_alike(solver: Solver, problem: Problem) -> None:
-    """Refuse what a solver of single examples, or of bounds, does not take: groups of weights, and
-    of examples, labels that are not known.
+    """Raise an error for what such solvers do not support: several l2 values, frozen weights, and
+    labels that are not fully known.
     """
     if isinstance(problem.l2, Mapping) and not solver.scales:
         raise UnsupportedError(
-            f"solver {solver.name!r} takes one l2 for all weights, not a dict by group; "
-            "solvers such as 'lbfgs' take both"
+            f"solver {solver.name!r} needs one l2 for all weights, not a dict by group; "
+            "use a solver such as 'lbfgs'"
         )
     if problem.partial:
         raise UnsupportedError(
-            f"solver {solver.name!r} moves all weights, and cannot freeze some of them (or "
-            "keep weights of -inf); solvers such as 'lbfgs' can"
+            f"solver {solver.name!r} cannot freeze weights (or "
+            "keep weights of -inf); use a solver such as 'lbfgs'"
         )
     if asks_examples(solver.asks) and problem.targets != "hard":
         raise UnsupportedError(
-            f"solver {solver.name!r} needs one label per position, and y has "
+            f"solver {solver.name!r} needs one label per position, but y has "
             f"{problem.described_targets}; use a solver such as 'lbfgs'"
         )

@@ -1,4 +1,4 @@
-"""What solvers with a duality gap share: bounds from both sides, and when they are close enough."""
+"""The base classes of solvers with a duality gap."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from chordal.oracle.examples import DualOracle, DualRule
 from chordal.solvers._base import Callback, Course, Solution, Solver, number, require_alike
 from chordal.solvers._keeping import Keeper, LoopState
 
-#: Objectives with planes under the loss of every example, none of which is below zero.
+#: Objectives with a plane under the loss of every example; no loss is negative.
 MARGINS = ("hinge", "crammer_singer", "one_vs_all", "one_vs_rest")
 
 
 class DualRun(Course):
-    """One run: the best weights by their primal value, and the best dual value."""
+    """A run with the best primal value, its weights, and the best dual value."""
 
     kept: ClassVar[tuple[str, ...]] = (*Course.kept, "lower")
 
@@ -41,7 +41,7 @@ class DualRun(Course):
         self.details = {"primal": [], "dual": [], "gap": []}
 
     def improve(self, weights: Floats, primal: float, dual: float) -> None:
-        """Keep the weights if they are the best so far, and the higher of the dual values."""
+        """Keep the weights if they are the best so far, and the higher dual value."""
         if not np.isfinite(primal) or not np.isfinite(weights).all():
             raise OverflowError
         if primal < self.value:
@@ -50,7 +50,7 @@ class DualRun(Course):
         self.gap = max(self.value - self.lower, 0.0)  # rounding may leave −1e-16
 
     def plane(self, weights: Floats) -> tuple[float, float, Floats]:
-        """The objective, and a plane under the loss in terms of v = w − centre: offset and slope,
+        """The objective, and a plane under the loss with v = w − centre: offset and slope such that
         loss(centre + v) ≥ offset + ⟨slope, v⟩.
         """
         oracle, v = self.oracle, weights - self.centre
@@ -63,7 +63,7 @@ class DualRun(Course):
         return value, loss - float(slope @ v), slope
 
     def finish(self) -> Status | None:
-        """Count an iteration; returns a status when the run should end."""
+        """Count an iteration; returns a status if the run should end."""
         for name, value in (("primal", self.value), ("dual", self.lower), ("gap", self.gap)):
             self.details[name].append(value)
         close = self.gap <= self.solver.tol * abs(self.value)
@@ -77,18 +77,17 @@ class _Order(LoopState):
 
 @dataclass(eq=False)
 class DualSolver(Solver):
-    """Bounds the optimum of a convex loss + (l2/2) ‖w − centre‖² from both sides.
+    """Bounds the optimum of a convex loss + (l2/2) ‖w − centre‖² from above and below.
 
-    The primal value of the weights is an upper bound, the dual value a lower one; their difference,
-    the gap, says how far the weights are from the best at most. Where groups of weights differ in
-    l2, the solver works on scaled ones; a group without any gets a thousandth of the largest.
-    `details` holds "primal", "dual" and "gap", the best so far, after each iteration. No gradient
-    norm is computed.
+    The primal value is an upper bound of the minimum, the dual value a lower bound. Their
+    difference, the gap, bounds the distance to the minimum. If groups of weights differ in l2, the
+    solver scales the weights; a group without l2 gets a thousandth of the largest. `details` has
+    the best "primal", "dual" and "gap" after each iteration. The gradient norm is not computed.
 
     Parameters
     ----------
-    tol : float
-        Converged when the duality gap is at most this share of the primal value.
+    tol : float, default=1e-3
+        The run converges when the duality gap is at most this fraction of the primal value.
 
     Examples
     --------
@@ -106,28 +105,30 @@ class DualSolver(Solver):
     scales: ClassVar[bool] = True
 
     def check(self, problem: Problem) -> None:
-        """Refuse what leaves the solver without a duality gap."""
+        """Raise an error for problems without a duality gap."""
         super().check(problem)
         objective, l2 = problem.objective, problem.l2
         if asks_examples(self.asks) and not objective.additive:
             raise UnsupportedError(
-                f"solver {self.name!r} keeps dual variables of single labels and transitions, into "
+                f"solver {self.name!r} has dual variables of single labels and transitions, into "
                 f"which objective {objective.name!r} ({objective!r}) does not decompose: use "
                 "scaling='margin', or another solver"
             )
         if not objective.convex:
             raise UnsupportedError(
-                f"solver {self.name!r} bounds convex objectives, which {objective.name!r} is not"
+                f"solver {self.name!r} needs a convex objective, and {objective.name!r} is not "
+                "convex"
             )
         require_alike(self, problem)
         if problem.exempt and not self.scales:
             raise UnsupportedError(
-                f"solver {self.name!r} takes one l2 for all weights, and some have none, such as "
-                "intercepts; use a solver such as 'one_slack' or 'lbfgs', or fit_intercept=False"
+                f"solver {self.name!r} needs one l2 > 0 for all weights, but some are not "
+                "penalised, such "
+                "as intercepts; use 'one_slack' or 'lbfgs', or fit_intercept=False"
             )
         if not isinstance(l2, Mapping) and not l2 > 0.0:
             raise ValueError(
-                f"l2 must be above 0 for solver {self.name!r}, whose duality gap it makes, "
+                f"l2 must be above 0 for solver {self.name!r}, whose duality gap depends on it; "
                 f"got {l2!r}"
             )
 
@@ -136,7 +137,7 @@ class DualSolver(Solver):
         """Iterate until a status is reached, keeping `run` up to date."""
 
     def require(self, oracle: Any) -> None:
-        """Refuse an oracle without a dual."""
+        """Raise an error for an oracle without a dual."""
         super().require(oracle)
         if not oracle.l2 > 0.0:
             raise ValueError(
@@ -159,15 +160,15 @@ class DualSolver(Solver):
 class BlockSolver(DualSolver):
     """Improves the dual variables of one example after another; an iteration is a pass.
 
-    The first weights are the regularisation's centre, where the dual variables are known; other
-    starts are refused.
+    The run starts at the centre of the regularisation, where the dual variables are known; other
+    starting weights are an error.
 
     Parameters
     ----------
-    max_iter : int
-        Most passes over the examples.
-    random_state : int, Generator or None
-        Seed of the orders of examples.
+    max_iter : int, default=1000
+        Maximum number of passes over the examples.
+    random_state : int, Generator or None, default=None
+        Seed of the order of examples.
     """
 
     random_state: RandomState = None
@@ -177,15 +178,15 @@ class BlockSolver(DualSolver):
     rule: ClassVar[DualRule]
 
     def check(self, problem: Problem) -> None:
-        """Refuse also a start from given weights."""
+        """As in `DualSolver`; also an error for given starting weights."""
         super().check(problem)
         if problem.warm:
             self._refuse_start()
 
     def _refuse_start(self) -> NoReturn:
         raise UnsupportedError(
-            f"solver {self.name!r} cannot start from given weights, for which it knows no dual "
-            "variables: leave warm_start at False, or use another solver, such as 'one_slack'"
+            f"solver {self.name!r} cannot start from given weights, because it has no dual "
+            "variables for them: set warm_start=False, or use another solver, such as 'one_slack'"
         )
 
     def _run(self, run: DualRun) -> Status:

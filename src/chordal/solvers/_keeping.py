@@ -1,4 +1,4 @@
-"""How a run is kept between two iterations, and gone on with in another process."""
+"""Saving the state of a run between iterations, and resuming it in another process."""
 
 from __future__ import annotations
 
@@ -11,35 +11,35 @@ P = TypeVar("P", bound=Stateful)
 
 
 class Keeper(Protocol):
-    """Keeps the state of a run, such as in a file."""
+    """Saves the state of a run, for example to a file."""
 
     def saved(self) -> Saved | None:
-        """What a run before left, to go on from."""
+        """The state of an interrupted run to resume from."""
 
     def between(self, n_iter: int, state: Callable[[], State], copy: bool) -> None:
-        """Between two iterations: `state` gives all that there is.
+        """Called between two iterations; `state` returns the complete state.
 
-        It stays true until `changing`, unless an iteration works in place: then a `copy` of now
-        is what a later moment could keep.
+        The state is valid until `changing`. If an iteration works in place, only a `copy` made now
+        can be saved later.
         """
 
     def changing(self) -> None:
-        """The state is about to change, and not whole until the next iteration."""
+        """The state is about to change; it is incomplete until the next iteration."""
 
     def interrupted(self) -> None:
-        """Ctrl-C: keep the last whole state."""
+        """Ctrl-C: save the last complete state."""
 
 
 class Resumable(Kept):
-    """What a run keeps is its own state, and that of parts which a solver's loop adds to it.
+    """A run whose state can be saved: its own, and that of objects that a solver's loop adds.
 
-    A solver makes its parts as for a start, and hands them to `keep`, which gives them the state of
-    the run before if there is one. At the head of its loop it calls `between`.
+    A solver creates its objects as for a new run and passes them to `keep`, which restores their
+    state if a run is resumed. At the start of each iteration it calls `between`.
     """
 
     def __init__(self, keeper: Keeper | None) -> None:
         self._keeper, saved = keeper, None if keeper is None else keeper.saved()
-        #: Whether this goes on with a run before.
+        #: Whether this run was resumed.
         self.resumed = saved is not None
         self._parts: dict[str, Stateful] = {}
         self._left: dict[str, Saved] = {}  # of the run before, what is not taken over yet
@@ -49,11 +49,11 @@ class Resumable(Kept):
             self._left["run"] = saved.part("run")
 
     def resume(self) -> None:
-        """Take over the state of the run before."""
+        """Restore the state of the interrupted run."""
         self.from_state(self._left.pop("run"))
 
     def keep(self, name: str, part: P) -> P:
-        """The part, which is kept from now on; the first of a name as the run before left it."""
+        """Save this object from now on; the first of a name is restored."""
         self._parts[name] = part
         left = self._left.pop(name, None)
         if left is not None:
@@ -61,17 +61,17 @@ class Resumable(Kept):
         return part
 
     def between(self, n_iter: int, copy: bool = False) -> None:
-        """All that there is stands in this run and its parts: a checkpoint may be written."""
+        """The state of the run is complete: a checkpoint may be written."""
         if self._keeper is not None:
             self._keeper.between(n_iter, self._whole, copy)
 
     def changing(self) -> None:
-        """An iteration has what it needs, and begins to change the state."""
+        """An iteration begins to change the state."""
         if self._keeper is not None:
             self._keeper.changing()
 
     def interrupted(self) -> None:
-        """Ctrl-C: the last whole state is kept."""
+        """Ctrl-C: save the last complete state."""
         if self._keeper is not None:
             self._keeper.interrupted()
 
@@ -81,7 +81,7 @@ class Resumable(Kept):
 
 
 class LoopState(Kept):
-    """Of a data class: the values that a loop carries from one iteration to the next."""
+    """A dataclass of the values that a loop carries from one iteration to the next."""
 
     def __init_subclass__(cls) -> None:
         cls.kept = tuple(cls.__annotations__)

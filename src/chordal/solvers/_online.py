@@ -1,4 +1,4 @@
-"""What online solvers share: passes over the examples, each in a new order."""
+"""The base classes of online solvers: passes over the examples in a new order each."""
 
 from __future__ import annotations
 
@@ -39,16 +39,16 @@ class OnlineRun(Course):
         return self.random.permutation(self.oracle.n_examples)
 
     def visit(self, learner: Learner, order: NDArray[np.int64]) -> float:
-        """Learn from these examples in turn; the sum of the losses met on the way."""
+        """Update on these examples in turn; returns the sum of their losses."""
         self.n_evaluations += len(order)
         return learner.visit(order)
 
     def go(
         self, learner: Learner, order: NDArray[np.int64], keep: bool = True
     ) -> tuple[Floats, float]:
-        """A pass over these examples: the weights after it, and the losses.
+        """A pass over these examples: the weights after it, and the sum of losses.
 
-        What was learned stays if the pass is interrupted; without `keep`, in the first alone.
+        If the pass is interrupted, its updates stay; without `keep`, only in the first pass.
         """
         try:
             value = self.visit(learner, order)
@@ -67,20 +67,20 @@ def _finite(weights: Floats) -> Floats:
 
 @dataclass(eq=False)
 class OnlineSolver(Solver):
-    """Learns from one example after another; an iteration is a pass over all of them.
+    """Updates the weights after each example; an iteration is a pass over all examples.
 
-    The value of an iteration is the sum of the losses met during the pass, each before its example
-    changed the weights. No gradient of the whole objective is computed, so that its norm is NaN;
-    `n_evaluations` counts visits to examples.
+    The value of an iteration is the sum of the losses during the pass, each before the update. The
+    gradient norm is NaN, because the whole gradient is not computed. `n_evaluations` counts
+    updates.
 
     Parameters
     ----------
-    max_iter : int
-        Most passes over the examples.
+    max_iter : int, default=100
+        Maximum number of passes over the examples.
     tol : float
-        Converged when the mean loss of a pass is below this.
-    random_state : int, Generator or None
-        Seed of the orders of examples.
+        The run converges when the mean loss of a pass is below this.
+    random_state : int, Generator or None, default=None
+        Seed of the order of examples.
     """
 
     max_iter: int = number(100, minimum=1)
@@ -91,35 +91,35 @@ class OnlineSolver(Solver):
     seeded: ClassVar[bool] = True
 
     def check(self, problem: Problem) -> None:
-        """Refuse soft and partial labels, and groups of weights."""
+        """Raise an error for soft or partial labels and for groups of weights."""
         super().check(problem)
         require_alike(self, problem)
 
     @abstractmethod
     def _run(self, run: OnlineRun) -> Status:
-        """Pass over the examples until a status is reached, keeping `run` up to date."""
+        """Pass over the examples until the run has a status; `run` is updated."""
 
 
 class MistakeDriven(OnlineSolver):
-    """Online solvers that change the weights where the best labelling is wrong.
+    """Online solvers that update the weights if the best labelling is wrong.
 
-    Each minimises a loss of its own, the first of `objectives`, with costs that its rule defines;
-    `l2` has no part in it.
+    Each minimises its own loss, the first of `objectives`, with the costs of its rule; `l2` is not
+    used.
     """
 
     def check(self, problem: Problem) -> None:
-        """Refuse another objective than the rule's own, and costs."""
+        """Raise an error for costs and for objectives other than the rule's own."""
         super().check(problem)
         objective = problem.objective
         if not objective.additive or (objective.cost and objective.cost.name != "hamming"):
             raise UnsupportedError(
-                f"solver {self.name!r} counts wrong labels in its own way, and takes no cost, "
+                f"solver {self.name!r} has its own cost of wrong labels and does not support cost, "
                 "scaling or class_weight; use another solver, such as 'block_frank_wolfe'"
             )
 
     @abstractmethod
     def _rule(self) -> Rule:
-        """How a mistake changes the weights."""
+        """The update rule."""
 
     def _run(self, run: OnlineRun) -> Status:
         rule, status = self._rule(), None

@@ -1,4 +1,4 @@
-"""Runs whose value may rise, and solvers that take a step for every mini-batch."""
+"""Solvers that take a step per mini-batch, and runs whose value may rise."""
 
 from __future__ import annotations
 
@@ -27,17 +27,17 @@ SAME = 0.1  # of the weights: how much means of stretches may differ at the end
 
 
 class Steps(Stateful, Protocol):
-    """How gradients become steps, with what is remembered from one to the next."""
+    """Turns gradients into steps, with memory of earlier steps."""
 
     def step(self, batch: Oracle, weights: Floats, gradient: Floats, rate: float) -> Floats:
-        """New weights from a mini-batch, the old ones, its gradient there and a rate, which falls
-        from 1 in the course of a run.
+        """New weights from a mini-batch, the old weights, the gradient there and a rate, which
+        decreases from 1 during a run.
         """
 
 
 @dataclass
 class _Passing(LoopState):
-    """What passes over mini-batches carry on, besides their steps."""
+    """The state that passes over mini-batches carry, besides their steps."""
 
     weights: Floats
     random: np.random.Generator
@@ -58,11 +58,11 @@ class _Whole(LoopState):
 
 
 class WatchedRun(Run):
-    """A run whose value may rise: the best iterate is kept, and divergence is noticed.
+    """A run whose value may rise: it keeps the best iterate and detects divergence.
 
-    The weights are those with the lowest value so far, from the start on. Values that are not
-    finite, that are a million times the first, or that rise ten times in a row to above the
-    first, raise an error, which says what the solver advises.
+    The result is the weights with the lowest value so far, including the start. The run raises an
+    error if the value is not finite, is a million times the first, or rises ten times in a row to
+    above the first.
     """
 
     kept: ClassVar[tuple[str, ...]] = (
@@ -91,7 +91,7 @@ class WatchedRun(Run):
         return status
 
     def refuse_growth(self, value: float, weights: Floats) -> None:
-        """Refuse what shows that steps are too large."""
+        """Raise an error if the value shows that steps are too large."""
         far = GROWTH * max(1.0, abs(self.first))
         if not value < self.first + far or not np.isfinite(weights).all():
             self._refuse(f"the objective went from {self.first:.6g} to {value:.6g}")
@@ -99,7 +99,7 @@ class WatchedRun(Run):
     def follow(
         self, weights: Floats, value: float, gradient: Floats | None = None
     ) -> Status | None:
-        """Count an iteration, whatever its value; a status when the run should end."""
+        """Count an iteration of any value; returns a status if the run should end."""
         self.refuse_growth(value, weights)
         self._rises = self._rises + 1 if value > self._last else 0
         self._last = value
@@ -115,17 +115,17 @@ class WatchedRun(Run):
         return self.record(weights, value, norm, norm <= small and value == self.value)
 
     def settled(self, window: int) -> bool:
-        """Whether the lowest value fell by less than tol, relatively, in so many iterations."""
+        """Whether the lowest value fell by less than the fraction tol in the last n iterations."""
         fall = fallen(self._bests, self.value, window + 1)
         return fall < self.solver.tol * abs(self.value)
 
     def steady(self, window: int) -> bool:
-        """Settled, and at the lowest value rather than swinging above it."""
+        """Whether the value has settled and is at its lowest, not oscillating above it."""
         close = self._last - self.value <= self.solver.tol * abs(self.value)
         return self.settled(window) and close
 
     def slow_down(self, window: int) -> Status | None:
-        """Halve the rate where the value has settled; a status when that has not helped before."""
+        """Halve the rate if the value has settled; returns a status if that did not help before."""
         self._wait += 1
         if self._wait < window or not self.settled(window):
             return None
@@ -133,11 +133,11 @@ class WatchedRun(Run):
         return Status.CONVERGED if self.rate < SLOWEST else None
 
     def refuse_fruitless(self, n_iter: int) -> None:
-        """Refuse steps of which none in so many iterations came below where the run began."""
+        """Raise an error if no step so far lowered the objective below its start."""
         if self.n_iter == n_iter and self.value == self.first < self._last:
             self._refuse(
-                f"no step of {n_iter} lowered the objective, which went from {self.first:.6g} to "
-                f"{self._last:.6g}"
+                f"no step in {n_iter} iterations lowered the objective, which went from "
+                f"{self.first:.6g} to {self._last:.6g}"
             )
 
     def _refuse(self, what: str) -> None:
@@ -149,26 +149,25 @@ class WatchedRun(Run):
 
 @dataclass(eq=False)
 class PassSolver(Solver):
-    """Takes a step for every mini-batch; an iteration is a pass over all of them, in a new order.
+    """Takes a step per mini-batch; an iteration is a pass over all mini-batches in a new order.
 
-    During a pass the objective is the sum of what the mini-batches had before their steps. Where
-    its lowest value so far does not fall any more, steps are halved; the run has converged when
-    that no longer helps. The result is the weights after the pass with the lowest value, and its
-    objective and gradient are evaluated at the end. With one batch, the objective of every
-    iteration is that of its weights.
+    The objective of a pass is the sum of the mini-batch objectives before their steps. When its
+    lowest value stops falling, steps are halved; the run converges when that no longer helps. The
+    result is the weights after the pass with the lowest value; its objective and gradient are
+    evaluated at the end. With a single batch, the objective of every iteration is exact.
 
     Parameters
     ----------
-    max_iter : int
-        Most passes over the examples.
-    tol : float
-        Steps are halved when the lowest objective of a pass has not fallen by this, relatively,
-        for a few passes (with one batch: for ten or more); converged after ten times. With one
+    max_iter : int, default=1000
+        Maximum number of passes over the examples.
+    tol : float, default=3e-3
+        Steps are halved when the lowest objective of a pass did not fall by this fraction for a few
+        passes (ten or more with a single batch). The run converges after ten times. With a single
         batch, also when ‖gradient‖ < tol · max(1, ‖w‖).
-    random_state : int, Generator or None
-        Seed: which examples are in a mini-batch, and the orders of mini-batches.
-    batch_size : int or None
-        Examples in a mini-batch; None: all, with one step per pass.
+    random_state : int, Generator or None, default=None
+        Seed of the mini-batches and of their order.
+    batch_size : int or None, default=64
+        Number of examples in a mini-batch. None: all examples, with one step per pass.
     """
 
     max_iter: int = number(1000, minimum=1)
@@ -194,7 +193,7 @@ class PassSolver(Solver):
 
     @abstractmethod
     def _steps(self, run: Run, batches: Sequence[Oracle]) -> Steps:
-        """How a gradient becomes a step, with a fresh memory."""
+        """The step rule, with empty memory."""
 
     def _run(self, run: WatchedRun) -> Status:
         batches = [run.oracle] if self.batch_size is None else run.oracle.batches()
@@ -214,7 +213,7 @@ class PassSolver(Solver):
         return status
 
     def _whole(self, run: WatchedRun, batch: Oracle, steps: Steps) -> Status:
-        """One batch: its objective after a step is known before the next."""
+        """A single batch: the objective after each step is known."""
         now, status = run.keep("whole", _Whole(run.weights, run.gradient)), None
         while status is None:
             run.between(copy=True)
@@ -242,11 +241,11 @@ class PassSolver(Solver):
         return status
 
     def _noisy(self, run: WatchedRun, batches: Sequence[Oracle], steps: Steps) -> Status:
-        """Values that come from samples are not compared: steps fall as 1/√k.
+        """For objectives estimated from samples: values are not compared, and steps decrease as
+        1/√k.
 
-        The result is the mean of the weights after the passes of the last two stretches; each
-        stretch is as long as all passes before it. The run has settled when both have nearly the
-        same mean.
+        The result is the mean of the weights over the last two stretches; each stretch is as long
+        as all passes before it. The run ends when both stretches have nearly the same mean.
         """
         now, status = self._passing(run), None
         own = run.keep("mean", _Averaging(run.weights, run.weights))

@@ -1,4 +1,4 @@
-"""Solvers that keep planes under the whole loss, and go to the minimum of the model they make."""
+"""Base class of solvers that keep planes under the whole loss."""
 
 from __future__ import annotations
 
@@ -23,20 +23,20 @@ class _Next(LoopState):
 
 @dataclass(eq=False)
 class PlaneSolver(DualSolver):
-    """Minimises the best lower model of a convex loss, and adds the plane that it lacks.
+    """Minimises a lower model of a convex loss, made of planes, and adds planes to it.
 
     Parameters
     ----------
-    max_iter : int
-        Most evaluations.
-    max_idle : int
-        Programs after which an inactive plane is removed.
+    max_iter : int, default=1000
+        Maximum number of evaluations.
+    max_idle : int, default=20
+        Remove a plane after this many quadratic programs in which it was inactive.
     """
 
     max_idle: int = number(20, minimum=1)
 
     def _full(self, model: PlaneModel) -> bool:
-        """Whether two planes have to become one."""
+        """Whether two planes must be merged."""
         return False
 
     def _run(self, run: DualRun) -> Status:

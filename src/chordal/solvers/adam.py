@@ -19,18 +19,18 @@ from chordal.solvers._passes import PassSolver, Steps
 class Adam(PassSolver):
     """w ← w − η m̂ / (√v̂ + ε), with running means m of the gradient and v of its square.
 
-    It takes any objective with a gradient. An iteration is a pass over all mini-batches in a new
-    order; see `batch_size`. Where steps on one batch are halved, it goes on from the best weights,
-    with new means.
+    It supports any objective with a gradient. An iteration is a pass over all mini-batches in a new
+    order; see `batch_size`. When steps on a single batch are halved, it restarts from the best
+    weights with new means.
 
     Parameters
     ----------
-    learning_rate : float
-        η: about how far a weight moves in a step.
-    beta1, beta2 : float
-        The shares of m and v that are kept from step to step.
-    epsilon : float
-        ε: keeps weights still whose gradient is all but zero.
+    learning_rate : float, default=0.2
+        η: approximately how far a weight moves per step.
+    beta1, beta2 : float, default=0.9 and 0.999
+        Decay factors of the running means m and v.
+    epsilon : float, default=1e-8
+        ε: avoids division by zero for weights with almost no gradient.
 
     References
     ----------
@@ -45,11 +45,11 @@ class Adam(PassSolver):
     window: ClassVar[int] = 40  # its means swing: less would take a swing for the end
 
     def check(self, problem: Problem) -> None:
-        """Values that are estimated from samples will do."""
+        """As in `PassSolver`; objectives estimated from samples are supported."""
         self.refuse_zero(problem)
 
     def remedy(self) -> str:
-        """Smaller steps."""
+        """Advice: smaller steps."""
         return f"use a learning_rate below {self.learning_rate:g}"
 
     def _steps(self, run: Run, batches: Sequence[Oracle]) -> Steps:

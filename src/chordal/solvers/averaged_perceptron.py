@@ -13,11 +13,11 @@ from chordal.solvers._online import MistakeDriven
 
 @final
 class AveragedPerceptron(MistakeDriven):
-    """The structured perceptron, whose result is the mean of the weights after every example.
+    """The structured perceptron; its result is the mean of the weights over all examples.
 
-    Where the best labelling ŷ is not the gold one, w += φ(y) − φ(ŷ). The loss of an example is
-    its share of wrong labels; `l2` has no part in it. Fast, without a parameter to tune, and
-    without probabilities that mean anything: `predict_marginals` of such a model is overconfident.
+    If the best labelling ŷ is not the gold one, w += φ(y) − φ(ŷ). The loss of an example is its
+    share of wrong labels; `l2` is not used. It is fast and has nothing to tune. Its probabilities
+    are not calibrated: `predict_marginals` is overconfident.
 
     References
     ----------

@@ -13,14 +13,14 @@ from chordal.solvers._dual import MARGINS, BlockSolver
 class BlockFrankWolfe(BlockSolver):
     """Frank–Wolfe steps on the dual variables of one example after another.
 
-    Each step asks for the best labelling with its cost, and moves towards it by the step that
-    raises the dual most; there is no learning rate. An iteration is a pass over all examples in a
-    new order. The weights are judged after each pass by their primal value; `n_evaluations` counts
-    the visits to examples of both. Of chains they are the mean over all steps, later ones counting
-    more. Of other structures every example's labellings so far are kept, and the best mixture
-    of all is found after each pass, which needs no inference. Where l2 is small, steps are taken on
-    the objective plus a quadratic term around a point that moves on, which leaves the bounds as
-    they are.
+    Each step finds the best labelling of score plus cost and moves towards it by the best step
+    size, so there is no learning rate. An iteration is a pass over all examples in a new order,
+    after which the primal value is computed. `n_evaluations` counts the visits to examples of both.
+
+    On chains the weights are a weighted mean over all steps, with more weight on later ones. On
+    other structures, all labellings found so far are kept, and their best mixture is computed after
+    each pass without inference. For small l2 the solver adds a quadratic term around a moving
+    point, which does not change the bounds.
 
     References
     ----------

@@ -37,26 +37,24 @@ class _Next(LoopState):
 @final
 @dataclass(eq=False)
 class CuttingPlane(DualSolver):
-    """Minimises the sum of every example's highest plane, and adds the planes that are missing.
+    """Minimises the sum over examples of the highest plane, and adds violated planes.
 
-    Each iteration asks for the best labelling with its cost of every example. Where that shows the
-    loss above all planes of an example so far, one is added, and a quadratic program over all
-    gives the next weights and the lower bound. Planes that were not used for `max_idle` programs
-    leave the program; they stay in a cache and come back, before the examples are asked again,
-    where they lie above those in use. The program is solved from its last solution on, and only as
-    exactly as the gap asks for.
+    Each iteration finds the best labelling of score plus cost for every example. If the loss of an
+    example lies above all its planes, a plane is added. A quadratic program over all planes gives
+    the next weights and the lower bound. Planes that were inactive for `max_idle` programs move to
+    a cache. They return, before examples are evaluated again, if they lie above the active ones.
+    The program starts from its last solution and is solved only as precisely as the gap requires.
 
     Parameters
     ----------
-    max_idle : int
-        Programs after which an inactive plane leaves.
+    max_idle : int, default=5
+        Move a plane to the cache after this many programs in which it was inactive.
 
     Notes
     -----
-    The program has a variable for each plane, in groups by example. It is solved by ascent on one
-    group after another, which keeps the planes sparse; general solvers take a dense matrix of all
-    pairs of planes. Where that takes long, planes under the sum of all
-    examples do the rest.
+    The program has a variable per plane, grouped by example. It is solved by coordinate ascent over
+    the groups, which keeps the planes sparse; general solvers need a dense matrix of all pairs. If
+    that takes long, planes under the sum of all examples finish the work.
 
     References
     ----------
@@ -117,7 +115,7 @@ class _Model:
         self._alpha, self._idle = np.zeros(0), np.zeros(0, dtype=np.int64)
 
     def to_state(self) -> State:
-        """The planes, as rows of few numbers, and their dual variables."""
+        """The planes as sparse rows, and their dual variables."""
         slopes = self._slopes
         return {
             "random": dict(self._random.bit_generator.state),
@@ -132,7 +130,7 @@ class _Model:
         }
 
     def from_state(self, saved: Saved) -> None:
-        """Take over planes of the same examples and weights."""
+        """Restore planes of the same examples and weights."""
         with needed("scipy", "solver 'cutting_plane'"):
             import scipy.sparse as sp
 
@@ -156,8 +154,8 @@ class _Model:
         self._slopes = sp.csr_array((data, columns, rows), shape=(n, n_weights))
 
     def add(self, planes: Planes, weights: Floats, slack: float) -> bool:
-        """Take the planes that lie above all others of their example at the weights, from the
-        cache or new; whether there are any above the model at its minimum.
+        """Add the planes, from the cache or new, that lie above all others of their example.
+        Returns whether any lies above the model at its minimum.
         """
         with needed("scipy", "solver 'cutting_plane'"):
             import scipy.sparse as sp
@@ -183,7 +181,7 @@ class _Model:
         return cut
 
     def minimum(self, target: float) -> tuple[Floats, float]:
-        """Weights at the model's minimum, nearly, and a lower bound of it."""
+        """Weights near the model's minimum, and a lower bound of it."""
         used = np.flatnonzero(self._idle < self._max_idle)
         if len(used) == 0:
             return self._run.centre.copy(), 0.0

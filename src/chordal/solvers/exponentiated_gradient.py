@@ -15,13 +15,12 @@ from chordal.solvers._dual import BlockSolver
 class ExponentiatedGradient(BlockSolver):
     """Multiplicative steps on the dual variables of one example after another.
 
-    The dual variables of an example are a distribution over its labellings, kept as scores of
-    labels and transitions; a step moves these towards the scores that the weights give, and is
-    made only where the dual rises, so that there is no learning rate. An iteration is a pass
-    over all examples in a new order. The memory is that of all examples' potentials. The hinge is
-    approached through smooth losses that come nearer to it from pass to pass, since a labelling
-    that it has given up altogether could not come back; should a run stall all the same, its gap
-    says so.
+    The dual variables of an example are a distribution over its labellings, stored as scores of
+    labels and transitions. A step moves these towards the scores under the current weights, only if
+    the dual rises, so there is no learning rate. An iteration is a pass over all examples in a new
+    order. Memory holds the potentials of all examples. The hinge is approximated by smooth losses
+    that approach it from pass to pass, because a labelling with probability zero could not return.
+    If a run still stalls, its gap shows it.
 
     References
     ----------
@@ -34,10 +33,10 @@ class ExponentiatedGradient(BlockSolver):
     objectives: ClassVar[tuple[str, ...]] = ("likelihood", "hinge")
 
     def check(self, problem: Problem) -> None:
-        """Refuse what is no chain, too."""
+        """As in `BlockSolver`; also an error for structures other than chains."""
         super().check(problem)
         if not problem.chains:
             raise UnsupportedError(
-                f"solver {self.name!r} keeps dual variables of chains alone; use "
+                f"solver {self.name!r} works only on chains; use "
                 "'block_frank_wolfe' or 'one_slack', or for the likelihood 'lbfgs'"
             )

@@ -16,13 +16,13 @@ class FrankWolfe(PlaneSolver):
     """Frank–Wolfe on the dual, with steps towards planes, away from them, and between them.
 
     Each evaluation gives a plane under the loss. The weights are those of the best mixture of the
-    planes that are kept; where there are more than `memory`, two become one, so that memory
-    is bounded; "block_frank_wolfe" asks for fewer best labellings.
+    stored planes. Above `memory` planes, two are merged, so memory is bounded. "block_frank_wolfe"
+    needs fewer best labellings.
 
     Parameters
     ----------
-    memory : int
-        Most planes that are kept.
+    memory : int, default=40
+        Maximum number of stored planes.
 
     References
     ----------

@@ -1,4 +1,4 @@
-"""Gradient descent: the plainest solver, with a line search or steps of a fixed size."""
+"""Gradient descent: the simplest solver, with a line search or a fixed step size."""
 
 from __future__ import annotations
 
@@ -33,16 +33,17 @@ class _Moving(LoopState):
 class GradientDescent(Solver):
     """w ← w − η ∇f(w).
 
-    Without a `learning_rate`, η is tried first as the last step and change of gradient suggest
-    (Barzilai and Borwein), and halved until the value falls; the value then never rises. With one,
-    every step has this size, and a run that diverges is refused.
+    Without a `learning_rate`, the first trial of η comes from the last step and change of gradient
+    (Barzilai and Borwein); it is halved until the value falls. So the value never rises. With a
+    `learning_rate`, every step has this size, and divergence is an error.
 
     Parameters
     ----------
     learning_rate : float, optional
-        η for all steps. The objective is a sum over examples: more of them need a smaller one.
-    momentum : float
-        With a learning rate: the share of the last step that is added to the next.
+        η of all steps. The objective is a sum over examples: more examples need a smaller η. By
+        default a line search chooses it.
+    momentum : float, default=0.0
+        Fraction of the last step that is added to the next; needs a `learning_rate`.
 
     References
     ----------
@@ -60,10 +61,10 @@ class GradientDescent(Solver):
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.momentum > 0.0 and self.learning_rate is None:
-            raise ValueError("momentum needs a learning_rate: a line search goes straight downhill")
+            raise ValueError("momentum needs a learning_rate; the line search does not use it")
 
     def remedy(self) -> str:
-        """Smaller steps, where their size was given."""
+        """Advice: smaller steps, if their size was given."""
         return f"use a learning_rate below {self.learning_rate:g}" if self.learning_rate else ""
 
     def _run(self, run: WatchedRun) -> Status:

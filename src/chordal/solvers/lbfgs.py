@@ -30,8 +30,8 @@ class LBFGS(Solver):
 
     Parameters
     ----------
-    memory : int
-        Pairs of steps and gradient changes that are remembered.
+    memory : int, default=6
+        Number of stored pairs (step, change of gradient).
 
     References
     ----------
@@ -75,11 +75,11 @@ class LBFGS(Solver):
 class CurvatureHistory:
     """The last `memory` pairs (step, change of gradient), and products with the inverse Hessian.
 
-    The two-loop recursion is run on coefficients: with the products s·y, y·y, s·g and y·g at hand
-    it needs no long vector. Those with the newest y are differences of products with gradients,
-    so that a step reads all pairs twice (for the products, for the sum) instead of four times.
-    Pairs are kept in float32, which halves what is kept and read; sums are taken in float64, a
-    block of all vectors at a time. `run` may share the blocks among threads.
+    The two-loop recursion runs on coefficients: with the products s·y, y·y, s·g and y·g it needs no
+    long vectors. Products with the newest y are differences of products with gradients. So a step
+    reads all pairs twice (for the products and for the sum) instead of four times. Pairs are stored
+    in float32, which halves memory traffic; sums are in float64, block by block. `run` may
+    distribute the blocks over threads.
 
     Chen, Wang and Zhou (2014), Large-scale L-BFGS using MapReduce.
     """
@@ -98,13 +98,13 @@ class CurvatureHistory:
         return len(self._order)
 
     def to_state(self) -> State:
-        """The pairs, also those that are forgotten, whose products stand among the others."""
+        """All pairs, including dropped ones, whose products are still stored."""
         products = {"sy": self._sy, "yy": self._yy, "sg": self._sg, "yg": self._yg}
         order = np.array(self._order, dtype=np.int64)
         return {"pairs": self._pairs, "order": order, **products}
 
     def from_state(self, saved: Saved) -> None:
-        """Take over pairs of vectors of the same length."""
+        """Restore pairs of vectors of the same length."""
         memory, order = self._memory, saved.array("order", np.int64, (None,)).tolist()
         if len(set(order)) < len(order) or not set(order) <= set(range(memory)):
             raise SavedError(f"the pairs must be some of {memory}, each once")
@@ -121,7 +121,7 @@ class CurvatureHistory:
     def add(
         self, weights: Floats, old_weights: Floats, gradient: Floats, old_gradient: Floats
     ) -> None:
-        """Remember the last step; one without positive curvature is left out."""
+        """Store the last step, unless its curvature is not positive."""
         rows = 2 * self._memory
         if len(self._pairs) == 0:
             self._pairs = np.zeros(rows * len(weights), dtype=np.float32)
@@ -153,7 +153,7 @@ class CurvatureHistory:
         self._sy[new, new], self._yy[new, new] = curvature, yy
 
     def direction(self, gradient: Floats, out: Floats) -> float:
-        """Set out to −H · gradient, for the gradient given last; returns the slope along it."""
+        """Write −H · gradient (of the last gradient) to `out`; returns the slope along it."""
         if not self._order:
             np.negative(gradient, out=out)
             return -float(np.dot(gradient, gradient))
@@ -203,7 +203,7 @@ def two_loop(pairs: Sequence[Pair], gradient: Floats) -> Floats:
 
 
 def curvature_of(s: Floats, y: Floats) -> float:
-    """s · y, or 0 where it is not safely positive."""
+    """s · y, or 0 if it is not safely positive."""
     curvature = float(np.dot(s, y))
     return curvature if curvature > 1e-10 * np.sqrt(np.dot(s, s) * np.dot(y, y)) else 0.0
 

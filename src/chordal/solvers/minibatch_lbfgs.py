@@ -22,24 +22,24 @@ from chordal.solvers.lbfgs import LBFGS, Pair, curvature_of, two_loop
 class MinibatchLBFGS(PassSolver):
     """A quasi-Newton step for every mini-batch.
 
-    Curvature comes from farther apart than one noisy step: each `period` steps, the mean of their
-    weights is compared with the mean before. The change of gradient between the two is measured on
-    the same examples at both ends, those of the last `joined` mini-batches: a difference of
-    gradients of different examples would be noise. With one mini-batch it is plain L-BFGS.
+    Curvature is estimated over longer distances than one noisy step: every `period` steps the mean
+    of the weights is compared with the previous mean. Both gradients of such a pair come from the
+    same examples, those of the last `joined` mini-batches. Gradients of different examples would
+    differ by noise. With a single mini-batch this is plain L-BFGS.
 
-    Once the objective settles, the noise of the mini-batches is what keeps it up. From then on a
-    step follows the gradient of all examples at the weights before the pass, corrected by how
-    that of its own mini-batch has changed since, which is exact at the optimum; a pass then costs
-    three gradients of each mini-batch instead of one.
+    When the objective settles, the remaining error is the noise of mini-batches. From then on,
+    steps use the gradient of all examples at the weights before the pass, corrected by the change
+    of the mini-batch's gradient since then. This is exact at the optimum; a pass then costs three
+    gradients per mini-batch instead of one.
 
     Parameters
     ----------
-    memory : int
-        Pairs of steps and gradient changes that are remembered.
-    learning_rate : float
-        The size of the first steps, in units of the quasi-Newton step of the mini-batch.
-    period, joined : int
-        Steps from pair to pair, and mini-batches that a pair is measured on.
+    memory : int, default=30
+        Number of stored pairs (step, change of gradient).
+    learning_rate : float, default=0.2
+        Size of the first steps, as a fraction of the quasi-Newton step.
+    period, joined : int, default=20 and 8
+        Steps between two pairs, and number of mini-batches on which a pair is measured.
 
     References
     ----------
@@ -59,7 +59,7 @@ class MinibatchLBFGS(PassSolver):
     restarts: ClassVar[bool] = False
 
     def remedy(self) -> str:
-        """Smaller steps, or less noise."""
+        """Advice: smaller steps, or larger mini-batches."""
         return f"use a learning_rate below {self.learning_rate:g}, a larger batch_size"
 
     def _steps(self, run: Run, batches: Sequence[Oracle]) -> Steps:
@@ -82,7 +82,7 @@ class _Curvature:
         self._mean: Floats | None = None  # of the weights of the last period
 
     def to_state(self) -> State:
-        """Pairs, the last mini-batches by their numbers, and what is summed up."""
+        """Pairs, numbers of the last mini-batches, and running sums."""
         n = len(self._sum)
         number = {id(batch): k for k, batch in enumerate(self._all)}
         s, y = (np.array([p[k] for p in self._pairs]).reshape(-1, n) for k in (0, 1))
@@ -100,7 +100,7 @@ class _Curvature:
         }
 
     def from_state(self, saved: Saved) -> None:
-        """Take over what was learned from the same mini-batches."""
+        """Restore the state of a run with the same mini-batches."""
         n, vector = len(self._sum), (len(self._sum),)
         self._since, self._steps = saved.integer("since"), saved.integer("steps")
         self._anchor = saved.array("anchor", np.float64, vector)
@@ -135,7 +135,7 @@ class _Curvature:
         return weights
 
     def _correction(self, batch: Oracle, weights: Floats) -> Floats:
-        """What other mini-batches have at the anchor, in place of what this one had there."""
+        """The correction from this mini-batch's gradient at the anchor to that of all."""
         if self._since == 0:
             self._anchor, self._mean_gradient = weights, np.zeros_like(weights)
             for one in self._all:
@@ -144,7 +144,7 @@ class _Curvature:
         return self._mean_gradient - self._run.ask(batch, self._anchor)[1]
 
     def _look_back(self, mean: Floats) -> None:
-        """Learn a pair from this mean of the weights and the one before."""
+        """Store a pair from this mean of the weights and the previous one."""
         before, self._mean, self._sum = self._mean, mean, np.zeros_like(mean)
         if before is None or not np.isfinite(mean).all():
             return

@@ -18,19 +18,20 @@ from chordal.solvers.lbfgs import Point, strong_wolfe
 @final
 @dataclass(eq=False)
 class Newton(Solver):
-    """Steps −H⁻¹ g with a line search; near the minimum, each doubles the correct digits.
+    """Newton steps −H⁻¹ g with a line search; each step near the minimum doubles the correct
+    digits.
 
-    Where the Hessian H is not positive definite, as little of the identity is added as makes it
-    so. The Newton decrement √(gᵀ H⁻¹ g), half the square of which is about how far the value lies
-    above its minimum, is reported for each iteration as `details["decrement"]`.
+    If the Hessian H is not positive definite, a multiple of the identity is added, as small as
+    possible. `details["decrement"]` has the Newton decrement √(gᵀ H⁻¹ g) per iteration; half its
+    square estimates the distance of the value from its minimum.
 
     Parameters
     ----------
-    tol : float
-        Converged when the value fell by less than this, relatively, in the last iteration, or
+    tol : float, default=1e-5
+        The run converges when the value fell by less than this fraction in the last iteration, or
         when ‖gradient‖ < tol · max(1, ‖w‖).
-    max_weights : int
-        Refuse models with more weights: the Hessian has their number squared.
+    max_weights : int, default=5000
+        Maximum number of weights; the size of the Hessian is its square. More are an error.
 
     References
     ----------
@@ -52,14 +53,14 @@ class Newton(Solver):
     window: ClassVar[int] = 1
 
     def check(self, problem: Problem) -> None:
-        """Refuse a Hessian that is too large."""
+        """Raise an error if the Hessian would be too large."""
         super().check(problem)
         n_weights = problem.n_weights
         if n_weights > self.max_weights:
             raise UnsupportedError(
-                f"solver 'newton' takes at most {self.max_weights} weights, and there are "
+                f"solver 'newton' supports at most {self.max_weights} weights, but there are "
                 f"{n_weights}, whose Hessian would take {_size(8 * n_weights**2)}; use "
-                "'newton_cg', which never forms it, or 'lbfgs'; or raise max_weights"
+                "'newton_cg', which does not store it, or 'lbfgs'; or raise max_weights"
             )
 
     def _run(self, run: Run) -> Status:
@@ -83,7 +84,7 @@ class Newton(Solver):
                 return status
 
     def _polished(self, run: Run, direction: Floats, decrements: list[float]) -> Status:
-        """What is left to gain is lost in rounding: a last step, if it halves the gradient."""
+        """Remaining gains are below rounding: one last step, if it halves the gradient."""
         weights = run.weights + direction
         value, gradient = run.evaluate(weights)
         norm = float(np.linalg.norm(gradient))
@@ -97,7 +98,7 @@ class Newton(Solver):
 
 
 def _direction(hessian: Floats, gradient: Floats) -> Floats:
-    """−(H + damping)⁻¹ g, with the least damping of a geometric series that Cholesky accepts."""
+    """−(H + damping)⁻¹ g, with the smallest damping for which Cholesky succeeds."""
     with needed("scipy", "solver 'newton'"):
         from scipy.linalg import LinAlgError, cho_factor, cho_solve
 

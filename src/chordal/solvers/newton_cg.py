@@ -30,19 +30,19 @@ class _Step(NamedTuple):
 @final
 @dataclass(eq=False)
 class NewtonCG(Solver):
-    """Newton steps that conjugate gradients find as well as they are needed.
+    """Newton steps computed by conjugate gradients, only as precisely as needed.
 
-    The Hessian is never formed: each iteration of conjugate gradients asks for its product with
-    one vector, which costs about as much as a gradient. A step ends at the edge of the region
-    in which the quadratic model was right before (Steihaug), so that no line search is needed.
+    The Hessian is never stored: each iteration of conjugate gradients needs its product with one
+    vector, at about the cost of a gradient. A step ends at the boundary of the trust region
+    (Steihaug), so no line search is needed.
 
     Parameters
     ----------
-    tol : float
-        Converged when a step inside the trust region lowered the value by less than this,
-        relatively, or when ‖gradient‖ < tol · max(1, ‖w‖).
-    max_products : int
-        Most Hessian–vector products in an iteration.
+    tol : float, default=1e-5
+        The run converges when a step inside the trust region lowered the value by less than this
+        fraction, or when ‖gradient‖ < tol · max(1, ‖w‖).
+    max_products : int, default=200
+        Maximum number of Hessian–vector products per iteration.
 
     References
     ----------

@@ -9,13 +9,13 @@ from chordal.solvers._planes import PlaneSolver
 
 @final
 class OneSlack(PlaneSolver):
-    """Minimises the best lower model of a convex loss, and adds the plane that it lacks.
+    """Minimises a lower model of a convex loss, made of planes, and adds a plane per evaluation.
 
-    Each evaluation gives a plane under the loss. The weights are those that minimise the highest of
-    all planes plus the regularisation, a quadratic program with a variable per plane, whose
-    value is the lower bound. The next plane is taken on the way there from the best weights so far.
-    Planes that were not used for `max_idle` programs are removed. The first plane is taken at the
-    starting weights, so that a good start helps. Any convex objective will do, also a smooth one.
+    The weights minimise the highest of all planes plus the regularisation: a quadratic program with
+    one variable per plane, whose value is the lower bound. The next plane is evaluated between the
+    best weights so far and this minimum. Planes that were inactive for `max_idle` programs are
+    removed. The first plane is evaluated at the starting weights, so a warm start helps. It
+    supports any convex objective, also smooth ones.
 
     References
     ----------

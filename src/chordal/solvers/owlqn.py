@@ -1,4 +1,4 @@
-"""OWL-QN: L-BFGS for objectives with an L1 term, which leaves most weights at zero."""
+"""OWL-QN: L-BFGS for objectives with an L1 penalty, which sets most weights to zero."""
 
 from __future__ import annotations
 
@@ -21,22 +21,22 @@ from chordal.solvers.lbfgs import LBFGS, curvature_of, two_loop
 class OWLQN(Solver):
     """Orthant-wise limited-memory quasi-Newton.
 
-    Each step stays in the orthant that the pseudo-gradient chooses: there ‖w‖₁ is linear, and
-    the quasi-Newton model of the smooth part applies. Three things differ from the original.
-    Curvature is kept on the free weights alone (those not at zero, or about to leave it), where
-    a long memory is cheap. After the first `settling` iterations only weights at zero must
-    move against their pseudo-gradient; the others follow the quasi-Newton direction and stop
-    at zero if it would carry them across. At the end, weights so small that the objective does
-    not miss them are set to zero.
+    Each step stays in the orthant chosen by the pseudo-gradient: there ‖w‖₁ is linear, and the
+    quasi-Newton model of the smooth part applies. Three things differ from the original. Curvature
+    is stored only for free weights (not at zero, or about to leave it), so a long memory is cheap.
+    After the first `settling` iterations only weights at zero must move against their
+    pseudo-gradient; the others follow the quasi-Newton direction and stop at zero instead of
+    crossing it. At the end, weights that do not matter for the objective are set to zero.
 
     Parameters
     ----------
-    l1 : float
-        Weight of ‖w‖₁. Weights that the oracle names in `without_l1` have no part in it.
-    memory : int
-        Pairs of steps and gradient changes that are remembered.
-    settling : int
-        Iterations in which every weight moves against its pseudo-gradient.
+    l1 : float, default=0.0
+        Strength of the penalty l1·‖w‖₁. It does not apply to weights that the oracle lists in
+        `without_l1`.
+    memory : int, default=200
+        Number of stored pairs (step, change of gradient).
+    settling : int, default=40
+        Number of first iterations in which every weight moves against its pseudo-gradient.
 
     References
     ----------
@@ -107,7 +107,7 @@ class OWLQN(Solver):
         return None
 
     def _tidy(self, run: Run) -> None:
-        """Set weights to zero that the objective does not miss, to a tenth of the tolerance."""
+        """Set weights to zero that change the objective by less than a tenth of the tolerance."""
         largest = float(np.abs(run.weights).max(initial=0.0))
         for share in (1e-2, 1e-3, 1e-4):
             small = (np.abs(run.weights) < share * largest) & (run.l1 > 0.0)
@@ -128,9 +128,9 @@ def _pseudo_gradient(weights: Floats, gradient: Floats, l1: float | Floats) -> F
 
 
 class SubspaceHistory:
-    """Pairs on the coordinates that are free to move, which change from step to step.
+    """Curvature pairs on the free coordinates, which change from step to step.
 
-    With an L1 term few weights are ever free, so that many pairs cost little.
+    With an L1 penalty few weights are free, so many pairs cost little.
     """
 
     def __init__(self, memory: int, n_weights: int = 0) -> None:
@@ -148,7 +148,7 @@ class SubspaceHistory:
         return {"free": self._free, "s": s.reshape(shape), "y": y.reshape(shape)}
 
     def from_state(self, saved: Saved) -> None:
-        """Take over pairs, as many as there is room for, on some of the weights."""
+        """Restore pairs on some of the weights."""
         free = saved.array("free", np.int64, (None,))
         if len(free) and (free[0] < 0 or free[-1] >= self._n_weights or (np.diff(free) <= 0).any()):
             raise SavedError(f"the free weights must rise from 0 to {self._n_weights - 1}")

@@ -20,22 +20,23 @@ Variant = Literal["hard", "linear", "squared"]
 @final
 @dataclass(eq=False)
 class PassiveAggressive(MistakeDriven):
-    """Passive–aggressive learning, by default averaged over time.
+    """Passive–aggressive updates, averaged over all examples by default.
 
-    Where the best labelling ŷ is not the gold one, w += τ (φ(y) − φ(ŷ)) with the τ that makes up
-    for the loss ℓ = score(ŷ) − score(y) + margin; `l2` has no part in it.
+    If the best labelling ŷ is not the gold one, w += τ (φ(y) − φ(ŷ)), with τ from the loss ℓ =
+    score(ŷ) − score(y) + margin; `l2` is not used.
 
     Parameters
     ----------
-    variant : {"hard", "linear", "squared"}
-        With n = ‖φ(y) − φ(ŷ)‖² and C the aggressiveness: τ = ℓ/n, which follows every example
-        whatever it takes (PA); min(C, ℓ/n) (PA-I); ℓ / (n + 1/2C) (PA-II). CRFsuite's 0, 1, 2.
-    aggressiveness : float
-        C: how far one example may move the weights.
-    error_sensitive : bool
-        The margin is √(number of wrong labels), or else 1.
-    averaged : bool
-        The result is the mean of the weights after every example, or else the last ones.
+    variant : {"hard", "linear", "squared"}, default="linear"
+        The step size τ, with n = ‖φ(y) − φ(ŷ)‖² and C the aggressiveness. "hard" (PA): ℓ/n, without
+        limit. "linear" (PA-I): min(C, ℓ/n). "squared" (PA-II): ℓ / (n + 1/2C). CRFsuite calls them
+        0, 1 and 2.
+    aggressiveness : float, default=1.0
+        C: limits how far one example moves the weights.
+    error_sensitive : bool, default=True
+        Whether the margin is √(number of wrong labels); if not, it is 1.
+    averaged : bool, default=True
+        Whether the result is the mean of the weights over all examples; if not, the last weights.
 
     References
     ----------

@@ -30,17 +30,18 @@ FARTHEST = 2.0**10  # times the way of a round
 
 @dataclass(frozen=True)
 class StepSchedule:
-    """Step k has the size rate / (1 + slope · k^power).
+    """Step sizes: step k has the size rate / (1 + slope · k^power).
 
     Attributes
     ----------
     rate : float, optional
-        None: it is found by trials.
+        The initial rate. By default it is found by trials.
     slope : float, optional
-        None: λ · rate, with λ = l2 / number of examples. This suits a strongly convex objective;
-        then the rate may be infinite, and the sizes are 1 / (λ k).
-    power : float
-    first : {1, 0}
+        By default λ · rate, with λ = l2 / number of examples, which suits a strongly convex
+        objective. The rate may then be infinite, and the sizes are 1 / (λ k).
+    power : float, default=1.0
+        Exponent of k.
+    first : {1, 0}, default=1
         The number k of the first step.
 
     Examples
@@ -64,14 +65,14 @@ class StepSchedule:
             raise ValueError(f"first must be 0 or 1, got {self.first!r}")
 
     def rule(self, decay: float, rate: float | None = None) -> GradientRule:
-        """The rule of these steps; `rate` takes the place of the schedule's own."""
+        """The update rule of these steps; `rate` replaces that of the schedule."""
         rate = self.rate if rate is None else rate
         if rate is None:
-            raise ValueError("the schedule has no rate: give one")
+            raise ValueError("the schedule has no rate: give learning_rate")
         inverse = inf if rate == 0.0 else 1.0 / rate
         growth = decay if self.slope is None else 0.0 if rate == 0.0 else self.slope / rate
         if inverse == growth == 0.0:
-            raise ValueError("a schedule of steps 1 / (λ k), 'pegasos', needs l2 > 0")
+            raise ValueError("schedule 'pegasos', with steps 1 / (λ k), needs l2 > 0")
         return GradientRule(decay, inverse, growth, self.power, float(self.first))
 
     def size(self, k: int, decay: float = 0.0) -> float:
@@ -91,7 +92,7 @@ STEP_SCHEDULES = {
 
 @dataclass
 class _Descent(LoopState):
-    """What passes carry on: the rule that was found, and how far polishing has come."""
+    """The state between passes: the update rule, and the progress of polishing."""
 
     before: float = inf  # the value at the start
     left: int = -1  # steps; below 0: no limit
@@ -108,7 +109,7 @@ class _Descent(LoopState):
         return {**super().to_state(), "rule": asdict(self.rule)}
 
     def from_state(self, saved: Saved) -> None:
-        """Take over a rule, too."""
+        """Restore the values and the rule."""
         names = [name for name in self.kept if name not in ("rule", "left")]
         for name in names:
             setattr(self, name, saved.like(name, getattr(self, name)))
@@ -122,47 +123,49 @@ class _Descent(LoopState):
 class SGD(OnlineSolver):
     """Stochastic gradient descent; with objective "hinge", the stochastic subgradient method.
 
-    Step k takes an example's loss ℓ and its share of the L2 term, λ = l2 / number of examples:
-    w ← (1 − η λ) w − η ∇ℓ(w), with η by `schedule`. What happens to all weights alike, the L2
-    term, momentum and averaging, is applied lazily: a step costs what its example costs.
+    Step k uses the loss ℓ of one example and its share of the L2 penalty, λ = l2 / number of
+    examples: w ← (1 − η λ) w − η ∇ℓ(w), with η by `schedule`. The L2 penalty, momentum and
+    averaging concern all weights and are applied lazily, so a step costs only as much as its
+    example.
 
     Parameters
     ----------
-    tol : float
-        Settled when the objective fell by less than this, relatively, in `period` passes. It is
-        estimated from the losses met on the way. Where the size of steps was found, means of
-        further passes with smaller and smaller steps follow, as long as they lower the objective
+    tol : float, default=1e-6
+        The run settles when the objective, estimated from the losses during passes, fell by less
+        than this fraction in `period` passes. If the step size was found by trials, further passes
+        with smaller steps follow, and their weights are averaged, while that lowers the objective
         by a thousandth.
     learning_rate : float, optional
-        η₀. None takes the schedule's, or finds it: of the rates tried on a sample, the one that
-        lowers the objective most.
-    period : int
-        See `tol`.
-    first_rate, rate_factor : float
-        The rates tried are first_rate · rate_factor^k, k = 0, 1, …, then −1, −2, ….
-    sample_size, n_rates, max_trials : int
-        Examples in the sample, rates that have to work in each direction, and most trials
-        (CRFsuite's calibration.max_trials is one more than the trials it makes).
-    schedule : str or StepSchedule
-        "bottou": η₀ / (1 + λ η₀ (k − 1)). "constant": η₀. "pegasos": 1 / (λ k).
-        "inverse": η₀ / (1 + 0.05 k), with η₀ = 1. "inverse_sqrt": η₀ / (1 + √k), with η₀ = 0.1.
-    momentum : float
-        μ: a step goes on with μ times the step before. Below 1.
+        η₀. By default that of the schedule; if it has none, the rate that lowers the objective of a
+        sample most.
+    period : int, default=10
+        Number of passes for `tol`.
+    first_rate, rate_factor : float, default=0.1 and 2.0
+        The rates tried are first_rate · rate_factor^k, for k = 0, 1, …, then −1, −2, ….
+    sample_size, n_rates, max_trials : int, default=1000, 10 and 19
+        Examples in the sample, number of working rates wanted in each direction, and maximum number
+        of trials. CRFsuite's calibration.max_trials is one more than its trials.
+    schedule : str or StepSchedule, default="bottou"
+        "bottou": η₀ / (1 + λ η₀ (k − 1)). "constant": η₀. "pegasos": 1 / (λ k). "inverse": η₀ / (1
+        + 0.05 k), with η₀ = 1. "inverse_sqrt": η₀ / (1 + √k), with η₀ = 0.1.
+    momentum : float, default=0.0
+        μ: each step adds μ times the previous step. Below 1.
     average_after : float, optional
-        The result is the mean of the weights after each step beyond so many passes (Polyak and
-        Ruppert): 0 averages all, 1.5 leaves out the first pass and a half.
-    shuffle : bool
-        Each pass has a new order, or else that of the data.
+        Return the mean of the weights over all steps after this many passes (Polyak and Ruppert). 0
+        averages all steps; 1.5 skips the first one and a half passes. By default there is no
+        averaging.
+    shuffle : bool, default=True
+        Whether each pass has a new order; if not, that of the data.
     max_steps : int, optional
-        Most steps, where the last pass is not to be a whole one.
-    projection : bool
-        After each step, w is brought back into the ball that holds the minimum (Pegasos).
-    look_ahead : bool
-        The gradient is taken where momentum and the L2 term carry the weights, not where they
-        are (Nesterov; without momentum, CRFsuite's order).
-    keep_best : bool
-        The result is the weights after the pass with the lowest objective, or else the last
-        ones. A mean is always the last.
+        Maximum number of steps, to stop within a pass. By default there is no limit.
+    projection : bool, default=False
+        Whether to project w, after each step, onto the ball that contains the minimum (Pegasos).
+    look_ahead : bool, default=False
+        Whether to evaluate the gradient after momentum and the L2 penalty have moved the weights
+        (Nesterov; without momentum, CRFsuite's order).
+    keep_best : bool, default=True
+        Whether the result is the weights after the pass with the lowest objective; if not, the last
+        weights. With averaging it is always the last mean.
 
     References
     ----------
@@ -202,19 +205,19 @@ class SGD(OnlineSolver):
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.projection and self.momentum:
-            raise ValueError("projection and momentum do not go together: choose one")
+            raise ValueError("projection and momentum cannot be combined: choose one")
         own = self.schedule
         if not isinstance(own, StepSchedule):
             check_choice("schedule", own, STEP_SCHEDULES)
             own = STEP_SCHEDULES[own]
         if self.learning_rate is not None:
             if own.rate == inf:
-                raise ValueError("learning_rate has no part in steps 1 / (λ k): leave it at None")
+                raise ValueError("schedule 'pegasos' does not use learning_rate: leave it at None")
             own = replace(own, rate=float(self.learning_rate))
         self._schedule = own
 
     def remedy(self) -> str:
-        """A rate that suits."""
+        """Advice: another learning rate."""
         return "lower learning_rate, or leave it at None to have it found"
 
     def _run(self, run: OnlineRun) -> Status:
@@ -237,7 +240,7 @@ class SGD(OnlineSolver):
         return Status.MAX_ITERATIONS
 
     def _descended(self, run: OnlineRun, now: _Descent) -> Status | None:
-        """Passes, until the objective that is met settles."""
+        """Passes until the objective settles."""
         rule, status = now.rule, None
         learner = run.keep("learner", run.oracle.learner(rule, run.start))
         n = max(run.oracle.n_examples, 1)
@@ -254,11 +257,12 @@ class SGD(OnlineSolver):
         return status
 
     def _ends_above(self, run: OnlineRun, rule: GradientRule) -> bool:
-        """Whether the starting weights were better; steps are then too large for the features."""
+        """Whether the starting weights were better: steps are then too large for the features."""
         value, first = (self._value_at(run, rule, weights) for weights in (run.weights, run.start))
         if first > 0.0 and value > 1.001 * first:  # at 0, a perceptron's loss is the lowest
             warnings.warn(
-                f"solver 'sgd' diverges: the objective ends at {value:.6g}, the starting weights "
+                f"solver 'sgd' diverges: the objective ends at {value:.6g}, but the starting "
+                "weights "
                 f"have {first:.6g}; scale the features, use solver 'lbfgs', or {self.remedy()}",
                 RuntimeWarning,
                 stacklevel=4,
@@ -267,18 +271,18 @@ class SGD(OnlineSolver):
         return False
 
     def _may_polish(self, rule: GradientRule) -> bool:
-        """Whether steps are of the solver's own choice, and their size was found."""
+        """Whether the step size was found by trials."""
         own = rule.averaged or rule.momentum or rule.look_ahead or not self.keep_best
         return self._schedule.rate is None and not own and self.max_steps is None
 
     def _polished(self, run: OnlineRun, now: _Descent) -> Status:
-        """What the noise of single examples hides: means of further steps, as long as they help.
+        """Reduce the noise of single examples: average further steps while that helps.
 
-        The objective of a pass stops to fall where its noise is as large as what is left to gain.
-        So rounds of passes follow with steps of one size, and the mean of a round's second half
-        is judged by all examples. Where a round brings little, steps are halved and rounds become
-        longer: at a kink, a mean is as far from it as steps are large, and small steps move slowly
-        along it.
+        The objective of a pass stops falling when its noise is as large as the remaining gain. So
+        rounds of passes with a constant step size follow, and the mean of a round's second half is
+        evaluated on all examples. If a round gains little, steps are halved and rounds get longer.
+        At a kink, a mean is as far away as the steps are large, and small steps move slowly along
+        it.
         """
         n, rule, status = run.oracle.n_examples, now.rule, None
         if not now.polishes:
@@ -311,9 +315,9 @@ class SGD(OnlineSolver):
     def _farther(
         self, run: OnlineRun, rule: GradientRule, weights: Floats, value: float
     ) -> tuple[Floats, float]:
-        """The best of the weights of a round and of those twice as far, four times, ….
+        """The best of the weights of a round and of extrapolations by factors 2, 4, ….
 
-        What steps of one size miss shrinks with their size, so that going on helps.
+        The error of a constant step size shrinks with that size, so extrapolation helps.
         """
         move, factor = weights - run.weights, 2.0
         found = self._value_at(run, rule, weights)
@@ -333,7 +337,7 @@ class SGD(OnlineSolver):
         return run.visit(learner, np.arange(run.oracle.n_examples)) + run.oracle.penalty(weights)
 
     def _warn_of_divergence(self, run: OnlineRun, before: float) -> None:
-        """From a start at 0, the lowest, as a perceptron's at zero weights, only growth tells."""
+        """Warn of divergence. If the start has value 0, the lowest, only growth shows it."""
         value, first, at = run.value, before, "at the starting weights"
         grown = value > 2.0 * before
         if before == 0.0 and run.history:
@@ -342,7 +346,7 @@ class SGD(OnlineSolver):
         if grown:
             warnings.warn(
                 f"solver 'sgd' diverges: the objective is {value:.6g}, and was {first:.6g} {at}; "
-                f"{self.remedy()}, or take more passes",
+                f"{self.remedy()}, or allow more passes",
                 RuntimeWarning,
                 stacklevel=3,
             )
@@ -376,7 +380,7 @@ class SGD(OnlineSolver):
         return replace(rule, inverse_rate=sizes.inverse_rate, growth=sizes.growth)
 
     def _start_value(self, run: OnlineRun, rule: GradientRule) -> float:
-        """The objective of the starting weights, by a sample; rates that were found are good."""
+        """The objective of the starting weights on a sample; infinite if the rate was found."""
         n = run.oracle.n_examples
         if self._schedule.rate is None or n == 0:
             return inf
@@ -401,7 +405,7 @@ class SGD(OnlineSolver):
         before: float,
         trial: Callable[[OnlineRun, GradientRule, NDArray[np.int64], float], float],
     ) -> tuple[float, float]:
-        """The lowest objective of a trial and its rate: rising ones first, then falling ones."""
+        """The lowest objective of a trial and its rate; tries larger rates first, then smaller."""
         rate, best_rate, best = self.first_rate, self.first_rate, inf
         rising, left = True, self.n_rates
         for _ in range(self.max_trials):
@@ -443,12 +447,14 @@ class SGD(OnlineSolver):
         return value + len(sample) / max(run.oracle.n_examples, 1) * run.oracle.penalty(weights)
 
     def _radius(self, run: OnlineRun, rule: GradientRule) -> float:
-        """Of the ball around the centre c that holds the minimum w*.
+        """The radius of the ball around the centre c that contains the minimum w*.
 
         With L the mean loss, λ (w* − c) = −∇L(w*), and L(c) ≥ L(w*) + λ ‖w* − c‖² by convexity.
         """
         if rule.decay == 0.0:
-            raise UnsupportedError("projection needs l2 > 0: without it no ball holds the minimum")
+            raise UnsupportedError(
+                "projection needs l2 > 0: without it no ball contains the minimum"
+            )
         n, centre = run.oracle.n_examples, run.oracle.centre
         at = np.zeros(run.oracle.n_weights) if centre is None else centre
         loss = run.visit(run.oracle.learner(self._at(rule, 0.0), at), np.arange(n))

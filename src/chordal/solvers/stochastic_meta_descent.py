@@ -1,4 +1,4 @@
-"""Stochastic meta-descent: a step size for every weight, which learns from what it did."""
+"""Stochastic meta-descent: an adaptive step size for every weight."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from chordal.solvers._passes import PassSolver, Steps
 @final
 @dataclass(eq=False)
 class StochasticMetaDescent(PassSolver):
-    """w ← w − p g, with gains p of single weights that follow a gradient of their own.
+    """w ← w − p g, with a gain p per weight, itself adapted by gradient steps.
 
     With g and H of a mini-batch, and v the derivative of the weights in the logarithm of the gains,
     remembered over about 1/(1 − decay) steps:
@@ -29,12 +29,12 @@ class StochasticMetaDescent(PassSolver):
     Parameters
     ----------
     learning_rate : float, optional
-        The gains at first. None: a fifth of the step that is best for the first mini-batch along
-        its gradient, by its curvature.
-    meta_rate : float
-        μ: how fast gains change.
-    decay : float
-        How much of v is kept from step to step, between 0 and 1.
+        Initial gains. By default a fifth of the best step for the first mini-batch along its
+        gradient, by its curvature.
+    meta_rate : float, default=0.1
+        μ: how fast the gains change.
+    decay : float, default=0.99
+        Decay factor of v per step, between 0 and 1.
 
     References
     ----------
@@ -59,7 +59,7 @@ class StochasticMetaDescent(PassSolver):
             raise ValueError(f"decay must be at most 1, got {self.decay!r}")
 
     def remedy(self) -> str:
-        """Smaller steps."""
+        """Advice: smaller steps."""
         return "use a smaller learning_rate or meta_rate"
 
     def _steps(self, run: Run, batches: Sequence[Oracle]) -> Steps:
@@ -89,7 +89,7 @@ class _Gains(Kept):
 
 
 def _calibrated(run: Run, batch: Oracle) -> float:
-    """A fifth of the step to the minimum along the gradient, of the quadratic model."""
+    """A fifth of the best step along the gradient, by the quadratic model."""
     gradient = run.ask(batch, run.weights)[1]
     curvature = float(gradient @ run.hess_vec(batch, run.weights, gradient))
     square = float(gradient @ gradient)

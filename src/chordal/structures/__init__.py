@@ -1,4 +1,4 @@
-"""Structures: what depends on what, for a batch of examples."""
+"""Structures: the variables and cliques of a batch of examples."""
 
 from chordal._registry import Registry
 from chordal.structures._base import Ints, Structure, check_scopes, offsets_of, read_only

@@ -1,4 +1,4 @@
-"""The structure of a batch: which variables there are and which depend on each other."""
+"""The structure of a batch: its variables, and the cliques that join them."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def read_only(array: NDArray[Any]) -> NDArray[Any]:
 
 
 def checked_counts(counts: ArrayLike, name: str) -> Ints:
-    """A copy of counts of at least 0, as int64; refuses those whose sum is beyond all memory."""
+    """A copy of counts of at least 0, as int64; an error if their sum is too large."""
     array = np.array(counts, dtype=np.int64)
     if array.ndim != 1 or (len(array) and array.min() < 0):
         raise ValueError(f"{name} must be a 1-d array of non-negative counts")
@@ -45,7 +45,7 @@ def checked_counts(counts: ArrayLike, name: str) -> Ints:
 
 
 def refuse_huge(counts: NDArray[Any], what: str) -> None:
-    """Refuse counts, none below 0, whose sum would wrap around in int64."""
+    """Raise an error for counts whose sum would overflow int64."""
     total = counts.sum(dtype=np.float64)
     if total >= HUGE:
         raise ValueError(f"{what} must be below 2^60, got {total:.3g}")
@@ -58,8 +58,8 @@ def counts_per_variable(n_labels: int | ArrayLike, n_variables: int) -> Ints:
 
 
 def check_scopes(scopes: Ints, scope_offsets: Ints, clique_offsets: Ints, sizes: Ints) -> None:
-    """Refuse cliques, given by numbers within their example, that name a variable that is not
-    there, or name one twice.
+    """Raise an error for a clique that names a missing variable, or one variable twice. Variables
+    are numbered within their example.
     """
     orders = np.diff(scope_offsets)
     example = np.repeat(np.arange(len(sizes)), np.diff(clique_offsets))
@@ -83,12 +83,12 @@ def check_scopes(scopes: Ints, scope_offsets: Ints, clique_offsets: Ints, sizes:
 class Structure(ABC):
     """Variables and cliques of a batch of examples, as flat read-only arrays.
 
-    A subclass compiles what users have (sequences, images, graphs) into these arrays.
+    A subclass compiles user data (sequences, images, graphs) into these arrays.
 
     Attributes
     ----------
     label_counts : int64 [n_variables]
-        How many labels each variable has.
+        The number of labels of each variable.
     state_offsets : int64 [n_variables + 1]
         Where the states (variable, label) of each variable begin.
     variable_offsets, clique_offsets : int64 [n_examples + 1]
@@ -128,29 +128,29 @@ class Structure(ABC):
 
     @property
     def n_examples(self) -> int:
-        """Examples of the batch."""
+        """Number of examples."""
         return len(self.variable_offsets) - 1
 
     @property
     def n_variables(self) -> int:
-        """Variables of all examples."""
+        """Number of variables of all examples."""
         return len(self.label_counts)
 
     @property
     def n_states(self) -> int:
-        """Labels of all variables, counted one by one."""
+        """Number of states (variable, label) of all examples."""
         return int(self.state_offsets[-1])
 
     @property
     def n_cliques(self) -> int:
-        """Cliques of all examples."""
+        """Number of cliques of all examples."""
         return len(self.scope_offsets) - 1
 
     @cached_property
     def table_sizes(self) -> Ints:
-        """How many cells the table of each clique has (int64 [n_cliques]).
+        """The number of cells of each clique's table (int64 [n_cliques]).
 
-        Raises ValueError if there are 2^60 in all, or more.
+        Raises ValueError if the total is 2^60 or more.
         """
         if self.n_cliques == 0:
             return np.zeros(0, dtype=np.int64)
@@ -161,7 +161,7 @@ class Structure(ABC):
 
     @cached_property
     def orders(self) -> Ints:
-        """How many variables each clique has (int64 [n_cliques])."""
+        """The number of variables of each clique (int64 [n_cliques])."""
         return np.diff(self.scope_offsets)
 
     @cached_property
@@ -171,14 +171,14 @@ class Structure(ABC):
 
     @cached_property
     def is_forest(self) -> bool:
-        """Whether variables and cliques form no loop, so that messages meet exactly once."""
+        """Whether variables and cliques form no loop, so that message passing is exact."""
         if self.is_pairwise and self.n_cliques >= max(self.n_variables, 1):
             return False
         return _kernels.is_forest(self.topology)
 
     @property
     def topology(self) -> _kernels.Topology:
-        """The index arrays as compiled code takes them; made once."""
+        """The index arrays for compiled code; cached."""
         if self._topology is None:
             self._topology = _kernels.Topology(
                 state_offsets=self.state_offsets,
@@ -191,14 +191,14 @@ class Structure(ABC):
 
     @property
     def incidence(self) -> _kernels.Incidence:
-        """The cliques that hold each variable, as compiled code takes them; made once."""
+        """The cliques of each variable, for compiled code; cached."""
         if self._incidence is None:
             self._incidence = _kernels.Incidence(self.topology)
         return self._incidence
 
     @property
     def cliques_of_variable(self) -> tuple[Ints, Ints]:
-        """The cliques that hold each variable, in order: offsets [n_variables + 1] and cliques."""
+        """The cliques of each variable: offsets [n_variables + 1] and cliques."""
         return self.incidence.offsets, self.incidence.cliques
 
     def __getstate__(self) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""Chains: each variable depends on the one before it."""
+"""Chains: each variable is joined to the next."""
 
 from __future__ import annotations
 

@@ -31,7 +31,7 @@ class FactorGraph(Structure):
     n_variables : array-like of int [n_examples]
         The number of variables of each example.
     cliques : list of lists of tuples of int, or of arrays of int [n_cliques, order]
-        The cliques of each example, each a tuple of numbers of its own variables from 0.
+        The cliques of each example, each a tuple of variable numbers, from 0 in each example.
     n_labels : int or array-like of int [n_variables]
         The number of labels of all variables, or of each.
 
@@ -74,7 +74,7 @@ class FactorGraph(Structure):
         n_cliques: Ints,
         n_labels: int | ArrayLike,
     ) -> FactorGraph:
-        """From arrays that are known to fit, without a check.
+        """Create from valid arrays, without checks.
 
         Parameters
         ----------
@@ -92,7 +92,7 @@ class FactorGraph(Structure):
 
 
 def _listed(cliques: Sequence[Cliques]) -> tuple[Ints, Ints]:
-    """The variables of all cliques one after another, and how many each has."""
+    """The variables of all cliques in order, and the number of each clique's variables."""
     scopes: list[NDArray[np.generic]] = [np.zeros(0, dtype=np.int64)]
     orders = [np.zeros(0, dtype=np.int64)]
     for of_example in cliques:
@@ -114,7 +114,7 @@ def _listed(cliques: Sequence[Cliques]) -> tuple[Ints, Ints]:
 
 
 def _refuse_scopes(cliques: Sequence[Cliques]) -> None:
-    """Name the first clique that is not a tuple of variables."""
+    """Raise an error that names the first clique that is not a tuple of variables."""
     for k, scope in enumerate(chain.from_iterable(cliques)):
         array = np.asarray(scope)
         if array.ndim != 1 or len(array) == 0 or not np.issubdtype(array.dtype, np.integer):

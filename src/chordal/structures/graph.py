@@ -1,4 +1,4 @@
-"""Graphs: variables joined by edges, any way at all."""
+"""Graphs: variables joined by arbitrary edges."""
 
 from __future__ import annotations
 
@@ -22,15 +22,15 @@ from chordal.structures._base import (
 class Graph(Structure):
     """A batch of graphs; clique *k* of an example joins the two ends of its edge *k*.
 
-    Graphs may fall apart into pieces and have nodes without any edge. The ends of an edge keep
-    their order: its table has a row per label of the first, a column per label of the second.
+    Graphs may be disconnected and have isolated nodes. The ends of an edge keep their order: its
+    table has a row per label of the first node and a column per label of the second.
 
     Parameters
     ----------
     n_nodes : array-like of int [n_examples]
         The number of variables of each example.
     edges : list of array-like of int [n_edges, 2]
-        The edges of each example, by numbers of its own nodes from 0.
+        The edges of each example, as pairs of node numbers, from 0 in each example.
     n_labels : int or array-like of int [n_variables]
         The number of labels of all variables, or of each.
 
@@ -92,7 +92,7 @@ def _refuse_duplicates(ends: Ints, cliques: Ints, variables: Ints) -> None:
 
 
 def repeated_edge(ends: Ints, directed: bool = False) -> tuple[int, int] | None:
-    """Two edges that join the same nodes, if there are any; directed ones in the same order."""
+    """Two edges that join the same nodes (if directed, in the same order), or None."""
     if len(ends) < 2:
         return None
     ends = ends if directed else np.sort(ends, axis=1)

@@ -33,15 +33,15 @@ class Grid(Structure):
         (height, width) of each example, or (depth, height, width).
     n_labels : int or array-like of int [n_variables]
         The number of labels of all variables, or of each.
-    neighbours : {4, 8, 6, 26}
+    neighbours : {4, 8, 6, 26}, default=4
         4 or 8 neighbours of a pixel (8 with diagonals), 6 or 26 of a voxel.
 
     Attributes
     ----------
     directions : tuple of tuples of int
-        The step from the first to the second end of an edge, for each kind of edge.
+        The step from the first to the second end, for each kind of edge.
     direction_of_clique : int64 [n_cliques]
-        Which of them each edge takes. Edges of an example come direction by direction.
+        The direction of each edge. Edges of an example are sorted by direction.
 
     Examples
     --------
@@ -87,7 +87,7 @@ class Grid(Structure):
 
 
 def _steps(ndim: int, diagonal: bool) -> tuple[tuple[int, ...], ...]:
-    """One step of each pair of opposite ones: the later in C order; straight ones first."""
+    """One step of each pair of opposite steps, the later in C order; straight steps first."""
     steps = [s for s in itertools.product((-1, 0, 1), repeat=ndim) if s > (0,) * ndim]
     straight = sorted(s for s in steps if sum(map(abs, s)) == 1)
     slanted = sorted(s for s in steps if sum(map(abs, s)) > 1)

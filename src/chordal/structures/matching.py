@@ -1,4 +1,4 @@
-"""Bipartite matchings: every source item has at most one target, and no target is taken twice."""
+"""Bipartite matchings: each item has at most one partner on the other side."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ class Matching(Structure):
     """A batch of matchings between source and target items, as in word alignment.
 
     Each source item is a variable. Its labels are the target items of its example and, last, "no
-    target". All pairs of source items of an example form cliques, which forbid equal targets by
-    one table that they share; it is what `exclusion_tables` holds.
+    target". All pairs of source items of an example form cliques. They share one table, which
+    forbids equal targets; see `exclusion_tables`.
 
     Parameters
     ----------
     n_source, n_target : array-like of int [n_examples]
-        The number of items of each example on both sides.
+        The number of source and target items of each example.
 
     Examples
     --------
@@ -67,7 +67,7 @@ class Matching(Structure):
 
     @cached_property
     def table_of_clique(self) -> NDArray[np.int32]:
-        """Which table each clique uses: that of its example, where there are two source items."""
+        """The table of each clique: that of its example."""
         sizes = np.diff(self.clique_offsets)
         filled = sizes[sizes > 0]
         return read_only(np.repeat(np.arange(len(filled), dtype=np.int32), filled))

@@ -1,4 +1,4 @@
-"""Trees and forests: every variable depends on its parent."""
+"""Trees and forests: each variable is joined to its parent."""
 
 from __future__ import annotations
 
@@ -56,5 +56,5 @@ def _checked(parents: ArrayLike, example: int) -> Ints:
         above = above[above]
     if (above >= 0).any():
         node = int(np.argmax(above >= 0))
-        raise ValueError(f"parents of example {example} lead from node {node} round in a circle")
+        raise ValueError(f"parents of example {example} have a cycle through node {node}")
     return array

@@ -1,4 +1,4 @@
-"""Small random models, each with a hazard of its own; brute force can list their labellings.
+"""Small random models with one hazard each; brute force can list their labellings.
 
 Every generator is a function of a random generator and is found by its name: `MODELS` holds those
 with at least one labelling, `INFEASIBLE` those where some example has none. A contract that runs

@@ -1,4 +1,4 @@
-"""Text as files hold it, and the templates that make attributes of it."""
+"""Text in files, and feature templates that turn it into attributes."""
 
 from chordal.text.columns import Columns
 from chordal.text.feature_template import FeatureTemplate

@@ -1,4 +1,4 @@
-"""Text in columns, as files hold it: one block of bytes, and where its cells are."""
+"""Text in columns: one block of bytes, and the positions of its cells."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Ints = NDArray[np.int64]
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Columns:
-    """Sequences of rows, a row being cells of text; no Python object per cell.
+    """Sequences of rows of text cells, without a Python object per cell.
 
     Cell k of row t is ``text[cells[t, k, 0] : cells[t, k, 1]]``, in UTF-8. The rows of all
     sequences follow each other, so the first ``lengths[0]`` rows are the first sequence.
@@ -27,11 +27,11 @@ class Columns:
     Parameters
     ----------
     text : bytes
-        What the cells point into, less than 4 GiB; it may hold more than the cells.
+        The text that the cells refer to, less than 4 GiB.
     cells : array [n_rows, n_columns, 2] of uint32
         Where each cell begins and ends.
     lengths : array of int64
-        Rows of each sequence.
+        Number of rows of each sequence.
     lines : array [n_rows] of int64, optional
         The line of the file that each row was read from, counted from 1.
 
@@ -54,7 +54,7 @@ class Columns:
     lines: Ints | None = None
 
     def __post_init__(self) -> None:
-        """Check what compiled code relies on, and keep copies that nobody else can change."""
+        """Check the arrays for compiled code, and keep private copies."""
         check_text("text", self.text)
         cells = own_integers("cells", self.cells, 3, np.uint32)
         if cells.shape[2] != 2:
@@ -81,9 +81,7 @@ class Columns:
     def trusted(
         cls, text: bytes, cells: Cells, lengths: Ints, lines: Ints | None = None
     ) -> Columns:
-        """Columns of arrays that are known to fit and that nobody else holds: nothing is checked
-        or copied.
-        """
+        """Columns from valid arrays that no one else uses, without checks or copies."""
         made = object.__new__(cls)
         made._hold(text, cells, lengths, lines)
         return made
@@ -138,7 +136,7 @@ class Columns:
     def __getitem__(self, part: slice) -> Columns:
         """The sequences of a slice; the text is shared."""
         if not isinstance(part, slice) or part.step not in (None, 1):
-            raise TypeError(f"columns are cut by a slice of step 1, got {part!r}")
+            raise TypeError(f"columns can only be sliced with step 1, got {part!r}")
         first, last, _ = part.indices(len(self))
         limits = offsets_of(self.lengths)
         rows = slice(limits[first], limits[max(first, last)])
@@ -185,7 +183,7 @@ class Columns:
         return Columns.trusted(b"".join([self.text, *added]), table, self.lengths, self.lines)
 
     def codes(self, k: int) -> tuple[NDArray[np.int32], list[str]]:
-        """A number for each row, and what the numbers stand for, in order of appearance.
+        """A number per row, and the texts by number, in order of appearance.
 
         >>> codes, names = Columns.from_sequences([[["B"], ["I"], ["B"]]]).codes(0)
         >>> codes.tolist(), names

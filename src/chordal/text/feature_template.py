@@ -87,7 +87,7 @@ class Program:
         """Ids of the attributes of all rows, and where each row's begin."""
         if columns.n_rows and columns.n_columns < self.n_columns:
             raise ValueError(
-                f"the template asks for column {self.n_columns - 1}, but the rows have "
+                f"the template uses column {self.n_columns - 1}, but the rows have "
                 f"{columns.n_columns} (columns are counted from 0)"
             )
         flat = np.ascontiguousarray(columns.cells).ravel()
@@ -97,21 +97,21 @@ class Program:
 @final
 @dataclass(repr=False, unsafe_hash=True)
 class FeatureTemplate:
-    """Lines that say which attributes a position has.
+    """Lines that define the attributes of a position.
 
     Parameters
     ----------
     text : str
-        A line begins with U (attributes of a label), B (of a pair of labels) or * (both); the
-        whole line, its macros replaced, is the attribute. `B` alone asks for weights of label
-        pairs without observation. Empty lines and lines that begin with # say nothing.
-        %x[-1,0] is the cell one row above in the first column, %t[0,0,"^\\u"] is true or false
-        as the pattern is found or not, %m[0,0,"...$"] is what the pattern found, %s[0,0] the shape
-        of the cell ("Xx-d"); %X, %T and %M give small letters. A row @1 counts from the
-        beginning of the sequence, @-1 from its end.
+        A line begins with U (attributes of a label), B (of a pair of labels) or * (both). The whole
+        line, with its macros replaced, is the attribute. `B` alone gives weights of label pairs
+        without observations. Empty lines and lines that begin with # are ignored. %x[-1,0] is the
+        cell one row above in the first column. %t[0,0,"^\\u"] is true if the pattern matches, else
+        false. %m[0,0,"...$"] is the text that the pattern matches. %s[0,0] is the shape of the cell
+        ("Xx-d"). %X, %T and %M give lower case. A row @1 counts from the beginning of the sequence,
+        @-1 from its end.
     dialect : "crf++" or "wapiti"
-        What lies outside the sequence is called _B-1 or _x-1; patterns see Unicode's characters,
-        or bytes as Wapiti does.
+        The name of cells outside the sequence (_B-1 or _x-1), and whether patterns see Unicode
+        characters or, as in Wapiti, bytes.
 
     Examples
     --------
@@ -168,7 +168,7 @@ class FeatureTemplate:
         return [names[a:b] for a, b in pairwise(offsets.tolist())]
 
     def explain(self, attribute: str) -> str:
-        """What an attribute is about, in words; empty if no line gives it.
+        """Explain an attribute in words; empty if no line produces it.
 
         >>> FeatureTemplate("U0:%x[0,0]\\nU1:%x[-1,1]").explain("U1:NN")
         'column 1, 1 before'

@@ -1,4 +1,4 @@
-"""Attributes as CRFsuite's files hold them: one block of bytes, and where its fields are."""
+"""Attributes in CRFsuite's format: one block of bytes, and the positions of its fields."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Items:
     Parameters
     ----------
     text : bytes
-        What the fields point into, less than 4 GiB; it may hold more, such as labels.
+        The text that the fields refer to, less than 4 GiB; it may have more, such as labels.
     fields : array [n_fields, 2] of uint32
         Where each attribute begins and ends.
     values : array [n_fields] or None
@@ -35,7 +35,7 @@ class Items:
     offsets : array [n_rows + 1] of int64
         Where the attributes of each row begin, and where the last one's end.
     lengths : array of int64
-        Rows of each sequence.
+        Number of rows of each sequence.
     labels : array [n_rows, 2] of uint32, optional
         Where the label of each row begins and ends.
     weights : array, optional
@@ -59,7 +59,7 @@ class Items:
     weights: Floats | None = None
 
     def __post_init__(self) -> None:
-        """Check what compiled code relies on, and keep copies that nobody else can change."""
+        """Check the arrays for compiled code, and keep private copies."""
         check_text("text", self.text)
         fields = own_integers("fields", self.fields, 2, np.uint32)
         if fields.shape[1] != 2:

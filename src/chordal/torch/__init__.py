@@ -1,4 +1,4 @@
-"""The CRF as a PyTorch layer: fast on the CPU, on any device, with what a CRF can be asked.
+"""CRF layers for PyTorch: chains, images and graphs, on any device and fast on the CPU.
 
 >>> import torch
 >>> from chordal.torch import CRF

@@ -93,7 +93,7 @@ class Approximate(nn.Module):
 
     def _refuse(self, question: str) -> NoReturn:
         raise UnsupportedError(
-            f"the layer's inference {self.name!r} does not answer {question!r}; exact methods do: "
+            f"the layer's inference {self.name!r} does not compute {question!r}; exact methods do: "
             "'tree' and 'junction_tree'"
         )
 

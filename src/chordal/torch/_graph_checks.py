@@ -90,7 +90,8 @@ def check_range(labels: Tensor, axes: tuple[str, ...], n_labels: int, ignore_ind
         place = bad.nonzero()[0].tolist()
         where = ", ".join(f"{axis} {i}" for axis, i in zip(axes, place, strict=True))
         raise ValueError(
-            f"labels: {where} is {int(labels[tuple(place)])}, which is no label; labels are 0 to "
+            f"labels: {where} is {int(labels[tuple(place)])}, which is not a label; labels are 0 "
+            "to "
             f"{n_labels - 1}, or {ignore_index} where they were not observed"
         )
 

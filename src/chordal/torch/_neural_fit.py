@@ -125,7 +125,7 @@ def _prepared(
         form = copy(old._form)
         if type(form) is not form_for(crf):
             raise ValueError(
-                f"warm_start goes on from a {type(form.crf).__name__}, and crf is a "
+                f"warm_start continues from a {type(form.crf).__name__}, and crf is a "
                 f"{type(crf).__name__}; give one of that kind, or warm_start=False"
             )
         form.crf = crf
@@ -157,7 +157,7 @@ def _learner(
     given: Given,
     mapper: Mapper,
 ) -> Learner:
-    """By the chain layer where that has what is asked for, else by the CRF's own inference."""
+    """Use the chain layer if it supports the settings, else the CRF's own inference."""
     form, weight = made._form, given.weight
     if is_plain(form.crf):
         chain = ChainNetwork(network, known.n_classes).to(made.device)

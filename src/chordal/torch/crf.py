@@ -1,4 +1,4 @@
-"""The CRF layer: log-likelihood, decoding, and what else a chain of tags can be asked."""
+"""The CRF layer for chains: log-likelihood, decoding, marginals and more."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ BACKENDS = ("auto", "kernels", "torch")
 class CRF(nn.Module):
     """A linear-chain conditional random field on top of a network's scores.
 
-    Calls, shapes, reductions and errors are those of pytorch-crf. All other arguments and methods
+    Calls, shapes, reductions and errors are those of pytorch-crf; all other arguments and methods
     are additions.
 
     Parameters
@@ -37,18 +37,18 @@ class CRF(nn.Module):
     batch_first : bool
         Whether tensors are [batch, steps, …]; if not, they are [steps, batch, …].
     ignore_index : int
-        Stands in `tags` for a tag that was not observed: the likelihood sums over all tags there.
+        Value in `tags` for an unobserved tag; the likelihood sums over all tags there.
     allowed_transitions : AllowedTransitions or Tensor, optional
         Which tags may begin, follow each other and end (see `allowed_transitions`), or a boolean
         matrix [from, to]. Everything else has probability zero.
     any_mask : bool
-        Whether masks may be off at the first step: padding on the left, and empty sequences.
-        pytorch-crf refuses them, and so does the default. Steps may be off anywhere else either
-        way, and are left out: the step after them follows the one before them.
+        Whether masks may be off at the first step, for padding on the left and empty sequences. By
+        default that is an error, as in pytorch-crf. Other steps may always be off; they are
+        skipped, so that the steps around them become neighbours.
     backend : {"auto", "kernels", "torch"}
-        "auto" takes kernels where there are some: compiled ones on the CPU, Triton's on CUDA for up
-        to 128 tags. Elsewhere, and when exporting to ONNX, it takes plain PyTorch. "torch" has
-        derivatives of any order, "kernels" of second order.
+        "auto" uses kernels where available: compiled ones on the CPU, Triton on CUDA for up to 128
+        tags. Elsewhere, and for ONNX export, it uses plain PyTorch. "torch" has derivatives of any
+        order, "kernels" of second order.
 
     Attributes
     ----------
@@ -59,11 +59,11 @@ class CRF(nn.Module):
 
     Notes
     -----
-    Scores may be −inf, which forbids. Sums are taken in float64 by the kernels, and elsewhere in
-    the widest dtype given, float32 at least; that is the dtype of results. `transitions` of most
-    methods takes the place of the parameter: [batch, num_tags, num_tags], or
-    [batch, steps, num_tags, num_tags], where an entry leads into its step, so that the first step's
-    is not used. Steps come first there too unless `batch_first`.
+    Scores may be −inf (forbidden). Kernels sum in float64; plain PyTorch in the widest given dtype,
+    at least float32, which is the dtype of results. The argument `transitions` of most methods
+    replaces the parameter: [batch, num_tags, num_tags] or [batch, steps, num_tags, num_tags]. An
+    entry belongs to the step it leads into, so that of the first step is not used. Without
+    `batch_first`, steps come first there too.
 
     Examples
     --------
@@ -134,15 +134,15 @@ class CRF(nn.Module):
         emissions : Tensor
             Scores, [steps, batch, num_tags], or [batch, steps, num_tags] if `batch_first`.
         tags : Tensor
-            Integers in the shape of the steps; `ignore_index` where a tag was not observed. Or, in
-            the shape of emissions, sets (boolean: the probability that every tag is in its set) or
-            distributions (floating point: the expected log-likelihood of independent tags).
+            Integers in the shape of the steps; `ignore_index` for unobserved tags. Or, in the shape
+            of emissions: booleans (sets; gives the probability that every tag is in its set) or
+            floats (distributions; gives the expected log-likelihood of independent tags).
         mask : Tensor, optional
-            Which steps are there; boolean or uint8.
+            Which steps are on; boolean or uint8.
         reduction : {"none", "sum", "mean", "token_mean"}
             "mean" is over sequences, "token_mean" over the steps that are on.
         transitions : Tensor, optional
-            Scores in place of the parameter.
+            Scores that replace the parameter.
 
         Returns
         -------
@@ -170,7 +170,7 @@ class CRF(nn.Module):
     ) -> tuple[Tensor, Tensor]:
         """The best tags as a tensor in the shape of the steps, and their scores [batch].
 
-        Steps that are off have the tag `pad`.
+        Steps that are off get the tag `pad`.
         """
         scores = self._scores(emissions, mask, transitions)
         tags, score = self._engine(scores).viterbi(scores, pad)
@@ -195,7 +195,7 @@ class CRF(nn.Module):
     ) -> Tensor:
         """The probability of every pair of tags, [batch, steps, from, to] (or steps first).
 
-        An entry is of the step it leads into; it is 0 at the first step, and at steps off.
+        An entry belongs to the step it leads into; it is 0 at the first step and at steps off.
         """
         scores = self._scores(emissions, mask, transitions)
         shape = (*scores.emissions.shape, self.num_tags)
@@ -213,7 +213,8 @@ class CRF(nn.Module):
     ) -> tuple[Tensor, Tensor]:
         """The k best taggings, [batch, k, steps], and their scores, [batch, k], best first.
 
-        Where there are fewer than k, scores are −inf and tags `pad`, as at steps that are off.
+        If there are fewer than k, scores are −inf and tags `pad`; steps that are off have `pad`
+        too.
         """
         if k < 1:
             raise ValueError(f"k must be at least 1, got {k}")
@@ -231,7 +232,7 @@ class CRF(nn.Module):
         generator: torch.Generator | None = None,
         pad: int = -1,
     ) -> Tensor:
-        """Tags drawn from the model, [n, batch, steps]; `pad` at steps that are off."""
+        """Sample tags from the model, [n, batch, steps]; `pad` at steps that are off."""
         if n < 1:
             raise ValueError(f"n must be at least 1, got {n}")
         scores = self._scores(emissions.detach(), mask, transitions)
@@ -279,8 +280,7 @@ class CRF(nn.Module):
             for tag in wanted:
                 if not 0 <= tag < self.num_tags:
                     raise ValueError(
-                        f"spans[{k}] holds {tag}, which is no tag; tags are 0 to "
-                        f"{self.num_tags - 1}"
+                        f"spans[{k}] has the invalid tag {tag}; tags are 0 to {self.num_tags - 1}"
                     )
             tags[k, first:end] = torch.as_tensor(wanted, device=on.device)
         index = torch.tensor([b for b, _, _ in spans], dtype=torch.long, device=on.device)
@@ -302,10 +302,10 @@ class CRF(nn.Module):
         cost: float | Tensor = 1.0,
         transitions: Tensor | None = None,
     ) -> Tensor:
-        """The structured hinge loss: how far the gold tags are from winning by their cost.
+        """The structured hinge loss: by how much the gold tags fail to win by their cost.
 
-        `cost` is the price of a wrong tag, or a matrix [gold, predicted]. The gold tagging is the
-        best one that agrees with the tags, where some were not observed.
+        `cost` is the cost of a wrong tag, or a matrix [gold, predicted]. If some tags were not
+        observed, the gold tagging is the best one that agrees with the others.
         """
         scores = self._scores(emissions, mask, transitions, tags, hard=True)
         _checks.check_reduction(reduction)
@@ -326,7 +326,7 @@ class CRF(nn.Module):
         cost: float | Tensor = 1.0,
         transitions: Tensor | None = None,
     ) -> Tensor:
-        """The negative log-likelihood in which every wrong tag's score is raised by its cost.
+        """The negative log-likelihood with the cost of each wrong tag added to its score.
 
         `cost` is as in `hinge_loss`.
         """

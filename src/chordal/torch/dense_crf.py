@@ -1,4 +1,4 @@
-"""Mean field on images whose pixels depend on all others in a window, by how alike they are."""
+"""Mean field on images, with links between all similar pixels within a window."""
 
 from __future__ import annotations
 
@@ -16,26 +16,25 @@ class DenseCRF(nn.Module):
 
     Two pixels at a distance d attract equal labels by
     w₁ exp(−d²/2θ₁² − ‖difference of colours‖²/2θ₂²) + w₂ exp(−d²/2θ₃²).
-    Mean field takes `n_iter` steps, all pixels at once, and derivatives go through all of them.
+    Mean field takes `n_iter` parallel steps, and derivatives go through all of them.
 
     Parameters
     ----------
     num_labels : int
         Number of labels.
     window : int
-        Pixels on a side of the square that a pixel depends on: odd, at least 3.
+        Side of the square window around a pixel, in pixels; odd, at least 3.
     n_iter : int
-        Steps of mean field.
+        Number of mean-field steps.
     position_width, colour_width, smoothness_width : float
-        θ₁ and θ₃ in pixels, θ₂ in the unit of colours, before training.
+        Initial θ₁ and θ₃ in pixels, θ₂ in the unit of colours.
 
     Attributes
     ----------
     log_widths, weights : nn.Parameter
         Logarithms of θ₁, θ₂, θ₃; and w₁, w₂.
     compatibility : nn.Parameter
-        How much two labels attract each other, [num_labels, num_labels]: the identity, before
-        training.
+        How much two labels attract each other, [num_labels, num_labels]; initially the identity.
 
     References
     ----------

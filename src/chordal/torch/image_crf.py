@@ -17,21 +17,21 @@ MOST_SIZES = 8  # of images, whose grids are kept
 class ImageCRF(nn.Module):
     """A grid CRF on top of the scores of a segmentation network; images may differ in size.
 
-    A `StructuredCRF` for each size of images answers, all with the same tables.
+    It uses a `StructuredCRF` per image size, all with the same tables.
 
     Parameters
     ----------
     num_labels : int
         Number of labels.
     inference : str, MeanField or LoopyBP
-        As in `StructuredCRF`. Exact methods are for narrow images: the shorter side may have some
-        20 pixels with two labels, fewer with more.
+        As in `StructuredCRF`. Exact methods are feasible for narrow images: up to about 20 pixels
+        on the shorter side with two labels, fewer with more.
     neighbours : {4, 8}
-        Neighbours of a pixel, 8 with diagonals.
+        Number of neighbours of a pixel; 8 includes diagonals.
     tying : {"all", "direction"}
-        Whether all edges share a table, or those that point the same way (right, down, …).
+        Whether all edges share a table, or only those of the same direction (right, down, …).
     ignore_index : int
-        Stands in `labels` for a label that was not observed.
+        Value in `labels` for an unobserved label.
 
     Attributes
     ----------
@@ -77,16 +77,17 @@ class ImageCRF(nn.Module):
         nn.init.uniform_(self.tables, -0.1, 0.1)
 
     def prepare(self, height: int, width: int) -> StructuredCRF:
-        """The layer for a size of images, made if it is not there.
+        """The layer for a size of images; created if it does not exist.
 
-        `torch.compile` and `torch.export` cannot make it: call this before.
+        `torch.compile` and `torch.export` cannot create it: call this first.
         """
         key = f"{height}x{width}"
         if key not in self.grids:
             if torch.compiler.is_compiling():
                 raise RuntimeError(
-                    f"the layer has no grid of {height} × {width} pixels yet, and none can be made "
-                    f"inside a compiled graph; call prepare({height}, {width}) before"
+                    f"the layer has no grid of {height} × {width} pixels yet, and cannot create "
+                    "one "
+                    f"inside a compiled graph; call prepare({height}, {width}) first"
                 )
             structure = Grid([(height, width)], self.num_labels, self.neighbours)
             made = StructuredCRF(

@@ -1,4 +1,4 @@
-"""Mean field as a layer: marginals of independent variables, and log Z from below."""
+"""Mean field as a layer: marginals of independent variables, and a lower bound of log Z."""
 
 from __future__ import annotations
 
@@ -18,21 +18,21 @@ from chordal.torch._topology import GraphScores, Topology
 class MeanField(Iterations):
     """Settings of mean field, for `StructuredCRF(inference=…)`.
 
-    One iteration updates every variable once, all those of a colour at a time: no two neighbours
-    have the same colour, so that the lower bound of log Z never falls. The answer is a local
-    optimum, found from the softmax of the unary scores.
+    One iteration updates every variable once, one colour after another. Neighbours have different
+    colours, so the lower bound of log Z never falls. The start is the softmax of the unary scores,
+    and the answer is a local optimum.
 
     Parameters
     ----------
     n_iter : int, optional
-        Iterations: exactly so many of "unrolled" (10 by default), at most so many of "implicit"
-        (1000 by default).
+        Number of iterations of "unrolled" (default 10), or maximum number for "implicit" (default
+        1000).
     gradient : {"unrolled", "implicit"}
-        "unrolled" takes derivatives through every iteration: they are right for the answers of few
-        iterations too. "implicit" iterates until nothing changes, and takes the derivative of the
-        equation that then holds: memory does not grow with the iterations.
+        "unrolled" differentiates through every iteration, so it is also correct for few iterations.
+        "implicit" iterates until nothing changes and differentiates the fixed-point equation:
+        memory does not grow with the iterations.
     tol : float
-        "implicit" stops when no marginal changes by more.
+        "implicit" stops when no marginal changes by more than this.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""NeuralCRF: a CRF on chains, grids or graphs whose scores of labels come from a network."""
+"""NeuralCRF: a CRF on chains, grids or graphs, with label scores from a neural network."""
 
 from __future__ import annotations
 
@@ -31,103 +31,103 @@ Augment: TypeAlias = Callable[[list[Any], np.random.Generator], Sequence[Any]]
 @final
 @dataclass(eq=False, repr=False)
 class NeuralCRF(Wrapped):
-    """CRF on top of a network, learned together.
+    """CRF on top of a neural network, trained jointly.
 
-    The network gives each variable a score for each label; a CRF links the labels and answers all
-    questions about them. Which CRF, says `crf`: sequences by default, or images and graphs.
+    The network computes a score per variable and label; a CRF links the labels and makes all
+    predictions. `crf` chooses the CRF: for sequences by default, or for images or graphs.
 
-    A sequence of X is an array [length, columns], images [length, height, width] (or [length,
-    channels, height, width]), or a list of tokens: strings or whole numbers. With a `GridCRF`,
-    examples are its images [height, width, features], with a `GraphCRF` its graphs (nodes, edges[,
-    features of edges]), whose nodes are what positions of sequences may be.
+    A sequence of X is an array [length, columns], images [length, height, width] or [length,
+    channels, height, width], or a list of tokens (strings or whole numbers). With a `GridCRF`,
+    examples are images [height, width, features]. With a `GraphCRF` they are graphs (nodes, edges[,
+    edge features]); nodes have the same forms as positions of sequences.
 
     Parameters
     ----------
-    network : {"mlp", "cnn", "bilstm"}, nn.Module or function
-        "mlp" sees each variable by itself. "cnn" sees a window around a pixel, each image of a
-        sequence or graph by itself, or of rows and tokens a window of neighbours. "bilstm" sees the
-        whole sequence. A module gives scores, and is copied. Of sequences it gets inputs [batch,
-        steps, …], filled up with zeros (tokens as whole numbers; 0 fills up, 1 is unknown), and the
-        mask [batch, steps] if its `forward` takes a second argument; it gives [batch, steps,
-        n_classes]. Of images of one size it gets [batch, features, height, width], and gives
-        [batch, n_classes, height, width]. Of graphs it gets the nodes of a batch [nodes, …] and, as
-        a second argument, their edges [2, n_edges]; it gives [nodes, n_classes]. A function is
-        called with the size of inputs (columns, features, shape of images, or number of tokens) and
-        the number of classes, and gives a module.
+    network : {"mlp", "cnn", "bilstm"}, nn.Module or function, default="mlp"
+        "mlp" sees single variables. "cnn" sees a window around a pixel, each image of a sequence or
+        graph, or a window of neighbouring rows or tokens. "bilstm" sees the whole sequence.
+        A module returns scores; it is copied. For sequences it gets inputs [batch, steps, …],
+        padded with zeros (tokens as numbers: 0 is padding, 1 is unknown), and the mask [batch,
+        steps] if its `forward` has a second argument; it returns [batch, steps, n_classes]. For
+        images of one size it gets [batch, features, height, width] and returns [batch, n_classes,
+        height, width]. For graphs it gets the nodes of a batch [nodes, …] and, as a second
+        argument, their edges [2, n_edges]; it returns [nodes, n_classes]. A function gets the input
+        size (columns, features, shape of images, or number of tokens) and the number of classes,
+        and returns a module.
     crf : ChainCRF, GridCRF or GraphCRF, optional
-        What links the labels, and how it is learned: tables of edges, contrast, objective,
-        inference, prediction. By default ``ChainCRF(transitions="all", ends=True)``. Its solver,
-        l2, tol and max_iter are those of the second stage; joint training has `weight_decay`.
-    hidden, n_layers : int
-        Hidden units of a layer (of the LSTM, in each direction), and hidden layers.
-    embedding : int
-        Length of the vectors of tokens.
-    channels : int
-        Of the first convolutions of images at positions; the last has twice as many.
-    window : int
-        Positions that a convolution along the sequence sees, and pixels in each direction of one
-        over a grid; odd.
-    dropout : float
-        The share of hidden units that is left out in each step of training.
-    training : {"joint", "two_stage", "two_stage_joint"}
-        "joint" minimises the CRF's objective by all weights. "two_stage" first trains the network
-        alone, by a softmax of each variable, then the links with the network held fixed.
-        "two_stage_joint" goes on from there with all weights.
-    optimizer : {"adam", "adamw"}
-        With `weight_decay`, Adam adds it to the gradient; AdamW shrinks the weights by themselves.
-    learning_rate, weight_decay : float
-        The loss is the mean over variables: weight_decay = l2 / n_variables is the l2 of the CRF.
-    schedule : {"none", "cosine", "step"}
-        How the learning rate falls: not at all, to zero along a cosine, or to a tenth after each
-        third of `max_iter`.
-    clip_norm : float, optional
-        Longer gradients are cut to this length (5).
-    max_iter : int
-        Passes over the data, at most; of "two_stage_joint" in both of its stages.
-    batch_size : int
-        Examples in a step.
+        The CRF that links the labels, with its settings: tables of edges, contrast, objective,
+        inference, prediction. Default: ``ChainCRF(transitions="all", ends=True)``. Its solver, l2,
+        tol and max_iter are those of the second stage; joint training uses `weight_decay`.
+    hidden, n_layers : int, default=128 and 1
+        Hidden units per layer (of the LSTM, in each direction), and number of hidden layers.
+    embedding : int, default=64
+        Length of the token vectors.
+    channels : int, default=32
+        Channels of the first convolutions of images at positions; the last has twice as many.
+    window : int, default=3
+        Width of a convolution, in positions of a sequence or pixels of a grid; odd.
+    dropout : float, default=0.0
+        Share of hidden units that are dropped in each training step.
+    training : {"joint", "two_stage", "two_stage_joint"}, default="joint"
+        "joint" minimises the CRF's objective over all weights. "two_stage" first trains the network
+        alone, with a softmax per variable, then the links with the network fixed. "two_stage_joint"
+        then continues with all weights.
+    optimizer : {"adam", "adamw"}, default="adam"
+        Adam adds `weight_decay` to the gradient; AdamW shrinks the weights directly.
+    learning_rate, weight_decay : float, default=1e-3 and 0.0
+        The loss is the mean over variables, so weight_decay = l2 / n_variables corresponds to l2.
+    schedule : {"none", "cosine", "step"}, default="none"
+        Decay of the learning rate: none, to zero along a cosine, or to a tenth after each third of
+        `max_iter`.
+    clip_norm : float or None, default=5.0
+        Maximum norm of the gradient; longer ones are clipped.
+    max_iter : int, default=50
+        Maximum number of passes over the data; for "two_stage_joint", in each of its stages.
+    batch_size : int, default=32
+        Number of examples per step.
     n_iter_no_change : int, optional
-        Stop early after so many passes without a better validation score, and keep the best
+        Stop early after this many passes without a better validation score, and keep the best
         weights.
-    validation_fraction : float
-        With `n_iter_no_change` and no `validation_data`, the share of examples that is held out.
-    min_freq : int
-        Tokens that occur less often in training are unknown.
+    validation_fraction : float, default=0.1
+        Share of examples to hold out, with `n_iter_no_change` and without `validation_data`.
+    min_freq : int, default=1
+        Tokens that occur less often in training count as unknown.
     augment : function, optional
-        Called with a list of examples and a NumPy Generator in every step of training; gives
-        examples of the same sizes in their place, such as distorted images, to the network. Links
-        see the examples as they are. Files do not keep it.
+        Called in every training step with a list of examples and a NumPy Generator. It returns
+        examples of the same sizes for the network, such as distorted images; the links see the
+        original examples. Model files do not store it.
     n_jobs : int, optional
-        Threads; −1 for all cores. Unlike elsewhere, the last digits depend on it.
-    device : str
-        Where the network learns and answers, such as "cpu" or "cuda".
+        Number of threads; −1 uses all cores. Unlike in other estimators, the last digits depend on
+        it.
+    device : str, default="cpu"
+        Device of the network, such as "cpu" or "cuda".
     random_state : int, RandomState or None
         Seed of weights, batches, dropout and samples. The same seed gives the same model on one
         machine with the same `n_jobs`.
-    warm_start : bool
-        `fit` starts from the weights of the fit before. Labels and tokens stay what they were.
-    verbose : int
-        1 shows progress in a terminal, 2 prints a line per pass.
+    warm_start : bool, default=False
+        Whether `fit` starts from the weights of the previous fit. Labels and tokens stay the same.
+    verbose : int, default=0
+        1 shows progress in a terminal; 2 prints a line per pass.
 
     Attributes
     ----------
     classes_ : array of labels
     module_ : nn.Module
-        With `network`, and what links labels: `crf`, a `chordal.torch.CRF` whose tags are places in
-        `classes_`, or where other settings of `crf` or other structures ask for it `links`, the
-        weights of `crf_` that were learned.
-    inputs_ : what reads features, with `shape` and `tokens`
+        It has `network` and the links. These are `crf`, a `chordal.torch.CRF` whose tags are
+        indices into `classes_`; or `links`, the learned weights of `crf_`, for other settings and
+        structures.
+    inputs_ : the reader of features, with `shape` and `tokens`
     crf_ : ChainCRF, GridCRF or GraphCRF
-        Of the network's scores.
+        The CRF; it reads the network's scores.
     fit_report_ : FitReport
-        Of the last stage; `objective` is the mean loss of a variable in a pass, with dropout.
-        `inference` and `exact` say what stood for log Z and marginals.
+        The report of the last stage. `objective` is the mean loss per variable in a pass, with
+        dropout. `inference` and `exact` tell how log Z and marginals were computed.
     reports_ : list of FitReport, one for each stage
 
     Notes
     -----
-    On graphs with loops the CRF decides as everywhere: inference is exact where that is affordable,
-    else approximate, and ``GridCRF(objective="pseudo_likelihood")`` needs none.
+    On graphs with loops, inference is exact if affordable, else approximate.
+    ``GridCRF(objective="pseudo_likelihood")`` needs none.
 
     Examples
     --------
@@ -137,7 +137,7 @@ class NeuralCRF(Wrapped):
     >>> model.predict([["the", "cat", "sleeps"]])
     [['D', 'N', 'V']]
 
-    Images, whose pixels depend on their neighbours:
+    Images with links between neighbouring pixels:
 
     >>> from chordal import GridCRF
     >>> rng = np.random.default_rng(0)
@@ -200,26 +200,27 @@ class NeuralCRF(Wrapped):
         callback: Callback | None = None,
         checkpoint: str | PathLike[str] | None = None,
     ) -> NeuralCRF:
-        """Learn the network and the links.
+        """Train the network and the links.
 
         Parameters
         ----------
         X : list of examples
         y : list of labels
-            Of every variable: a label, None (not observed), a set of possible labels, or a dict
-            {label: probability}, as the CRF takes them.
+            A label per variable, None (not observed), a set of possible labels, or a dict {label:
+            probability}, as in the CRF.
         sample_weight : array [n_examples], optional
+            Weight of each example; default 1.
         validation_data : (X, y), optional
             Scored after each pass.
         callback : callable, optional
             Called with an `Iteration` after each pass; training stops when it returns True.
         checkpoint : path, optional
-            The model so far is saved there after each pass of the last stage, for `chordal.load`.
-            If the file is there, training goes on from it, to the same weights as if it had not
-            been interrupted, bit for bit on the CPU. A file of other data or parameters is refused.
+            Save the current model to this file after each pass of the last stage, for
+            `chordal.load`. If the file exists, training resumes from it and reaches the same
+            weights, bit for bit on the CPU. A file of other data or parameters is an error.
 
-        Ctrl-C in the last stage ends training with a warning, and the model has the best weights so
-        far, as of other estimators.
+        Ctrl-C in the last stage ends training with a warning; the model has the best weights so
+        far, as in other estimators.
         """
         self._check_parameters()
         check_function("callback", callback, "an Iteration")
@@ -263,7 +264,7 @@ class NeuralCRF(Wrapped):
         n = max(1, round(self.validation_fraction * len(X)))
         if n >= len(X):
             raise ValueError(
-                f"n_iter_no_change holds out {n} of {len(X)} examples: give more, or "
+                f"n_iter_no_change would hold out {n} of {len(X)} examples: give more examples, or "
                 "validation_data"
             )
         order = generator.permutation(len(X))
@@ -293,7 +294,7 @@ class NeuralCRF(Wrapped):
         return form.observed(given, scores)
 
     def to_state(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
-        """What was learned, as facts that JSON can hold and arrays; see `from_state`."""
+        """The fitted model as facts that JSON can hold and arrays; see `from_state`."""
         self._check_fitted()
         self._check_parameters()
         from chordal.torch._neural_state import to_state
@@ -301,7 +302,7 @@ class NeuralCRF(Wrapped):
         return to_state(self)
 
     def from_state(self, facts: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> NeuralCRF:
-        """Take over what `to_state` of a model with the same parameters gave.
+        """Restore the fitted model that `to_state` returned; the parameters must be the same.
 
         Facts and arrays may come from a hostile file: they are checked before memory is taken.
         """

@@ -29,16 +29,16 @@ class StructuredCRF(nn.Module):
         One example of `chordal.structures`: `Tree`, `Grid`, `Graph`, `FactorGraph` or another. All
         variables have the same number of labels, L.
     inference : str, MeanField or LoopyBP
-        "tree" and "junction_tree" are exact, by compiled code on the CPU, with derivatives of
-        second order; "auto" takes the one that fits. "mean_field" and "loopy_bp" are approximate,
-        in plain PyTorch, for graphs of edges; `MeanField(…)` and `LoopyBP(…)` have settings.
+        "tree" and "junction_tree" are exact, compiled for the CPU, with second derivatives; "auto"
+        chooses between them. "mean_field" and "loopy_bp" are approximate, in plain PyTorch, for
+        graphs of edges; `MeanField(…)` and `LoopyBP(…)` have settings.
     tying : {"all", "each", "direction"} or sequence of int
-        Which cliques share a table: all; none ("each" has its own); those of a `Grid` that point
-        the same way; or the number of each clique's table, from 0.
+        Which cliques share a table: "all"; "each" has its own; "direction": edges of a `Grid` with
+        the same direction; or the table number of each clique, from 0.
     learned : bool
-        Whether tables are a parameter. If not, `tables` is given with every call.
+        Whether tables are a parameter. If not, pass `tables` to every call.
     ignore_index : int
-        Stands in `labels` for a label that was not observed: the likelihood sums over all labels.
+        Value in `labels` for an unobserved label; the likelihood sums over all labels there.
 
     Attributes
     ----------
@@ -48,10 +48,10 @@ class StructuredCRF(nn.Module):
 
     Notes
     -----
-    `tables` of every method takes the place of the parameter: [L, L] for all cliques, [n, L, L] or
-    [batch, n, L, L], where n is the number of the layer's tables or that of cliques, in the order
-    of the structure. Scores may be −inf, which forbids; tables of approximate methods may not.
-    Answers have the widest dtype given, float32 at least; exact methods compute in float64.
+    The argument `tables` of every method replaces the parameter: [L, L] for all cliques, [n, L, L]
+    or [batch, n, L, L], where n is the number of tables or of cliques, in the order of the
+    structure. Scores may be −inf (forbidden), except in tables of approximate methods. Answers have
+    the widest given dtype, at least float32; exact methods compute in float64.
 
     Examples
     --------
@@ -133,12 +133,12 @@ class StructuredCRF(nn.Module):
         unary : Tensor
             Scores, [batch, n_variables, num_labels].
         labels : Tensor
-            Integers [batch, n_variables], `ignore_index` where a label was not observed; or sets,
-            boolean in the shape of unary: the probability that every label is in its set.
+            Integers [batch, n_variables], with `ignore_index` for unobserved labels. Or booleans in
+            the shape of unary (sets): the probability that every label is in its set.
         reduction : {"none", "sum", "mean", "token_mean"}
             "mean" is over examples, "token_mean" over variables.
         tables : Tensor, optional
-            Scores in place of the parameter.
+            Scores that replace the parameter.
 
         Returns
         -------
@@ -178,9 +178,9 @@ class StructuredCRF(nn.Module):
         cost: float = 1.0,
         tables: Tensor | None = None,
     ) -> Tensor:
-        """The structured hinge loss: how far the gold labels are from winning by their cost.
+        """The structured hinge loss: by how much the gold labels fail to win by their cost.
 
-        `cost` is the price of each wrong label. Labels are integers, all observed.
+        `cost` is the cost of each wrong label. Labels are integers, all observed.
         """
         check_reduction(reduction)
         scores = self._scores(unary, tables)
@@ -192,7 +192,9 @@ class StructuredCRF(nn.Module):
         return self._reduced(loss, reduction)
 
     def decode(self, unary: Tensor, *, tables: Tensor | None = None) -> Tensor:
-        """The best labels [batch, n_variables]; of approximate methods, the most probable ones."""
+        """The best labels [batch, n_variables]; for approximate methods, the most probable
+        label of each variable.
+        """
         return self.answers.decode(self._scores(unary, tables))
 
     def score(self, unary: Tensor, labels: Tensor, *, tables: Tensor | None = None) -> Tensor:
@@ -223,7 +225,7 @@ class StructuredCRF(nn.Module):
     ) -> tuple[Tensor, Tensor]:
         """The k best labellings, [batch, k, n_variables], and their scores, [batch, k].
 
-        Where there are fewer than k, scores are −inf and labels `pad`.
+        If there are fewer than k, scores are −inf and labels `pad`.
         """
         if k < 1:
             raise ValueError(f"k must be at least 1, got {k}")
@@ -237,7 +239,7 @@ class StructuredCRF(nn.Module):
         tables: Tensor | None = None,
         generator: torch.Generator | None = None,
     ) -> Tensor:
-        """Labels drawn from the model, [n, batch, n_variables]."""
+        """Sample labels from the model, [n, batch, n_variables]."""
         if n < 1:
             raise ValueError(f"n must be at least 1, got {n}")
         return self.answers.sample(self._scores(unary, tables), n, generator)

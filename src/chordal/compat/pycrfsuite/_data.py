@@ -86,10 +86,9 @@ def layout_of(
 ) -> Layout:
     """The features of CRFsuite.
 
-    The frequency of a state feature is the *sum* of its attribute's values, and a feature is
-    made if its frequency is at least `min_freq`: a pair that was seen with value 0 only has a
-    weight, and one whose values sum to less than zero has none. Possible but unseen features
-    have frequency 0.
+    The frequency of a state feature is the *sum* of its attribute's values, and a feature exists if
+    its frequency is at least `min_freq`. So a pair that was seen only with value 0 has a weight,
+    but not one with a negative sum. Possible but unseen features have frequency 0.
     """
     data = batch.occurrences
     offsets, outputs, counts = _kernels.attribute_pairs(

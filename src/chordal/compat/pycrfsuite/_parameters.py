@@ -130,7 +130,7 @@ class Parameters:
         self._values[name] = cast(name, self.described(name), value)
 
     def described(self, name: str) -> Parameter:
-        """What is known of a parameter."""
+        """Type, default and description of a parameter."""
         if name not in self._known:
             raise ValueError(
                 f"Parameter not found: {name}; {self.algorithm} has {', '.join(self._known)}"

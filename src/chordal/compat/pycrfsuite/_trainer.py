@@ -158,7 +158,7 @@ class BaseTrainer:
 class Trainer(BaseTrainer):
     """A trainer that follows its own messages.
 
-    `logparser.last_iteration` holds what is known of the last iteration. The methods `on_…` are
+    `logparser.last_iteration` has the facts of the last iteration. The methods `on_…` are
     called with the messages of each stage if `verbose`; they print them, and are meant to be
     overridden.
 
@@ -196,7 +196,7 @@ class Trainer(BaseTrainer):
         print(log, end="")
 
     def on_featgen_progress(self, log: str, percent: int) -> None:
-        """So many percent of the features are made."""
+        """Percentage of features that were created."""
         print(log, end="")
 
     def on_featgen_end(self, log: str) -> None:

@@ -115,7 +115,7 @@ def minimised(
     parameters: Parameters,
     watch: Watch,
 ) -> Solution:
-    """Run the solver that stands for CRFsuite's algorithm."""
+    """Run the solver that corresponds to CRFsuite's algorithm."""
     solver = SOLVERS_OF[parameters.algorithm](parameters)
     l2 = 2.0 * parameters["c2"] if "c2" in parameters else 0.0  # CRFsuite's penalty has no ½
     with one_blas_thread(), execution_for(1) as mapper:

@@ -38,7 +38,7 @@ class FileResource:
         return None if self.auto else self.name
 
     def ensure_name(self) -> str:
-        """The file's name; a temporary file is made if there is none."""
+        """The file's name; a temporary file is created if it has no name."""
         if self.name is None:
             handle, self.name = tempfile.mkstemp(self.suffix, self.prefix)
             os.close(handle)

@@ -57,7 +57,7 @@ def flat_classification_report(
 
 
 def sequence_accuracy_score(y_true: Sequences, y_pred: Sequences) -> float:
-    """The share of sequences that are right from beginning to end; 0 if there is none.
+    """The share of fully correct sequences; 0 without sequences.
 
     A sequence of another length is wrong.
     """

@@ -1,1 +1,1 @@
-"""The one training pipeline: `steps.fit` is the list of its steps, each in the file of its name."""
+"""The training pipeline of all estimators; `steps.fit` lists its steps."""

@@ -1,4 +1,4 @@
-"""Checkpoints: the state of a fit in a file, and how a fit goes on from it."""
+"""Checkpoints: the state of a fit in a file, and how a fit resumes from it."""
 
 from __future__ import annotations
 
@@ -25,25 +25,25 @@ INTERVAL = 10  # iterations, if nothing else is asked for
 
 
 class CheckpointWarning(UserWarning):
-    """A checkpoint could not be written; training goes on."""
+    """A checkpoint could not be written; training continues."""
 
 
 @dataclass(frozen=True)
 class Checkpoint:
-    """Where a fit keeps its state, and how often.
+    """Where a fit saves its state, and how often.
 
-    The file is replaced as a whole: there is always one that a fit can go on from. A fit with the
-    same data and parameters goes on from it, to the same weights, bit for bit, as if it had never
-    been interrupted.
+    The file is replaced as a whole, so there is always a valid one. A fit with the same data and
+    parameters resumes from it and reaches the same weights, bit for bit, as an uninterrupted fit.
 
     Parameters
     ----------
     path : str or path
+        The file to write.
     interval : int, optional
-        Write every so many iterations; 10, unless `minutes` are given.
+        Write every this many iterations; default 10, unless `minutes` is given.
     minutes : float, optional
-        Write after the first iteration that ends so long after the last time. With both, whichever
-        comes first.
+        Write after the first iteration that ends this many minutes after the last write. With both,
+        whichever comes first.
 
     Examples
     --------
@@ -72,10 +72,10 @@ class Checkpoint:
 
 
 class Checkpointer:
-    """Writes the state of a fit between iterations, and has that of the fit before.
+    """Writes the state of a fit between iterations, and reads that of an interrupted fit.
 
-    It is the keeper of the solver's run. `parts` are what changes beside the solver: what watches
-    the fit, and methods that begin where they ended.
+    The solver's run reports to it. `parts` are the other objects with state: the monitor of the
+    fit, and inference methods that start from their last result.
     """
 
     def __init__(self, asked: Path | Checkpoint, interval: int = INTERVAL) -> None:
@@ -84,10 +84,12 @@ class Checkpointer:
             self._asked = replace(self._asked, interval=interval)
         self.path = os.fspath(self._asked.path)
         if os.path.isdir(self.path):
-            raise IsADirectoryError(f"checkpoint must be a file, and {self.path} is a folder")
+            raise IsADirectoryError(f"checkpoint must be a file, but {self.path} is a folder")
         folder = os.path.dirname(os.path.abspath(self.path))
         if not os.path.isdir(folder):
-            raise FileNotFoundError(f"the folder of checkpoint {self.path} does not exist")
+            raise FileNotFoundError(
+                f"the folder of checkpoint {self.path} does not exist: create it"
+            )
         self.parts: dict[str, Stateful] = {}
         self.urgent = False  # write before the next iteration
         self._in_place = False  # parts change in the course of an iteration
@@ -117,19 +119,19 @@ class Checkpointer:
 
     @property
     def iteration(self) -> int | None:
-        """The iteration after which the file was written; None if a fit begins."""
+        """The iteration after which the file was written; None for a new fit."""
         return None if self._left is None else self._iteration
 
     @contextmanager
     def going_on(self) -> Iterator[None]:
-        """Say which file it is that a fit cannot go on from."""
+        """Name the file in errors of a fit that cannot resume."""
         try:
             yield
         except SavedError as error:
-            raise CheckpointError(self.path, f"a fit cannot go on from it: {error}") from error
+            raise CheckpointError(self.path, f"a fit cannot resume from it: {error}") from error
 
     def seeded(self, solver: Solver) -> Solver:
-        """The solver, which nobody has given a seed, with the one that the file has."""
+        """The solver with the seed of the file, if the user gave none."""
         if not solver.seeded:
             return solver
         made = copy(solver)
@@ -137,11 +139,11 @@ class Checkpointer:
         return made
 
     def generator(self) -> np.random.Generator:
-        """Random numbers from the seed that the file has, or will have."""
+        """A generator with the seed of the file."""
         return np.random.default_rng(self._seed)
 
     def check(self, fingerprint: State) -> None:
-        """Refuse a checkpoint of other data or settings, and say what differs."""
+        """Raise an error for a checkpoint of other data or settings; it says what differs."""
         self._fingerprint = fingerprint
         if self._left is None:
             return
@@ -155,14 +157,14 @@ class Checkpointer:
         if told:
             raise CheckpointError(
                 self.path,
-                f"it is of another fit, which differs in {', '.join(told)}; give another path, or "
-                "delete the file to begin anew",
+                f"it belongs to another fit, which differs in {', '.join(told)}; give another "
+                "path, or delete the file to start again",
             )
 
     def keep(self, name: str, part: Stateful, in_place: bool = False) -> None:
-        """Keep the state of this too, and give it the one that the fit before left.
+        """Also save the state of this object, and restore it from the file.
 
-        One that works `in_place` changes in the course of an iteration.
+        An object that works `in_place` changes during an iteration.
         """
         self.parts[name], self._in_place = part, self._in_place or in_place
         left = self.part_of_before(name)
@@ -170,7 +172,7 @@ class Checkpointer:
             part.from_state(left)
 
     def part_of_before(self, name: str) -> Saved | None:
-        """A part of what the fit before left, if there is one."""
+        """A part of the stored state, if the file has it."""
         if self._left is None or name not in self._left.names():
             return None
         return self._left.part(name)
@@ -178,13 +180,13 @@ class Checkpointer:
     # What solvers ask.
 
     def saved(self) -> Saved | None:
-        """The run that the fit before left: the first run of this one goes on with it."""
+        """The stored run, from which the first run of this fit resumes."""
         found = self.part_of_before("solver")
         self._left = None
         return found
 
     def between(self, n_iter: int, state: Callable[[], State], copy: bool) -> None:
-        """Write, if it is time to."""
+        """Write the file if it is due."""
         self._iteration, self._copy, self._state = n_iter, None, state
         every, minutes = self._asked.interval, self._asked.minutes
         due = every is not None and n_iter - self._written >= every
@@ -196,11 +198,11 @@ class Checkpointer:
             self._copy, self._state = copied(self._all(state)), None
 
     def changing(self) -> None:
-        """The state is not whole until the next iteration."""
+        """The state is incomplete until the next iteration."""
         self._state = None
 
     def interrupted(self) -> None:
-        """Ctrl-C: write the last whole state, if the file does not have it."""
+        """Ctrl-C: write the last complete state, unless the file already has it."""
         if self._state is not None:
             self._write(self._all(self._state))
         elif self._copy is not None:
@@ -221,7 +223,7 @@ class Checkpointer:
             there = "the one before is" if os.path.exists(self.path) else "none is"
             warnings.warn(
                 f"the checkpoint of iteration {self._iteration} was not written ({error}); "
-                f"training goes on, and {there} there",
+                f"training continues, and {there} there",
                 CheckpointWarning,
                 stacklevel=2,
             )

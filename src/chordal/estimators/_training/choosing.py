@@ -1,4 +1,4 @@
-"""What a fit works with: solver, objective and inference, and which of them go together."""
+"""Choose solver, objective and inference of a fit, and check that they fit together."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ MANY = 100_000  # weights: planes under the whole loss have one number for each
 
 
 class Data(NamedTuple):
-    """What was read, and which weights it has."""
+    """The data that were read, and the layout of their weights."""
 
     reader: Reader
     labels: SequenceLabels
@@ -44,7 +44,7 @@ class Data(NamedTuple):
 
 
 def check_settings(estimator: BaseCRF) -> None:
-    """Refuse parameters that are not numbers or names of their kind."""
+    """Raise an error for settings that are not valid numbers or names."""
     check_number("l1", estimator.l1)
     if estimator.tol is not None:
         check_number("tol", estimator.tol)
@@ -61,7 +61,7 @@ def check_settings(estimator: BaseCRF) -> None:
 
 
 def check_fit_arguments(callback: object, validation_data: object) -> None:
-    """Refuse what `fit` cannot use."""
+    """Raise an error for invalid arguments of `fit`."""
     check_function("callback", callback, "an Iteration")
     if validation_data is not None and not (
         isinstance(validation_data, (tuple, list)) and len(validation_data) == 2
@@ -72,7 +72,7 @@ def check_fit_arguments(callback: object, validation_data: object) -> None:
 def solver_for(estimator: BaseCRF, problem: Problem | None = None, parted: bool = False) -> Solver:
     """The solver of this name with the estimator's settings, or the one given, seeded.
 
-    "auto" is chosen by the problem; before data are read, by what is known then.
+    "auto" is chosen by the problem, as far as it is known at this point.
     """
     solver, l1, random_state = estimator.solver, estimator.l1, estimator.random_state
     if isinstance(solver, str) and solver == "auto":
@@ -90,13 +90,13 @@ def solver_for(estimator: BaseCRF, problem: Problem | None = None, parted: bool 
         if SOLVERS.get(solver).handles_l1:
             settings["l1"] = l1
         elif l1 > 0.0:
-            raise ValueError(f"solver {solver!r} does not take l1 > 0; 'owlqn' does")
+            raise ValueError(f"solver {solver!r} does not support l1 > 0; use 'owlqn'")
         return SOLVERS.resolve(solver, **settings)
     given = SOLVERS.resolve(solver)
     if given.l1 != l1:
         raise ValueError(
-            f"l1 must be that of the solver object ({given.l1}), got {l1}; "
-            f"give the solver by name, or l1 to both"
+            f"l1 must equal that of the solver object ({given.l1}), got {l1}; "
+            f"give the solver by name, or set l1 in both places"
         )
     if given.seeded and given.random_state is None and random_state is not None:
         given = copy(given)
@@ -105,7 +105,7 @@ def solver_for(estimator: BaseCRF, problem: Problem | None = None, parted: bool 
 
 
 def objective_for(estimator: BaseCRF, solver: Solver) -> Objective:
-    """The objective asked for; "auto" is what the solver minimises, else the estimator's."""
+    """The requested objective; "auto" is the solver's own, else the estimator's default."""
     asked, own = estimator.objective, solver.default_objective()
     chosen = isinstance(estimator.solver, str) and estimator.solver == "auto"
     if own == "likelihood" or chosen or not isinstance(asked, str) or asked != "auto":
@@ -114,7 +114,7 @@ def objective_for(estimator: BaseCRF, solver: Solver) -> Objective:
 
 
 def asked_objective(estimator: BaseCRF) -> Objective:
-    """The objective asked for; "auto" is the estimator's, whatever the solver."""
+    """The requested objective; "auto" is the estimator's default for any solver."""
     asked = estimator.objective
     auto = isinstance(asked, str) and asked == "auto"
     return OBJECTIVES.resolve(estimator.default_objective if auto else asked)
@@ -123,12 +123,12 @@ def asked_objective(estimator: BaseCRF) -> Objective:
 def problem_before_reading(
     estimator: BaseCRF, objective: Objective, parted: bool = False
 ) -> Problem:
-    """What is known of the problem, whatever the data."""
+    """The problem as far as it is known before reading data."""
     return Problem(objective, l2=estimator.l2, partial=len(estimator.freeze) > 0, parted=parted)
 
 
 def chosen_before_reading(estimator: BaseCRF, parted: bool = False) -> tuple[Solver, Objective]:
-    """Solver and objective; refuses what cannot work together, whatever the data."""
+    """Solver and objective; raises an error if no data could make them work together."""
     solver = solver_for(estimator, parted=parted)
     objective = objective_for(estimator, solver)
     solver.check(problem_before_reading(estimator, objective, parted))
@@ -139,17 +139,17 @@ def chosen_before_reading(estimator: BaseCRF, parted: bool = False) -> tuple[Sol
         if asked is not None and asked not in method.answers:
             raise UnsupportedError(
                 f"prediction={estimator.prediction!r} needs {asked}, which inference "
-                f"{method.name!r} does not answer; leave one of them at 'auto'"
+                f"{method.name!r} cannot compute; leave one of them at 'auto'"
             )
     return solver, objective
 
 
 def choose_solver(problem: Problem, l1: float = 0.0, first: Sequence[str] = ()) -> str:
-    """The name of the first solver made for the problem that takes it and is installed.
+    """The name of the first suitable solver that supports the problem and is installed.
 
-    A smooth objective gets L-BFGS, its orthant-wise form where l1 > 0; one that is estimated from
-    samples gets Adam. One with kinks gets a solver with a duality gap, those in `first` before
-    others, else one that takes small steps.
+    A smooth objective gets L-BFGS, or with l1 > 0 its orthant-wise variant. An objective estimated
+    from samples gets Adam. A non-smooth one gets a solver with a duality gap, first those in
+    `first`, else a subgradient method.
 
     >>> from chordal.objectives.hinge import Hinge
     >>> from chordal.objectives.likelihood import Likelihood
@@ -159,8 +159,8 @@ def choose_solver(problem: Problem, l1: float = 0.0, first: Sequence[str] = ()) 
     objective = problem.objective
     if l1 > 0.0 and not objective.smooth:
         raise UnsupportedError(
-            f"no solver takes l1 > 0 with objective {objective.name!r}, which has kinks of its "
-            "own; use l1=0, or a smooth objective such as 'likelihood' or 'softmax_margin'"
+            f"no solver supports l1 > 0 with objective {objective.name!r}, which is not smooth; "
+            "use l1=0, or a smooth objective such as 'likelihood' or 'softmax_margin'"
         )
     names = _candidates(problem, l1, first)
     for name in names[:-1]:
@@ -192,7 +192,7 @@ def _candidates(problem: Problem, l1: float, first: Sequence[str]) -> list[str]:
 def problem_of(
     estimator: BaseCRF, objective: Objective, data: Data, some_stay: bool, centre: bool
 ) -> Problem:
-    """What is to be minimised on these data; `some_stay`: not all weights move."""
+    """The problem to minimise on these data; `some_stay`: some weights are frozen."""
     gold = data.parts[0].gold  # that of all is of one kind
     objective.require_targets(gold)
     kind = kind_of(gold)
@@ -212,7 +212,7 @@ def problem_of(
 def check_before_compiling(
     estimator: BaseCRF, problem: Problem, solver: Solver, data: Data
 ) -> None:
-    """Refuse what cannot work together on these data."""
+    """Raise an error for settings that do not work together on these data."""
     solver.check(problem)
     if estimator.inference != "auto":
         method = INFERENCE.resolve(estimator.inference)
@@ -224,7 +224,7 @@ def check_before_compiling(
 def inference_for(
     estimator: BaseCRF, objective: Objective, solver: Solver, shards: Sequence[Shard]
 ) -> Inference:
-    """What training asks: a method that works on all structures, exact if it can be."""
+    """The inference method of training: it supports all structures, and is exact if possible."""
     if estimator.inference != "auto":
         return INFERENCE.resolve(estimator.inference)
     found = candidates(objective, shards)
@@ -235,7 +235,7 @@ def inference_for(
 
 
 class Candidates(NamedTuple):
-    """Methods that may answer the questions of training on some shards."""
+    """Inference methods that can serve training on some shards."""
 
     methods: dict[str, Inference]  # by name: each is the best on some structure
     n_cliques: int  # of the largest structure

@@ -1,4 +1,4 @@
-"""What a fit depends on: digests of the data, and parameters as JSON can hold them."""
+"""Fingerprints of a fit: digests of its data, and its parameters as JSON."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from chordal.solvers import Solver
 if TYPE_CHECKING:
     from chordal.estimators._crf import BaseCRF
 
-#: Parameters that do not change what is learned, or only how far.
+#: Parameters that do not change the result, or only when training stops.
 FREE = ("n_jobs", "verbose", "max_iter", "warm_start")
 
 
 def fingerprint(
     estimator: BaseCRF, data: Data, solver: Solver, objective: Objective, others: Mapping[str, Any]
 ) -> State:
-    """What has to be the same for a fit to go on; `others` are digested."""
+    """Everything that must be equal for a fit to resume; `others` are digested."""
     given = estimator.get_params(deep=False)
     found: State = {"the version of chordal": version("chordal")}
     found["the estimator"] = type(estimator).__name__
@@ -75,9 +75,9 @@ def _fields(value: object) -> dict[str, Any]:
 
 
 def digest(value: object) -> str:
-    """A number that equal data share, and hardly any others do.
+    """A number that equal data share, and different data almost never.
 
-    An object with a `checksum` of its own, such as data on disk, is not read.
+    An object with a `checksum`, such as data on disk, is not read.
 
     >>> digest([np.arange(3), None]) == digest([np.arange(3), None]) != digest([np.arange(4), None])
     True

@@ -1,4 +1,4 @@
-"""Groups of weights: their penalties, their scales, and which of them move."""
+"""Groups of weights: penalties, scales and frozen groups."""
 
 from __future__ import annotations
 
@@ -21,21 +21,21 @@ STAND_IN = 1e-3  # of the largest l2: for weights that have none, where a solver
 
 
 def check_groups(l2: object, freeze: object, groups: Sequence[str]) -> None:
-    """Refuse penalties and names that are not those of groups of weights.
+    """Raise an error for invalid penalties or unknown groups of weights.
 
     >>> check_groups({"nodes": 1.0}, (), ["node", "intercept"])
     Traceback (most recent call last):
-    ValueError: l2 names the group 'nodes' of weights; there are: 'node', 'intercept'
+    ValueError: l2 names an unknown group of weights, 'nodes'; the groups are: 'node', 'intercept'
     """
     if isinstance(freeze, (str, bytes)) or not isinstance(freeze, Collection):
-        raise TypeError(f"freeze must be a tuple of groups of weights, got {freeze!r}")
+        raise TypeError(f"freeze must be a tuple of names of groups of weights, got {freeze!r}")
     named = l2 if isinstance(l2, Mapping) else {}
     for parameter, given in (("l2", named), ("freeze", freeze)):
         for name in given:
             if name not in groups:
                 raise ValueError(
-                    f"{parameter} names the group {name!r} of weights; "
-                    f"there are: {', '.join(map(repr, groups))}"
+                    f"{parameter} names an unknown group of weights, {name!r}; "
+                    f"the groups are: {', '.join(map(repr, groups))}"
                 )
     for name, value in named.items():
         check_number(f"l2[{name!r}]", value)
@@ -46,8 +46,8 @@ def check_groups(l2: object, freeze: object, groups: Sequence[str]) -> None:
 def l2_of(
     l2: float | Mapping[str, float], slices: Slices, start: Floats, without: Collection[str] = ()
 ) -> float | Floats:
-    """The penalty of every weight: one number, or one each. Weights of −inf have none, nor have
-    those of groups in `without` that l2 does not name.
+    """The penalty of every weight: one number for all, or one per weight. Weights of −inf are not
+    penalised, nor are groups in `without` that l2 does not name.
 
     >>> l2_of({"end": 0.0}, {"node": slice(0, 2), "end": slice(2, 3)}, np.zeros(3))
     array([1., 1., 0.])
@@ -70,10 +70,10 @@ def scaling(
     solver: Solver,
     l2: float | Floats,
 ) -> tuple[Floats | None, float | Floats]:
-    """Factors of the weights that a solver works with, if any, and the l2 of those.
+    """Scale factors of the solver's weights, if any, and the matching l2.
 
-    Some solvers take one l2 for all; others do better where columns of numbers have one size,
-    which `squares` gives when it is called (`Layout.column_squares`).
+    Some solvers need one l2 for all weights. Others converge faster if all numeric columns have the
+    same size; `squares` computes the sizes (`Layout.column_squares`).
     """
     if solver.scales:
         scale = scale_of(l2)
@@ -85,7 +85,7 @@ def scaling(
 
 
 def scale_of(l2: float | Floats) -> Floats | None:
-    """Factors of weights that give all the same l2, the largest; None where they have it.
+    """Factors that give all weights the same l2, the largest; None if they have it already.
 
     Weights without l2 get a small one, so that their dual is bounded.
 
@@ -109,7 +109,7 @@ def members(groups: Iterable[str], slices: Slices) -> NDArray[np.int64]:
 
 
 def free_weights(freeze: Collection[str], slices: Slices, start: Floats) -> Flags | None:
-    """Which weights move; None for all. Those that start at −inf forbid something, and stay.
+    """The weights that training changes; None for all. Weights of −inf (forbidden) stay.
 
     >>> free_weights(("node",), {"node": slice(0, 2), "end": slice(2, 3)}, np.zeros(3))
     array([False, False,  True])
@@ -133,7 +133,7 @@ def minimized(
     scaled: slice | None,
     keeper: Keeper | None = None,
 ) -> Solution:
-    """The solver's solution, where only some weights move; the callback sees all of them."""
+    """The solution if some weights are frozen; the callback sees all weights."""
     if free is None and scaled is None:
         return solver.minimize(oracle, start, callback, keeper)
     assert isinstance(oracle, Oracle)  # `solver.check` refused to keep some weights otherwise

@@ -1,4 +1,4 @@
-"""A fit on data in parts that are elsewhere: the same steps, each taken where its part is."""
+"""A fit on partitions in other processes: the same steps, run where each partition is."""
 
 from __future__ import annotations
 
@@ -38,12 +38,12 @@ if TYPE_CHECKING:
 
 E = TypeVar("E", bound="BaseCRF")
 
-#: Stands for something that is elsewhere.
+#: Refers to an object in another process.
 Handle = Any
 
 
 class Crew(Protocol):
-    """Runs tasks where parts are. What they make stays there, and handles stand for it."""
+    """Runs tasks where the parts are; results stay there and are referred to by handles."""
 
     def map(
         self,
@@ -52,7 +52,7 @@ class Crew(Protocol):
         *shared: Any,
         each: Sequence[Any] | None = None,
     ) -> list[Handle]:
-        """`function(part, *shared)` of every part; with `each`, a last argument of its own."""
+        """`function(part, *shared)` of every part; `each` has a last argument for each part."""
 
     def tree(self, function: Callable[[Any, Any], Any], parts: Sequence[Handle]) -> Handle:
         """The parts joined two by two, by their numbers."""
@@ -64,10 +64,10 @@ class Crew(Protocol):
         """A value for all parts."""
 
     def fetch(self, handles: Sequence[Handle]) -> list[Any]:
-        """What the handles of parts stand for, in order; an error names the part."""
+        """The results behind the handles of parts, in order; an error names the part."""
 
     def take(self, handle: Handle) -> Any:
-        """What one handle stands for that is not of a part."""
+        """The result behind one handle that does not belong to a part."""
 
     def settle(self, parts: Sequence[Handle], sizes: Sequence[float]) -> list[Handle]:
         """The parts in a form for `total`, which asks them again and again."""
@@ -85,7 +85,7 @@ class Crew(Protocol):
 
 
 class Joined(NamedTuple):
-    """Parts in one numbering, and what the client has of them."""
+    """Parts in one numbering, and the facts that the client keeps."""
 
     parts: list[Handle]  # of `Numbered`
     handles: tuple[Handle, Handle, Handle]  # of reader, labels and layout
@@ -98,7 +98,7 @@ class Joined(NamedTuple):
 
 
 class PartedWork(NamedTuple):
-    """What a solver works on, and how its weights become the model's."""
+    """The solver's problem, and the map from its weights to the model's."""
 
     parts: list[Handle]  # of `PartOracle`, settled
     oracle: PartedOracle
@@ -116,14 +116,14 @@ def fit_parts(
     callback: Callback | None = None,
     dtype: str = "float64",
 ) -> E:
-    """Learn the weights of an estimator, which stays as it was if anything goes wrong.
+    """Train an estimator; it does not change if an error occurs.
 
     Parameters
     ----------
-    parts : list of handles of `Given`, which is emptied when they are read
+    parts : list of handles of `Given`, emptied once they are read
     validation_data : (X, y) in memory, or a list of handles of `Given`
     dtype : {"float64", "float32"}
-        Of gradients on their way.
+        Precision of gradients sent between processes.
     """
     keep = bool(estimator.warm_start) and hasattr(estimator, "weights_")
     model = copy(estimator)
@@ -178,7 +178,7 @@ def join_parts(
         raise ValueError("X is empty: give at least one example")
     check_schema(found)
     if not sum(own.weight for own in facts) > 0.0:
-        raise ValueError("sample_weight is zero for every example: there is nothing to learn")
+        raise ValueError("sample_weight is zero for every example: give some a positive weight")
     read = [own for own, known in zip(read, found, strict=True) if known is not None]
     alike = check_sources(facts)
     vars(model).update(facts[0].learned)
@@ -211,18 +211,18 @@ def join_parts(
 
 
 def check_sources(facts: Sequence[PartFacts]) -> bool:
-    """Whether all parts are of one prepared data set; refuses a mixture."""
+    """Whether all parts belong to one prepared data set; a mixture is an error."""
     sources = {own.source for own in facts}
     if len(sources) == 1:
         return facts[0].source is not None
     raise ValueError(
-        "the partitions are of several prepared data sets, or of one that was written to in "
-        "between; prepare all data as one (append=True), and open it anew"
+        "the partitions belong to several prepared data sets, or to one that has changed "
+        "meanwhile; prepare all data as one (append=True) and open it again"
     )
 
 
 def check_schema(found: Sequence[PartFacts | None]) -> None:
-    """Refuse parts whose examples are of different kinds, naming two of them."""
+    """Raise an error if parts have examples of different kinds; it names two."""
     first = next(k for k, own in enumerate(found) if own is not None)
     known = found[first]
     assert known is not None
@@ -232,23 +232,23 @@ def check_schema(found: Sequence[PartFacts | None]) -> None:
         for own, other in zip(reader.templates, asked, strict=True):
             if own.description() != other:
                 raise ValueError(
-                    f"partition {k} does not go with partition {first}: template {own.name!r} is "
-                    f"{own.description()} in one and {other} in the other"
+                    f"partitions {k} and {first} differ: template {own.name!r} is "
+                    f"{own.description()} in the former and {other} in the latter"
                 )
     try:
         merged_readers(readers)
     except ValueError as error:
-        raise ValueError(str(error).replace("part ", "partition ")) from None
+        raise ValueError(str(error).replace("parts ", "partitions ")) from None
 
 
 def planned_parts(
     model: BaseCRF, joined: Joined, solver: Solver, objective: Objective
 ) -> tuple[Plan, Problem]:
-    """How to learn from these data; refuses what cannot work together on them."""
+    """The training plan for these data; raises an error for settings that do not fit together."""
     kinds = {own.kind for own in joined.numbered}
     if {"soft", "partial"} <= kinds:
         raise ValueError(
-            "y must not mix sets or None with distributions, in different partitions neither"
+            "y must not mix sets or None with distributions, even in different partitions"
         )
     kind = next((own for own in ("soft", "partial") if own in kinds), "hard")
     if isinstance(model.class_weight, str) and model.class_weight == "balanced":
@@ -275,11 +275,13 @@ def planned_parts(
 
 
 def balanced(joined: Joined) -> dict[Any, float]:
-    """`class_weight="balanced"` as the factors of all labels."""
+    """`class_weight="balanced"` as weights of all labels."""
     found = [own.counts for own in joined.numbered]
     counts = sum(own for own in found if own is not None)
     if any(own is None for own in found):
-        raise ValueError("class_weight='balanced' counts labels: give y one per position")
+        raise ValueError(
+            "class_weight='balanced' counts labels: y must have one label per position"
+        )
     factors = np.sum(counts) / (len(joined.labels) * np.maximum(counts, 1))
     return dict(zip(joined.labels.labels, factors.tolist(), strict=True))
 
@@ -291,7 +293,7 @@ def validator_of(
     elsewhere: Sequence[Handle] | None,
     joined: Joined,
 ) -> Callable[[Floats], float] | None:
-    """The score of weights on validation data, which may be in parts too."""
+    """The function that scores weights on validation data, which may be in parts."""
     if given is None:
         return None
     if elsewhere is None:
@@ -312,7 +314,7 @@ def validator_of(
 def compiled_parts(
     model: BaseCRF, crew: Crew, joined: Joined, plan: Plan, problem: Problem, dtype: str
 ) -> PartedWork:
-    """Parts that answer a solver, and the oracle of their sum."""
+    """Compiled parts, and the oracle that sums over them."""
     solver, layout, start = plan.solver, joined.layout, joined.start
     penalty = l2_of(model.l2, layout.slices, start, model.unpenalised)
 
@@ -357,7 +359,7 @@ def compiled_parts(
 def inference_of(
     model: BaseCRF, crew: Crew, parts: Sequence[Handle], objective: Objective
 ) -> Inference:
-    """What training asks: a method that works on the structures of all parts."""
+    """The inference method of training: it supports the structures of all parts."""
     if model.inference != "auto":
         return INFERENCE.resolve(model.inference)
     found = crew.fetch(crew.map(of_part.candidates_of, parts, objective))
@@ -376,7 +378,7 @@ def judged_parts(
     plan: Plan,
     inference: Inference,
 ) -> tuple[Solution, dict[str, Any]]:
-    """The solution, and what the report says besides: who worked, and how good it is."""
+    """The solution with the facts of its report: methods used, exactness and scores."""
     known: dict[str, Any] = {"solver": plan.solver.name, "inference": inference.name}
     if solution.status is Status.INTERRUPTED:
         return solution, known

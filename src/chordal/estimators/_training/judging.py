@@ -1,4 +1,4 @@
-"""How good a model is: on validation data, by each way of prediction, with each completion."""
+"""Evaluate a model: validation scores, "map" against "mpm", and completions of sets."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ LARGE = 2_000_000  # cells of all cliques' tables beyond which they are compared
 
 @dataclass(frozen=True)
 class Validator:
-    """Validation data, compiled: which share of their labels given weights get right.
+    """Compiled validation data: computes the share of labels that given weights predict correctly.
 
-    The checksum stands for the data.
+    The checksum identifies the data.
     """
 
     estimator: BaseCRF
@@ -51,7 +51,7 @@ class Validator:
         labels: SequenceLabels,
         layout: Layout,
     ) -> Validator:
-        """What these examples say of a model with this reader, these labels and this layout."""
+        """A validator of these examples for a model with this reader, labels and layout."""
         X = estimator._examples(X, "validation X")
         if length_of(X) == 0:
             raise ValueError("validation X is empty: give at least one example")
@@ -64,7 +64,7 @@ class Validator:
         return cls(estimator, layout, shards, right, seen, digest([batch, right, seen]))
 
     def counts(self, weights: Floats) -> tuple[int, int]:
-        """How many labels are right, and how many there are."""
+        """The number of correct labels, and of all labels."""
         expanded, question = self.layout.expand(weights), decoding(self.estimator)
         found = []
         for shard in self.shards:
@@ -75,7 +75,7 @@ class Validator:
         return int(right.sum()), len(right)
 
     def __call__(self, weights: Floats) -> float:
-        """The share of labels that are right."""
+        """The share of correct labels."""
         right, n = self.counts(weights)
         return right / n if n else nan
 
@@ -87,7 +87,7 @@ def converged(
     shards: Sequence[Shard],
     weights: Floats,
 ) -> bool | None:
-    """Whether inference converges everywhere at a solver's weights; None: it does not iterate."""
+    """Whether inference converges on all shards at these weights; None if it does not iterate."""
     asked = next((q for q in ("marginals", "relaxed_map", "map") if q in objective.needs), None)
     if asked is None:
         return None
@@ -108,11 +108,11 @@ def prediction_facts(
     shards: Sequence[Shard],
     weights: Floats,
 ) -> dict[str, Any]:
-    """What the report says of predictions on graphs with loops.
+    """The report's facts on predictions for graphs with loops.
 
-    Smooth objectives learn probabilities. There both ways of prediction are compared on training
-    examples: all of them, or the first with `PART` variables. Where these have more than `LARGE`
-    table cells, the comparison does without last digits: they change few labels.
+    For smooth objectives, which learn probabilities, "map" and "mpm" are compared on the training
+    examples: all, or the first with `PART` variables. If these have more than `LARGE` table cells,
+    inference stops early for the comparison, which changes few labels.
     """
     known: dict[str, Any] = {"label_share": largest_share(shards)}
     if estimator.prediction != "auto" or not objective.smooth:
@@ -128,7 +128,7 @@ WayCounts = tuple[dict[str, float], float, int]
 def way_counts(
     estimator: BaseCRF, layout: Layout, shards: Sequence[Shard], weights: Floats
 ) -> WayCounts | None:
-    """How both ways of prediction do on the first shards; None where one of them has no answer."""
+    """Correct labels by "map" and by "mpm" on the first shards; None if one is unsupported."""
     expanded, n = layout.expand(weights), 0
     right, total = dict.fromkeys(WAYS, 0.0), 0.0
     try:
@@ -155,7 +155,7 @@ def way_counts(
 
 
 def better_way(right: Mapping[str, float], total: float) -> dict[str, Any]:
-    """What the report says of the two ways."""
+    """The report's facts on "map" against "mpm"."""
     if not total > 0.0:
         return {}
     scores = {way: right[way] / total for way in WAYS}
@@ -164,8 +164,8 @@ def better_way(right: Mapping[str, float], total: float) -> dict[str, Any]:
 
 
 def largest_share(shards: Sequence[Shard]) -> float:
-    """The largest share that one label has of an example's known ones, where these are `FEW` or
-    more; 0 where all examples are smaller.
+    """The largest share of one label among an example's known labels, over examples with at least
+    `FEW` known labels; 0 if there is none.
     """
     largest = 0.0
     for shard in shards:
@@ -181,7 +181,7 @@ def largest_share(shards: Sequence[Shard]) -> float:
 
 
 def _known(target: Target | None) -> NDArray[np.int64]:
-    """The label of every variable, the likeliest of a distribution; −1 where it is not known."""
+    """The label of every variable, the most probable of a distribution; −1 if unknown."""
     if not isinstance(target, (SoftLabels, PartialLabels)):
         return np.asarray(target, dtype=np.int64)
     starts, counts = target.state_offsets[:-1], np.diff(target.state_offsets)
@@ -222,7 +222,7 @@ def lower_losses(
     inference: Inference,
     weights: Floats,
 ) -> tuple[list[Target | None], bool]:
-    """Of each example the new labels where its loss is then lower, and whether any is."""
+    """The new labels for examples whose loss they lower, and whether there are any."""
     expanded, taken, changed = layout.expand(weights), list[Target | None](), False
     for shard, new in zip(shards, labels, strict=True):
         old, structure = shard.labels, shard.frame.structure

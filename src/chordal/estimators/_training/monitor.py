@@ -1,4 +1,4 @@
-"""How a fit goes and went: what watches it, what Ctrl-C does to it, and the report of it."""
+"""Monitoring of a fit: progress, validation, Ctrl-C and the final report."""
 
 from __future__ import annotations
 
@@ -33,49 +33,49 @@ _last = float("-inf")
 
 @dataclass(frozen=True)
 class FitReport:
-    """How a fit went.
+    """The report of a fit.
 
     Attributes
     ----------
     status : Status
-        Why it ended; `status.succeeded` is True when it converged.
+        Why it ended; `status.succeeded` is True if it converged.
     objective : float
-        The final value of the regularised objective; of an online solver, the losses met during
-        its last pass (of "sgd", its best).
+        Final value of the regularised objective. For online solvers, the sum of losses during the
+        last pass (for "sgd", the best pass).
     gradient_norm : float
-        NaN for online solvers, which compute no gradient of the whole objective.
+        Norm of the final gradient; NaN for online solvers, which do not compute it.
     n_evaluations : int
-        Evaluations of the objective, or of a mini-batch's; of online solvers, visits to single
-        sequences.
+        Number of evaluations of the objective, or of mini-batches. For online solvers, number of
+        updates by single sequences.
     history : list of float
         The objective after each iteration.
     times : list of float
         Seconds from the beginning of the search to the end of each iteration.
     gap : float
-        The duality gap, of solvers that know it; else NaN.
+        Final duality gap; NaN if the solver does not compute one.
     details : dict of lists of float
-        What the solver reports besides, a number per iteration each.
+        Further figures of the solver, one number per iteration each.
     n_products : int
-        Hessian–vector products.
+        Number of Hessian–vector products.
     exact : bool
-        Whether inference was exact in training; if not, an objective that asks for log Z,
-        marginals or the best labelling is an approximation.
+        Whether inference was exact in training. If not, objectives that use log Z, marginals or the
+        best labelling are approximate.
     inference_converged : bool or None
-        Whether approximate inference converged on all training examples, at the final weights;
-        None where it was exact or does not iterate, and after Ctrl-C.
+        Whether approximate inference converged on all training examples at the final weights. None
+        if it was exact or does not iterate, and after Ctrl-C.
     validation : list of (iteration, score)
-        Scores on the validation data, when given.
+        Scores on the validation data, if given.
     prediction : {"map", "mpm"} or None
-        What `predict` gives, where both were compared: see the parameter of this name.
+        What `predict` returns, if both were compared; see the parameter `prediction`.
     prediction_scores : dict {"map": score, "mpm": score}
-        The shares of labels of the training data that both get right, or of its first examples
-        with 100,000 variables. Where their tables have more than 2 million cells, inference stops
-        early for this comparison: `rough` of the methods that "auto" takes.
+        Share of correct training labels by each method, on the first examples with up to 100,000
+        variables. If these have more than 2 million table cells, inference stops early for the
+        comparison (`rough` of the methods that "auto" chooses).
     completions : list of float
-        With sets as labels and an objective that completes them, the objective after each turn.
+        The objective after each round of completing sets of labels.
     label_share : float or None
-        On graphs with loops, the largest share that one label has of a training example. A
-        prediction of one label everywhere is then checked: see `CollapsedLabellingWarning`.
+        On graphs with loops, the largest share of one label in a training example.
+        `CollapsedLabellingWarning` uses it.
     """
 
     status: Status
@@ -131,18 +131,18 @@ class FitReport:
 
     @classmethod
     def of(cls, solution: Solution, **known: Any) -> FitReport:
-        """The report on a solution, with what else is known of the fit."""
+        """The report of a solution, with further facts of the fit."""
         course = {k: v for k, v in vars(solution).items() if k not in ("weights", "value")}
         n, nonzero = len(solution.weights), int(np.count_nonzero(solution.weights))
         return cls(objective=solution.value, n_weights=n, n_nonzero=nonzero, **course, **known)
 
     def to_facts(self) -> dict[str, Any]:
-        """What JSON can hold."""
+        """The report as JSON values."""
         return {**asdict(self), "status": self.status.name}
 
     @classmethod
     def from_facts(cls, facts: Mapping[str, Any]) -> FitReport:
-        """The report of a file, which may hold anything; JSON knows lists but no tuples."""
+        """The report from a file, checked; lists become tuples where needed."""
         given = [(own.name, _FROM_FACTS[str(own.type)]) for own in fields(cls) if own.name in facts]
         return cls(**{name: made(facts[name]) for name, made in given})
 
@@ -168,7 +168,7 @@ _FROM_FACTS: dict[str, Callable[[Any], Any]] = {
 
 @dataclass(frozen=True)
 class CompactReport:
-    """What `compact` did, and what it cost."""
+    """The report of `compact`: sizes before and after, and changed predictions."""
 
     n_weights_before: int
     n_weights: int
@@ -195,7 +195,7 @@ _OF_BEST = ("iteration", "value", "gradient_norm", "n_evaluations", "elapsed", "
 
 
 def stateful(callback: object) -> Stateful | None:
-    """A callback that has a state to be kept: methods `to_state` and `from_state`."""
+    """A callback with state to save: it has `to_state` and `from_state`."""
     has = hasattr(callback, "to_state") and hasattr(callback, "from_state")
     return cast(Stateful, callback) if has else None
 
@@ -247,7 +247,7 @@ class Monitor:
         return kept if self.own is None else {**kept, "callback": self.own.to_state()}
 
     def from_state(self, saved: Saved) -> None:
-        """Go on watching a fit."""
+        """Restore the state of an interrupted fit."""
         at, scores = saved.numbers("scored"), saved.numbers("scores")
         self.scores = [(int(k), score) for k, score in zip(at, scores, strict=False)]
         self.waited = saved.integer("waited")
@@ -261,7 +261,7 @@ class Monitor:
             self.own.from_state(saved.part("callback"))
 
     def chosen(self, solution: Solution) -> Solution:
-        """The solution, or with the weights, still the solver's, that were validated best."""
+        """The solution; with validation, the solver's weights of the best score."""
         if self.n_iter_no_change is None or self.best is None:
             return solution
         best = self.best[1]._asdict()
@@ -272,7 +272,7 @@ class Monitor:
 def with_model(
     callback: Callback | None, estimator: Estimator, fitted: Mapping[str, object]
 ) -> Callback | None:
-    """The user's callback, told how to make the model so far from these fitted attributes."""
+    """The user's callback with `model`, built from these fitted attributes."""
     if callback is None:
         return None
 
@@ -296,18 +296,20 @@ def fit_callbacks(
     data: Mapping[str, object],
     attributes: Callable[[Iteration], Mapping[str, object]] | None = None,
 ) -> Iterator[Callback | None]:
-    """What `Estimator.set_callbacks` set, as one callback for the time of a fit; None if none is.
+    """The callbacks of `Estimator.set_callbacks` as one callback during a fit; None if none are
+    set.
 
-    Set the estimator's fitted attributes before this ends: callbacks then see the fitted model.
+    Set the estimator's fitted attributes before this context ends, so that callbacks see the fitted
+    model.
 
     Parameters
     ----------
     max_iter : int or None
-        The most iterations that are reported; None for no limit.
+        Maximum number of iterations that are reported; None for no limit.
     data : dict
-        `X`, `y` and `metadata`, which callbacks may ask for.
+        `X`, `y` and `metadata`, for callbacks that request them.
     attributes : callable, optional
-        Makes the fitted attributes after an iteration, for callbacks that ask for a fitted model.
+        Builds the fitted attributes after an iteration, for callbacks that request the model.
     """
     if not getattr(estimator, "_skl_callbacks", None):
         yield None
@@ -344,7 +346,7 @@ def _tear_down(estimator: Estimator) -> None:
 
 
 def warn_not_converged(report: FitReport) -> None:
-    """Warn of a fit that stopped before it converged, at `max_iter` or where it hardly moved."""
+    """Warn if a fit stopped before it converged."""
     begin = f"solver {report.solver!r} did not converge in {report.n_iter} iterations; "
     if report.status is Status.SETTLED:
         advice = f"{report.status.value}: decrease tol, scale the data, or use another solver"
@@ -358,14 +360,15 @@ def warn_not_converged(report: FitReport) -> None:
 
 
 class InterruptedFitWarning(UserWarning):
-    """Ctrl-C ended a fit, which returned the model with the best weights so far."""
+    """Ctrl-C ended a fit; the model has the best weights so far."""
 
 
 @contextmanager
 def whole_fits() -> Iterator[None]:
-    """Within this, Ctrl-C in a fit raises KeyboardInterrupt: half a fit is of no use here.
+    """Within this context, Ctrl-C in a fit raises KeyboardInterrupt.
 
-    Searches compare finished models, and stages build on each other: one press must end it all.
+    Searches compare finished models, and later stages need earlier ones: a partial fit is useless
+    there, and one key press must end everything.
 
     >>> with whole_fits():
     ...     pass
@@ -385,7 +388,7 @@ def keep_or_raise(n_iter: int, learned: bool) -> None:
         raise KeyboardInterrupt
     warnings.warn(
         f"Ctrl-C ended the fit after {n_iter} iterations: the model has the best weights so far "
-        "(fit_report_.status is INTERRUPTED); warm_start=True and another fit go on from them. "
+        "(fit_report_.status is INTERRUPTED); to continue, fit again with warm_start=True. "
         "Press Ctrl-C twice to stop the program",
         InterruptedFitWarning,
         stacklevel=4,
@@ -393,7 +396,7 @@ def keep_or_raise(n_iter: int, learned: bool) -> None:
 
 
 def _in_search() -> bool:
-    """Whether scikit-learn's searches or validation called: they would compare this model."""
+    """Whether a scikit-learn search or cross-validation called this fit."""
     if "sklearn.model_selection" not in sys.modules:
         return False
     frame = inspect.currentframe()

@@ -1,4 +1,4 @@
-"""What parts that are compiled answer: to solvers, to validation, and to those who judge a fit."""
+"""Functions on one compiled partition: for solvers, validation and the report."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from chordal.solvers import Solver
 
 
 class Verdict(NamedTuple):
-    """What the report of a fit says of one part."""
+    """The facts of one part for the report of a fit."""
 
     exact: bool
     forest: bool
@@ -71,7 +71,7 @@ def validator_part(
     """Validation data of a part; None where there are none."""
     if isinstance(given.X, PreparedPart):
         raise UnsupportedError(
-            "validation data must be examples, not a prepared data set; give X and y"
+            "validation_data must be examples, not a prepared data set; give X and y"
         )
     if length_of(given.X) == 0:
         return None
@@ -125,7 +125,7 @@ def score_part(given: Given, estimator: Estimator) -> tuple[float, float]:
     """The weight of the labels of a part that a model gets right, and of all that are observed."""
     if isinstance(given.X, PreparedPart):
         raise UnsupportedError(
-            "scores of prepared data sets are not taken on a cluster; give X and y as a bag"
+            "prepared data sets cannot be scored on a cluster; give X and y as a bag"
         )
     if length_of(given.X) == 0:
         return 0.0, 0.0

@@ -1,6 +1,6 @@
-"""What is done to one part of the data, where the part is; and how parts are joined.
+"""Functions on one partition of the data, run where it is; and how partitions are joined.
 
-These functions run on other machines: they take and give what can be pickled.
+These functions run on other machines: their arguments and results can be pickled.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ from chordal.targets import Target, kind_of
 
 
 class Given(NamedTuple):
-    """The examples of one part as users have them; labels and weights where they are given."""
+    """The examples of one part as given by the user, with optional labels and weights."""
 
     X: Any
     y: Any = None
@@ -78,7 +78,7 @@ class PreparedPart(NamedTuple):
 
 
 class ReadPart(NamedTuple):
-    """A part as a reader of its own has read it, with labels numbered by themselves."""
+    """A part read by its own reader, with its own numbering of labels."""
 
     reader: Reader
     labels: SequenceLabels
@@ -243,8 +243,8 @@ def number_part(
     objective.require_targets(gold)
     if kind_of(gold) == "partial" and "partial" not in objective.targets:
         raise UnsupportedError(
-            f"objective {objective.name!r} completes sets of labels in turns with fits, which "
-            "data in parts do not have; use objective 'likelihood', which sums over the sets"
+            f"objective {objective.name!r} completes sets of labels by repeated fits, which is not "
+            "possible for data in parts; use 'likelihood', which sums over the sets"
         )
     return Numbered(batch, gold, part.weight)
 
@@ -333,7 +333,7 @@ def compile_part(
 
 
 def touched(layout: Layout, batch: Batch) -> NDArray[np.int32] | None:
-    """The weights that examples have anything to do with; None where these are most."""
+    """The weights that the examples use; None if these are most of all weights."""
     mask = np.ones(layout.n_weights, dtype=bool)
     for own, cliques, at in zip(
         layout.templates, batch.cliques, layout.slices.values(), strict=True

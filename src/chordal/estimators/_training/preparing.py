@@ -1,4 +1,4 @@
-"""Data on disk: an estimator's reader writes them, and `fit` takes them from there."""
+"""Prepared data on disk: writing them, and opening them for `fit`."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ Flags = NDArray[np.bool_]
 PART = 250_000  # variables of a part
 CHUNK = 20_000  # examples that are read at a time from what is in memory
 
-#: What the data depend on of a template's description.
+#: The properties of a template on which prepared data depend.
 SHAPED_BY = ("cliques", "features", "order", "labelwise", "types")
 
 
@@ -63,7 +63,7 @@ class Read(NamedTuple):
 
 
 class Preparing:
-    """Reads chunks by an estimator, one after another, and writes parts of some size."""
+    """Reads chunks with an estimator's reader, and writes parts of a given size."""
 
     def __init__(self, estimator: BaseCRF, writer: Writer) -> None:
         self.estimator, self.writer = estimator, writer
@@ -88,7 +88,7 @@ class Preparing:
         self._writers.shutdown()
 
     def take(self, X: object, y: object, weight: object = None, like: Any = None) -> None:
-        """Read a chunk; the reader is made for examples such as `like`, by default its own."""
+        """Read a chunk; the reader is built from `like`, by default from the chunk."""
         estimator = self.estimator
         if self.reader is None and like is None:
             estimator._begin_parts(X, y)
@@ -148,7 +148,7 @@ class Preparing:
         if self._writing is not None:
             self._writing.result()
         if self.reader is None or not len(self.labels):
-            raise ValueError("there is nothing to prepare: X is empty, or y names no label")
+            raise ValueError("nothing to prepare: X is empty, or y has no label")
         described: list[dict[str, Any]] = []
         arrays: dict[str, NDArray[Any]] = {}
         for template, source in zip(self.reader.templates, self.reader.inputs, strict=True):
@@ -188,8 +188,8 @@ def common_kind(kinds: set[str]) -> str:
     """The kind of targets that holds all of these."""
     if {"soft", "partial"} <= kinds:
         raise ValueError(
-            "y must not mix sets or None with distributions: give a variable that is not observed "
-            "a distribution too, or give sets everywhere"
+            "y must not mix sets or None with distributions: give distributions for unobserved "
+            "variables too, or sets everywhere"
         )
     return next((kind for kind in ("soft", "partial") if kind in kinds), "hard")
 
@@ -229,7 +229,7 @@ def prepare(
 
 
 def taken(preparing: Preparing, batch: object, number: int) -> None:
-    """Let a batch of an iterator in; errors say which it was."""
+    """Check a batch of an iterator; errors give its number."""
     if not isinstance(batch, tuple) or len(batch) not in (2, 3):
         raise TypeError(
             f"batch {number} must be a tuple (X, y) or (X, y, sample_weight), got "
@@ -242,7 +242,7 @@ def taken(preparing: Preparing, batch: object, number: int) -> None:
 
 
 def is_stream(X: object) -> bool:
-    """Whether batches are to be taken from it one after another."""
+    """Whether X is an iterator of batches."""
     return isinstance(X, Iterator)
 
 
@@ -262,7 +262,7 @@ def chunks(estimator: BaseCRF, X: Any, y: Any, weight: Any) -> Iterator[tuple[An
 
 
 def reader_of(estimator: BaseCRF, data: Dataset) -> Reader:
-    """What reads examples as those of a data set were read, if this estimator reads them so."""
+    """The reader of a data set; an error if this estimator reads examples differently."""
     try:
         described = data.facts["templates"]
         reader = estimator._stored_reader(data.facts)
@@ -291,20 +291,19 @@ def reader_of(estimator: BaseCRF, data: Dataset) -> Reader:
 
 
 def check_same(templates: Sequence[CliqueTemplate], described: Sequence[Mapping[str, Any]]) -> None:
-    """Refuse templates that read other data than those described."""
+    """Raise an error for templates that read other data than described."""
     names, expected = [own.name for own in templates], [own["name"] for own in described]
     if names != expected:
         raise ValueError(
-            f"its templates are {', '.join(map(repr, expected))}, and not "
-            f"{', '.join(map(repr, names))}"
+            f"its templates are {', '.join(map(repr, expected))}, not {', '.join(map(repr, names))}"
         )
     for template, own in zip(templates, described, strict=True):
         mine = template.description()
         for what in SHAPED_BY:
             if mine[what] != own[what]:
                 raise ValueError(
-                    f"template {template.name!r} has {what}={own[what]!r} there, and "
-                    f"{what}={mine[what]!r} here"
+                    f"template {template.name!r} has {what}={own[what]!r} in the data set, but "
+                    f"{what}={mine[what]!r} in this model"
                 )
 
 
@@ -319,7 +318,7 @@ def labels_of(estimator: BaseCRF, data: Dataset) -> SequenceLabels:
 
 
 def datasets_of(X: object, y: object = None) -> list[Dataset] | None:
-    """The data sets that X names, which has labels of its own; None for examples in memory."""
+    """The data sets that X names; None for examples in memory."""
     if not is_stored(X, y):
         return None
     several = isinstance(X, (list, tuple))
@@ -328,13 +327,13 @@ def datasets_of(X: object, y: object = None) -> list[Dataset] | None:
         if not isinstance(own, Dataset) and not os.path.exists(own):
             raise FileNotFoundError(
                 f"there is no prepared data set {os.fspath(own)!r}: X must be a list of examples, "
-                f"or name what `prepare` has written; got {type(own).__name__}"
+                f"or the path of a folder written by `prepare`; got {type(own).__name__}"
             )
     return [own if isinstance(own, Dataset) else Dataset(own) for own in named]
 
 
 def is_stored(X: object, y: object) -> bool:
-    """Whether X names data sets, which have labels of their own."""
+    """Whether X names prepared data sets, which include labels."""
     if isinstance(X, Dataset):
         return True
     places = (str, os.PathLike, Dataset)

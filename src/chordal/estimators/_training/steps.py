@@ -1,4 +1,4 @@
-"""The one road from data to weights: every fit of every estimator takes these steps."""
+"""The steps of every fit, from data to weights."""
 
 from __future__ import annotations
 
@@ -96,10 +96,10 @@ def fit(
     centre: bool = False,
     scaled: str | None = None,
 ) -> E:
-    """Learn the weights of an estimator, which stays as it was if anything goes wrong.
+    """Train an estimator; it does not change if an error occurs.
 
-    `keep` goes on from the model it has, `centre` pulls towards its weights. The weights of the
-    template `scaled` keep their proportions: one number is learned that multiplies them.
+    `keep` continues from the current model; `centre` makes the L2 penalty pull towards its weights.
+    The weights of the template `scaled` keep their proportions: only one factor is learned.
     """
     if y is None and is_stream(X):
         with TemporaryDirectory(prefix="chordal-") as folder:
@@ -167,7 +167,7 @@ def fit(
 def read(
     estimator: BaseCRF, X: object, y: object, weights: object, objective: Objective, keep: bool
 ) -> Data:
-    """From what users gave to parts with targets; copies, so that the model stays as it was."""
+    """From the user's X and y to parts with targets; works on copies of the model's state."""
     before = still(estimator) if keep else estimator  # another thread may fit it at the same time
     stored = datasets_of(X, y)
     if stored is not None:
@@ -200,13 +200,13 @@ def read_stored(
 ) -> Data:
     """From prepared data sets to parts, each of which is read when it is needed."""
     if y is not None:
-        raise ValueError("a prepared data set has its labels: give no y")
+        raise ValueError("a prepared data set includes its labels: do not pass y")
     parts = Parts(
         lambda k: Part(*learnable(*stored.load(k), objective)), len(stored), stored.release
     )
     weight = stored.weights()
     if weights is not None and weight is not None:
-        raise ValueError("the data set has weights of its examples: give no sample_weight")
+        raise ValueError("the data set includes weights of its examples: do not pass sample_weight")
     if weights is not None:
         weight = check_sample_weight(weights, parts.n_examples)
     estimator._take_stored(stored.reader, stored.labels, keep)
@@ -223,7 +223,7 @@ def laid_out(
 ) -> Data:
     """What was read with its weights: those that are known, and those of what is seen."""
     if weight is not None and not weight.any():
-        raise ValueError("sample_weight is zero for every example: there is nothing to learn")
+        raise ValueError("sample_weight is zero for every example: give some a positive weight")
     known = estimator.layout_ if keep else None
     settings = (estimator.pairs, estimator.min_freq, known)
     seen = (seen_in(reader, *part, labels.counts, estimator.pairs) for part in parts)
@@ -235,7 +235,7 @@ def laid_out(
 
 
 def learnable(batch: Batch, gold: Target, objective: Objective) -> tuple[Batch, Target]:
-    """Without the variables that are not observed, where an objective has no use for them."""
+    """The data without unobserved variables, if the objective cannot use them."""
     if not isinstance(gold, PartialLabels) or "partial" in objective.targets:
         return batch, gold
     known = gold.known()
@@ -268,7 +268,7 @@ def planned(
     scaled: str | None,
     centre: bool,
 ) -> Plan:
-    """How to learn from these data; refuses what cannot work together on them."""
+    """The training plan for these data; raises an error for settings that do not fit together."""
     objective, weight = weighed(estimator, objective, data.labels, data.parts.gold, data.weight)
     free = free_weights(estimator.freeze, data.layout.slices, data.start)
     moved = None if scaled is None else data.layout.slices[scaled]
@@ -281,10 +281,9 @@ def planned(
 
 
 def compiled(estimator: BaseCRF, data: Data, plan: Plan) -> Work:
-    """The batch as shards, in a form that costs less where the solver does not mind.
+    """The batch as shards, condensed if the solver allows it.
 
-    Where columns or penalties differ much in size, the solver's weights are the model's times
-    factors.
+    If columns or penalties differ much in size, the solver's weights are scaled.
     """
     solver, layout, start, parts = plan.solver, data.layout, data.start, data.parts
     without = () if plan.centre else estimator.unpenalised
@@ -309,10 +308,10 @@ def compiled(estimator: BaseCRF, data: Data, plan: Plan) -> Work:
 
 
 def shards_of(layout: Layout, parts: Parts, plan: Plan) -> tuple[Sequence[Shard], list[int] | None]:
-    """The examples as the solver takes them, and where each mini-batch begins, if it asks for any.
+    """The shards for the solver, and where each mini-batch begins, if it uses any.
 
-    Of parts that are not in memory, compiled shards go to a file, unless the solver takes single
-    examples, which it may ask for at any time.
+    For parts that are not in memory, compiled shards are written to a file, unless the solver
+    visits single examples in any order.
     """
     solver, outline, weight = plan.solver, parts.outline, plan.weight
     in_memory = parts.in_memory or asks_examples(solver.asks)
@@ -337,7 +336,7 @@ def shards_of(layout: Layout, parts: Parts, plan: Plan) -> tuple[Sequence[Shard]
 def attributes_of(
     reader: Reader, labels: SequenceLabels, layout: Layout, inference: Inference
 ) -> dict[str, Any]:
-    """What a fitted estimator is made of, besides the weights."""
+    """The fitted attributes besides the weights."""
     fitted: dict[str, Any] = {
         "reader_": reader,
         "labels_": labels,
@@ -359,7 +358,7 @@ def minimized_by(
     monitor: Monitor,
     keeper: Checkpointer | None = None,
 ) -> Solution:
-    """What the solver finds with the oracle that it asks for."""
+    """The solution of the solver with its kind of oracle."""
     oracle = oracle_for(
         plan.solver.asks,
         work.layout,
@@ -383,7 +382,7 @@ def checked_by(
     plan: Plan,
     validate: Validator | None,
 ) -> Plan:
-    """The plan with the seed of the checkpoint, if nobody gave one; refuses another fit's."""
+    """The plan with the checkpoint's seed, if none was given; checks that the fit is the same."""
     asked = estimator.solver
     unseeded = estimator.random_state is None and asked != "auto"
     if unseeded and (isinstance(asked, str) or asked.random_state is None):
@@ -405,7 +404,7 @@ def first_completion(
     work: Work,
     inference: Inference,
 ) -> list[Target | None]:
-    """Labels within the sets, the best by a short fit of the likelihood, which sums over them."""
+    """First labels within the sets: the best ones after a short fit of the likelihood."""
     model = copy(estimator)
     model.set_params(objective="likelihood", solver="auto", inference="auto", prediction="map")
     model.set_params(max_iter=SHORT, class_weight=None, l1=0.0, verbose=0)
@@ -426,9 +425,9 @@ def first_completion(
 
 
 def status_of(solution: Solution, solver: Solver, objective: Objective) -> Status:
-    """How a run ended: at a kink no gradient tells, and without a gap nothing shows a minimum.
+    """Correct a run's status: for a non-smooth objective without a gap, convergence is not proven.
 
-    Solvers with an objective of their own have rules of their own.
+    Solvers with their own objective have their own rules.
     """
     known = objective.smooth or not np.isnan(solution.gap) or len(solver.objectives) > 0
     if known or solution.status is not Status.CONVERGED:
@@ -439,9 +438,9 @@ def status_of(solution: Solution, solver: Solver, objective: Objective) -> Statu
 def judged(
     estimator: BaseCRF, solution: Solution, plan: Plan, work: Work, inference: Inference
 ) -> tuple[Solution, dict[str, Any]]:
-    """The solution, and what the report says besides: who worked, and how good it is.
+    """The solution with the facts of its report: methods used, exactness and scores.
 
-    Ctrl-C ends this, as it ends training.
+    Ctrl-C ends this step too.
     """
     structures = [shard.frame.structure for shard in work.shards]
     exact = not plan.objective.needs or all(map(inference.exact_on, structures))
@@ -470,10 +469,10 @@ def training(
     spread: Callable[[Floats], Floats],
     n_weights: int,
 ) -> Iterator[tuple[Mapper, Monitor]]:
-    """Threads and progress for the time of a fit: what runs its tasks, and what watches it.
+    """Threads and progress for the duration of a fit.
 
-    `given` and `fitted` are what callbacks may ask for; `spread` makes the model's weights of the
-    `n_weights` that are learned.
+    `given` and `fitted` are for callbacks; `spread` turns the `n_weights` learned weights into all
+    weights of the model.
     """
     with (
         fit_callbacks(

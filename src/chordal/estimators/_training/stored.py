@@ -1,4 +1,4 @@
-"""What `fit` and questions take from prepared data sets: parts, by the numbers of one reader."""
+"""Prepared data sets as parts in one numbering, for `fit` and predictions."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def read_part(data: Dataset, k: int, reader: Reader) -> Batch:
 
 
 def stored_labels(data: Dataset, k: int, batch: Batch, labels: SequenceLabels) -> list[list[Any]]:
-    """The labels of the examples of a part; None where not one is known."""
+    """The labels of the examples of a part; None if no label is known."""
     facts, arrays = data.part(k)
     n = int(batch.sizes.sum())
     with _naming(data, k):
@@ -62,15 +62,15 @@ def _naming(data: Dataset, k: int) -> Iterator[None]:
 
 
 class Stored:
-    """Data sets as one: attributes and labels have the numbers that they would have if all had been
-    read at once, after those that a model knows already.
+    """Several data sets as one: attributes and labels are numbered as if all had been read at once,
+    after those that the model already has.
 
     Parameters
     ----------
     estimator : BaseCRF
     datasets : list of Dataset
     keep : bool
-        The estimator goes on learning: what it knows keeps its numbers.
+        Whether the estimator continues training and keeps its numbering.
     """
 
     def __init__(self, estimator: BaseCRF, datasets: Sequence[Dataset], keep: bool) -> None:
@@ -82,7 +82,7 @@ class Stored:
             self.reader, columns = merged_readers([*known, *self._own])
         except ValueError as error:
             paths = ", ".join(own.path for own in datasets)
-            raise DatasetError(paths, f"do not go together: {error}") from error
+            raise DatasetError(paths, f"do not fit together: {error}") from error
         self._columns = columns[len(known) :]
         for data in datasets:
             data.release_vocabulary()
@@ -100,7 +100,7 @@ class Stored:
         return self.datasets[d].part(own)
 
     def release(self, k: int) -> None:
-        """Let the memory of a part go."""
+        """Free the memory of a part."""
         d, own = self.where[k]
         self.datasets[d].release(own)
 
@@ -129,7 +129,7 @@ class Stored:
         return as_kind(target, self._kind, count)
 
     def weights(self) -> NDArray[np.float64] | None:
-        """Of all examples, if any part has some."""
+        """The weights of all examples, if any part has weights."""
         found, given = [], False
         for k in range(len(self)):
             arrays = self._part(k)[1]

@@ -1,4 +1,4 @@
-"""Turns of fitting and of completing sets of labels, and how a checkpoint keeps them."""
+"""Alternate between fitting and completing sets of labels; with checkpoints."""
 
 from __future__ import annotations
 
@@ -21,22 +21,22 @@ MOST_TURNS = 50  # of fitting and completing
 
 
 class Turns:
-    """Labels by shard within the sets, and what the turn before found.
+    """The current labels within the sets, and the solution of the previous round.
 
     Parameters
     ----------
     sets : list
-        What is known of the labels of each shard.
+        The sets of possible labels of each shard.
     n_weights : int
 
     Attributes
     ----------
     labels : list
-        The completion of this turn; none before the first.
+        The labels of this round; empty before the first.
     found : Solution or None
-        What the turn before found, with the completion `own`.
+        The solution of the previous round, with the labels `own`.
     values : list of float
-        The objective after each turn.
+        The objective after each round.
     """
 
     def __init__(self, sets: Sequence[Target | None], n_weights: int) -> None:
@@ -55,7 +55,7 @@ class Turns:
         return state
 
     def from_state(self, saved: Saved) -> None:
-        """Go on with a turn."""
+        """Restore an interrupted round."""
         self.values, self.labels = saved.numbers("values"), self._split(saved)
         for found in saved.parts("found"):
             self.own = self._split(found)
@@ -100,10 +100,9 @@ def completed_by(
     inference: Inference,
     keeper: Checkpointer | None,
 ) -> tuple[Solution, Work]:
-    """What the solver finds, in turns with completing sets of labels, until nothing gets better.
+    """The solution, alternating between fits and completions of sets, until nothing improves.
 
-    An example takes a new completion where its loss is then lower, so that no turn raises the
-    objective.
+    An example gets a new completion only if that lowers its loss, so no round raises the objective.
     """
     while True:
         work = labelled_by(work, turns.labels)

@@ -1,4 +1,4 @@
-"""What is known before a solver begins: how to learn, and what it works on."""
+"""The plan and the work of a fit: settings, and the solver's problem."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from chordal.solvers import Solver
 
 
 class Plan(NamedTuple):
-    """How to learn from what was read."""
+    """The settings of training on the data that were read."""
 
     solver: Solver
     objective: Objective
@@ -24,7 +24,7 @@ class Plan(NamedTuple):
 
 
 class Work(NamedTuple):
-    """What a solver works on, and how its weights become the model's."""
+    """The solver's problem, and the map from its weights to the model's."""
 
     layout: Layout
     start: Floats

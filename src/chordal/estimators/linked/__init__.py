@@ -1,4 +1,4 @@
-"""CRFs whose scores of labels come from elsewhere, such as a network."""
+"""CRFs whose label scores come from outside, such as from a neural network."""
 
 from chordal.estimators.linked._labels import (
     Known,

@@ -1,4 +1,4 @@
-"""What y says about the labels of examples, whatever reads their features."""
+"""The labels of examples, independent of how their features are read."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Examples = Sequence[Any]
 
 
 class Known(NamedTuple):
-    """What y says: the labels, and a target for every variable, one example after another."""
+    """The label set, and a target for every variable, in the order of examples."""
 
     labels: SequenceLabels
     target: Target
@@ -42,7 +42,7 @@ class Known(NamedTuple):
 
 
 def check_crf(crf: BaseCRF) -> None:
-    """Refuse parameters that are not of their kind."""
+    """Raise an error for parameters of the wrong type or value."""
     crf._check_parameters()
 
 
@@ -54,24 +54,26 @@ def examples_of(crf: BaseCRF, X: object, name: str = "X") -> Examples:
 def known_labels(
     crf: BaseCRF, X: Examples, y: object, sizes: Ints, labels: SequenceLabels | None = None
 ) -> Known:
-    """What y says about examples of so many variables; with `labels`, no others may occur."""
+    """The targets in y for examples of these sizes; with `labels`, new labels are errors."""
     flat = crf._flat(y, X)
     crf._check_lengths(sizes, flat)
     found = crf._new_labels() if labels is None else labels.copy()
     target = targets_of(found, flat, crf.ignore_label)
     if labels is not None and len(found) > len(labels):
         new = found.labels[len(labels)]
-        raise ValueError(f"warm_start keeps the labels, but y has a new one: {new!r}")
+        raise ValueError(
+            f"warm_start keeps the labels, but y has the new label {new!r}; fit without warm_start"
+        )
     return Known(found, target, sizes)
 
 
 def gold_codes(
     crf: BaseCRF, labels: SequenceLabels, X: Examples, y: object, sizes: Ints, name: str
 ) -> tuple[NDArray[np.int32], NDArray[np.bool_]]:
-    """Places of other examples' labels in the classes, −1 for new ones; and which are observed."""
+    """Class indices of other examples' labels (−1 for new ones), and which are observed."""
     flat = crf._flat(y, X, f"{name}y")
     crf._check_lengths(sizes, flat, name)
     numbers, seen = labels.encode(flat, unknown=-1), observed(flat, crf.ignore_label)
     if not seen.any():
-        raise ValueError(f"{name}y has no label that is observed")
+        raise ValueError(f"{name}y has no observed label")
     return np.where(numbers < 0, -1, labels.codes(numbers)), seen

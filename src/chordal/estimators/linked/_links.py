@@ -1,4 +1,4 @@
-"""The links of a CRF whose scores of labels come from elsewhere: how they are learned."""
+"""Training the links of a CRF whose label scores come from outside."""
 
 from __future__ import annotations
 
@@ -42,16 +42,16 @@ class Loss(NamedTuple):
 
 
 class Linked:
-    """Training examples of a CRF, and the weights that link their labels.
+    """Training examples of a CRF, and the link weights.
 
-    Scores stand where features of variables do: the last columns that the CRF reads are a score for
-    each class, and their weights are fixed. All other weights of cliques are the links.
+    The CRF reads label scores instead of features: the last columns are one score per class, with
+    fixed weights. All other clique weights are the links.
 
     Parameters
     ----------
     crf : BaseCRF
-        With `keep`, a fitted one that goes on learning.
-    X : examples with scores, whose numbers do not matter yet
+        With `keep`, a fitted CRF to train further.
+    X : examples with scores; their values are not used yet
     y, weight : as `fit` takes them
     known : what y says
     mapper : runs inference on several examples at a time
@@ -71,7 +71,8 @@ class Linked:
         objective = asked_objective(crf)
         if objective.stochastic:
             raise UnsupportedError(
-                f"objective {objective.name!r} samples, which networks do not learn from; use "
+                f"objective {objective.name!r} works by sampling, which cannot train a network; "
+                "use "
                 "'likelihood' or 'pseudo_likelihood'"
             )
         self.data = read(crf, X, y, weight, objective, keep)
@@ -90,11 +91,12 @@ class Linked:
         self.inference: Inference = inference_for(crf, self.objective, Adam(1), full)
 
     def _checked(self, objective: Objective) -> Objective:
-        """The objective for these labels; refuses what does not go together."""
+        """The objective for these labels; raises an error for incompatible settings."""
         data = self.data
         if isinstance(data.parts[0].gold, PartialLabels) and "partial" not in objective.targets:
             raise UnsupportedError(
-                f"objective {objective.name!r} takes no sets of labels here; use 'likelihood'"
+                f"objective {objective.name!r} does not support sets of labels here; use "
+                "'likelihood'"
             )
         own, weight = weighed(self.crf, objective, data.labels, data.parts.gold, data.weight)
         self.data = data._replace(weight=weight)
@@ -103,7 +105,7 @@ class Linked:
         return own
 
     def _start(self) -> Floats:
-        """Zeros, but for ones that take the score of each class to its label."""
+        """Zero weights, except ones that pass the score of each class to its label."""
         data, weights = self.data, self.data.start.copy()
         own, source = data.layout[self.unary].rows, data.reader.inputs[0]
         assert own is not None
@@ -163,7 +165,7 @@ class Linked:
         return Loss(value, gradient, layout.collect(sums)[self.places])
 
     def fitted(self, links: Floats) -> BaseCRF:
-        """The CRF with these links, which answers questions about scores."""
+        """The fitted CRF with these links; it reads scores."""
         model = copy(self.crf)
         data = self.data
         known = attributes_of(data.reader, data.labels, data.layout, self.inference)
@@ -172,7 +174,7 @@ class Linked:
         return model
 
     def relinked(self, links: Floats, X: Examples, y: object, weight: Floats | None) -> BaseCRF:
-        """The CRF whose links are learned from scores as they are, by its own solver."""
+        """The CRF with links trained by its own solver on fixed scores."""
         model = self.fitted(links)
         stay = tuple(dict.fromkeys((*self.crf.freeze, self.unary)))
         model.set_params(warm_start=True, freeze=stay)
@@ -184,7 +186,7 @@ class Linked:
         return model.weights_[self.places]
 
     def facts(self, links: Floats, X: Examples, y: object) -> dict[str, Any]:
-        """What a report says of inference and of predictions, with the scores that X has."""
+        """The report's facts on inference and prediction for the scores in X."""
         objective, model, data = self.objective, self.fitted(links), self._read(links, X, y)
         (batch, gold), layout = data.parts[0], data.layout
         shards = [
@@ -206,7 +208,7 @@ class Linked:
         return read(self.fitted(links), X, y, self.data.weight, self.objective, keep=True)
 
     def score(self, links: Floats, X: Examples, y: object) -> float:
-        """The share of labels of other examples that are right, by a quick way of prediction."""
+        """The share of correct labels of other examples, by a fast prediction."""
         model = self.fitted(links)
         data = self.data
         validate = Validator.of(model, X, y, data.reader, data.labels, data.layout)
@@ -214,7 +216,7 @@ class Linked:
 
 
 def _kept(known: Known, n: int) -> list[NDArray[np.bool_]] | None:
-    """Of each example the variables that an objective learns from; None: all of them do."""
+    """The variables of each example that the objective uses; None for all."""
     target = known.target
     if not isinstance(target, PartialLabels) or n == len(target):
         return None
@@ -224,7 +226,7 @@ def _kept(known: Known, n: int) -> list[NDArray[np.bool_]] | None:
 
 
 def link_places(crf: BaseCRF) -> Ints:
-    """The weights of a CRF of scores that are links and may move."""
+    """The link weights that training may change."""
     return _places(crf, crf.reader_.templates[0].name, crf.layout_)
 
 
@@ -234,7 +236,7 @@ def _places(crf: BaseCRF, unary: str, layout: Layout) -> Ints:
 
 
 def check_scores_in(crf: BaseCRF, n_beside: int) -> None:
-    """Refuse a CRF of a file that reads other columns than features to compare and scores."""
+    """Raise an error for a stored CRF with other columns than compared features and scores."""
     source, n = crf.reader_.inputs[0], len(crf.labels_)
     if not isinstance(source, DenseInput) or source.n_columns != n_beside + n:
         raise ValueError(f"the crf must read {n_beside + n} columns, the last {n} scores of labels")

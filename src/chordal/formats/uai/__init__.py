@@ -1,8 +1,8 @@
-"""Models as files: the UAI competitions' format, libDAI's and toulbar2's.
+"""Model files in the UAI format and in those of libDAI and toulbar2.
 
-`read_uai`, `read_fg`, `read_wcsp` and `read_cfn` give potentials, to be asked by any inference
-method; `read_model` chooses by the file's name. Unlike the other formats, which hold labelled
-sequences, these hold a model with its scores.
+`read_uai`, `read_fg`, `read_wcsp` and `read_cfn` return potentials for any inference method;
+`read_model` chooses by the file name. Other formats contain labelled sequences; these contain a
+model with its scores.
 """
 
 from __future__ import annotations
@@ -34,8 +34,8 @@ READERS = {".fg": read_fg, ".wcsp": read_wcsp, ".cfn": read_cfn}
 
 
 def read_model(place: Place) -> Potentials:
-    """A model from a file, compressed or not: libDAI's if its name ends in .fg, toulbar2's if it
-    ends in .wcsp or .cfn, else UAI's.
+    """Read a model from a file, compressed or not. The format is libDAI's for .fg, toulbar2's for
+    .wcsp and .cfn, else UAI's.
     """
     name = without_compression(name_of(place))
     read = next((read for end, read in READERS.items() if name.endswith(end)), read_uai)

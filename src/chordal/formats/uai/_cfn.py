@@ -24,9 +24,9 @@ DEPTH = 20  # brackets within brackets
 def read_cfn(place: Place) -> Potentials:
     """The cost function network of a .cfn file, one example; scores are minus costs.
 
-    Costs that reach the bound of "mustbe" ("<10.0") are forbidden, −inf. With ">" the sum is to be
-    large, and scores are the numbers of the file. Variables are numbered in the order of the file.
-    Functions are tables, with a default cost or without; global ones are refused.
+    Costs that reach the bound of "mustbe" ("<10.0") become −inf (forbidden). With ">" the sum is
+    maximised, and scores are the numbers of the file. Variables are numbered in the order of the
+    file. Functions are tables, with or without a default cost; global functions are an error.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""Between cost functions, of which the sum is to be small, and potentials."""
+"""Convert cost functions, whose sum is minimised, to potentials."""
 
 from __future__ import annotations
 

@@ -17,9 +17,9 @@ Evidence = dict[int, int]
 def read_evidence(place: Place) -> list[Evidence]:
     """The observed labels {variable: label} of each sample of a UAI evidence file.
 
-    Both forms are read: the number of observed variables and then pairs, which is one sample, and
-    the number of samples, each with its number of variables and pairs. A file that fits both is
-    taken for the second if each sample has a line of its own.
+    Two forms are supported. The first is one sample: the number of observed variables, then pairs.
+    The second is the number of samples, each with its number of variables and pairs. A file that
+    fits both is the second form if each sample has its own line.
 
     Examples
     --------
@@ -37,7 +37,7 @@ def read_evidence(place: Place) -> list[Evidence]:
     if first == 0:
         line, _ = tokens.place(tokens.at)
         warnings.warn(
-            f"{tokens.name}:{line}: what follows is ignored, for the file begins with 0 "
+            f"{tokens.name}:{line}: the rest of the file is ignored, because it begins with 0 "
             "observed variables",
             UserWarning,
             stacklevel=2,
@@ -88,7 +88,7 @@ def write_evidence(evidence: Mapping[int, int], place: Place) -> None:
 
 
 def apply_evidence(potentials: Potentials, evidence: Mapping[int, int]) -> Potentials:
-    """The potentials with −inf for all labels of an observed variable but the observed one.
+    """The potentials with −inf for all labels of an observed variable except the observed one.
 
     log Z is then that of the evidence, and marginals and the best labelling agree with it.
 
@@ -111,7 +111,7 @@ def apply_evidence(potentials: Potentials, evidence: Mapping[int, int]) -> Poten
 
 
 def condition_on(potentials: Potentials, evidence: Mapping[int, int]) -> Potentials:
-    """The same model, in which each observed variable has the observed label alone.
+    """The same model, in which each observed variable has only the observed label.
 
     Its scores are those of `apply_evidence`, in smaller tables: evidence then cuts loops, and
     exact inference may become affordable. Labels of observed variables are all 0.

@@ -1,0 +1,153 @@
+"""Sentences above 30 words and phrases to avoid in docstrings, messages and Markdown files.
+
+    python tools/prose.py                  # all of them, and how many there are, by package
+    python tools/prose.py solvers docs     # those of some packages or folders with Markdown files
+
+Messages are the strings of errors and warnings, and the help texts of the command line.
+Code, tables and doctests are not read. A `{value}` in a message counts as one word.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+import sys
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+
+from _sources import ROOT, modules, table
+
+LONGEST = 30  # words in a sentence
+SKIPPED = {"CHANGELOG.md"}  # entries of past releases stay as they were
+FOLDERS = ("README.md", "CONTRIBUTING.md", "docs", "examples", "benchmarks")
+
+#: What a reader has to decode, as regular expressions.
+AVOID = [
+    r"so many",
+    r"to be had",
+    r"(is|are|was|were) let go",
+    r"of (one|its|their|your)('s)? own",
+    r"is no (sum|number|name|file|list|array|label|chain|tree|graph)",
+    r"met before",
+    r"has none",
+    r"have none",
+    r"there (is|are) none",
+    r"by itself",
+    r"by themselves",
+    r"what (is|was|are|were) (chosen|missing|asked|given|known|meant|left|needed)",
+    r"without rows",
+    r"marginals only",
+    r"stands? for",
+    r"(has|have|had) to (fear|do with)",
+    r"who worked",
+    r"(the|a) fit before",
+    r"as good as",
+    r"goes? on",
+    r"takes? (the place|part)",
+    r"a road",
+    r"wants? (a|an|the|no)\b",
+    r"knows? (no|nothing|of)\b",
+]
+AVOIDED = re.compile(r"\b(" + "|".join(AVOID) + r")\b", re.IGNORECASE)
+
+#: A piece of text with the line where it starts.
+Text = tuple[int, str]
+
+
+def texts(tree: ast.Module) -> Iterator[Text]:
+    """The docstrings and the messages of a module."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
+            if ast.get_docstring(node) is not None:
+                own = node.body[0]
+                if isinstance(own, ast.Expr) and isinstance(own.value, ast.Constant):
+                    yield own.lineno, str(own.value.value)
+        elif isinstance(node, ast.Call):
+            called = ast.unparse(node.func).rsplit(".", 1)[-1]
+            if re.search(r"(Error|Warning|warn|Exit|fail|refuse)$", called):
+                yield from (text for argument in node.args for text in strings(argument))
+            for keyword in node.keywords:
+                if keyword.arg in {"help", "description", "epilog"}:
+                    yield from strings(keyword.value)
+
+
+def strings(node: ast.expr) -> Iterator[Text]:
+    """The strings of an expression, with `{}` in place of their values."""
+    if isinstance(node, ast.Constant) and isinstance(node.value, str):
+        yield node.lineno, node.value
+    elif isinstance(node, ast.JoinedStr):
+        parts = (part.value if isinstance(part, ast.Constant) else "{}" for part in node.values)
+        yield node.lineno, "".join(str(part) for part in parts)
+    elif isinstance(node, ast.BinOp | ast.IfExp):
+        for child in ast.iter_child_nodes(node):
+            if isinstance(child, ast.expr):
+                yield from strings(child)
+
+
+def paragraphs(text: str, first: int) -> Iterator[Text]:
+    """Runs of lines that are prose: no code, table, heading, doctest or list marker."""
+    found: list[str] = []
+    start, fenced, doctest = first, False, False
+    for number, raw in enumerate([*text.split("\n"), ""], first):
+        line = raw.strip()
+        doctest = line.startswith(">>>") or (doctest and bool(line))
+        fence = line.startswith("```")
+        fenced ^= fence
+        skipped = fence or fenced or doctest or not line or re.match(r"[-=|#]{3,}|[|#]", line)
+        item = re.match(r"([-*]|\d+\.) |[\w, *]+ : ", line)
+        if found and (skipped or item):
+            yield start, " ".join(found)
+            found = []
+        if not skipped:
+            start = start if found else number
+            found.append(line)
+    assert not found
+
+
+def sentences(paragraph: str) -> list[str]:
+    """The sentences of a paragraph; code between backticks is one word."""
+    plain = re.sub(r"`[^`]*`", "Code", paragraph)
+    return re.split(r"(?<=[.!?])[\"')]*\s+(?=[A-Z\"'(])", plain)
+
+
+def findings(text: str, first: int) -> Iterator[Text]:
+    """What is wrong in a text, by line."""
+    for line, paragraph in paragraphs(text, first):
+        for sentence in sentences(paragraph):
+            words = len(re.findall(r"[^\W_][\w'’.-]*", sentence))
+            if words > LONGEST:
+                yield line, f"{words} words: {sentence}"
+            for match in AVOIDED.finditer(sentence):
+                yield line, f"{match[0]!r}: {sentence}"
+
+
+def sources(wanted: set[str]) -> Iterator[tuple[str, Path, list[Text]]]:
+    """The package or folder, the path and the texts of each file."""
+    for package, path, tree in modules():
+        if not wanted or package in wanted:
+            yield package, path, list(texts(tree))
+    for folder in FOLDERS:
+        if not wanted or folder in wanted:
+            top = ROOT / folder
+            for path in [top] if top.is_file() else sorted(top.rglob("*.md")):
+                if path.name not in SKIPPED:
+                    own = path.read_text(encoding="utf-8")
+                    yield folder, path.relative_to(ROOT), [(1, own)]
+
+
+def main() -> None:
+    """List what was found, and count."""
+    counts: Counter[str] = Counter()
+    for package, path, found in sources(set(sys.argv[1:])):
+        counts[package] += 0
+        for first, text in found:
+            for line, problem in findings(text, first):
+                counts[package] += 1
+                print(f"{path}:{line}: {problem}")
+    table({k: [str(v)] for k, v in {**counts, "all": counts.total()}.items()}, ["where", "found"])
+    sys.exit(bool(counts.total()))
+
+
+if __name__ == "__main__":
+    main()
