@@ -1,6 +1,6 @@
 """Sentences of the documents that are too long to be read once.
 
-    python tools/long_sentences.py                  # README and docs, above 30 words
+    python tools/long_sentences.py                  # all documents, above 30 words
     python tools/long_sentences.py 25 README.md     # another limit, some files
 
 Counted is prose: code, tables, mathematics and generated pages are left out.
@@ -22,8 +22,9 @@ SHORT = re.compile(r"\b(e\.g|i\.e|etc|vs|al|Mr|Dr)\.")
 
 
 def documents() -> list[Path]:
-    """README and the pages that are written by hand."""
-    found = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+    """README and the other documents that are written by hand."""
+    top = [ROOT / name for name in ("README.md", "CONTRIBUTING.md", "CHANGELOG.md")]
+    found = [*top, *sorted((ROOT / "docs").rglob("*.md"))]
     return [p for p in found if not p.relative_to(ROOT).as_posix().startswith(GENERATED)]
 
 
@@ -55,6 +56,11 @@ def sentences(block: str) -> list[str]:
     return re.split(r"(?<=[.!?])[\"”)*]*\s+|(?<=[.!?])\*\*\s*|:\s*$", plain)
 
 
+def n_words(sentence: str) -> int:
+    """Words, of which code counts as one."""
+    return len(re.findall(r"\w[\w'’–-]*", sentence))
+
+
 def main() -> None:
     """List them, the longest first."""
     words = sys.argv[1:]
@@ -64,9 +70,8 @@ def main() -> None:
         shown = path.relative_to(ROOT) if path.is_relative_to(ROOT) else path
         for line, block in blocks(path.read_text(encoding="utf-8")):
             for sentence in sentences(block):
-                n = len(re.findall(r"\w[\w'’–-]*", sentence))
-                if n > limit:
-                    found.append((n, f"{shown}:{line}", sentence))
+                if n_words(sentence) > limit:
+                    found.append((n_words(sentence), f"{shown}:{line}", sentence))
     for n, place, sentence in sorted(found, key=lambda entry: -entry[0]):
         print(f"{place}: {n} words: {sentence}")
     print(f"{len(found)} sentences above {limit} words")

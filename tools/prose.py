@@ -1,10 +1,11 @@
-"""Sentences above 30 words and phrases to avoid in docstrings, messages and Markdown files.
+"""Sentences above 30 words and phrases to avoid in docstrings and messages.
 
     python tools/prose.py                  # all of them, and how many there are, by package
-    python tools/prose.py solvers docs     # those of some packages or folders with Markdown files
+    python tools/prose.py solvers cli      # those of some packages
 
 Messages are the strings of errors and warnings, and the help texts of the command line.
 Code, tables and doctests are not read. A `{value}` in a message counts as one word.
+`long_sentences.py` does the same for documents.
 """
 
 from __future__ import annotations
@@ -16,11 +17,8 @@ from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
-from _sources import ROOT, modules, table
-
-LONGEST = 30  # words in a sentence
-SKIPPED = {"CHANGELOG.md"}  # entries of past releases stay as they were
-FOLDERS = ("README.md", "CONTRIBUTING.md", "docs", "examples", "benchmarks")
+from _sources import modules, table
+from long_sentences import LIMIT, n_words, sentences
 
 #: What a reader has to decode, as regular expressions.
 AVOID = [
@@ -105,35 +103,21 @@ def paragraphs(text: str, first: int) -> Iterator[Text]:
     assert not found
 
 
-def sentences(paragraph: str) -> list[str]:
-    """The sentences of a paragraph; code between backticks is one word."""
-    plain = re.sub(r"`[^`]*`", "Code", paragraph)
-    return re.split(r"(?<=[.!?])[\"')]*\s+(?=[A-Z\"'(])", plain)
-
-
 def findings(text: str, first: int) -> Iterator[Text]:
     """What is wrong in a text, by line."""
     for line, paragraph in paragraphs(text, first):
         for sentence in sentences(paragraph):
-            words = len(re.findall(r"[^\W_][\w'’.-]*", sentence))
-            if words > LONGEST:
-                yield line, f"{words} words: {sentence}"
+            if n_words(sentence) > LIMIT:
+                yield line, f"{n_words(sentence)} words: {sentence}"
             for match in AVOIDED.finditer(sentence):
                 yield line, f"{match[0]!r}: {sentence}"
 
 
 def sources(wanted: set[str]) -> Iterator[tuple[str, Path, list[Text]]]:
-    """The package or folder, the path and the texts of each file."""
+    """The package, the path and the texts of each file."""
     for package, path, tree in modules():
         if not wanted or package in wanted:
             yield package, path, list(texts(tree))
-    for folder in FOLDERS:
-        if not wanted or folder in wanted:
-            top = ROOT / folder
-            for path in [top] if top.is_file() else sorted(top.rglob("*.md")):
-                if path.name not in SKIPPED:
-                    own = path.read_text(encoding="utf-8")
-                    yield folder, path.relative_to(ROOT), [(1, own)]
 
 
 def main() -> None:
