@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
-PAGE = ROOT / "docs/mathematics/seeds.md"
+PAGE = ROOT / "docs/mathematics/equations.md"
 ROW = re.compile(
     r"^\| (.+) \| `(chordal[\w.]+)` \| `(tests/[\w/.]+)::(\w+)` \| \[.+\]\(\w+\.md\) \|$"
 )
