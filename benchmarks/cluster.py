@@ -2,7 +2,7 @@
 
     python -m benchmarks cluster                        # the requirements
     python -m benchmarks.cluster --measure FILE         # measurements for the page on clusters
-    python -m benchmarks.cluster --page FILE docs/guide/cluster.md   # its tables, from the measurements
+    python -m benchmarks.cluster --page FILE docs/guide/cluster.md   # its tables
 
 The cost model of the page: with T tokens, W weights and K workers of one thread,
 
