@@ -12,6 +12,7 @@ from sphinx.domains.python import PythonDomain
 from sphinx.util.nodes import make_refnode
 
 KINDS = {"class", "function", "exception", "data", "module"}
+MEMBERS = {"method", "property", "attribute"}
 
 
 def names(domain: PythonDomain) -> dict[str, str]:
@@ -24,6 +25,9 @@ def names(domain: PythonDomain) -> dict[str, str]:
             # A word such as `fit` may mean many things.
             if entry.objtype in ("class", "exception") or "_" in short:
                 found.setdefault(short, set()).add(name)
+        elif entry.objtype in MEMBERS and not entry.aliased:
+            for known in (name, ".".join(name.split(".")[-2:])):  # also as Class.method
+                found.setdefault(known, set()).add(name)
     return {short: min(whole) for short, whole in found.items() if len(whole) == 1}
 
 
