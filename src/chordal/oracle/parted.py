@@ -20,8 +20,9 @@ from chordal.potentials import Floats
 
 Ints = NDArray[np.int64]
 
-#: The largest share of the weights for which sending their places too costs less than all weights.
-SPARSE = 0.5
+#: The largest share of the weights that are sent with their places. Sums of such numbers take about
+#: 20 times as long as sums of all: they pay where they save most of what is sent.
+SPARSE = 0.25
 
 
 @dataclass(frozen=True)
