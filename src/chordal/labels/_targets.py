@@ -103,7 +103,7 @@ def _without(
 
 
 def observed(y: Sequence[Any], ignored: object = None) -> NDArray[np.bool_]:
-    """Which labels are given: not None, and not the label that stands for none."""
+    """Which labels are given: not None, and not the label for "not observed"."""
     parts = [np.zeros(0, dtype=bool)]
     for labels in y:
         if _is_matrix(labels):
