@@ -20,7 +20,7 @@ T = TypeVar("T")
 
 @contextmanager
 def time_limit(seconds: float | None) -> Iterator[None]:
-    """A deadline so many seconds from now for the block; None changes nothing.
+    """A deadline for the block, in seconds from now; None changes nothing.
 
     Of nested limits, the nearest deadline counts.
 

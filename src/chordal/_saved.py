@@ -231,7 +231,7 @@ def restored(value: object, arrays: Mapping[str, NDArray[Any]]) -> object:
 
 
 def copied(value: object) -> Any:
-    """The same state, with arrays in memory of their own."""
+    """A copy of the state, with copied arrays."""
     if isinstance(value, np.ndarray):
         return value.copy()
     if isinstance(value, Mapping):

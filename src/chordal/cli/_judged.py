@@ -29,8 +29,8 @@ def read_columns(
 ) -> tuple[Labels, Labels]:
     """Two columns of a file, or two keys of JSON Lines.
 
-    A document mark with as many columns as the rest is a token to conlleval: `marks` says
-    whether to "count" or to "skip" it, and must be given where there is one.
+    conlleval counts a document mark with all columns as a token. `marks` says whether to "count" or
+    to "skip" it; it is required if there is one.
     """
     from chordal.formats import open_source
 

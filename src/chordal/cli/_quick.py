@@ -1,6 +1,6 @@
-"""``chordal tag`` in its plainest form, without Typer, whose start takes as long as all the rest.
+"""The plainest form of ``chordal tag``, without Typer, whose start takes as long as all the rest.
 
-Other forms of it, and all other commands, are left to Typer; nothing here has a meaning of its own.
+Typer handles all other forms and commands. The options here mean the same.
 """
 
 from __future__ import annotations

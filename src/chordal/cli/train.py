@@ -158,8 +158,9 @@ def command(
     Ctrl-C writes the current model; a second Ctrl-C writes nothing. With --checkpoint, the same
     command resumes after Ctrl-C, a signal or a power failure.
 
-    Options of crf_learn and wapiti train keep their meaning: -c, -f N, -p N, --eta; -p FILE, -t N,
-    -i, -d, --rho1, --rho2, --stopeps, -w. -e is --eta or --stopeps, depending on the other options.
+    Options of crf_learn keep their meaning: -c, -f N, -p N, --eta. So do those of wapiti train: -p
+    FILE, -t N, -i, -d, --rho1, --rho2, --stopeps, -w. The option -e is --eta or --stopeps,
+    depending on the others.
     """
     begin = time.perf_counter()
     asked = foreign.Given(

@@ -25,8 +25,8 @@ E = TypeVar("E", bound="Emission")
 class Emission(ABC):
     """p(x | y) = h(x) exp(⟨η_y, T(x)⟩ − A(η_y)), an exponential family.
 
-    With T(x) as features and η_y as weights this is the node of a conditional random field, to
-    which A(η_y) is a bias and h(x) nothing at all.
+    With features T(x) and weights η_y this is the node of a conditional random field; −A(η_y) is
+    its bias, and h(x) cancels.
 
     Attributes
     ----------

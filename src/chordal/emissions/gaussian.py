@@ -18,9 +18,9 @@ from chordal.potentials import Floats
 class Gaussian(Emission):
     """A normal distribution for each label, of independent or of correlated columns.
 
-    Observations are standardised, z = (x − centre) / spread, which keeps digits: T(x) is z and
-    the squares (or all products) of its columns, η = (P m, −P/2) with precision P and mean m,
-    and A = ½ mᵀP m + ½ log det(2π P⁻¹).
+    Observations are standardised, z = (x − centre) / spread, for numerical precision. T(x) is z and
+    the squares (or all products) of its columns. With precision P and mean m, η = (P m, −P/2) and A
+    = ½ mᵀP m + ½ log det(2π P⁻¹).
 
     Parameters
     ----------

@@ -58,7 +58,7 @@ def predict(
         in the order of `classes_`. For `MatchingModel` labels are target numbers, and the last
         flag means "no target".
     allowed_transitions : {"auto", "bio", "iob1", "iobes", "bilou"}, matrix or pairs, optional
-        Allowed transitions on chains: a tagging scheme ("auto" detects it from the labels), a
+        On chains, a tagging scheme ("auto" detects it from the labels), a
         boolean matrix [from, to] in the order of `classes_`, or pairs (from, to) of labels.
 
     Examples

@@ -107,9 +107,9 @@ class Condensed:
 class RowFeatures(ABC):
     """Scores of rows, linear in the weights: row t gives `n_outputs` scores.
 
-    The map splits by rows (each shard of rows is compiled once), the adjoint by weights (each
-    block of weights is a task of its own), so both run in parallel without locks and every sum
-    is taken in one order, whatever the number of threads.
+    The map is split by rows (each shard is compiled once) and the adjoint by weights (one task per
+    block). So both run in parallel without locks, and every sum has one order for any number of
+    threads.
     """
 
     n_outputs: int

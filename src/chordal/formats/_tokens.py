@@ -36,8 +36,8 @@ def tokenize(text: str) -> list[Token]:
     """The tokens of a text, with their positions.
 
     Tokens are, in this order: web and mail addresses; letters with stops (``U.S.``); numbers with
-    ``. , : / -`` inside; words with ``' ’ . · -`` inside; and other signs, one or the same several
-    times (``...``). Blanks are between tokens and belong to none.
+    ``. , : / -`` inside; words with ``' ’ . · -`` inside. Other signs are tokens, alone or repeated
+    (``...``). Blanks separate tokens.
 
     >>> [token.text for token in tokenize("Dr. Ada O'Hara paid $1,000.50 (in the U.S.)...")]
     ['Dr', '.', 'Ada', "O'Hara", 'paid', '$', '1,000.50', '(', 'in', 'the', 'U.S.', ')', '...']
@@ -48,9 +48,9 @@ def tokenize(text: str) -> list[Token]:
 def sentences(text: str) -> list[list[Token]]:
     """The tokens of each sentence of a text.
 
-    A sentence ends after ``. ! ? …`` (and quotes or brackets that close there) where a blank
-    follows and then no small letter; but not after a stop that follows a single letter or a word
-    of at most three letters with a capital (``J. Smith``, ``Mr. Smith``).
+    A sentence ends after ``. ! ? …`` and closing quotes or brackets, if a blank follows and then no
+    lower-case letter. It does not end after the stop of a single letter or of a capitalised word of
+    at most three letters (``J. Smith``, ``Mr. Smith``).
 
     >>> [[token.text for token in own] for own in sentences("Mr. X left. He slept!")]
     [['Mr', '.', 'X', 'left', '.'], ['He', 'slept', '!']]

@@ -25,16 +25,16 @@ _DEEPEST = 100  # containers in each other
 class CRFsuite(Format):
     r"""Files of ``crfsuite learn`` and ``crfsuite tag``: ``label<tab>attribute[:value]<tab>…``.
 
-    A backslash before a colon or another backslash takes away its meaning; before anything else it
-    is itself. An attribute without a value has the value 1. A field ``@weight:2`` before the first
-    label gives the sequence a weight. ``__BOS__`` and the like are attributes as any other.
+    A backslash escapes a colon or a backslash; before anything else it is itself. An attribute
+    without a value has the value 1. A field ``@weight:2`` before the first label sets the weight of
+    the sequence. ``__BOS__`` and similar names are ordinary attributes.
 
-    As in CRFsuite, empty fields are skipped. Where it would silently go on, there is an error: a
-    value that is no number, a second colon, a label with a value.
+    As in CRFsuite, empty fields are skipped. Three things that CRFsuite accepts silently are
+    errors: a value that is not a number, a second colon, a label with a value.
 
-    A row is read as a list of attributes or, if one has a value other than 1, as a dict from
-    attribute to value, an attribute that occurs twice having the sum. Dicts with strings and
-    containers, such as ``{"word": "Rome"}``, are written as `ChainCRF` reads them: ``word:Rome``.
+    A row is a list of attributes or, if one has a value other than 1, a dict from attribute to
+    value. The values of a repeated attribute are added. Dicts with strings and containers, such as
+    ``{"word": "Rome"}``, are written as `ChainCRF` reads them: ``word:Rome``.
 
     Examples
     --------

@@ -18,17 +18,17 @@ from chordal.formats._lines import read_lines
 class JSONL(Format):
     r"""One JSON object per line: ``{"tokens": [...], "labels": [...]}``.
 
-    A token is a string (a row of one column), a list of strings (columns, or attributes) or an
-    object (a dict of attributes, in which a list of numbers is a vector). Optional keys are
-    ``labels``, a string per token; ``comments``, a list of strings; and ``weight``, a number. Other
-    keys are ignored, and so are blank lines.
+    A token is a string (a row of one column), a list of strings (columns or attributes) or an
+    object (a dict of attributes). In an object, a list of numbers is a vector. Optional keys are
+    ``labels`` (a string per token), ``comments`` (a list of strings) and ``weight`` (a number).
+    Other keys and blank lines are ignored.
 
     Parameters
     ----------
     tokens : str or sequence of str
-        The key of the tokens. Several keys are columns: each holds a list with a string per token,
-        and a row is made of one of each, as in ``{"words": [...], "pos": [...], "tags": [...]}``
-        read with ``tokens=["words", "pos"]`` and ``labels="tags"``.
+        The key of the tokens. Several keys are columns: each has a list with a string per token.
+        For example, ``{"words": [...], "pos": [...], "tags": [...]}`` is read with
+        ``tokens=["words", "pos"]`` and ``labels="tags"``.
     labels : str or None
         The key of the labels; None ignores them.
 

@@ -105,7 +105,7 @@ class Case:
 
     @property
     def search(self) -> SubgraphSearch:
-        """The search that goes on from round to round."""
+        """The search, which continues from round to round."""
         if self._search is None:
             rng = np.random.default_rng(self.seed)
             self._search = SubgraphSearch(self.potentials, self.labels, rng)

@@ -19,11 +19,11 @@ from chordal.structures import Structure
 class MaxFlowInference(Inference):
     """The best labelling of pairwise models with at most two labels, by maximum flow.
 
-    It is exact, and fast enough for images of millions of pixels, if every edge is *submodular*:
-    equal labels score, in sum, at least as much as different ones (s₀₀ + s₁₁ ≥ s₀₁ + s₁₀). Other
-    scores are an error that names the first edge; `alpha_beta_swap` and `trw_s` support them. Edges
-    at a variable with one allowed label may have any scores. Among equally good labellings it
-    returns the one with most labels 0.
+    It is exact, and fast enough for images of millions of pixels, if every edge is *submodular*.
+    That means that equal labels score, in sum, at least as much as different ones (s₀₀ + s₁₁ ≥ s₀₁
+    + s₁₀). Other scores are an error that names the first edge; `alpha_beta_swap` and `trw_s`
+    support them. Edges at a variable with one allowed label may have any scores. Among equally good
+    labellings it returns the one with most labels 0.
 
     References
     ----------

@@ -73,8 +73,8 @@ class TRWSInference(Inference):
     score if the relaxation is not tight, as with frustrated loops, and iterations may settle
     slightly above the relaxation's optimum.
 
-    Tables of label distances (Potts, linear, truncated linear, and any that become constant within
-    half of the labels) are recognised: an iteration is then linear in the number of labels, not
+    Tables of label distances are recognised: Potts, linear, truncated linear, and any that become
+    constant within half of the labels. An iteration is then linear in the number of labels, not
     quadratic.
 
     Every iteration labels one variable after another. The best labelling found is improved at the

@@ -22,7 +22,7 @@ def merged_labels(
     each label of each part has in it.
 
     `known` are the labels from which every part began: new ones (`SequenceLabels()`), or those of
-    the model that goes on learning. They keep their numbers.
+    the model that is trained further. They keep their numbers.
 
     >>> a, b = SequenceLabels.of([["N", "V", "N"]]), SequenceLabels.of([["V", "D", "V"]])
     >>> labels, numbers = merged_labels(SequenceLabels(), [a, b])

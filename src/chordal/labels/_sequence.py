@@ -174,7 +174,7 @@ class SequenceLabels:
 
     @property
     def types(self) -> tuple[str, ...]:
-        """The types of variables that have labels of their own; none here."""
+        """The types of variables with separate labels; none here."""
         return ()
 
     @property
@@ -187,7 +187,7 @@ class SequenceLabels:
         return self.order
 
     def within(self, target: Target, kinds: NDArray[np.int64] | None) -> Target:
-        """What is known of the labels, by their numbers among those of the variable's type."""
+        """Targets by label numbers within the variable's type."""
         return target
 
     def joint(

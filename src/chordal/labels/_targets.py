@@ -40,9 +40,9 @@ def matched_targets(y: object, i: int, n_source: int, n_target: int) -> NDArray[
 def targets_of(labels: SequenceLabels, y: Sequence[Any], ignored: object = None) -> Target:
     """Number the labels of y, and what y says about every variable, example after example.
 
-    A variable holds a label, None or the `ignored` label (not observed), a set of possible labels,
-    or a dict of labels with their probabilities; an example may also be an array [n_variables,
-    n_classes] of probabilities in the order of the classes.
+    A variable has a label, None or the `ignored` label (not observed), a set of possible labels, or
+    a dict of labels with probabilities. An example may also be an array [n_variables, n_classes] of
+    probabilities, in the order of the classes.
     """
     target = _target(labels, y, ignored)
     labels.as_list = isinstance(y[0], (list, tuple))  # as given, also where some were left out
@@ -103,7 +103,7 @@ def _without(
 
 
 def observed(y: Sequence[Any], ignored: object = None) -> NDArray[np.bool_]:
-    """Which labels are given: not None, and not the label that stands for none."""
+    """Which labels are given: not None, and not the label for "not observed"."""
     parts = [np.zeros(0, dtype=bool)]
     for labels in y:
         if _is_matrix(labels):

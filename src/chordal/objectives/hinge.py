@@ -28,7 +28,7 @@ class Hinge(MarginObjective):
     scaling : {"margin", "slack"}, default="margin"
         "margin": max [score(y) + cost(y, gold)] − score(gold); the required margin grows with the
         cost. "slack": max cost(y, gold) · [1 + score(y) − score(gold)]; the required margin is one,
-        and its violation is multiplied by the cost, so very wrong labellings need no larger margin.
+        and its violation is multiplied by the cost. So very wrong labellings need no larger margin.
         "slack" needs costs in whole units per variable, because it finds the best labelling at
         every cost. On chains its time grows with the square of the length.
     relaxed : bool, default=False

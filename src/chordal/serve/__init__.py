@@ -1,9 +1,9 @@
 """Serve models over HTTP with JSON. ``chordal serve`` runs it; `app` is for other servers.
 
-A request goes through these files: `_app` (routes), `_tagging` (one request), `_json`, `_questions`
-and `_inputs` (what it says), `_queue` (requests wait here and are taken together), `_predicting`
-(one call of the model for all of them) and `_results` (the answer). `_shelf` keeps the models, and
-exchanges one when its file is replaced.
+A request passes through these files: `_app` (routes), `_tagging` (one request), `_json`,
+`_questions` and `_inputs` (its content). Then come `_queue` (waiting requests are taken together),
+`_predicting` (one model call for all of them) and `_results` (the answer). `_shelf` holds the
+models, and reloads one when its file is replaced.
 """
 
 from __future__ import annotations

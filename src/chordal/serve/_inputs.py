@@ -177,7 +177,7 @@ def _strings(value: object, where: str) -> list[str]:
 
 
 def _numbers(value: object, where: str, width: int) -> Sequence[float]:
-    """An array of so many numbers."""
+    """An array of numbers of this length."""
     items = _array(value, where, f"an array of {width} numbers")
     if len(items) != width:
         raise Refusal(422, f"{where} must have {width} numbers, got {len(items)}", where)

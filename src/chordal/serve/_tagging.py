@@ -28,7 +28,7 @@ class GoneError(Exception):
 
 
 class Tagging:
-    """The endpoint: an ASGI application of its own, since every microsecond here counts."""
+    """The endpoint: a separate ASGI application, for speed."""
 
     def __init__(self, service: Service) -> None:
         self.service = service

@@ -19,9 +19,9 @@ from chordal.solvers._online import MistakeDriven
 class AROW(MistakeDriven):
     """Adaptive regularisation of weights, with one variance for each weight.
 
-    If the best labelling ŷ is not the gold one, with δ = φ(y) − φ(ŷ) and ℓ = score(ŷ) − score(y) +
-    number of wrong labels: w += ℓ Σδ / (r + δᵀΣδ), Σ⁻¹ += δδᵀ / r. Weights that were updated often
-    have a small variance and move little. `l2` is not used.
+    It updates the weights if the best labelling ŷ is not the gold one. With δ = φ(y) − φ(ŷ) and ℓ =
+    score(ŷ) − score(y) + number of wrong labels: w += ℓ Σδ / (r + δᵀΣδ), Σ⁻¹ += δδᵀ / r. Weights
+    that were updated often have a small variance and move little. `l2` is not used.
 
     Parameters
     ----------

@@ -18,8 +18,7 @@ from chordal.solvers.lbfgs import Point, strong_wolfe
 @final
 @dataclass(eq=False)
 class Newton(Solver):
-    """Newton steps −H⁻¹ g with a line search; each step near the minimum doubles the correct
-    digits.
+    """Newton steps −H⁻¹ g with a line search; near the minimum each doubles the correct digits.
 
     If the Hessian H is not positive definite, a multiple of the identity is added, as small as
     possible. `details["decrement"]` has the Newton decrement √(gᵀ H⁻¹ g) per iteration; half its

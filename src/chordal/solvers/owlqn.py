@@ -130,7 +130,7 @@ def _pseudo_gradient(weights: Floats, gradient: Floats, l1: float | Floats) -> F
 class SubspaceHistory:
     """Curvature pairs on the free coordinates, which change from step to step.
 
-    With an L1 penalty few weights are free, so many pairs cost little.
+    With an L1 penalty few weights are free, and a long memory costs little.
     """
 
     def __init__(self, memory: int, n_weights: int = 0) -> None:

@@ -22,8 +22,8 @@ Variant = Literal["hard", "linear", "squared"]
 class PassiveAggressive(MistakeDriven):
     """Passive–aggressive updates, averaged over all examples by default.
 
-    If the best labelling ŷ is not the gold one, w += τ (φ(y) − φ(ŷ)), with τ from the loss ℓ =
-    score(ŷ) − score(y) + margin; `l2` is not used.
+    If the best labelling ŷ is not the gold one, w += τ (φ(y) − φ(ŷ)). τ follows from the loss ℓ =
+    score(ŷ) − score(y) + margin. `l2` is not used.
 
     Parameters
     ----------

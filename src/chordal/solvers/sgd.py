@@ -124,8 +124,8 @@ class SGD(OnlineSolver):
     """Stochastic gradient descent; with objective "hinge", the stochastic subgradient method.
 
     Step k uses the loss ℓ of one example and its share of the L2 penalty, λ = l2 / number of
-    examples: w ← (1 − η λ) w − η ∇ℓ(w), with η by `schedule`. The L2 penalty, momentum and
-    averaging concern all weights and are applied lazily, so a step costs only as much as its
+    examples. The step is w ← (1 − η λ) w − η ∇ℓ(w), with η by `schedule`. The L2 penalty, momentum
+    and averaging concern all weights and are applied lazily, so a step costs only as much as its
     example.
 
     Parameters

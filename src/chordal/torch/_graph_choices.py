@@ -1,4 +1,4 @@
-"""What a layer's settings stand for: its inference method, and which cliques share a table."""
+"""The settings of a layer: its inference method, and which cliques share a table."""
 
 from __future__ import annotations
 

@@ -34,7 +34,7 @@ class Sizes:
 
 
 class MLP(nn.Module):
-    """Every position by itself: layers of hidden units with ReLU and dropout."""
+    """Each position separately: layers of hidden units with ReLU and dropout."""
 
     def __init__(self, inputs: Inputs, n_labels: int, sizes: Sizes) -> None:
         super().__init__()
@@ -47,7 +47,7 @@ class MLP(nn.Module):
 
 
 class ImageCNN(nn.Module):
-    """Every image by itself: two rounds of 3 × 3 convolutions and pooling, then hidden units."""
+    """Each image separately: two rounds of 3 × 3 convolutions and pooling, then hidden units."""
 
     def __init__(self, inputs: Inputs, n_labels: int, sizes: Sizes) -> None:
         super().__init__()
@@ -138,7 +138,7 @@ class PixelLayers(nn.Module):
 
 
 class OfNodes(nn.Module):
-    """A network that sees each position by itself, for the nodes of graphs."""
+    """A network that sees single positions, for the nodes of graphs."""
 
     def __init__(self, network: nn.Module) -> None:
         super().__init__()

@@ -33,7 +33,9 @@ Arrays = dict[str, NDArray[Any]]
 
 
 def to_state(model: NeuralCRF) -> tuple[Facts, Arrays]:
-    """The network's weights, the CRF that answers, and how training stands if it goes on."""
+    """The network's weights, the CRF that answers, and the state of training, if it is to
+    resume.
+    """
     of_crf, arrays = model.crf_.to_state()
     facts: Facts = {
         "inputs": model._form.inputs.to_facts(),

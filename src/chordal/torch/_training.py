@@ -76,7 +76,7 @@ class Course:
         generator: np.random.Generator,
         settings: Settings,
     ) -> None:
-        """Make the optimiser; where training goes on, all is as it was."""
+        """Create the optimiser, or restore its state."""
         made = OPTIMIZERS[settings.optimizer]
         self.optimizer = made(
             parameters, lr=settings.learning_rate, weight_decay=settings.weight_decay
@@ -219,7 +219,7 @@ def _pass(course: Course, loss_of: LossOf, used: Ints, settings: Settings) -> fl
 
 
 def copied(model: nn.Module) -> State:
-    """The weights, in memory of their own."""
+    """A copy of the weights."""
     return {name: tensor.detach().clone() for name, tensor in model.state_dict().items()}
 
 

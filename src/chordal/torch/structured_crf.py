@@ -49,7 +49,7 @@ class StructuredCRF(nn.Module):
     Notes
     -----
     The argument `tables` of every method replaces the parameter: [L, L] for all cliques, [n, L, L]
-    or [batch, n, L, L], where n is the number of tables or of cliques, in the order of the
+    or [batch, n, L, L]. Here n is the number of tables or of cliques, in the order of the
     structure. Scores may be −inf (forbidden), except in tables of approximate methods. Answers have
     the widest given dtype, at least float32; exact methods compute in float64.
 

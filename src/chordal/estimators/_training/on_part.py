@@ -91,7 +91,7 @@ class ReadPart(NamedTuple):
 
 
 class PartFacts(NamedTuple):
-    """What is known of a part without its rows."""
+    """Facts about a part, without its rows."""
 
     reader: Reader  # without attributes
     learned: dict[str, Any]
@@ -102,7 +102,7 @@ class PartFacts(NamedTuple):
 
 
 class NumberedFacts(NamedTuple):
-    """What is known of a part that all parts agree with."""
+    """Facts about a part in the common numbering."""
 
     kind: str  # of targets
     chains: bool
@@ -127,7 +127,7 @@ class Compiled(NamedTuple):
 
 
 def glance(given: Given, estimator: BaseCRF) -> object:
-    """What an estimator has to know of all examples before it can read any."""
+    """The facts of a part that the estimator needs before reading."""
     if isinstance(given.X, PreparedPart) or length_of(given.X) == 0:
         return None
     return copy(estimator)._glance(given.X, given.y, given.weight)
@@ -184,7 +184,7 @@ def learned_by(estimator: BaseCRF, before: BaseCRF) -> dict[str, Any]:
 
 
 def part_facts(part: ReadPart | None) -> PartFacts | None:
-    """What a client has to know of a part."""
+    """The facts of a part for the client."""
     if part is None:
         return None
     schema, n = copy(part.reader), len(part.batch.sizes)

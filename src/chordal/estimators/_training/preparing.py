@@ -167,7 +167,7 @@ class Preparing:
 
 
 def _joined(parts: Sequence[Read], n: int) -> Target | None:
-    """What is known of all labels, of one kind; None if nothing is."""
+    """All targets as one kind; None if no label is known."""
     found: list[Target] = []
     if all(own.target is None for own in parts):
         return None

@@ -105,7 +105,7 @@ class Stored:
         self.datasets[d].release(own)
 
     def load(self, k: int) -> tuple[Batch, Target]:
-        """The examples of a part, and what is known of their labels."""
+        """The examples and targets of a part."""
         d, own = self.where[k]
         facts, arrays = self._part(k)
         batch = read_part(self.datasets[d], own, self._own[d])

@@ -37,8 +37,8 @@ def read_uai(place: Place) -> Potentials:
     Raises
     ------
     FormatError
-        Naming line and column of what is wrong: a file cut short, a table whose size is not that
-        of its variables, a negative value, a variable that is not there, …
+        The message gives line and column: a truncated file, a table of the wrong size, a negative
+        value, an unknown variable, …
 
     Examples
     --------
