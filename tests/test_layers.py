@@ -32,7 +32,7 @@ LAYERS = """
  testing
  oracle
  execution | solvers
- _progress  _entities
+ _fit_progress  _entities
  estimators
  formats | model_file | model_selection | plots | explanation | compat
  torch | dask

@@ -6,7 +6,7 @@ import sys
 import numpy as np
 import pytest
 
-from chordal._progress import Course
+from chordal._fit_progress import Course
 from chordal.solvers import Iteration
 
 from ..terminal import in_terminal

@@ -14,7 +14,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from chordal._progress import FitProgress
+from chordal._fit_progress import FitProgress
 from chordal._status import Status
 from chordal.potentials import Floats
 from chordal.solvers import Callback, Iteration

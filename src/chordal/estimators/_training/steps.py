@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
-from chordal._progress import FitProgress
+from chordal._fit_progress import FitProgress
 from chordal._status import Status
 from chordal._validate import check_sample_weight
 from chordal.estimators._still import still
