@@ -90,11 +90,14 @@ bool interrupted() {
     attention.late = false;
     if (now - attention.asked >= kBetweenSignals) {
         attention.asked = now;
-        nb::gil_scoped_acquire gil;
-        if (PyErr_CheckSignals() != 0) return true;
+        // Helpers have no state of Python's, and could not hear signals: whom they help does.
+        if (PyGILState_GetThisThreadState()) {
+            const GilHeld gil;
+            if (PyErr_CheckSignals() != 0) return true;
+        }
     }
     if (attention.stop && attention.stop->raised.load(std::memory_order_relaxed)) {
-        nb::gil_scoped_acquire gil;
+        const GilHeld gil;
         PyErr_SetNone(PyExc_KeyboardInterrupt);
         return true;
     }

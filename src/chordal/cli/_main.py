@@ -13,8 +13,8 @@ from chordal.cli._quick import quick_tag
 from chordal.cli._shown import in_a_line
 from chordal.cli._words import in_options
 
-# 0 good, 1 wrong data or model, 2 wrong usage, 130 stopped by Ctrl-C.
-WRONG, USAGE, STOPPED = 1, 2, 130
+# 0 good, 1 wrong data or model, 2 wrong usage, 130 stopped by Ctrl-C, 143 by SIGTERM.
+WRONG, USAGE, STOPPED, TERMINATED = 1, 2, 130, 143
 
 
 def main(arguments: list[str] | None = None) -> None:
@@ -38,21 +38,33 @@ def main(arguments: list[str] | None = None) -> None:
 def _prepare_process() -> None:
     if hasattr(signal, "SIGPIPE"):  # `chordal tag … | head` ends quietly, as other filters do
         signal.signal(signal.SIGPIPE, signal.SIG_DFL)
+    signal.signal(signal.SIGTERM, _terminate)
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(encoding="utf-8", errors="backslashreplace")
+
+
+def _terminate(*_: object) -> None:
+    """SIGTERM does what Ctrl-C does: the model so far is written, no temporary file stays."""
+    _signals.append(signal.SIGTERM)
+    raise KeyboardInterrupt
+
+
+_signals: list[int] = []  # that ended this process, besides Ctrl-C
+
+
+def _stopped() -> int:
+    _say("stopped")
+    return TERMINATED if _signals else STOPPED
 
 
 def _run(words: list[str], debug: bool) -> int:
     try:
         code = _command(words)
         sys.stdout.flush()
-        if code == STOPPED:
-            _say("stopped")
-        return code
+        return _stopped() if code == STOPPED else code
     except KeyboardInterrupt:
-        _say("stopped")
-        return STOPPED
+        return _stopped()
     except BrokenPipeError:  # where there is no SIGPIPE
         with contextlib.suppress(OSError):
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -172,6 +172,8 @@ class GridCRF(BaseCRF):
     def _reader_from(self, facts: Mapping[str, Any]) -> Reader:
         """A contrast that was found in the training images does not follow from parameters."""
         contrast = facts["contrast"]
+        if facts["labels"]["as_list"]:
+            raise ValueError("labels of images must be arrays, not lists")
         if (contrast is None) != (self.contrast is None):
             raise ValueError("there must be a contrast if the parameter contrast is not None")
         if contrast is not None:
