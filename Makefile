@@ -31,7 +31,7 @@ HOLDS_test  := examples
 HOLDS_bench := examples
 HOLDS_experiments := examples
 
-.PHONY: help demo test extras torch lint types layers bench acceptance gallery tables sanitize wheel-test release-check dev clean
+.PHONY: help demo test extras torch lint types layers bench acceptance gallery tables sanitize fuzz wheel-test release-check dev clean
 .DELETE_ON_ERROR:
 .SECONDARY:
 
@@ -85,6 +85,10 @@ sanitize:  ## under AddressSanitizer and UBSan, in a venv of its own: the test s
 	ASAN_OPTIONS=detect_leaks=0 UBSAN_OPTIONS=print_stacktrace=1 PYTHONMALLOC=malloc \
 	$(VENV)-sanitize/bin/pytest -m "not slow" $(TESTS)
 
+SECONDS ?= 10
+fuzz: $(VENV)/.fuzz  ## every reader and public calls on mutated input, SECONDS=… for each; clang adds native code
+	$(BIN)/python -m fuzz --seconds $(SECONDS) $(TARGETS)
+
 wheel-test:  ## source archive and wheel, built and tried in empty environments; PYTHONS="python3.10 …": others too
 	$(PYTHON) tools/wheel_test.py $(PYTHONS)
 
@@ -102,6 +106,10 @@ $(VENV)/.torch: | $(VENV)/.tools
 	$(PIP) install $(TORCH)
 	$(PIP) install --no-deps pytorch-crf==0.7.2
 	$(PIP) install onnx onnxruntime onnxscript
+	@touch $@
+
+$(VENV)/.fuzz: $(VENV)/.installed-test | $(VENV)/.extras
+	-$(PIP) install atheris  # no wheel for every Python: without it, no coverage guides the inputs
 	@touch $@
 
 $(VENV)/.twine: | $(VENV)/.tools
