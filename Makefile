@@ -31,7 +31,7 @@ HOLDS_test  := examples
 HOLDS_bench := examples
 HOLDS_experiments := examples
 
-.PHONY: help demo test extras torch lint types layers bench acceptance gallery tables sanitize fuzz wheel-test release-check dev clean
+.PHONY: help demo test extras torch lint types layers bench acceptance gallery tables sanitize fuzz properties wheel-test release-check dev clean
 .DELETE_ON_ERROR:
 .SECONDARY:
 
@@ -84,6 +84,10 @@ sanitize:  ## under AddressSanitizer and UBSan, in a venv of its own: the test s
 	LD_PRELOAD="$$($${CXX:-g++} -print-file-name=libasan.so) $$($${CXX:-g++} -print-file-name=libstdc++.so)" \
 	ASAN_OPTIONS=detect_leaks=0 UBSAN_OPTIONS=print_stacktrace=1 PYTHONMALLOC=malloc \
 	$(VENV)-sanitize/bin/pytest -m "not slow" $(TESTS)
+
+EXAMPLES ?= 1000
+properties: $(VENV)/.installed-test  ## properties of the whole library, EXAMPLES=… new cases for each
+	CHORDAL_EXAMPLES=$(EXAMPLES) $(BIN)/pytest --numprocesses=logical tests/properties
 
 SECONDS ?= 10
 fuzz: $(VENV)/.fuzz  ## every reader and public calls on mutated input, SECONDS=… for each; clang adds native code
