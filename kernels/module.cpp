@@ -139,6 +139,14 @@ NB_MODULE(_kernels, m) {
             if (!PyErr_Occurred()) PyErr_SetString(time_limit_error.ptr(), "the time limit is over");
         }
     });
+    m.def(
+        "refuse_other_interpreters",
+        [] {
+            if (PyInterpreterState_GetID(PyInterpreterState_Get()) != 0)
+                throw nanobind::import_error(
+                    "chordal works in the main interpreter only, not in sub-interpreters; use threads or processes");
+        },
+        "ImportError in a sub-interpreter, where bound objects would be shared and locks never released.");
     chordal::bind_limits(m);
     for (const auto bind : chordal::bindings()) bind(m);
 }

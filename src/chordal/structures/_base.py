@@ -12,6 +12,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from chordal import _kernels
 
+_kernels.refuse_other_interpreters()  # here, since all that is computed has a structure
+
 Ints = NDArray[np.int64]
 
 HUGE = 2.0**60  # more numbers than any memory holds, and far from where int64 wraps around
