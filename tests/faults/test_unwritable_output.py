@@ -124,3 +124,22 @@ def test_a_killed_process_leaves_nothing(tmp_path):
     ran.kill()
     ran.communicate()
     assert (path.read_bytes(), os.listdir(tmp_path)) == (b"old", ["model"])
+
+
+def test_a_signal_that_python_swallows_is_heard_later(monkeypatch):
+    """As in a finalizer, where Python prints KeyboardInterrupt and goes on."""
+    from chordal.cli import _signals
+
+    monkeypatch.setattr(_signals, "received", [])
+    before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
+    _signals.listen()
+    try:
+        _signals.check()
+        with pytest.raises(KeyboardInterrupt):
+            signal.raise_signal(signal.SIGTERM)
+        with pytest.raises(KeyboardInterrupt):
+            _signals.check()
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+    assert _signals.received == [signal.SIGTERM]

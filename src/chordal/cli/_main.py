@@ -9,6 +9,7 @@ import sys
 import warnings
 from typing import TextIO
 
+from chordal.cli import _signals
 from chordal.cli._quick import quick_tag
 from chordal.cli._shown import in_a_line
 from chordal.cli._words import in_options
@@ -38,24 +39,15 @@ def main(arguments: list[str] | None = None) -> None:
 def _prepare_process() -> None:
     if hasattr(signal, "SIGPIPE"):  # `chordal tag … | head` ends quietly, as other filters do
         signal.signal(signal.SIGPIPE, signal.SIG_DFL)
-    signal.signal(signal.SIGTERM, _terminate)
+    _signals.listen()
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(encoding="utf-8", errors="backslashreplace")
 
 
-def _terminate(*_: object) -> None:
-    """SIGTERM does what Ctrl-C does: the model so far is written, no temporary file stays."""
-    _signals.append(signal.SIGTERM)
-    raise KeyboardInterrupt
-
-
-_signals: list[int] = []  # that ended this process, besides Ctrl-C
-
-
 def _stopped() -> int:
     _say("stopped")
-    return TERMINATED if _signals else STOPPED
+    return TERMINATED if signal.SIGTERM in _signals.received else STOPPED
 
 
 def _run(words: list[str], debug: bool) -> int:
@@ -72,6 +64,8 @@ def _run(words: list[str], debug: bool) -> int:
     except Exception as error:
         if debug:
             raise
+        if _signals.received:  # Python has made another error of it
+            return _stopped()
         usage = _usage(error)
         _say(f"error: {usage or describe(error)}")
         return USAGE if usage else WRONG
