@@ -32,7 +32,7 @@ HOLDS_bench := examples
 HOLDS_experiments := examples
 HOLDS_docs  := examples
 
-.PHONY: help demo test extras torch browser lint types layers bench acceptance docs gallery tables sanitize wheel-test release-check dev clean
+.PHONY: help demo test extras torch browser lint types layers bench acceptance docs gallery tables sanitize tsan fuzz properties oldest wheel-test release-check dev clean
 .DELETE_ON_ERROR:
 .SECONDARY:
 
@@ -91,6 +91,29 @@ sanitize:  ## under AddressSanitizer and UBSan, in a venv of its own: the test s
 	ASAN_OPTIONS=detect_leaks=0 UBSAN_OPTIONS=print_stacktrace=1 PYTHONMALLOC=malloc \
 	$(VENV)-sanitize/bin/pytest -m "not slow" $(TESTS)
 
+tsan: export SKBUILD_BUILD_DIR = build/tsan
+tsan: export SKBUILD_CMAKE_DEFINE = CHORDAL_TSAN=ON
+tsan:  ## threads under ThreadSanitizer, in a venv of its own; Python itself is not watched; TESTS=… for others
+	@$(MAKE) --no-print-directory VENV=$(VENV)-tsan $(VENV)-tsan/.installed-test
+	LD_PRELOAD="$$($${CXX:-g++} -print-file-name=libtsan.so)" \
+	TSAN_OPTIONS="suppressions=tools/tsan.txt halt_on_error=1 exitcode=66" OPENBLAS_NUM_THREADS=1 \
+	$(VENV)-tsan/bin/pytest -p no:cacheprovider $(or $(TESTS),tests/test_threads.py tests/faults/test_fit_beside_predict.py tests/test_execution.py)
+
+OLDEST := tests/test_registry.py tests/test_potentials.py tests/test_bad_input.py tests/test_threads.py \
+  tests/estimators/test_one_road.py tests/model_file tests/cli/test_commands.py
+oldest: $(VENV)-oldest/.tools  ## the oldest versions that pyproject.toml allows, in a venv of its own: a selection of tests
+	$(VENV)-oldest/bin/python -m pip --quiet install $$($(PYTHON) tools/oldest.py) pytest hypothesis
+	$(VENV)-oldest/bin/python -m pip --quiet install --no-build-isolation --no-deps .
+	$(VENV)-oldest/bin/pytest -q -m "not slow" -W default $(OLDEST)
+
+EXAMPLES ?= 1000
+properties: $(VENV)/.installed-test  ## properties of the whole library, EXAMPLES=… new cases for each
+	CHORDAL_EXAMPLES=$(EXAMPLES) $(BIN)/pytest --numprocesses=logical tests/properties
+
+SECONDS ?= 10
+fuzz: $(VENV)/.fuzz  ## every reader and public calls on mutated input, SECONDS=… for each; clang adds native code
+	$(BIN)/python -m fuzz --seconds $(SECONDS) $(TARGETS)
+
 wheel-test:  ## source archive and wheel, built and tried in empty environments; PYTHONS="python3.10 …": others too
 	$(PYTHON) tools/wheel_test.py $(PYTHONS)
 
@@ -120,17 +143,21 @@ $(VENV)/.browser: | $(VENV)/.tools
 	echo "there is no Chromium, and it cannot be installed here: tests in a browser will be skipped"
 	@touch $@
 
+$(VENV)/.fuzz: $(VENV)/.installed-test | $(VENV)/.extras
+	-$(PIP) install atheris  # no wheel for every Python: without it, no coverage guides the inputs
+	@touch $@
+
 $(VENV)/.twine: | $(VENV)/.tools
 	$(PIP) install twine
 	@touch $@
 
 clean:  ## remove everything made by the other targets
-	rm -rf docs/_build docs/reference/api docs/reference/commands $(VENV) $(VENV)-sanitize $(VENV)-acceptance build dist report src/chordal/_kernels.pyi .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf docs/_build docs/reference/api docs/reference/commands $(VENV) $(VENV)-sanitize $(VENV)-tsan $(VENV)-oldest $(VENV)-acceptance build dist report src/chordal/_kernels.pyi .pytest_cache .mypy_cache .ruff_cache .hypothesis
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
-$(VENV)/.tools:
-	$(PYTHON) -m venv $(VENV)
-	$(PIP) install "scikit-build-core>=0.11" "nanobind>=2.5" cmake ninja
+$(VENV)/.tools $(VENV)-oldest/.tools:
+	$(PYTHON) -m venv $(@D)
+	$(@D)/bin/python -m pip --disable-pip-version-check --quiet install "scikit-build-core>=0.11" "nanobind>=2.5" cmake ninja
 	@touch $@
 
 $(VENV)/.installed-%: $(SOURCES) | $(VENV)/.tools

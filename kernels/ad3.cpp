@@ -544,7 +544,7 @@ static const Binding binding([](nb::module_& m) {
            Weight weight, Output<std::int32_t> labels) {
             Solved solved(g.examples);
             {
-                nb::gil_scoped_release release;
+                GilReleased release;
                 std::optional<Grace> grace;  // between examples: the limit is for iterations
                 const Members members(g);
                 Rounding rounding(g, members, g.unary, g.tables);

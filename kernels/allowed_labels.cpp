@@ -245,7 +245,7 @@ static const Binding binding([](nb::module_& m) {
         "allowed_labels",
         [](const BoundScores& g, const Incidence& incidence, std::int64_t max_failures,
            Output<std::int32_t> outcome, Output<std::int32_t> labels) {
-            nb::gil_scoped_release release;
+            GilReleased release;
             std::size_t e = 0;
             try {
                 Search search(g, incidence, g.unary, g.tables);
@@ -265,7 +265,7 @@ static const Binding binding([](nb::module_& m) {
     m.def(
         "exclude_labels",
         [](const BoundScores& g, const Incidence& incidence, Output<double> unary) {
-            nb::gil_scoped_release release;
+            GilReleased release;
             bool in_time = true;
             try {
                 Search search(g, incidence, g.unary, g.tables);

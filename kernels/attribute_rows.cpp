@@ -236,7 +236,7 @@ static const Binding binding([](nb::module_& m) {
         [](Input<std::int64_t> offsets, Input<std::int32_t> ids, Input<std::int32_t> outputs,
            std::size_t n_attributes, std::size_t n_outputs) {
             auto [pair_offsets, pair_outputs, counts] = [&] {
-                nb::gil_scoped_release release;
+                GilReleased release;
                 return count_pairs(offsets.data(), ids.data(), outputs.data(), outputs.size(),
                                    n_attributes, n_outputs);
             }();
@@ -251,7 +251,7 @@ static const Binding binding([](nb::module_& m) {
         [](Input<std::int64_t> offsets, Input<std::int32_t> ids, std::size_t n_attributes) {
             std::vector<std::int32_t> first;
             {
-                nb::gil_scoped_release release;
+                GilReleased release;
                 first = groups(offsets.data(), ids.data(), offsets.size() - 1, n_attributes);
             }
             return array_of(std::move(first));
@@ -266,7 +266,7 @@ static const Binding binding([](nb::module_& m) {
                                 x.segment_limits.size() - 1, x.outputs, x.wide};
             Compiled rows;
             {
-                nb::gil_scoped_release release;
+                GilReleased release;
                 rows = compile_rows(offsets.data(), ids.data(),
                                     values ? values->data() : nullptr, offsets.size() - 1, layout);
             }

@@ -107,7 +107,7 @@ static const Binding binding([](nb::module_& m) {
         [](const AttributeLayout& layout, Input<std::int64_t> offsets, Input<std::int32_t> ids,
            std::optional<Input<double>> values, Input<double> wide, Input<double> narrow,
            Output<double> out) {
-            nb::gil_scoped_release release;
+            GilReleased release;
             const AttributeEntries x{offsets.data(), ids.data(), values ? values->data() : nullptr,
                                      offsets.size() - 1};
             const ExpandedWeights w{layout.place(), layout.pair_outputs.data(), wide.data(),

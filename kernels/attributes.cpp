@@ -194,7 +194,7 @@ void bind_narrow(nb::module_& m, const char* name, const char* from, Visit visit
         name,
         [visit](Input<std::uint32_t> cells, Input<std::uint32_t> index,
                 std::optional<Input<double>> value, Input<double> from, Output<double> out) {
-            nb::gil_scoped_release release;
+            GilReleased release;
             narrow({cells.data(), index.data(), value ? value->data() : nullptr, cells.size()},
                    [&visit, f = from.data(), o = out.data()](auto cell, auto index, double x) {
                        visit(cell, index, x, f, o);
@@ -211,7 +211,7 @@ static const Binding binding([](nb::module_& m) {
         "wide_map",
         [](Input<std::uint32_t> begin, Input<std::uint32_t> code, std::optional<Input<double>> value,
            std::size_t outputs, std::size_t unit, Input<double> weights, Output<double> out) {
-            nb::gil_scoped_release release;
+            GilReleased release;
             const WideEntries x{begin.data(), code.data(),      value ? value->data() : nullptr,
                                 begin.size() - 1, outputs, unit};
             CHORDAL_DISPATCH(wide_map(x, weights.data(), out.data()));
@@ -223,7 +223,7 @@ static const Binding binding([](nb::module_& m) {
         [](Input<std::uint32_t> begin, Input<std::uint32_t> code, Input<std::uint32_t> row,
            std::optional<Input<double>> value, std::size_t outputs, std::size_t unit,
            Input<double> parts, Output<double> out) {
-            nb::gil_scoped_release release;
+            GilReleased release;
             const WideColumns x{begin.data(), code.data(), row.data(), value ? value->data() : nullptr,
                                 code.size(),  outputs,     unit};
             CHORDAL_DISPATCH(wide_adjoint(x, parts.data(), parts.size() / outputs, out.data()));

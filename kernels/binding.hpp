@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "gil.hpp"
 #include "stopping.hpp"
 
 namespace chordal {

@@ -19,7 +19,7 @@ static const Binding binding([](nb::module_& m) {
             require(price.size() == g.variables, "price must have a number for each variable");
             std::vector<std::uint8_t> kept(g.variables, 1);
             {
-                nb::gil_scoped_release release;
+                GilReleased release;
                 for (std::size_t i = 0; i < g.examples; ++i) {
                     const auto rule = (seed + i) % 2 ? Rule::weight : Rule::sweep;
                     Elimination elimination(g, i, rule, neighbours_of(g, i), seed + 1);

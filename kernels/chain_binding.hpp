@@ -27,7 +27,7 @@ void run_chain(const Scores& scores, Kernel kernel) {
     const ChainBatch batch = chains_of(scores);
     Outcome outcome;
     {
-        nb::gil_scoped_release release;
+        GilReleased release;
         outcome = kernel(batch);
     }
     if (outcome == Outcome::stopped) throw Stopped{};

@@ -58,7 +58,7 @@ void run_best(const ChainArrays& chains, const CostArrays& prices, bool full, st
     const LabelCosts costs = prices.view(chains);
     Outcome outcome;
     {
-        nb::gil_scoped_release release;
+        GilReleased release;
         outcome = CHORDAL_DISPATCH(best_labellings(view.chains, costs, full, begin, end, interrupted,
                                                    w.data(), lead.data(),
                                                    pointer(labels)));

@@ -293,7 +293,7 @@ void run_exponentiated(const ChainArrays& chains, const CostArrays& prices,
                         arrays.term.data()};
     Outcome outcome;
     {
-        nb::gil_scoped_release release;
+        GilReleased release;
         outcome = CHORDAL_DISPATCH(
             exponentiated(view.chains, costs, order.data(), order.size(), interrupted, state));
     }
@@ -318,7 +318,7 @@ static const Binding binding([](nb::module_& m) {
               const ChainView view(chains);
               Outcome outcome;
               {
-                  nb::gil_scoped_release release;
+                  GilReleased release;
                   outcome = CHORDAL_DISPATCH(log_partitions(view.chains, begin, end, interrupted,
                                                             w.data(), lead.data()));
               }

@@ -306,7 +306,7 @@ void run_frank_wolfe(const ChainArrays& chains, const CostArrays& prices,
     FrankWolfe state = arrays.view(lambda, every);
     Outcome outcome;
     {
-        nb::gil_scoped_release release;
+        GilReleased release;
         outcome = CHORDAL_DISPATCH(
             frank_wolfe(view.chains, costs, order.data(), order.size(), interrupted, state));
     }

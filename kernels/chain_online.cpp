@@ -184,7 +184,7 @@ void run_visit(const ChainArrays& self, const Rule& rule, Input<std::int64_t> or
     const ChainView view(self);
     Outcome outcome;
     {
-        nb::gil_scoped_release release;
+        GilReleased release;
         outcome = CHORDAL_DISPATCH(
             visit(view.chains, any, order.data(), order.size(), interrupted, state));
     }
@@ -245,7 +245,7 @@ void run_descent(const ChainArrays& self, const Gradient& rule, const ChainLoss&
     const ChainView view(self);
     Outcome outcome;
     {
-        nb::gil_scoped_release release;
+        GilReleased release;
         outcome = CHORDAL_DISPATCH(
             visit_gradient(view.chains, order.data(), order.size(), interrupted, state));
     }

@@ -102,7 +102,7 @@ private:
 template <class Each>
 void over_examples(const Clusters& tree, const Scores& scores, double* out, Each each) {
     const CliqueTree t = tree.on(scores);
-    nb::gil_scoped_release release;
+    GilReleased release;
     Eliminator eliminator(t, scores.unary, scores.tables);
     for (std::size_t e = 0; e < t.examples; ++e) out[e] = each(eliminator, e);
 }

@@ -183,7 +183,7 @@ static const Binding binding([](nb::module_& m) {
         "clique_tree_k_best",
         [](const BoundScores& scores, const PlannedTree& tree, std::size_t k, Output<double> score,
            Output<std::int32_t> labels) {
-            nb::gil_scoped_release release;
+            GilReleased release;
             const CliqueTree t = tree.on(scores);
             Ranking ranking(t, scores.unary, scores.tables);
             for (std::size_t e = 0; e < t.examples; ++e)

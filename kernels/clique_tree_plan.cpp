@@ -265,7 +265,7 @@ static const Binding binding([](nb::module_& m) {
         [](const BoundTopology& g, int rule, double limit) {
             Tree tree;
             {
-                nb::gil_scoped_release release;
+                GilReleased release;
                 for (std::size_t e = 0; e < g.examples && tree.stuck.empty(); ++e)
                     plan_example(g, e, static_cast<Rule>(rule), limit, tree);
                 if (tree.stuck.empty()) tree.finish();

@@ -232,7 +232,7 @@ private:
 template <class Each>
 void over_examples(const Clusters& tree, const Scores& scores, bool keep, Each each) {
     const CliqueTree t = tree.on(scores);
-    nb::gil_scoped_release release;
+    GilReleased release;
     Sums sums(t, scores.unary, scores.tables, keep);
     for (std::size_t e = 0; e < t.examples; ++e) each(sums, e);
 }

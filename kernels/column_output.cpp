@@ -69,7 +69,7 @@ static const Binding binding([](nb::module_& m) {
                     throw nb::value_error("texts must rise within their pool");
             std::string out;
             {
-                nb::gil_scoped_release release;
+                GilReleased release;
                 out = with_column(text.c_str(), size, row_ends, numbers.data(),
                                   Pool{pool.c_str(), offsets.data()});
             }

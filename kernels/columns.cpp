@@ -217,7 +217,7 @@ static const Binding binding([](nb::module_& m) {
                               document ? view_of(*document) : std::string_view()};
             ColumnReader reader(view_of(text), rules, n_columns);
             {
-                nb::gil_scoped_release release;
+                GilReleased release;
                 reader.read(at_end);
                 // Rows of a sequence that goes on in the next block are read again there.
                 std::int64_t n_rows = 0;
@@ -249,7 +249,7 @@ static const Binding binding([](nb::module_& m) {
             const std::string_view all = view_of(text), last = view_of(names);
             std::string out;
             {
-                nb::gil_scoped_release release;
+                GilReleased release;
                 const auto* cell = cells.data();
                 size_t t = 0;
                 for (size_t i = 0; i < lengths.size(); ++i) {
@@ -283,7 +283,7 @@ static const Binding binding([](nb::module_& m) {
             std::vector<std::int32_t> codes(cells.size() / 2);
             std::vector<std::int64_t> first;
             {
-                nb::gil_scoped_release release;
+                GilReleased release;
                 std::unordered_map<std::string_view, std::int32_t, KeyedHash> known;
                 for (size_t i = 0; i < codes.size(); ++i) {
                     const size_t begin = cells.data()[2 * i], end = cells.data()[2 * i + 1];

@@ -146,7 +146,7 @@ static const Binding binding([](nb::module_& m) {
         "curvature_pair",
         [](const CurvatureStep& step, Output<float> pairs, std::size_t row, std::size_t begin,
            std::size_t end, Output<double> out) {
-            nb::gil_scoped_release release;
+            GilReleased release;
             const std::size_t n = step.weights.size();
             const PairRows rows{pairs.data(), pairs.size() / n, n};
             CHORDAL_DISPATCH(curvature_pair(step.weights.data(), step.old_weights.data(),
@@ -159,7 +159,7 @@ static const Binding binding([](nb::module_& m) {
         "curvature_direction",
         [](Output<float> pairs, double scale, std::size_t begin, std::size_t end,
            Input<double> coefficients, Input<double> gradient, Output<double> out) {
-            nb::gil_scoped_release release;
+            GilReleased release;
             const PairRows rows{pairs.data(), coefficients.size(), gradient.size()};
             return CHORDAL_DISPATCH(curvature_direction(coefficients.data(), scale, rows,
                                                         gradient.data(), begin, end, out.data()));

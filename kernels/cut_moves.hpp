@@ -251,7 +251,7 @@ void bind_moves(nb::module_& m, const char* name, TryAll try_all) {
         [try_all](const BoundScores& scores, std::int64_t max_iter, Output<std::int32_t> labels) {
             Iterations done(scores.examples);
             ended_by_time(done, [&] {
-                nb::gil_scoped_release release;
+                GilReleased release;
                 rounds_of_moves(scores, max_iter, labels.data(), done, try_all);
             });
             return done;

@@ -140,7 +140,7 @@ void bind(nb::module_& m) {
         "dense_map",
         [](Input<X> x, std::size_t columns, std::size_t outputs, Input<double> weights,
            Output<double> out) {
-            nb::gil_scoped_release release;
+            GilReleased release;
             const Factor<X> a{x.data(), columns, 1, out.size() / outputs, columns};
             CHORDAL_DISPATCH(product(a, weights.data(), outputs, false, out.data()));
         },
@@ -151,7 +151,7 @@ void bind(nb::module_& m) {
         "dense_adjoint",
         [](Input<X> x, std::size_t columns, std::size_t outputs, std::size_t begin,
            Input<double> parts, Output<double> out) {
-            nb::gil_scoped_release release;
+            GilReleased release;
             const Factor<X> a{x.data() + begin, 1, columns, out.size() / outputs,
                               parts.size() / outputs};
             CHORDAL_DISPATCH(product(a, parts.data(), outputs, true, out.data()));

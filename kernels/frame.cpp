@@ -107,7 +107,7 @@ static const Binding binding([](nb::module_& m) {
     nb::class_<Incidence>(m, "Incidence", "The cliques that hold each variable, in order.")
         .def("__init__",
              [](Incidence* self, const BoundTopology& topology) {
-                 nb::gil_scoped_release release;
+                 GilReleased release;
                  new (self) Incidence(incidence_of(topology));
              },
              nb::arg("topology"))

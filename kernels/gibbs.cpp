@@ -22,7 +22,7 @@ static const Binding binding([](nb::module_& m) {
         "gibbs_sweeps",
         [](const BoundScores& g, const Incidence& incidence, Input<std::int64_t> order,
            Output<std::int32_t> labels, Input<double> beta, Input<double> uniform) {
-            nb::gil_scoped_release release;
+            GilReleased release;
             LabelScores scores(g, incidence, g.unary, g.tables);
             const std::size_t chains = g.variables ? labels.size() / g.variables : 0;
             const double* u = uniform.data();

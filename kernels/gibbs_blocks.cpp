@@ -136,7 +136,7 @@ static const Binding binding([](nb::module_& m) {
         [](const BoundTopology& g, const Incidence& incidence) {
             std::vector<std::int32_t> colour(g.variables);
             {
-                nb::gil_scoped_release release;
+                GilReleased release;
                 Indices taken;  // by which variable's neighbours a colour was last seen
                 for (std::int64_t v = 0; v < static_cast<std::int64_t>(g.variables); ++v) {
                     each_neighbour(g, incidence, v, [&](std::int64_t u) {
@@ -163,7 +163,7 @@ static const Binding binding([](nb::module_& m) {
     m.def(
         "greedy_forests",
         [](const BoundTopology& g, const Incidence& incidence) {
-            nb::gil_scoped_release release;
+            GilReleased release;
             return ForestBlocks(Forests(g, incidence));
         },
         nb::arg("topology"), nb::arg("incidence"));
@@ -172,7 +172,7 @@ static const Binding binding([](nb::module_& m) {
         "gibbs_forests",
         [](const BoundScores& scores, const Incidence& incidence, const ForestBlocks& blocks,
            Input<double> uniform, Output<std::int32_t> labels) {
-            nb::gil_scoped_release release;
+            GilReleased release;
             ForestBlock forest(scores, incidence, scores.unary, scores.tables);
             const double *next = uniform.data(), *end = next + uniform.size();
             while (next < end)

@@ -19,7 +19,7 @@ static const Binding binding([](nb::module_& m) {
            Output<std::int32_t> labels) {
             Iterations done(g.examples);
             ended_by_time(done, [&] {
-                nb::gil_scoped_release release;
+                GilReleased release;
                 const CliquesOf of = incidence;
                 LabelScores scores(g, of, g.unary, g.tables);
                 std::vector<std::uint8_t> unsettled(g.variables, 1);
@@ -53,7 +53,7 @@ static const Binding binding([](nb::module_& m) {
         "icm_forests",
         [](const BoundScores& scores, const Incidence& incidence, const ForestBlocks& blocks,
            Output<std::int32_t> labels) {
-            nb::gil_scoped_release release;
+            GilReleased release;
             ForestBlock forest(scores, incidence, scores.unary, scores.tables);
             for_blocks(blocks.offsets.data(), blocks.blocks(), [&](std::int64_t at, std::size_t n) {
                 forest.maximise(blocks.order.data() + at, blocks.parent.data() + at, n, labels.data());

@@ -56,7 +56,7 @@ static const Binding binding([](nb::module_& m) {
             std::vector<std::int64_t> blocks(offsets.size() - 1, -1);
             bool stopped = false;
             {
-                nb::gil_scoped_release release;
+                GilReleased release;
                 Blocks made(blocks.size(), offsets.data(), neighbours.data());
                 std::int64_t n = 0;
                 for (bool rest = !blocks.empty(); rest && !stopped; stopped = interrupted())

@@ -14,7 +14,7 @@ static const Binding binding([](nb::module_& m) {
         [](Input<double> row, Output<double> out) {
             const std::size_t n = row.size();
             require(n > 0 && out.size() % n == 0, "the scores do not fit the intercepts");
-            nb::gil_scoped_release release;
+            GilReleased release;
             double* end = out.data() + out.size();
             for (double* scores = out.data(); scores != end; scores += n)
                 for (std::size_t j = 0; j < n; ++j) scores[j] += row.data()[j];
@@ -25,7 +25,7 @@ static const Binding binding([](nb::module_& m) {
         [](Input<double> parts, Output<double> out) {
             const std::size_t n = out.size();
             require(n > 0 && parts.size() % n == 0, "the parts do not fit the intercepts");
-            nb::gil_scoped_release release;
+            GilReleased release;
             std::vector<double> sum(n, 0.0);
             const double* end = parts.data() + parts.size();
             for (const double* x = parts.data(); x != end; x += n)

@@ -92,7 +92,7 @@ static const Binding binding([](nb::module_& m) {
     m.def(
         "labelling_score",
         [](const BoundScores& scores, Input<std::int32_t> labels, Output<double> out) {
-            nb::gil_scoped_release release;
+            GilReleased release;
             const Labelled y{scores, labels.data()};
             for (std::size_t e = 0; e < y.examples; ++e) {
                 double score = 0.0;
@@ -107,7 +107,7 @@ static const Binding binding([](nb::module_& m) {
     m.def(
         "labelling_bound",
         [](const BoundScores& scores, Output<double> out) {
-            nb::gil_scoped_release release;
+            GilReleased release;
             Shares g(scores);
             for (std::size_t e = 0; e < g.examples; ++e) {
                 double bound = 0.0;
@@ -122,7 +122,7 @@ static const Binding binding([](nb::module_& m) {
     m.def(
         "labelling_add_indicators",
         [](const BoundParts& parts, Input<std::int32_t> labels, Weight weight, double scale) {
-            nb::gil_scoped_release release;
+            GilReleased release;
             const Labelled y{parts, labels.data()};
             for (std::size_t e = 0; e < y.examples; ++e) {
                 const double w = weight ? scale * weight->data()[e] : scale;

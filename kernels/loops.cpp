@@ -51,7 +51,7 @@ static const Binding binding([](nb::module_& m) {
     m.def(
         "named_twice",
         [](Input<std::int64_t> scopes, Input<std::int64_t> scope_offsets) {
-            nb::gil_scoped_release release;
+            GilReleased release;
             return named_twice(scopes.data(), scope_offsets.data(), scope_offsets.size() - 1);
         },
         nb::kw_only(), nb::arg("scopes"), nb::arg("scope_offsets"),
@@ -59,7 +59,7 @@ static const Binding binding([](nb::module_& m) {
     m.def(
         "is_forest",
         [](const BoundTopology& topology) {
-            nb::gil_scoped_release release;
+            GilReleased release;
             return without_loops(topology);
         },
         nb::arg("topology"), "Whether variables and cliques form no loop.");

@@ -272,7 +272,7 @@ static const Binding binding([](nb::module_& m) {
                                         &ended.late};
             bool done;
             {
-                nb::gil_scoped_release release;
+                GilReleased release;
                 done = CHORDAL_DISPATCH(propagate_beliefs(scores, settings, interrupted, results));
             }
             if (!done) throw Stopped{};
@@ -291,7 +291,7 @@ static const Binding binding([](nb::module_& m) {
                                         labels.data(),       &ended.late};
             bool done;
             {
-                nb::gil_scoped_release release;
+                GilReleased release;
                 done = CHORDAL_DISPATCH(propagate_best(scores, settings, interrupted, results));
             }
             if (!done) throw Stopped{};

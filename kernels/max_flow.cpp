@@ -194,7 +194,7 @@ static const Binding binding([](nb::module_& m) {
         [](const BoundScores& g, Output<std::int32_t> labels, Output<double> feasible) {
             std::int64_t refused = -1;
             {
-                nb::gil_scoped_release release;
+                GilReleased release;
                 BinaryModel model(g, g.clique_offsets, g.unary, g.tables,
                                   static_cast<std::size_t>(g.cells()));
                 model.strike_out();

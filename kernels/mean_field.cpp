@@ -186,7 +186,7 @@ static void ascend(MeanField& field, double tolerance, std::int64_t most, Interr
 }
 
 static void expect_all(const Scores& g, double* q, const std::uint8_t* flags, double* out) {
-    const nb::gil_scoped_release release;
+    const GilReleased release;
     MeanField field(g, q);
     for (std::size_t e = 0; e < g.examples; ++e) {
         field.open(e);
@@ -201,7 +201,7 @@ static void expect_all(const Scores& g, double* q, const std::uint8_t* flags, do
 
 static void multiply_all(const Scores& g, double* q, const std::uint8_t* flags,
                          const double* weight, double* tables) {
-    const nb::gil_scoped_release release;
+    const GilReleased release;
     MeanField field(g, q);
     for (std::size_t e = 0; e < g.examples; ++e) {
         field.open(e);
@@ -221,7 +221,7 @@ static const Binding binding([](nb::module_& m) {
             Iterations ended(g.examples);
             bool stopped;
             {
-                nb::gil_scoped_release release;
+                GilReleased release;
                 Interruption patience(interrupted);
                 MeanField field(g, q.data());
                 for (std::size_t e = 0; e < g.examples && !patience.stopped; ++e) {

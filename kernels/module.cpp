@@ -90,11 +90,14 @@ bool interrupted() {
     attention.late = false;
     if (now - attention.asked >= kBetweenSignals) {
         attention.asked = now;
-        nb::gil_scoped_acquire gil;
-        if (PyErr_CheckSignals() != 0) return true;
+        // Helpers have no state of Python's, and could not hear signals: whom they help does.
+        if (PyGILState_GetThisThreadState()) {
+            const GilHeld gil;
+            if (PyErr_CheckSignals() != 0) return true;
+        }
     }
     if (attention.stop && attention.stop->raised.load(std::memory_order_relaxed)) {
-        nb::gil_scoped_acquire gil;
+        const GilHeld gil;
         PyErr_SetNone(PyExc_KeyboardInterrupt);
         return true;
     }
@@ -136,6 +139,14 @@ NB_MODULE(_kernels, m) {
             if (!PyErr_Occurred()) PyErr_SetString(time_limit_error.ptr(), "the time limit is over");
         }
     });
+    m.def(
+        "refuse_other_interpreters",
+        [] {
+            if (PyInterpreterState_GetID(PyInterpreterState_Get()) != 0)
+                throw nanobind::import_error(
+                    "chordal works in the main interpreter only, not in sub-interpreters; use threads or processes");
+        },
+        "ImportError in a sub-interpreter, where bound objects would be shared and locks never released.");
     chordal::bind_limits(m);
     for (const auto bind : chordal::bindings()) bind(m);
 }

@@ -33,7 +33,7 @@ template <class Kernel>
 Int run(Kernel kernel) {
     Int found;
     try {
-        nb::gil_scoped_release release;
+        GilReleased release;
         found = kernel();
     } catch (const Misfit& misfit) {
         throw nb::value_error(text_of(misfit).c_str());

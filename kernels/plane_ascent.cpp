@@ -164,7 +164,7 @@ struct PlaneArrays {
                     row_offsets.size() == offsets.size() + 1 &&
                     last(row_offsets) == cells.size() && values.size() == cells.size(),
                 "planes do not fit together");
-        nb::gil_scoped_release release;
+        GilReleased release;
         const std::size_t examples = example_offsets.size() - 1;
         for (std::size_t i = 0; i < examples; ++i) {
             const auto n = example_offsets.data()[i + 1] - example_offsets.data()[i];
@@ -184,7 +184,7 @@ void run_ascent(const PlaneArrays& self, double l2, Input<std::int64_t> order,
                 Output<double> alpha, Output<double> v) {
     require(alpha.size() == self.offsets.size() && v.size() == self.weights,
             "arrays do not fit the planes");
-    nb::gil_scoped_release release;
+    GilReleased release;
     const Planes planes = self.view();
     Ascent ascent(planes, self.gram.data(), self.gram_offsets.data(), l2, alpha.data(), v.data());
     CHORDAL_ISA::Patience patience(interrupted);

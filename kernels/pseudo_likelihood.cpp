@@ -348,7 +348,7 @@ static const Binding binding([](nb::module_& m) {
         "pseudo_likelihood",
         [](const BoundScores& g, const BoundParts& parts, Input<std::int32_t> labels, Weight weight,
            Output<double> values) {
-            nb::gil_scoped_release release;
+            GilReleased release;
             PseudoLikelihood loss(g, labels.data(), parts);
             for (std::size_t e = 0; e < g.examples; ++e) {
                 const double w = weight ? weight->data()[e] : 1.0;

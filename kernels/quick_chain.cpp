@@ -262,7 +262,7 @@ public:
         if (length * model.labels * model.labels < kLong) {
             outcome = kernel();
         } else {
-            nb::gil_scoped_release release;
+            GilReleased release;
             outcome = kernel();
         }
         if (outcome == Outcome::stopped) throw Stopped{};

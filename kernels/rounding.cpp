@@ -8,7 +8,7 @@ static const Binding binding([](nb::module_& m) {
     m.def(
         "round_beliefs",
         [](const BoundScores& g, Input<double> beliefs, Output<std::int32_t> labels) {
-            nb::gil_scoped_release release;
+            GilReleased release;
             const Members members(g);
             Rounding rounding(g, members, g.unary, g.tables);
             for (std::size_t e = 0; e < g.examples; ++e)

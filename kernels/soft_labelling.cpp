@@ -46,7 +46,7 @@ static const Binding binding([](nb::module_& m) {
     m.def(
         "soft_score",
         [](const BoundScores& scores, Input<double> probability, Output<double> out) {
-            nb::gil_scoped_release release;
+            GilReleased release;
             const Soft soft{scores, probability.data()};
             for (std::size_t e = 0; e < soft.examples; ++e) {
                 double score = 0.0;
@@ -60,7 +60,7 @@ static const Binding binding([](nb::module_& m) {
     m.def(
         "soft_add_indicators",
         [](const BoundParts& parts, Input<double> probability, Weight weight, double scale) {
-            nb::gil_scoped_release release;
+            GilReleased release;
             const Soft soft{parts, probability.data()};
             for (std::size_t e = 0; e < soft.examples; ++e) {
                 const double w = weight ? scale * weight->data()[e] : scale;

@@ -109,7 +109,7 @@ static const Binding binding([](nb::module_& m) {
         [](const BoundTopology& t, std::int64_t at_least, std::uint64_t seed) {
             SpanningForests found{Indices(t.examples), std::vector<double>(t.cliques), {}};
             {
-                nb::gil_scoped_release release;
+                GilReleased release;
                 Random random(seed);
                 for (std::size_t e = 0; e < t.examples; ++e) {
                     const auto v0 = t.variable_offsets[e], v1 = t.variable_offsets[e + 1];

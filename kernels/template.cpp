@@ -281,7 +281,7 @@ static const Binding binding([](nb::module_& m) {
                 self.row_offsets.assign(1, 0);
                 bool done;
                 {
-                    nb::gil_scoped_release unlocked;
+                    GilReleased unlocked;
                     done = self.read(first, lengths.data(), lengths.size(), grow);
                 }
                 if (!done) throw Stopped{};

@@ -131,7 +131,7 @@ static const Binding binding([](nb::module_& m) {
         "tree_best_labelling",
         [](const BoundScores& scores, const TreePlan& plan, Output<double> score,
            Output<std::int32_t> labels) {
-            nb::gil_scoped_release release;
+            GilReleased release;
             const TreeBatch t = plan.on(scores);
             TreeMax tree(t);
             for (std::size_t e = 0; e < t.examples; ++e) {

@@ -37,7 +37,7 @@ static const Binding binding([](nb::module_& m) {
     nb::class_<TreePlan>(m, "TreePlan", "A forest of edges, from the roots down.")
         .def("__init__",
              [](TreePlan* self, const BoundTopology& topology, const Incidence& incidence) {
-                 nb::gil_scoped_release release;
+                 GilReleased release;
                  new (self) TreePlan(plan_of(topology, incidence));
              },
              nb::arg("topology"), nb::arg("incidence"))

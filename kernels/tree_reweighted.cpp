@@ -205,7 +205,7 @@ static const Binding binding([](nb::module_& m) {
                                                 &ended.late};
             bool done;
             {
-                nb::gil_scoped_release release;
+                GilReleased release;
                 done = CHORDAL_DISPATCH(
                     reweight_trees(scores, settings, input, interrupted, results));
             }

@@ -269,7 +269,7 @@ static const Binding binding([](nb::module_& m) {
         "tree_log_partition",
         [](const BoundScores& scores, const TreePlan& plan, Output<double> log_partition,
            Output<std::uint8_t> done) {
-            nb::gil_scoped_release release;
+            GilReleased release;
             CHORDAL_DISPATCH(tree_sums(plan.on(scores), interrupted, nullptr, log_partition.data(),
                                        done.data(), nullptr, nullptr));
         },
@@ -278,7 +278,7 @@ static const Binding binding([](nb::module_& m) {
         "tree_marginals",
         [](const BoundScores& scores, const TreePlan& plan, const BoundParts& parts,
            Output<std::uint8_t> done, Weight weight, Output<double> log_partition) {
-            nb::gil_scoped_release release;
+            GilReleased release;
             CHORDAL_DISPATCH(tree_sums(plan.on(scores), interrupted, data_of(weight),
                                        log_partition.data(), done.data(), parts.unary,
                                        parts.tables));

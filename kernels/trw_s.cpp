@@ -466,7 +466,7 @@ static const Binding binding([](nb::module_& m) {
                                             ended.change.data(), &ended.late, kept};
             bool done;
             {
-                nb::gil_scoped_release release;
+                GilReleased release;
                 done = CHORDAL_DISPATCH(
                     reweighted_labels(scores, limits, interrupted, results));
             }

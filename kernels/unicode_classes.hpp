@@ -7,6 +7,8 @@
 #include <atomic>
 #include <cstdint>
 #include <memory>
+
+#include "gil.hpp"
 #endif
 
 namespace chordal::unicode {
@@ -34,7 +36,7 @@ inline std::atomic<const Page*> pages[kEnd / 256];
 
 inline const Page* ask(Py_UCS4 number) {
     namespace nb = nanobind;
-    const nb::gil_scoped_acquire gil;  // kernels go without
+    const GilHeld gil;  // kernels go without
     auto page = std::make_unique<Page>();
     for (Py_UCS4 k = 0; k < 256; ++k) {
         const auto c = nb::steal(PyUnicode_FromOrdinal(static_cast<int>(256 * number + k)));

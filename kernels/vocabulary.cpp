@@ -91,7 +91,7 @@ static const Binding binding([](nb::module_& m) {
                std::optional<Input<double>> values, Input<std::int64_t> offsets, bool grow) {
                 Names names(self, grow);
                 {
-                    nb::gil_scoped_release release;
+                    GilReleased release;
                     read_fields(text.c_str(), fields.data(), values ? values->data() : nullptr,
                                 offsets, names);
                 }

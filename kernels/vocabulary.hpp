@@ -186,7 +186,7 @@ private:
         own_bytes_.assign(bytes_, bytes_ + offsets_[size_]);
         own_offsets_.assign(offsets_, offsets_ + size_ + 1);
         {
-            const nb::gil_scoped_acquire gil;  // templates are read without it
+            const GilHeld gil;  // templates are read without it
             owners_.clear();
         }
         look_at_own();

@@ -5,10 +5,12 @@ from __future__ import annotations
 import errno
 import hashlib
 import os
+import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from typing import BinaryIO
 
+_BY_NUMBER = os.chmod in os.supports_fd
 _FULL = {errno.ENOSPC, errno.EFBIG, getattr(errno, "EDQUOT", errno.ENOSPC)}
 
 
@@ -18,7 +20,8 @@ def atomic_write(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
 
     The bytes go to a temporary file in the same folder, which is flushed to the disk and renamed at
     the end of the ``with`` block. If anything fails, a full disk or Ctrl-C included, the temporary
-    file is removed and what was at `path` before is still there, unchanged.
+    file is removed and what was at `path` before is still there, unchanged. Where the system can
+    (Linux), the temporary file has no name until it is whole: a killed process leaves nothing.
 
     A link is followed, and permissions of an old file are kept. What is not a regular file, such as
     ``/dev/stdout`` or a named pipe, is written to directly.
@@ -35,10 +38,7 @@ def atomic_write(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
     ['model']
     >>> folder.cleanup()
     """
-    if os.path.isdir(path):
-        raise IsADirectoryError(f"cannot write to {os.fspath(path)}: it is a folder")
-    opened = os.path.abspath(path).startswith(("/dev/std", "/dev/fd/", "/proc/"))
-    if opened or (os.path.exists(path) and not os.path.isfile(path)):
+    if _is_special(path):
         with open(path, "wb") as file:
             yield file
         return
@@ -46,22 +46,80 @@ def atomic_write(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
     folder, name = os.path.split(final)
     temporary = os.path.join(folder, f"{_mark(name)}{os.urandom(8).hex()}.tmp")
     try:
-        # Not tempfile: its files can be read by their owner alone, whatever the umask.
-        with open(temporary, "xb") as file:
+        with _opened(folder, temporary) as file:
             if os.path.exists(final):
-                os.chmod(temporary, os.stat(final).st_mode & 0o777)
+                os.chmod(file.fileno() if _BY_NUMBER else temporary, os.stat(final).st_mode & 0o777)
             yield file
             file.flush()
             os.fsync(file.fileno())
+            if not os.path.exists(temporary):
+                _give_name(file, temporary)
         os.replace(temporary, final)
     except BaseException as error:
         with suppress(OSError):
             os.unlink(temporary)
-        if isinstance(error, OSError) and (error.filename == temporary or error.errno in _FULL):
+        if isinstance(error, OSError) and (
+            error.filename in (temporary, folder) or error.errno in _FULL
+        ):
             # The name that the user knows; a full disk's error comes without any.
             raise OSError(error.errno, error.strerror, os.fspath(path)) from error
         raise
     _flush_folder(folder)
+
+
+def check_writable(path: str | os.PathLike[str]) -> None:
+    """Raise now what `atomic_write` would raise when it opens a file there.
+
+    >>> check_writable("no such folder/model")
+    Traceback (most recent call last):
+    FileNotFoundError: [Errno 2] No such file or directory: 'no such folder/model'
+    """
+    if _is_special(path):
+        if not os.access(path, os.W_OK):
+            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), os.fspath(path))
+        return
+    folder, name = os.path.split(os.path.realpath(path))
+    temporary = os.path.join(folder, f"{_mark(name)}{os.urandom(8).hex()}.tmp")
+    try:
+        with _opened(folder, temporary):
+            pass
+    except OSError as error:
+        raise OSError(error.errno, error.strerror, os.fspath(path)) from error
+    finally:
+        with suppress(OSError):
+            os.unlink(temporary)
+
+
+def _is_special(path: str | os.PathLike[str]) -> bool:
+    """Whether it is written to directly; refuses folders."""
+    if os.path.isdir(path):
+        raise IsADirectoryError(f"cannot write to {os.fspath(path)}: it is a folder")
+    opened = os.path.abspath(path).startswith(("/dev/std", "/dev/fd/", "/proc/"))
+    return opened or (os.path.exists(path) and not os.path.isfile(path))
+
+
+def _opened(folder: str, temporary: str) -> BinaryIO:
+    """A new file: without a name, or with this one."""
+    if hasattr(os, "O_TMPFILE"):
+        with suppress(OSError):  # not every file system can; what else is wrong, open says
+            return open(os.open(folder, os.O_TMPFILE | os.O_RDWR, 0o666), "w+b")
+    # Not tempfile: its files can be read by their owner alone, whatever the umask.
+    return open(temporary, "xb")
+
+
+def _give_name(file: BinaryIO, name: str) -> None:
+    """Give an open file without a name one."""
+    number = file.fileno()
+    try:
+        # With a folder, which does not matter here, Python follows the link; else it does not.
+        os.link(f"/proc/self/fd/{number}", name, src_dir_fd=number, follow_symlinks=True)
+    except OSError:  # no /proc, or names are not allowed: what is written must not be lost
+        file.seek(0)
+        with open(name, "xb") as copy:
+            os.chmod(name, os.fstat(number).st_mode & 0o777)
+            shutil.copyfileobj(file, copy)
+            copy.flush()
+            os.fsync(copy.fileno())
 
 
 def _mark(name: str) -> str:

@@ -12,6 +12,7 @@ import typer
 
 from chordal._errors import FormatError
 from chordal._opening import open_model
+from chordal.cli import _signals
 from chordal.cli._data import Data
 from chordal.cli._output import note
 
@@ -59,6 +60,7 @@ def fit(
         warnings.filterwarnings("ignore", message="Ctrl-C ended the fit")
         y = None if data.is_prepared else data.y
         options: dict[str, Any] = {"validation_data": pair, "callback": callback}
+        _signals.check()
         crf.fit(data.X, y, sample_weight=data.weight, **options, checkpoint=checkpoint)
     status = crf.fit_report_.status.name
     if crf.verbose and status == "MAX_ITERATIONS":

@@ -10,11 +10,12 @@ import warnings
 from typing import TextIO
 
 from chordal._shown import in_a_line
+from chordal.cli import _signals
 from chordal.cli._quick import quick_tag
 from chordal.cli._words import in_options
 
-# 0 good, 1 wrong data or model, 2 wrong usage, 130 stopped by Ctrl-C.
-WRONG, USAGE, STOPPED = 1, 2, 130
+# 0 good, 1 wrong data or model, 2 wrong usage, 130 stopped by Ctrl-C, 143 by SIGTERM.
+WRONG, USAGE, STOPPED, TERMINATED = 1, 2, 130, 143
 
 
 def main(arguments: list[str] | None = None) -> None:
@@ -38,21 +39,24 @@ def main(arguments: list[str] | None = None) -> None:
 def _prepare_process() -> None:
     if hasattr(signal, "SIGPIPE"):  # `chordal tag … | head` ends quietly, as other filters do
         signal.signal(signal.SIGPIPE, signal.SIG_DFL)
+    _signals.listen()
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(encoding="utf-8", errors="backslashreplace")
+
+
+def _stopped() -> int:
+    _say("stopped")
+    return TERMINATED if signal.SIGTERM in _signals.received else STOPPED
 
 
 def _run(words: list[str], debug: bool) -> int:
     try:
         code = _command(words)
         sys.stdout.flush()
-        if code == STOPPED:
-            _say("stopped")
-        return code
+        return _stopped() if code == STOPPED else code
     except KeyboardInterrupt:
-        _say("stopped")
-        return STOPPED
+        return _stopped()
     except BrokenPipeError:  # where there is no SIGPIPE
         with contextlib.suppress(OSError):
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
@@ -60,6 +64,8 @@ def _run(words: list[str], debug: bool) -> int:
     except Exception as error:
         if debug:
             raise
+        if _signals.received:  # Python has made another error of it
+            return _stopped()
         usage = _usage(error)
         _say(f"error: {usage or describe(error)}")
         return USAGE if usage else WRONG

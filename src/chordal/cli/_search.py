@@ -7,6 +7,7 @@ import math
 import os
 from typing import TYPE_CHECKING, Any
 
+from chordal._atomic import atomic_write
 from chordal._errors import FormatError
 from chordal.cli._data import Data
 from chordal.cli._fit import fit, store
@@ -48,8 +49,8 @@ class Scores:
                 f"holds scores of another search ({', '.join(differing)}): remove it, or give "
                 "another path",
             )
-        with open(path, "w", encoding="utf-8") as file:
-            file.writelines(f"{line}\n" for line in lines)
+        with atomic_write(path) as whole:
+            whole.write("".join(f"{line}\n" for line in lines).encode())
 
     def get(self, point: Point, part: int) -> float | None:
         """The score of a point on a part, if it is known."""

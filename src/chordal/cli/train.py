@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from chordal._atomic import check_writable
 from chordal.cli import _foreign as foreign
 from chordal.cli import _options as options
 from chordal.cli._data import Data, Reading, load_data, make_template, read_template
@@ -174,6 +175,8 @@ def command(
         raise typer.BadParameter("--n-iter-no-change needs --validation FILE")
     kept = checkpoint_of(checkpoint, checkpoint_interval, checkpoint_minutes, model)
     about = read_metadata(metadata or [])
+    for path in (model, *([] if kept is None else [kept.path])):
+        check_writable(path)  # before hours of training
     l2 = l2_of(l2, c)
     reading = Reading(asked.format, separator, comment, label_column, encoding)
     data, program = training_data(train, reading, asked.template, task, asked.dialect or "crf++")

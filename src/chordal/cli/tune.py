@@ -8,6 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
+from chordal._atomic import check_writable
 from chordal.cli import _options as options
 from chordal.cli._data import Data, Reading, load_data
 from chordal.cli._fit import STOPPED, estimator, fit, say_stopped, store
@@ -80,6 +81,8 @@ def command(
     Ctrl-C writes nothing. With --resume, the same command continues.
     """
     points = grid(l1, l2, n_iter, seed)
+    if output is not None:
+        check_writable(output)  # before hours of search
     reading = Reading(format, separator, comment, label_column, encoding)
     data, program = training_data(train, reading, template, task, dialect)
     held_out = None if validation is None else load_data(validation, reading, program)

@@ -257,7 +257,8 @@ def k_best(
     check_number("k", k, minimum=1, integer=True)
 
     def answer(part: Part) -> tuple[NDArray[np.int32], Floats]:
-        labels, score = part.inference.k_best(part.potentials, k)
+        enough = min(k, part.potentials.structure.most_labellings)  # memory is for k
+        labels, score = part.inference.k_best(part.potentials, enough)
         return labels, score - part.inference.log_partition(part.potentials)[:, None]
 
     constraints = constraints_of(self, allowed_labels, allowed_transitions)

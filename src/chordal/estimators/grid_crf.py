@@ -173,6 +173,8 @@ class GridCRF(BaseCRF):
     def _reader_from(self, facts: Mapping[str, Any]) -> Reader:
         """The reader with the stored contrast, which "auto" computed from the training images."""
         contrast = facts["contrast"]
+        if facts["labels"]["as_list"]:
+            raise ValueError("labels of images must be arrays, not lists")
         if (contrast is None) != (self.contrast is None):
             raise ValueError("contrast must be stored if and only if the parameter is set")
         if contrast is not None:

@@ -113,6 +113,11 @@ class Inference(ABC):
         return 8.0 * structure.n_states + 4.0 * n * structure.n_variables
 
     @property
+    def copies(self) -> float:
+        """How often its settings make it store something for each variable; 1 is usual."""
+        return 1.0
+
+    @property
     def memory_budget(self) -> float:
         """The bytes that an answer may need: `memory_limit`, or the default."""
         return default_memory_limit() if self.memory_limit is None else self.memory_limit

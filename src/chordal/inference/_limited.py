@@ -54,6 +54,10 @@ class Limited(Protocol):
         """Its name in the registry."""
 
     @property
+    def copies(self) -> float:
+        """How often something is stored for each variable."""
+
+    @property
     def memory_budget(self) -> float:
         """Bytes that an answer may need."""
 
@@ -125,7 +129,7 @@ def _refuse_large(
     n = rest[0] if rest else named.get("k", named.get("n"))
     count = int(n) if isinstance(n, (int, np.integer)) else 1
     size = len(potentials.unary) + len(potentials.structure.scopes)
-    if method.memory_limit is None and count * size < FEW:
+    if method.memory_limit is None and count * size * method.copies < FEW:
         return
     needed = method.memory(potentials.structure, question, count)
     if needed <= (SMALL if method.memory_limit is None else method.memory_limit):

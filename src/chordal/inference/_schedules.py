@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
 from typing import final
 
@@ -30,6 +30,16 @@ class Schedule(ABC):
         """Sweep n times, in place (labels: int32 [n_variables])."""
 
 
+def _some(n_sweeps: int) -> Iterator[int]:
+    """The sweeps in pieces, since each needs a number in memory.
+
+    >>> list(_some(5_000_000))
+    [2000000, 2000000, 1000000]
+    """
+    for first in range(0, n_sweeps, UNIFORMS):
+        yield min(UNIFORMS, n_sweeps - first)
+
+
 @final
 class SingleSchedule(Schedule):
     """One variable after another, as they are numbered."""
@@ -41,8 +51,8 @@ class SingleSchedule(Schedule):
         self, labels: Labels, n_sweeps: int, rng: np.random.Generator, temperature: float = 1.0
     ) -> None:
         """Sweep over one variable after another."""
-        temperatures = np.full(n_sweeps, temperature)
-        sweep(self._potentials, labels, n_sweeps, rng, temperatures=temperatures)
+        for n in _some(n_sweeps):
+            sweep(self._potentials, labels, n, rng, temperatures=np.full(n, temperature))
 
 
 @final
@@ -66,8 +76,8 @@ class ChromaticSchedule(Schedule):
     ) -> None:
         """Sweep over variables of one colour at a time, which share no clique."""
         if self._n_threads == 1:
-            temperatures = np.full(n_sweeps, temperature)
-            sweep(self._potentials, labels, n_sweeps, rng, self._order, temperatures)
+            for n in _some(n_sweeps):
+                sweep(self._potentials, labels, n, rng, self._order, np.full(n, temperature))
             return
         beta = np.full(1, 1.0 / temperature)
         with ThreadPoolExecutor(self._n_threads, thread_name_prefix="chordal") as pool:

@@ -116,6 +116,15 @@ class AnnealingInference(Inference):
         """Never: it is a random search."""
         return False
 
+    @property
+    def copies(self) -> float:
+        """The restarts."""
+        return float(self.n_restarts)
+
+    def memory(self, structure: Structure, question: str, n: int = 1) -> float:
+        """A generator and a labelling for each restart."""
+        return self.n_restarts * (2000.0 + 8.0 * structure.n_variables)
+
     def map(self, potentials: Potentials) -> Decoded:
         """The best labelling of all restarts."""
         s, temperatures = potentials.structure, self.temperatures(potentials)

@@ -70,6 +70,11 @@ class ExhaustiveInference(Inference):
         """Exact on every supported structure."""
         return self.supports(structure)
 
+    @property
+    def copies(self) -> float:
+        """Labellings, where more than usual are allowed."""
+        return max(1.0, self.max_labellings / 1e4)
+
     def memory(self, structure: Structure, question: str, n: int = 1) -> float:
         """All labellings of an example, and some numbers for each."""
         if not self.supports(structure):

@@ -139,6 +139,11 @@ class GibbsInference(Inference):
         """Never: it draws samples."""
         return False
 
+    @property
+    def copies(self) -> float:
+        """A chain each, and its draws."""
+        return float(self.n_chains) * self.n_draws / 100
+
     def memory(self, structure: Structure, question: str, n: int = 1) -> float:
         """Labels of all chains or samples, and the counts of each chain."""
         if question == "sample":

@@ -74,6 +74,16 @@ class TreeReweightedInference(SumProduct):
         check_number("random_state", random_state, integer=True)
         self.n_trees, self.random_state = n_trees, random_state
 
+    @property
+    def copies(self) -> float:
+        """The trees."""
+        return float(self.n_trees)
+
+    def memory(self, structure: Structure, question: str, n: int = 1) -> float:
+        """Messages, and the cliques of each tree."""
+        trees = 16.0 * self.n_trees * (structure.n_variables + structure.n_cliques + 8)
+        return super().memory(structure, question, n) + trees
+
     def forests(self, structure: Structure) -> _kernels.SpanningForests:
         """The spanning trees of a structure, and how often each clique is in one."""
         return _kernels.spanning_forests(structure.topology, self.n_trees, self.random_state)

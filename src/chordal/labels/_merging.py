@@ -63,12 +63,11 @@ def renumbered(
 def learned_facts(labels: SequenceLabels) -> dict[str, Any]:
     """What was learned so far, as facts that JSON can hold; see `take_learned`."""
     plain = [_plain(label) for label in labels.labels]
-    dtype = None if labels.dtype is None else labels.dtype.str
     times = [labels.times.get(label, 0) for label in labels.labels]
     met = {label: k for k, label in enumerate(labels.times)}
     order = [met.get(label, -1) for label in labels.labels]
-    as_list = labels.as_list
-    return {"labels": plain, "times": times, "met": order, "as_list": as_list, "dtype": dtype}
+    as_list, name = labels.as_list, labels.dtype_name
+    return {"labels": plain, "times": times, "met": order, "as_list": as_list, "dtype": name}
 
 
 def _plain(label: object) -> object:

@@ -53,11 +53,18 @@ def _holds(dtype: np.dtype[Any], labels: list[Any]) -> bool:
         return False
 
 
+def _width(labels: list[Any]) -> int:
+    """Characters that a type of labels may have: memory is for all of them in every answer."""
+    return max(1000, *(len(label) for label in labels if isinstance(label, str)), 0)
+
+
 def _dtype_of(name: object, labels: list[Any]) -> np.dtype[Any]:
     """The dtype of this name, which must hold the labels."""
     if not isinstance(name, str) or not re.fullmatch(r"[<>|][biufUO][0-9]{0,5}", name):
         raise ValueError(f"the dtype of labels must be one of str, numbers or object, got {name!r}")
     dtype = np.dtype(name)
+    if dtype.kind == "U" and dtype.itemsize > 4 * _width(labels):
+        raise ValueError(f"the dtype of labels must be as wide as these are, got {name!r}")
     if not _holds(dtype, labels):
         raise ValueError(f"labels of dtype {name!r} cannot be {labels[:3]!r}")
     return dtype
@@ -151,6 +158,13 @@ class SequenceLabels:
         """The type of labels that came in arrays."""
         return self._dtype
 
+    @property
+    def dtype_name(self) -> str | None:
+        """The name of this type, as `set_dtype` takes it: not much wider than the labels are."""
+        if self._dtype is None or self._dtype.kind != "U":
+            return None if self._dtype is None else self._dtype.str
+        return f"{self._dtype.str[:2]}{min(self._dtype.itemsize // 4, _width(self.labels))}"
+
     def set_dtype(self, name: object) -> None:
         """Take over a type by its name, which must hold the labels; None for none."""
         self._dtype = None if name is None else _dtype_of(name, self.labels)
@@ -210,10 +224,12 @@ class SequenceLabels:
             raise UnsupportedError(
                 f"labels must be str, int, float or bool to be saved, got {odd[0]!r}"
             )
-        dtype = None if self._dtype is None else self._dtype.str
         return {
-            "labels": labels, "as_list": self.as_list, "dtype": dtype, "ranked": self._ranked
-        }  # fmt: skip
+            "labels": labels,
+            "as_list": self.as_list,
+            "dtype": self.dtype_name,
+            "ranked": self._ranked,
+        }
 
     @classmethod
     def from_facts(cls, facts: Mapping[str, Any]) -> SequenceLabels:

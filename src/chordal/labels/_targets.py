@@ -98,7 +98,9 @@ def _without(
 ) -> Sequence[Any] | NDArray[Any]:
     """The labels that are observed."""
     if isinstance(sequence, np.ndarray) and sequence.dtype != object:
-        return sequence if ignored is None else sequence[sequence != ignored]
+        if ignored is None:
+            return sequence
+        return sequence[np.broadcast_to(sequence != ignored, sequence.shape)]  # NumPy 1: one bool
     return [label for label in sequence if not _is_ignored(label, ignored)]
 
 

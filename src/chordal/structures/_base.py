@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from abc import ABC
 from functools import cached_property
 from typing import Any
@@ -10,6 +11,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from chordal import _kernels
+
+_kernels.refuse_other_interpreters()  # here, since all that is computed has a structure
 
 Ints = NDArray[np.int64]
 
@@ -140,6 +143,18 @@ class Structure(ABC):
     def n_states(self) -> int:
         """Number of states (variable, label) of all examples."""
         return int(self.state_offsets[-1])
+
+    @property
+    def most_labellings(self) -> int:
+        """Labellings of the example that has most of them; 2^60 stands for more.
+
+        >>> from chordal.structures import Chain
+        >>> Chain([3, 2], 2).most_labellings
+        8
+        """
+        bits = np.append(0.0, np.log2(self.label_counts).cumsum())[self.variable_offsets]
+        most = float(np.diff(bits).max(initial=0.0))
+        return 2**60 if most >= 60 else math.ceil(2.0**most - 1e-3)
 
     @property
     def n_cliques(self) -> int:

@@ -1,0 +1,80 @@
+"""Settings that a small file may name, and what they may cost."""
+
+import resource
+import time
+
+import numpy as np
+import pytest
+
+from chordal import ChainCRF, GraphCRF, UnsupportedError
+from chordal.inference import INFERENCE
+from chordal.model_file import ModelFileError, load, save
+from chordal.potentials import Potentials
+from chordal.structures import Chain
+
+NODES = np.eye(4)
+GRAPH = (NODES, np.array([(0, 1), (1, 2), (2, 3), (3, 0)]))
+CHAIN = Potentials(Chain([4], 2), np.arange(8.0), np.zeros(4))
+
+
+@pytest.mark.parametrize(
+    ("method", "setting"),
+    [
+        ("gibbs", "n_chains"),
+        ("gibbs", "n_draws"),
+        ("annealing", "n_restarts"),
+        ("tree_reweighted", "n_trees"),
+    ],
+)
+def test_memory_by_settings_is_counted(method, setting):
+    question = "map" if method == "annealing" else "marginals"
+    with pytest.raises(UnsupportedError, match=f"{method!r} would need about .* TB|GB"):
+        getattr(INFERENCE.get(method)(**{setting: 10**10}), question)(CHAIN)
+
+
+def test_a_file_with_such_settings_is_a_model_that_refuses(tmp_path):
+    gibbs = INFERENCE.get("gibbs")(n_chains=10**10)
+    crf = GraphCRF().fit([GRAPH], [list("abab")]).set_params(inference=gibbs)
+    crf.inference_ = gibbs
+    save(crf, tmp_path / "model")
+    with pytest.raises(UnsupportedError, match="would need about"):
+        load(tmp_path / "model").predict_marginals([GRAPH])
+
+
+def test_sweeps_take_no_memory():
+    gibbs = INFERENCE.get("gibbs")(n_chains=1, thinning=10**12, time_limit=0.2)
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    start = time.perf_counter()
+    gibbs.marginals(CHAIN)
+    assert time.perf_counter() - start < 20
+    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 200_000
+
+
+def test_all_labellings_may_be_asked_for():
+    crf = ChainCRF().fit([[["a"], ["b"], ["a"]]], [["x", "y", "z"]])
+    found = crf.k_best([[["a"], ["b"]], [["a"]]], k=10**12)
+    assert [len(own) for own in found] == [9, 3]
+    for own in found:
+        np.testing.assert_allclose(sum(np.exp(p) for _, p in own), 1.0, rtol=1e-9)
+
+
+def test_labels_as_wide_as_they_are(tmp_path):
+    """A dtype of a file is memory of each answer."""
+    y = [np.array(["x", "y"], dtype="<U2000")]
+    crf = ChainCRF().fit([[["a"], ["b"]]], y)
+    save(crf, tmp_path / "model")
+    found = load(tmp_path / "model").predict([[["a"], ["b"]]])[0]
+    assert (found.tolist(), found.dtype) == (["x", "y"], np.dtype("<U1000"))
+    facts = {**crf.labels_.to_facts(), "dtype": "<U99999"}
+    with pytest.raises(ValueError, match="must be as wide as these are, got '<U99999'"):
+        type(crf.labels_).from_facts(facts)
+
+
+def test_labels_of_images_are_arrays(tmp_path):
+    from chordal import GridCRF
+
+    crf = GridCRF(max_iter=2).fit([np.ones((2, 2, 1))], [np.array([[0, 1], [1, 0]])])
+    crf.labels_.as_list = True
+    save(crf, tmp_path / "model")
+    with pytest.raises(ModelFileError, match="labels of images must be arrays"):
+        load(tmp_path / "model")
