@@ -110,7 +110,7 @@ public:
         for (std::size_t k = 0; k < n; ++k, x.first += x.length) {
             x.length = lengths[k];
             for (std::int64_t t = begin_; t < x.length; t += kWindow) {
-                if (values_.size() > kMost) {
+                if (values_.size() > (grow ? kMost : kKept)) {
                     look_up(grow);
                     forget();
                 }
@@ -131,6 +131,7 @@ private:
     static constexpr std::size_t kRows = 512;       // that wait at most
     static constexpr std::size_t kTogether = 256;   // names that wait at most
     static constexpr std::size_t kMost = 1u << 22;  // values that are remembered
+    static constexpr std::size_t kKept = 1u << 20;  // by a reader that stays, as in a server
 
     struct Place {
         std::size_t shape;
