@@ -44,3 +44,17 @@ def test_samples_of_no_variables():
     p = Potentials(Chain([0], 2), [], [])
     drawn = INFERENCE.resolve("gibbs").sample(p, 3, np.random.default_rng(0))
     assert drawn.shape == (3, 0)
+
+
+@pytest.mark.parametrize("method", ["chain", "tree", "junction_tree", "exhaustive"])
+def test_how_many_labellings_is_a_number(method):
+    p = Potentials(Chain([3], 2), np.arange(6.0), np.zeros(8))
+    asked = INFERENCE.resolve(method)
+    for k in (0, -1, 1.5, None, True):
+        with pytest.raises(ValueError, match="k must be an integer of at least 1"):
+            asked.k_best(p, k)
+    assert asked.k_best(p, np.int64(2)).score.shape == (1, 2)
+    for n in (-1, 1.5):
+        with pytest.raises(ValueError, match="n must be an integer of at least 0"):
+            asked.sample(p, n, np.random.default_rng(0))
+    assert asked.sample(p, 0, np.random.default_rng(0)).shape == (0, 3)

@@ -14,6 +14,7 @@ from chordal._errors import UnsupportedError
 from chordal._limits import TimeLimitError, time_limit
 from chordal._memory import size_of
 from chordal._status import Status
+from chordal._validate import check_number
 from chordal.inference._answers import Convergence, Decoded
 from chordal.inference._cliques import most_probable_labels
 from chordal.potentials import Potentials
@@ -127,6 +128,10 @@ def _refuse_large(
 ) -> None:
     """Raise an error for an answer that would need too much memory."""
     n = rest[0] if rest else named.get("k", named.get("n"))
+    if question == "k_best":
+        check_number("k", n, minimum=1, integer=True)
+    if question == "sample":
+        check_number("n", n, integer=True)
     count = int(n) if isinstance(n, (int, np.integer)) else 1
     size = len(potentials.unary) + len(potentials.structure.scopes)
     if method.memory_limit is None and count * size * method.copies < FEW:
