@@ -113,7 +113,7 @@ def test_a_wrong_span_is_named_by_its_place_in_X(crf, monkeypatch):
 
 def test_not_finite_transition_features_name_their_function():
     """X[0] has no transition, so the first observed sequence is X[1]."""
-    with pytest.raises(ValueError, match=r"transition_features: X\[1\]\[0\] holds NaN"):
+    with pytest.raises(ValueError, match=r"transition_features: X\[1\]\[0\] has NaN"):
         ChainCRF(transition_features=lambda x: np.nan * x[1:]).fit(
             [np.eye(3)[:1], np.eye(3)], [["a"], ["a", "b", "c"]]
         )

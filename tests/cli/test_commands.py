@@ -266,7 +266,7 @@ def test_inspect(chordal, refused, files):
     assert "B-VP: for and against" in text
     assert "I-NP: for" not in text
     assert "no label 'X'" in refused("inspect", files / "model", "--label", "X")
-    assert "no attribute 'X'" in refused("inspect", files / "model", "--attribute", "X")
+    assert "no weight of attribute 'X'" in refused("inspect", files / "model", "--attribute", "X")
 
 
 def test_info(chordal, files):

@@ -369,7 +369,7 @@ def test_the_crf_of_an_hmm_can_be_saved(tmp_path, name):
         (HMM(), ["ab"], [["A", "B"]], r"X\[0\] must be a list or array of symbols, got str"),
         (HMM(), [[["a", {}]]], [["A"]], r"X\[0\]\[0\] holds \{\}: symbols must be hashable"),
         (HMM("gaussian"), [np.ones(3)], [["A"] * 3], r"X\[0\] must be an array \[length, n_feat"),
-        (HMM("gaussian"), [np.full((2, 1), np.nan)], [["A"] * 2], r"X\[0\]\[0\] holds NaN"),
+        (HMM("gaussian"), [np.full((2, 1), np.nan)], [["A"] * 2], r"X\[0\]\[0\] has NaN"),
         (HMM(Gaussian(smoothing=0.0)), [np.ones((2, 1))], [["A"] * 2], r"do not spread.*smoothing"),
         (
             HMM("poisson"),

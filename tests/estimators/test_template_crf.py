@@ -273,8 +273,8 @@ BAD = [
     ({"edges": [(0.5, 1)]}, r"'edges' for X\[0\] must be whole numbers of shape \[n, 2\]"),
     ({"edges": [(0, 1), (1, 2), (0, 1)]}, r"edges 0 and 2 of X\[0\] both join nodes 0 and 1; keep"),
     ({"edges": [(0, 1), (1, 2), (1, 0)]}, r"edges 0 and 2 of X\[0\] both join nodes 1 and 0; keep"),
-    ({"seen": np.zeros((2, 1))}, r"have 2 rows for 3 cliques of X\[0\]"),
-    ({"seen": np.full((3, 1), np.nan)}, r"template 'edges': X\[0\]\[0\] holds NaN"),
+    ({"seen": np.zeros((2, 1))}, r"got 2 rows for 3 cliques of X\[0\]"),
+    ({"seen": np.full((3, 1), np.nan)}, r"template 'edges': X\[0\]\[0\] has NaN"),
     ({"y": [0, 1]}, "must have the same length, got 3 and 2"),
 ]
 

@@ -335,7 +335,7 @@ def test_templates_with_types(texts):
         TemplateCRF([*templates, CliqueTemplate("odd", "steps")]).fit(X, y)
     with pytest.raises(ValueError, match="defines the variables of type 'text'"):
         TemplateCRF([templates[0], templates[3]]).fit(X, y)
-    with pytest.raises(ValueError, match="different ones"):
+    with pytest.raises(ValueError, match="different labels"):
         CliqueTemplate("odd", edges("word", "text"), tables="potts", types=("word", "text"))
     with pytest.raises(ValueError, match="must be a tuple of 2 names"):
         CliqueTemplate("odd", edges("word", "text"), types=("word",))
@@ -390,7 +390,7 @@ def test_what_is_refused(texts):
         crf.predict([(nodes, edges, {**seen, ("word", "word"): np.ones((len(nodes["word"]), 1))})])
     with pytest.raises(ValueError, match="must have one row per clique"):
         crf.predict([(nodes, edges)])
-    with pytest.raises(ValueError, match="which node_types does not name"):
+    with pytest.raises(ValueError, match="unknown type 'odd'; node_types has"):
         crf.predict([({**nodes, "odd": np.eye(2)}, edges, seen)])
     with pytest.raises(ValueError, match="not seen in training"):
         crf.log_likelihood(X[:1], [{**y[0], "text": ["odd"] * len(y[0]["text"])}])

@@ -106,8 +106,8 @@ def test_names():
         ([np.array([["a", "b", "c"]])], TypeError, "of numbers, got dtype"),
         ([np.zeros((2, 3), dtype=complex)], TypeError, "of numbers, got dtype"),
         ([np.zeros((2, 3)), np.zeros((0, 3)), [[0, 0, 0], [0, np.nan, 0]]], ValueError,
-         r"X\[2\]\[1\] holds NaN"),
-        ([np.full((1, 3), np.inf)], ValueError, r"X\[0\]\[0\] holds NaN or infinity"),
+         r"X\[2\]\[1\] has NaN"),
+        ([np.full((1, 3), np.inf)], ValueError, r"X\[0\]\[0\] has NaN or infinity"),
     ],
 )  # fmt: skip
 def test_bad_dense_input(X, error, message):
@@ -120,8 +120,8 @@ def test_bad_dense_input(X, error, message):
     [
         ([sp.eye(3), np.eye(3)], TypeError, r"X\[1\] must be a SciPy sparse matrix"),
         ([sp.eye(3), sp.eye(4)], ValueError, r"X\[1\] must have 3 columns, got 4"),
-        ([sp.eye(3), sp.csr_matrix([[0, 0, np.nan]])], ValueError, r"X\[1\]\[0\] holds NaN"),
-        ([sp.csr_matrix([[0, np.inf, 0]]), sp.eye(3)], ValueError, r"X\[0\]\[0\] holds NaN"),
+        ([sp.eye(3), sp.csr_matrix([[0, 0, np.nan]])], ValueError, r"X\[1\]\[0\] has NaN"),
+        ([sp.csr_matrix([[0, np.inf, 0]]), sp.eye(3)], ValueError, r"X\[0\]\[0\] has NaN"),
     ],
 )
 def test_bad_sparse_input(X, error, message):

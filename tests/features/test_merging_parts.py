@@ -99,7 +99,9 @@ def test_parts_that_do_not_go_together_are_named():
     dense = ChainCRF()._new_reader([np.zeros((2, 3))])
     wider = ChainCRF()._new_reader([np.zeros((2, 4))])
     named = ChainCRF()._new_reader([[["a"]]])
-    with pytest.raises(ValueError, match=r"part 2 .* part 0: .*'node' are dense rows of 4 columns"):
+    with pytest.raises(
+        ValueError, match=r"parts 2 and 0 differ: .*'node' are dense rows of 4 columns"
+    ):
         merged_readers([dense, dense, wider])
     with pytest.raises(ValueError, match=r"part 1 .*'node' are named attributes, and are dense"):
         merged_readers([dense, named])

@@ -115,7 +115,9 @@ def test_one_width_for_a_name():
 
 def test_what_training_did_not_see():
     known = VectorInput({"v": 2})
-    with pytest.raises(ValueError, match=r"X\[1\]\[1\] has the array 'u', which training"):
+    with pytest.raises(
+        ValueError, match=r"X\[1\]\[1\] has the array 'u', which was not in the training"
+    ):
         known.read([[{"v": np.ones(2)}], [{}, {"u": np.ones(2)}]], grow=False)
     with pytest.raises(ValueError, match=r"'v' in X\[1\]\[1\] must have 2 numbers as in training"):
         known.read([[], [{}, {"v": np.ones(3)}]], grow=False)

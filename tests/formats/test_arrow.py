@@ -75,15 +75,15 @@ def test_a_fit_of_batches_is_that_of_lists(tmp_path):
 MISSING = pa.array([[None]], pa.list_(pa.string()))
 WRONG = {
     "no column": ({"words": [["a"]]}, r"no column 'tokens'; there are: words"),
-    "no lists": ({"tokens": ["a"]}, r"must hold lists, and holds string"),
+    "no lists": ({"tokens": ["a"]}, r"must have lists, but has string"),
     "numbers": ({"tokens": [[1, 2]]}, r"lists of strings, of lists of strings or of maps"),
     "a missing list": ({"tokens": [["a"], None]}, r"no list in row 1"),
     "a missing token": ({"tokens": [["a"], ["b", None]]}, r"token 1 of row 1"),
     "a missing cell": ({"tokens": [[["a", None]]]}, r"token 0 of row 0"),
-    "labels that are numbers": ({"tokens": [["a"]], "labels": [[1]]}, r"'labels' must hold lists"),
+    "labels that are numbers": ({"tokens": [["a"]], "labels": [[1]]}, r"'labels' must have lists"),
     "too few labels": ({"tokens": [["a", "b"]], "labels": [["A"]]}, r"2 tokens and 1 labels"),
     "a missing label": ({"tokens": [["a"]], "labels": MISSING}, r"label 0 of row 0"),
-    "weights that are text": ({"tokens": [["a"]], "weight": ["1"]}, r"must hold numbers"),
+    "weights that are text": ({"tokens": [["a"]], "weight": ["1"]}, r"must have numbers"),
 }  # fmt: skip
 
 

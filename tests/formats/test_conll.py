@@ -251,7 +251,7 @@ def test_notes_are_written_again():
         (([{"a": 1}], ["O"]), "must be a list of strings, got dict"),
         (([], []), "no empty sequences"),
         (([["-DOCSTART-"]], ["O"]), "would not be read back as a token"),
-        (([["a"]], ["O"], (), 2.0), "no weights"),
+        (([["a"]], ["O"], (), 2.0), "cannot store weights"),
         (([["\ud800"]], ["O"]), r"record 1 to <stream>: '\\ud800' has no UTF-8 form"),
     ],
 )

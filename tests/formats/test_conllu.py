@@ -117,7 +117,7 @@ def test_bad_files(text, message, tmp_path):
         (Record([["a"]], [""]), "is no cell"),
         (Record([], []), "no empty sentences"),
         (Record([["a"]], ["X"], ["# a\nb"]), "comments must be single lines"),
-        (Record([["a"]], ["X"], weight=2.0), "no weights"),
+        (Record([["a"]], ["X"], weight=2.0), "cannot store weights"),
     ],
 )
 def test_what_cannot_be_written(record, match):

@@ -209,7 +209,7 @@ def test_folders_that_are_no_data_set(tmp_path):
 def test_data_prepared_for_other_templates(folder, tmp_path):
     with pytest.raises(DatasetError, match=r"another model, a ChainCRF: its templates are 'node'"):
         GraphCRF().fit(folder)
-    with pytest.raises(DatasetError, match=r"template 'edge' has features=False there"):
+    with pytest.raises(DatasetError, match=r"template 'edge' has features=False in the data set"):
         ChainCRF(transition_features=lambda x: [["a"]] * (len(x) - 1)).fit(folder)
     with pytest.raises(DatasetError, match="feature_template"):
         ChainCRF(feature_template="U00:%x[0,0]\nB").fit(folder)
@@ -225,7 +225,7 @@ def test_models_that_count_have_no_use_for_it(folder):
 
 
 def test_y_and_empty_data(folder, tmp_path):
-    with pytest.raises(ValueError, match="has its labels"):
+    with pytest.raises(ValueError, match="includes its labels"):
         ChainCRF().fit(Dataset(folder), Y)
     with pytest.raises(ValueError, match="nothing to prepare"):
         ChainCRF().prepare(tmp_path / "none", [], [])

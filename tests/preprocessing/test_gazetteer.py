@@ -108,7 +108,7 @@ def test_bad_input():
     with pytest.raises(TypeError, match="names of list 'city' must be str"):
         Gazetteer({"city": [[1]]}).fit()
     good = {"city": CITIES}
-    with pytest.raises(ValueError, match=r"X\[0\]\[1\] has no str 'word'; give key"):
+    with pytest.raises(ValueError, match=r"X\[0\]\[1\] has no str 'word'; set key"):
         Gazetteer(good).transform([[{"word": "a"}, {"w": "b"}]])
     with pytest.raises(ValueError, match=r"X\[0\]\[0\] has no cell 2"):
         Gazetteer(good, key=2).transform([[["a", "b"]]])

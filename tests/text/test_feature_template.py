@@ -171,7 +171,7 @@ def test_bad_templates_name_the_line(text, message):
 
 
 def test_a_missing_column_is_named():
-    with pytest.raises(ValueError, match="asks for column 2, but the rows have 2"):
+    with pytest.raises(ValueError, match="uses column 2, but the rows have 2"):
         ChainCRF(feature_template="U:%x[0,2]").fit([ROWS], [list("abcd")])
 
 

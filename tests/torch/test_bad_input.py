@@ -177,7 +177,7 @@ def test_shapes_of_other_arguments(crf):
         crf.hinge_loss(emissions(), all_on().unsqueeze(2).expand(2, 4, 3))
     with pytest.raises(ValueError, match=r"spans\[1\] must be steps that are on"):
         crf.span_probability(emissions(), [(0, 0, [1]), (0, 3, [1, 2])])
-    with pytest.raises(ValueError, match=r"spans\[0\] holds 3, which is no tag"):
+    with pytest.raises(ValueError, match=r"spans\[0\] has the invalid tag 3"):
         crf.span_probability(emissions(), [(0, 0, [1, 3])])
     with pytest.raises(ValueError, match="k must be at least 1"):
         crf.k_best(emissions(), 0)

@@ -77,7 +77,7 @@ def test_graphs(x, message, graph):
 def test_features_of_edges_that_training_did_not_have(graph):
     with pytest.raises(ValueError, match="X has edge features, unlike the graphs"):
         graph.predict([(*GRAPH_X[0], np.zeros((2, 1)))])
-    with pytest.raises(ValueError, match=r"have 3 rows for 2 cliques of X\[0\]"):
+    with pytest.raises(ValueError, match=r"got 3 rows for 2 cliques of X\[0\]"):
         small("mlp", GraphCRF()).fit([(*x, np.zeros((3, 1))) for x in GRAPH_X], GRAPH_Y)
 
 

@@ -242,7 +242,7 @@ def test_held_out_sequences_are_not_learned_from():
 
     small(n_iter_no_change=2, validation_fraction=0.25, augment=seen, max_iter=5).fit(X, Y)
     assert len(calls) == 45
-    with pytest.raises(ValueError, match="holds out 1 of 1 examples"):
+    with pytest.raises(ValueError, match="would hold out 1 of 1 examples"):
         small(n_iter_no_change=2).fit(X[:1], Y[:1])
 
 

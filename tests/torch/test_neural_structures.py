@@ -324,7 +324,7 @@ def test_answers_are_in_the_shape_of_labels():
     fixed[1][0, :] = 1
     assert (model.predict(x, allowed_labels=fixed)[1][0] == 1).all()
     assert model.predict_marginals(x, allowed_labels=fixed)[1][0, :, 1] == pytest.approx(1.0)
-    with pytest.raises(UnsupportedError, match="span_probabilities is for a ChainCRF, and this"):
+    with pytest.raises(UnsupportedError, match="span_probabilities needs a ChainCRF, but this"):
         model.span_probabilities(x, [[], []])
     assert model.predict([]) == []
     assert model.predict([np.zeros((0, 5, 2)), x[0]])[0].shape == (0, 5)

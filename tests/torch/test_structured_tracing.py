@@ -178,5 +178,5 @@ def test_two_processes(tmp_path):
 def test_an_image_layer_that_was_not_prepared():
     crf = ImageCRF(2)
     compiled = torch.compile(crf, fullgraph=True, backend="aot_eager")
-    with pytest.raises(Exception, match=r"call prepare\(3, 4\) before"):
+    with pytest.raises(Exception, match=r"call prepare\(3, 4\) first"):
         compiled(torch.zeros(1, 2, 3, 4), torch.zeros(1, 3, 4, dtype=torch.long))

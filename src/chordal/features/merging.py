@@ -68,7 +68,7 @@ def described(source: Input) -> str:
 def _added(whole: Input, part: Input) -> Ints | None:
     """Add the columns of another input; returns their new numbers."""
     if type(whole) is not type(part):
-        raise ValueError(f"{described(part)}, and {described(whole)} there")
+        raise ValueError(f"{described(part)}, but {described(whole)} in the other")
     if isinstance(whole, VocabularyInput) and isinstance(part, VocabularyInput):
         if isinstance(whole, TemplateInput) and isinstance(part, TemplateInput):
             if (whole.template, whole.part) != (part.template, part.part):
@@ -79,14 +79,15 @@ def _added(whole: Input, part: Input) -> Ints | None:
         for name, width in part.widths.items():
             if whole.widths.setdefault(name, width) != width:
                 raise ValueError(
-                    f"have the array {name!r} of {width} numbers, and of {whole.widths[name]} there"
+                    f"have the array {name!r} of {width} numbers, but of {whole.widths[name]} in "
+                    "the other"
                 )
         places, at = {}, 0
         for name, width in whole.widths.items():
             places[name], at = np.arange(at, at + width), at + width
         return np.concatenate([np.zeros(0, np.int64), *(places[name] for name in part.widths)])
     if whole.n_columns != part.n_columns:
-        raise ValueError(f"{described(part)}, and {described(whole)} there")
+        raise ValueError(f"{described(part)}, but {described(whole)} in the other")
     return None
 
 
@@ -105,7 +106,7 @@ def known_columns(known: Input, part: Input) -> Ints | None:
     if the numbers are equal. An input of another kind is an error.
     """
     if type(known) is not type(part):
-        raise ValueError(f"{described(part)}, and {described(known)} in training")
+        raise ValueError(f"{described(part)}, but {described(known)} in training")
     if isinstance(known, VocabularyInput) and isinstance(part, VocabularyInput):
         names, offsets = part.vocabulary.arrays()
         fields = np.stack([offsets[:-1], offsets[1:]], axis=1).astype(np.uint32).ravel()
@@ -120,7 +121,7 @@ def known_columns(known: Input, part: Input) -> Ints | None:
             raise ValueError(f"have the array {strange[0]!r}, which was not in the training data")
         return _added(VectorInput(known.widths), part)
     if known.n_columns != part.n_columns:
-        raise ValueError(f"{described(part)}, and {described(known)} in training")
+        raise ValueError(f"{described(part)}, but {described(known)} in training")
     return None
 
 

@@ -151,7 +151,7 @@ class Reader:
             return None
         if source is None:
             if not grow:
-                vectors.refuse("but the training data had no arrays")
+                vectors.refuse("and training saw no arrays")
             if not vectors.blocks:
                 return None
             source = self.inputs[k] = VectorInput()
