@@ -23,7 +23,7 @@ SHORT = re.compile(r"\b(e\.g|i\.e|etc|vs|al|Mr|Dr)\.")
 
 def documents() -> list[Path]:
     """README and the other documents that are written by hand."""
-    top = [ROOT / name for name in ("README.md", "CONTRIBUTING.md", "CHANGELOG.md")]
+    top = [ROOT / name for name in ("README.md", "CONTRIBUTING.md", "CHANGELOG.md", "SECURITY.md")]
     found = [*top, *sorted((ROOT / "docs").rglob("*.md"))]
     return [p for p in found if not p.relative_to(ROOT).as_posix().startswith(GENERATED)]
 

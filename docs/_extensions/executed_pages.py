@@ -33,6 +33,7 @@ OUTSIDE = {
     "benchmarks/README.md": "project/benchmarks.md",
     "CONTRIBUTING.md": "project/contributing.md",
     "CHANGELOG.md": "project/changes.md",
+    "SECURITY.md": "project/security.md",
     "README.md": "index.md",
 }
 RUN = """import subprocess as _process
