@@ -59,7 +59,7 @@ def graphs(n=8, seed=0):
 
 def facts(model):
     """The report, without how long it took."""
-    return str({**model.fit_report_.to_facts(), "elapsed": 0.0})
+    return str({**model.fit_report_.to_facts(), "elapsed": 0.0, "times": []})
 
 
 def check_resumed(make, X, y, path, stops, at_least=2, **options):
