@@ -40,7 +40,7 @@ def files(tmp_path_factory):
 COMMANDS = {
     "train": (["train", "-t", "template", "train.txt", "new"], r"fit  (starting|iteration +\d+)"),
     "prepare": (
-        ["prepare", "-t", "template", "train.txt", "-o", "data"],
+        ["prepare", "-t", "template", *["train.txt"] * 300, "-o", "data"],  # longer than a frame
         r"prepare +[\d,]+ tokens  \[=+ *\]  [\d,]+ tokens/s",
     ),
     "tune": (

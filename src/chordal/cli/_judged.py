@@ -124,7 +124,7 @@ def open_both(
     data = load(path, reading, template_of(crf))
     width = columns_of(crf)
     if width and data.X.n_columns != width:
-        beside = " beside the labels" if data.y else ""
+        beside = " besides the labels" if data.y else ""
         raise FormatError(
             data.path,
             f"it has {data.X.n_columns} columns{beside}, but the model was trained with {width}"
