@@ -21,7 +21,8 @@ def atomic_write(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
     The bytes go to a temporary file in the same folder, which is flushed to the disk and renamed at
     the end of the ``with`` block. If anything fails, a full disk or Ctrl-C included, the temporary
     file is removed and what was at `path` before is still there, unchanged. Where the system can
-    (Linux), the temporary file has no name until it is whole: a killed process leaves nothing.
+    (Linux), the temporary file has no name until it is whole: a process that is killed while it
+    writes leaves nothing.
 
     A link is followed, and permissions of an old file are kept. What is not a regular file, such as
     ``/dev/stdout`` or a named pipe, is written to directly.
