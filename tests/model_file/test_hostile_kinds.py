@@ -216,7 +216,7 @@ FACTS = [
     ("TypedGraphCRF", ("labels", "each"), [["a", "a"], [1]], "a label occurs twice"),
     ("TypedGraphCRF", ("labels", "each"), [["a"], {}], "."),
     ("TypedGraphCRF", ("parameters", "node_types"), ["v"], "must be a pair of 'v'"),
-    ("TypedGraphCRF", ("parameters", "edge_types"), [["v", "v"]], "l2 names an unknown group .*'v-w'"),
+    ("TypedGraphCRF", ("parameters", "edge_types"), [["v", "v"]], "an unknown group .*'v-w'"),
     ("TypedGraphCRF", ("templates", 3, "types"), ["v", "v"], "'v-w' must have types="),
     ("MatchingModel", ("templates", 0, "rows", "n_columns"), 3, "there must be 4 weights"),
     ("MatchingModel", ("templates", 0, "rows", "n_columns"), 10**30, "."),
