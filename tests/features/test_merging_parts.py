@@ -103,7 +103,9 @@ def test_parts_that_do_not_go_together_are_named():
         ValueError, match=r"parts 2 and 0 differ: .*'node' are dense rows of 4 columns"
     ):
         merged_readers([dense, dense, wider])
-    with pytest.raises(ValueError, match=r"part 1 .*'node' are named attributes, and are dense"):
+    with pytest.raises(
+        ValueError, match=r"parts 1 and 0.*'node' are named attributes, but are dense"
+    ):
         merged_readers([dense, named])
 
 

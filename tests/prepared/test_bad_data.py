@@ -214,7 +214,7 @@ def test_data_prepared_for_other_templates(folder, tmp_path):
     with pytest.raises(DatasetError, match="feature_template"):
         ChainCRF(feature_template="U00:%x[0,0]\nB").fit(folder)
     ChainCRF().prepare(tmp_path / "dense", [RNG.normal(size=(4, 2))] * 20, Y)
-    with pytest.raises(DatasetError, match=r"do not fit together: part 1 .* dense rows of 2"):
+    with pytest.raises(DatasetError, match=r"do not fit together: parts 1 and .* dense rows of 2"):
         ChainCRF().fit([folder, tmp_path / "dense"])
 
 
