@@ -263,8 +263,13 @@ def k_best(
 
     constraints = constraints_of(self, allowed_labels, allowed_transitions)
     X, batch, found = ask(self, X, "k_best", answer, constraints)
-    ranked = labellings(self, [labels for labels, _ in found], batch, X)
-    chances = [own for _, of_part in found for own in of_part.tolist()]
+    # Parts of few labellings have fewer rows: all get as many, of which those at −inf are left out.
+    most = max((len(labels) for labels, _ in found), default=0)
+    rows = [np.pad(labels, ((0, most - len(labels)), (0, 0))) for labels, _ in found]
+    ranked = labellings(self, rows, batch, X)
+    chances = [
+        own + [-np.inf] * (most - len(own)) for _, of_part in found for own in of_part.tolist()
+    ]
     return [
         [(y, p) for y, p in zip(own, of_example, strict=True) if p > -np.inf]
         for own, of_example in zip(ranked, chances, strict=True)
