@@ -143,7 +143,7 @@ public:
         const std::vector<Slot> made =
             owners_.empty() ? placed(n_slots_, file_hash) : std::vector<Slot>(slots_, slots_ + n_slots_);
         std::vector<std::uint32_t> flat(2 * made.size());
-        std::memcpy(flat.data(), made.data(), flat.size() * sizeof(std::uint32_t));
+        if (!made.empty()) std::memcpy(flat.data(), made.data(), flat.size() * sizeof(std::uint32_t));
         return flat;
     }
 
