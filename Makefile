@@ -32,7 +32,7 @@ HOLDS_bench := examples
 HOLDS_experiments := examples
 HOLDS_docs  := examples
 
-.PHONY: help demo test extras torch browser lint types layers bench acceptance docs gallery tables sanitize tsan fuzz properties oldest wheel-test release-check dev clean
+.PHONY: help demo test extras torch browser lint types layers bench acceptance docs gallery tables sanitize valgrind tsan fuzz properties oldest wheel-test release-check dev clean
 .DELETE_ON_ERROR:
 .SECONDARY:
 
@@ -83,13 +83,20 @@ dev: $(VENV)/.tools  ## install in place: Python edits are live, kernels are reb
 	$(EDITABLE) ".[dev]"
 	@touch $(addprefix $(VENV)/.,editable $(addprefix installed-,dev $(HOLDS_dev)))
 
+# What calls kernels; TESTS=tests for everything.
+SANITIZED := $(addprefix tests/,contract data estimators explanation faults features formats inference metrics model_file \
+  numerics objectives prepared properties solvers structures text) \
+  $(filter-out %/test_layers.py %/test_release.py %/test_examples.py %/test_small_install.py,$(wildcard tests/test_*.py))
 sanitize: export SKBUILD_BUILD_DIR = build/sanitize
 sanitize: export SKBUILD_CMAKE_DEFINE = CHORDAL_SANITIZE=ON
-sanitize:  ## under AddressSanitizer and UBSan, in a venv of its own: the test suite, or TESTS=tests/…
+sanitize:  ## under AddressSanitizer and UBSan, in a venv of its own: the tests that call kernels, or TESTS=tests/…
 	@$(MAKE) --no-print-directory VENV=$(VENV)-sanitize $(VENV)-sanitize/.installed-test
 	LD_PRELOAD="$$($${CXX:-g++} -print-file-name=libasan.so) $$($${CXX:-g++} -print-file-name=libstdc++.so)" \
-	ASAN_OPTIONS=detect_leaks=0 UBSAN_OPTIONS=print_stacktrace=1 PYTHONMALLOC=malloc \
-	$(VENV)-sanitize/bin/pytest -m "not slow" $(TESTS)
+	ASAN_OPTIONS=detect_leaks=0 UBSAN_OPTIONS=print_stacktrace=1 PYTHONMALLOC=malloc CHORDAL_SANITIZED=1 \
+	$(VENV)-sanitize/bin/pytest -m "not slow" $(or $(TESTS),$(SANITIZED))
+
+valgrind: $(VENV)/.installed-test  ## every kernel on small cases under valgrind's memcheck, which has to be installed
+	$(BIN)/python tools/memcheck.py
 
 tsan: export SKBUILD_BUILD_DIR = build/tsan
 tsan: export SKBUILD_CMAKE_DEFINE = CHORDAL_TSAN=ON
@@ -111,8 +118,9 @@ properties: $(VENV)/.installed-test  ## properties of the whole library, EXAMPLE
 	CHORDAL_EXAMPLES=$(EXAMPLES) $(BIN)/pytest --numprocesses=logical tests/properties
 
 SECONDS ?= 10
-fuzz: $(VENV)/.fuzz  ## every reader and public calls on mutated input, SECONDS=… for each; clang adds native code
-	$(BIN)/python -m fuzz --seconds $(SECONDS) $(TARGETS)
+EXECUTIONS ?= 0
+fuzz: $(VENV)/.fuzz  ## every reader and public calls on mutated input, SECONDS=… for each or until EXECUTIONS=…; clang adds native code
+	$(BIN)/python -m fuzz --seconds $(SECONDS) --executions $(EXECUTIONS) $(TARGETS)
 
 wheel-test:  ## source archive and wheel, built and tried in empty environments; PYTHONS="python3.10 …": others too
 	$(PYTHON) tools/wheel_test.py $(PYTHONS)
@@ -127,10 +135,10 @@ $(VENV)/.extras: | $(VENV)/.tools
 	$(PIP) install "eli5>=0.16"
 	@touch $@
 
-# By itself, and one version: a range would let pip choose among gigabytes. pytorch-crf names any torch.
+# By itself, and one version: a range would let pip choose among gigabytes. The others name any torch.
 $(VENV)/.torch: | $(VENV)/.tools
 	$(PIP) install $(TORCH)
-	$(PIP) install --no-deps pytorch-crf==0.7.2
+	$(PIP) install --no-deps pytorch-crf==0.7.2 torch-struct==0.5
 	$(PIP) install onnx onnxruntime onnxscript
 	@touch $@
 

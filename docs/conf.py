@@ -26,6 +26,7 @@ extensions = [
     "sphinx.ext.napoleon",
     "sphinx_copybutton",
     "sphinx_design",
+    "code_breaks",
     "code_links",
     "executed_pages",
     "generated_reference",
@@ -58,6 +59,7 @@ copybutton_prompt_is_regexp = True
 
 html_theme = "pydata_sphinx_theme"
 html_title = "chordal"
+html_context = {"default_mode": "auto"}  # light or dark, as the reader's system is
 html_static_path = ["_static"]
 html_css_files = ["chordal.css"]
 html_favicon = "_static/favicon.svg"

@@ -1,18 +1,22 @@
 """Runs targets: ``python -m fuzz [TARGET …] --seconds 60``; each in a process of its own.
 
 A target runs by the mutators of `fuzz.mutation`, for half of the time guided by coverage if atheris
-is installed (``--engine`` chooses one). A finding is an error that the target may not raise, a
-crash, 5 seconds without an end, or 2 GB of memory. Inputs are kept in ``build/fuzz``, and count in
-later runs until they are removed; ``--again FILE`` runs one.
+is installed (``--engine`` chooses one). With ``--executions N``, slow targets run longer, until
+each has run N inputs. A finding is an error that the target may not raise, a crash, 5 seconds
+of the processor, 2 GB of memory, or a process that stands still. Inputs are kept in ``build/fuzz``
+with what the process said, and count in later runs until they are removed; ``--again FILE`` runs
+one. ``build/fuzz/total.json`` adds up the executions of each target.
 """
 
 from __future__ import annotations
 
 import argparse
+import faulthandler
 import hashlib
 import importlib.util
 import json
 import mmap
+import os
 import random
 import re
 import resource
@@ -22,6 +26,7 @@ import struct
 import subprocess
 import sys
 import sysconfig
+import tempfile
 import time
 import traceback
 from pathlib import Path
@@ -29,12 +34,15 @@ from types import FrameType
 from typing import Any
 
 from fuzz.calls import calls
-from fuzz.readers import TARGETS, Target
+from fuzz.readers import TARGETS
+from fuzz.target import Target, memory
 
 KEPT = Path("build/fuzz")
 ROOM = 1 << 20
-SLOW = 5.0
+SLOW = 5.0  # of the processor
+STILL = 300.0  # without an execution, at the start and the end too: others may need the processor
 MEMORY = 2 << 30
+SHORTEST, LONGEST = 4.0, 600.0  # seconds of one more round of a slow target
 ALL = {**TARGETS, "calls": calls}
 NATIVE = "patterns"  # compiled with libFuzzer, where there is clang
 
@@ -48,6 +56,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m fuzz", description=__doc__)
     parser.add_argument("targets", nargs="*", metavar="TARGET", help=", ".join(ALL))
     parser.add_argument("--seconds", type=float, default=10.0, help="for each target")
+    parser.add_argument("--executions", type=int, default=0, help="at least, of each target")
     parser.add_argument("--engine", choices=["plain", "guided", "both"], default="both")
     parser.add_argument("--seed", type=int, default=None, help="of the plain engine; else the time")
     parser.add_argument("--again", metavar="FILE", help="run one input of the target")
@@ -66,32 +75,54 @@ def main() -> None:
     if importlib.util.find_spec("atheris") is None and "guided" in engines:
         engines = ["plain"]
         print("atheris is not installed: no coverage guides the inputs", flush=True)
-    total = found = 0
     seed = int(time.time()) if options.seed is None else options.seed
+    counts, found = dict[str, int](), 0
     for name in options.targets or [*ALL, NATIVE]:
-        if name == NATIVE:
-            n, bad = run_native(options.seconds)
-            total, found = total + n, found + bad
-            print(f"{name:16} native  {n:10,} executions, {bad} findings", flush=True)
-            continue
-        for engine in engines:
-            n, bad = run(name, engine, options.seconds / len(engines), seed)
-            total, found = total + n, found + bad
-            print(f"{name:16} {engine:7} {n:10,} executions, {bad} findings", flush=True)
-    print(f"all targets: {total:,} executions, {found} findings")
-    _add_up(total, found)
+        own = ["native"] if name == NATIVE else engines
+        counts[name], bad = fuzzed(name, own, options.seconds, options.executions, seed)
+        found += bad
+    print(f"all targets: {sum(counts.values()):,} executions, {found} findings")
+    _add_up(counts, found)
     sys.exit(1 if found else 0)
 
 
-def _add_up(total: int, found: int) -> None:
-    """Keep the sum of all runs."""
+def fuzzed(
+    name: str, engines: list[str], seconds: float, wanted: int, seed: int
+) -> tuple[int, int]:
+    """Run a target, longer if it has run too few inputs; executions and findings."""
+    total, found, left = 0, 0, seconds
+    while left > 0.0:
+        before = total
+        for engine in engines:
+            if engine == "native":
+                n, found = run_native(left)
+            else:
+                n, found = run(name, engine, left / len(engines), seed + total)
+            total += n
+            print(f"{name:16} {engine:7} {n:10,} executions, {found} findings", flush=True)
+        n = total - before
+        more = min(LONGEST, max(SHORTEST, 1.1 * left * (wanted - total) / max(n, 1)))
+        left = more if 0 < total < wanted else 0.0
+    return total, found
+
+
+def _add_up(counts: dict[str, int], found: int) -> None:
+    """Keep the sums of all runs, by target."""
     place = KEPT / "total.json"
-    before = json.loads(place.read_text()) if place.exists() else {"executions": 0, "findings": 0}
-    both = {"executions": before["executions"] + total, "findings": before["findings"] + found}
-    place.write_text(json.dumps(both))
+    both = json.loads(place.read_text()) if place.exists() else {"executions": {}, "findings": 0}
+    for name, n in counts.items():
+        both["executions"][name] = both["executions"].get(name, 0) + n
+    both["findings"] += found
+    place.write_text(json.dumps(both, indent=1))
+    total, least = sum(both["executions"].values()), min(both["executions"].items(), key=_second)
     print(
-        f"since build/fuzz was made: {both['executions']:,} executions, {both['findings']} findings"
+        f"since build/fuzz was made: {total:,} executions of {len(both['executions'])} targets, "
+        f"{both['findings']} findings; fewest: {least[0]}, {least[1]:,}"
     )
+
+
+def _second(pair: tuple[str, int]) -> int:
+    return pair[1]
 
 
 def run(name: str, engine: str, seconds: float, seed: int) -> tuple[int, int]:
@@ -103,20 +134,39 @@ def run(name: str, engine: str, seconds: float, seed: int) -> tuple[int, int]:
         shared.write_bytes(bytes(ROOM))
         command = [sys.executable, "-m", "fuzz", name, "--child", engine, "--seconds", str(left)]
         command += ["--seed", str(seed + executions)]
-        try:
-            code = subprocess.run(
-                command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, timeout=left + 60
-            ).returncode
-        except subprocess.TimeoutExpired:
-            code = -signal.SIGALRM
+        how, said = _ended(command, shared, KEPT / f"{name}.said")
         raw = shared.read_bytes()
         n, size = struct.unpack("<QQ", raw[:16])
         executions += n
-        if code != 0 and n:
-            keep(name, raw[16 : 16 + size], f"the process ended with {code}")
-        if code != 0 and not n:
-            raise SystemExit(f"{name} does not start: python -m fuzz {name} --child {engine}")
+        if how and n:
+            keep(name, raw[16 : 16 + size], f"the process {how}\n{said}")
+        if how and not n:
+            raise SystemExit(f"{name} {how} before it started:\n{said}")
     return executions, len(list(KEPT.glob(f"{name}-*.txt")))
+
+
+def _ended(command: list[str], shared: Path, said: Path) -> tuple[str, str]:
+    """Run a process until it ends or stands still; how it ended, unless well, and what it said."""
+    with open(said, "wb") as file, tempfile.TemporaryDirectory(dir=memory()) as place:
+        process = subprocess.Popen(
+            command, stdout=subprocess.DEVNULL, stderr=file, env={**os.environ, "TMPDIR": place}
+        )
+        count, since = b"", time.monotonic()
+        while process.poll() is None:
+            time.sleep(0.1)
+            with open(shared, "rb") as counter:
+                before, count = count, counter.read(8)
+            since = time.monotonic() if count != before else since
+            if time.monotonic() > since + STILL:
+                process.send_signal(signal.SIGABRT)  # it says where each of its threads is
+                process.wait(STILL)
+                return f"stood still for {STILL:.0f} s", _last(said)
+        code = process.returncode
+        return f"ended with {code}" if code else "", _last(said)
+
+
+def _last(said: Path) -> str:
+    return said.read_text(errors="replace")[-4000:]
 
 
 def run_native(seconds: float) -> tuple[int, int]:
@@ -161,6 +211,7 @@ def keep(name: str, data: bytes, why: str) -> None:
 
 def child(name: str, engine: str, seconds: float, seed: int) -> None:
     """What the process of a target does."""
+    faulthandler.enable()
     if engine == "guided":
         import atheris
 
@@ -175,7 +226,7 @@ def child(name: str, engine: str, seconds: float, seed: int) -> None:
     else:
         target = ALL[name]()
     resource.setrlimit(resource.RLIMIT_AS, (_used() + MEMORY, resource.RLIM_INFINITY))
-    signal.signal(signal.SIGALRM, _slow)
+    signal.signal(signal.SIGPROF, _slow)
     once = _once(name, target)
     if engine == "guided":
         _guided(name, target, once, seconds)
@@ -200,9 +251,12 @@ def _once(name: str, target: Target) -> Any:
         nonlocal count
         data = bytes(data[: ROOM - 16])
         memory[8 : 16 + len(data)] = struct.pack("<Q", len(data)) + data
-        signal.setitimer(signal.ITIMER_REAL, SLOW)
+        signal.setitimer(signal.ITIMER_PROF, SLOW)  # on a machine with other work too
         try:
-            target.run(data)
+            try:
+                target.run(data)
+            finally:
+                signal.setitimer(signal.ITIMER_PROF, 0)
             return True
         except target.may_raise:
             return False
@@ -215,7 +269,6 @@ def _once(name: str, target: Target) -> Any:
             keep(name, data, f"{place}\n{shown}")
             return False
         finally:
-            signal.setitimer(signal.ITIMER_REAL, 0)
             count += 1
             memory[:8] = struct.pack("<Q", count)
 

@@ -21,7 +21,7 @@ from chordal.potentials import Potentials
 from chordal.structures import Chain, FactorGraph, Graph, Grid, Tree
 from chordal.text import Columns
 from fuzz.mutation import of_bytes
-from fuzz.readers import Target
+from fuzz.target import Target
 
 ODD = [0.0, -1.0, 1e300, -1e300, 1e-300, 5e-324, np.inf, -np.inf, np.nan, 1e308, 709.0, -745.0]
 METHODS = [name for name in INFERENCE.names() if name not in ("milp", "linear_program")]

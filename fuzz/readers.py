@@ -3,127 +3,30 @@
 from __future__ import annotations
 
 import functools
+import importlib.util
 import io
 import json
 import os
 import random
 import shutil
-import tempfile
 import warnings
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 import chordal
-from chordal import ChainCRF, CRFClassifier, GraphCRF, GridCRF, MultiLabelCRF, UnsupportedError
+from chordal import ChainCRF
 from chordal.compat.crfpp_model import read_crfpp
 from chordal.compat.crfsuite_model import read_crfsuite, write_crfsuite
 from chordal.compat.wapiti_model import read_wapiti, write_wapiti
 from chordal.formats import FORMATS, uai
+from chordal.formats.graphs import read_graphs, write_graphs
 from chordal.text import FeatureTemplate
-from fuzz.mutation import Mutate, of_bytes, of_container, of_json
-
-TEMPLATE = "U0:%x[0,0]\nU1:%x[-1,0]/%x[1,0]\nB\n"
-WORDS = [[["the"], ["cat"], ["sees"]], [["a"], ["dog"]]]
-TAGS = [["D", "N", "V"], ["D", "N"]]
-ITEMS = [[["w=the", "p"], {"w=cat": 1.0, "s": 0.5}, ["w=sees"]], [["w=a"], ["w=dog"]]]
-
-
-@dataclass(frozen=True)
-class Target:
-    """Inputs to start from, how they are changed, what is done with them and what it may raise."""
-
-    seeds: list[bytes]
-    run: Callable[[bytes], object]
-    mutate: Mutate
-    may_raise: tuple[type[BaseException], ...] = (ValueError,)
-
-
-@functools.cache
-def folder() -> str:
-    """A folder in memory, if there is one."""
-    place = "/dev/shm" if os.path.isdir("/dev/shm") else None
-    return tempfile.mkdtemp(prefix="chordal-fuzz-", dir=place)
-
-
-def path(name: str) -> str:
-    """A file in this folder."""
-    return os.path.join(folder(), name)
-
-
-def written(write: Callable[[str], object]) -> bytes:
-    """The bytes of a file that a function writes."""
-    place = path("written")
-    write(place)
-    with open(place, "rb") as file:
-        return file.read()
-
-
-def put(name: str, data: bytes) -> str:
-    """Write a file anew; its path."""
-    place = path(name)
-    with open(place, "wb") as file:
-        file.write(data)
-    return place
-
-
-def models() -> Target:
-    """Model files of six kinds: refused, or a model whose answers are sound."""
-    rng = np.random.default_rng(0)
-    graph = (rng.normal(size=(4, 2)), np.array([(0, 1), (1, 2), (2, 3), (3, 0)]))
-    image, table = rng.normal(size=(2, 3, 2)), rng.normal(size=(9, 2))
-    made: list[tuple[Any, Any]] = [
-        (ChainCRF(fit_intercept=True, ends=True).fit(ITEMS, TAGS), ITEMS),
-        (ChainCRF(feature_template=TEMPLATE).fit(WORDS, TAGS), WORDS),
-        (ChainCRF().fit([graph[0]], [["a", "b", "a", "b"]]), [graph[0]]),
-        (GraphCRF().fit([graph], [["a", "b", "a", "b"]]), [graph]),
-        (GridCRF(max_iter=3).fit([image], [(image[..., 0] > 0).astype(int)]), [image]),
-        (CRFClassifier().fit(table, table[:, 0] > 0), table),
-        (MultiLabelCRF(max_iter=5).fit(table, (table > 0).astype(int)), table),
-    ]
-    asked: dict[str, list[Any]] = {}
-    for model, X in made:
-        asked.setdefault(type(model).__name__, []).append(X)
-
-    def run(data: bytes) -> None:
-        loaded = chordal.load(put("model", data))
-        with _quick_inference(loaded):
-            for X in asked[type(loaded).__name__]:
-                _ask(loaded, X)
-
-    seeds = [written(functools.partial(chordal.save, model)) for model, _ in made]
-    return Target(seeds, run, of_container("model"))
-
-
-class _quick_inference:
-    """Settings of a file may ask for hours; that is the file's affair, and not looked at here."""
-
-    def __init__(self, model: Any) -> None:
-        from chordal._limits import time_limit
-
-        self._limit = time_limit(0.5)
-
-    def __enter__(self) -> None:
-        self._limit.__enter__()
-
-    def __exit__(self, kind: type[BaseException] | None, *rest: object) -> bool:
-        self._limit.__exit__(kind, *rest)  # type: ignore[arg-type]
-        return kind is not None and issubclass(kind, TimeoutError)
-
-
-def _ask(model: Any, X: Any) -> None:
-    try:
-        model.predict(X)
-        found = model.predict_marginals(X)
-    except (ValueError, TypeError, UnsupportedError):  # other rows than the model reads
-        return
-    for own in found if isinstance(found, list) else [found]:
-        sums = np.asarray(own, dtype=float).sum(axis=-1)
-        if not np.allclose(sums, 1.0, rtol=0, atol=1e-6):
-            raise AssertionError(f"marginals sum to {sums}")
+from fuzz.models import models, more_models, neural_models
+from fuzz.mutation import of_bytes, of_container, of_json
+from fuzz.target import ITEMS, TAGS, TEMPLATE, WORDS, Target, path, put, written
 
 
 def crfsuite_models() -> Target:
@@ -293,6 +196,30 @@ def graphs(name: str) -> Target:
     return Target([GRAPHS[name]], run, of_bytes(words, [GRAPHS[name]]))
 
 
+def labelled_graphs() -> Target:
+    """Graphs in JSON Lines: what is read can be written, and is then read as the same."""
+    seeds = [
+        b'{"nodes": [[0.5, 1], [2, 3]], "edges": [[0, 1]], "labels": ["a", null], '
+        b'"names": ["x", "y"], "positions": [[0, 1], [2, 3]]}',
+        b'{"nodes": {"w": ["a", {"b": 2}], "t": [[1.5]]}, "edges": {"w-t": [[0, 0]]}, '
+        b'"labels": {"t": [1]}}',
+    ]
+
+    def run(data: bytes) -> None:
+        texts = []
+        found = list(read_graphs(io.BytesIO(data)))
+        for _ in range(2):
+            again = io.BytesIO()
+            write_graphs(found, again)
+            texts.append(again.getvalue())
+            found = list(read_graphs(io.BytesIO(again.getvalue())))
+        if texts[0] != texts[1]:
+            raise AssertionError(f"written and read again: {texts!r:.300}")
+
+    words = [b'"nodes"', b'"edges"', b'"labels"', b'"positions"', b'"w-t"', b"1e999", b"null"]
+    return Target(seeds, run, of_json(words))
+
+
 def answers() -> Target:
     """Evidence and results of the UAI competitions; the first byte says which."""
     readers = [uai.read_evidence, uai.read_pr, uai.read_mar, uai.read_map]
@@ -407,6 +334,8 @@ def requests() -> Target:
 
 TARGETS: dict[str, Callable[[], Target]] = {
     "models": models,
+    "more_models": more_models,
+    **({"neural_models": neural_models} if importlib.util.find_spec("torch") else {}),
     "crfsuite_models": crfsuite_models,
     "wapiti_models": wapiti_models,
     "crfpp_models": crfpp_models,
@@ -414,6 +343,7 @@ TARGETS: dict[str, Callable[[], Target]] = {
     "items": items,
     "templates": templates,
     **{name: functools.partial(graphs, name) for name in GRAPHS},
+    "labelled_graphs": labelled_graphs,
     "answers": answers,
     "prepared": prepared,
     "checkpoints": checkpoints,

@@ -129,10 +129,9 @@ struct Propagation {
         for (Int v = 0; v < ex.variables; ++v) {
             listening.spend(64 * ex.width(v));
             belief(ex, v);
-            const double total = Ring::total(row.data(), ex.width(v));
+            Ring::to_probabilities(row.data(), ex.width(v));
             double* to = unary + ex.first_state(v);
-            for (std::size_t x = 0; x < ex.labels(v); ++x)
-                to[x] += weight * (Ring::kLogarithms ? std::exp(row[x] - total) : row[x] / total);
+            for (std::size_t x = 0; x < ex.labels(v); ++x) to[x] += weight * row[x];
         }
         for (Int b = 0; abreast && b < blocks.blocks; ++b, listening.spend(16 * tables.largest()))
             blocks.add(b, totals.data(), weight, cells);

@@ -313,13 +313,24 @@ public:
     }
     double shift_of_clique(Int c) const { return tables_->shift(ex_->table(c)); }
 
-    // Adds weight · b_c to a table of results, cell by cell; `log_total` is clique_total(c).
+    // Adds weight · b_c to a table of results, cell by cell; `log_total` is clique_total(c), for sums.
     void add_clique(Int c, double log_total, double weight, double* to) {
         listening_.spend(16 * tables_->largest());
-        const double factor = Ring::kLogarithms ? -log_total : std::exp(-log_total);
         const double* table = tables_->cells(ex_->table(c));
+        const Int first = ex_->places_of(c), last = ex_->places_of(c + 1) - 1;
         power_ = power_of(c);
-        add_axis(ex_->places_of(c), ex_->places_of(c + 1) - 1, factor, weight, table, to);
+        if constexpr (Ring::kLogarithms) {
+            std::size_t size = 1;
+            for (Int p = first; p <= last; ++p) size *= ex_->labels(ex_->variable(p));
+            joined_.resize(padded(size));
+            for (std::size_t k = size; k < padded(size); ++k) joined_[k] = Ring::kZero;
+            double* cell = joined_.data();
+            each_cell(first, last, Ring::kOne, table, [&](double x) { *cell++ = x; });
+            Ring::to_probabilities(joined_.data(), padded(size));
+            for (std::size_t k = 0; k < size; ++k) to[k] += weight * joined_[k];
+        } else {
+            each_cell(first, last, std::exp(-log_total), table, [&](double x) { *to++ += weight * x; });
+        }
     }
 
 private:
@@ -463,18 +474,16 @@ private:
         if (from != to) copy(from, to, last);  // a clique of one, which is in every tree: ρ = 1
     }
 
-    void add_axis(Int p, Int last, double factor, double weight, const double*& table, double*& to) {
+    template <class F>
+    void each_cell(Int p, Int last, double factor, const double*& table, F&& f) {
         const std::size_t labels = ex_->labels(ex_->variable(p));
         const double* n = out(p);
         if (p < last) {
-            for (std::size_t x = 0; x < labels; ++x)
-                add_axis(p + 1, last, join(factor, n[x]), weight, table, to);
+            for (std::size_t x = 0; x < labels; ++x) each_cell(p + 1, last, join(factor, n[x]), table, f);
             return;
         }
-        for (std::size_t x = 0; x < labels; ++x)
-            to[x] += weight * Ring::to_probability(join(join(factor, n[x]), power_ * table[x]));
+        for (std::size_t x = 0; x < labels; ++x) f(join(join(factor, n[x]), power_ * table[x]));
         table += padded(labels);
-        to += labels;
     }
     static double join(double a, double b) { return Ring::kLogarithms ? a + b : a * b; }
 
@@ -485,7 +494,7 @@ private:
     bool floored_ = false;
     double floor_ = 0.0;
     bool pairs_ = true;  // no clique has more than two variables
-    Scratch phi_, shift_, m_, n_, running_, made_, buffers_[2];
+    Scratch phi_, shift_, m_, n_, running_, made_, joined_, buffers_[2];
     DistanceMessages<Ring> by_distances_;
 };
 

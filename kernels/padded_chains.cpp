@@ -18,7 +18,7 @@ std::string text_of(const Misfit& misfit) {
     if (misfit.step >= 0) place += "step " + number(misfit.step) + ", ";
     if (misfit.of == Of::tag)
         return "tags: " + place.substr(0, place.size() - 2) + " is " + number(misfit.tag) +
-               ", which is no tag";
+               ", which is not a tag";
     const char* name = misfit.of == Of::emission ? "emissions: "
                        : misfit.of == Of::start  ? "start_transitions: "
                        : misfit.of == Of::end    ? "end_transitions: "

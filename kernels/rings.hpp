@@ -34,7 +34,6 @@ struct Sum {
         exp_nonpositive(score);
     }
     static double to_log(double x) { return std::log(x); }
-    static double to_probability(double x) { return x; }
 
     static CHORDAL_INLINE Pack times(Pack x, Pack y) { return x * y; }
     static CHORDAL_INLINE Pack plus(Pack total, Pack x, Pack y) { return total + x * y; }
@@ -61,6 +60,10 @@ struct Sum {
         double sum = 0.0;
         for (std::size_t j = 0; j < width; ++j) sum += x[j];
         return sum;
+    }
+    static void to_probabilities(double* x, std::size_t width) {
+        const double sum = total(x, width);
+        for (std::size_t j = 0; j < width; ++j) x[j] /= sum;
     }
     // False if nothing is left.
     static bool normalise(double* x, std::size_t width, bool& wide) {
@@ -119,7 +122,6 @@ struct Logarithms {
     template <std::size_t N>
     static CHORDAL_INLINE void from_scores(Pack (&)[N]) {}
     static double to_log(double x) { return x; }
-    static double to_probability(double x) { return std::exp(x); }
     static CHORDAL_INLINE Pack times(Pack x, Pack y) { return x + y; }
     static void times(double* x, const double* by, std::size_t width) {
         for (std::size_t j = 0; j < width; j += kLanes) store(x + j, load(x + j) + load(by + j));
@@ -219,6 +221,16 @@ struct LogSum : Logarithms {
         double sum = 0.0;
         for (std::size_t j = 0; j < width; ++j) sum += std::exp(x[j] - highest);
         return highest + std::log(sum);
+    }
+    // Relative to the largest: of large scores, log(sum) is lost in the rounding of a total.
+    static void to_probabilities(double* x, std::size_t width) {
+        const double highest = row_max(x, width);
+        double sum = 0.0;
+        for (std::size_t j = 0; j < width; ++j) {
+            x[j] = highest == -kInfinity ? 0.0 : std::exp(x[j] - highest);
+            sum += x[j];
+        }
+        for (std::size_t j = 0; j < width && sum > 0.0; ++j) x[j] /= sum;
     }
 };
 

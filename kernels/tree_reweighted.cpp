@@ -127,9 +127,9 @@ static void add_beliefs(const Scores& g, Messages<LogSum>& messages, double weig
     for (Int v = 0; v < ex.variables; ++v) {
         listening.spend(64 * ex.width(v));
         messages.belief(v, row);
-        const double total = LogSum::total(row, ex.width(v));
+        LogSum::to_probabilities(row, ex.width(v));
         for (std::size_t x = 0; x < ex.labels(v); ++x)
-            results.unary[ex.first_state(v) + static_cast<Int>(x)] += weight * std::exp(row[x] - total);
+            results.unary[ex.first_state(v) + static_cast<Int>(x)] += weight * row[x];
     }
     for (Int c = 0; c < ex.cliques; ++c)
         messages.add_clique(c, messages.clique_total(c), weight,

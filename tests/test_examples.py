@@ -67,3 +67,11 @@ def test_digit_dates(digit_dates, tmp_path, capsys):
     assert "Average Hamming" in printed
     assert str(tmp_path / "report" / "index.html") in printed
     assert "\x1b" not in printed  # plain lines where output is no terminal
+
+
+def test_digit_dates_as_make_demo_runs_it(monkeypatch, tmp_path):
+    """With its own sizes and settings, and without a warning: warnings are errors here."""
+    monkeypatch.syspath_prepend(EXAMPLES)
+    readings = importlib.import_module("digit_dates").main(tmp_path)
+    assert round(readings[-1].hamming, 3) == 0.943
+    assert round(readings[-1].zero_one, 3) == 0.625

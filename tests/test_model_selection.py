@@ -8,7 +8,7 @@ from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 from sklearn.model_selection import GridSearchCV, KFold
 
-from chordal import ChainCRF, ChainCRFCV, TwoStageCRF, regularization_path
+from chordal import ChainCRF, ChainCRFCV, TwoStageCRF, UnsupportedError, regularization_path
 from chordal.metrics import token_accuracy, zero_one_accuracy
 
 L2S = [0.1, 10.0, 1.0, 0.01]
@@ -42,6 +42,13 @@ def test_each_model_of_a_path_is_the_one_fitted_alone(data, parameter):
     assert not hasattr(crf, "weights_")
     with pytest.raises(ValueError, match="no scores: give validation_data or cv"):
         _ = path.best
+
+
+def test_folds_need_examples_in_memory(data, tmp_path):
+    ChainCRF().prepare(tmp_path / "data", *data)
+    for given in (tmp_path / "data", [tmp_path / "data"], iter([data])):
+        with pytest.raises(UnsupportedError, match="into folds: give X and y in memory"):
+            ChainCRFCV().fit(given)
 
 
 def test_weights_grow_as_the_penalty_falls(data):

@@ -30,6 +30,7 @@ def files(tmp_path_factory):
         words = rng.integers(50, size=10)
         lines += [f"w{w} {'B-X' if w % 3 == 0 else 'O'}" for w in words] + [""]
     (folder / "train.txt").write_text("\n".join(lines) + "\n")
+    (folder / "many.txt").write_text(30 * ("\n".join(lines) + "\n"))
     (folder / "template").write_text("U0:%x[0,0]\nU1:%x[-1,0]\nB\n")
     (folder / "model.uai").write_text("MARKOV\n2\n2 2\n1\n2 0 1\n\n4\n 1.0 2.0 3.0 0.5\n")
     train = ("train", "-q", "-t", "template", "train.txt", "m")
@@ -49,6 +50,10 @@ COMMANDS = {
     ),
     "infer": (["infer", "--task", "MAP", "model.uai"], r"infer MAP"),
     "tag": (["tag", "m", "train.txt", "-o", "tagged"], r"tag +\d+ of \d+ kB"),
+    "explore": (
+        ["explore", "m", "many.txt", "-o", "page"],
+        r"explore +[\d,]+ of 12,000 examples  \[=+ *\]  [\d,]+ examples/s",
+    ),
     "reproduce": (
         ["reproduce", "toussaint", "--quick", "--out", "report"],
         r"reproduce  experiment 1 of 1 .*toussaint: ",
@@ -56,36 +61,41 @@ COMMANDS = {
 }
 
 
+WRITTEN = ("new", "data", "page", "report")
+
+
 @needs_terminals
 @pytest.mark.parametrize("name", COMMANDS)
 def test_commands_in_a_terminal_say_what_is_done_and_how_long(files, tmp_path, name):
     words, expected = COMMANDS[name]
-    words = [str(tmp_path / word) if word in ("new", "data", "report") else word for word in words]
+    words = [str(tmp_path / word) if word in WRITTEN else word for word in words]
     shown = chordal(*words, cwd=files, width=120)
     assert shown.code == 0, shown.error
     live = [frame for frame in shown.frames if re.search(expected, frame)]
     assert live, shown.frames
     assert any(re.search(rf" {TIMES}( |$)", frame) for frame in live)
-    assert all(len(frame) < 120 for frame in shown.frames)
+    assert all(len(frame) < 120 for frame in shown.frames if "open it in a browser" not in frame)
     assert "\x1b" not in shown.error  # nothing that a plain terminal would not know
 
 
 @pytest.mark.parametrize("name", COMMANDS)
 def test_commands_are_silent_in_a_pipe(files, tmp_path, name):
     words, _ = COMMANDS[name]
-    words = [str(tmp_path / word) if word in ("new", "data", "report") else word for word in words]
+    words = [str(tmp_path / word) if word in WRITTEN else word for word in words]
     done = subprocess.run(
         [sys.executable, "-m", "chordal", *words], cwd=files, capture_output=True, text=True
     )
     assert done.returncode == 0
-    said = [line for line in done.stderr.splitlines() if name != "infer" or "; " not in line]
-    assert said == []  # infer says how its answer was found
+    # infer says how its answer was found, and explore what it wrote
+    result = {"infer": "; ", "explore": "open it in a browser"}.get(name)
+    said = [line for line in done.stderr.splitlines() if result is None or result not in line]
+    assert said == []
 
 
 @pytest.mark.parametrize("name", COMMANDS)
 def test_commands_write_lines_into_a_log_on_request(files, tmp_path, name):
     words, _ = COMMANDS[name]
-    words = [str(tmp_path / word) if word in ("new", "data", "report") else word for word in words]
+    words = [str(tmp_path / word) if word in WRITTEN else word for word in words]
     done = subprocess.run(
         [sys.executable, "-m", "chordal", *words, "--verbose"],
         cwd=files,

@@ -2,13 +2,16 @@
 
     signals     Ctrl-C at random moments of fit, predict, sample, infer and tune: how long each took
                 to answer, and whether the model works afterwards
-    terminated  SIGINT and SIGTERM to `chordal train`: exit code, model, no temporary file
+    terminated  SIGINT and SIGTERM to commands that train, tune, tag, evaluate, prepare and infer:
+                exit code, a model that loads, no temporary file
     kills       processes killed while they save a model over and over: the file is whole
     disk        files that cannot grow beyond a limit, while a model, a data set and a checkpoint
                 are written: what was there stays, and the error names the file
     exits       interpreters that end while daemon threads are in kernels: exit code
     forks       fork and spawn after use: the same answers in the child
     threads     threads that fit and ask one estimator at once: answers of one fit or another
+    bombs       small files and requests that ask for much (tools/bombs.py): each refused, or read,
+                within a second of the processor and 100 MB
 
 Each prints the faults injected and the failures, and exits with 1 if there are any.
 """
@@ -31,12 +34,14 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import bombs as catalogue
 import numpy as np
 from sklearn.model_selection import GridSearchCV
 
 import chordal
 from chordal import ChainCRF
 from chordal.estimators._training.checkpoint import CheckpointWarning
+from chordal.formats.uai import write_uai
 from chordal.inference import INFERENCE
 from chordal.potentials import Potentials
 from chordal.structures import Grid
@@ -118,38 +123,80 @@ def _interrupted(task: Callable[[], object], delay: float) -> float | None:
     return end - sent[0] if heard and sent else None
 
 
+def _commands(folder: Path) -> dict[str, list[str]]:
+    """Commands that would go on for hours, one for each kind of work, and the files they need."""
+    (folder / "train").write_text("".join("a A\nb B\nc A\n\n" for _ in range(200)) + "a B\n")
+    (folder / "template").write_text("U:%x[0,0]\nB\n")
+    X, y = [[["a"], ["b"]]], [["A", "B"]]
+    chordal.save(ChainCRF(feature_template="U:%x[0,0]\n").fit(X, y), folder / "old")
+    grid = Grid([(20, 20)], 3)
+    scores = np.random.default_rng(0).normal(size=(2, 1200))
+    tables = np.resize(scores[1], int(grid.table_sizes.sum()))
+    write_uai(Potentials(grid, scores[0], tables), str(folder / "grid.uai"))
+    endless = ["--tol", "0", "--max-iter", "100000000"]
+    values = ",".join(f"{10 + k / 1000}" for k in range(5000))
+    train = ["train", "train", "model", "-t", "template", "--solver", "adam", *endless]
+    return {
+        "train": train,
+        "train with a checkpoint": [*train, "--checkpoint", "checkpoint"],
+        "tune": ["tune", "train", "-t", "template", "-o", "model", "--l2", values],
+        "tag": ["tag", "old"],
+        "evaluate": ["evaluate", "-", "--model", "old"],
+        "prepare": ["prepare", "-", "-o", "set", "-t", "template"],
+        "infer": ["infer", "grid.uai", "-t", "MAR", "-m", "gibbs", "-o", "n_draws=10000000"],
+        "infer, best labelling": ["infer", "grid.uai", "-t", "MAP", "--time-limit", "600"],
+    }
+
+
 def terminated(times: int) -> tuple[int, Failures]:
-    """Signals to a training command."""
-    rng, failures = random.Random(1), []
+    """Signals to commands: each ends by its number, and leaves whole files or none."""
+    rng, failures, waits = random.Random(1), [], []
     with tempfile.TemporaryDirectory() as folder:
         place = Path(folder)
-        (place / "train").write_text("".join("a A\nb B\nc A\n\n" for _ in range(200)) + "a B\n")
-        (place / "template").write_text("U:%x[0,0]\nB\n")
-        command = [
-            sys.executable,
-            "-c",
-            "from chordal.cli import main; main()",
-            "train",
-            "train",
-            "model",
-        ]
-        command += ["-t", "template", "--solver", "adam", "--tol", "0", "--max-iter", "100000000"]
+        commands = _commands(place)
+        before = set(os.listdir(place))
         for k in range(times):
+            name = list(commands)[k // 2 % len(commands)]
             number, code = [(signal.SIGINT, 130), (signal.SIGTERM, 143)][k % 2]
-            ran = subprocess.Popen(command, cwd=folder, stderr=subprocess.PIPE, text=True)
-            time.sleep(rng.uniform(1.0, 2.0))
+            start = [sys.executable, "-c", "from chordal.cli import main; main()"]
+            ran = subprocess.Popen(
+                [*start, *commands[name]], cwd=folder, text=True, stdin=subprocess.PIPE,
+                stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
+            )  # fmt: skip
+            time.sleep(rng.uniform(1.0, 3.0))
             ran.send_signal(number)
-            said = ran.communicate(timeout=60)[1]
+            sent = time.perf_counter()
+            said = _said(ran)
+            waits.append(time.perf_counter() - sent)
+            what = f"{name}, {number.name}"
             if ran.returncode != code:
-                failures.append(
-                    f"{number.name}: exit code {ran.returncode}, not {code}: {said[-200:]}"
-                )
-            left = set(os.listdir(folder)) - {"train", "template", "model"}
+                failures.append(f"{what}: exit code {ran.returncode}, not {code}: {said[-200:]}")
+            left = set(os.listdir(folder)) - before - {"model", "checkpoint"}
             if left:
-                failures.append(f"{number.name}: left {left}")
-            if (place / "model").exists():
-                chordal.load(place / "model")
+                failures.append(f"{what}: left {left}")
+            for path in (place / "model", place / "checkpoint"):
+                if path.exists():
+                    if path.name == "model":
+                        chordal.load(path)
+                    path.unlink()
+    waits.sort()
+    median, longest = waits[len(waits) // 2] * 1e3, waits[-1] * 1e3
+    print(f"processes ended after {median:.0f} ms (median), {longest:.0f} ms (longest)")
     return times, failures
+
+
+def _said(process: subprocess.Popen[str]) -> str:
+    """What a process said until it ended; what it reads stays open until then."""
+    assert process.stderr is not None
+    assert process.stdin is not None
+    try:
+        process.wait(20)
+    except subprocess.TimeoutExpired:
+        process.kill()
+    said = process.stderr.read()
+    process.stdin.close()
+    process.stderr.close()
+    return said
 
 
 # -------------------------------------------------------------------------------------------- files
@@ -319,14 +366,31 @@ def threads(times: int) -> tuple[int, Failures]:
     return asked[0], failures
 
 
+def bombs(times: int) -> tuple[int, Failures]:
+    """Files that ask for much; all of them, however many faults are wanted."""
+    failures, slowest, largest, read, n = [], 0.0, 0.0, 0, 0
+    for names in catalogue.groups().values():
+        with tempfile.TemporaryDirectory() as folder:
+            found = list(catalogue.exploded(names, Path(folder)))
+        for name, (ended, seconds, megabytes) in zip(names, found, strict=True):
+            print(f"{seconds:7.2f} s {megabytes:7.1f} MB  {name}: {ended}", flush=True)
+            n, read = n + 1, read + (ended == "read")
+            slowest, largest = max(slowest, seconds), max(largest, megabytes)
+            if seconds > catalogue.SECONDS or megabytes > catalogue.MEGABYTES:
+                failures.append(f"{name}: {ended}, {seconds:.2f} s, {megabytes:.0f} MB")
+    print(f"{n - read} refused, {read} read; at most {slowest:.2f} s and {largest:.1f} MB")
+    return n, failures
+
+
 FAULTS = {
     "signals": (signals, 1000),
-    "terminated": (terminated, 40),
+    "terminated": (terminated, 80),
     "kills": (kills, 100),
     "disk": (disk, 300),
     "exits": (exits, 60),
     "forks": (forks, 50),
     "threads": (threads, 2000),
+    "bombs": (bombs, 0),
 }
 
 

@@ -4,7 +4,7 @@
     python tools/prose.py solvers cli      # those of some packages
 
 Messages are the strings of errors and warnings, and the help texts of the command line.
-Code, tables and doctests are not read. A `{value}` in a message counts as one word.
+Code, formulas, tables and doctests are not read. A `{value}` in a message counts as one word.
 `long_sentences.py` does the same for documents.
 """
 
@@ -26,8 +26,13 @@ AVOID = [
     r"to be had",
     r"(is|are|was|were) let go",
     r"of (one|its|their|your)('s)? own",
-    r"is no (sum|number|name|file|list|label|chain|tree|graph)",
+    r"(?<!there )(is|are) no(?! longer)",
     r"met before",
+    r"(was|were|is|are) met",
+    r"the (one|ones|line) before",
+    r"up to, without",
+    r"nobody",
+    r"no telling",
     r"by itself",
     r"by themselves",
     r"what (is|was|are|were) (chosen|asked|known|meant|left|needed)",
@@ -62,7 +67,7 @@ def texts(tree: ast.Module) -> Iterator[Text]:
                     yield own.lineno, str(own.value.value)
         elif isinstance(node, ast.Call):
             called = ast.unparse(node.func).rsplit(".", 1)[-1]
-            if re.search(r"(Error|Warning|warn|Exit|fail|refuse)$", called):
+            if re.search(r"(Error|Warning|warn|Exit|fail|refuse|note)$", called):
                 yield from (text for argument in node.args for text in strings(argument))
             for keyword in node.keywords:
                 if keyword.arg in {"help", "description", "epilog"}:
@@ -85,17 +90,24 @@ def strings(node: ast.expr) -> Iterator[Text]:
 def paragraphs(text: str, first: int) -> Iterator[Text]:
     """Runs of lines that are prose: no code, table, heading, doctest, reference or list marker.
 
-    The line "name : type" of a parameter is apart from its description.
+    The line "name : type" of a parameter is apart from its description. After a paragraph that
+    ends with a colon and a blank line, what is indented further is a formula or a drawing.
     """
+    lines = [*text.split("\n"), ""]
+    margin = min((_indent(line) for line in lines[1:] if line.strip()), default=0)
     found: list[str] = []
     start, fenced, doctest, cited = first, False, False, False
-    for number, raw in enumerate([*text.split("\n"), ""], first):
+    depth, colon, inset = 0, False, False  # of the last line of prose; within an indented block
+    for number, raw in enumerate(lines, first):
         line = raw.strip()
+        indent = _indent(raw) if number > first else margin
         doctest = line.startswith(">>>") or (doctest and bool(line))
         fence = line.startswith("```")
         fenced ^= fence
         cited = line == "References" or (cited and line not in SECTIONS)
-        skipped = fence or fenced or doctest or cited or not line
+        if line:
+            inset = indent > depth and (inset or (colon and not found))
+        skipped = fence or fenced or doctest or cited or inset or not line
         skipped = skipped or re.match(r"[-=|#]{3,}|[|#]|\*?[\w, *]+ : ", line)
         item = re.match(r"([-*]|\d+\.) ", line)
         if found and (skipped or item):
@@ -103,8 +115,13 @@ def paragraphs(text: str, first: int) -> Iterator[Text]:
             found = []
         if not skipped:
             start = start if found else number
+            depth, colon = indent, line.endswith(":")
             found.append(line)
     assert not found
+
+
+def _indent(line: str) -> int:
+    return len(line) - len(line.lstrip())
 
 
 def findings(text: str, first: int) -> Iterator[Text]:

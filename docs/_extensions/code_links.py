@@ -1,10 +1,13 @@
 """Names of the library in inline code lead to their pages in the reference.
 
 So the sources say `ChainCRF` or `chordal.save`, which reads well anywhere. A name that several
-objects have is left alone.
+objects have is left alone, and so are names of other tools: those in the first columns of tables on
+the pages of migration.
 """
 
 from __future__ import annotations
+
+from collections.abc import Iterator
 
 from docutils import nodes
 from sphinx.application import Sphinx
@@ -31,16 +34,30 @@ def names(domain: PythonDomain) -> dict[str, str]:
     return {short: min(whole) for short, whole in found.items() if len(whole) == 1}
 
 
+def around(node: nodes.Node) -> Iterator[nodes.Node]:
+    """The nodes that a node is in, from the inside."""
+    while node.parent is not None:
+        node = node.parent
+        yield node
+
+
+def in_first_column(node: nodes.Node) -> bool:
+    """Whether a node is in the first cell of a row."""
+    cells = [outer for outer in around(node) if isinstance(outer, nodes.entry)]
+    return bool(cells) and cells[0].parent.index(cells[0]) == 0
+
+
 def link(app: Sphinx, doctree: nodes.document, docname: str) -> None:
     """Make references of the inline code of a page."""
     domain = app.env.domains.python_domain
     known = names(domain)
     for literal in list(doctree.findall(nodes.literal)):
         name = literal.astext().removesuffix("()").partition("(")[0]
-        inside = literal.parent
-        while inside is not None and not isinstance(inside, nodes.reference | nodes.title):
-            inside = inside.parent
-        if inside is None and name in known and not docname.endswith(known[name]):
+        if any(isinstance(node, nodes.reference | nodes.title) for node in around(literal)):
+            continue
+        if docname.startswith("migration/") and in_first_column(literal):
+            continue
+        if name in known and not docname.endswith(known[name]):
             entry = domain.objects[known[name]]
             target = make_refnode(
                 app.builder, docname, entry.docname, entry.node_id, [literal.deepcopy()]

@@ -9,7 +9,8 @@ The sources are plain Markdown, readable anywhere. A page asks for it at its top
 
 Its blocks of ``python`` then become cells of one notebook, and those of ``sh`` are run by bash in
 a folder of the page's own. Words after the language are tags of the cell, such as `remove-output`.
-A block of ``text before`` and the one that follows it stand side by side.
+A block of another tool, ``python before`` or ``sh before``, and the one that follows it stand side
+by side.
 If a package that the page needs is not installed, the page is shown as it is, with a note.
 """
 
@@ -24,8 +25,9 @@ from sphinx.application import Sphinx
 
 HEAD = re.compile(r"\A---\n(.*?)\n---\n", re.DOTALL)
 FENCE = re.compile(r"^```(python|sh)\b([^\n]*)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
+INSIDE = r"((?:(?!```).*\n)*)"  # lines up to the end of a block
 SIDES = re.compile(
-    r"^```text before\n(.*?)^```\n\n(^```(?:python|sh)\n.*?^```)$", re.DOTALL | re.MULTILINE
+    rf"^```(python|sh) before\n{INSIDE}```\n\n(```(?:python|sh)\n{INSIDE}```)$", re.MULTILINE
 )
 NOTEBOOK = "---\nfile_format: mystnb\nkernelspec: {name: python3, display_name: Python 3}\n---\n"
 #: Documents outside of this folder that are pages of the site.
@@ -72,10 +74,10 @@ def cell(match: re.Match[str]) -> str:
 
 def side_by_side(match: re.Match[str]) -> str:
     """Code of another tool to the left, ours to the right."""
-    theirs, ours = match.groups()
+    language, theirs, ours, _ = match.groups()
     return (
         ":::::{grid} 1 1 2 2\n:gutter: 2\n\n"
-        f"::::{{grid-item}}\n**before**\n\n```text\n{theirs}```\n::::\n\n"
+        f"::::{{grid-item}}\n**before**\n\n```{language}\n{theirs}```\n::::\n\n"
         f"::::{{grid-item}}\n**with chordal**\n\n{ours}\n::::\n:::::"
     )
 

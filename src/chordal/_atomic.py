@@ -129,7 +129,7 @@ def _mark(name: str) -> str:
 
 
 def remove_leftovers(path: str | os.PathLike[str]) -> None:
-    """Delete temporary files of writers of this file that were killed; nobody must be writing.
+    """Delete temporary files that killed writers of this file left; call it when none is writing.
 
     >>> remove_leftovers("a file in this folder")
     """

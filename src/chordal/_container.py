@@ -3,15 +3,13 @@
 It is safetensors: eight bytes with the length of a JSON header, the header, then the
 arrays one after another. The header's metadata hold everything that is not an array, as JSON, and
 a checksum. The arrays are read into one block of memory and used where they are; the checksum is
-that of what was read. What happens to the file later does not matter. The parts of data sets are
-larger than memory, and mapped: who truncates or overwrites such a file kills whoever reads it, so
-chordal writes each once, under a name of its own.
+that of what was read. What happens to the file later does not matter. Files are not mapped: to
+truncate a mapped file would crash every process that reads it.
 """
 
 from __future__ import annotations
 
 import json
-import mmap
 import os
 import re
 import zlib
@@ -23,9 +21,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from chordal._atomic import atomic_write
+from chordal._bounded_json import MAX_BYTES, check_size, parsed
 
 FORMAT = 1  # raised when older versions of chordal could not read what is written
-MAX_HEADER = 32_000_000
 MAX_ARRAYS = 10_000
 
 _DTYPES: dict[str, np.dtype[Any]] = {
@@ -97,6 +95,10 @@ def write(
     }
     header = json.dumps({"__metadata__": metadata, **table}).encode()
     header += b" " * (-(8 + len(header)) % 64)
+    try:
+        check_size(header)
+    except ValueError as error:  # it could not be read again
+        raise kind.error(path, f"cannot be written, its header is too large: {error}") from None
     with atomic_write(path) as file:
         file.write(len(header).to_bytes(8, "little"))
         file.write(header)
@@ -104,14 +106,8 @@ def write(
             file.write(block.view(np.uint8).data)  # without a copy
 
 
-def read(
-    path: Path, kind: Kind = MODEL, mapped: bool = False, trusted: bool = False
-) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
-    """Facts and arrays of a file; lengths, places and the checksum are right.
-
-    The arrays of a `mapped` file are read when they are used. The checksum of a `trusted` file,
-    which was read before, is not looked at again.
-    """
+def read(path: Path, kind: Kind = MODEL) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
+    """Facts and arrays of a file; lengths, places and the checksum are right."""
     with open(path, "rb") as file:
         size = os.fstat(file.fileno()).st_size
         if size == 0:
@@ -120,20 +116,18 @@ def read(
         metadata = header.pop("__metadata__", None)
         _check_version(path, metadata, kind)
         places = _places(path, header, size - begin, kind)
-        if mapped and begin % 8:
-            raise kind.error(path, "its arrays are not aligned")
-        memory = _mapped(file, begin) if mapped else _loaded(path, file, size - begin, kind)
+        memory = _loaded(path, file, size - begin, kind)
     arrays = {
         name: np.frombuffer(memory, dtype=dtype, count=count, offset=first)
         for name, (first, count, dtype) in places.items()
     }
     text = metadata[kind.key]
     found = metadata.get("checksum")
-    if not trusted and _checksum(text, header, list(arrays.values())) != found:
+    if _checksum(text, header, list(arrays.values())) != found:
         raise kind.error(path, "the checksum is wrong: the file was damaged or changed")
     try:
-        facts = json.loads(text)
-    except (ValueError, RecursionError) as error:
+        facts = parsed(text)
+    except ValueError as error:
         raise kind.error(path, f"not a valid {kind.name}: {error}") from error
     if not isinstance(facts, dict):
         raise kind.error(path, f"not a valid {kind.name}: its facts are not a JSON object")
@@ -146,13 +140,15 @@ def _header(path: Path, file: BufferedReader, size: int, kind: Kind) -> tuple[di
     if len(start) < 8:
         raise kind.error(path, "the file is truncated")
     length = int.from_bytes(start[:8], "little")
-    if length > MAX_HEADER or not start[8:] == b"{":
+    if length >= 1 << 48 or not start[8:] == b"{":
         raise kind.error(path, f"not a chordal {kind.name} file")
+    if length > MAX_BYTES:
+        raise kind.error(path, f"its header has {length} bytes, more than {MAX_BYTES}")
     if 8 + length > size:
         raise kind.error(path, "the file is truncated in its header")
     try:
-        header = json.loads(start[8:] + file.read(length - 1))
-    except (ValueError, RecursionError) as error:
+        header = parsed(start[8:] + file.read(length - 1))
+    except ValueError as error:
         raise kind.error(path, f"its header cannot be read: {error}") from error
     if not isinstance(header, dict):
         raise kind.error(path, "its header is not a JSON object")
@@ -208,12 +204,6 @@ def _loaded(path: Path, file: BufferedReader, size: int, kind: Kind) -> NDArray[
         raise kind.error(path, "the file was truncated while it was read")
     memory.flags.writeable = False
     return memory
-
-
-def _mapped(file: BufferedReader, begin: int) -> NDArray[np.uint8]:
-    """A file from a byte on, mapped."""
-    memory = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
-    return np.frombuffer(memory, dtype=np.uint8)[begin:]
 
 
 def _place(

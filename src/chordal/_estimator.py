@@ -71,6 +71,8 @@ class Estimator:
     learned: ClassVar[str] = "weights_"
     #: Whether each example has a single label.
     classifies: ClassVar[bool] = False
+    #: Optional packages that it cannot do without.
+    packages: ClassVar[tuple[str, ...]] = ()
     _metadata_request: MetadataRequest
     _skl_callbacks: list[FitCallback]
 

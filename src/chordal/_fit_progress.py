@@ -45,7 +45,7 @@ class FitProgress:
 
 
 class Course:
-    """What is known of a run so far, in figures of constant width."""
+    """The figures of a run so far, in columns of constant width."""
 
     def __init__(self, max_iter: int, tol: float, window: int) -> None:
         self.max_iter, self.tol = max_iter, tol

@@ -24,11 +24,11 @@ class Reading(Protocol):
 
     @property
     def input_(self) -> Input | None:
-        """What reads them; None if that is no input of chordal's."""
+        """What reads them; None if it is not one of chordal's inputs."""
 
 
 def kind_of(path: str) -> str | None:
-    """The tool that wrote a model: "chordal" or another; None if it is no model."""
+    """The tool that wrote a model: "chordal" or another; None if the file is not a model."""
     if path == "-":
         return None
     with open(path, "rb") as file:
@@ -41,7 +41,7 @@ def kind_of(path: str) -> str | None:
 
 
 def open_model(path: str) -> ChainCRF:
-    """The model of a file, whoever wrote it."""
+    """The model of a file that chordal or another tool wrote."""
     kind = kind_of(path)
     if kind in _OTHERS:
         model: ChainCRF = tool(f"read_{kind}", f"{kind}_model")(path)

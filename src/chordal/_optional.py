@@ -36,6 +36,15 @@ def installed(package: str) -> bool:
     return importlib.util.find_spec(package) is not None
 
 
+def missing(package: str, what: str, extra: str | None = None) -> ImportError:
+    """The error that says what to install for a feature."""
+    name, own = EXTRAS[package]
+    return ImportError(
+        f'{what} needs {name}, which is not installed: pip install "chordal[{extra or own}]"',
+        name=package,
+    )
+
+
 class needed:
     """Context for imports of an optional package: if it is missing, the error says what to install.
 
@@ -58,8 +67,7 @@ class needed:
 
     def __init__(self, package: str, what: str, extra: str | None = None) -> None:
         self.package, self.what = package, what
-        self.name, own = EXTRAS[package]
-        self.extra = extra or own
+        self.extra = extra
 
     def __enter__(self) -> None:
         pass
@@ -72,8 +80,4 @@ class needed:
     ) -> None:
         # A missing module inside a package that is there is an error of another kind.
         if isinstance(error, ModuleNotFoundError) and error.name == self.package:
-            raise ImportError(
-                f"{self.what} needs {self.name}, which is not installed: "
-                f'pip install "chordal[{self.extra}]"',
-                name=self.package,
-            ) from None
+            raise missing(self.package, self.what, self.extra) from None

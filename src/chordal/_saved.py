@@ -16,6 +16,7 @@ Shape = tuple[int | None, ...]  # None: any length
 T = TypeVar("T", int, float, str, bool)
 
 _ARRAY = "__array__"
+LONG = 1000  # lists of more numbers are arrays in files
 
 HUGE = 1e30  # no fit goes so far, and loops that compare what overflows may have no end
 
@@ -204,6 +205,9 @@ def flattened(state: State) -> tuple[State, dict[str, NDArray[Any]]]:
             return {_ARRAY: place, "shape": list(value.shape)}
         if isinstance(value, Mapping):
             return {key: plain(own, f"{place}.{key}") for key, own in value.items()}
+        if isinstance(value, list) and len(value) > LONG and {*map(type, value)} == {float}:
+            arrays[place] = np.array(value)
+            return {_ARRAY: place, "list": True, "shape": [len(value)]}
         if isinstance(value, (list, tuple)):
             return [plain(own, f"{place}.{k}") for k, own in enumerate(value)]
         return value
@@ -227,7 +231,7 @@ def restored(value: object, arrays: Mapping[str, NDArray[Any]]) -> object:
         raise SavedError(
             f"array {name!r} has {len(arrays[name])} numbers, which do not fit {shape}"
         )
-    return arrays[name].reshape(shape)
+    return arrays[name].tolist() if value.get("list") is True else arrays[name].reshape(shape)
 
 
 def copied(value: object) -> Any:

@@ -73,7 +73,7 @@ def _check_range(indices: NDArray[Any], size: int, name: str) -> None:
         wrong = indices[(indices < 0) | (indices >= size)][0]
         raise ValueError(
             f"{name} is a sparse matrix with the index {wrong} where there are {size} rows or "
-            "columns; make it anew from data that fit its shape"
+            "columns; build it again from data that fit its shape"
         )
 
 

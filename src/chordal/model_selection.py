@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar, final
 import numpy as np
 from numpy.typing import NDArray
 
-from chordal._errors import not_fitted
+from chordal._errors import UnsupportedError, not_fitted
 from chordal._optional import needed
 from chordal._validate import check_number
 from chordal.estimators import ChainCRF, Estimator, whole_fits
@@ -165,8 +165,14 @@ class CrossValidated(Estimator):
     def _make() -> Regularized:
         """The default estimator."""
 
-    def fit(self: C, X: Examples, y: Examples) -> C:
-        """Score each strength on each fold, then fit the best to all data."""
+    def fit(self: C, X: Examples, y: Examples | None = None) -> C:
+        """Score each strength on each fold, then fit the best to all data, which are in memory."""
+        if y is None:
+            raise UnsupportedError(
+                f"{type(self).__name__} divides examples into folds: give X and y in memory. For "
+                "data on disk, fit its estimator with each value, and score it on a data set that "
+                "was left out"
+            )
         with needed("sklearn", type(self).__name__):
             from sklearn.base import clone
 

@@ -42,7 +42,7 @@ class Progress:
     pace : float
         With `verbose` 2, the least number of seconds between two lines.
     ticks : bool
-        Whether the time in a terminal goes on between two updates, which takes a thread.
+        Whether the clock in a terminal runs between two updates, which needs a thread.
 
     Examples
     --------
@@ -111,7 +111,7 @@ class Progress:
 
     @property
     def left(self) -> float | None:
-        """Seconds that are left, if the pace stays as it is; None where nobody can tell yet."""
+        """Seconds left at the current pace; None if they cannot be estimated yet."""
         if self._left is not None:
             return self._left
         share, elapsed = self.share, self.elapsed
@@ -210,7 +210,7 @@ class Screen(Protocol):
     """Where a live line is shown."""
 
     def show(self, line: str) -> None:
-        """Put the line in the place of the one before."""
+        """Replace the last line by this one."""
 
     def clear(self) -> None:
         """Take the line away."""
@@ -226,7 +226,7 @@ class Terminal:
         self._length = 0
 
     def show(self, line: str) -> None:
-        """Put the line in the place of the one before."""
+        """Replace the last line by this one."""
         sys.stderr.write("\r" + line.ljust(self._length))
         sys.stderr.flush()
         self._length = len(line)
@@ -252,7 +252,7 @@ class Notebook:
         self._display, self._handle = display, None
 
     def show(self, line: str) -> None:
-        """Put the line in the place of the one before."""
+        """Replace the last line by this one."""
         data = {"text/plain": line}
         if self._handle is None:
             self._handle = self._display(data, raw=True, display_id=True)
@@ -260,7 +260,7 @@ class Notebook:
             self._handle.update(data, raw=True)
 
     def clear(self) -> None:
-        """Empty the output; the next line gets one of its own, for it may be in another cell."""
+        """Empty the output; the next line gets a new one, since it may be in another cell."""
         if self._handle is not None:
             self._handle.update({"text/plain": ""}, raw=True)
         self._handle = None

@@ -35,7 +35,7 @@ def test_an_empty_model(refused, broken, command):
 
 @pytest.mark.parametrize(
     "command",
-    [["tag"], ["info"], ["inspect"], ["evaluate", "-", "--model"], ["convert", "--to=crfsuite"]],
+    [["tag"], ["inspect"], ["evaluate", "-", "--model"], ["convert", "--to=crfsuite"]],
     ids=lambda words: words[0],
 )
 def test_a_model_of_another_kind(refused, tmp_path, command):

@@ -5,7 +5,7 @@ import json
 import numpy as np
 import pytest
 
-from chordal import ChainCRF, FeatureTemplate, load, save
+from chordal import ChainCRF, CRFClassifier, FeatureTemplate, GridCRF, load, save
 from chordal.formats import FORMATS
 from chordal.metrics import conlleval_report
 from chordal.preprocessing.default_template import default_template
@@ -283,6 +283,19 @@ def test_info(chordal, files):
 
 
 # -------------------------------------------------------------------------------------------- tune
+
+
+def test_info_of_other_models(chordal, tmp_path):
+    rng = np.random.default_rng(0)
+    grid = GridCRF().fit([rng.normal(size=(3, 3, 2))], [np.eye(3, dtype=int)])
+    rows = CRFClassifier().fit(rng.normal(size=(20, 3)), rng.integers(2, size=20))
+    for model in (grid, rows):
+        save(model, tmp_path / "model")
+        facts = json.loads(chordal("info", tmp_path / "model", "--json"))
+        assert facts["class"] == type(model).__name__
+        assert facts["labels"] == ["0", "1"]
+        assert facts["sizes"]["weights"] == len(model.weights_)
+        assert facts["fit"]["objective"] == model.objective_
 
 
 def test_tune_by_validation(chordal, files, tmp_path):

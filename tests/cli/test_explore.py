@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 
-from chordal import ChainCRF, GridCRF, save
+from chordal import ChainCRF, CRFClassifier, GraphCRF, GridCRF, MultiLabelCRF, TypedGraphCRF, save
+from chordal.formats.graphs import Graph, write_graphs
 
 from .conftest import SENTENCES, TEMPLATE, as_text
 
@@ -75,6 +76,69 @@ def test_images_of_one_size_and_of_several(chordal, tmp_path):
     for name in ("one", "several"):
         chordal("explore", tmp_path / "grid", tmp_path / f"{name}.npz", "-o", tmp_path / name)
         assert (tmp_path / name).stat().st_size > 10_000
+
+
+def test_classifiers(chordal, refused, tmp_path):
+    X = np.random.default_rng(0).normal(size=(12, 4))
+    y = np.array(list("abcabcabcabc"))
+    save(CRFClassifier().fit(X, y), tmp_path / "rows.model")
+    save(MultiLabelCRF().fit(X, X[:, :2] > 0), tmp_path / "labels.model")
+    np.savez(tmp_path / "rows.npz", X=X, y=y)
+    np.savez(tmp_path / "labels.npz", X=X, y=X[:, :2] > 0)
+    page = tmp_path / "page.html"
+    for name in ("rows", "labels"):
+        chordal("explore", tmp_path / f"{name}.model", tmp_path / f"{name}.npz", "-o", page)
+        assert f"<title>{name}.model on {name}.npz</title>" in page.read_text(encoding="utf-8")
+        page.unlink()
+    words = ["explore", tmp_path / "rows.model", tmp_path / "rows.npz", "-o", page]
+    chordal(*words, "--image-shape", "2x2", "--no-labels")
+    page.unlink()
+    (tmp_path / "rows.csv").write_text("1,2\n")
+    message = refused("explore", tmp_path / "rows.model", tmp_path / "rows.csv", "-o", page)
+    assert "a CRFClassifier takes rows of numbers: give an npz file" in message
+    np.savez(tmp_path / "bad.npz", X=X, y=y[:-1])
+    message = refused("explore", tmp_path / "rows.model", tmp_path / "bad.npz", "-o", page)
+    assert "y must have 12 labels" in message
+    assert not page.exists()
+
+
+def test_graphs(chordal, refused, tmp_path):
+    rng = np.random.default_rng(0)
+    edges = np.array([(0, 1), (1, 2)])
+    plain = [
+        Graph(rng.normal(size=(3, 2)), edges, None, ["a", "b", "a"], np.eye(3)[:, :2], list("xyz"))
+        for _ in range(4)
+    ]
+    model = GraphCRF().fit([own.x for own in plain], [own.labels for own in plain])
+    save(model, tmp_path / "graphs.model")
+    write_graphs([plain[0]._replace(labels=None), *plain], tmp_path / "graphs.jsonl")
+    page = tmp_path / "page.html"
+    words = ["explore", tmp_path / "graphs.model", tmp_path / "graphs.jsonl", "-o", page]
+    chordal(*words)
+    assert "<title>graphs.model on graphs.jsonl</title>" in page.read_text(encoding="utf-8")
+    page.unlink()
+    nodes = {"text": np.ones((1, 1)), "word": [["red"], ["blue"]]}
+    typed = Graph(nodes, {("word", "text"): [(0, 0), (1, 0)]}, labels={"word": ["N", "V"]})
+    typed = [typed._replace(labels={**typed.labels, "text": [own]}) for own in ("s", "t")]
+    links = [("word", "text")]
+    crf = TypedGraphCRF(node_types=["word", "text"], edge_types=links)
+    save(crf.fit([own.x for own in typed], [own.labels for own in typed]), tmp_path / "typed")
+    names = {"text": ["title"], "word": ["red", "blue"]}
+    write_graphs([own._replace(names=names) for own in typed], tmp_path / "typed.jsonl")
+    chordal("explore", tmp_path / "typed", tmp_path / "typed.jsonl", "-o", page)
+    page.unlink()
+    (tmp_path / "bad.jsonl").write_text('{"nodes": [[1, 2]], "edges": [[0, 5]]}\n')
+    message = refused("explore", tmp_path / "graphs.model", tmp_path / "bad.jsonl", "-o", page)
+    assert "must join nodes below 1 and 1" in message
+    (tmp_path / "empty.jsonl").write_text("\n")
+    message = refused("explore", tmp_path / "graphs.model", tmp_path / "empty.jsonl", "-o", page)
+    assert "the file has no graphs" in message
+    np.savez(tmp_path / "x.npz", X=np.zeros((2, 2)))
+    message = refused("explore", tmp_path / "graphs.model", tmp_path / "x.npz", "-o", page)
+    assert "a GraphCRF takes graphs: give them in JSON Lines" in message
+    message = refused("explore", tmp_path / "graphs.model", tmp_path / "x.txt", "-o", page)
+    assert "takes graphs in JSON Lines" in message
+    assert not page.exists()
 
 
 def bad_arrays():

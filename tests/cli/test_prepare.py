@@ -73,6 +73,39 @@ def test_attributes(chordal, columns, tmp_path, suffix):
     same(tmp_path / "one", tmp_path / "two")
 
 
+def test_validation_data_may_be_prepared(chordal, columns, tmp_path):
+    paths, _, template = columns
+    for path, name in zip(paths, ("one", "two"), strict=True):
+        chordal("prepare", path, "-t", template, "-o", tmp_path / name, "-q")
+    found = [
+        json.loads(
+            chordal(
+                *("train", tmp_path / "one", "-d", held, tmp_path / "model", "--json"),
+                *("--max-iter", "20", "--n-iter-no-change", "1"),
+            )
+        )
+        for held in (paths[1], tmp_path / "two")
+    ]
+    for name in ("iterations", "objective", "validation_accuracy"):
+        assert found[0][name] == found[1][name]
+
+
+def test_info_of_a_data_set(chordal, refused, columns, tmp_path):
+    _, whole, template = columns
+    chordal("prepare", whole, "-t", template, "-o", tmp_path / "data", "-q")
+    facts = json.loads(chordal("info", tmp_path / "data", "--json"))
+    data = Dataset(tmp_path / "data")
+    assert facts["for"] == "ChainCRF"
+    assert sorted(facts["labels"]) == sorted({row[2] for s in SENTENCES for row in s})
+    assert facts["sizes"]["variables"] == sum(map(len, SENTENCES))
+    assert facts["sizes"]["bytes"] == data.n_bytes
+    chordal("train", tmp_path / "data", tmp_path / "model", "-q", "--max-iter", "2")
+    assert facts["sizes"]["attributes"] == load(tmp_path / "model").input_.n_columns
+    assert facts["feature_template"].strip() == TEMPLATE.strip()
+    assert "feature template:" in chordal("info", tmp_path / "data").decode()
+    assert "no index.json" in refused("info", tmp_path)
+
+
 def test_what_is_refused(refused, columns, tmp_path):
     paths, _, template = columns
     data = tmp_path / "data"

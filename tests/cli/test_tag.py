@@ -6,6 +6,9 @@ import numpy as np
 import pytest
 
 from chordal import load
+from chordal.formats import Record
+from chordal.formats.arrow import Arrow
+from chordal.formats.parquet import Parquet
 from chordal.text import Columns
 
 from .conftest import SENTENCES, as_text
@@ -219,3 +222,19 @@ def test_the_scheme_is_found(chordal, files, tmp_path):
             for given in ("auto", scheme)
         ]
         assert texts[0] == texts[1] != chordal("tag", model, "--all-marginals", input=BARE)
+
+
+@pytest.mark.parametrize("ending", ["parquet", "arrow"])
+def test_tables_are_written_with_their_labels(chordal, refused, files, model, tmp_path, ending):
+    pytest.importorskip("pyarrow", reason='needs "chordal[arrow]"')
+    table = (Parquet if ending == "parquet" else Arrow)()
+    source, found = tmp_path / f"in.{ending}", tmp_path / f"out.{ending}"
+    labels = [["X"] * len(own) for own in SENTENCES]
+    table.write(map(Record, rows(), labels), source)
+    chordal("tag", files / "model", source, "-o", found)
+    again = list(table.read(found))
+    assert [record.rows for record in again] == rows()
+    assert [record.labels for record in again] == model.predict(rows())
+    message = refused("tag", files / "model", source, "-m", "-o", tmp_path / "none")
+    assert "take labels alone" in message
+    assert not (tmp_path / "none").exists()

@@ -78,7 +78,7 @@ def test_ctrl_c_writes_the_model_so_far(files, long_file, tmp_path):
     crf = load(model)
     assert crf.fit_report_.status is Status.INTERRUPTED
     assert crf.n_iter_ >= 3
-    assert f"the same command goes on from {checkpoint}" in err
+    assert f"the same command resumes from {checkpoint}" in err
     assert crf.n_iter_ - 3 <= read(checkpoint, CHECKPOINT)[0]["iteration"] <= crf.n_iter_
     assert out == ""
 
@@ -138,7 +138,7 @@ def test_a_checkpoint_is_gone_on_from(chordal, refused, files, tmp_path):
     whole = load(model).weights_
     words += ["--checkpoint", checkpoint, "--checkpoint-interval", "2"]
     done = run(*words, "--max-iter", "5", "--tol", "0")
-    assert f"--max-iter allows more, and goes on from {checkpoint}".encode() in done.stderr
+    assert f"--max-iter allows more, and resumes from {checkpoint}".encode() in done.stderr
     done = run(*words, "--max-iter", "9", "--tol", "0")
     assert f"going on from {checkpoint}".encode() in done.stderr
     np.testing.assert_array_equal(load(model).weights_, whole)

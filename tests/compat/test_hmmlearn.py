@@ -90,7 +90,7 @@ def test_a_model_that_hmmlearn_learned_goes_on_as_a_crf():
 def test_what_cannot_be_converted_is_refused():
     mixture = hmm.GMMHMM(2)
     mixture.startprob_, mixture.transmat_ = START[:2], np.eye(2)
-    with pytest.raises(UnsupportedError, match="GMMHMM is no exponential family"):
+    with pytest.raises(UnsupportedError, match="GMMHMM has observations that are not"):
         from_hmmlearn(mixture)
     with pytest.raises(ValueError, match="PoissonHMM is not fitted yet"):
         from_hmmlearn(hmm.PoissonHMM(2))

@@ -8,8 +8,19 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from sklearn.base import clone
 
-from chordal import HMM, ChainCRF, CRFClassifier, Dataset, GraphCRF, NaiveBayes, TwoStageCRF
+from chordal import (
+    HMM,
+    ChainCRF,
+    ChainCRFCV,
+    CRFClassifier,
+    Dataset,
+    GraphCRF,
+    MultiLabelCRF,
+    NaiveBayes,
+    TwoStageCRF,
+)
 from chordal._errors import UnsupportedError
 from chordal.model_file import load, save
 
@@ -44,22 +55,6 @@ def crf(**settings):
 
 def pairs(npartitions=5):
     return bag.from_sequence(list(zip(X, Y, strict=True)), npartitions=npartitions)
-
-
-@pytest.fixture(scope="module")
-def local():
-    """Two workers of one thread, each a process with a nanny that starts it again."""
-    with distributed.LocalCluster(
-        n_workers=2, threads_per_worker=1, processes=True, dashboard_address=":0"
-    ) as made:
-        yield made
-
-
-@pytest.fixture
-def client(local):
-    with distributed.Client(local) as made:
-        made.wait_for_workers(2, timeout=60)
-        yield made
 
 
 @pytest.fixture(scope="module")
@@ -217,12 +212,13 @@ def test_an_adaptive_cluster(expected):
     assert np.array_equal(model.weights_, expected)
 
 
-def test_early_stopping_with_validation_data_on_the_cluster(client):
+def test_early_stopping_with_validation_data_on_the_cluster(client, tmp_path):
     held, gold = sentences(seed=4, n=12)
     settings = {"l2": 0.01, "validation_interval": 1, "n_iter_no_change": 1, "max_iter": 9}
     alone = crf(**settings).fit(X, Y, validation_data=(held, gold))
     both = bag.from_sequence(list(zip(held, gold, strict=True)), npartitions=2)
-    for given in ((held, gold), both, (both.pluck(0), both.pluck(1))):
+    stored = crf().prepare(tmp_path / "held", held, gold)
+    for given in ((held, gold), both, (both.pluck(0), both.pluck(1)), stored, stored.path):
         found = cluster.fit(crf(**settings), pairs(), client=client, validation_data=given)
         assert found.fit_report_.validation == alone.fit_report_.validation
 
@@ -263,6 +259,8 @@ def test_a_schema_that_changes_is_named(client):
 def test_what_cannot_work_is_refused_before_any_work(client):
     with pytest.raises(UnsupportedError, match="visits single examples"):
         cluster.fit(ChainCRF(solver="sgd"), pairs(), client=client)
+    with pytest.raises(UnsupportedError, match=r"does not fit ChainCRFCV: .* run by joblib"):
+        cluster.fit(ChainCRFCV(), pairs(), client=client)
     with pytest.raises(TypeError, match="X must be a Dask bag"):
         cluster.fit(crf(), X, Y, client=client)
     with pytest.raises(ValueError, match="same partitions, got 5 and 2"):
@@ -289,6 +287,29 @@ def test_a_cluster_that_goes_away_is_an_error(expected):
         client.close()
         made.close()
     assert not hasattr(model, "weights_")
+
+
+@pytest.mark.parametrize("model", [ChainCRF(max_iter=2), HMM(), TwoStageCRF()], ids=type)
+def test_a_cluster_that_is_gone_before_it_is_asked(model):
+    words = [[token[0] for token in x] for x in X] if isinstance(model, HMM) else X
+    both = bag.from_sequence(list(zip(words, Y, strict=True)), npartitions=3)
+    fitted = clone(model).fit(words, Y)
+    with distributed.LocalCluster(
+        n_workers=1, threads_per_worker=1, processes=False, dashboard_address=":0"
+    ) as made:
+        client = distributed.Client(made)
+        answers = cluster.predict(fitted, both.pluck(0), client=client)
+        client.close()
+    for ask in (
+        lambda: cluster.fit(model, both, client=client),
+        lambda: list(cluster.predict(fitted, both.pluck(0), client=client)),
+        lambda: list(cluster.predict_marginals(fitted, both.pluck(0), client=client)),
+        lambda: list(answers),
+        lambda: cluster.score(fitted, both, client=client),
+    ):
+        with pytest.raises(cluster.ClusterError, match="the cluster is gone"):
+            ask()
+    assert not hasattr(model, model.learned)
 
 
 def test_a_cluster_without_workers_is_not_waited_for_without_end():
@@ -348,8 +369,6 @@ def test_models_that_count(client):
     assert cluster.score(found, *chunked, client=client) == pytest.approx(alone.score(table, y))
     with pytest.raises(UnsupportedError, match="no validation_data"):
         cluster.fit(HMM(), both, client=client, validation_data=(words, Y))
-    with pytest.raises(UnsupportedError, match="does not fit TwoStageCRF: it learns in stages"):
-        cluster.fit(TwoStageCRF(), both, client=client)
 
 
 def test_data_frames(client):
@@ -388,9 +407,40 @@ def test_a_prepared_data_set(client, tmp_path):
         found = cluster.fit(crf(), given, client=client)
         np.testing.assert_allclose(found.weights_, alone.weights_, rtol=0, atol=1e-5)
         assert list(cluster.predict(found, given, client=client)) == list(found.predict(X))
+        assert cluster.score(found, given, client=client) == pytest.approx(found.score(X, Y))
     (tmp_path / "data" / Dataset(tmp_path / "data").parts[1].file).write_bytes(b"x" * 300)
     with pytest.raises((ValueError, RuntimeError), match="partition 1: "):
         cluster.fit(crf(), str(tmp_path / "data"), client=client)
+
+
+def test_several_prepared_data_sets(client, tmp_path):
+    """Attributes and labels are numbered as if all had been read at once."""
+    halves = [slice(0, 20), slice(20, None)]
+    paths = [str(tmp_path / name) for name in "ab"]
+    for path, own in zip(paths, halves, strict=True):
+        ChainCRF().prepare(path, X[own], Y[own])
+    sets = [Dataset(path) for path in paths]
+    alone = crf().fit(X, Y)
+    for given in (sets, paths, (sets[0], Path(paths[1]))):
+        found = cluster.fit(crf(), given, client=client)
+        np.testing.assert_allclose(found.weights_, alone.weights_, rtol=0, atol=1e-5)
+        assert found.reader_.inputs[0].vocabulary.names() == (
+            alone.reader_.inputs[0].vocabulary.names()
+        )
+        assert list(cluster.predict(found, given, client=client)) == list(found.predict(X))
+        assert cluster.score(found, given, client=client) == pytest.approx(found.score(X, Y))
+    words = [[token[0] for token in x] for x in X]
+    for path, own in zip(paths, halves, strict=True):
+        HMM().prepare(f"{path}-words", words[own], Y[own])
+    found = cluster.fit(HMM(), [f"{path}-words" for path in paths], client=client)
+    assert found.predict(words) == HMM().fit(words, Y).predict(words)
+    tables = [
+        np.eye(4, dtype=int)[np.arange(40) % 4][:, order] for order in ([0, 0, 1, 1], [0, 1, 0, 1])
+    ]
+    for path, table in zip(paths, tables, strict=True):
+        MultiLabelCRF().prepare(f"{path}-labels", np.ones((40, 1)), table)
+    with pytest.raises(ValueError, match="prepared with other edges than the data set"):
+        cluster.fit(MultiLabelCRF(), [f"{path}-labels" for path in paths], client=client)
 
 
 def test_a_search_with_joblib_on_dask(client):

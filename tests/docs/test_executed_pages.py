@@ -61,6 +61,12 @@ def test_links_to_documents_outside_stay_within_the_site(extension):
 
 
 def test_two_blocks_side_by_side(extension):
-    made = read(extension, "```text before\nold\n```\n\n```python\nnew\n```\n")
+    made = read(extension, "```sh before\nold\n```\n\n```python\nnew\n```\n")
     assert made.count("grid-item") == 2
+    assert "```sh\nold\n```" in made
     assert "```python\nnew\n```" in made
+
+
+def test_blocks_with_words_between_stay_below_each_other(extension):
+    page = "```python before\nold\n```\n\nThen:\n\n```python\na\n```\n\n```python\nb\n```\n"
+    assert read(extension, page) == page

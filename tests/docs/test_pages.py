@@ -1,29 +1,30 @@
-"""The documents' examples run, each document's in order as one program, and their links lead on.
+"""The documents' Python runs, each document's in order as one program, and their links lead on.
 
 Pages that say `executed: true` at their top are run when the site is built (`make docs`), all
-others here. Pages of the gallery quote the experiments, which have tests of their own.
+others here. Pages of the gallery quote the experiments, which have tests of their own. Shell
+commands are in `test_shell.py`, code of other tools in `test_migration.py`.
 """
 
-import importlib.util
-import os
 import re
 import runpy
 import shlex
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).parents[2]
-MADE = ("docs/_build/", "docs/reference/api/", "docs/reference/commands/")
-DOCUMENTS = [
-    name
-    for path in [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
-    if not (name := path.relative_to(ROOT).as_posix()).startswith(MADE)
-]
-HEAD = re.compile(r"\A---\n(.*?)\n---\n", re.DOTALL)
-FENCE = re.compile(r"^```(\w*)[^\n]*\n(.*?)^```$", re.DOTALL | re.MULTILINE)
+from .pages import (
+    DOCUMENTS,
+    FENCE,
+    ROOT,
+    blocks,
+    environment,
+    is_executed,
+    needs,
+    skip_without,
+    text_of,
+)
+
 #: What must hold after a document's program, where the program does not say so itself.
 AFTER = {
     "README.md": "search.best_params_['l2'] in (0.1, 1.0, 10.0)",
@@ -40,46 +41,40 @@ AFTER = {
 }
 
 
-def text_of(name):
-    return (ROOT / name).read_text(encoding="utf-8")
-
-
-def says(name):
-    head = HEAD.match(text_of(name))
-    return head[1] if head else ""
-
-
 def program_of(name):
-    blocks = FENCE.findall(text_of(name))
-    return "\n".join(source for language, source in blocks if language == "python")
+    return "\n".join(
+        block.source for block in blocks(name) if block.language == "python" and not block.words
+    )
 
 
 RUN = [
     name
     for name in DOCUMENTS
-    if "executed: true" not in says(name)
-    and not name.startswith("docs/gallery/")
-    and program_of(name)
+    if not is_executed(name) and not name.startswith("docs/gallery/") and program_of(name)
 ]
 
 
 @pytest.mark.parametrize("name", RUN)
 def test_the_examples_run(name, tmp_path):
     """In a process of their own: some replace other packages, some start workers."""
-    for package in re.findall(r"\w+", says(name).partition("needs:")[2].partition("\n")[0]):
-        if importlib.util.find_spec(package) is None:
-            pytest.skip(f"needs {package}")
+    skip_without(needs(name))
     program = program_of(name)
     if name in AFTER:
         program += f"\nassert {AFTER[name]}"
     main = 'if __name__ == "__main__":\n    exec(compile(SOURCE, "page", "exec"))\n'
     path = tmp_path / "page.py"
     path.write_text(f"SOURCE = {program!r}\n{main}", encoding="utf-8")  # workers import this file
-    settings = {**os.environ, "PYTHONPATH": os.pathsep.join(p for p in sys.path if p)}
     done = subprocess.run(
-        [sys.executable, str(path)], capture_output=True, text=True, cwd=tmp_path, env=settings
+        [sys.executable, str(path)],
+        capture_output=True,
+        text=True,
+        cwd=tmp_path,
+        env=environment(),
     )
     assert done.returncode == 0, done.stderr
+    for block in blocks(name):
+        if "output" in block.words:
+            assert block.source in done.stdout
 
 
 def test_what_must_hold_is_of_pages_that_run():
@@ -88,18 +83,40 @@ def test_what_must_hold_is_of_pages_that_run():
 
 def test_executed_pages_have_something_to_run():
     for name in DOCUMENTS:
-        if "executed: true" in says(name):
-            assert any(language in ("python", "sh") for language, _ in FENCE.findall(text_of(name)))
+        if is_executed(name):
+            assert any(block.language in ("python", "sh") for block in blocks(name))
+
+
+def test_words_after_a_language_are_known():
+    """A Python block with other words would not be run."""
+    known = {("before",), ("output",), ()}
+    for name in DOCUMENTS:
+        for block in blocks(name):
+            if block.language in ("python", "sh", "text") and not is_executed(name):
+                assert block.words in known or block.words[0] == "from"
+
+
+def test_lines_of_examples_are_theirs():
+    """Blocks that say "from FILE" quote its lines."""
+    quoted = {
+        (block.words[1], line.strip())
+        for name in DOCUMENTS
+        for block in blocks(name)
+        if block.words[:1] == ("from",)
+        for line in block.source.splitlines()
+    }
+    assert quoted
+    for path, line in quoted:
+        assert line in text_of(path)
 
 
 def commands():
     for name in DOCUMENTS:
-        for language, source in FENCE.findall(text_of(name)):
-            if language in ("", "sh", "text"):
-                for line in source.splitlines():
-                    line = line.strip().removeprefix("$ ")
-                    if re.match("chordal [a-z]", line):
-                        yield pytest.param(line, id=f"{name}: {line}")
+        for block in blocks(name):
+            if block.language == "sh":
+                for line in block.source.replace("\\\n", " ").splitlines():
+                    if re.match("chordal [a-z]", line.strip()):
+                        yield pytest.param(line.strip(), id=f"{name}: {line.strip()}")
 
 
 @pytest.mark.parametrize("line", [*commands()])

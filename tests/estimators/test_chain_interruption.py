@@ -88,7 +88,8 @@ def test_ctrl_c(n_jobs, l1):
     assert found["status"] == "INTERRUPTED"
     (said,) = found["said"]
     assert f"ended the fit after {found['n_iter']} iterations" in said
-    assert found["n_iter"] == found["seen"] >= 3
+    # The last iteration may end just before the callback is told of it.
+    assert 3 <= found["seen"] <= found["n_iter"] <= found["seen"] + 1
     assert found["best"]
     assert found["objective"] == pytest.approx(found["recomputed"], rel=1e-9)
     assert found["predicts"]

@@ -1,5 +1,6 @@
 """The file of a checkpoint: what is refused, what a full disk, Ctrl-C and `kill -9` do to it."""
 
+import contextlib
 import os
 import resource
 import signal
@@ -196,6 +197,39 @@ def test_no_array_of_a_file_is_trusted(solver, tmp_path):
     path.write_bytes(whole)
     assert refused > len(arrays) / 2
     ChainCRF(**settings).fit(X, Y, checkpoint=path)
+
+
+def _numbers(holder):
+    """Where a state holds numbers, outside of arrays: (dict or list, key)."""
+    for key, own in holder.items() if isinstance(holder, dict) else enumerate(holder):
+        if isinstance(own, (dict, list)) and "__array__" not in own:
+            yield from _numbers(own)
+        elif isinstance(own, (int, float)) and not isinstance(own, bool):
+            yield holder, key
+
+
+@pytest.mark.parametrize("solver", SOLVERS.names())
+def test_no_number_of_a_file_is_trusted(solver, tmp_path):
+    """Whatever a number is, a fit refuses it, or ends; it does not divide by it."""
+    for package in SOLVERS.get(solver).packages:
+        pytest.importorskip(package)
+    settings = {"solver": solver, "random_state": 0, "tol": 0.0}
+    path, X, Y = tmp_path / "c", *data(6)
+    ChainCRF(max_iter=2, **settings).fit(X, Y, checkpoint=Checkpoint(path, interval=1))
+    facts, arrays = read(path, CHECKPOINT)
+    arrays = {name: np.array(own) for name, own in arrays.items()}
+    n = len(list(_numbers(facts["state"]["solver"])))
+    assert n
+    for k in range(n):
+        for other in (0, -1, 1e300, 5e-324):
+            made = deepcopy(facts)
+            holder, key = list(_numbers(made["state"]["solver"]))[k]
+            holder[key] = type(holder[key])(
+                min(other, 10**6) if type(holder[key]) is int else other
+            )
+            write(path, made, arrays, CHECKPOINT)
+            with contextlib.suppress(ValueError):
+                ChainCRF(max_iter=4, **settings).fit(X, Y, checkpoint=path)
 
 
 def test_a_path_that_cannot_be_written_is_refused_before_any_work(tmp_path):

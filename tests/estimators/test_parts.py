@@ -360,7 +360,7 @@ def test_parts_of_a_prepared_data_set(name, tmp_path):
         clone(estimator).prepare(tmp_path / "data", X[a:b], y[a:b], append=a > 0)
     data = Dataset(tmp_path / "data")
     assert data.n_parts == 4
-    parts = [Given(PreparedPart(data.path, k)) for k in range(data.n_parts)]
+    parts = [Given(PreparedPart((data.path,), 0, k)) for k in range(data.n_parts)]
     found = fit_parts(estimator, InTurn(), parts)
     if name != "grid":  # whose contrast is that of the first data that were prepared
         np.testing.assert_allclose(found.weights_, expected.weights_, rtol=0, atol=1e-4)

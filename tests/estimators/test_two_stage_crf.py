@@ -95,20 +95,19 @@ def test_scores_come_from_models_that_did_not_see_the_sequence(data):
 
 def test_folds_hold_whole_sequences_and_follow_the_seed(data):
     X, y = data
-    seen = []
+    seen, apart = [], []
 
     class Recorder(LogisticRegression):
         def fit(self, X, y, sample_weight=None):
-            seen.append(set(map(tuple, np.asarray(X).round(9))))
+            self.fitted = set(map(tuple, np.asarray(X).round(9)))
+            seen.append(self.fitted)
             return super().fit(X, y, sample_weight)
 
         def predict_proba(self, X):
-            self.asked = set(map(tuple, np.asarray(X).round(9)))
-            seen[-1] = seen[-1], self.asked
+            apart.append((self.fitted, set(map(tuple, np.asarray(X).round(9)))))
             return super().predict_proba(X)
 
     a = TwoStageCRF(Recorder(), cv=4, random_state=3).fit(X, y)
-    apart = [pair for pair in seen if isinstance(pair, tuple)]
     assert len(apart) == 4
     assert len(seen) == 5  # and once on everything
     assert sum(len(asked) for _, asked in apart) == 600

@@ -197,6 +197,25 @@ def test_names_of_columns_come_from_the_frame():
         assert {"width", "height"} <= {own.name for own in found.contributions}
 
 
+def test_scores_of_a_first_stage_are_named_by_their_labels():
+    model, x = models()["two stages"]
+    found = explain(model, x, 1, odds="conditional")
+    own = {c.name: c.amount for c in found.contributions if c.kind == "attribute"}
+    assert set(own) == {f"score of {label!r}" for label in model.classes_.tolist()}
+    scores = model.node_scores([x])[0][1]
+    a, b = (model.classes_.tolist().index(label) for label in (found.label, found.rival))
+    np.testing.assert_allclose(own[f"score of {found.label!r}"], scores[a], atol=1e-9)
+    np.testing.assert_allclose(own[f"score of {found.rival!r}"], -scores[b], atol=1e-9)
+    assert np.count_nonzero(list(own.values())) == 2
+
+
+def test_rows_have_no_position():
+    model, x = models()["naive bayes"]
+    found = explain(model, x)
+    assert found.place == "row"
+    assert str(found).startswith(f"NaiveBayes: {found.label!r} against")
+
+
 def test_inference_that_is_not_exact_says_so():
     model, x = models()["loop"]
     model = GraphCRF(tables="full", inference="mean_field").fit([x], [["a", "b", "c", "a", "b"]])

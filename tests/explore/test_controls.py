@@ -271,6 +271,17 @@ def test_transitions(shown, tagged):
         np.testing.assert_allclose(np.reshape(found, (-1, n)), np.atleast_2d(table), atol=1e-8)
 
 
+@pytest.mark.parametrize(("labels", "turned"), [(["a", "b"], False), (["noun", "verb"], True)])
+def test_long_labels_above_columns_are_turned(shown, labels, turned):
+    X = [[["w=a"], ["w=b"]]]
+    tab = shown(page(ChainCRF(l2=0.1).fit(X, [labels]), X, [labels]))
+    tab.click("#tab-examples")
+    assert tab.locator(".total").text_content() == "1 example"
+    tab.click("#tab-transitions")
+    mode = "e => getComputedStyle(e).writingMode"
+    assert (tab.eval_on_selector("thead span", mode) == "vertical-rl") is turned
+
+
 def test_feature_search(shown, tagged):
     model = tagged[0]
     tab = shown(tagged[-1])

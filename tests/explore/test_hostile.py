@@ -1,8 +1,9 @@
 """Text that would like to be more than text."""
 
+import numpy as np
 import pytest
 
-from chordal import ChainCRF
+from chordal import ChainCRF, MultiLabelCRF, UnsupportedError
 from chordal.explore import page
 
 TOKENS = [
@@ -94,3 +95,39 @@ def test_filters_find_it(shown, hostile):
     tab.fill("#feature-search", "w=__proto__")
     assert tab.inner_text("#features .total b") == "1"
     assert tab.evaluate("document.documentElement.scrollWidth") == 390
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"title": 3}, "title must be a str"),
+        ({"tokens": 5}, "tokens must be a list with one entry per example, got 5"),
+        ({"tokens": "ab"}, "tokens must be a list"),
+        ({"image_shape": 3}, "image_shape must be .height, width., got 3"),
+        ({"image_shape": (2,)}, "image_shape must be"),
+        ({"image_shape": (0, 2)}, "height of image_shape must be"),
+        ({"image_shape": ("a", 2)}, "height of image_shape must be"),
+    ],
+)
+def test_options_of_wrong_types(options, message):
+    X, y = [[["a"], ["b"]]], [["x", "y"]]
+    with pytest.raises((TypeError, ValueError), match=message):
+        page(ChainCRF(max_iter=1).fit(X, y), X, y, **options)
+
+
+@pytest.mark.parametrize("X", [5, None, "ab"])
+def test_examples_of_wrong_types(X):
+    model = ChainCRF(max_iter=1).fit([[["a"], ["b"]]], [["x", "y"]])
+    with pytest.raises((TypeError, UnsupportedError), match=r"X must be a list|in memory"):
+        page(model, X)
+
+
+@pytest.mark.parametrize("odd", [5, -1, np.nan, 0.5])
+def test_presence_of_labels_is_zero_or_one(odd):
+    """Other numbers became labels of the page."""
+    rows = np.eye(3)
+    model = MultiLabelCRF(max_iter=2).fit(rows, np.eye(3, dtype=int)[:, :2])
+    y = np.zeros((3, 2))
+    y[1, 0] = odd
+    with pytest.raises(ValueError, match=r"y must hold 0 and 1, or None, got .* in row 1"):
+        page(model, rows, y)

@@ -205,8 +205,6 @@ def test_the_same_data_give_the_same_page(tagged):
 
 
 def test_bad_arguments(tagged):
-    from chordal import CRFClassifier
-
     model, X, y, tokens, _ = tagged
     with pytest.raises(ValueError, match="there is nothing to explore"):
         page(model, [])
@@ -223,10 +221,18 @@ def test_bad_arguments(tagged):
         page(model, X, y, tokens=tokens[:-1])
     with pytest.raises(ValueError, match="k_best must be"):
         page(model, X, y, k_best=0)
-    classifier = CRFClassifier().fit(np.eye(2), ["a", "b"])
-    with pytest.raises(ValueError, match="explore shows models of sequences and of grids"):
-        page(classifier, np.eye(2))
     arrays = [np.eye(3)]
     dense = ChainCRF().fit(arrays, [["a", "b", "a"]])
     with pytest.raises(ValueError, match="needs rows of 4 numbers"):
         page(dense, arrays, image_shape=(2, 2))
+    with pytest.raises(TypeError, match=r"image_shape must be \(height, width\), got 3"):
+        page(dense, arrays, image_shape=3)
+    with pytest.raises(ValueError, match="width of image_shape must be an integer"):
+        page(dense, arrays, image_shape=(1, 3.0))
+
+
+def test_sizes_of_letters_may_be_numbers_of_numpy():
+    arrays, labels = [np.eye(3)], [["a", "b", "a"]]
+    model = ChainCRF().fit(arrays, labels)
+    expected = page(model, arrays, labels, image_shape=(1, 3))
+    assert page(model, arrays, labels, image_shape=tuple(np.array([1, 3]))) == expected

@@ -6,11 +6,12 @@ import time
 import numpy as np
 import pytest
 
-from chordal import ChainCRF, GraphCRF, UnsupportedError
+from chordal import ChainCRF, GraphCRF, MultiLabelCRF, UnsupportedError
 from chordal.inference import INFERENCE
 from chordal.model_file import ModelFileError, load, save
 from chordal.potentials import Potentials
 from chordal.structures import Chain
+from chordal.text import FeatureTemplate
 
 NODES = np.eye(4)
 GRAPH = (NODES, np.array([(0, 1), (1, 2), (2, 3), (3, 0)]))
@@ -28,8 +29,25 @@ CHAIN = Potentials(Chain([4], 2), np.arange(8.0), np.zeros(4))
 )
 def test_memory_by_settings_is_counted(method, setting):
     question = "map" if method == "annealing" else "marginals"
-    with pytest.raises(UnsupportedError, match=f"{method!r} would need about .* TB|GB"):
+    with pytest.raises(UnsupportedError, match=f"{method!r} would need about .* [TG]B"):
         getattr(INFERENCE.get(method)(**{setting: 10**10}), question)(CHAIN)
+
+
+MANY = [
+    (cls.__module__.rpartition(".")[2], question)
+    for cls in INFERENCE.classes()
+    for question in ("k_best", "sample")
+    if question in cls.answers
+]
+
+
+@pytest.mark.parametrize("n", [10**11, 2**62, 2**70])
+@pytest.mark.parametrize(("method", "question"), MANY)
+def test_memory_by_number_of_labellings_is_counted(method, question, n):
+    asked = INFERENCE.resolve(method)
+    rest = (np.random.default_rng(0),) if question == "sample" else ()
+    with pytest.raises(UnsupportedError, match=f"{method!r} would need about .* [TG]B"):
+        getattr(asked, question)(CHAIN, n, *rest)
 
 
 def test_a_file_with_such_settings_is_a_model_that_refuses(tmp_path):
@@ -78,3 +96,21 @@ def test_labels_of_images_are_arrays(tmp_path):
     save(crf, tmp_path / "model")
     with pytest.raises(ModelFileError, match="labels of images must be arrays"):
         load(tmp_path / "model")
+
+
+def test_a_switch_that_is_a_large_number(tmp_path):
+    """It must not become so many columns."""
+    table = np.random.default_rng(0).normal(size=(9, 2))
+    crf = MultiLabelCRF(max_iter=2).fit(table, (table > 0).astype(int))
+    expected = crf.predict(table)
+    crf.fit_intercept = 2**62
+    save(crf, tmp_path / "model")
+    assert (load(tmp_path / "model").predict(table) == expected).all()
+
+
+def test_templates_of_too_many_lines():
+    assert len(FeatureTemplate("U:%x[0,0]\n" * 10_000).attributes([["a"]])[0]) == 10_000
+    with pytest.raises(ValueError, match="at most 10000 lines"):
+        FeatureTemplate("U:%x[0,0]\n" * 10_001)
+    with pytest.raises(ValueError, match="at most 500000 characters"):
+        FeatureTemplate("U:" + "%x[0,0]/" * 70_000)

@@ -1,9 +1,14 @@
 """Faults of less weight, one by one."""
 
+import io
+
 import numpy as np
 import pytest
 
+from chordal import ChainCRF
 from chordal.execution import EXECUTION, effective_n_jobs
+from chordal.formats import FORMATS
+from chordal.formats._base import Record
 from chordal.inference import INFERENCE
 from chordal.potentials import Potentials
 from chordal.structures import Chain
@@ -22,6 +27,8 @@ def test_labels_do_not_wrap_around():
 def test_more_threads_than_a_machine_has_are_not_made():
     assert effective_n_jobs(10_000) == 512
     assert effective_n_jobs(7) == 7
+    assert type(effective_n_jobs(True)) is int  # PyTorch takes no other
+    assert type(effective_n_jobs(np.int64(2))) is int
 
 
 def test_tasks_that_no_thread_takes_are_done_by_the_caller(monkeypatch):
@@ -58,3 +65,21 @@ def test_how_many_labellings_is_a_number(method):
         with pytest.raises(ValueError, match="n must be an integer of at least 0"):
             asked.sample(p, n, np.random.default_rng(0))
     assert asked.sample(p, 0, np.random.default_rng(0)).shape == (0, 3)
+
+
+@pytest.mark.parametrize("word", ["\ufeffa", "\ufeff", "\ufeff\ufeffa"])
+def test_a_first_word_that_begins_like_a_byte_order_mark(word):
+    form, file = FORMATS.get("conll")(), io.BytesIO()
+    form.write([Record([[word], ["b"]], ["X", "Y"]), Record([[word]], ["X"])], file)
+    found = list(form.read(io.BytesIO(file.getvalue())))
+    assert [record.rows for record in found] == [[[word], ["b"]], [[word]]]
+
+
+@pytest.mark.parametrize(
+    "solver", ["frank_wolfe", "block_frank_wolfe", "one_slack", "cutting_plane"]
+)
+@pytest.mark.parametrize("y", [[["a", "a"]], [["a", "b"]]])
+def test_a_fit_in_which_nothing_can_move(solver, y):
+    crf = ChainCRF(objective="hinge", solver=solver, max_iter=20).fit([np.zeros((2, 1))], y)
+    assert np.isfinite(crf.weights_).all()
+    assert np.isfinite(crf.objective_)

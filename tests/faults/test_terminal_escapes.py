@@ -1,6 +1,7 @@
 """Escape sequences in words, labels, models and file names do not reach the terminal."""
 
 import ast
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -34,7 +35,8 @@ def files(tmp_path_factory):
     rows = f"w{EVIL} B-{EVIL}\nplain O\n\n" * 3
     data.write_text(rows + f"x B-{EVIL}\n\n", encoding="utf-8")
     X = [[[f"w{EVIL}"], ["plain"]], [["x"]]]
-    crf = ChainCRF(l2=0.1).fit(X, [[f"B-{EVIL}", "O"], [f"I-{EVIL}"]])
+    crf = ChainCRF(l2=0.1, feature_template="U:%x[0,0]\n")
+    crf.fit(X, [[f"B-{EVIL}", "O"], [f"I-{EVIL}"]])
     model = folder / f"m{EVIL}"
     save(crf, model, metadata={f"author{EVIL}": f"{EVIL}\nspoofed  yes"})
     return data, model
@@ -67,6 +69,27 @@ def test_what_commands_say(words, files, capfd):
     assert said
     assert harmless(said), ascii(said)
     assert "\nspoofed" not in said
+
+
+@pytest.mark.skipif(os.name == "nt", reason="there are no pseudo-terminals")
+@pytest.mark.parametrize(
+    "words", [["tag", "MODEL", "DATA"], ["label", "DATA", "-m", "MODEL"], ["convert", "DATA", "-"]]
+)
+def test_data_are_written_out_on_a_terminal_alone(words, files):
+    """A pipe gets the bytes as they are."""
+    places = dict(zip(("DATA", "MODEL"), map(str, files), strict=True))
+    command = [sys.executable, "-m", "chordal", *(places.get(word, word) for word in words)]
+    if words[0] == "convert":
+        command += ["--to", "conll"]
+    piped = subprocess.run(command, capture_output=True, timeout=120, check=True).stdout
+    assert EVIL.encode() in piped
+    ours, theirs = os.openpty()
+    subprocess.run(command, stdout=theirs, stderr=subprocess.DEVNULL, timeout=120, check=True)
+    os.close(theirs)
+    seen = os.read(ours, 100_000).replace(b"\r\n", b"\n").decode()
+    os.close(ours)
+    assert harmless(seen), ascii(seen)
+    assert seen == shown(piped.decode())
 
 
 def test_a_process_that_is_asked_about_such_a_model(files):

@@ -4,11 +4,13 @@ import os
 import signal
 import subprocess
 import sys
+import tempfile
 import time
+from pathlib import Path
 
 import pytest
 
-from chordal import _atomic
+from chordal import ChainCRF, _atomic, save
 from chordal._atomic import atomic_write, check_writable
 
 # The last one contradicts the others.
@@ -45,12 +47,53 @@ def test_before_training(data, place, command):
     assert "No such file" in said or "it is a folder" in said
 
 
-@pytest.mark.skipif(os.name == "nt" or os.geteuid() == 0, reason="root may write everywhere")
-def test_a_folder_without_permission(tmp_path):
-    tmp_path.chmod(0o500)
-    with pytest.raises(PermissionError, match="model"):
-        check_writable(tmp_path / "model")
-    tmp_path.chmod(0o700)
+FORBIDDEN = """
+import os, sys, tempfile
+from chordal import ChainCRF, load, save
+from chordal._atomic import check_writable
+crf = ChainCRF().fit([[["a"]]], [["A"]])
+work = {
+    "model": lambda path: save(crf, path),
+    "new": check_writable,
+    "set": lambda path: ChainCRF().prepare(path, [[["a"]]], [["A"]]),
+    "secret": load,
+}
+with tempfile.TemporaryDirectory() as allowed:  # what is imported late may be forbidden too
+    save(crf, os.path.join(allowed, "secret"))
+    for name, do in work.items():
+        do(os.path.join(allowed, name))
+if os.geteuid() == 0:  # whom no permission binds
+    os.setgroups([])
+    os.setgid(65534)
+    os.setuid(65534)
+for name, do in work.items():
+    path = os.path.join(sys.argv[1], name)
+    try:
+        do(path)
+    except PermissionError as error:
+        assert path in str(error), error
+    else:
+        raise AssertionError(f"{name}: no error")
+print("refused")
+"""
+
+
+@pytest.mark.skipif(os.name == "nt", reason="other permissions")
+def test_a_folder_without_permission():
+    with tempfile.TemporaryDirectory() as folder:
+        place = Path(folder)
+        for name in ("model", "secret"):
+            (place / name).write_bytes(b"old")
+            (place / name).chmod(0)
+        place.chmod(0o555)
+        ran = subprocess.run(
+            [sys.executable, "-c", FORBIDDEN, folder], capture_output=True, text=True, timeout=120
+        )
+        place.chmod(0o700)
+        assert ran.stdout == "refused\n", ran.stderr
+        (place / "model").chmod(0o600)
+        assert sorted(os.listdir(folder)) == ["model", "secret"]
+        assert (place / "model").read_bytes() == b"old"
 
 
 def test_checking_leaves_nothing(tmp_path):
@@ -80,6 +123,33 @@ def test_a_file_is_whole_or_old(tmp_path, monkeypatch, named):
     with atomic_write(path) as file:
         file.write(b"four")
     assert path.stat().st_mode & 0o777 == 0o640
+
+
+@pytest.mark.skipif(os.name == "nt", reason="no signals")
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+@pytest.mark.parametrize("command", ["prepare", "tag", "evaluate"])
+def test_a_signal_while_a_pipe_says_nothing(data, command, number, code):
+    """What waits for the next line must not be a thread that nobody can interrupt."""
+    words = {
+        "prepare": ["prepare", "-", "-o", data / "set", "-t", data / "template"],
+        "tag": ["tag", data / "model"],
+        "evaluate": ["evaluate", "-", "--model", data / "model"],
+    }[command]
+    if command != "prepare":
+        save(ChainCRF(feature_template="U:%x[0,0]").fit([[["a"]]], [["A"]]), data / "model")
+    before = sorted(os.listdir(data))
+    ran = chordal(*words, stdin=subprocess.PIPE)
+    ran.stdin.write("a A\n\n" * 10)
+    ran.stdin.flush()
+    time.sleep(3)
+    assert ran.poll() is None
+    ran.send_signal(number)
+    try:
+        assert ran.wait(20) == code
+    finally:
+        ran.kill()
+        ran.communicate()
+    assert sorted(os.listdir(data)) == before
 
 
 @pytest.mark.skipif(not hasattr(os, "O_TMPFILE"), reason="files always have names here")

@@ -220,7 +220,7 @@ def test_columns_are_written_with_labels():
         conll.encode_columns(columns, labels[:1])
     with pytest.raises(ValueError, match="must have the same length"):
         conll.encode_columns(columns, [["O"], ["O"]])
-    with pytest.raises(ValueError, match="of a row is no cell"):
+    with pytest.raises(ValueError, match="of a row cannot be a cell"):
         conll.encode_columns(columns, [["O", "a\tb"], ["O"]])
     with pytest.raises(ValueError, match="cells must lie within"):
         Columns(b"ab", columns.cells, columns.lengths)
@@ -240,9 +240,9 @@ def test_notes_are_written_again():
 @pytest.mark.parametrize(
     ("record", "match"),
     [
-        (([["a b"]], ["O"]), "'a b' of token 0 is no cell"),
-        (([["a"], [""]], ["O", "O"]), "'' of token 1 is no cell"),
-        (([["a\n"]], ["O"]), "no cell"),
+        (([["a b"]], ["O"]), "'a b' of token 0 cannot be a cell"),
+        (([["a"], [""]], ["O", "O"]), "'' of token 1 cannot be a cell"),
+        (([["a\n"]], ["O"]), "cannot be a cell"),
         (([["a"], ["b", "c"]], ["O", "O"]), "token 1 has 3 columns, the first has 2"),
         (([["a"]], ["O", "O"]), "1 tokens and 2 labels"),
         (([["a"]], [1]), "labels must be str"),

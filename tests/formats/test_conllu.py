@@ -113,8 +113,8 @@ def test_bad_files(text, message, tmp_path):
     [
         (Record([["a", "b"]], ["X"]), "word 1 must be a list of 1 strings"),
         (Record(["a"], ["X"]), "word 1 must be a list"),
-        (Record([["a\tb"]], ["X"]), "is no cell"),
-        (Record([["a"]], [""]), "is no cell"),
+        (Record([["a\tb"]], ["X"]), "cannot be a cell"),
+        (Record([["a"]], [""]), "cannot be a cell"),
         (Record([], []), "no empty sentences"),
         (Record([["a"]], ["X"], ["# a\nb"]), "comments must be single lines"),
         (Record([["a"]], ["X"], weight=2.0), "cannot store weights"),

@@ -191,7 +191,7 @@ def test_missing_facts_are_named(kind, chain_files, refused):
         refused(parts.bytes(), f"no '{key}'")
 
 
-@pytest.mark.parametrize("text", ["", "[]", "3", "null", "[" * 100_000, "{" * 50, '"\\ud800'])
+@pytest.mark.parametrize("text", ["", "[]", "3", "null", "[" * 90_000, "{" * 50, '"\\ud800'])
 def test_facts_that_are_no_object_are_refused(text, chain_files, refused):
     parts = Parts(chain_files["dense"])
     parts.facts = text

@@ -30,6 +30,7 @@ def beside_zero(x):
     return PseudoLikelihood().evaluate(p, [0] * len(x), ChainInference())
 
 
+@pytest.mark.unsanitized("its last digit depends on the optimisation")
 def test_exponentials_to_a_unit_in_the_last_place():
     # Beside a label of score 0, one of score x < -38 has probability exp(x): the sum rounds to 1.
     rng = np.random.default_rng(0)

@@ -196,7 +196,9 @@ def test_reliability(crf, data):
     np.testing.assert_allclose(line.get_ydata(), display.accuracy[some])
     columns = [bar.get_height() for bar in display.ax_.containers[0]]
     np.testing.assert_allclose(columns, np.array(counts) / sum(counts))
-    assert f"calibration error {error:.3f}" in texts(display.ax_.get_legend().get_texts())
+    legend = texts(display.ax_.get_legend().get_texts())
+    assert {"perfect calibration", f"calibration error {error:.3f}"} < set(legend)
+    assert display.ax_.get_ylabel() == "share of right labels"
     drawn(display.ax_)
 
 

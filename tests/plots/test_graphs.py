@@ -90,6 +90,7 @@ def test_a_factor_graph():
 def test_a_chain_is_a_line_and_an_image_a_grid(crf, grid):
     display = FactorGraphDisplay.from_estimator(crf, [["the"], ["cat"], ["sleeps"]])
     _, squares, circles = parts(display)
+    assert texts(display.ax_.texts) == ["0", "1", "2"]
     np.testing.assert_allclose(circles, [[0, 0], [1, 0], [2, 0]])
     np.testing.assert_allclose(squares, [[0.5, 0], [1.5, 0]])
     model, X, _ = grid

@@ -75,7 +75,9 @@ def test_bad_lattices(crf):
     with pytest.raises(ValueError, match="k must be an integer of at least 0"):
         LatticeDisplay.from_estimator(crf, [["the"]], k=-1)
     grid = GridCRF().fit([np.arange(4.0).reshape(2, 2, 1)], [np.array([[0, 0], [1, 1]])])
-    with pytest.raises(ValueError, match="a lattice is of chains; this example of GridCRF is no"):
+    with pytest.raises(
+        ValueError, match="a lattice shows chains, and this example of GridCRF is not"
+    ):
         LatticeDisplay.from_estimator(grid, np.zeros((2, 2, 1)))
 
 

@@ -83,6 +83,18 @@ def test_confusion_in_percent():
     drawn(display.ax_)
 
 
+def test_colours_without_numbers_are_explained():
+    names = [f"label {k:02}" for k in range(15)]
+    display = ConfusionDisplay.from_predictions(names, names)
+    assert texts(display.ax_.texts) == []
+    bars = [ax for ax in display.figure_.axes if ax is not display.ax_]
+    assert [ax.get_ylabel() for ax in bars] == ["share of the true label"]
+    drawn(display.ax_)
+    assert len(display.plot(colorbar=False).figure_.axes) == 1
+    few = ConfusionDisplay.from_predictions(names[:14], names[:14])
+    assert len(few.figure_.axes) == 1
+
+
 def test_confusion_of_a_model(crf, data):
     X, y = data
     _, ax = plt.subplots()

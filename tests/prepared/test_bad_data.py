@@ -13,13 +13,14 @@ import pytest
 from chordal import (
     HMM,
     ChainCRF,
+    CRFClassifier,
     Dataset,
     DatasetError,
     GraphCRF,
+    GridCRF,
     MultiLabelCRF,
     NaiveBayes,
     TwoStageCRF,
-    UnsupportedError,
     _container,
 )
 from chordal.estimators._training import preparing
@@ -220,10 +221,31 @@ def test_data_prepared_for_other_templates(folder, tmp_path):
         ChainCRF().fit([folder, tmp_path / "dense"])
 
 
-def test_models_that_count_have_no_use_for_it(folder):
-    for model in (HMM(), NaiveBayes(), TwoStageCRF()):
-        with pytest.raises(UnsupportedError, match="needs examples in memory"):
+def test_wrapped_models_say_what_differs(folder, tmp_path):
+    for model, what in (
+        (HMM(), "its rows are attributes or rows of numbers, not symbols"),
+        (HMM("gaussian"), "its rows are attributes, not numbers"),
+        (NaiveBayes(), "sequences of several positions, not rows"),
+        (TwoStageCRF(NaiveBayes()), "keeps the attributes of tokens, and the unary reads tokens"),
+    ):
+        with pytest.raises(DatasetError, match=f"another model, a ChainCRF: .*{what}"):
             model.fit(Dataset(folder))
+        assert not hasattr(model, "crf_")
+    with pytest.raises(ValueError, match="includes its labels"):
+        HMM().fit(Dataset(folder), Y)
+    with pytest.raises(FileNotFoundError, match="no prepared data set 'nowhere'"):
+        HMM().fit("nowhere")
+    with pytest.raises(TypeError, match="batch 1 must be a tuple"):
+        HMM().fit(iter([([["a"]], [["A"]]), [1]]))
+    symbols = HMM().prepare(tmp_path / "symbols", [["a", "b"]] * 4, [["A", "B"]] * 4)
+    for model in (ChainCRF(), HMM("gaussian")):
+        with pytest.raises(DatasetError, match="a HMM: its rows are symbols, not"):
+            model.fit(symbols)
+    graph = GraphCRF().prepare(
+        tmp_path / "graph", [(RNG.normal(size=(2, 1)), [(0, 1)])], [["A", "B"]]
+    )
+    with pytest.raises(DatasetError, match="a GraphCRF: its templates are 'nodes'"):
+        TwoStageCRF().fit(graph)
 
 
 def test_y_and_empty_data(folder, tmp_path):
@@ -236,8 +258,11 @@ def test_y_and_empty_data(folder, tmp_path):
         ChainCRF().fit(iter([]))
     with pytest.raises(TypeError, match=r"batch 0 must be a tuple \(X, y\)"):
         ChainCRF().fit(iter([X]))
-    with pytest.raises(ValueError, match="all labels at once"):
-        MultiLabelCRF().fit(iter([(np.ones((2, 2)), np.eye(2))]))
+    odd = [(np.ones((2, 2)), np.eye(2)), (np.ones((2, 2)), [{"a"}, {"b"}])]
+    with pytest.raises(ValueError, match=r"sets of labels in all batches or .*; batches 0 and 1"):
+        MultiLabelCRF().fit(iter(odd))
+    with pytest.raises(ValueError, match="batch 1: y must hold 0 and 1, got 3"):
+        MultiLabelCRF().fit(iter([odd[0], (np.ones((2, 2)), 3 * np.eye(2))]))
 
 
 def test_a_batch_that_cannot_be_read_is_named_and_leaves_nothing(tmp_path):
@@ -249,6 +274,45 @@ def test_a_batch_that_cannot_be_read_is_named_and_leaves_nothing(tmp_path):
     with pytest.raises(TypeError, match="batch 1: "):
         ChainCRF().prepare(tmp_path / "data", iter(dense))
     assert not (tmp_path / "data").exists()
+
+
+def test_what_was_found_in_other_data_is_refused(tmp_path):
+    """Rows that depend on a contrast, or on a tree of labels, do not mix with those of others."""
+    images = [RNG.normal(size=(3, 4, 2)) * size for size in (1.0, 9.0)]
+    pixels = [(image[..., 0] > 0).astype(int) for image in images]
+    table = RNG.normal(size=(40, 2))
+    a, b = RNG.integers(2, size=(2, 40))
+    matrices = np.stack([a, a, b, b], axis=1), np.stack([a, b, a, b], axis=1)
+    for model, examples, labels, what in (
+        (GridCRF(contrast="auto"), ([images[0]], [images[1]]), ([pixels[0]], [pixels[1]]), "contr"),
+        (MultiLabelCRF(), (table, table), matrices, "edges"),
+    ):
+        first, second = (
+            model.prepare(tmp_path / f"{what}-{k}", own, y)
+            for k, (own, y) in enumerate(zip(examples, labels, strict=True))
+        )
+        with pytest.raises(DatasetError, match=f"{what}.* than the data set .* has"):
+            model.fit([first, second])
+        model.fit(first)
+        with pytest.raises(DatasetError, match=f"{what}.* than the model has"):
+            model.predict(second)
+        with pytest.raises(DatasetError, match=f"{what}.* than the model has"):
+            model.set_params(warm_start=True).fit(second)
+
+
+def test_preparing_does_not_change_a_fitted_model(tmp_path):
+    images = [RNG.normal(size=(3, 4, 2)) * size for size in (1.0, 9.0)]
+    pixels = [(image[..., 0] > 0).astype(int) for image in images]
+    table, classes = RNG.normal(size=(30, 3)), np.arange(30) % 3
+    matrix = RNG.integers(2, size=(30, 4))
+    for model, (X, y), other in (
+        (GridCRF(contrast="auto"), (images[:1], pixels[:1]), (images[1:], pixels[1:])),
+        (CRFClassifier(), (table, classes), (table[:, :2], classes + 5)),
+        (MultiLabelCRF(), (table, matrix), (table[:, :2], matrix[:, :3])),
+    ):
+        before = repr(vars(model.fit(X, y)))
+        model.prepare(tmp_path / type(model).__name__, *other)
+        assert repr(vars(model)) == before
 
 
 def test_nothing_is_overwritten(folder, tmp_path):

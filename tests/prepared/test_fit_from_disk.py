@@ -12,6 +12,7 @@ from chordal import (
     CliqueTemplate,
     CRFClassifier,
     Dataset,
+    DatasetError,
     GraphCRF,
     GridCRF,
     MatchingModel,
@@ -171,6 +172,50 @@ def test_weights_are_those_of_the_fit_in_memory(case, tmp_path):
     np.testing.assert_array_equal(again.weights_, whole.weights_)
 
 
+LEARNED_BEFORE = ("grid", "labels in a tree")  # contrast and tree: those of the training data
+VALIDATED = [case for case in CASES if case not in LEARNED_BEFORE]
+
+
+def validating(case, **more):
+    """An estimator, its training data and its validation data."""
+    kind, parameters, examples, labels = CASES[case]
+    settings = {"max_iter": 4, "random_state": 0, "validation_interval": 1, **parameters, **more}
+    return kind(**settings), (examples[:40], labels[:40]), (examples[40:], labels[40:])
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("case", VALIDATED)
+def test_validation_data_on_disk_score_as_those_in_memory(case, tmp_path):
+    model, train, held = validating(case)
+    model.prepare(tmp_path / "held", *held)
+    expected = model.fit(*train, validation_data=held).fit_report_.validation
+    assert expected
+    for given in (tmp_path / "held", Dataset(tmp_path / "held"), [str(tmp_path / "held")]):
+        assert model.fit(*train, validation_data=given).fit_report_.validation == expected
+    data = model.prepare(tmp_path / "train", *train)
+    assert model.fit(data, validation_data=tmp_path / "held").fit_report_.validation == expected
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("case", LEARNED_BEFORE)
+def test_validation_data_with_another_contrast_or_tree_are_refused(case, tmp_path):
+    model, train, (examples, labels) = validating(case)
+    if case == "grid":
+        held = [3.0 * x for x in examples], labels
+    else:
+        held = examples, labels[:, [2, 0, 3, 1]]
+    model.prepare(tmp_path / "held", *held)
+    with pytest.raises(DatasetError, match="held"):
+        model.fit(*train, validation_data=tmp_path / "held")
+
+
+def test_validation_data_that_are_no_pair_and_no_data_set(tmp_path):
+    with pytest.raises(ValueError, match=r"pair \(X, y\).*or a prepared data set"):
+        ChainCRF().fit(X, Y, validation_data=3)
+    with pytest.raises(FileNotFoundError, match="no prepared data set"):
+        ChainCRF().fit(X, Y, validation_data=tmp_path / "none")
+
+
 def test_columns_of_large_numbers_are_scaled_by_nearly_the_same(tmp_path):
     large = [x * [1.0, 1.0, 3000.0, 1.0] for x in DENSE]  # a size is a sum over parts
     whole = ChainCRF(max_iter=10).fit(large, Y)
@@ -214,6 +259,57 @@ def test_batches_of_an_iterator_and_parts_that_are_appended(tmp_path):
     first = ChainCRF(max_iter=10).fit(X[:20], Y[:20])
     np.testing.assert_array_equal(ChainCRF(max_iter=10).fit(old).weights_, first.weights_)
     assert (old.n_examples, data.n_examples, data.generation) == (20, N, 2)
+
+
+LATE_SETS = [{f"L{j + 2 * (i > 30)}" for j in np.flatnonzero(row)} for i, row in enumerate(MATRIX)]
+LATE = [
+    ({"word": x["word"], "text": x["text"]}, {("word", "text"): e[("word", "text")][: i and None]})
+    for i, (x, e) in enumerate(TYPED)
+]
+STREAMED = {
+    "labels in a tree": (MultiLabelCRF, {}, TABLE, MATRIX),
+    "labels that come later": (MultiLabelCRF, {"structure": "full"}, TABLE, LATE_SETS),
+    "independent labels": (MultiLabelCRF, {"structure": "independent"}, TABLE, LATE_SETS),
+    "contrast": (GridCRF, {"max_iter": 5, "contrast": "auto"}, IMAGES, PIXELS),
+    "classes that come later": (CRFClassifier, {}, TABLE, np.sort(CLASSES)),
+    "typed": (*OTHERS["typed"][:2], LATE, TYPED_LABELS),
+}
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("case", STREAMED)
+def test_what_all_batches_tell_is_what_all_data_tell(case, tmp_path):
+    kind, parameters, examples, labels = STREAMED[case]
+
+    def made():
+        return kind(**parameters, warm_start=True)
+
+    def batches(first=0):
+        for a in range(first, N, 9):
+            yield examples[a : a + 9], labels[a : a + 9]
+
+    whole = made().fit(examples, labels)
+    found = made().fit(batches())
+    np.testing.assert_array_equal(found.weights_, whole.weights_)
+    data = made().prepare(tmp_path / "data", batches())
+    np.testing.assert_array_equal(made().fit(data).weights_, whole.weights_)
+    if case == "classes that come later":
+        return  # the last batches have few of them
+    found.fit(batches(36))
+    np.testing.assert_array_equal(found.weights_, whole.fit(examples[36:], labels[36:]).weights_)
+
+
+def test_a_tree_counts_the_weights_of_examples(tmp_path):
+    a, b = RNG.integers(2, size=(2, 200))
+    y = np.stack([a, a, b, b], axis=1)
+    y[100:] = np.stack([a, b, a, b], axis=1)[100:]
+    X, weight = RNG.normal(size=(200, 2)), np.repeat([0.1, 1.0], 100)
+    expected = MultiLabelCRF(max_iter=3).fit(X, y, weight).edges_.tolist()
+    assert expected != MultiLabelCRF(max_iter=3).fit(X, y, weight[::-1]).edges_.tolist()
+    data = MultiLabelCRF().prepare(tmp_path / "data", X, y, weight)
+    assert MultiLabelCRF(max_iter=3).fit(data).edges_.tolist() == expected
+    batches = ((X[k : k + 50], y[k : k + 50], weight[k : k + 50]) for k in range(0, 200, 50))
+    assert MultiLabelCRF(max_iter=3).fit(batches).edges_.tolist() == expected
 
 
 def test_learning_goes_on_from_data_on_disk(tmp_path):
@@ -286,3 +382,14 @@ def test_a_checkpoint_of_a_fit_from_disk_is_gone_on_from(solver, tmp_path):
     assert (found.weights_ == whole.weights_).all()
     with pytest.raises(CheckpointError, match="differs in the training data, their labels"):
         make().fit(other, checkpoint=kept)
+
+
+def test_a_warm_start_with_other_settings(tmp_path):
+    """Templates are those of the settings as they are now, on disk and in memory."""
+    data = ChainCRF().prepare(tmp_path / "data", X, Y)
+    fits = []
+    for given in ((data,), (X, Y)):
+        model = ChainCRF(max_iter=5, transitions="none", warm_start=True).fit(*given)
+        fits.append(model.set_params(transitions="seen", ends=True).fit(*given))
+    assert len(fits[0].layout_["transitions"].kept) > 0
+    np.testing.assert_array_equal(fits[0].weights_, fits[1].weights_)

@@ -100,8 +100,13 @@ def test_other_estimators(tmp_path):
     model = GridCRF(max_iter=3).fit(images, pixels)
     data = GridCRF().prepare(tmp_path / "images", images, pixels)
     assert model.score(data) == pytest.approx(model.score(images, pixels))
-    with pytest.raises(UnsupportedError, match="not their shapes"):
-        model.predict(data)
+    for found, own in zip(model.predict(data), model.predict(images), strict=True):
+        np.testing.assert_array_equal(found, own)
+    for found, own in zip(
+        model.predict_marginals(data), model.predict_marginals(images), strict=True
+    ):
+        assert found.shape == (2, 3, 2)
+        np.testing.assert_allclose(found, own, rtol=1e-12)
 
 
 def test_what_goes_with_examples_alone_is_refused(fitted, data):

@@ -12,8 +12,12 @@ from hypothesis import strategies as st
 
 import chordal
 from chordal import ChainCRF
+from chordal.compat.crfsuite_model import read_crfsuite, write_crfsuite
+from chordal.compat.wapiti_model import read_wapiti, write_wapiti
 from chordal.formats import FORMATS, SCHEMES, Record, convert_scheme, uai
+from chordal.formats.graphs import Graph, read_graphs, write_graphs
 from chordal.inference import INFERENCE
+from chordal.text import FeatureTemplate
 
 from .strategies import factor_graphs, graphs, usual
 from .test_training import fitted, sequences
@@ -41,6 +45,70 @@ def test_conll(data):
     assert [(list(r.rows), list(r.labels)) for r in found] == [
         (list(r.rows), list(r.labels)) for r in records
     ]
+
+
+@given(data=st.data())
+def test_conllu(data):
+    form = FORMATS.get("conllu")()
+    field = word.filter(lambda text: text != "_")
+    n = len(form.columns) if isinstance(form.columns, (list, tuple)) else 1
+    rows = st.lists(
+        st.tuples(st.lists(field, min_size=n, max_size=n), field), min_size=1, max_size=4
+    )
+    records = [
+        Record([r for r, _ in own], [label for _, label in own])
+        for own in data.draw(st.lists(rows, max_size=4))
+    ]
+    found = written_and_read(form, records)
+    assert [(list(r.rows), list(r.labels)) for r in found] == [
+        (list(r.rows), list(r.labels)) for r in records
+    ]
+
+
+@pytest.mark.parametrize("name", ["arrow", "parquet"])
+def test_tables(name):
+    pytest.importorskip("pyarrow")
+
+    @given(
+        records=st.lists(
+            st.lists(st.tuples(word, word), min_size=1, max_size=3), min_size=1, max_size=3
+        )
+    )
+    def check(records):
+        given_records = [
+            Record([[token] for token, _ in own], [label for _, label in own]) for own in records
+        ]
+        found = written_and_read(FORMATS.get(name)(), given_records)
+        assert [(list(map(list, r.rows)), list(r.labels)) for r in found] == [
+            (list(r.rows), list(r.labels)) for r in given_records
+        ]
+
+    check()
+
+
+number = st.floats(allow_nan=False, allow_infinity=False)
+
+
+@given(data=st.data())
+def test_graphs_in_lines_of_json(data):
+    def graph(n):
+        node = st.integers(0, n - 1)
+        nodes = data.draw(
+            st.lists(st.lists(number, min_size=2, max_size=2), min_size=n, max_size=n)
+        )
+        edges = data.draw(st.lists(st.tuples(node, node), max_size=4))
+        labels = data.draw(st.lists(st.none() | word, min_size=n, max_size=n))
+        return Graph(np.array(nodes), edges, labels=labels)
+
+    made = [graph(n) for n in data.draw(st.lists(st.integers(1, 4), max_size=3))]
+    file = io.BytesIO()
+    assert write_graphs(made, file) == len(made)
+    found = list(read_graphs(io.BytesIO(file.getvalue())))
+    assert len(found) == len(made)
+    for a, b in zip(found, made, strict=True):
+        np.testing.assert_array_equal(a.nodes, b.nodes)
+        assert np.asarray(a.edges).tolist() == np.reshape(b.edges, (-1, 2)).tolist()
+        assert list(a.labels) == b.labels
 
 
 label = word.filter(lambda text: not text.startswith("@"))  # which begins a line of weights
@@ -126,6 +194,55 @@ def test_models(data):
         assert other.predict(X) == crf.predict(X)
         for a, b in zip(other.predict_marginals(X), crf.predict_marginals(X), strict=True):
             assert a.tobytes() == b.tobytes()
+
+
+TOOLS = {
+    "crfsuite": (write_crfsuite, read_crfsuite, {}),
+    "wapiti": (
+        write_wapiti,
+        read_wapiti,
+        {"feature_template": FeatureTemplate("u:%x[0,0]\nb\n", "wapiti")},
+    ),
+}
+
+
+@pytest.mark.parametrize("tool", TOOLS)
+def test_models_of_other_tools(tool):
+    write, read, parameters = TOOLS[tool]
+    names = st.text("abcdé日:", min_size=1, max_size=3)
+
+    @given(
+        data=st.lists(
+            st.lists(st.tuples(names, st.sampled_from("xyz")), min_size=1, max_size=4),
+            min_size=1,
+            max_size=3,
+        )
+    )
+    def check(data):
+        data = [*data, [("a", "x"), ("b", "y")]]  # two labels at least
+        X = [[[name] for name, _ in own] for own in data]
+        crf = ChainCRF(max_iter=3, **parameters)
+        fitted(crf, X, [[label for _, label in own] for own in data])
+        with tempfile.TemporaryDirectory() as folder:
+            write(crf, os.path.join(folder, "model"))
+            other = read(os.path.join(folder, "model"))
+        order = [list(other.classes_).index(label) for label in crf.classes_]
+        for found, expected in zip(
+            other.predict_marginals(X), crf.predict_marginals(X), strict=True
+        ):
+            np.testing.assert_allclose(found[:, order], expected, rtol=0, atol=1e-6)
+
+    check()
+
+
+@given(data=sequences())
+def test_prepared_data_sets(data):
+    X, y = data
+    crf = fitted(ChainCRF(max_iter=3), X, y)
+    with tempfile.TemporaryDirectory() as folder:
+        kept = ChainCRF().prepare(os.path.join(folder, "set"), X, y)
+        other = fitted(ChainCRF(max_iter=3), kept, None)
+    assert other.weights_.tobytes() == crf.weights_.tobytes()
 
 
 @given(

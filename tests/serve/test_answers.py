@@ -191,11 +191,17 @@ def test_mounted_in_another_application(all_models, ask):
 def test_models_that_cannot_be_served():
     import scipy.sparse as sp
 
-    from chordal import ChainCRF
+    from chordal import HMM, ChainCRF
 
     X, y = [sp.csr_array(np.eye(3))], [["A", "B", "A"]]
     with pytest.raises(ValueError, match="sparse"):
         serve.app(ChainCRF(l2=0.1).fit(X, y))
+    for model in (HMM().fit([["a", "b"]], [["A", "B"]]), {"x": 1}, 3):
+        what = f"model 'm' must be a fitted ChainCRF or the path .*, got {type(model).__name__}"
+        with pytest.raises(TypeError, match=what):
+            serve.app({"m": model})
+    with pytest.raises(ValueError, match="ChainCRF instance is not fitted"):
+        serve.app({"m": ChainCRF()})
     with pytest.raises(ValueError, match="no model"):
         serve.app({})
     with pytest.raises(ValueError, match="address"):

@@ -93,7 +93,7 @@ def test_transitions_that_are_no_scores(crf, method):
 def test_tags_out_of_range(crf, wrong):
     bad = tags()
     bad[1, 3] = wrong
-    with pytest.raises(ValueError, match=f"tags: sequence 1, step 3 is {wrong}, which is no tag"):
+    with pytest.raises(ValueError, match=f"tags: sequence 1, step 3 is {wrong}, which is no"):
         crf(emissions(), bad)
 
 
@@ -185,7 +185,7 @@ def test_shapes_of_other_arguments(crf):
         crf.sample(emissions(), 0)
     soft = torch.full((2, 4, 3), 1 / 3)
     soft[1, 2] = 0.5
-    with pytest.raises(ValueError, match="tags: sequence 1, step 2 is no distribution"):
+    with pytest.raises(ValueError, match="tags: sequence 1, step 2 is not a distribution"):
         crf(emissions(), soft)
 
 

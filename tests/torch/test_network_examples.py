@@ -52,6 +52,7 @@ def test_segmentation_by_a_network(example, capsys):
     assert f"{found['network, linked']:.3f}" in capsys.readouterr().out
 
 
+@pytest.mark.filterwarnings("ignore:.*does not define `arg_constraints`")  # of torch-struct
 def test_moving_from_other_layers(example, capsys):
     """Where the other libraries are installed they agree; our side is checked by all labellings."""
     module = example("moving_layers")

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from chordal import ChainCRF, CRFClassifier, GraphCRF, GridCRF
+from chordal import ChainCRF, CRFClassifier, GraphCRF, GridCRF, load, save
 from chordal.torch import NeuralCRF
 
 torch = pytest.importorskip("torch")
@@ -191,3 +191,37 @@ def test_sets_where_an_objective_takes_none():
     y[0][0, 0] = {0, 1}
     with pytest.raises(ValueError, match="objective 'hinge' does not support sets of labels here"):
         small("mlp", GridCRF("hinge")).fit(GRID_X, y)
+
+
+def test_a_model_of_a_device_that_is_not_here(tmp_path, monkeypatch):
+    """As where it was trained on a graphics processor, and is loaded where there is none."""
+    X, y = [["a", "b"], ["b"]], [["x", "y"], ["y"]]
+    model = small().fit(X, y)
+    model.device = "meta"
+    with monkeypatch.context() as patched:
+        patched.setattr("chordal.torch._parameters.check_device", lambda device: None)
+        save(model, tmp_path / "model")
+    with pytest.warns(UserWarning, match="device 'meta', which cannot be used here.* on 'cpu'"):
+        loaded = load(tmp_path / "model")
+    assert (loaded.device, loaded.predict(X)) == ("cpu", model.predict(X))
+
+
+@pytest.mark.parametrize("x", [{"a": 1}, {0: "a"}, {"a"}, "ab"])
+def test_a_sequence_that_is_no_list(x):
+    for X in ([x, ["a"]], [["a"], x]):
+        with pytest.raises((TypeError, ValueError), match=r"X\[[01]\] must be"):
+            small().fit(X, [["x"], ["x"]])
+
+
+@pytest.mark.parametrize("name", ["learning_rate", "weight_decay"])
+def test_settings_beyond_float32(name):
+    X, y = [np.eye(2)], [["a", "b"]]
+    with pytest.raises(ValueError, match=f"{name} must be at most 1e.30, got 1e.300"):
+        small(**{name: 1e300}).fit(X, y)
+
+
+@pytest.mark.parametrize("value", [1e39, 1e308])
+def test_inputs_beyond_float32(value):
+    X, y = [np.eye(2), np.array([[value, 0.0]])], [["a", "b"], ["a"]]
+    with pytest.raises(ValueError, match=r"too large for float32 in X\[1\], at position 0"):
+        small().fit(X, y)

@@ -9,7 +9,7 @@ from sklearn.base import clone
 from sklearn.model_selection import cross_val_score
 
 import chordal
-from chordal import ChainCRF, Status
+from chordal import ChainCRF, Status, explain
 from chordal.estimators import InterruptedFitWarning, whole_fits
 from chordal.torch import NeuralCRF
 
@@ -368,6 +368,7 @@ def test_scikit_learns_tools():
         ({"clip_norm": 0.0}, "clip_norm must be a number above 0"),
         ({"n_iter_no_change": 0}, "n_iter_no_change must be an integer of at least 1"),
         ({"device": "no such"}, "device must be one that PyTorch knows"),
+        ({"device": "meta"}, "device 'meta' cannot be used here: .*; use 'cpu'"),
         ({"random_state": "x"}, "random_state must be"),
         ({"learning_rate": 1e30}, "decrease learning_rate, or scale the inputs"),
         (
@@ -405,3 +406,17 @@ def test_other_inputs_than_in_training(fitted):
         small().fit(X, Y[::-1])
     with pytest.raises(TypeError, match="network must be one of"):
         small(3).fit(X, Y)
+
+
+def test_explanations_name_the_scores_of_the_network():
+    X = [["the", "cat", "sleeps"], ["cats", "sleep"]]
+    y = [["D", "N", "V"], ["N", "V"]]
+    model = small("bilstm").fit(X, y)
+    found = explain(model, X[0], 1, odds="conditional")
+    own = {c.name: c.amount for c in found.contributions if c.kind == "attribute"}
+    assert set(own) == {"score of 'D'", "score of 'N'", "score of 'V'"}
+    scores = model.node_scores(X[:1])[0][1]
+    at = model.classes_.tolist().index(found.label)
+    np.testing.assert_allclose(own[f"score of {found.label!r}"], scores[at], atol=1e-6)
+    total = sum(c.amount for c in found.contributions)
+    np.testing.assert_allclose(total, found.log_odds, rtol=0, atol=1e-9)

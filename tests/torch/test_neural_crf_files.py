@@ -108,9 +108,6 @@ HOSTILE = [
     (("inputs", "shape"), [2.5], "the shape of inputs must be"),
     (("inputs", "shape"), [-2], "the shape of inputs must be"),
     (("inputs", "shape"), "2", "the shape of inputs must be"),
-    (("inputs", "tokens"), ["a"], "belongs to tokens"),
-    (("inputs", "tokens"), [None], "vocabulary must be a list"),
-    (("inputs", "tokens"), {}, "vocabulary must be a list"),
     (("inputs",), None, "not a valid model"),
     (("crf", "labels", "labels"), [0, 0], "a label occurs twice"),
     (("crf", "labels", "labels"), list(range(1000)), "needs tables of 1000 × 1000 scores"),
@@ -134,6 +131,43 @@ def test_hostile_facts(keys, value, message, path):
     write(path, facts, arrays)
     with pytest.raises(ModelFileError, match=message):
         chordal.load(path)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ('["a"]', "belongs to tokens"),
+        ("[null]", "vocabulary must be a list"),
+        ("{}", "vocabulary must be a list"),
+        ("[" * 100_000, "vocabulary must be a list"),
+        ("", "not a valid model"),
+        ("\udcff", "not a valid model"),
+    ],
+)
+def test_hostile_tokens(text, message, path):
+    chordal.save(small().fit(DENSE, Y), path)
+    facts, arrays = read(path)
+    content = text.encode(errors="surrogateescape")
+    write(path, facts, {**arrays, "tokens": np.frombuffer(content, dtype=np.uint8)})
+    with pytest.raises(ModelFileError, match=message):
+        chordal.load(path)
+
+
+def test_tokens_of_older_files_are_facts(path):
+    X = [["the", "cat"], ["dog"]]
+    model = small().fit(X, [["D", "N"], ["N"]])
+    chordal.save(model, path)
+    facts, arrays = read(path)
+    facts["inputs"]["tokens"] = json.loads(arrays["tokens"].tobytes())
+    write(path, facts, {name: own for name, own in arrays.items() if name != "tokens"})
+    assert chordal.load(path).predict(X) == model.predict(X)
+
+
+def test_a_vocabulary_longer_than_a_header_may_be(path):
+    X = [["a" * 9_000_000, "b"]]
+    model = small().fit(X, [["D", "N"]])
+    chordal.save(model, path)
+    assert chordal.load(path).predict(X) == model.predict(X)
 
 
 @pytest.mark.parametrize("value", [np.nan, np.inf, 1e30])

@@ -81,9 +81,9 @@ def learner_of(model, X, y):
     _, learner = _prepared(
         model, crf, given, np.random.default_rng(0), execution_for(1).__enter__()
     )
-    learner.model.double()
+    learner.head.model.double()
     with torch.no_grad():
-        for parameter in learner.model.parameters():
+        for parameter in learner.head.model.parameters():
             parameter.normal_()
     drawn = learner.drawn
     learner.drawn = lambda chosen: [e._replace(values=e.values.double()) for e in drawn(chosen)]
@@ -99,7 +99,7 @@ def test_gradients_are_finite_differences(case, objective):
     chosen = np.array([2, 0])
     loss, _ = learner.joint(chosen)
     loss.backward()
-    for parameter in learner.model.parameters():
+    for parameter in learner.head.model.parameters():
         flat, slope = parameter.data.view(-1), parameter.grad.view(-1)
         for k in range(0, len(flat), max(1, len(flat) // 4)):
             before, found = float(flat[k]), []
@@ -295,7 +295,7 @@ def test_unobserved_pixels_have_no_pseudo_likelihood():
     y = [np.array([[0, 9, 1]]), np.array([[1, 0, 1]])]
     learner = learner_of(small("mlp", GridCRF("pseudo_likelihood", ignore_label=9)), X, y)
     loss = learner.joint(np.array([0]))[0].detach()
-    scores = torch.tensor(learner.scores(learner.drawn(np.array([0])))[0])
+    scores = torch.tensor(learner.head.scores(learner.drawn(np.array([0])))[0])
     assert float(loss) == pytest.approx(
         -float(scores.log_softmax(1)[0, 0] + scores.log_softmax(1)[2, 1])
     )

@@ -1,4 +1,4 @@
-"""Examples of numbers from an npz file: sequences of rows, or images."""
+"""Examples of numbers from an npz file: sequences of rows, images, or rows of a table."""
 
 from __future__ import annotations
 
@@ -19,16 +19,12 @@ MOST_BYTES = 1 << 32  # unpacked
 def load_arrays(path: str) -> tuple[list[Array], list[Array] | None]:
     """Examples and their labels; None for labels that the file does not have.
 
-    The array X holds rows [n_rows, n_features] and `lengths` how many of them each sequence has; or
-    rows are pixels and `shapes` [n, 2] has heights and widths; or X is images [n, height, width,
-    channels] of one size. The array y has a label for each row or pixel.
+    The array X has one of three forms. Sequences are rows [n_rows, n_features], and `lengths` says
+    how many rows each sequence has. Images are pixels [n_pixels, n_features], and `shapes` [n, 2]
+    has their heights and widths. Images of one size are [n, height, width, channels]. The array y
+    has a label for each row or pixel.
     """
-    arrays = _plain_arrays(path)
-    if "X" not in arrays or arrays["X"].dtype.kind not in "fiub":
-        raise FormatError(path, "there is no array X of numbers in it")
-    X, y = arrays["X"], arrays.get("y")
-    if not np.isfinite(X).all():
-        raise FormatError(path, "X holds NaN or infinity; clean or impute it")
+    arrays, X, y = _numbers(path)
     if X.ndim == 4:
         if y is not None and y.shape != X.shape[:3]:
             raise FormatError(path, f"y must have the shape {X.shape[:3]} of X, has {y.shape}")
@@ -46,6 +42,27 @@ def load_arrays(path: str) -> tuple[list[Array], list[Array] | None]:
     pairs = list(zip(parts, sizes, strict=True))
     images = [X[own].reshape(*size, X.shape[1]) for own, size in pairs]
     return images, None if y is None else [y[own].reshape(size) for own, size in pairs]
+
+
+def load_rows(path: str) -> tuple[Array, Array | None]:
+    """Rows [n, n_features] for a classifier, and y: labels [n], or 0 and 1 [n, n_labels]."""
+    _, X, y = _numbers(path)
+    if X.ndim != 2:
+        raise FormatError(path, f"a classifier takes rows X [n, n_features], X has {X.ndim} axes")
+    if y is not None and (y.ndim not in (1, 2) or len(y) != len(X)):
+        raise FormatError(path, f"y must have {len(X)} labels, one per row of X, has {y.shape}")
+    return X, y
+
+
+def _numbers(path: str) -> tuple[dict[str, Array], Array, Array | None]:
+    """The arrays of a file, X among them, which must be finite, and y if there is one."""
+    arrays = _plain_arrays(path)
+    if "X" not in arrays or arrays["X"].dtype.kind not in "fiub":
+        raise FormatError(path, "there is no array X of numbers in it")
+    X = arrays["X"]
+    if not np.isfinite(X).all():
+        raise FormatError(path, "X holds NaN or infinity; clean or impute it")
+    return arrays, X, arrays.get("y")
 
 
 def _plain_arrays(path: str) -> dict[str, Array]:

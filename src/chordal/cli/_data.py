@@ -93,6 +93,11 @@ class Data:
         """Whether X is a prepared data set."""
         return hasattr(self.X, "n_variables")
 
+    @property
+    def validation(self) -> Any:
+        """These data as `validation_data`."""
+        return self.X if self.is_prepared else (self.X, self.y)
+
     def weighted(self, weight: list[float]) -> Data:
         """The same with weights of sequences, of which the file may have none."""
         if self.weight is not None:
@@ -117,7 +122,7 @@ class Data:
 
 
 def load_data(path: str, reading: Reading, template: FeatureTemplate | None) -> Data:
-    """The whole file. With a template, tokens must be columns; without, attributes."""
+    """The whole file. With a template, tokens must be columns, otherwise attributes."""
     from chordal.formats.conll import CoNLL
 
     reader = reading.format_for(path)
@@ -158,7 +163,7 @@ def batches_of(
 ) -> Iterator[tuple[Any, list[list[str]], Any]]:
     """The sequences of a file, their labels and weights, a block at a time.
 
-    With `columns`, tokens must be columns of text; without, attributes.
+    With `columns`, tokens must be columns of text, otherwise attributes.
     """
     from chordal.formats.conll import CoNLL
     from chordal.formats.crfsuite import CRFsuite

@@ -53,7 +53,7 @@ def fit(
     checkpoint: Checkpoint | None = None,
 ) -> bool:
     """Fit, and warn if the iterations ran out; returns whether Ctrl-C ended it."""
-    pair = None if held_out is None else (held_out.X, held_out.y)
+    pair = None if held_out is None else held_out.validation
     with warnings.catch_warnings():
         # The same is said here, in the words of the command line.
         warnings.filterwarnings("ignore", message="solver .* did not converge")
@@ -64,7 +64,7 @@ def fit(
         crf.fit(data.X, y, sample_weight=data.weight, **options, checkpoint=checkpoint)
     status = crf.fit_report_.status.name
     if crf.verbose and status == "MAX_ITERATIONS":
-        more = "" if checkpoint is None else f", and goes on from {checkpoint.path}"
+        more = "" if checkpoint is None else f", and resumes from {checkpoint.path}"
         note(f"warning: not converged after {crf.n_iter_} iterations; --max-iter allows more{more}")
     return status == "INTERRUPTED"
 

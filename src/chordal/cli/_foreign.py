@@ -104,7 +104,7 @@ class Given:
         return replace(found, jobs=jobs, max_iter=most, dialect=found.dialect or "crf++")
 
     def rule(self) -> SlowFall | Steady | None:
-        """When to stop, if CRF++'s or Wapiti's rule is asked for; of what `ours` gave."""
+        """The stopping rule of CRF++ or Wapiti, if their options ask for it; call it on `ours`."""
         found, wapiti = self, self.stopeps is not None or self.stopwin is not None
         if self.epsilon is not None:
             of_wapiti = (self.pattern, self.iterations, self.nthread)

@@ -162,6 +162,22 @@ class Labeller:
 
     def records(self, writer: Format, batch: Sequence[Record]) -> bytes:
         """The text of records with their labels, in the writer's format."""
+        found = self._found_for(batch)
+        if isinstance(writer, CRFsuite):
+            return _encoded(_crfsuite(self, *parts) for parts in found)
+        write = _jsonl if isinstance(writer, JSONL) else _plain
+        both = zip(batch, found, strict=True)
+        return _encoded(write(self, writer, record, *parts) for record, parts in both)
+
+    def labelled(self, batch: Sequence[Record]) -> list[Record]:
+        """The records with the labels that the model finds."""
+        both = zip(batch, self._found_for(batch), strict=True)
+        return [record._replace(labels=self.names(codes)) for record, (codes, *_) in both]
+
+    def _found_for(
+        self, batch: Sequence[Record]
+    ) -> Iterator[tuple[Ints, Floats | None, Ranked | None]]:
+        """Answers for records, which must have the columns of the training data."""
         X = [list(record.rows) for record in batch]
         if self.model.feature_template is not None:
             X = [[list(row) for row in rows] for rows in X]  # columns, never dicts
@@ -171,12 +187,7 @@ class Labeller:
                     self.path,
                     f"its tokens have {n} columns, but the model was trained with {self.width}",
                 )
-        found = self._found(X, [len(rows) for rows in X])
-        if isinstance(writer, CRFsuite):
-            return _encoded(_crfsuite(self, *parts) for parts in found)
-        write = _jsonl if isinstance(writer, JSONL) else _plain
-        both = zip(batch, found, strict=True)
-        return _encoded(write(self, writer, record, *parts) for record, parts in both)
+        return self._found(X, [len(rows) for rows in X])
 
     def _found(
         self, X: object, lengths: Sequence[int] | NDArray[np.int64]
@@ -191,7 +202,7 @@ class Labeller:
             ranked = self._k_best(X)
         return zip(codes, chances, ranked, strict=True)
 
-    def _k_best(self, X: Any) -> list[Ranked]:
+    def _k_best(self, X: object) -> list[Ranked]:
         """The best labellings of each sequence with their probabilities."""
         ranked = self.model.k_best(X, self.answers.k_best, **self._constraint)
         return [[(labels, exp(chance)) for labels, chance in own] for own in ranked]

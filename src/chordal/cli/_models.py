@@ -39,17 +39,33 @@ def chain_or_network(path: str) -> ChainCRF | NeuralCRF:
     return load(path, NeuralCRF)
 
 
+def open_any(path: str) -> Any:
+    """The model of a file, of any class."""
+    from chordal.model_file import load
+
+    return load(path) if kind_of(path) == "chordal" else open_model(path)
+
+
 def template_of(model: ChainCRF | TokenModel) -> FeatureTemplate | None:
     """The feature template of a model, if it has one."""
     return model.columns_template()
 
 
-def sizes(model: ChainCRF | NeuralCRF) -> dict[str, Any]:
+def sizes(model: Any) -> dict[str, Any]:
     """What a model consists of."""
     import numpy as np
 
     from chordal import ChainCRF
+    from chordal.estimators import BaseCRF
 
+    if isinstance(model, BaseCRF) and not isinstance(model, ChainCRF):
+        return {
+            "labels": len(model.classes_),
+            "templates": ", ".join(own.name for own in model.reader_.templates),
+            "attributes": sum(own.n_columns for own in model.reader_.inputs if own is not None),
+            "weights": model.layout_.n_weights,
+            "nonzero_weights": int(np.count_nonzero(model.weights_)),
+        }
     if not isinstance(model, ChainCRF):
         network = sum(tensor.numel() for tensor in model.module_.network.state_dict().values())
         shape = " × ".join(map(str, model.inputs_.shape)) or f"{len(model.inputs_.tokens)} tokens"
@@ -71,7 +87,7 @@ def sizes(model: ChainCRF | NeuralCRF) -> dict[str, Any]:
     }
 
 
-def report(model: ChainCRF | NeuralCRF) -> dict[str, Any] | None:
+def report(model: Any) -> dict[str, Any] | None:
     """How the fit went."""
     found = getattr(model, "fit_report_", None)
     if found is None:

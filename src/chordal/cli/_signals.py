@@ -20,7 +20,7 @@ def listen() -> None:
 
 
 def check() -> None:
-    """Raise KeyboardInterrupt if a signal came, but nobody has heard of it.
+    """Raise KeyboardInterrupt if a signal came that was not reported yet.
 
     >>> check()
     """

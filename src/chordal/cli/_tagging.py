@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
-from itertools import islice
+from itertools import chain, islice
 from typing import TYPE_CHECKING, Any
 
 from chordal._errors import FormatError
@@ -17,8 +17,10 @@ from chordal.cli._labeller import Answers, Labeller
 from chordal.cli._models import open_tagger
 from chordal.cli._watching import BytesRead, talks, written
 from chordal.formats import Format, Place, open_target
+from chordal.formats.arrow import Arrow
 from chordal.formats.conll import CoNLL
 from chordal.formats.crfsuite import CRFsuite
+from chordal.formats.parquet import Parquet
 from chordal.progress import Progress
 
 if TYPE_CHECKING:
@@ -59,6 +61,10 @@ def _label(
         found = raw(crf, reading.place(input), is_live(input), answers.constrain)
     else:
         labeller = Labeller(crf, answers, reading.separator, "<stdin>" if input == "-" else input)
+        reader = reading.format_for(input)
+        if isinstance(reader, (Arrow, Parquet)):
+            label_table(labeller, reader, reading.place(input), output)
+            return
         found = pieces(labeller, input, reading, jobs)
     with open_target(output) as target, _hinted(answers.text):
         found = written(found, *watch)
@@ -66,6 +72,17 @@ def _label(
             target.write(piece)
             if output == "-":
                 target.flush()
+
+
+def label_table(labeller: Labeller, table: Arrow | Parquet, place: Place, output: str) -> None:
+    """Write a table with the labels that a model finds, in the format of the one that is read."""
+    if labeller.answers.marginals or labeller.answers.k_best > 1:
+        raise ValueError(
+            f"{table.name} files take labels alone; for --marginals and --k-best convert them to "
+            "JSON Lines (chordal convert)"
+        )
+    found = map(labeller.labelled, batches(table.read(place), 256))
+    table.write(chain.from_iterable(found), output)
 
 
 def pieces(labeller: Labeller, path: str, reading: Reading, jobs: int) -> Iterator[bytes]:
@@ -137,7 +154,7 @@ def batches(items: Iterator[Any], size: int) -> Iterator[list[Any]]:
 
 
 def is_regular(descriptor: int) -> bool:
-    """Whether an open file is one on a disk: nobody waits at the other end."""
+    """Whether an open file is on a disk, so that no other program waits for its lines."""
     try:
         return stat.S_ISREG(os.fstat(descriptor).st_mode)
     except OSError:

@@ -40,7 +40,7 @@ class BytesRead:
             file.close()
 
     def opened(self, path: str) -> IO[bytes] | str:
-        """The open file; what is not one on a disk stays as it is."""
+        """The open file; a path that is not a file on disk is returned unchanged."""
         if not _size(path):
             return path
         self._open.append(open(path, "rb"))  # noqa: SIM115
@@ -48,13 +48,13 @@ class BytesRead:
 
     @property
     def done(self) -> int:
-        """Bytes that were read so far, as they are on the disk."""
+        """Bytes read so far, counted as on disk, before decompression."""
         # Not `tell`, which waits for a thread that reads.
         return sum(os.lseek(file.fileno(), 0, os.SEEK_CUR) for file in self._open)
 
     @property
     def share(self) -> float | None:
-        """How much of all files was read; None where there is no telling."""
+        """The share of all files that was read; None if their size is unknown."""
         return self.done / self.total if self.total else None
 
 
@@ -86,7 +86,7 @@ def written(pieces: Iterator[bytes], progress: Progress, read: BytesRead) -> Ite
 
 
 def talks(output: str) -> bool:
-    """Whether a line on standard error would stand among an output on the same terminal."""
+    """Whether a line on standard error would mix with output on the same terminal."""
     return output == "-" and sys.stdout.isatty()
 
 

@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 import re
-import sys
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-from chordal._errors import FormatError
 from chordal.cli import _options as options
 from chordal.cli._data import Reading
 from chordal.cli._output import note
+from chordal.cli._watching import level
 
 
 def _image_shape(text: str | None) -> str | None:
@@ -26,7 +23,10 @@ def _image_shape(text: str | None) -> str | None:
 def command(
     model: Annotated[str, typer.Argument(metavar="MODEL", help="The model file.")],
     data: Annotated[
-        str, typer.Argument(metavar="DATA", help="Labelled data, or arrays in an npz file.")
+        str,
+        typer.Argument(
+            metavar="DATA", help="Labelled text, graphs in JSON Lines, or arrays in npz."
+        ),
     ],
     output: Annotated[
         str, typer.Option("--output", "-o", metavar="FILE", help="The page to write.")
@@ -60,79 +60,38 @@ def command(
     comment: options.Comment = None,
     encoding: options.Encoding = None,
     jobs: options.Jobs = None,
+    verbose: options.Verbose = False,
 ) -> None:
-    """Write one HTML page to browse a data set under a model; see docs/explore.md.
+    """Write one HTML page to browse a data set under a model; see docs/guide/explore.md.
 
     The page holds all it needs: open it in a browser, without server or network. It has scores by
-    label, confusions that lead to their examples, filters and orders, and of each example the
-    lattice, the best labellings and why each label was chosen.
+    label, confusions that lead to their examples, filters and orders. Of each example it shows
+    probabilities, the best labellings and why each label was chosen.
 
-    DATA is read as `chordal evaluate --model` reads it. An npz file holds X and y: rows of numbers
-    with `lengths` of sequences or `shapes` of images, or images [n, height, width, channels].
+    Text is read as `chordal evaluate --model` reads it. Graphs are lines of JSON with nodes, edges
+    and labels. An npz file holds X and y: rows of numbers with `lengths` of sequences or `shapes`
+    of images, or images [n, height, width, channels]; for classifiers, rows alone.
     """
     from chordal._atomic import atomic_write
+    from chordal.cli._explored import opened
     from chordal.explore import page
 
     reading = Reading(format, separator, comment, None if no_labels else gold_column, encoding)
-    estimator, X, y, tokens = opened(model, data, reading, jobs)
-    extra = {} if max_attributes is None else {"max_attributes": max_attributes}
+    found = opened(model, data, reading, jobs)
+    extra: dict[str, Any] = {} if max_attributes is None else {"max_attributes": max_attributes}
     shape = tuple(map(int, image_shape.split("x"))) if image_shape else None
-    with progress() as watch:
-        html = page(
-            estimator,
-            X,
-            None if no_labels else y,
-            title=f"{Path(model).name} on {Path(data).name}" if title is None else title,
-            tokens=tokens,
-            image_shape=shape,  # type: ignore[arg-type]
-            k_best=k_best,
-            watch=watch,
-            **extra,
-        )
+    html = page(
+        found.model,
+        found.X,
+        None if no_labels else found.y,
+        title=f"{Path(model).name} on {Path(data).name}" if title is None else title,
+        tokens=found.tokens,
+        positions=found.positions,
+        image_shape=shape,  # type: ignore[arg-type]
+        k_best=k_best,
+        verbose=level(False, verbose),
+        **extra,
+    )
     with atomic_write(output) as file:
         file.write(html.encode())
-    note(f"{len(X):,} examples in {output} ({len(html) / 1e6:.1f} MB): open it in a browser")
-
-
-def opened(
-    model: str, path: str, reading: Reading, jobs: int | None
-) -> tuple[Any, Any, Any, list[list[str]] | None]:
-    """The model, examples, labels if there are any, and words if the model does not tell them."""
-    if path.endswith(".npz"):
-        from chordal import ChainCRF
-        from chordal._opening import kind_of, open_model
-        from chordal.cli._arrays import load_arrays
-        from chordal.features import ArrayInput
-        from chordal.model_file import load
-
-        estimator: Any = load(model) if kind_of(model) == "chordal" else open_model(model)
-        estimator.set_params(n_jobs=jobs)
-        if isinstance(estimator, ChainCRF) and not isinstance(estimator.input_, ArrayInput):
-            raise FormatError(path, "it holds arrays, and the model reads attributes or columns")
-        return (estimator, *load_arrays(path), None)
-    from chordal.cli._judged import open_both
-    from chordal.cli._token_model import TokenModel
-
-    tagger, data = open_both(model, path, reading, jobs)
-    if isinstance(tagger, TokenModel):
-        tokens = tagger.tokens(data.X)
-        return tagger.model, tokens, data.y, [[str(own) for own in x] for x in tokens]
-    return tagger, data.X, data.y, None
-
-
-@contextmanager
-def progress() -> Iterator[Callable[[int, int], None]]:
-    """What shows how many examples are done, in a terminal."""
-    if not sys.stderr.isatty():
-        yield lambda done, total: None
-        return
-    from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TimeRemainingColumn
-
-    line = Progress(
-        "explore", BarColumn(), MofNCompleteColumn(), TimeRemainingColumn(),
-        console=Console(stderr=True), transient=True,
-    )  # fmt: skip
-    with line:
-        task = line.add_task("")
-        yield lambda done, total: line.update(task, completed=done, total=total)
+    note(f"{len(found.X):,} examples in {output} ({len(html) / 1e6:.1f} MB): open it in a browser")

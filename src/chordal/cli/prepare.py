@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
@@ -82,10 +83,16 @@ def command(
 
 
 def all_batches(paths: Sequence[str], reading: Reading, columns: bool) -> Iterator[Any]:
-    """The batches of all files; the next one is read while the last one is worked on."""
+    """The batches of all files; the next one is read while the last one is worked on.
+
+    A pipe is read by this thread: another that waits for it would not hear a signal.
+    """
     from concurrent.futures import ThreadPoolExecutor
 
     found = (batch for path in paths for batch in batches_of(path, reading, columns))
+    if not all(map(os.path.isfile, paths)):
+        yield from found
+        return
     with ThreadPoolExecutor(1) as thread:
         coming = thread.submit(next, found, None)
         while (batch := coming.result()) is not None:
@@ -93,7 +100,7 @@ def all_batches(paths: Sequence[str], reading: Reading, columns: bool) -> Iterat
             yield batch
 
 
-def _again(first: Any, rest: Iterator[Any]) -> Iterator[Any]:
+def _again(first: object, rest: Iterator[Any]) -> Iterator[Any]:
     if first is not None:
         yield first
     yield from rest

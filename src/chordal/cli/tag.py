@@ -61,8 +61,8 @@ def command(
     """Label data: copy the lines and add a column of labels.
 
     Sequences from a pipe are answered one by one. JSON Lines get the predicted labels; labels that
-    they had become gold_labels. For CRFsuite's items, only labels are printed, as `crfsuite tag`
-    does.
+    they had become gold_labels. Tables of Parquet and Arrow are written as such, with the
+    predicted labels. For CRFsuite's items, only labels are printed, as `crfsuite tag` does.
 
     With --text, each line of text gives a line of JSON: {"text": …, "entities": [{"start", "end",
     "label", "probability", "text"}, …]}. Offsets count characters of the line. Sentences and tokens

@@ -70,7 +70,11 @@ def command(
     validation: Annotated[
         str | None,
         typer.Option(
-            "--validation", "--devel", "-d", metavar="FILE", help="Data to score while training."
+            "--validation",
+            "--devel",
+            "-d",
+            metavar="FILE",
+            help="Data to score while training; also a folder of `chordal prepare`.",
         ),
     ] = None,
     n_iter_no_change: Annotated[
@@ -182,7 +186,7 @@ def command(
     data, program = training_data(train, reading, asked.template, task, asked.dialect or "crf++")
     if weights is not None:
         data = data.weighted(read_weights(weights, data.n_sequences))
-    held_out = None if validation is None else load_data(validation, reading, program)
+    held_out = None if validation is None else validation_from(validation, reading, program)
     by_scores = rule is not None and rule.needs_scores
     crf = estimator(
         program,
@@ -214,7 +218,7 @@ def command(
         say_stopped(crf)
     compacted = None
     if compact is not None or dtype != "float64":
-        measured = held_out or (None if data.is_prepared else data)
+        measured = next((own for own in (held_out, data) if own and not own.is_prepared), None)
         pair = () if measured is None else (measured.X, measured.y)
         crf = crf.compact(compact or 0.0, dtype, *pair)
         compacted = str(crf.compact_report_)
@@ -222,7 +226,7 @@ def command(
     if stopped:
         note(f"the model so far is in {model}")
         if checkpoint is not None and os.path.exists(checkpoint):
-            note(f"the same command goes on from {checkpoint}")
+            note(f"the same command resumes from {checkpoint}")
         raise typer.Exit(STOPPED)
     if checkpoint is not None and over and os.path.exists(checkpoint):
         os.remove(checkpoint)
@@ -284,6 +288,15 @@ def prepared_data(
     return Data(path, data, []), program
 
 
+def validation_from(path: str, reading: Reading, template: FeatureTemplate | None) -> Data:
+    """Data to score, from a file or prepared."""
+    if not os.path.isdir(path):
+        return load_data(path, reading, template)
+    from chordal.prepared import Dataset
+
+    return Data(path, Dataset(path), [])
+
+
 def check_columns(template: FeatureTemplate, data: Data) -> None:
     """Raise an error for a template that uses a column that the data do not have."""
     n = data.X.n_columns
@@ -307,6 +320,8 @@ def l2_of(l2: float | None, c: float | None) -> float | None:
 
 def validation_scores(crf: ChainCRF, data: Data) -> dict[str, float]:
     """How well held-out data are labelled."""
+    if data.is_prepared:
+        return {"validation_accuracy": crf.score(data.X)}
     from chordal.metrics import chunk_f1, token_accuracy
 
     found = crf.predict(data.X)

@@ -57,7 +57,7 @@ def install() -> None:
 
 
 class _Finder(MetaPathFinder, Loader):
-    """Finds a module of `chordal.compat` by the name of the one that it stands for."""
+    """Finds a module of `chordal.compat` by the name of the module that it replaces."""
 
     def find_spec(
         self, fullname: str, path: Sequence[str] | None = None, target: ModuleType | None = None

@@ -61,7 +61,7 @@ class Model(NamedTuple):
         return state, (owner[pair], source, target, self.weights[pair])
 
     def crf(self, dialect: str, parameters: dict[str, Any]) -> ChainCRF:
-        """The fitted model; it expands the template by itself."""
+        """The fitted model, which expands the template when it reads columns."""
         state, (owner, source, target, weights) = self.placed()
         n = len(self.labels)
         # Lines without a macro give one table for all transitions: theirs, added up.

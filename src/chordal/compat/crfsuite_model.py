@@ -168,15 +168,15 @@ def _referenced(
 def write_crfsuite(model: ChainCRF, path: str | os.PathLike[str]) -> None:
     """Write a model that CRFsuite's taggers can load; they give its tags and marginals.
 
-    CRFsuite knows weights of attribute–label pairs and of label pairs. Weights of zero are left
-    out, and attributes without others. The file is complete or not there: an old one is replaced
-    at the end.
+    CRFsuite has weights of attribute–label pairs and of label pairs. Weights of zero are left out,
+    and so are attributes that have no other weights. The file is never half written: an old file is
+    replaced at the end.
 
     Raises
     ------
     UnsupportedError
-        If the model has what CRFsuite does not know: arrays instead of named attributes,
-        `transition_features`, `fit_intercept`, `ends`, labels that are no strings.
+        If the model has parts that CRFsuite does not have: arrays instead of named attributes,
+        `transition_features`, `fit_intercept`, `ends`, labels that are not strings.
     """
     content = _content(model)
     with atomic_write(path) as file:

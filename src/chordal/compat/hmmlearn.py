@@ -62,8 +62,8 @@ def _emission(model: BaseHMM) -> Emission:
         trials = 1 if model.n_trials is None else model.n_trials
         return Multinomial.of(model.emissionprob_, trials)
     raise UnsupportedError(
-        f"{type(model).__name__} is no exponential family given its state; CategoricalHMM, "
-        "GaussianHMM, PoissonHMM and MultinomialHMM can be converted"
+        f"{type(model).__name__} has observations that are not of an exponential family given the "
+        "state; CategoricalHMM, GaussianHMM, PoissonHMM and MultinomialHMM can be converted"
     )
 
 

@@ -82,8 +82,7 @@ class Model:
         posteriors : bool
             Take the most probable label of each position (``-p``).
         n_best : int
-            Number of best labellings of each sequence (``-n``); fewer if there are no
-            more.
+            Number of best labellings of each sequence (``-n``); fewer if it has fewer.
 
         Returns
         -------
@@ -136,7 +135,7 @@ Labelling = tuple[float, Path, list[float]]  # score, labels, score of each posi
 
 
 def _read(data: bytes, crf: ChainCRF) -> tuple[Columns, list[bytes]]:
-    """The columns that the model asks for, and the lines that are no separators."""
+    """The columns that the model asks for, and the lines that are not separators."""
     template = crf.columns_template()
     assert template is not None
     n = template.n_columns

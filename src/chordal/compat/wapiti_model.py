@@ -82,7 +82,7 @@ def parse_wapiti(data: bytes) -> Model:
     if kind == MEMM:
         raise UnsupportedError(
             "the model is a maximum-entropy Markov model (wapiti --type memm), which normalises "
-            "each step by itself; a ChainCRF does not"
+            "each position alone; a ChainCRF normalises whole sequences"
         )
     n_patterns, _, _ = reader.line(rb"#rdr#(\d+)/(\d+)(?:/(\d+))?", "#rdr#")
     if not n_patterns:
@@ -177,16 +177,16 @@ def write_wapiti(model: ChainCRF, path: str | os.PathLike[str]) -> None:
 
     The model must read columns by a feature template in Wapiti's dialect, as in
     ``ChainCRF(feature_template=FeatureTemplate(text, "wapiti"))``, or be one of `read_wapiti`.
-    Weights of zero are left out, and observations without others. The file is complete or not
-    there: an old one is replaced at the end.
+    Weights of zero are left out, and so are observations that have no other weights. The file is
+    never half written: an old file is replaced at the end.
 
     Raises
     ------
     UnsupportedError
-        If the model has what Wapiti does not know: features other than a template's, shapes
-        (``%s``), `fit_intercept`, `ends`, labels that are no strings. Templates in CRF++'s
-        dialect can be written if they look at the cells of their own row alone, by ``%x``: the
-        two tools have different names for what is outside of a sequence.
+        If the model has parts that Wapiti does not have: features other than a template's, shapes
+        (``%s``), `fit_intercept`, `ends`, labels that are not strings. Templates in CRF++'s
+        dialect can be written only if every ``%x`` reads the current row, as in ``%x[0,1]``. The
+        two tools name what lies outside of a sequence differently.
     """
     content = _content(model)
     with atomic_write(path) as file:

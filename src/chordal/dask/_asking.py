@@ -43,12 +43,13 @@ class Answers:
     def by_partition(self) -> Iterator[Any]:
         """The answers of one partition after another, as the estimator gives them."""
         left, ahead = deque(self.partitions), deque[Any]()
-        room = AHEAD * max(1, sum(self._crew.workers().values()))
+        with self._crew.talking():
+            room = AHEAD * max(1, sum(self._crew.workers().values()))
         k = 0
         while left or ahead:
-            while left and len(ahead) < room:
-                ahead.append(self._crew.client.compute(left.popleft(), optimize_graph=False))
             with self._crew.talking():
+                while left and len(ahead) < room:
+                    ahead.append(self._crew.client.compute(left.popleft(), optimize_graph=False))
                 found = self._crew.fetch([ahead.popleft()], first=k)[0]
             yield found
             k += 1
@@ -93,6 +94,7 @@ def score(
     """The share of labels that `predict` gets right; X and y as in `fit`."""
     crew = DaskCrew(client_of(client))
     with crew.talking():
+        crew.require(estimator)
         given = crew.start(partitions(found_by(crew, X), y, sample_weight))
         parts = crew.fetch(crew.map(score_part, given, crew.share(estimator)))
     right, total = (sum(own[k] for own in parts) for k in (0, 1))
@@ -107,11 +109,12 @@ def _asked(
     if not hasattr(estimator, estimator.learned):
         raise not_fitted(estimator)
     crew = DaskCrew(client_of(client))
-    model = crew.share(estimator)
     answer = delayed(_answer, pure=False)
-    return Answers(
-        [answer(part, model, question, options) for part in inputs(found_by(crew, X))], crew, model
-    )
+    with crew.talking():
+        crew.require(estimator)
+        model = crew.share(estimator)
+        parts = [answer(part, model, question, options) for part in inputs(found_by(crew, X))]
+        return Answers(parts, crew, model)
 
 
 def _answer(X: Any, estimator: Any, question: str, options: dict[str, Any]) -> Any:

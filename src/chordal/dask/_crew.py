@@ -14,6 +14,8 @@ from uuid import uuid4
 from distributed import Client, Future, KilledWorker, default_client, wait
 
 from chordal._errors import InfeasibleError, UnsupportedError
+from chordal._estimator import Estimator
+from chordal._optional import installed, missing
 from chordal.dask._tree import Nodes, corner, cuts, fold
 
 T = TypeVar("T")
@@ -26,8 +28,8 @@ FEW = 4  # groups that hear the vectors from the client, which adds up what they
 #: What a lost worker, a lost connection or a lost scheduler does to a call.
 _LOST = (CancelledError, AsyncCancelledError, TimeoutError, OSError)
 
-#: Errors of a task that reach the caller as they are, with the partition's number before the text.
-_KINDS = (ValueError, TypeError, UnsupportedError, NotImplementedError)
+#: Kinds of errors of a task that reach the caller, with the partition's number before the text.
+_KINDS = (UnsupportedError, ValueError, TypeError, NotImplementedError)
 
 
 class ClusterError(RuntimeError):
@@ -73,7 +75,7 @@ class DaskCrew:
     may wait forever for a worker that dies.
 
     Parts that are asked repeatedly are settled first: each thread of the cluster gets a group of
-    them, and a question is one task per group, since every task has its latency. Up to a few groups
+    them. A question is one task per group, since every task has its latency. Up to a few groups
     get the weights of an evaluation with the question. If there are more, one worker gets them,
     and the others copy them from each other.
 
@@ -82,10 +84,20 @@ class DaskCrew:
     client : distributed.Client
     timeout : float
         Seconds to wait if there is no worker.
+    dtype : {"float64", "float32"}
+        Precision of gradients on their way.
     """
 
-    def __init__(self, client: Client, timeout: float = 120.0) -> None:
-        self.client, self.timeout = client, timeout
+    def __init__(self, client: Client, timeout: float = 120.0, dtype: str = "float64") -> None:
+        self.client, self.timeout, self.dtype = client, timeout, dtype
+
+    def require(self, estimator: Estimator) -> None:
+        """Raise an error if a worker lacks a package of the estimator: it would die."""
+        for package in estimator.packages:
+            found = self.client.run(installed, package, on_error="ignore")
+            lacking = [worker for worker, there in found.items() if there is False]
+            if lacking:
+                raise missing(package, f"{type(estimator).__name__} on worker {lacking[0]}")
 
     def start(self, partitions: Sequence[Any]) -> list[Future]:
         """The partitions (Delayed), computed where the scheduler finds best.
@@ -140,6 +152,11 @@ class DaskCrew:
         except _LOST as error:
             raise self._gone() from error
 
+    def check(self, futures: Sequence[Future], name: str = "partition") -> None:
+        """Wait for results, and raise the error of the first one that has one."""
+        self._finish(futures)
+        self._check(futures, name=name)
+
     def take(self, future: Future) -> Any:
         """One result that is not of a partition."""
         self._finish([future])
@@ -169,7 +186,7 @@ class DaskCrew:
     ) -> Any:  # fmt: skip
         """The sum of answer(part, vectors, *rest), with the vectors sent to every worker once.
 
-        With `first`, of so many parts from the first on.
+        With `first`, only the first `first` parts count.
         """
         n = groups[-1].last if first is None else first
         asked = [own for own in groups if own.first < n]
@@ -215,12 +232,16 @@ class DaskCrew:
         return total
 
     def _check(
-        self, futures: Sequence[Future], groups: Sequence[Group] = (), first: int = 0
+        self,
+        futures: Sequence[Future],
+        groups: Sequence[Group] = (),
+        first: int = 0,
+        name: str = "partition",
     ) -> None:
         """Raise the error of the first part, or group of parts, that has one."""
         for k, own in enumerate(futures):
             if own.status == "error":
-                where = groups[k].named if groups else f"partition {first + k}"
+                where = groups[k].named if groups else f"{name} {first + k}"
                 raise _named(own.exception(), f"{where}: ")
 
     def _finish(self, futures: Sequence[Future]) -> None:
@@ -239,7 +260,8 @@ class DaskCrew:
             elif time.monotonic() - alone > self.timeout:
                 raise ClusterError(
                     f"the cluster has had no worker for {self.timeout:g} s; start some, or give a "
-                    "longer timeout"
+                    "longer timeout. Workers also die if they cannot import the modules of classes "
+                    "and functions that you give"
                 ) from None
             # Tasks whose data went with a worker, and have no recipe, wait without end.
             idle = idle + 1 if work and not any(work.values()) else 0
@@ -329,7 +351,7 @@ def _named(error: BaseException, where: str) -> BaseException:
             f"{where}several workers died while they worked on it, perhaps for lack of "
             "memory; use smaller partitions"
         )
-    kind = type(error) if type(error) in _KINDS else RuntimeError
+    kind = next((own for own in _KINDS if isinstance(error, own)), RuntimeError)
     named = kind(f"{where}{error}" if kind is not RuntimeError else f"{where}{error!r}")
     named.__cause__ = error
     return named

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-from copy import copy
 from typing import Any, TypeVar
 
 from distributed import Client
@@ -13,17 +11,10 @@ from chordal._estimator import Estimator
 from chordal._validate import check_choice, check_number
 from chordal.dask._crew import DaskCrew, client_of
 from chordal.dask._inputs import found_by, partitions
-from chordal.estimators import BaseCRF, Generative, fit_counts, fit_parts
-from chordal.prepared import Dataset
+from chordal.estimators import BaseCRF, Wrapped, fit_parts, fit_wrapped, is_stored
 from chordal.solvers import Callback
 
 E = TypeVar("E", bound=Estimator)
-
-_WHY = (
-    "it learns in stages from examples in memory (a classifier of any kind, or a network). Fit it "
-    "to a part of the data; a fitted one predicts on a cluster. ChainCRF, GraphCRF and the other "
-    "estimators that minimise an objective are fitted here, and HMM and NaiveBayes"
-)
 
 
 def fit(
@@ -51,13 +42,13 @@ def fit(
         Its parameters mean the same as in its own `fit`; `n_jobs` is for work on the client.
         Solvers that visit single examples are errors: use "lbfgs", "owlqn", "newton_cg", "adam" or
         "minibatch_lbfgs", or "one_slack" for the hinge. A mini-batch takes a share of every
-        partition.
+        partition, also that of a `NeuralCRF`.
     X, y : Dask collections, lists of delayed values or futures, or a `Dataset`
         Bags of examples and labels with the same partitions, or one bag of pairs (x, y). Arrays or
         data frames, for estimators that read tables. Lists with a delayed list of examples, and one
         of labels, per partition; or a list of delayed pairs (X, y). For data frames of tokens see
-        `from_tokens`, of sequences `from_lists`. A prepared `Dataset`, or its path, includes its
-        labels; its parts are the partitions, and workers open them by path.
+        `from_tokens`, of sequences `from_lists`. A prepared `Dataset`, its path, or a list of them
+        includes its labels; its parts are the partitions, and workers open them by path.
     sample_weight : collection of numbers, optional
     client : distributed.Client, optional
         By default the last one created.
@@ -86,34 +77,44 @@ def fit(
     [['D', 'N', 'V']]
     >>> client.close()
     """
-    if not isinstance(estimator, (BaseCRF, Generative)):
-        raise UnsupportedError(f"chordal.dask does not fit {type(estimator).__name__}: {_WHY}")
+    if not isinstance(estimator, (BaseCRF, Wrapped)):
+        raise UnsupportedError(
+            f"chordal.dask does not fit {type(estimator).__name__}: give an estimator of chordal "
+            "that learns from parts, such as ChainCRF. Searches run by joblib with its Dask backend"
+        )
     check_choice("dtype", dtype, ["float64", "float32"])
     check_number("timeout", timeout, strict=True)
-    crew = DaskCrew(client_of(client), timeout)
+    crew = DaskCrew(client_of(client), timeout, dtype)
     with crew.talking():
+        crew.require(estimator)
         given = partitions(found_by(crew, X), y, sample_weight)
         held: Any = validation_data
         if _on_cluster(validation_data):
-            pair = validation_data if isinstance(validation_data, (tuple, list)) else (held, None)
+            paired = isinstance(held, (tuple, list)) and not is_stored(held, None)
+            pair = held if paired else (held, None)
             held = crew.start(partitions(found_by(crew, pair[0]), *pair[1:]))
-        if isinstance(estimator, Generative):
-            if held is not None or callback is not None:
-                raise UnsupportedError(
-                    f"{type(estimator).__name__} learns by counting, without iterations: it takes "
-                    "no validation_data and no callback"
-                )
-            model = copy(estimator)
-            fit_counts(model, crew, crew.start(given))
-            vars(estimator).update(vars(model))
+        options: dict[str, Any] = {"validation_data": held, "callback": callback}
+        if isinstance(estimator, Wrapped):
+            named = {name: value for name, value in options.items() if value is not None}
+            _fit_wrapped(estimator, crew, crew.start(given), dtype, named)
             return estimator
-        options: dict[str, Any] = {"validation_data": held, "callback": callback, "dtype": dtype}
-        return fit_parts(estimator, crew, crew.start(given), **options)
+        return fit_parts(estimator, crew, crew.start(given), **options, dtype=dtype)
+
+
+def _fit_wrapped(
+    estimator: Wrapped, crew: DaskCrew, parts: list[Any], dtype: str, options: dict[str, Any]
+) -> None:
+    """Fit an estimator that wraps a CRF; the CRFs that it trains are trained on the cluster."""
+
+    def train(crf: BaseCRF, parts: list[Any], *, scaled: str | None = None, **rest: Any) -> BaseCRF:
+        return fit_parts(crf, crew, list(parts), dtype=dtype, scaled=scaled)
+
+    fit_wrapped(estimator, crew, parts, train, **options)
 
 
 def _on_cluster(given: Any) -> bool:
     """Whether validation data are in partitions."""
-    if isinstance(given, (Dataset, str, os.PathLike)):
+    if is_stored(given, None):
         return True
     first = given[0] if isinstance(given, (tuple, list)) and len(given) == 2 else given
     if isinstance(first, (list, tuple)) and first:

@@ -13,7 +13,7 @@ from dask.delayed import Delayed
 from distributed import Future
 
 from chordal.dask._crew import DaskCrew
-from chordal.estimators import Given, PreparedPart
+from chordal.estimators import Given, PreparedPart, is_stored
 from chordal.prepared import Dataset
 from chordal.preprocessing import sequences_from_frame
 
@@ -114,25 +114,32 @@ def from_lists(frame: DataFrame, tokens: str, labels: str | None = None) -> Bag:
 
 
 class Prepared(list[PreparedPart]):
-    """The parts of a prepared data set."""
+    """The parts of prepared data sets."""
 
     @classmethod
-    def of(cls, data: Dataset) -> Prepared:
-        """Those of a data set that is open, by a path that workers can open too."""
-        return cls(PreparedPart(os.path.abspath(data.path), k) for k in range(data.n_parts))
+    def of(cls, datasets: Sequence[Dataset]) -> Prepared:
+        """Those of data sets that are open, by paths that workers can open too."""
+        paths = tuple(os.path.abspath(data.path) for data in datasets)
+        return cls(
+            PreparedPart(paths, place, k)
+            for place, data in enumerate(datasets)
+            for k in range(data.n_parts)
+        )
 
 
 def found_by(crew: DaskCrew, X: object) -> object:
-    """Parts for a prepared data set, or for its path, which a worker opens; else X itself."""
-    if isinstance(X, Dataset):
-        return Prepared.of(X)
-    if isinstance(X, (str, os.PathLike)):
-        return crew.take(crew.client.submit(_opened, os.fspath(X), pure=False))
-    return X
+    """Parts for prepared data sets, or for their paths, which a worker opens; else X itself."""
+    if not is_stored(X, None):
+        return X
+    named: list[Any] = list(X) if isinstance(X, (list, tuple)) else [X]
+    if all(isinstance(own, Dataset) for own in named):
+        return Prepared.of(named)
+    paths = [own.path if isinstance(own, Dataset) else os.fspath(own) for own in named]
+    return crew.take(crew.client.submit(_opened, paths, pure=False))
 
 
-def _opened(path: str) -> Prepared:
-    return Prepared.of(Dataset(path))
+def _opened(paths: Sequence[str]) -> Prepared:
+    return Prepared.of([Dataset(path) for path in paths])
 
 
 def _delayed(data: object, name: str) -> list[Any]:

@@ -136,7 +136,7 @@ def sentences_of(
 ) -> list[list[list[str]]]:
     """The rows of every sentence of a file of columns; blank lines between sentences.
 
-    Lines that begin with `comment` are no rows.
+    Lines that begin with `comment` are skipped.
     """
     sentences: list[list[list[str]]] = [[]]
     for number, line in enumerate(text_of(file).split("\n"), start=1):

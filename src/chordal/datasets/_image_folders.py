@@ -38,7 +38,7 @@ def labelled_folder(
     photographs : str
         The folder of images below `root`.
     labels : str
-        The file of labels below `root`; a `*` stands for the name of an image.
+        The file of labels below `root`; `*` is replaced by the name of an image.
     size : function
         The size to which an image of a size is brought.
     read : function
@@ -91,7 +91,7 @@ def two_classes(mask: Image.Image, size: Size) -> Bytes:
 
 
 def by_colour(colours: list[tuple[int, int, int]]) -> Resize:
-    """The place of a pixel's colour in this list; the nearest pixel stands for those around it."""
+    """The place of a pixel's colour in this list; resizing takes the nearest pixel."""
     places: dict[tuple[int, ...], int] = {c: place for place, c in enumerate(colours)}
 
     def read(mask: Image.Image, size: Size) -> Bytes:

@@ -51,7 +51,7 @@ class MSRCSuperpixels:
     ----------
     X : list of float64 arrays [n_superpixels, 51]
     y : list of uint8 arrays [n_superpixels]
-        The place in `class_names`; 0 is void: nothing is known.
+        The place in `class_names`; 0 is void: the label is unknown.
     edges : list of int64 arrays [n_edges, 2]
     boundary : list of float64 arrays [n_edges]
         How many pixels long the boundary between both is.

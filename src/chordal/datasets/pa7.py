@@ -41,9 +41,9 @@ class PA7:
     y_train, y_test : list of str arrays [3]
         "a" to "z".
     part_one : dict of arrays
-        Images of the letters p (1) and q (0) in rows of 129 (a one and 128 pixels), "Train1X",
-        "Train1Y", "Validation1X" and so on; "Part1Lambdas" to choose from, and the
-        "ValidationAccuracy" that each should reach.
+        Images of the letters p (1) and q (0): "Train1X", "Train1Y", "Validation1X" and so on. A
+        row has 129 numbers, a one and 128 pixels. "Part1Lambdas" are the penalties to choose
+        from, "ValidationAccuracy" is what each of them should reach.
     """
 
     images_train: list[Bytes]

@@ -68,9 +68,9 @@ def make_masked_classes(
 ) -> tuple[Floats, Ints]:
     """Three round classes in a row: linear borders separate them, squared error does not see it.
 
-    Regression on class indicators gives the middle class a nearly constant function, which
-    one of the others exceeds everywhere: it is masked (Hastie, Tibshirani and Friedman, The
-    Elements of Statistical Learning, 4.2).
+    Regression on class indicators gives the middle class a nearly constant function. One of the
+    others exceeds it everywhere, so that the middle class is never predicted: it is masked. See
+    Hastie, Tibshirani and Friedman, The Elements of Statistical Learning, 4.2.
 
     Parameters
     ----------

@@ -67,7 +67,7 @@ class Emission(ABC):
 
     @abstractmethod
     def join(self: E, others: Sequence[E]) -> None:
-        """Know what others know too, which have read other parts of the data."""
+        """Take over what others, which have read other parts of the data, have learned."""
 
     def fit(
         self,

@@ -68,7 +68,7 @@ class Categorical(Emission):
         return made
 
     def read(self, X: Sequence[Any], grow: bool) -> Rows:
-        """Codes of the symbols in every column; −1 is a symbol that was never met."""
+        """Codes of the symbols in every column; −1 is a symbol that training did not see."""
         sequences = [_rows_of(x, i) for i, x in enumerate(X)]
         lengths = np.array([len(rows) for rows in sequences], dtype=np.int64)
         rows = [row for sequence in sequences for row in sequence]

@@ -86,7 +86,7 @@ class Multinomial(CountEmission):
         self.log_partition = np.zeros(len(probabilities))
 
     def sample(self, labels: NDArray[np.int64], rng: np.random.Generator) -> NDArray[Any]:
-        """Counts for each label; their totals are drawn from those met in training."""
+        """Counts for each label; their totals are drawn from those of the training data."""
         totals = rng.choice(self._totals, size=len(labels))
         p = self.probabilities / self.probabilities.sum(axis=1, keepdims=True)
         return rng.multinomial(totals, p[labels])

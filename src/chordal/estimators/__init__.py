@@ -21,11 +21,16 @@ from chordal.estimators._training.monitor import (
 from chordal.estimators.chain_crf import ChainCRF, chain_batch, chain_layout, fitted_chain
 
 if TYPE_CHECKING:
-    from chordal.estimators._generative import Generative, fit_counts
-    from chordal.estimators._training.in_parts import Crew, fit_parts
+    from chordal.estimators._training.crews import Crew, Handle, Tasks
+    from chordal.estimators._training.examples import examples_of
+    from chordal.estimators._training.here import LocalCrew, result
+    from chordal.estimators._training.in_parts import fit_parts
+    from chordal.estimators._training.keeping import fit_kept, fit_wrapped, is_kept
     from chordal.estimators._training.of_part import score_part
     from chordal.estimators._training.on_part import Given, PreparedPart
-    from chordal.estimators._wrapped import Wrapped
+    from chordal.estimators._training.preparing import Keeping, is_stored
+    from chordal.estimators._training.row_forms import RowForm
+    from chordal.estimators._wrapped import Train, Wrapped
     from chordal.estimators.crf_classifier import CRFClassifier
     from chordal.estimators.graph_crf import GraphCRF
     from chordal.estimators.grid_crf import GridCRF
@@ -39,13 +44,23 @@ if TYPE_CHECKING:
 
 #: Modules that only some callers need.
 _LATER = {
-    "Crew": "_training.in_parts",
-    "Generative": "_generative",
+    "Crew": "_training.crews",
     "Given": "_training.on_part",
+    "Handle": "_training.crews",
+    "Keeping": "_training.preparing",
+    "LocalCrew": "_training.here",
     "PreparedPart": "_training.on_part",
+    "RowForm": "_training.row_forms",
+    "Tasks": "_training.crews",
+    "Train": "_wrapped",
     "Wrapped": "_wrapped",
-    "fit_counts": "_generative",
+    "examples_of": "_training.examples",
+    "fit_kept": "_training.keeping",
     "fit_parts": "_training.in_parts",
+    "fit_wrapped": "_training.keeping",
+    "is_kept": "_training.keeping",
+    "is_stored": "_training.preparing",
+    "result": "_training.here",
     "score_part": "_training.of_part",
 }
 ESTIMATORS = Registry("chordal.estimators", Estimator, "estimator")
@@ -75,16 +90,21 @@ __all__ = [
     "Crew",
     "Estimator",
     "FitReport",
-    "Generative",
     "Given",
     "GraphCRF",
     "GridCRF",
+    "Handle",
     "InterruptedFitWarning",
+    "Keeping",
+    "LocalCrew",
     "MatchingModel",
     "MultiLabelCRF",
     "NaiveBayes",
     "PreparedPart",
+    "RowForm",
+    "Tasks",
     "TemplateCRF",
+    "Train",
     "TwoStageCRF",
     "TypedGraphCRF",
     "Wrapped",
@@ -92,11 +112,16 @@ __all__ = [
     "chain_layout",
     "described",
     "digest",
-    "fit_counts",
+    "examples_of",
+    "fit_kept",
     "fit_parts",
+    "fit_wrapped",
     "fitted_chain",
+    "is_kept",
+    "is_stored",
     "keep_or_raise",
     "pair_features",
+    "result",
     "score_part",
     "whole_fits",
 ]

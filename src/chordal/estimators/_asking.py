@@ -21,7 +21,7 @@ from chordal.estimators._typed import relabelled
 from chordal.execution import effective_n_jobs, execution_for
 from chordal.features import Batch, Layout, Reader, Shard, length_of
 from chordal.inference import INFERENCE, Inference, Pace, choose, most_probable_labels
-from chordal.labels import SequenceLabels, observed
+from chordal.labels import SequenceLabels, observed, single_labels
 from chordal.objectives import Objective
 from chordal.potentials import Floats, Potentials
 from chordal.structures import Chain, Structure
@@ -73,19 +73,23 @@ class Model(Protocol):
 
 
 class StoredExamples:
-    """Examples of a prepared data set, already read; their original objects are not kept."""
+    """Examples of a prepared data set, already read; of images, the shapes are kept."""
 
-    def __init__(self, batch: Batch, labels: Sequence[Any]) -> None:
-        self.batch, self.labels = batch, labels
+    def __init__(
+        self, batch: Batch, labels: Sequence[Any], shapes: NDArray[np.int64] | None = None
+    ) -> None:
+        self.batch, self.labels, self.shapes = batch, labels, shapes
 
     def __len__(self) -> int:
         return len(self.batch.sizes)
 
     def __getitem__(self, i: int) -> Any:
-        raise UnsupportedError(
-            "a prepared data set stores what was read from examples, not their shapes: pass the "
-            "examples themselves instead"
-        )
+        if self.shapes is None:
+            raise UnsupportedError(
+                "this data set does not keep the shapes of examples: pass the examples themselves, "
+                "or prepare images again"
+            )
+        return np.empty((*self.shapes[i].tolist(), 0))  # answers need its shape alone
 
 
 class Part(NamedTuple):
@@ -303,6 +307,7 @@ def share_right(model: Model, X: object, y: object, sample_weight: object) -> fl
 def weights_right(model: Model, X: object, y: object, sample_weight: object) -> tuple[float, float]:
     """The weight of the observed labels that a prediction gets right, and of all of them."""
     X, batch, labels = labelled(model, X, y)
+    labels = single_labels(model.labels_, labels)
     weight = check_sample_weight(sample_weight, length_of(X))
     gold, seen = model.labels_.encode(labels, unknown=-1), observed(labels, model.ignore_label)
     _, _, numbers = best(model, X, None, batch=batch)

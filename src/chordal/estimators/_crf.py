@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from chordal._errors import UnsupportedError
 from chordal._estimator import Estimator, ExampleList
 from chordal._validate import (
     RandomState,
@@ -29,17 +30,19 @@ from chordal.inference import Inference
 from chordal.labels import SequenceLabels, class_weights
 from chordal.objectives import Objective
 from chordal.potentials import Floats
+from chordal.prepared import Dataset
 from chordal.solvers import Callback, Solver
 from chordal.structures import offsets_of
 from chordal.targets import Target
 
 if TYPE_CHECKING:
-    from chordal.prepared import Dataset
+    from chordal.estimators._training.stored_rows import StoredRows
 
 E = TypeVar("E", bound="BaseCRF")
 T = TypeVar("T")
 
-Pair = tuple[Any, Any]
+#: Examples and labels; or prepared data sets, or their paths.
+ValidationData = tuple[Any, Any] | Dataset | str | PathLike[str] | Sequence[Dataset | str]
 
 
 @dataclass(eq=False, repr=False)
@@ -214,15 +217,30 @@ class BaseCRF(Estimator, metaclass=ABCMeta):
         """An empty label set, which learns from prepared data part by part."""
         return self._new_labels()
 
-    def _begin_parts(self, X: object, y: object) -> None:
+    def _begin_parts(self, X: object, y: object, sample_weight: object) -> None:
         """Look at the first part of data that are read part by part."""
 
-    def _check_stream(self) -> None:
-        """Raise an error for settings that need all data at once."""
+    def _looks_first(self) -> bool:
+        """Whether `_glance` looks at all batches of an iterator before any is read."""
+        return self._glances
 
     def _stored_reader(self, facts: Mapping[str, Any]) -> Reader:
         """The reader for prepared data with these facts; its inputs are added later."""
         return self._reader_from(facts)
+
+    def _shapes(self, X: Sequence[Any]) -> NDArray[np.int64] | None:
+        """The shapes of images, which a data set keeps; None for other examples."""
+        return None
+
+    def _restored(self, stored: StoredRows) -> Any:
+        """X from what a data set has kept of it; see `examples_of`."""
+        raise UnsupportedError(
+            f"a data set of a {type(self).__name__} does not keep its examples: give X and y"
+        )
+
+    def _restored_labels(self, y: list[Any], X: Any) -> Any:
+        """Labels of restored examples in the form of y."""
+        return y
 
     def _take_stored(self, reader: Reader, labels: SequenceLabels, keep: bool) -> None:
         """Check prepared data before training on them."""
@@ -295,7 +313,7 @@ class BaseCRF(Estimator, metaclass=ABCMeta):
         y: object = None,
         sample_weight: object = None,
         *,
-        validation_data: Pair | None = None,
+        validation_data: ValidationData | None = None,
         callback: Callback | None = None,
         checkpoint: str | PathLike[str] | Checkpoint | None = None,
     ) -> E:
@@ -316,7 +334,8 @@ class BaseCRF(Estimator, metaclass=ABCMeta):
         sample_weight : array [n_examples], optional
             Weight of each example in the objective; default 1.
         validation_data : (X, y), optional
-            Examples to score every `validation_interval` iterations.
+            Examples to score every `validation_interval` iterations; or a `Dataset`, its path or a
+            list of paths. Memory holds them.
         callback : callable, optional
             Called with an `Iteration` after each iteration; training stops when it returns True.
             ``callback=lambda state: save(state.model(), path)`` saves the current model.

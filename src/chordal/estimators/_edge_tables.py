@@ -17,7 +17,7 @@ ColumnTables = Mapping[str, Sequence[int]]
 
 
 def check_edge_tables(tables: object, column_tables: object) -> None:
-    """Refuse kinds of tables that there are not, and columns that are no numbers or come twice."""
+    """Refuse unknown kinds of tables, and columns that are not numbers or come twice."""
     check_choice("tables", tables, TABLES)
     if column_tables is None:
         return

@@ -11,10 +11,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from chordal._errors import UnsupportedError
+from chordal._validate import is_sparse
 from chordal.emissions import EMISSIONS, Emission
-from chordal.estimators._training.in_parts import Crew, Handle
-from chordal.estimators._training.on_part import Given, PreparedPart
-from chordal.estimators._wrapped import Wrapped, refuse_stored
+from chordal.estimators._training.crews import Handle, Tasks
+from chordal.estimators._training.keeping import fit_kept, is_kept
+from chordal.estimators._training.on_part import Given
+from chordal.estimators._training.preparing import Keeping
+from chordal.estimators._training.row_forms import RowForm
+from chordal.estimators._wrapped import Train, Wrapped
 from chordal.features import DenseInput, Input, Rows, SparseInput, length_of
 from chordal.labels import SequenceLabels, merged_labels
 from chordal.potentials import Floats
@@ -56,16 +60,52 @@ class Generative(Wrapped):
     def _learn(self, known: Known, counts: Counts) -> None:
         """Set the parameters."""
 
-    def _check(self) -> None:
-        """Refuse wrong parameters."""
+    @abstractmethod
+    def _sequences(self, X: Any, y: Any) -> tuple[Sequence[Any], Any]:
+        """Examples and labels as sequences."""
 
     def _fit(self, X: Any, y: Any, sample_weight: object) -> None:
-        refuse_stored(self, X)
+        if is_kept(X, y):
+            fit_kept(self, X, y, sample_weight)
+            return
         self._check()
         emission = deepcopy(EMISSIONS.resolve(self.emission))
         rows, y, weight = self._read(emission, X, y, sample_weight, grow=True)
         known = Known(emission, SequenceLabels.of(y))
         self._take(known, self._counted(known, rows, y, weight))
+
+    def _form(self) -> RowForm:
+        """The form of rows in a data set: symbols, or numbers."""
+        return RowForm(symbols=EMISSIONS.resolve(self.emission).name == "categorical")
+
+    def _keeping(self, X: Any) -> Keeping:
+        return Keeping(self._kept, self._form())
+
+    def _kept(self, X: Any, y: Any) -> tuple[Sequence[Any], Any]:
+        """Sequences of symbols or numbers, checked as in `fit`."""
+        X, y = self._sequences(X, y)
+        if len(X):
+            deepcopy(EMISSIONS.resolve(self.emission)).read(X, grow=True)
+        form = self._form()
+        if form.symbols:
+            return [form.stored(x, f"X[{i}]") for i, x in enumerate(X)], y
+        return [x if is_sparse(x) else np.asarray(x) for x in X], y
+
+    def _restored(self, part: Given, form: RowForm) -> Given:
+        expected = self._form()
+        if form != expected:
+            raise ValueError(f"its rows are {form.described}, not {expected.described}")
+        if not form.symbols and isinstance(part.X[0], list):
+            raise ValueError("its rows are attributes, not numbers")
+        return part
+
+    def _fit_parts(self, crew: Tasks, parts: list[Handle], train: Train, **options: Any) -> None:
+        if options:
+            raise UnsupportedError(
+                f"{type(self).__name__} learns by counting, without iterations: it takes no "
+                f"{' and no '.join(options)}"
+            )
+        fit_counts(self, crew, parts)
 
     def _counted(self, known: Known, rows: Rows, y: Sequence[Any], weight: Floats | None) -> Counts:
         codes = known.labels.codes(known.labels.encode(y))
@@ -83,21 +123,21 @@ class Generative(Wrapped):
         self._learn(known, counts)
 
 
-def fit_counts(model: Generative, crew: Crew, parts: list[Handle]) -> None:
+def fit_counts(model: Generative, crew: Tasks, parts: list[Handle]) -> None:
     """Learn from parts that are elsewhere."""
     model._check()
-    known = crew.join(all_known, crew.map(known_of, parts, model))
-    counts = crew.tree(two_counts, crew.map(counts_of, parts, model, known))
-    model._take(crew.take(known), crew.take(counts))
+    told = crew.map(known_of, parts, model)
+    crew.check(told)
+    known = crew.join(all_known, told)
+    counted = crew.map(counts_of, parts, model, known)
+    counts = crew.tree(two_counts, counted)
+    found = crew.take(known)
+    crew.check(counted)
+    model._take(found, crew.take(counts))
 
 
 def known_of(part: Given, model: Generative) -> Known | None:
     """What a part has; None where it has no examples."""
-    if isinstance(part.X, PreparedPart):
-        raise UnsupportedError(
-            f"{type(model).__name__} learns from examples, and a data set holds what another model "
-            "has read: give X and y"
-        )
     if length_of(part.X) == 0:
         return None
     emission = deepcopy(EMISSIONS.resolve(model.emission))

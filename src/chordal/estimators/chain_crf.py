@@ -51,6 +51,8 @@ from chordal.text import Columns, FeatureTemplate, Items
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
+    from chordal.estimators._training.stored_rows import StoredRows
+
 Ints = NDArray[np.int64]
 
 #: The templates of a chain with their cliques, in the order of the weight vector.
@@ -205,6 +207,9 @@ class ChainCRF(BaseCRF):
             read = isinstance(source, TemplateInput) and (source.template, source.part)
             if source is not None and read != (columns is not None and (columns, part)):
                 raise ValueError("feature_template does not match the stored reader of rows")
+
+    def _restored(self, stored: StoredRows) -> list[Any]:
+        return stored.observed("node", "vectors")
 
     def quick(self) -> _kernels.QuickChain | None:
         """A compiled form of the model that labels one sequence of named attributes at a time.

@@ -14,7 +14,7 @@ from chordal._optional import needed
 from chordal._sparse import check_sparse
 from chordal._validate import is_sparse
 from chordal.estimators._asking import joined, names_data
-from chordal.estimators._crf import BaseCRF, Pair
+from chordal.estimators._crf import BaseCRF, ValidationData
 from chordal.estimators._training.checkpoint import Checkpoint
 from chordal.estimators._training.choosing import objective_for, solver_for
 from chordal.estimators._training.preparing import is_stored, is_stream
@@ -38,6 +38,8 @@ from chordal.targets import Target
 
 if TYPE_CHECKING:
     from sklearn.utils import Tags
+
+    from chordal.estimators._training.stored_rows import StoredRows
 
 
 @final
@@ -90,7 +92,7 @@ class CRFClassifier(BaseCRF):
         y: object = None,
         sample_weight: object = None,
         *,
-        validation_data: Pair | None = None,
+        validation_data: ValidationData | None = None,
         callback: Callback | None = None,
         checkpoint: str | PathLike[str] | Checkpoint | None = None,
     ) -> CRFClassifier:
@@ -212,8 +214,11 @@ class CRFClassifier(BaseCRF):
     def _unlearned_labels(self) -> SequenceLabels:
         return SequenceLabels(ranked=True)
 
-    def _begin_parts(self, X: object, y: object) -> None:
+    def _begin_parts(self, X: object, y: object, sample_weight: object) -> None:
         self._matrix(X, y, reset=True)
+
+    def _looks_first(self) -> bool:
+        return False  # classes of later batches are added
 
     def _stored_reader(self, facts: Mapping[str, Any]) -> Reader:
         self._reader_from(facts)  # checks the names of columns
@@ -260,6 +265,13 @@ class CRFClassifier(BaseCRF):
             CliqueTemplate("intercept", fit_intercept=bool(self.fit_intercept), tables=tables),
         ]
         return MatrixReader(templates, [source, None])
+
+    def _restored(self, stored: StoredRows) -> Any:
+        """The table of all rows."""
+        return stored.table("node")
+
+    def _restored_labels(self, y: list[Any], X: Any) -> NDArray[Any]:
+        return np.concatenate([np.asarray(own) for own in y])
 
     def _class_weighted(
         self, objective: Objective, labels: SequenceLabels, gold: Target, weight: Floats | None

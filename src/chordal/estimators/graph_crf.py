@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from operator import itemgetter
-from typing import Any, final
+from typing import TYPE_CHECKING, Any, final
 
 import numpy as np
 from numpy.typing import NDArray
 
+from chordal._errors import UnsupportedError
 from chordal._validate import check_sequences
 from chordal.estimators._crf import BaseCRF
 from chordal.estimators._edge_tables import (
@@ -20,6 +21,9 @@ from chordal.estimators._edge_tables import (
 )
 from chordal.features import Beside, CliqueTemplate, Reader
 from chordal.structures import repeated_edge
+
+if TYPE_CHECKING:
+    from chordal.estimators._training.stored_rows import StoredRows
 
 
 @final
@@ -155,6 +159,16 @@ class GraphCRF(BaseCRF):
             *edge_templates(edges, self.column_tables),
             CliqueTemplate("vectors", features=Beside("nodes"), fit_intercept=False),
         ]
+
+    def _restored(self, stored: StoredRows) -> list[Any]:
+        if self.column_tables:
+            raise UnsupportedError(
+                "a data set keeps the edge features of each of column_tables apart: give X and y"
+            )
+        given = [stored.observed("nodes", "vectors"), stored.scopes("edges")]
+        if stored.has_rows("edges"):
+            given.append(stored.rows("edges"))
+        return list(zip(*given, strict=True))
 
     def _check_parameters(self) -> None:
         check_edge_tables(self.tables, self.column_tables)

@@ -6,12 +6,11 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import isfinite, prod
 from numbers import Real
-from typing import Any, ClassVar, final
+from typing import TYPE_CHECKING, Any, ClassVar, final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from chordal._errors import UnsupportedError
 from chordal._validate import check_function, check_number, check_sequences
 from chordal.estimators._crf import BaseCRF
 from chordal.estimators._edge_tables import (
@@ -22,6 +21,9 @@ from chordal.estimators._edge_tables import (
 )
 from chordal.features import CliqueTemplate, Reader
 from chordal.structures import Grid
+
+if TYPE_CHECKING:
+    from chordal.estimators._training.stored_rows import StoredRows
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -160,12 +162,8 @@ class GridCRF(BaseCRF):
             self.contrast_ = self._beta([self._distances(X)])
         return Reader.like(self._templates_for(self.contrast_), X)
 
-    def _check_stream(self) -> None:
-        if self.contrast == "auto":
-            raise UnsupportedError(
-                "contrast='auto' needs all images at once, but batches are read one by one: "
-                "give contrast as a number"
-            )
+    def _looks_first(self) -> bool:
+        return self.contrast == "auto"
 
     def _own_facts(self) -> dict[str, Any]:
         return {"contrast": None if self.contrast_ is None else float(self.contrast_)}
@@ -239,6 +237,26 @@ class GridCRF(BaseCRF):
                 "or numbers too large to be squared; clean or scale X"
             )
         return 0.5 * count / total if total > 0.0 else 1.0
+
+    def _shapes(self, X: Sequence[Any]) -> Ints:
+        axes = NEIGHBOURS[self.neighbours]
+        return np.array([x.shape[:-1] for x in X], dtype=np.int64).reshape(-1, axes)
+
+    def _restored(self, stored: StoredRows) -> list[Any]:
+        if stored.shapes is None:  # written by an older version
+            raise ValueError("it has no shapes of images: prepare the data again")
+        pairs = zip(stored.observed("pixels"), stored.shapes.tolist(), strict=True)
+        return [rows.reshape(*shape, -1) for rows, shape in pairs]
+
+    def _restored_labels(self, y: list[Any], X: Any) -> list[Any]:
+        images = []
+        for labels, x in zip(y, X, strict=True):
+            own = labels
+            if not isinstance(own, np.ndarray):  # some are sets, dicts or None
+                own = np.empty(len(labels), dtype=object)
+                own[:] = labels
+            images.append(own.reshape(x.shape[:-1]))
+        return images
 
     def _check_parameters(self) -> None:
         if self.neighbours not in list(NEIGHBOURS):

@@ -87,8 +87,9 @@ class HMM(Generative):
 
         Parameters
         ----------
-        X : list of sequences
-            Lists or arrays of symbols for "categorical"; else arrays [length, n_features].
+        X : list of sequences; or a `Dataset`, its path or a list of paths, without y
+            Lists or arrays of symbols for "categorical"; else arrays [length, n_features]. Or an
+            iterator of batches (X, y) or (X, y, sample_weight). Data on disk are read part by part.
         y : list of label sequences
         sample_weight : array [n_sequences], optional
         """
@@ -131,6 +132,9 @@ class HMM(Generative):
 
     def _check(self) -> None:
         check_number("alpha", self.alpha)
+
+    def _sequences(self, X: Any, y: Any) -> tuple[Sequence[Any], Any]:
+        return check_sequences(X, empty=True), y
 
     def _read(
         self, emission: Emission, X: Any, y: Any, weight: object, grow: bool

@@ -11,11 +11,10 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, final
 import numpy as np
 from numpy.typing import NDArray
 
-from chordal._errors import UnsupportedError
 from chordal._optional import needed
 from chordal._sparse import check_sparse
 from chordal._validate import check_choice, check_sample_weight, is_sparse
-from chordal.estimators._crf import BaseCRF, Pair
+from chordal.estimators._crf import BaseCRF, ValidationData
 from chordal.estimators._training.checkpoint import Checkpoint
 from chordal.estimators._training.preparing import is_stored, is_stream
 from chordal.features import (
@@ -113,7 +112,7 @@ class MultiLabelCRF(BaseCRF):
         y: object = None,
         sample_weight: object = None,
         *,
-        validation_data: Pair | None = None,
+        validation_data: ValidationData | None = None,
         callback: Callback | None = None,
         checkpoint: str | PathLike[str] | Checkpoint | None = None,
     ) -> MultiLabelCRF:
@@ -275,16 +274,9 @@ class MultiLabelCRF(BaseCRF):
     def _new_labels(self) -> SequenceLabels:
         return SequenceLabels.of([np.array([0, 1])], ranked=True)
 
-    def _begin_parts(self, X: object, y: object) -> None:
+    def _begin_parts(self, X: object, y: object, sample_weight: object) -> None:
         self._matrix(X, reset=True)
-        self._learn_labels(y, None)
-
-    def _check_stream(self) -> None:
-        if isinstance(self.structure, str) and self.structure == "tree":
-            raise UnsupportedError(
-                "structure='tree' needs all labels at once, but batches are read one by one: "
-                "give structure='full', 'independent' or a list of pairs of labels"
-            )
+        self._learn_labels(y, sample_weight)
 
     def _groups(self) -> Sequence[str]:
         linked = self.structure != "independent" if isinstance(self.structure, str) else True
@@ -328,7 +320,7 @@ class MultiLabelCRF(BaseCRF):
         return self._reader(None)
 
     def _check_reader(self, reader: Reader) -> None:
-        sizes = [len(self.label_names_)] * self.fit_intercept
+        sizes = [len(self.label_names_)] * bool(self.fit_intercept)
         sizes += [len(self.edges_)] * ("edges" in self._groups())
         source = reader.inputs[0]
         others = [own.n_columns if own is not None else -1 for own in reader.inputs[1:]]

@@ -11,9 +11,15 @@ from numpy.typing import NDArray
 
 from chordal._validate import RandomState, check_number, check_sample_weight, generator_from
 from chordal.emissions import Emission, Statistics
+from chordal.estimators._asking import names_data
 from chordal.estimators._generative import Counts, Generative, Known, input_of
+from chordal.estimators._positions import stacked
+from chordal.estimators._training.keeping import scored
+from chordal.estimators._training.on_part import Given
+from chordal.estimators._training.row_forms import RowForm
+from chordal.estimators._wrapped import by_parts
 from chordal.estimators.chain_crf import ChainCRF, chain_crf
-from chordal.features import Rows
+from chordal.features import Rows, length_of
 from chordal.labels import SequenceLabels
 from chordal.potentials import Floats
 
@@ -65,11 +71,25 @@ class NaiveBayes(Generative):
         Parameters
         ----------
         X : array or sparse matrix [n, n_features]; for symbols also a list of rows of them
+            Or, without y, a `Dataset`, its path, a list of paths, or an iterator of batches
+            (X, y) or (X, y, sample_weight). Data on disk are read part by part.
         y : array [n] of labels
         sample_weight : array [n], optional
         """
         self._fit(X, y, sample_weight)
         return self
+
+    def _sequences(self, X: Any, y: Any) -> tuple[Sequence[Any], Any]:
+        """Every row as a sequence of one position."""
+        table: Any = _table(X)
+        n = length_of(X)
+        return [table[k : k + 1] for k in range(n)], [[label] for label in _column(y, n).tolist()]
+
+    def _restored(self, part: Given, form: RowForm) -> Given:
+        if any(length_of(x) != 1 for x in part.X):
+            raise ValueError("its examples are sequences of several positions, not rows")
+        X, y, weight = super()._restored(part, form)
+        return Given(stacked(X), np.array([label for (label,) in y]), weight)
 
     def _read(
         self, emission: Emission, X: Any, y: Any, weight: object, grow: bool
@@ -129,6 +149,7 @@ class NaiveBayes(Generative):
         codes = self.predict_codes(X, allowed_labels=allowed_labels)
         return self.classes_[codes]
 
+    @by_parts
     def predict_proba(self, X: object) -> Floats:
         """P(y | x), [n, n_classes]."""
         rows = self.statistics(X)
@@ -142,8 +163,10 @@ class NaiveBayes(Generative):
             return self.predict_proba(X)
         return np.concatenate(super().predict_marginals(X, allowed_labels=allowed_labels))
 
-    def score(self, X: object, y: object, sample_weight: object = None) -> float:
-        """The share of rows that `predict` labels correctly."""
+    def score(self, X: object, y: object = None, sample_weight: object = None) -> float:
+        """The share of rows that `predict` labels correctly; a data set has its own labels."""
+        if y is None and names_data(X):
+            return scored(self, X, sample_weight)
         right = self.predict(X) == np.asarray(y)
         weight = check_sample_weight(sample_weight, len(right))
         return float(np.average(right, weights=weight))

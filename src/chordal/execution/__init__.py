@@ -56,9 +56,9 @@ def effective_n_jobs(n_jobs: int | None) -> int:
     if n_jobs == 0:
         raise ValueError("n_jobs must not be 0; use None or 1 for one thread, -1 for all cores")
     if n_jobs > 0:
-        return min(n_jobs, MOST_THREADS)
+        return min(int(n_jobs), MOST_THREADS)  # True is 1, also for PyTorch
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
-    return max(1, (cores or 1) + 1 + n_jobs)
+    return max(1, (cores or 1) + 1 + int(n_jobs))
 
 
 def execution_for(n_jobs: int) -> Execution:

@@ -86,7 +86,7 @@ class Row:
 
     @property
     def reason(self) -> str:
-        """What was asked, where that is not the published figure; then why.
+        """The figure to reach, where it is not the published one; then why.
 
         Examples
         --------

@@ -22,11 +22,11 @@ class Agreement:
     right : float
         The share of pixels with the right label.
     recall : float
-        The same of each class by itself, averaged over classes.
+        The same share within each class, averaged over classes.
     iou : float
-        Intersection over union of what is and what was found to be of a class, averaged.
+        Intersection over union of the true and the predicted pixels of a class, averaged.
     iou_of_class : array [n_classes]
-        NaN of classes that are neither there nor found.
+        Of each class; NaN where a class is neither present nor predicted.
     """
 
     right: float
@@ -68,8 +68,9 @@ def _flat(images: Sequence[Any]) -> Array:
 
 
 def contrast_grid(image: Array, contrast: float = 0.5) -> tuple[Grid, Any]:
-    """A grid of two labels and 8 neighbours, and how much the colours at both ends of its edges
-    are alike: exp(−contrast · ‖difference‖² / its mean) by the length of the edge.
+    """A grid of two labels and 8 neighbours, and how alike the two colours of each edge are.
+
+    This is exp(−contrast · ‖difference‖² / its mean), divided by the length of the edge.
 
     Examples
     --------
@@ -107,9 +108,9 @@ def gallery(
 ) -> None:
     """Rows of image, truth and two labellings, for the largest gains and the largest loss.
 
-    `pictures` of an image are colours [height, width, 3] or masks [height, width]; `scores` of
-    every image are those of both labellings, which are printed above them with `heads`; `told`
-    is what to print above the truth.
+    `pictures` of an image are colours [height, width, 3] or masks [height, width]. `scores` has
+    the two scores of every image. They are printed above the labellings, after `heads`. `told`
+    gives what is printed above the truth.
     """
     gain = np.array([after - before for before, after in scores])
     order = np.argsort(-gain, kind="stable")

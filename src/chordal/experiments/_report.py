@@ -107,7 +107,7 @@ def _row(row: Row) -> dict[str, Any]:
 
 
 def _number(value: float | None) -> float | None:
-    """JSON knows no infinity: there, what was never reached is null."""
+    """JSON has no infinity: a figure that was never reached is null."""
     return None if value is None or not isfinite(value) else float(value)
 
 
@@ -116,7 +116,7 @@ def _cells(row: Sequence[Any]) -> list[Any]:
 
 
 def _write(path: Path, content: bytes) -> None:
-    """Write beside the file, then take its place: a page that is open stays whole."""
+    """Write a new file, then replace the old one: an open page is never half written."""
     beside = path.with_name(path.name + ".new")
     beside.write_bytes(content)
     beside.replace(path)

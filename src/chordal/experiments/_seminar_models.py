@@ -1,10 +1,10 @@
 """Two models of announcements with the same attributes: a chain, and the chain with skip edges.
 
 A `ChainCRF` learns what attributes tell of labels. Then a `TemplateCRF` learns how much these
-scores and the labels of neighbours count: that is the linear chain. At last it learns, the rest
-being kept, which labels joined words have: that is the skip-chain. Both learn from scores that each
-training text got from a chain of other texts: a chain that has seen a text is sure and right, and
-equal words of it would have nothing to tell each other.
+scores and the labels of neighbours count: that is the linear chain. At last, with all other weights
+fixed, it learns which labels joined words have: that is the skip-chain. Both learn from scores that
+come from a chain trained on other texts. A chain that was trained on a text is sure and right about
+it, and equal words would have nothing to tell each other.
 """
 
 from __future__ import annotations

@@ -125,8 +125,8 @@ def published_tokens(
 ) -> list[Tokens]:
     """What Sutton and McCallum list: words, shapes, lists, times, dates and parts of speech.
 
-    All of these for the token and for four to each side. `speech` are the parts of speech. Their
-    lists of names are not to be had: those of the training announcements take their place.
+    All of these for the token and for four to each side. `speech` are the parts of speech. The
+    published lists of names are not available; names of the training texts are used instead.
     """
     made = []
     for words, tags, parts in zip(data.words, data.y, speech, strict=True):

@@ -1,9 +1,9 @@
 """The published training of noisy chains, with its slip: why its figures are lower than ours.
 
 A pair's expectation at position t is made of forward scores α_{t−1}, transitions and backward
-scores β_t. The published code takes the same formula at the first position, where α_{t−1} is
-read from the end of the table; it reads pairs' marginals with the two labels exchanged; and a
-pass ends when 30 test chains are 96% right.
+scores β_t. The published code differs in three points. It takes the same formula at the first
+position, where it reads α_{t−1} from the end of the table. It reads pairs' marginals with the two
+labels exchanged. And a pass ends when 30 test chains are 96% right.
 """
 
 from __future__ import annotations

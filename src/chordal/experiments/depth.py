@@ -21,7 +21,7 @@ JUMPS = (1, 2, 4)  # steps beyond which the price grows no more
 
 @final
 class Depth(Experiment):
-    """Stereo: each pixel by itself, and all of them together."""
+    """Stereo: each pixel alone, and all of them together."""
 
     title: ClassVar[str] = "Depth from two views"
     about: ClassVar[str] = (

@@ -1,4 +1,4 @@
-"""Gestures in videos: twenty sets, each with a model of its own."""
+"""Gestures in videos: twenty sets, a separate model for each."""
 
 from __future__ import annotations
 

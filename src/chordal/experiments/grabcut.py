@@ -102,7 +102,7 @@ class GrabCut(Experiment):
 def grab(image: Array, inside: Array, strength: float) -> Array:
     """Which pixels show the object: those outside of the rectangle do not.
 
-    Strength 0 labels every pixel by itself.
+    Strength 0 labels every pixel independently.
     """
     rgb, labels = image.reshape(-1, 3).astype(float), inside.ravel()
     grid, alike = contrast_grid(image)

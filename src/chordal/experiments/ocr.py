@@ -1,4 +1,4 @@
-"""Handwritten words: letters by themselves, and letters in a chain."""
+"""Handwritten words: single letters, and letters in a chain."""
 
 from __future__ import annotations
 

@@ -111,9 +111,9 @@ class SSVM(Experiment):
         passes_of: Sequence[int],
         setup: Setup,
     ) -> tuple[Any, list[tuple[int, float]]]:
-        """The primal value and the letters right after so many passes, each run from the start.
+        """Primal value and right letters for each number of passes, every run from the start.
 
-        On its way, the method only knows the losses of words by weights that change.
+        During a run, each word's loss is known only at the weights of the moment.
         """
         n, values, letters = len(data[0]), [], []
         for passes in passes_of:

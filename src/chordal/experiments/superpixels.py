@@ -135,7 +135,7 @@ class Superpixels(Experiment):
 
 
 class _Msrc:
-    """The graphs, their split, and what is asked of them."""
+    """The graphs, how they are split, and their features."""
 
     def __init__(self, data: MSRCSuperpixels, every: int) -> None:
         self.data = data

@@ -1,4 +1,4 @@
-"""Noisy chains: what a chain CRF gains over reading every position by itself."""
+"""Noisy chains: what a chain CRF gains over labelling every position independently."""
 
 from __future__ import annotations
 

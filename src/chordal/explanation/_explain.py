@@ -33,8 +33,9 @@ def explain(
     Parameters
     ----------
     estimator : a fitted estimator
-        Every CRF but `MatchingModel`. Of `HMM`, `NaiveBayes` and `TwoStageCRF`, the chain inside
-        is explained, with the columns that it reads.
+        Every CRF but `MatchingModel`. Of `HMM` and `NaiveBayes`, the chain inside is explained,
+        with the columns that it reads. Of `TwoStageCRF` and `NeuralCRF`, the CRF inside, which
+        reads one score for each label.
     x : one example
         What `predict` takes a list of: a sequence, a graph, an image. For classifiers, one row.
     at : int, tuple or name, optional

@@ -225,7 +225,7 @@ def _bar(amount: float, largest: float) -> str:
     )
 
 
-def _plain(value: Any) -> Any:
+def _plain(value: object) -> Any:
     """A label or a place as JSON holds it."""
     if isinstance(value, np.generic):
         return value.item()

@@ -38,9 +38,9 @@ def show(
     estimator : a fitted estimator of sequences, graphs or images
     x : one example, what `predict` takes a list of
     tokens : list of str, optional
-        The words of a sequence, or names of nodes. By default they are taken from x: a token that
-        is a str, the entry "word", "token", "text", "form" or "w" of a dict, the first column or
-        attribute of a list; else the number of the position.
+        The words of a sequence, or names of nodes. By default they are taken from x. A token that
+        is a str is its own word. Of a dict the entry "word", "token", "text", "form" or "w" is
+        taken, of a list the first column or attribute, else the number of the position.
     text : str, optional
         The text in which the tokens stand, for offsets; by default tokens between spaces.
 
@@ -89,7 +89,7 @@ def show(
 
 
 def _chances(example: OpenExample) -> Floats | None:
-    """The marginal probability of each predicted label; None where the method tells none."""
+    """The marginal probability of each predicted label; None if the method gives no marginals."""
     try:
         return MarginalOdds(example).predicted()
     except UnsupportedError:
@@ -104,7 +104,7 @@ def _image(example: OpenExample, labels: list[Any], chances: Floats | None) -> L
     return LabelledImage(image.reshape(shape), sure, tuple(example.model.classes_.tolist()))
 
 
-def _tokens(x: Any, n: int) -> list[str]:
+def _tokens(x: object, n: int) -> list[str]:
     """What the tokens of an example are called."""
     if isinstance(x, Columns):
         return [str(token) for token in x.column(0)[0]]
@@ -114,7 +114,7 @@ def _tokens(x: Any, n: int) -> list[str]:
     return [_token(row, k) for k, row in enumerate(rows)]
 
 
-def _token(row: Any, k: int) -> str:
+def _token(row: object, k: int) -> str:
     if isinstance(row, Mapping):
         found = next((row[key] for key in WORDS if key in row), k)
         return str(found)
@@ -126,7 +126,7 @@ def _token(row: Any, k: int) -> str:
 def _spans(
     example: OpenExample, labels: list[Any], chances: Floats | None
 ) -> tuple[list[Span], list[str]]:
-    """Entities, or single tokens where labels are no tags; and all labels that spans may have."""
+    """Entities, or single tokens where labels are not tags; and all labels that spans may have."""
     classes = example.model.classes_.tolist()
     scheme = scheme_of(classes) if example.is_chain else None
     if scheme is None:

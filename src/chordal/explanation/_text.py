@@ -12,7 +12,7 @@ from chordal._shown import in_a_line
 
 @dataclass(frozen=True)
 class Span:
-    """Tokens `start` up to, without, `end` that have one label; `probability` of exactly this."""
+    """One label for the tokens from `start` up to, but not including, `end`."""
 
     start: int
     end: int
@@ -27,10 +27,10 @@ class LabelledText:
     tokens : tuple of str
     labels, probabilities : tuples, one per token; a probability is None if the model tells none
     spans : tuple of Span
-        Entities, where labels are tags such as B-LOC and I-LOC; else every token by itself.
+        Entities, where labels are tags such as B-LOC and I-LOC; else one span per token.
     text : str, in which the tokens stand
     offsets : tuple of (start, end), where each token stands in the text
-    kinds : tuple of str, all labels of spans that the model knows: their places choose colours
+    kinds : tuple of str, all labels of spans that the model knows; their order gives the colours
     """
 
     tokens: tuple[str, ...]
@@ -150,7 +150,8 @@ def placed(tokens: Sequence[str], text: str | None) -> tuple[str, list[tuple[int
         start = whole.find(token, at)
         if start < 0:
             raise ValueError(
-                f"token {k}, {token!r}, is not in the text after its first {at} characters"
+                f"token {k}, {token!r}, is not in the text from its character {at} on; give the "
+                "text that the tokens come from"
             )
         at = start + len(token)
         offsets.append((start, at))

@@ -40,7 +40,7 @@ Top = int | tuple[int, int] | None
 def explain_crf_weights(
     crf: BaseCRF,
     top: Top = 20,
-    target_names: Any = None,
+    target_names: object = None,
     targets: Sequence[Any] | None = None,
     feature_re: str | None = None,
     feature_filter: Callable[[str], bool] | None = None,

@@ -1,8 +1,9 @@
 """A data set under a model as one page of HTML to browse: `page`; ``chordal explore`` writes it.
 
-`_answers` asks the model about the data, `_shapes` says how examples look, `_weights` takes what
-explanations need, `_summary` counts, `_blocks` packs all of it, and `_joining` puts it into the
-page of the folder `page`.
+`_subjects` chooses the kind of page: sequences, grids, rows, rows of labels or graphs, each in its
+module `_of_…`. `_answers` asks the model about the data, and `_summary` counts. `_shapes` says how
+examples look; `_weights`, `_unary` and `_links` hold what explanations need. `_packing` and
+`_blocks` compress all of it, and `_joining` puts it into the page of the folder `page`.
 """
 
 from chordal.explore._page import page

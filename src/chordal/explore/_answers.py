@@ -2,203 +2,195 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import pairwise
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from chordal._errors import UnsupportedError
-from chordal._validate import check_sequences
+from chordal.explore._labels import UNOBSERVED, Coder, Ints, LabelSets
+from chordal.explore._subject import Subject
+from chordal.progress import Progress
 from chordal.structures import offsets_of
 
 Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
+Paths = list[list[tuple[Ints, float]]]
 
-UNOBSERVED = -1
 BLOCK = 500  # examples that are asked about at a time
-
-
-class Model(Protocol):
-    """What is asked: a fitted estimator."""
-
-    classes_: NDArray[Any]
-
-    def predict(self, X: Any) -> Any:
-        """The labels of each example."""
-
-    def predict_marginals(self, X: Any) -> Any:
-        """The probabilities of labels."""
-
-    def k_best(self, X: Any, k: int = 5) -> list[list[tuple[Any, float]]]:
-        """The best labellings with their log-probabilities."""
-
-    def log_likelihood(self, X: Any, y: Any) -> Floats:
-        """log P(y | x) of each example."""
 
 
 @dataclass(frozen=True)
 class Answers:
-    """Labels are places in `labels`: the classes of the model, then true labels that it lacks.
+    """Labels are places in `labels`: those of the model, then true labels that it does not know.
 
-    sizes : variables (tokens, pixels) of each example
+    sets : the labels of the model
+    sizes : variables (tokens, pixels, nodes) of each example
     gold : true labels of all variables, UNOBSERVED where there is none; None without labels
     predicted : predicted labels of all variables
-    marginals : P(label) [n_variables, n_classes]
+    marginals : P(label) [n_variables, labels of a variable]; see `LabelSets`
     paths : of each example, its best labellings and their log-probabilities, best first
-    loss : −log P(true labels); of grids, the mean of −log P(true label of a pixel)
-    confidence : P of the least sure predicted label; of grids, the mean
-    margin : P(best) − P(second best labelling); of grids, the mean over pixels
+    loss : −log P(true labels) of sequences; else the mean of −log P(true label) over variables
+    confidence : P of the least sure predicted label; of grids and graphs, the mean
+    margin : P(best) − P(second best labelling) of sequences; else the mean over variables
     """
 
     labels: list[str]
-    n_classes: int
+    sets: LabelSets
     sizes: Ints
     gold: Ints | None
     predicted: Ints
     marginals: Floats
-    paths: list[list[tuple[Ints, float]]]
+    paths: Paths
     loss: Floats | None
     confidence: Floats
     margin: Floats
+
+    @property
+    def n_classes(self) -> int:
+        """Labels of the model."""
+        return len(self.sets)
 
     @property
     def offsets(self) -> Ints:
         """Where the variables of each example begin."""
         return offsets_of(self.sizes)
 
+    @cached_property
+    def kinds(self) -> Ints:
+        """The set of labels of each variable."""
+        return self.sets.kinds(self.predicted)
 
-def ask(
-    model: Model, X: Any, y: Any, k: int, joint: bool, watch: Callable[[int, int], None]
-) -> Answers:
-    """Everything about all examples, a block at a time; `joint` for models of sequences."""
-    classes = [str(label) for label in model.classes_.tolist()]
-    known = {label: i for i, label in enumerate(model.classes_.tolist())}
-    n = len(X)
-    if y is not None:
-        y = check_sequences(y, "y", empty=True)
-        if len(y) != n:
-            raise ValueError(f"y must have one entry per example ({n}), got {len(y)}")
-    predicted, marginals, paths, losses, sizes = [], [], [], [], []
-    ignored = getattr(getattr(model, "crf_", model), "ignore_label", None)
-    gold = None if y is None else _gold(y, known, ignored)
-    for begin in range(0, n, BLOCK):
-        part = X[begin : begin + BLOCK]
-        labels = model.predict(part)
-        predicted += [_codes(own, known) for own in labels]
-        tables = [
-            np.asarray(own).reshape(-1, len(classes)) for own in model.predict_marginals(part)
-        ]
+    @cached_property
+    def first(self) -> Ints:
+        """The place of the first label that each variable may have."""
+        return self.sets.first[self.kinds]
+
+    @property
+    def chances(self) -> Floats:
+        """P of each predicted label."""
+        return self.marginals[np.arange(len(self.predicted)), self.predicted - self.first]
+
+
+def ask(subject: Subject, y: Any, k: int, progress: Progress) -> Answers:
+    """Everything about all examples, a block at a time."""
+    coder = Coder(subject.sets, getattr(subject.crf, "ignore_label", None))
+    true = None if y is None else subject.gold(y)
+    predicted: list[Ints] = []
+    marginals: list[Floats] = []
+    gold: list[Ints] = []
+    paths: Paths = []
+    losses = []
+    for begin in range(0, subject.n, BLOCK):
+        end = min(begin + BLOCK, subject.n)
+        part = subject.part(begin, end)
+        tables = _marginals(subject, part)
+        found = subject.predicted(coder, part)
         marginals += tables
-        sizes += [len(own) for own in tables]
-        if joint:
-            paths += [
-                [(_codes(own, known), chance) for own, chance in of_example]
-                for of_example in model.k_best(part, k)
-            ]
-        if y is not None and gold is not None:
-            own_y, own_gold = y[begin : begin + BLOCK], gold[0][begin : begin + BLOCK]
-            _check_sizes(own_gold, tables, begin)
-            if joint:
-                losses.append(_joint_loss(model, part, own_y, own_gold, labels, len(classes)))
-            else:
-                pairs = zip(own_gold, tables, strict=True)
-                losses.append(np.array([_mean_loss(codes, table) for codes, table in pairs]))
-        watch(min(begin + BLOCK, n), n)
-    all_marginals = np.concatenate([np.zeros((0, len(classes))), *marginals])
-    found = np.concatenate([np.zeros(0, dtype=np.int64), *predicted])
-    offsets = offsets_of(sizes)
-    confidence, margin = _confidence(all_marginals, found, offsets, joint)
-    if joint:
+        predicted += found
+        paths += subject.ranked(coder, part, k)
+        if true is not None:
+            _check_sizes(true[begin:end], found, begin)
+            both = zip(true[begin:end], found, strict=True)
+            own = [coder.gold(labels, subject.sets.kinds(codes)) for labels, codes in both]
+            losses.append(_loss(subject, part, own, found, tables))
+            gold += own
+        pace = end / max(progress.elapsed, 1e-3)
+        progress.update(end, f"{pace:,.0f} examples/s")
+    return _answers(subject, coder, predicted, marginals, paths, gold, losses, true is not None)
+
+
+def _answers(
+    subject: Subject,
+    coder: Coder,
+    predicted: Sequence[Ints],
+    marginals: Sequence[Floats],
+    paths: Paths,
+    gold: Sequence[Ints],
+    losses: Sequence[Floats],
+    labelled: bool,
+) -> Answers:
+    """The answers of all blocks as one."""
+    none = np.zeros(0, dtype=np.int64)
+    width = int(subject.sets.counts.max())
+    every = np.concatenate([np.zeros((0, width)), *marginals])
+    found, sizes = np.concatenate([none, *predicted]), [len(own) for own in predicted]
+    local = found - subject.sets.first[subject.sets.kinds(found)]
+    confidence, margin = _confidence(every, local, offsets_of(sizes), subject.least)
+    if subject.joint:
         margin = np.array([_margin(own) for own in paths])
     return Answers(
-        labels=classes + ([] if gold is None else gold[1]),
-        n_classes=len(classes),
+        labels=subject.sets.names + coder.unknown,
+        sets=subject.sets,
         sizes=np.array(sizes, dtype=np.int64),
-        gold=None if gold is None else np.concatenate([np.zeros(0, dtype=np.int64), *gold[0]]),
+        gold=np.concatenate([none, *gold]) if labelled else None,
         predicted=found,
-        marginals=all_marginals,
+        marginals=every,
         paths=paths or [[] for _ in sizes],
-        loss=None if gold is None else np.concatenate([np.zeros(0), *losses]),
+        loss=np.concatenate([np.zeros(0), *losses]) if labelled else None,
         confidence=confidence,
         margin=margin,
     )
 
 
-def _listed(labels: Any) -> list[Any]:
-    return np.asarray(labels).ravel().tolist() if isinstance(labels, np.ndarray) else list(labels)
+def _marginals(subject: Subject, X: Any) -> list[Floats]:
+    try:
+        return subject.marginals(X)
+    except UnsupportedError as error:
+        raise UnsupportedError(
+            f"explore shows the probabilities of labels, and this model gives none: {error}"
+        ) from None
 
 
-def _codes(labels: Any, known: dict[Any, int]) -> Ints:
-    return np.array([known[label] for label in _listed(labels)], dtype=np.int64)
-
-
-def _gold(y: Sequence[Any], known: dict[Any, int], ignored: object) -> tuple[list[Ints], list[str]]:
-    """True labels as numbers, and the names of those that the model does not have."""
-    numbers = dict(known)
-    by_name = {str(label): number for label, number in known.items()}
-    more: list[str] = []
-
-    def number(label: Any) -> int:
-        if label is None or (ignored is not None and label == ignored):
-            return UNOBSERVED
-        try:
-            found = numbers.get(label)
-        except TypeError:
-            raise UnsupportedError(
-                f"explore shows one true label per variable, got {label!r}; give None where it is "
-                "not known"
-            ) from None
-        if found is None:  # files hold labels as text, models perhaps as numbers
-            found = by_name.get(str(label))
-            if found is None:
-                found = by_name[str(label)] = len(by_name)
-                more.append(str(label))
-            numbers[label] = found
-        return found
-
-    return [np.array([number(v) for v in _listed(own)], dtype=np.int64) for own in y], more
-
-
-def _check_sizes(gold: Sequence[Ints], tables: Sequence[Floats], begin: int) -> None:
-    for i, (codes, table) in enumerate(zip(gold, tables, strict=True)):
-        if len(codes) != len(table):
+def _check_sizes(gold: Sequence[Sequence[Any]], found: Sequence[Ints], begin: int) -> None:
+    for i, (labels, codes) in enumerate(zip(gold, found, strict=True)):
+        if len(labels) != len(codes):
             raise ValueError(
-                f"y[{begin + i}] must have {len(table)} labels as X[{begin + i}], got {len(codes)}"
+                f"y[{begin + i}] must have {len(codes)} labels as X[{begin + i}], got {len(labels)}"
             )
 
 
-def _joint_loss(
-    model: Model,
+def _loss(
+    subject: Subject,
     X: Any,
-    y: Sequence[Any],
     gold: Sequence[Ints],
-    predicted: Any,
-    n_classes: int,
+    predicted: Sequence[Ints],
+    tables: Sequence[Floats],
+) -> Floats:
+    if subject.joint:
+        return _joint_loss(subject, X, gold, predicted)
+    every = zip(gold, predicted, tables, strict=True)
+    return np.array([_mean_loss(subject.sets, *own) for own in every])
+
+
+def _joint_loss(
+    subject: Subject, X: Any, gold: Sequence[Ints], predicted: Sequence[Ints]
 ) -> Floats:
     """−log P(y | x); infinite with a label that the model lacks, NaN where some are not known."""
     hidden = np.array([bool((own == UNOBSERVED).any()) for own in gold])
-    unknown = np.array([bool((own >= n_classes).any()) for own in gold])
-    classes = model.classes_
+    unknown = np.array([bool((own >= len(subject.sets)).any()) for own in gold])
+    classes = subject.model.classes_
     asked = [
-        list(other) if skip else classes[own].tolist()
+        classes[other if skip else own].tolist()
         for own, other, skip in zip(gold, predicted, hidden | unknown, strict=True)
     ]
-    loss = -np.asarray(model.log_likelihood(X, asked))
+    loss = -np.asarray(subject.model.log_likelihood(X, asked))
     loss[unknown], loss[hidden & ~unknown] = np.inf, np.nan
     return np.maximum(loss, 0.0)
 
 
-def _mean_loss(gold: Ints, table: Floats) -> float:
+def _mean_loss(sets: LabelSets, gold: Ints, predicted: Ints, table: Floats) -> float:
     seen = np.flatnonzero(gold != UNOBSERVED)
     if not len(seen):
         return float("nan")
-    if (gold[seen] >= table.shape[1]).any():
+    if (gold[seen] >= len(sets)).any():
         return float("inf")
+    local = gold[seen] - sets.first[sets.kinds(predicted[seen])]
     with np.errstate(divide="ignore"):
-        return float(-np.log(table[seen, gold[seen]]).mean())
+        return max(float(-np.log(table[seen, local]).mean()), 0.0)
 
 
 def _margin(paths: Sequence[tuple[Ints, float]]) -> float:
@@ -207,12 +199,12 @@ def _margin(paths: Sequence[tuple[Ints, float]]) -> float:
 
 
 def _confidence(
-    marginals: Floats, predicted: Ints, offsets: Ints, least: bool
+    marginals: Floats, local: Ints, offsets: Ints, least: bool
 ) -> tuple[Floats, Floats]:
     """Of each example: the least or mean P of its predicted labels, and the mean margin."""
-    own = marginals[np.arange(len(predicted)), predicted]
+    own = marginals[np.arange(len(local)), local]
     others = marginals.copy()
-    others[np.arange(len(predicted)), predicted] = -1.0
+    others[np.arange(len(local)), local] = -1.0
     second = np.maximum(others.max(axis=1, initial=0.0), 0.0)
     pairs = [slice(a, b) for a, b in pairwise(offsets.tolist())]
     fold = np.min if least else np.mean

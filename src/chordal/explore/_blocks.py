@@ -24,8 +24,8 @@ TYPES = {
 def block(facts: Mapping[str, Any], columns: Mapping[str, NDArray[Any]]) -> str:
     """Facts and columns as text of base64.
 
-    The bytes inside, before compression: the length of the header (uint32), the header in JSON,
-    and the columns, each at a multiple of 8 from the end of the header, which is padded to one. All
+    Before compression, the bytes are the length of the header (uint32), the header in JSON, and
+    the columns. Header and columns are padded, so that each column begins at a multiple of 8. All
     numbers are little-endian.
     """
     places, parts, end = {}, [], 0

@@ -53,7 +53,7 @@ def style() -> str:
 
 
 def policy() -> str:
-    """What the page may do: run and wear what is its own, draw images, ask nobody for anything."""
+    """The security policy: only the scripts and styles of the page itself, images, no network."""
     return (
         f"default-src 'none'; script-src {_digest(script())}; style-src {_digest(style())}; "
         "img-src data:; base-uri 'none'; form-action 'none'"

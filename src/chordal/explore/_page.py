@@ -2,29 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from os import PathLike
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 import chordal
-from chordal._errors import UnsupportedError
 from chordal._validate import check_number
-from chordal.estimators import ChainCRF, GridCRF
-from chordal.explore._answers import UNOBSERVED, Answers, Ints, ask
-from chordal.explore._blocks import block, plain, small
+from chordal.explore._answers import ask
+from chordal.explore._blocks import block, plain
 from chordal.explore._joining import joined
-from chordal.explore._shapes import Shapes, shapes_of
+from chordal.explore._packing import (
+    COST,
+    LEAST,
+    chunks_of,
+    details_block,
+    explained_examples,
+    list_block,
+    rows_block,
+    weights_block,
+)
+from chordal.explore._subject import Looks
+from chordal.explore._subjects import subject_of
 from chordal.explore._summary import figures
-from chordal.explore._weights import Attributes, Weights, weights_of
-from chordal.features import Occurrences
-from chordal.text import Columns, Items
+from chordal.progress import Progress
 
-CHUNK = 8000  # variables whose details are unpacked together
-LEAST = 0.01  # probability that is kept
-COST = 1000.0  # units per nat of −log P; the largest is 65.535 nats
 ATTRIBUTES = 4_000_000  # occurrences at most, some 10 MB
 
 
@@ -34,36 +36,42 @@ def page(
     y: Any = None,
     *,
     title: str = "",
-    tokens: Sequence[Sequence[str]] | None = None,
+    tokens: Sequence[Any] | None = None,
     image_shape: tuple[int, int] | None = None,
+    positions: Sequence[Any] | None = None,
     k_best: int = 3,
     max_attributes: int = ATTRIBUTES,
-    watch: Callable[[int, int], None] = lambda done, total: None,
+    verbose: int = 0,
 ) -> str:
     """One HTML page to browse a data set under a model; it needs no server and no network.
 
     Parameters
     ----------
-    model : ChainCRF or GridCRF, or what holds one, such as NeuralCRF or HMM
-        A fitted model.
+    model : a fitted estimator that predicts labels
+        `ChainCRF`, `GridCRF`, `GraphCRF`, `TypedGraphCRF`, `TemplateCRF`, `CRFClassifier` or
+        `MultiLabelCRF`; or what holds one, such as `NeuralCRF`, `HMM` or `NaiveBayes`.
     X : as `predict` takes it
-    y : list of labels, optional
-        The true labels, in the shape that `fit` takes; None where one is not known. Without y,
-        the page shows predictions and how sure they are.
+    y : as `fit` takes it, optional
+        The true labels; None where one is not known. Without y, the page shows predictions and
+        how sure they are.
     title : str
         The heading of the page; the model's class by default.
-    tokens : list of lists of str, optional
-        What stands for positions. By default the first column, or the attribute that is called
-        "word", "w" or similar, or the first attribute.
+    tokens : list, optional
+        Names to show: a list of str per example, one for each position or node. For classifiers,
+        one text per row, such as the document. By default the first column, or the attribute that
+        is called "word", "w" or similar, or the first attribute; for nodes of numbers, "node 0".
     image_shape : (height, width), optional
         Rows of numbers are images of this size.
+    positions : list of arrays [n_nodes, 2], optional
+        Where the nodes of each graph are drawn: x to the right and y down, in any unit. Centres of
+        superpixels, for example. By default the page arranges small graphs itself.
     k_best : int
-        How many labellings of each sequence the page has.
+        How many labellings of each sequence or graph the page has.
     max_attributes : int
         Occurrences of attributes that the page keeps for explanations, at most. Beyond it, examples
         with a lower loss (without y: a higher confidence) have no explanation.
-    watch : callable, optional
-        Called with the number of examples done and of all, while the model is asked.
+    verbose : int
+        1 shows progress in terminals and notebooks, 2 writes it as lines on standard error.
 
     Returns
     -------
@@ -78,23 +86,21 @@ def page(
     >>> html.startswith("<!doctype html>"), "<title>Two words</title>" in html
     (True, True)
     """
+    _check_types(title, tokens)
     check_number("k_best", k_best, minimum=1, integer=True)
     check_number("max_attributes", max_attributes, minimum=0, integer=True)
-    grid = _is_grid(model)
-    if isinstance(X, (str, PathLike, Items)) or hasattr(X, "n_parts"):
-        raise UnsupportedError(
-            f"explore shows examples in memory, as lists, arrays or Columns; got {type(X).__name__}"
-        )
-    if not isinstance(X, (list, Columns)):
-        X = list(X)
-    if len(X) == 0:
-        raise ValueError("there is nothing to explore: X has no examples")
-    answers = ask(model, X, y, int(k_best), not grid, watch)
-    shapes = shapes_of(X, answers.sizes, tokens, image_shape, grid)
-    weights = weights_of(model, X)
-    explained = _explained(answers, weights, int(max_attributes))
-    chunks = _chunks(answers.sizes)
-    title = title or f"{type(model).__name__} on {len(X):,} examples"
+    looks = Looks(tokens, _shape(image_shape), positions, int(max_attributes))
+    subject = subject_of(model, X, looks)
+    model = subject.model
+    shown = Progress("explore", subject.n, "examples", measure=True, verbose=verbose, ticks=True)
+    with shown as progress:
+        answers = ask(subject, y, int(k_best), progress)
+    shapes = subject.shapes(answers.sizes)
+    weights = subject.weights(answers.predicted - answers.first)
+    explained = explained_examples(answers, weights, int(max_attributes))
+    chunks = chunks_of(answers.sizes)
+    title = title or f"{type(model).__name__} on {subject.n:,} examples"
+    sets = answers.sets
     facts = {
         "title": title,
         "model": type(model).__name__,
@@ -103,6 +109,10 @@ def page(
         **shapes.facts,
         "labels": answers.labels,
         "n_classes": answers.n_classes,
+        "sets": [
+            [title, int(first), int(n)]
+            for title, first, n in zip(sets.titles, sets.first, sets.counts, strict=True)
+        ],
         "least": LEAST,
         "cost": COST,
         "chunks": [int(first) for first, _ in chunks],
@@ -112,147 +122,32 @@ def page(
             name: [[plain(w, 9) for w in row] for row in np.atleast_2d(table)]
             for name, table in weights.tables.items()
         },
-        "figures": figures(answers, not grid),
+        "axes": weights.axes,
+        "figures": figures(answers, subject.spans),
     }
-    blocks = {"summary": block(facts, {}), "list": _list(answers, shapes, explained)}
-    blocks["weights"] = _weights_block(weights)
+    blocks = {"summary": block(facts, {}), "list": list_block(answers, shapes, explained)}
+    blocks["weights"] = weights_block(weights)
     for k, (first, last) in enumerate(chunks):
-        blocks[f"details-{k}"] = _details(answers, shapes, first, last)
-        blocks[f"rows-{k}"] = _rows(answers, weights, explained, first, last)
+        blocks[f"details-{k}"] = details_block(
+            answers, shapes, weights.links, subject.whole, first, last
+        )
+        blocks[f"rows-{k}"] = rows_block(answers, weights, explained, first, last)
     return joined(title, blocks)
 
 
-def _is_grid(model: Any) -> bool:
-    """Whether a model is of grids; refuses what is neither of grids nor of sequences."""
-    inner = getattr(model, "crf_", model)
-    if not isinstance(inner, (ChainCRF, GridCRF)):
-        raise UnsupportedError(
-            "explore shows models of sequences and of grids (ChainCRF, GridCRF, and what holds "
-            f"one, such as NeuralCRF), got {type(model).__name__}"
-        )
-    return isinstance(inner, GridCRF)
+def _shape(image_shape: object) -> tuple[int, int] | None:
+    """The height and width of letters as plain integers, or an error."""
+    if image_shape is None:
+        return None
+    if not isinstance(image_shape, Iterable) or len(shape := tuple(image_shape)) != 2:
+        raise TypeError(f"image_shape must be (height, width), got {image_shape!r:.80}")
+    for name, size in zip(("height", "width"), shape, strict=True):
+        check_number(f"{name} of image_shape", size, minimum=1, integer=True)
+    return int(shape[0]), int(shape[1])
 
 
-def _chunks(sizes: Ints) -> list[tuple[int, int]]:
-    """First and last example, exclusive, of chunks of about CHUNK variables."""
-    out, first, total = [], 0, 0
-    for i, size in enumerate(sizes.tolist()):
-        if i > first and total + size > CHUNK:
-            out.append((first, i))
-            first, total = i, 0
-        total += size
-    return [*out, (first, len(sizes))]
-
-
-def _explained(answers: Answers, weights: Weights, most: int) -> NDArray[np.bool_]:
-    """The examples whose attributes the page keeps: those of the highest loss first."""
-    counts = np.zeros(len(answers.sizes), dtype=np.int64)
-    for own in (weights.node, weights.edge):
-        if own is not None:
-            steps = 1 if own is weights.edge else 0
-            rows = np.concatenate([[0], np.cumsum(np.maximum(answers.sizes - steps, 0))])
-            counts += np.diff(own.rows.offsets[rows])
-    if weights.scores is not None:
-        counts += answers.sizes * answers.n_classes
-    elif weights.node is None:
-        return np.zeros(len(counts), dtype=bool)
-    by = -answers.confidence if answers.loss is None else np.nan_to_num(answers.loss, nan=-1.0)
-    order = np.argsort(-by, kind="stable")
-    out = np.zeros(len(counts), dtype=bool)
-    out[order[np.cumsum(counts[order]) <= most]] = True
-    return out
-
-
-def _list(answers: Answers, shapes: Shapes, explained: NDArray[np.bool_]) -> str:
-    """What the list of examples, its filters and its orders need of all of them."""
-    columns: dict[str, NDArray[Any]] = {
-        "sizes": small(answers.sizes),
-        "predicted": small(answers.predicted),
-        "confidence": answers.confidence.astype(np.float32),
-        "margin": answers.margin.astype(np.float32),
-        "explained": explained.astype(np.uint8),
-    }
-    if answers.gold is not None and answers.loss is not None:
-        columns["gold"] = small(
-            np.where(answers.gold == UNOBSERVED, len(answers.labels), answers.gold)
-        )
-        columns["loss"] = answers.loss.astype(np.float32)
-    if shapes.kind == "text":
-        columns["tokens"] = small(shapes.tokens)
-    if shapes.kind == "grid":
-        columns["heights"], columns["widths"] = small(shapes.sizes[:, 0]), small(shapes.sizes[:, 1])
-    if shapes.kind == "letters":
-        columns["pixels"] = shapes.pixels
-    return block({"names": shapes.names}, columns)
-
-
-def _details(answers: Answers, shapes: Shapes, first: int, last: int) -> str:
-    """Marginals from LEAST on, with those of true and predicted labels; the best labellings."""
-    begin, end = answers.offsets[first], answers.offsets[last]
-    table, n = answers.marginals[begin:end], answers.n_classes
-    kept = table >= LEAST
-    kept[np.arange(end - begin), answers.predicted[begin:end]] = True
-    if answers.gold is not None:
-        gold = answers.gold[begin:end]
-        seen = np.flatnonzero((gold >= 0) & (gold < n))
-        kept[seen, gold[seen]] = True
-    if shapes.kind == "grid":
-        kept[:] = True
-    row, label = np.nonzero(kept)
-    with np.errstate(divide="ignore"):
-        costs = np.rint(np.minimum(-np.log(table[row, label]) * COST, 65535.0))
-    own = answers.paths[first:last]
-    paths = [codes for of_example in own for codes, _ in of_example]
-    columns = {
-        "counts": small(np.bincount(row, minlength=end - begin)),
-        "labels": small(label),
-        "costs": np.maximum(costs, 0).astype(np.uint16),
-        "k": small(np.array([len(of_example) for of_example in own], dtype=np.int64)),
-        "paths": small(np.concatenate([np.zeros(0, dtype=np.int64), *paths])),
-        "chances": np.array([c for of_example in own for _, c in of_example], dtype=np.float32),
-    }
-    if shapes.kind == "grid" and shapes.facts["channels"]:
-        channels = shapes.facts["channels"]
-        columns["pixels"] = shapes.pixels[begin * channels : end * channels]
-    return block({}, columns)
-
-
-def _weights_block(weights: Weights) -> str:
-    """Names and weights of attributes."""
-    facts: dict[str, Any] = {"meanings": weights.meanings}
-    columns: dict[str, NDArray[Any]] = {}
-    for part, own in _parts(weights):
-        facts[part] = own.names
-        columns[f"{part}_counts"] = small(np.diff(own.starts))
-        columns[f"{part}_outputs"] = small(own.outputs)
-        columns[f"{part}_weights"] = own.weights.astype(np.float32)
-    return block(facts, columns)
-
-
-def _rows(
-    answers: Answers, weights: Weights, explained: NDArray[np.bool_], first: int, last: int
-) -> str:
-    """The attributes of the positions of explained examples, one example after another."""
-    chosen = first + np.flatnonzero(explained[first:last])
-    columns: dict[str, NDArray[Any]] = {}
-    for part, own in _parts(weights):
-        sizes = answers.sizes if part == "node" else np.maximum(answers.sizes - 1, 0)
-        starts = np.concatenate([[0], np.cumsum(sizes)])
-        rows = [np.arange(starts[i], starts[i + 1]) for i in chosen]
-        found: Occurrences = own.rows[np.concatenate([np.zeros(0, dtype=np.int64), *rows])]
-        columns[f"{part}_counts"] = small(np.diff(found.offsets))
-        columns[f"{part}_ids"] = small(found.ids)
-        if found.values is not None:
-            columns[f"{part}_values"] = found.values.astype(np.float32)
-    if weights.scores is not None:
-        offsets = answers.offsets
-        parts = [weights.scores[offsets[i] : offsets[i + 1]].ravel() for i in chosen]
-        columns["scores"] = np.concatenate([np.zeros(0), *parts]).astype(np.float32)
-    return block({}, columns)
-
-
-def _parts(weights: Weights) -> Iterator[tuple[str, Attributes]]:
-    if weights.node is not None:
-        yield "node", weights.node
-    if weights.edge is not None:
-        yield "edge", weights.edge
+def _check_types(title: Any, tokens: Any) -> None:
+    if not isinstance(title, str):
+        raise TypeError(f"title must be a str, got {type(title).__name__}")
+    if tokens is not None and (isinstance(tokens, str) or not hasattr(tokens, "__iter__")):
+        raise TypeError(f"tokens must be a list with one entry per example, got {tokens!r:.80}")

@@ -1,4 +1,4 @@
-"""How examples look on the page: words, sequences of small images, or grids of pixels."""
+"""How examples look on the page: words, small images, grids of pixels, rows and graphs."""
 
 from __future__ import annotations
 
@@ -30,12 +30,15 @@ USUAL = (
 class Shapes:
     """What is drawn of examples.
 
-    kind : "text", "letters" or "grid"
-    names : distinct tokens; of other kinds than text, empty
-    tokens : the place in `names` of every token
+    kind : the name of the page's kind: "text", "letters", "grid", "row", "labels" or "graph"
+    names : distinct names of variables; empty for kinds whose variables have none
+    tokens : the place in `names` of every variable's name
     pixels : bytes of all images, one after another; empty where there is nothing to draw
     facts : what else the page has to know
     sizes : heights and widths of grids
+    columns : other columns of the list of examples
+    listed : other names of the list of examples
+    positions : where nodes are drawn [n_variables, 2]
     """
 
     kind: str
@@ -44,27 +47,33 @@ class Shapes:
     pixels: NDArray[np.uint8] = field(default_factory=lambda: np.zeros(0, dtype=np.uint8))
     facts: dict[str, Any] = field(default_factory=dict)
     sizes: NDArray[np.int64] = field(default_factory=lambda: np.zeros((0, 2), dtype=np.int64))
+    columns: dict[str, NDArray[Any]] = field(default_factory=dict)
+    listed: dict[str, list[str]] = field(default_factory=dict)
+    positions: NDArray[np.float64] | None = None
 
 
-def shapes_of(
+def shapes_of_sequences(
     X: Any,
     sizes: NDArray[np.int64],
     tokens: Sequence[Sequence[str]] | None,
     image_shape: tuple[int, int] | None,
-    grid: bool,
 ) -> Shapes:
-    """How examples of sequences (words or letters) or grids are drawn."""
-    if grid:
-        return _grids(X)
+    """How sequences are drawn: as words, or as letters."""
     if image_shape is not None:
-        return _letters(X, image_shape)
-    if tokens is None:
-        tokens = tokens_of(X, sizes)
-    elif [len(own) for own in tokens] != sizes.tolist():
+        return letters("letters", X, image_shape)
+    names, numbers = named(tokens_of(X, sizes) if tokens is None else tokens, sizes)
+    return Shapes("text", names, numbers)
+
+
+def named(
+    tokens: Sequence[Sequence[str]], sizes: NDArray[np.int64]
+) -> tuple[list[str], NDArray[np.int64]]:
+    """The distinct names of variables, and the place of each variable's name among them."""
+    if [len(own) for own in tokens] != sizes.tolist():
         raise ValueError("tokens must have as many strings for each example as it has positions")
     places: dict[str, int] = {}
     numbers = [places.setdefault(str(token), len(places)) for own in tokens for token in own]
-    return Shapes("text", list(places), np.array(numbers, dtype=np.int64))
+    return list(places), np.array(numbers, dtype=np.int64)
 
 
 def tokens_of(X: Any, sizes: NDArray[np.int64]) -> list[list[str]]:
@@ -77,10 +86,11 @@ def tokens_of(X: Any, sizes: NDArray[np.int64]) -> list[list[str]]:
         return [list(own) for own in X.column(0)]
     if len(X) and (hasattr(X[0], "shape") or not isinstance(X[0], Sequence)):
         return [[str(t + 1) for t in range(n)] for n in sizes]
-    return [[_token(row) for row in own] for own in X]
+    return [[token_of(row) for row in own] for own in X]
 
 
-def _token(row: Any) -> str:
+def token_of(row: Any) -> str:
+    """What the attributes of one variable call it; empty if they do not."""
     if isinstance(row, (str, int)):
         return str(row)
     found = _named(row)
@@ -104,7 +114,7 @@ def _named(row: Any) -> dict[str, str]:
     return out
 
 
-def _letters(X: Any, shape: tuple[int, int]) -> Shapes:
+def letters(kind: str, X: Any, shape: tuple[int, int]) -> Shapes:
     """Each row is an image of this height and width."""
     height, width = shape
     arrays = [np.asarray(x) for x in X]
@@ -116,10 +126,10 @@ def _letters(X: Any, shape: tuple[int, int]) -> Shapes:
             )
     data = np.concatenate([np.zeros((0, height * width)), *arrays])
     facts = {"height": height, "width": width, "channels": 1}
-    return Shapes("letters", pixels=_bytes(data), facts=facts)
+    return Shapes(kind, pixels=_bytes(data), facts=facts)
 
 
-def _grids(X: Any) -> Shapes:
+def shapes_of_grids(X: Any) -> Shapes:
     """Images of one or three channels are drawn; of others only the labels."""
     arrays = [np.asarray(x) for x in X]
     if any(array.ndim != 3 for array in arrays):

@@ -7,8 +7,9 @@ from typing import Any
 import numpy as np
 
 from chordal._schemes import scheme_of
-from chordal.explore._answers import UNOBSERVED, Answers, Floats, Ints
+from chordal.explore._answers import Answers, Floats
 from chordal.explore._blocks import plain
+from chordal.explore._labels import UNOBSERVED, Ints
 from chordal.metrics import chunk_scores
 
 N_BINS = 10
@@ -71,7 +72,7 @@ def _confusion(gold: Ints, found: Ints, n: int) -> list[list[int]]:
 
 def _calibration(answers: Answers, seen: Any) -> list[list[Any]]:
     """By tenths of the probability of the predicted label: how many, their mean, share right."""
-    chances = answers.marginals[np.arange(len(answers.predicted)), answers.predicted][seen]
+    chances = answers.chances[seen]
     assert answers.gold is not None
     right = answers.gold[seen] == answers.predicted[seen]
     bins = np.minimum((chances * N_BINS).astype(np.int64), N_BINS - 1)

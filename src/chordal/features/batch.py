@@ -306,7 +306,7 @@ class Batch:
         return replace(self, cliques=cliques)
 
     def work(self, n_labels: LabelCounts) -> tuple[Ints, int]:
-        """The work in each example, in units, and how many scores one unit stands for."""
+        """The work in each example, in units, and how many scores one unit has."""
         n_labels = n_labels if isinstance(n_labels, int) else max(n_labels)
         if self.is_chain:
             untied = any(self.cliques[k].rows is not None for g in self.groups for k in g)

@@ -123,8 +123,9 @@ def head_of(batch: Batch) -> Head:
 
 
 def outlined(heads: Sequence[Head]) -> Batch:
-    """All examples as one batch without rows and lists of cliques. It determines the shards, and
-    whether they are chains.
+    """All examples as one batch that has no rows and no lists of cliques.
+
+    It determines the shards, and whether they are chains.
     """
     first, nothing = heads[0], np.zeros(0, dtype=np.int64)
     sizes = joined(own.sizes for own in heads)

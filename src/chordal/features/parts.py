@@ -56,7 +56,7 @@ class Parts:
     Attributes
     ----------
     outline : Batch
-        All examples without rows and lists of cliques; for one part in memory, its batch.
+        All examples, but no rows and no lists of cliques; for one part in memory, its batch.
     """
 
     def __init__(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import os
 import sys
 from abc import abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
@@ -12,7 +13,7 @@ from typing import IO, TYPE_CHECKING, Any
 from chordal._errors import FormatError
 from chordal._optional import needed
 from chordal.formats._base import Format, Record, check_labels
-from chordal.formats._files import Place, name_of, open_target
+from chordal.formats._files import MAX_GROWTH, SMALL, Place, name_of, open_target
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -45,7 +46,7 @@ class ArrowFormat(Format):
 
     @abstractmethod
     def _tables(self, source: Place, size: int) -> Iterator[pa.RecordBatch]:
-        """Record batches of an opened source, of so many rows at most."""
+        """Record batches of an opened source, of at most `size` rows."""
 
     @abstractmethod
     def _writer(self, file: IO[bytes], schema: pa.Schema) -> pa.RecordBatchWriter:
@@ -165,6 +166,26 @@ class ArrowFormat(Format):
                 raise  # of the file, not of what is in it
             what = str(error).partition("\n")[0]
             raise FormatError(name, f"not a file of {self.name} that can be read: {what}") from None
+
+
+def size_of(source: Place) -> int:
+    """Bytes of a file or of a stream that can be read from its beginning again."""
+    if isinstance(source, (str, os.PathLike)):
+        return os.path.getsize(source)
+    here = source.tell()
+    end = source.seek(0, os.SEEK_END)
+    source.seek(here)
+    return end
+
+
+def check_growth(name: str, what: str, n: int, size: int) -> None:
+    """Raise an error if a small file holds too many values or bytes, decompressed."""
+    if n > max(SMALL, MAX_GROWTH * size):
+        raise FormatError(
+            name,
+            f"a file of {size} bytes with {n} {what}, more than {MAX_GROWTH} times as many; "
+            "write it again without compression if you trust it",
+        )
 
 
 def _pyarrow(what: str) -> Any:

@@ -7,7 +7,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, ClassVar, NamedTuple
 
-from chordal.formats._files import Place, name_of, open_target
+from chordal.formats._files import BOM, Place, name_of, open_target
 
 
 class Record(NamedTuple):
@@ -71,6 +71,8 @@ class Format(ABC):
                     raise ValueError(
                         f"cannot write record {n} to {_target(target)}: {error}"
                     ) from error
+                if n == 1 and text.startswith(BOM):  # else it would be taken for the file's own
+                    file.write(BOM)
                 file.write(text)
         return n
 

@@ -13,12 +13,14 @@ from typing import IO, Any, Protocol, TypeAlias
 from chordal._atomic import atomic_write
 from chordal._errors import FormatError
 from chordal._optional import needed
+from chordal._shown import shown
 
 Place: TypeAlias = "str | os.PathLike[str] | IO[bytes]"
 
 PIECE = 1 << 24
-MAX_GROWTH = 200  # of compressed data; text seldom shrinks to less than a fiftieth
-SMALL = 1 << 23  # bytes, decompressed, that are never too many
+MAX_GROWTH = 100  # of compressed data; text seldom shrinks to less than a fiftieth
+SMALL = 1 << 19  # bytes, decompressed, that are never too many
+FEW = 2048  # compressed bytes at a time: those that were taken tell how much they may become
 BOM = b"\xef\xbb\xbf"
 WIDE_BOMS = (b"\xff\xfe", b"\xfe\xff")  # UTF-16, and the beginning of UTF-32
 
@@ -27,7 +29,7 @@ class Readable(Protocol):
     """Bytes to be read."""
 
     def read(self, size: int = -1, /) -> bytes:
-        """The next bytes, at most so many; all without a size."""
+        """The next bytes, at most `size` of them; all if it is negative."""
 
 
 class Source:
@@ -46,6 +48,7 @@ class Source:
         self._given = 0  # bytes, decompressed
         for kind, magic, opener in _COMPRESSIONS:
             if head.startswith(magic):
+                self._raw.most = FEW
                 self._stream, errors = opener(self._raw, name)
                 self._damage = (kind, errors)
         self._at_start = utf8  # where a byte order mark may be
@@ -105,10 +108,11 @@ class _Rewound:
         self._head = head
         self._stream = stream
         self.taken = 0  # bytes
+        self.most = PIECE  # bytes at a time
         self._read1 = getattr(stream, "read1", stream.read)
 
     def read(self, size: int = -1) -> bytes:
-        block = self._next(size)
+        block = self._next(min(size, self.most) if size >= 0 else size)
         self.taken += len(block)
         return block
 
@@ -289,12 +293,13 @@ def open_target(place: Place) -> Iterator[Any]:
     """Open a path, a binary stream or "-" (standard output) for writing.
 
     A path is written completely or not at all, and compressed if it ends in .gz, .bz2, .xz or .zst.
+    A terminal gets control characters written out; a pipe or a file gets the bytes as they are.
     """
     if isinstance(place, (str, os.PathLike)) and place != "-":
         with atomic_write(place) as file, _compressed(file, os.fspath(place)) as target:
             yield target
     elif place == "-":
-        yield sys.stdout.buffer
+        yield _Terminal(sys.stdout.buffer) if sys.stdout.isatty() else sys.stdout.buffer
         sys.stdout.buffer.flush()
     elif hasattr(place, "write") and not isinstance(place, io.TextIOBase):
         yield place
@@ -302,6 +307,24 @@ def open_target(place: Place) -> Iterator[Any]:
         raise TypeError(
             f"must be a path, a binary stream or '-', got {type(place).__name__}: {place!r:.60}"
         )
+
+
+class _Terminal(io.RawIOBase):
+    """A terminal, which would obey escape sequences in data: they are written out instead."""
+
+    def __init__(self, stream: IO[bytes]) -> None:
+        self._stream = stream
+        self._decoder = codecs.getincrementaldecoder("utf-8")("backslashreplace")
+
+    def writable(self) -> bool:
+        return True
+
+    def write(self, data: Any) -> int:
+        self._stream.write(shown(self._decoder.decode(bytes(data))).encode())
+        return len(data)
+
+    def flush(self) -> None:
+        self._stream.flush()
 
 
 @contextmanager

@@ -236,7 +236,7 @@ class CoNLL(Format):
         if not isinstance(cell, str):
             raise ValueError(f"the cells of {where} must be str, got {type(cell).__name__}")
         if (not cell and self.separator is None) or any(c in cell for c in forbidden):
-            raise ValueError(f"{cell!r:.60} of {where} is no cell: {self._rule()}")
+            raise ValueError(f"{cell!r:.60} of {where} cannot be a cell: {self._rule()}")
 
     def _rule(self) -> str:
         if self.separator is None:
@@ -315,7 +315,7 @@ def append_column(
 ) -> bytes:
     """The first `size` bytes of the columns' text, row t followed by ``texts[numbers[t]]``.
 
-    Lines that are no rows stay as they are; see `CoNLL.passages`. The texts hold the separator.
+    Lines that are not rows stay as they are; see `CoNLL.passages`. The texts hold the separator.
     """
     encoded = [text.encode() for text in texts]
     offsets = offsets_of([len(text) for text in encoded])

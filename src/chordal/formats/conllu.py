@@ -101,7 +101,7 @@ class CoNLLU(Format):
             for cell in cells:
                 if not cell or any(c in cell for c in "\t\n\r\0"):
                     raise ValueError(
-                        f"{cell!r:.60} of word {t + 1} is no cell: empty, or holds a tab"
+                        f"{cell!r:.60} of word {t + 1} cannot be a cell: it is empty or holds a tab"
                     )
             lines.append("\t".join(cells))
         lines += [line for _, line in reversed(extras)]

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Sequence
-from typing import Any, ClassVar, NoReturn, final
+from typing import Any, ClassVar, final
 
 import numpy as np
 
-from chordal._errors import FormatError
 from chordal.formats._base import Format, Record, check_labels
-from chordal.formats._files import Place, name_of
-from chordal.formats._lines import read_lines
+from chordal.formats._files import Place
+from chordal.formats._json import read_values, word_of
 
 
 @final
@@ -55,20 +54,7 @@ class JSONL(Format):
 
     def read(self, source: Place) -> Iterator[Record]:
         """Records, one for each line."""
-        name = name_of(source)
-        for number, line in read_lines(source):
-            if not line.strip(" \t"):
-                continue
-            try:
-                yield self._record(_parsed(line))
-            except json.JSONDecodeError as error:
-                column = len(line[: error.pos].encode(errors="replace")) + 1
-                what = f"not JSON: {error.msg}"
-                raise FormatError(name, what, line=number, column=column) from None
-            except (ValueError, RecursionError) as error:
-                deep = isinstance(error, RecursionError)
-                what = "JSON that is nested too deeply" if deep else str(error)
-                raise FormatError(name, what, line=number) from None
+        return read_values(source, self._record)
 
     def encode(self, record: Record) -> str:
         """The line of a record."""
@@ -97,7 +83,7 @@ class JSONL(Format):
 
     def _record(self, value: object) -> Record:
         if not isinstance(value, dict):
-            raise ValueError(f"a line must be a JSON object, got {_kind(value)}")
+            raise ValueError(f"a line must be a JSON object, got {word_of(value)}")
         for key in self._keys:
             if key not in value:
                 raise ValueError(
@@ -134,13 +120,6 @@ class JSONL(Format):
         return str(row[k])
 
 
-def _parsed(line: str) -> object:
-    def refuse(constant: str) -> NoReturn:
-        raise ValueError(f"numbers must be finite, got {constant}")
-
-    return json.loads(line, parse_constant=refuse)
-
-
 def _row(token: object, t: int) -> list[str] | dict[str, Any]:
     if isinstance(token, str):
         return [token]
@@ -149,7 +128,7 @@ def _row(token: object, t: int) -> list[str] | dict[str, Any]:
     if isinstance(token, list) and all(isinstance(cell, str) for cell in token):
         return token
     raise ValueError(
-        f"token {t} must be a string, a list of strings or an object, got {_kind(token)}: "
+        f"token {t} must be a string, a list of strings or an object, got {word_of(token)}: "
         f"{token!r:.60}"
     )
 
@@ -188,7 +167,7 @@ def _written(row: object, t: int) -> object:
 def _list(value: dict[str, Any], key: str) -> list[Any]:
     found = value[key]
     if not isinstance(found, list):
-        raise ValueError(f"{key!r} must be a list, got {_kind(found)}")
+        raise ValueError(f"{key!r} must be a list, got {word_of(found)}")
     return found
 
 
@@ -196,11 +175,5 @@ def _strings(value: dict[str, Any], key: str) -> list[str]:
     found = _list(value, key)
     for t, item in enumerate(found):
         if not isinstance(item, str):
-            raise ValueError(f"{key!r} must hold strings, got {_kind(item)} at {t}: {item!r:.60}")
+            raise ValueError(f"{key!r} must hold strings, got {word_of(item)} at {t}: {item!r:.60}")
     return found
-
-
-def _kind(value: object) -> str:
-    """JSON's word for a type."""
-    words = {dict: "an object", list: "a list", str: "a string", bool: "a boolean"}
-    return "null" if value is None else words.get(type(value), "a number")

@@ -76,16 +76,16 @@ class ExhaustiveInference(Inference):
         return max(1.0, self.max_labellings / 1e4)
 
     def memory(self, structure: Structure, question: str, n: int = 1) -> float:
-        """All labellings of an example, and some numbers for each."""
+        """All labellings of an example, some numbers for each, and those asked for."""
         if not self.supports(structure):
             return 0.0  # which is refused anyway
-        most = 0.0
+        most, asked = 0.0, n * (4.0 * structure.n_variables + 8.0 * structure.n_examples)
         for first, last in zip(
             *(structure.variable_offsets[k:][: structure.n_examples] for k in (0, 1)), strict=True
         ):
             counts = structure.label_counts[first:last]
             most = max(most, math.prod(counts.tolist()) * (4.0 * len(counts) + 64.0))
-        return most
+        return most + asked
 
     def log_partition(self, potentials: Potentials) -> Floats:
         """log Z, summed over all labellings."""

@@ -8,6 +8,7 @@ from typing import ClassVar, final
 from chordal import _kernels
 from chordal._limits import no_time_limit
 from chordal._validate import check_number
+from chordal.inference._cliques import require_finite_size
 from chordal.inference._messages import SumProduct
 from chordal.potentials import Floats, Potentials
 from chordal.structures import Structure
@@ -96,6 +97,7 @@ class TreeReweightedInference(SumProduct):
         log_partition: Floats,
         forbidden: bool,
     ) -> _kernels.Iterations:
+        require_finite_size(potentials)
         with no_time_limit():
             forests = self.forests(potentials.structure)
         return _kernels.tree_reweighted_marginals(

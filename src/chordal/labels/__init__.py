@@ -13,6 +13,7 @@ from chordal.labels._targets import (
     class_weights,
     matched_targets,
     observed,
+    single_labels,
     targets_of,
 )
 
@@ -27,6 +28,7 @@ __all__ = [
     "merged_labels",
     "observed",
     "renumbered",
+    "single_labels",
     "take_learned",
     "targets_of",
 ]

@@ -80,10 +80,13 @@ def _plain(label: object) -> object:
 
 
 def take_learned(labels: SequenceLabels, facts: Mapping[str, Any]) -> None:
-    """Let labels that know none know what `learned_facts` says; refuses what cannot be."""
+    """Fill empty labels with what `learned_facts` says; impossible facts are refused."""
     plain, times, met = facts["labels"], facts["times"], facts["met"]
     if not all(isinstance(own, list) and len(own) == len(plain) for own in (plain, times, met)):
-        raise ValueError("labels must be a list, with how often and when each was met")
+        raise ValueError(
+            "labels must be a list, with lists of the same length for how often each occurs, and "
+            "for the order"
+        )
     found = [tuple(own) if isinstance(own, list) else own for own in plain]
     flat = [v for own in found for v in (own if isinstance(own, tuple) else (own,))]
     if not all(isinstance(v, (str, int, float)) and v == v for v in flat):

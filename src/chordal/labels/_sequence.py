@@ -80,7 +80,7 @@ def _small_integers(y: Sequence[Any]) -> NDArray[Any] | None:
 
 
 def _counts(numbers: NDArray[Any]) -> dict[int, int]:
-    """How often each number occurs, in the order in which they are met.
+    """How often each number occurs, in the order of first occurrence.
 
     >>> _counts(np.array([3, 1, 3]))
     {3: 2, 1: 1}
@@ -99,7 +99,7 @@ class SequenceLabels:
 
     classes : the labels as users see them, sorted where they can be
     order : int64 [n_labels], the number of each class
-    times : dict, how often each label was learned, in the order in which they were met
+    times : dict, how often each label was learned, in the order of first occurrence
     """
 
     def __init__(self, ranked: bool = False) -> None:
@@ -170,7 +170,7 @@ class SequenceLabels:
         self._dtype = None if name is None else _dtype_of(name, self.labels)
 
     def set_learned(self, labels: list[Any], times: Iterable[tuple[Any, int]]) -> None:
-        """Take over labels by their numbers, and how often each was met."""
+        """Take over labels by their numbers, and how often each occurred."""
         self.labels, self.times = labels, dict(times)
         self._number = {label: k for k, label in enumerate(labels)}
 

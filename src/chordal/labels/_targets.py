@@ -16,7 +16,7 @@ from chordal.targets import PartialLabels, SoftLabels, Target
 
 
 class NothingObservedError(ValueError):
-    """No label is known of any variable."""
+    """No variable has an observed label."""
 
 
 def matched_targets(y: object, i: int, n_source: int, n_target: int) -> NDArray[np.int32]:
@@ -102,6 +102,30 @@ def _without(
             return sequence
         return sequence[np.broadcast_to(sequence != ignored, sequence.shape)]  # NumPy 1: one bool
     return [label for label in sequence if not _is_ignored(label, ignored)]
+
+
+def single_labels(labels: SequenceLabels, y: Sequence[Any]) -> Sequence[Any]:
+    """y for scores: sets with several labels, and distributions over several, become None.
+
+    >>> labels = SequenceLabels()
+    >>> labels.learn([["A", "B"]])
+    >>> single_labels(labels, [["A", {"B"}, {"A", "B"}, {"A": 0.5, "B": 0.5}]])
+    [['A', 'B', None, None]]
+    """
+    if not _types_in(y) & {dict, np.ndarray, set, frozenset}:
+        return y
+    return [[_only(labels, value) for value in s] for s in y]
+
+
+def _only(labels: SequenceLabels, value: Any) -> Any:
+    """The only possible label; None if there are several."""
+    if isinstance(value, np.ndarray):
+        value = dict(zip(labels.classes.tolist(), value.tolist(), strict=False))
+    if isinstance(value, Mapping):
+        value = {label for label, share in value.items() if share}
+    if isinstance(value, (set, frozenset)):
+        return next(iter(value)) if len(value) == 1 else None
+    return value
 
 
 def observed(y: Sequence[Any], ignored: object = None) -> NDArray[np.bool_]:

@@ -45,7 +45,7 @@ class Tags(NamedTuple):
 
 
 class Chunks(NamedTuple):
-    """Chunks from `first` up to, without, `stop`, and the numbers of their types."""
+    """Chunks from `first` up to, but not including, `stop`, and the numbers of their types."""
 
     first: Ints
     stop: Ints

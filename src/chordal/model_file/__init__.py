@@ -125,10 +125,10 @@ def load(path: Path, kind: type[Any] | None = None, **functions: object) -> obje
     kind : class, optional
         The expected class; a model of another class is an error.
     **functions
-        Parameters of the model that are functions, as they were when it was fitted:
-        ``templates`` of a `TemplateCRF`, ``edge_features`` of a `GridCRF`, ``features`` of a
-        `MatchingModel`, ``transition_features`` of a `ChainCRF`, ``network`` of a `NeuralCRF`,
-        and its ``crf`` if that has functions.
+        Parameters of the model that are functions, as they were when it was fitted. These are
+        `templates` of a `TemplateCRF`, `edge_features` of a `GridCRF`, `features` of a
+        `MatchingModel` and `transition_features` of a `ChainCRF`. Of a `NeuralCRF` they are
+        `network`, and `crf` if that has functions.
 
     Raises
     ------

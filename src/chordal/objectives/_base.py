@@ -292,7 +292,9 @@ def hard_labels(objective: Objective, labels: Target | None) -> Labels:
         raise ValueError(f"objective {objective.name!r} needs the gold labels: pass y")
     if isinstance(labels, (SoftLabels, PartialLabels)):
         objective.require_targets(labels)
-        raise TypeError(f"objective {objective.name!r} is asked for a cost of {labels!r}")
+        raise TypeError(
+            f"objective {objective.name!r} needs one label per variable, got {labels!r}"
+        )
     return labels
 
 

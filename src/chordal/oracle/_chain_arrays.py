@@ -27,9 +27,9 @@ PIECE = 1024  # sequences whose costs are found at a time
 class Chains:
     """Sequences whose weights all lie in one array of cells.
 
-    First come the cells of the rows of nodes, with intercepts, start and end as rows of weights
-    that every, the first and the last position hold; then those of the rows of transitions, or
-    one table for all of them.
+    First come the cells of the rows of nodes. Intercepts, start and end are rows of weights, too:
+    every position has the first of them, the first position start, and the last position end.
+    Then come the cells of the rows of transitions, or one table for all of them.
     """
 
     arrays: _kernels.OnlineChains
@@ -83,9 +83,11 @@ class ChainDuals:
             self.gram = _kernels.chain_gram(chains.arrays)
 
     def gold_keys(self) -> tuple[tuple[Ints, Ints], tuple[Ints, Ints]]:
-        """Where the gold labels lie in padded rows of an example's labels, and the gold
-        transitions in padded rows of its tables, example after example; with each, how many cells
-        the rows of an example have.
+        """Where the gold labels lie, and where the gold transitions lie, example after example.
+
+        The places of labels count the cells of an example's padded rows of labels, those of
+        transitions the cells of its padded tables. With each comes the number of these cells, by
+        example.
         """
         n, lengths = self.chains.n_labels, self.chains.lengths
         stride = -(-n // unit_of(n)) * unit_of(n)
@@ -160,8 +162,10 @@ def chains_of(layout: Layout, shards: Sequence[Shard]) -> Chains:
 def _entries(
     layout: Layout, shards: Sequence[Shard], pairs: bool
 ) -> tuple[RowEntries | None, Ints, Ints]:
-    """The rows of all templates of variables, or of pairs of them, as one list of entries; the
-    cells of their weights, and which weights these are. Without rows, the cells of one table.
+    """The rows of all templates of variables, or of pairs of them, as one list of entries.
+
+    Also the cells of their weights, and which weights these are. If there are no rows, these are
+    the cells of one table.
     """
     found: RowEntries | None = None
     table, places = [np.zeros(0, dtype=np.int64)], [np.zeros(0, dtype=np.int64)]

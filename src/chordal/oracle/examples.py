@@ -41,7 +41,7 @@ class Learner(Stateful, Protocol):
     """Weights that examples change, one after another."""
 
     def visit(self, order: Ints) -> float:
-        """Learn from these examples in turn; the sum of the losses met on the way.
+        """Learn from these examples in turn; returns the sum of their losses before each step.
 
         Raises
         ------
@@ -91,6 +91,7 @@ class ExampleOracle(Penalised, Protocol):
     """Examples that an online solver learns from one by one; a step costs what one costs."""
 
     n_examples: int
+    exempt: Ints  # weights that have no regularisation though others have
 
     def learner(self, rule: Rule, start: Floats) -> Learner:
         """A learner by this rule, from these weights on."""
@@ -122,7 +123,7 @@ class PlaneOracle(Penalised, Protocol):
 
 @runtime_checkable
 class DualOracle(Penalised, Protocol):
-    """Examples with dual variables of their own; a step costs what one example costs."""
+    """Every example has its dual variables; a step costs what one example costs."""
 
     n_examples: int
 
@@ -172,7 +173,6 @@ class StructuredExamples:
         self.objective, self.inference, self._mapper = objective, inference, mapper
         self.l2, self.centre = float(np.max(l2, initial=0.0)), centre
         penalties = np.broadcast_to(l2, self.n_weights)
-        #: Which weights have no regularisation though others have.
         self.exempt = np.flatnonzero(penalties == 0.0) if self.l2 > 0.0 else np.zeros(0, np.int64)
         if not ((penalties == 0.0) | (penalties == self.l2)).all():
             raise UnsupportedError(

@@ -107,9 +107,9 @@ class PlaneModel:
         """Where the model is about a third of the gap above its minimum, not far from `at`.
 
         The minimum itself is often far away, where the planes say little; near good weights the
-        next plane says more. The point is the minimum of the model plus (κ/2) ‖v − at‖², with a κ
-        that gives the height (Lemaréchal, Nemirovskii and Nesterov (1995), New variants of bundle
-        methods).
+        next plane says more. The point is the minimum of the model plus (κ/2) ‖v − at‖², where κ is
+        such that the minimum has this height. See Lemaréchal, Nemirovskii and Nesterov (1995), New
+        variants of bundle methods.
         """
         heights, square = self._slopes @ at, float(at @ at)
         lowest, low, high = self._height(self.v), 0.0, np.inf

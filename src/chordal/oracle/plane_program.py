@@ -33,8 +33,9 @@ class PlaneProgram:
     """min (l2/2) ‖v‖² + Σ_i max(0, max_k b_k + ⟨a_k, v⟩) over the planes k of every example i.
 
     Where l2 is small beside the squares of the slopes, steps are taken on the program plus
-    (κ/2) ‖v − z‖², and z moves on after a few passes (Lin, Mairal and Harchaoui (2015), A universal
-    catalyst for first-order optimization); the dual variables serve the program as it is.
+    (κ/2) ‖v − z‖², and z moves after a few passes. The dual variables are valid for the program
+    without this term, too. See Lin, Mairal and Harchaoui (2015), A universal catalyst for
+    first-order optimization.
 
     Parameters
     ----------
@@ -95,10 +96,10 @@ class PlaneProgram:
         return np.asarray(-(self._turned @ alpha) / self._l2)
 
     def _by_planes_of_the_sum(self, alpha: Floats, v: Floats, target: float) -> _Bounds:
-        """From dual variables and v on: as `solve`, by planes under the sum of all examples.
+        """Start at these dual variables and v; as `solve`, by planes under the sum of all examples.
 
-        The sum of every example's highest plane is itself a plane, and few of them are enough where
-        steps on single examples are short, as with a column that has almost no l2.
+        The sum of every example's highest plane is itself a plane. A few such planes are enough
+        where steps on single examples are short, as with a column that has almost no l2.
         """
         n_planes = len(self._offsets)
         model = PlaneModel(self._l2, len(v), n_planes)

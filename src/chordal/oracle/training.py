@@ -35,7 +35,7 @@ class Problem(NamedTuple):
     ----------
     objective : Objective
     targets : {"hard", "soft", "partial"}
-        What is known of the labels.
+        Whether examples have one labelling each, probabilities, or sets of allowed labels.
     l2 : float or dict by group of weights
     partial : bool
         Some weights stay as they are.
@@ -47,7 +47,7 @@ class Problem(NamedTuple):
     chains : bool
         Examples are chains, as far as is known before they are read.
     parted : bool
-        The data are in parts on other machines: only sums over all examples are at hand.
+        The data are in parts on other machines: only sums over all examples are available.
     """
 
     objective: Objective
@@ -84,8 +84,10 @@ def asks_examples(asked: type) -> bool:
 
 
 def single_examples(asked: type, features: Layout, objective: Objective) -> bool:
-    """Whether a solver that asks for this takes even chains one by one: compiled loops know neither
-    scaled weights nor the losses of single variables, nor transitions that share weights.
+    """Whether a solver that needs this oracle takes even chains one by one, in Python.
+
+    The compiled loops support neither scaled weights nor the losses of single variables, nor
+    transitions that share weights.
     """
     if not asks_examples(asked):
         return False
@@ -152,10 +154,10 @@ class SummedOracle:
     `l2` is one number, or one for each weight: Σ_k l2_k/2 (w_k − centre_k)². `without_l1` names the
     weights that a solver's L1 term leaves alone.
 
-    Shards are taken in waves. Within a wave, tasks first share the shards (potentials,
-    inference, parts), then the blocks of weights (adjoint); no two write to the same place, and
-    every sum runs in the order of the data. The result is therefore the same, bit for bit,
-    whatever the number of threads.
+    Shards are taken in waves. Within a wave, tasks first share the shards (potentials, inference,
+    parts), then the blocks of weights (adjoint). No two tasks write to the same place, and every
+    sum runs in the order of the data. The result is therefore the same, bit for bit, for any
+    number of threads.
 
     For solvers that learn from a part of the examples at a time, `cuts` says where each mini-batch
     of shards begins, and where the last one ends. What is in a mini-batch is decided before

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from matplotlib.patheffects import withStroke
 from numpy.typing import NDArray
 
 from chordal.plots._style import FAINT, INK, short
@@ -19,7 +20,7 @@ MOST_NUMBERS = 14  # labels up to which cells carry numbers
 
 
 def table_size(height: int, width: int) -> tuple[float, float]:
-    """Inches that a table of so many cells asks for."""
+    """Width and height in inches for a table of `height` by `width` cells."""
     side = min(12.0, max(3.2, 1.6 + 0.36 * max(height, width)))
     return side + 0.6, side
 
@@ -50,12 +51,17 @@ def draw_table(
 def write_numbers(
     ax: Axes, rgb: NDArray[Any], numbers: Sequence[Sequence[str]], below: float = 0.0
 ) -> None:
-    """Text in each cell [row, column], white on dark colours; `below` its middle."""
+    """Text in each cell [row, column], white on dark colours; `below` its middle.
+
+    A halo in the colour of the cell keeps it legible where lines pass.
+    """
     dark = rgb @ [0.299, 0.587, 0.114] < 0.5
     for i, row in enumerate(numbers):
         for j, text in enumerate(row):
             colour = "white" if dark[i, j] else INK
-            ax.text(j, i + below, text, ha="center", va="center", fontsize=8, color=colour)
+            halo = [withStroke(linewidth=2.2, foreground=rgb[i, j])] if below else None
+            where: dict[str, Any] = {"ha": "center", "va": "center", "zorder": 5}
+            ax.text(j, i + below, text, fontsize=8, color=colour, path_effects=halo, **where)
 
 
 def colour_bar(ax: Axes, image: Any, label: str, **options: Any) -> None:

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from chordal._validate import check_choice
 from chordal.metrics import chunks, confusion_matrix
-from chordal.plots._cells import colour_bar, draw_table, table_size
+from chordal.plots._cells import MOST_NUMBERS, colour_bar, draw_table, table_size
 from chordal.plots._display import Display, as_sequences, classes_of
 
 if TYPE_CHECKING:
@@ -102,21 +102,31 @@ class ConfusionDisplay(Display):
         *,
         percent: bool = False,
         level: str = "token",
-        colorbar: bool = False,
+        colorbar: bool | None = None,
         ax: Axes | None = None,
     ) -> ConfusionDisplay:
-        """Draw it; the options are those of `from_predictions`, and whether to explain colours."""
+        """Draw it.
+
+        Parameters
+        ----------
+        percent, level : see `from_predictions`
+        colorbar : bool, optional
+            Whether a bar explains the colours. By default there is one where cells carry no
+            numbers (more than 14 labels) and `ax` is not given.
+        ax : matplotlib axes, optional
+        """
         shares = self.counts / np.maximum(self.counts.sum(axis=1, keepdims=True), 1)
         if percent:
             numbers = [[_percent(share) for share in row] for row in shares]
         else:
             numbers = [[f"{n:,}" if n else "" for n in row] for row in self.counts.tolist()]
+        unexplained = ax is None and len(self.labels) > MOST_NUMBERS
         ax = self._begin(ax, table_size(*self.counts.shape))
         norm = PowerNorm(0.5, vmin=0.0, vmax=1.0)
         image = draw_table(ax, shares, self.labels, self.labels, numbers, cmap="Blues", norm=norm)
         what = "entity" if level == "entity" else "label"
         ax.set(xlabel=f"predicted {what}", ylabel=f"true {what}")
-        if colorbar:
+        if colorbar or (colorbar is None and unexplained):
             colour_bar(ax, image, "share of the true label", shrink=0.85)
         return self
 

@@ -93,8 +93,8 @@ class DecisionSurfaceDisplay(Display):
         label : optional
             Show p(label | x) of this class alone.
         probabilities : bool
-            Whether to show them; without, and where there is no `predict_proba`, colours are
-            those of the classes that `predict` gives.
+            Whether colours show probabilities. If False, or if there is no `predict_proba`, they
+            show the classes that `predict` gives.
         resolution : int
             Points of the grid in each direction.
         ax : matplotlib axes, optional

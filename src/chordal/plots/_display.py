@@ -49,7 +49,7 @@ class Display:
         return [ax.figure.add_subplot(grid[k // columns, k % columns]) for k in range(n)]
 
 
-def classes_of(estimator: Any) -> list[Any]:
+def classes_of(estimator: object) -> list[Any]:
     """The labels of a fitted estimator."""
     if not hasattr(estimator, "classes_"):
         raise not_fitted(estimator)

@@ -26,8 +26,8 @@ MOST_TABLES = 7  # with a colour of their own
 class FactorGraphDisplay(Display):
     """The factor graph of one example: circles are variables, squares are factors.
 
-    Factors of one colour share a table of scores. Every variable also has scores of its own,
-    which are not drawn.
+    Factors of one colour share a table of scores. Every variable also has unary scores, which
+    are not drawn.
 
     Parameters
     ----------
@@ -103,7 +103,7 @@ class FactorGraphDisplay(Display):
         example : int
             Which example of the batch.
         names : list of str, optional
-            Of the variables; by default "1", "2", …
+            Of the variables; by default their numbers "0", "1", …, as in `explain`
         places : array [n_variables, 2], optional
             Where variables stand.
         ax : matplotlib axes, optional
@@ -122,7 +122,7 @@ class FactorGraphDisplay(Display):
         number = {table: k for k, table in enumerate(sorted(set(used)))}
         tables = np.array([number[table] for table in used], dtype=np.int64)
         if names is None:
-            names = [str(v + 1) for v in range(last - first)]
+            names = list(map(str, range(last - first)))
         if len(names) != last - first:
             raise ValueError(f"names must have one entry per variable ({last - first})")
         return cls(scopes, tables, names, places).plot(ax=ax)

@@ -103,8 +103,8 @@ class LatticeDisplay(Display):
         structure = estimator.potentials([x]).structure
         if not isinstance(structure, Chain) and not _is_path(structure):
             raise ValueError(
-                f"a lattice is of chains; this example of {name_of(estimator)} is no chain: use "
-                "GridMarginalsDisplay or FactorGraphDisplay"
+                f"a lattice shows chains, and this example of {name_of(estimator)} is not a chain; "
+                "use GridMarginalsDisplay or FactorGraphDisplay"
             )
         marginals = np.asarray(estimator.predict_marginals([x])[0])
         found = estimator.k_best([x], k)[0] if k else []

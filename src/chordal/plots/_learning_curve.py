@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -60,12 +60,12 @@ class LearningCurveDisplay(Display):
     @classmethod
     def from_estimator(
         cls,
-        estimator: Any,
-        X: Any,
-        y: Any,
+        estimator: object,
+        X: object,
+        y: object,
         *,
         train_sizes: ArrayLike = (0.1, 0.2, 0.4, 0.7, 1.0),
-        cv: Any = None,
+        cv: object = None,
         scoring: str | Callable[..., float] | None = None,
         random_state: int | None = 0,
         ax: Axes | None = None,

@@ -60,8 +60,8 @@ class ReliabilityDisplay(Display):
     @classmethod
     def from_estimator(
         cls,
-        estimator: Any,
-        X: Any,
+        estimator: object,
+        X: object,
         y: Sequence[Any],
         *,
         label: object = None,
@@ -132,7 +132,7 @@ class ReliabilityDisplay(Display):
         middle = (np.arange(n) + 0.5) / n
         share = self.counts / self.counts.sum()
         ax.bar(middle, share, 0.92 / n, color=FAINT, alpha=0.3, label="share of positions")
-        ax.plot([0, 1], [0, 1], color=FAINT, lw=1.0, ls="--", label="as it says")
+        ax.plot([0, 1], [0, 1], color=FAINT, lw=1.0, ls="--", label="perfect calibration")
         right, said = self.accuracy[some], self.confidence[some]
         ax.errorbar(
             said,
@@ -145,15 +145,15 @@ class ReliabilityDisplay(Display):
             capsize=2,
             label=f"calibration error {self.error:.3f}",
         )
-        of = "of the label predicted" if label is None else f"of {short(label)}"
+        of = "of the predicted label" if label is None else f"of {short(label)}"
         ax.set(xlim=(0, 1), ylim=(0, 1.02), xlabel=f"probability {of}")
-        ax.set_ylabel("share that is right" if label is None else f"share that is {short(label)}")
+        ax.set_ylabel("share of right labels" if label is None else f"share that is {short(label)}")
         bare(ax)
         ax.legend(frameon=False, fontsize=8, loc="upper left")
         return self
 
 
-def _codes(labels: Any, classes: Sequence[Any]) -> NDArray[np.int64]:
+def _codes(labels: object, classes: Sequence[Any]) -> NDArray[np.int64]:
     """Numbers of labels: −1 where there is none, −2 for a label that the model does not know."""
     known = set(classes)
     flat = np.asarray(labels, dtype=object).ravel().tolist()

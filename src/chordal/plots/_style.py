@@ -25,7 +25,7 @@ def axes_or_new(ax: Axes | None, size: tuple[float, float]) -> Axes:
 
 
 def class_colours(n: int) -> NDArray[np.float64]:
-    """RGB of n classes, [n, 3]: told apart by everyone up to seven, then along a rainbow.
+    """RGB of n classes, [n, 3]: up to seven are safe for colour-blind readers, more form a rainbow.
 
     Examples
     --------

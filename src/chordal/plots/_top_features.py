@@ -53,7 +53,7 @@ class TopFeaturesDisplay(Display):
     @classmethod
     def from_estimator(
         cls,
-        estimator: Any,
+        estimator: object,
         *,
         top: int = 10,
         labels: Sequence[Any] | None = None,
@@ -113,7 +113,7 @@ def _largest(pairs: Sequence[tuple[str, float]], top: int) -> list[tuple[str, fl
 
 
 def _ranked(
-    estimator: Any, classes: Sequence[Any], names: Sequence[str] | None
+    estimator: object, classes: Sequence[Any], names: Sequence[str] | None
 ) -> dict[Any, list[tuple[str, float]]]:
     """All features of each label with their weights."""
     if hasattr(estimator, "top_features") and names is None:

@@ -8,15 +8,14 @@ from __future__ import annotations
 
 import errno
 import json
-import mmap
 import os
 import zlib
-from collections import OrderedDict
 from collections.abc import Mapping
 from typing import Any, NamedTuple, final
 
 from numpy.typing import NDArray
 
+from chordal._bounded_json import MAX_BYTES, parsed
 from chordal._container import FileError, Kind, read
 
 Path = str | os.PathLike[str]
@@ -26,8 +25,6 @@ Arrays = dict[str, NDArray[Any]]
 FORMAT = "chordal data set"
 VERSION = 1  # raised when older versions of chordal could not read what is written
 INDEX = "index.json"
-LARGEST_INDEX = 1 << 30
-OPEN = 8  # parts that stay open
 
 
 class DatasetError(FileError):
@@ -50,9 +47,9 @@ class PartEntry(NamedTuple):
 class Dataset:
     """Examples on disk, as an estimator has read them; `fit` and `predict` accept them.
 
-    Create it with `prepare` of an estimator or with ``chordal prepare``. Files are memory-mapped
-    and read when needed; several processes share their pages. If a data set grows
-    (``append=True``), those who have it open do not see the new parts.
+    Create it with `prepare` of an estimator or with ``chordal prepare``. Parts are read when they
+    are needed and checked each time; memory holds one of them. If a data set grows
+    (``append=True``), a data set that is already open does not show the new parts.
 
     Parameters
     ----------
@@ -101,9 +98,8 @@ class Dataset:
         if not isinstance(self.facts, dict) or not self.parts:
             raise DatasetError(self.path, "its index is not valid: it names no parts")
         path = os.path.join(self.path, vocabulary)
-        self.vocabulary: Arrays = read(path, VOCABULARY, mapped=True)[1]
-        self._open: OrderedDict[int, tuple[Facts, Arrays]] = OrderedDict()
-        self._checked: set[int] = set()
+        self.vocabulary: Arrays = read(path, VOCABULARY)[1]
+        self._held: tuple[int, Facts, Arrays] | None = None
 
     @property
     def n_parts(self) -> int:
@@ -135,53 +131,32 @@ class Dataset:
         )
 
     def part(self, k: int) -> tuple[Facts, Arrays]:
-        """Facts and arrays of a part; its checksum is checked on first use."""
-        if k in self._open:
-            self._open.move_to_end(k)
-            return self._open[k]
+        """Facts and arrays of a part, read and checked; it is held until another one is read."""
+        held = self._held
+        if held is not None and held[0] == k:
+            return held[1:]
+        self._held = held = None  # before the next one takes memory
         path = os.path.join(self.path, self.parts[k].file)
         try:
-            facts, arrays = read(path, PART, mapped=True, trusted=k in self._checked)
+            facts, arrays = read(path, PART)
         except FileNotFoundError:
             raise DatasetError(self.path, f"part {k}, {self.parts[k].file}, is missing") from None
         if facts.get("dataset") != self.id or facts.get("file") != self.parts[k].file:
             raise DatasetError(path, f"is not part {k} of this data set: it belongs to another one")
-        self._checked.add(k)
-        self._open[k] = (facts, arrays)
-        while len(self._open) > OPEN:
-            self._open.popitem(last=False)
+        self._held = (k, facts, arrays)
         return facts, arrays
 
     def release(self, k: int) -> None:
-        """Release the memory of a part; later reads load it again."""
-        if k in self._open:
-            _let_go(self._open[k][1])
-
-    def release_vocabulary(self) -> None:
-        """Release the memory of the vocabulary after it was copied."""
-        _let_go(self.vocabulary)
+        """Release the memory of a part; it is read again when it is needed."""
+        if self._held is not None and self._held[0] == k:
+            self._held = None
 
     def verify(self) -> None:
         """Read all parts; raise an error if one is damaged."""
         for k in range(self.n_parts):
-            self._checked.discard(k)
-            self._open.pop(k, None)
+            self.release(k)
             self.part(k)
             self.release(k)
-
-
-def _let_go(arrays: Arrays) -> None:
-    """Let the pages of a mapped file go; who asks again gets them again."""
-    memory = next((found for found in map(_mapped, arrays.values()) if found is not None), None)
-    if memory is not None and hasattr(mmap, "MADV_DONTNEED"):
-        memory.madvise(mmap.MADV_DONTNEED)
-
-
-def _mapped(array: Any) -> mmap.mmap | None:
-    """The mapped file that an array is a part of."""
-    while array is not None and not isinstance(array, mmap.mmap):
-        array = array.obj if isinstance(array, memoryview) else getattr(array, "base", None)
-    return array
 
 
 def is_dataset(path: Path) -> bool:
@@ -196,10 +171,10 @@ def _index(folder: str) -> Facts:
     if not is_dataset(folder):
         raise DatasetError(folder, f"is not a prepared data set: it has no {INDEX}")
     with open(os.path.join(folder, INDEX), "rb") as file:
-        raw = file.read(LARGEST_INDEX)
+        raw = file.read(MAX_BYTES + 1)
     try:
-        index = json.loads(raw)
-    except (ValueError, RecursionError) as error:
+        index = parsed(raw)
+    except ValueError as error:
         raise DatasetError(folder, f"its index cannot be read: {error}") from error
     if not isinstance(index, dict) or index.get("format") != FORMAT:
         raise DatasetError(folder, f"its {INDEX} is not that of a chordal data set")

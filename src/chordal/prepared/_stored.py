@@ -173,7 +173,7 @@ def target_to_arrays(target: Target, observed: NDArray[np.bool_]) -> tuple[str, 
 def target_from_arrays(
     kind: str, arrays: Mapping[str, NDArray[Any]], n: int, n_labels: int
 ) -> tuple[Target, NDArray[np.bool_] | None]:
-    """The target of n variables, and which are observed, if sets are known of them."""
+    """The target of n variables, and, for sets of labels, which of them are observed."""
     if kind == "hard":
         codes = typed(arrays, "gold.codes", np.int32)
         _same("gold.codes", len(codes), n)

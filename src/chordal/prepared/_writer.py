@@ -10,6 +10,7 @@ from types import TracebackType
 from typing import Any, final
 
 from chordal._atomic import atomic_write
+from chordal._bounded_json import check_size
 from chordal._container import write
 from chordal.prepared._dataset import (
     FORMAT,
@@ -86,8 +87,11 @@ class Writer:
         }
         try:
             index = json.loads(json.dumps(index))
+            check_size(json.dumps(index))
         except (TypeError, ValueError) as error:
-            raise DatasetError(self.path, f"cannot hold these labels: {error}") from None
+            raise DatasetError(
+                self.path, f"cannot hold these labels, or so many parts: {error}"
+            ) from None
         with atomic_write(os.path.join(self.path, INDEX)) as file:
             file.write(json.dumps({**index, "checksum": checksum(index)}).encode())
         self._written = []

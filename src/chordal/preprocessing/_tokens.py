@@ -118,7 +118,7 @@ class TokenTransformer(Estimator, metaclass=ABCMeta):
         return super().set_params(**params)
 
     def __sklearn_tags__(self) -> Tags:
-        """What scikit-learn's tools want to know."""
+        """The tags that scikit-learn's tools read."""
         with needed("sklearn", "__sklearn_tags__"):
             from sklearn.utils import Tags, TargetTags, TransformerTags
 

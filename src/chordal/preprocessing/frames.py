@@ -18,7 +18,7 @@ Groups = list[list[int]]
 
 
 def sequences_from_frame(
-    frame: Any,
+    frame: object,
     group: str | Sequence[str],
     label: str | None = None,
     *,
@@ -80,7 +80,7 @@ def sequences_from_frame(
 
 
 def frame_column(
-    frame: Any,
+    frame: object,
     sequences: Iterable[Iterable[Any]],
     group: str | Sequence[str],
     *,
@@ -117,7 +117,7 @@ def frame_column(
     return out
 
 
-def _opened(frame: Any) -> Any:
+def _opened(frame: object) -> Any:
     """The frame through narwhals."""
     with needed("narwhals", "reading data frames"):
         import narwhals as nw
@@ -138,7 +138,7 @@ def _series(table: Any, name: str) -> Any:
     return table[name]
 
 
-def _complete(table: Any, name: str, remedy: str) -> list[Any]:
+def _complete(table: object, name: str, remedy: str) -> list[Any]:
     """The values of a column, none of which may be missing."""
     values = _series(table, name).to_list()
     missing = [row for row, value in enumerate(values) if _missing(value)]
@@ -150,7 +150,7 @@ def _complete(table: Any, name: str, remedy: str) -> list[Any]:
     return values
 
 
-def _groups(table: Any, keys: Sequence[str], order: str | None) -> Groups:
+def _groups(table: object, keys: Sequence[str], order: str | None) -> Groups:
     """The rows of each sequence, in the order of first rows."""
     if not keys:
         raise ValueError("group must name a column")
@@ -165,7 +165,7 @@ def _groups(table: Any, keys: Sequence[str], order: str | None) -> Groups:
     return list(found.values())
 
 
-def _values(table: Any, name: str) -> list[Any]:
+def _values(table: object, name: str) -> list[Any]:
     """What dicts hold of a column: text, numbers, vectors, and None for what is missing."""
     values = _series(table, name).to_list()
     for row, value in enumerate(values):
@@ -183,7 +183,7 @@ def _values(table: Any, name: str) -> list[Any]:
     return values
 
 
-def _missing(value: Any) -> bool:
+def _missing(value: object) -> bool:
     """Whether a value is None, NaN, NaT or pandas' NA, which are not equal to themselves."""
     if value is None:
         return True

@@ -62,7 +62,7 @@ def _answers(tasks: Sequence[Task]) -> list[bytes | Refusal]:
 
 
 def _refusal(error: Exception) -> Refusal:
-    """What a client hears of an error in a call of the model."""
+    """The message for a client when a call of the model fails."""
     if isinstance(error, TimeLimitError):
         return Refusal(503, "there was not enough time for this request", retry_after=1)
     if isinstance(error, MemoryError):

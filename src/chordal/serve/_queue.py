@@ -26,7 +26,7 @@ Answer = Callable[[Sequence[Task], float | None], list[bytes | Refusal]]
 
 @dataclass(eq=False, slots=True)
 class Job(Task):
-    """A task, and who waits for it."""
+    """A task, and the request that waits for it."""
 
     size: int
     deadline: float

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from chordal._errors import not_fitted
 from chordal._opening import open_model
 from chordal._schemes import SCHEMES, misfit, scheme_of
 from chordal.serve._inputs import Reads
@@ -62,7 +63,7 @@ class Loaded:
         )
 
     def facts(self) -> dict[str, Any]:
-        """What clients may want to know, for JSON."""
+        """Facts about the model for clients, as JSON values."""
         return {
             "name": self.name,
             "version": self.version,
@@ -88,6 +89,7 @@ class Slot:
         if isinstance(source, (str, os.PathLike)):
             self.current, self._stamp = _load(name, os.fspath(source))
         else:
+            _check_fitted_chain(name, source)
             self.current = Loaded.of(name, copy.copy(source), _fingerprint(source))
 
     def check(self) -> bool:
@@ -145,8 +147,21 @@ class Shelf:
             slot.check()
 
 
+def _check_fitted_chain(name: str, source: object) -> None:
+    """Raise an error for what is neither a path nor a fitted chain."""
+    from chordal import ChainCRF
+
+    if not isinstance(source, ChainCRF):
+        raise TypeError(
+            f"model {name!r} must be a fitted ChainCRF or the path of a model file, got "
+            f"{type(source).__name__}"
+        )
+    if not hasattr(source, source.learned):
+        raise not_fitted(source)
+
+
 def _method(model: ChainCRF) -> str | None:
-    """The way of prediction of a chain model that is asked for none."""
+    """How a chain model predicts if the request does not say."""
     if model.inference not in ("auto", "chain"):
         return None
     report = getattr(model, "fit_report_", None)
@@ -166,8 +181,8 @@ def _stamp_of(path: str) -> Stamp | None:
 def _load(name: str, path: str) -> tuple[Loaded, Stamp]:
     """The model of a file as it is now.
 
-    It is opened as a copy: models are mapped into memory, and a file that somebody overwrites in
-    place must not change, or end, under a model in use.
+    It is opened as a copy: the version is that of the bytes that the model was made from, even if
+    somebody overwrites the file at the same time.
     """
     with open(path, "rb") as file:
         found = os.fstat(file.fileno())

@@ -31,8 +31,11 @@ from chordal.solvers._keeping import Keeper, Resumable
 T = TypeVar("T")
 
 HUGE = 1e100  # weights: squares no longer fit
-SMALL_GRADIENT = 0.002  # its norm at the end, as a share of that at the start
-SMALL_GAIN = 0.05  # of the value: what the gradient promises at most
+SMALL_GRADIENT = 0.002  # its norm by the value at the end, as a share of that at the start
+SMALL_GAIN = 0.01  # of the value: what the gradient promises at most
+NOTHING = 1e-8  # of the value at the start
+STRICT = 1e-5  # the default of tol; a larger one asks for an early end
+PATIENT = 1e-3  # of tol: how little the value falls when a run ends without proof
 
 
 class Vectors:
@@ -239,10 +242,37 @@ class Course(Resumable):
         return solution
 
 
+class Slope(NamedTuple):
+    """The value of an objective somewhere, and the norm of its gradient, NaN if not known."""
+
+    value: float
+    gradient: float
+
+
+def is_minimum(now: Slope, first: Slope, length: float, l2: float = 0.0) -> bool:
+    """Whether a run ends near the minimum, judged from the start, the end and the length of w.
+
+    Either the gradient, as a share of the value, is small compared with the start. The norm alone
+    does not tell, since with large features both fall by orders of magnitude. Or there is little to
+    gain, a small share of the value, or next to nothing of the value at the start. The gain is
+    estimated as the gradient times the length. If all weights of a convex loss have the penalty
+    `l2`, it is at most ‖gradient‖² / (2 l2).
+    """
+    if np.isnan(now.gradient):
+        return True
+    value, before = abs(now.value), abs(first.value)
+    if now.gradient * max(value, before) <= SMALL_GRADIENT * first.gradient * value:
+        return True
+    gain = now.gradient * max(1.0, length)
+    if l2 > 0.0:
+        gain = min(gain, 0.5 * now.gradient**2 / l2)
+    return gain <= max(SMALL_GAIN * value, NOTHING * before)
+
+
 class Run(Course):
     """One run of a solver on a smooth objective, and its stopping rules."""
 
-    kept: ClassVar[tuple[str, ...]] = (*Course.kept, "gradient", "_first_norm")
+    kept: ClassVar[tuple[str, ...]] = (*Course.kept, "gradient", "_first_norm", "_first_value")
 
     def __init__(
         self,
@@ -256,7 +286,7 @@ class Run(Course):
         self._data = oracle if isinstance(oracle, DataOracle) else None
         self.vectors = Vectors(run_in_turn if self._data is None else self._data.run)
         self.gradient: Floats = np.zeros(len(start))  # of the smooth part
-        self.gradient_norm, self._first_norm = inf, inf
+        self.gradient_norm, self._first_norm, self._first_value = inf, inf, inf
         self.l1: float | Floats = solver.l1
         if solver.l1 > 0.0 and self._data is not None and self._data.without_l1 is not None:
             self.l1 = np.full(len(start), solver.l1)
@@ -320,7 +350,7 @@ class Run(Course):
                 f"{self.gradient_norm:g}: the features are too large, scale them; or check labels "
                 "forbidden by -inf"
             )
-        self._first_norm = self.gradient_norm
+        self._first_norm, self._first_value = self.gradient_norm, self.value
         smooth = self.solver.l1 == 0.0  # else the gradient does not tell
         return Status.CONVERGED if smooth and self.converged() else None
 
@@ -333,21 +363,25 @@ class Run(Course):
         return self.record(weights, value, gradient_norm, self.converged())
 
     def proven(self) -> bool:
-        """Whether the gradient is small compared with the start, or the remaining gain is small:
-        the gradient times the length of all steps so far, compared with the value.
-        """
-        norm, weights = self.gradient_norm, self.vectors.norm(self.weights)
-        if np.isnan(norm) or norm <= SMALL_GRADIENT * self._first_norm:
-            return True
-        return norm * max(1.0, weights) <= SMALL_GAIN * abs(self.value)
+        """Whether the gradient shows that this is a minimum; see `is_minimum`."""
+        now, first = (self.value, self.gradient_norm), (self._first_value, self._first_norm)
+        return is_minimum(Slope(*now), Slope(*first), self.vectors.norm(self.weights))
 
     def converged(self) -> bool:
-        """Whether the gradient is small, or the value has nearly stopped falling."""
+        """Whether the gradient is small, or the value has nearly stopped falling.
+
+        Without proof of a minimum, a solver that copes with uneven curvature continues for longer,
+        unless a large `tol` asks for an early end.
+        """
         tol, window = self.solver.tol, self.solver.window
         small = tol * max(1.0, self.vectors.norm(self.weights))
         if self.gradient_norm == 0.0 or self.gradient_norm < small:
             return True
-        return fallen(self.history, self.value, window) < tol * abs(self.value)
+        fall, enough = fallen(self.history, self.value, window), tol * abs(self.value)
+        if fall >= enough:
+            return False
+        hasty = not self.solver.robust or tol > STRICT
+        return hasty or fall < PATIENT * enough or self.proven()
 
 
 def fallen(history: list[float], value: float, window: int) -> float:
@@ -378,7 +412,9 @@ class Solver(ABC):
     tol : float
         The run converges when the value falls by less than this fraction over ten iterations
         (default 1e-5), or when ‖gradient‖ < tol · max(1, ‖w‖). If the value hardly falls but the
-        gradient is not small, the status is "settled".
+        gradient is not small, the status is "settled". Solvers that cope with uneven curvature,
+        such as L-BFGS and Newton, first continue until the value falls by a thousandth of that,
+        unless `tol` is larger than its default.
 
     Examples
     --------
@@ -394,7 +430,7 @@ class Solver(ABC):
     """
 
     max_iter: int = number(1000, minimum=1)
-    tol: float = number(1e-5, minimum=-inf)  # below 0: never converged
+    tol: float = number(STRICT, minimum=-inf)  # below 0: never converged
     # What some solvers take, and what stands for it elsewhere.
     l1: float = field(init=False, repr=False, default=0.0)
     random_state: RandomState = field(init=False, repr=False, default=None)
@@ -503,6 +539,7 @@ class Solver(ABC):
         """
         self.require(oracle)
         run = self.course(oracle, np.asarray(start, dtype=np.float64), callback, self, keeper)
+        resumed = run.resumed
         try:
             status = run.open() or self._run(run)
             if status is Status.CONVERGED and not run.proven():
@@ -510,6 +547,13 @@ class Solver(ABC):
         except KeyboardInterrupt:
             status = Status.INTERRUPTED
             run.interrupted()
+        except ZeroDivisionError:
+            if not resumed:
+                raise
+            raise SavedError(
+                f"it holds a number that solver {self.name!r} never writes; remove it, and begin "
+                "again"
+            ) from None
         except OverflowError:
             remedy = self.remedy()
             raise ValueError(

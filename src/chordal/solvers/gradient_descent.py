@@ -73,7 +73,7 @@ class GradientDescent(Solver):
         return self._fixed(run, float(self.learning_rate))
 
     def _searching(self, run: Run) -> Status:
-        search = run.keep("search", _Search(min(1.0, 1.0 / run.gradient_norm)))
+        search = run.keep("search", _Search(1.0 / max(1.0, run.gradient_norm)))
         while True:
             run.between()
             found = self._downhill(run, search.trial)
@@ -86,7 +86,7 @@ class GradientDescent(Solver):
             if curvature > 0.0:
                 search.trial = float(s @ s) / curvature
             else:  # a straight or hollow stretch: go faster
-                search.trial = 2.0 * float(np.linalg.norm(s)) / run.gradient_norm
+                search.trial = 2.0 * float(np.linalg.norm(s)) / max(run.gradient_norm, 1e-300)
             norm = float(np.linalg.norm(gradient))
             status = run.accept(weights, value, gradient, norm)
             if status is not None:

@@ -55,7 +55,7 @@ class LBFGS(Solver):
                 continue
             if -slope <= 1e-14 * max(1.0, abs(run.value)):
                 return Status.CONVERGED  # what is left to gain is lost in rounding
-            step = 1.0 if len(history) else min(1.0, 1.0 / run.gradient_norm)
+            step = 1.0 if len(history) else 1.0 / max(1.0, run.gradient_norm)
             start = Point(0.0, run.weights, run.value, run.gradient, slope)
             point = strong_wolfe(run.evaluate, start, direction, step, vectors)
             if point is None:

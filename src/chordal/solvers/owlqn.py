@@ -91,7 +91,7 @@ class OWLQN(Solver):
         orthant = np.where(old != 0.0, np.sign(old), -np.sign(slope))
         if isinstance(run.l1, np.ndarray):
             orthant[run.l1[free] == 0.0] = np.nan  # not held to any
-        step = min(1.0, 1.0 / run.gradient_norm) if first else 1.0
+        step = 1.0 / max(1.0, run.gradient_norm) if first else 1.0
         for _ in range(40):
             new = old + step * direction
             new[new * orthant <= 0.0] = 0.0

@@ -17,7 +17,7 @@ from chordal._status import Status
 from chordal._validate import check_choice, check_number
 from chordal.oracle import Floats
 from chordal.oracle.rules.gradient import GradientRule
-from chordal.solvers._base import fallen, number
+from chordal.solvers._base import Slope, fallen, is_minimum, number
 from chordal.solvers._keeping import LoopState
 from chordal.solvers._online import OnlineRun, OnlineSolver
 from chordal.solvers._passes import GROWTH
@@ -26,6 +26,7 @@ GAIN = 1e-3  # of the value: what a round of further steps has to bring
 ROUNDS = 3  # that may bring less, one after another
 LONGER = 1.5  # a round of steps half as large, in passes
 FARTHEST = 2.0**10  # times the way of a round
+TINY = 1e-6  # of the rate: steps whose sum is a gradient
 
 
 @dataclass(frozen=True)
@@ -230,7 +231,7 @@ class SGD(OnlineSolver):
             status = self._descended(run, now)
         if now.polishes or (status is Status.CONVERGED and self._may_polish(now.rule)):
             status = self._polished(run, now)
-        if status is Status.CONVERGED and self._ends_above(run, now.rule):
+        if status is Status.CONVERGED and not self._is_proven(run, now.rule):
             status = Status.SETTLED
         if status in (Status.STOPPED, Status.CONVERGED, Status.SETTLED):
             return status
@@ -256,8 +257,11 @@ class SGD(OnlineSolver):
             status = run.record(weights, value, run.gradient_norm, converged)
         return status
 
-    def _ends_above(self, run: OnlineRun, rule: GradientRule) -> bool:
-        """Whether the starting weights were better: steps are then too large for the features."""
+    def _is_proven(self, run: OnlineRun, rule: GradientRule) -> bool:
+        """Whether the gradients at the start and at the end show that this is a minimum.
+
+        Warns if the starting weights were better: steps are then too large for the features.
+        """
         value, first = (self._value_at(run, rule, weights) for weights in (run.weights, run.start))
         if first > 0.0 and value > 1.001 * first:  # at 0, a perceptron's loss is the lowest
             warnings.warn(
@@ -267,8 +271,11 @@ class SGD(OnlineSolver):
                 RuntimeWarning,
                 stacklevel=4,
             )
-            return True
-        return False
+            return False
+        now, start = (self._gradient_norm(run, rule, own) for own in (run.weights, run.start))
+        l2 = 0.0 if len(run.oracle.exempt) else run.oracle.l2
+        length = float(np.linalg.norm(run.weights))
+        return now < inf and is_minimum(Slope(value, now), Slope(first, start), length, l2)
 
     def _may_polish(self, rule: GradientRule) -> bool:
         """Whether the step size was found by trials."""
@@ -335,6 +342,20 @@ class SGD(OnlineSolver):
         """The objective of all examples at these weights."""
         learner = run.oracle.learner(self._at(rule, 0.0), weights)
         return run.visit(learner, np.arange(run.oracle.n_examples)) + run.oracle.penalty(weights)
+
+    def _gradient_norm(self, run: OnlineRun, rule: GradientRule, weights: Floats) -> float:
+        """The norm of the gradient, which a pass of very small steps adds up; infinite if too large
+        for a number.
+        """
+        rate = TINY * rule.rate(0)
+        learner = run.oracle.learner(GradientRule(rule.decay, inverse_rate=1.0 / rate), weights)
+        with np.errstate(over="ignore", invalid="ignore"):
+            try:
+                run.visit(learner, np.arange(run.oracle.n_examples))
+            except OverflowError:
+                return inf
+            norm = float(np.linalg.norm((learner.weights() - weights) / rate))
+        return norm if np.isfinite(norm) else inf
 
     def _warn_of_divergence(self, run: OnlineRun, before: float) -> None:
         """Warn of divergence. If the start has value 0, the lowest, only growth shows it."""

@@ -146,7 +146,7 @@ class Structure(ABC):
 
     @property
     def most_labellings(self) -> int:
-        """Labellings of the example that has most of them; 2^60 stands for more.
+        """Number of labellings of the example that has most; at most 2^60 is returned.
 
         >>> from chordal.structures import Chain
         >>> Chain([3, 2], 2).most_labellings

@@ -58,7 +58,7 @@ def chain_tied(rng: np.random.Generator) -> Potentials:
 
 @model
 def chain_per_clique(rng: np.random.Generator) -> Potentials:
-    """A table of its own for every transition, as observation-dependent features give."""
+    """A separate table for every transition, as observation-dependent features give."""
     return _per_clique(rng, Chain([4, 5], n_labels=3))
 
 
@@ -157,10 +157,10 @@ def chain_forbidden_per_clique(rng: np.random.Generator) -> Potentials:
 
 @model
 def chain_last_resort(rng: np.random.Generator) -> Potentials:
-    """All that is left in the end is what looked impossible on the way.
+    """The only labelling that the last position allows looks impossible before it.
 
-    A label is kept for the whole chain (the other transitions are −inf); the scores favour label 0
-    so strongly that label 1 underflows, and the last position forbids label 0.
+    A label is kept for the whole chain: the other transitions are −inf. The scores favour label 0
+    so strongly that label 1 underflows. But the last position forbids label 0.
     """
     length, strength = 9, float(rng.uniform(20.0, 110.0))
     unary = rng.normal(size=(length, 2)) - [0.0, strength]
@@ -219,7 +219,7 @@ def tree_of_seven(rng: np.random.Generator) -> Potentials:
 
 @model
 def forest(rng: np.random.Generator) -> Potentials:
-    """Pieces, nodes by themselves, an example without nodes; label counts differ, also 1."""
+    """Several trees, isolated nodes, an example without nodes; label counts differ, also 1."""
     graphs = Graph([6, 0, 3], [[(4, 1), (1, 0), (3, 1)], [], []], [2, 3, 1, 2, 4, 2, 3, 1, 2])
     return _random(rng, graphs)
 
@@ -267,7 +267,7 @@ def loop_frustrated(rng: np.random.Generator) -> Potentials:
 
 @model
 def graphs_of_all_kinds(rng: np.random.Generator) -> Potentials:
-    """Loops, pieces and nodes by themselves in one batch, edges in both directions."""
+    """Loops, trees and isolated nodes in one batch, edges in both directions."""
     square = [(0, 1), (2, 1), (2, 3), (3, 0), (0, 2)]
     graphs = Graph([4, 1, 3], [square, [], [(2, 0)]], n_labels=[2, 3, 2, 2, 4, 2, 1, 3])
     return _random(rng, graphs)

@@ -18,6 +18,7 @@ from chordal.text._explain import explained
 from chordal.text.columns import Columns, Ints
 
 DIALECTS = ("crf++", "wapiti")
+MAX_LINES, MAX_LENGTH = 10_000, 500_000  # of a template
 MAX_PATTERN = 1000  # characters: the time that a pattern takes is the text times its length
 
 _MACRO = re.compile(
@@ -132,6 +133,10 @@ class FeatureTemplate:
         states: list[list[Item]] = []
         pairs: list[list[Item]] = []
         self.transitions = False
+        if self.text.count("\n") > MAX_LINES:
+            raise ValueError(f"a template must have at most {MAX_LINES} lines")
+        if len(self.text) > MAX_LENGTH:
+            raise ValueError(f"a template must have at most {MAX_LENGTH} characters")
         for number, line in enumerate(map(str.strip, self.text.splitlines()), start=1):
             if not line or line.startswith("#"):
                 continue

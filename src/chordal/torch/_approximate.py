@@ -72,7 +72,7 @@ class Approximate(nn.Module):
 
     @abstractmethod
     def clique_marginals(self, scores: GraphScores) -> Tensor:
-        """[B, cells], where each clique has a table of its own."""
+        """[B, cells], with a separate table for each clique."""
 
     def decode(self, scores: GraphScores) -> Tensor:
         """The most probable label of each variable, [B, N]."""

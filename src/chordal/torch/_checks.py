@@ -110,7 +110,7 @@ def _refuse_bad(name: str, scores: Tensor, bad: Tensor, axes: tuple[str, ...]) -
 
 
 def check_range(tags: Tensor, mask: Tensor | None, num_tags: int, ignore_index: int) -> None:
-    """Refuse numbers that are no tags, at steps that are on; [B, T]."""
+    """Refuse numbers that are not tags, at steps that are on; [B, T]."""
     if not looks_at_numbers(tags):
         return
     bad = ((tags < 0) | (tags >= num_tags)) & (tags != ignore_index)
@@ -119,13 +119,13 @@ def check_range(tags: Tensor, mask: Tensor | None, num_tags: int, ignore_index: 
     if bool(bad.any()):
         b, t = bad.nonzero()[0].tolist()
         raise ValueError(
-            f"tags: sequence {b}, step {t} is {int(tags[b, t])}, which is no tag; tags are 0 to "
+            f"tags: sequence {b}, step {t} is {int(tags[b, t])}, which is not a tag; tags are 0 to "
             f"{num_tags - 1}, or {ignore_index} where they were not observed"
         )
 
 
 def check_distributions(tags: Tensor, mask: Tensor | None) -> None:
-    """Refuse rows that are no distributions, at steps that are on; [B, T, L]."""
+    """Refuse rows that are not distributions, at steps that are on; [B, T, L]."""
     if not looks_at_numbers(tags):
         return
     total = tags.sum(2)
@@ -135,7 +135,7 @@ def check_distributions(tags: Tensor, mask: Tensor | None) -> None:
     if bool(bad.any()):
         b, t = bad.nonzero()[0].tolist()
         raise ValueError(
-            f"tags: sequence {b}, step {t} is no distribution: probabilities must not be negative, "
+            f"tags: sequence {b}, step {t} is not a distribution: probabilities must be at least 0 "
             f"and sum to 1; got {[round(x, 4) for x in tags[b, t].tolist()]}"
         )
 

@@ -26,7 +26,7 @@ class Exact(nn.Module):
         return self.expectations(scores)[0]
 
     def clique_marginals(self, scores: GraphScores) -> Tensor:
-        """[B, cells], where each clique has a table of its own."""
+        """[B, cells], with a separate table for each clique."""
         return self.expectations(scores)[1]
 
     def expectations(self, scores: GraphScores) -> tuple[Tensor, Tensor]:

@@ -60,8 +60,8 @@ def unrolled(iteration: Iteration) -> Tensor:
 def implicit(iteration: Iteration) -> Tensor:
     """Steps until nothing changes by more than tol, as a share of the largest value.
 
-    The derivative is that of the equation point = step(point, scores), which is solved by an
-    iteration of its own. No step is kept.
+    The derivative is that of the equation point = step(point, scores); a second iteration solves
+    for it. No step is kept in memory.
     """
     if torch.compiler.is_compiling():
         found: Tensor = fixed_point(*iteration)

@@ -18,7 +18,7 @@ from chordal._validate import check_sequences
 from chordal.estimators import BaseCRF, ChainCRF, GraphCRF, GridCRF
 from chordal.estimators.linked import examples_of
 from chordal.potentials import Floats
-from chordal.torch._inputs import Inputs, padded
+from chordal.torch._inputs import Glance, Inputs, glance_at, padded
 
 READ = 4096  # variables that a network reads at once when it only answers
 
@@ -42,14 +42,39 @@ class Form(ABC):
     """
 
     presets: ClassVar[tuple[str, ...]]
+    empty: ClassVar[str]  # what is wrong with examples without variables
+    without: ClassVar[tuple[str, ...]] = ()  # parameters of the CRF that need more than scores
 
     def __init__(self, crf: BaseCRF, inputs: Inputs) -> None:
         self.crf, self.inputs = crf, inputs
 
     @classmethod
-    @abstractmethod
     def read(cls, crf: BaseCRF, X: Raw, min_freq: int) -> Form:
         """The form for examples like these, which are checked."""
+        cls.check(crf)
+        glance = cls.glance(X)
+        if glance is None:
+            raise ValueError(cls.empty)
+        return cls.from_glance(crf, glance, min_freq)
+
+    @classmethod
+    def from_glance(cls, crf: BaseCRF, glance: Glance, min_freq: int) -> Form:
+        """The form for data in which the features of a variable are like this."""
+        return cls(crf, Inputs.from_glance(glance, min_freq))
+
+    @classmethod
+    def check(cls, crf: BaseCRF) -> None:
+        """Raise an error if the CRF needs more than scores."""
+        for name in cls.without:
+            if getattr(crf, name) is not None:
+                raise UnsupportedError(
+                    f"crf must have no {name}: the chain sees scores, not observations"
+                )
+
+    @classmethod
+    @abstractmethod
+    def glance(cls, X: Raw) -> Glance | None:
+        """What the features of a variable are like; None if there are no variables."""
 
     @classmethod
     def examples(cls, crf: BaseCRF, X: object, name: str = "X") -> Raw:
@@ -67,7 +92,7 @@ class Form(ABC):
 
     @abstractmethod
     def observed(self, X: Raw, scores: Sequence[Floats]) -> list[Any]:
-        """Examples as the CRF reads them: scores stand for features of variables."""
+        """Examples as the CRF reads them, with scores as the features of variables."""
 
     @abstractmethod
     def scores(self, network: nn.Module, examples: Sequence[Seen], n_labels: int) -> Tensor:
@@ -82,16 +107,13 @@ class SequenceForm(Form):
     """Sequences: arrays, images or tokens at each position."""
 
     presets = ("mlp", "cnn", "bilstm")
+    empty = "X holds no positions: every sequence is empty"
+    without = ("feature_template", "transition_features")
 
     @classmethod
-    def read(cls, crf: BaseCRF, X: Raw, min_freq: int) -> SequenceForm:
-        """By the first sequence that is not empty."""
-        for name in ("feature_template", "transition_features"):
-            if getattr(crf, name) is not None:
-                raise UnsupportedError(
-                    f"crf must have no {name}: the chain sees scores, not observations"
-                )
-        return cls(crf, Inputs.of(X, min_freq))
+    def glance(cls, X: Raw) -> Glance | None:
+        """By the first sequence that is not empty, or the tokens of all."""
+        return glance_at(X)
 
     @classmethod
     def examples(cls, crf: BaseCRF, X: object, name: str = "X") -> Raw:
@@ -118,7 +140,7 @@ class SequenceForm(Form):
         return checked(network(x, mask), (*mask.shape, n_labels), mask)
 
     def groups(self, examples: Sequence[Seen]) -> Iterator[list[int]]:
-        """Of like lengths, so that little is filled up."""
+        """Sorted by length, so that there is little padding."""
         order = sorted(range(len(examples)), key=lambda i: examples[i].size)
         group: list[int] = []
         for i in order:
@@ -135,15 +157,14 @@ class ImageForm(Form):
     """Images [height, width, features], and volumes; a network sees [batch, features, …]."""
 
     presets = ("mlp", "cnn")
+    empty = "X holds no pixels: every image is empty"
     crf: GridCRF
 
     @classmethod
-    def read(cls, crf: BaseCRF, X: Raw, min_freq: int) -> ImageForm:
+    def glance(cls, X: Raw) -> Glance | None:
         """By the first image."""
         first = next((x for x in X if x.size), None)
-        if first is None:
-            raise ValueError("X holds no pixels: every image is empty")
-        return cls(crf, Inputs((int(first.shape[-1]),)))
+        return None if first is None else (int(first.shape[-1]),)
 
     @property
     def n_features(self) -> int:
@@ -214,14 +235,12 @@ class GraphForm(Form):
     """Graphs (nodes, edges[, features of edges]); a network sees the nodes of a batch."""
 
     presets = ("mlp", "cnn")
+    empty = "X holds no nodes: every graph is empty"
 
     @classmethod
-    def read(cls, crf: BaseCRF, X: Raw, min_freq: int) -> GraphForm:
-        """By the nodes of the first graph that has some."""
-        nodes = [x[0] for x in X]
-        if not any(len(own) for own in nodes):
-            raise ValueError("X holds no nodes: every graph is empty")
-        return cls(crf, Inputs.of(nodes, min_freq, "the nodes of X"))
+    def glance(cls, X: Raw) -> Glance | None:
+        """By the nodes of the first graph that has some, or the tokens of all."""
+        return glance_at([x[0] for x in X], "the nodes of X")
 
     def seen(self, X: Raw, name: str = "X") -> list[Seen]:
         """[nodes, …] of each, and its edges."""
@@ -281,15 +300,19 @@ def device_of(network: nn.Module) -> torch.device:
 
 
 def checked(scores: object, wanted: tuple[int, ...], mask: Tensor | None = None) -> Tensor:
-    """The scores of a network, which may be the user's: refuses another shape, and NaN."""
+    """The scores of a network, which may be the user's: refuses another shape, NaN and +inf."""
     if not isinstance(scores, Tensor) or tuple(scores.shape) != wanted:
         got = tuple(scores.shape) if isinstance(scores, Tensor) else type(scores).__name__
         raise ValueError(
             "network must give every variable a score for each label, a tensor of shape "
             f"{wanted}; got {got}"
         )
-    if bool((scores if mask is None else scores[mask]).isnan().any()):
-        raise ValueError("the network gives NaN: decrease learning_rate, or scale the inputs")
+    used = scores if mask is None else scores[mask]
+    for what, wrong in (("NaN", used.isnan()), ("+inf", used.isposinf())):
+        if bool(wrong.any()):
+            raise ValueError(
+                f"the network gives {what}: decrease learning_rate, or scale the inputs"
+            )
     return scores
 
 

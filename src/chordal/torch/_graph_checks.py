@@ -82,7 +82,7 @@ def check_labels(labels: Tensor, unary: Tensor, ignore_index: int) -> None:
 
 
 def check_range(labels: Tensor, axes: tuple[str, ...], n_labels: int, ignore_index: int) -> None:
-    """Refuse numbers that are no labels."""
+    """Refuse numbers that are not labels."""
     if not looks_at_numbers(labels):
         return
     bad = ((labels < 0) | (labels >= n_labels)) & (labels != ignore_index)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from math import prod
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 import torch
@@ -16,6 +16,9 @@ from torch.nn.utils.rnn import pad_sequence
 #: Numbers of tokens: 0 fills up sequences, 1 stands for tokens that training did not show.
 PADDING, UNKNOWN = 0, 1
 MAX_SIZE = 100_000_000  # numbers at one position: more is a damaged file
+
+#: What data have at a position: an array of this shape, or one of these tokens, so many times each.
+Glance: TypeAlias = tuple[int, ...] | Counter[Any]
 
 
 class Inputs:
@@ -40,16 +43,12 @@ class Inputs:
         self._number = {token: k for k, token in enumerate(self.tokens, start=UNKNOWN + 1)}
 
     @classmethod
-    def of(cls, X: Sequence[Any], min_freq: int, name: str = "X") -> Inputs:
-        """What sequences like these need."""
-        first = next((k for k, x in enumerate(X) if len(x)), None)
-        if first is None:
-            raise ValueError("X holds no positions: every sequence is empty")
-        if not _is_tokens(X[first]):
-            return cls(_array(X[first], first, name).shape[1:])
-        counts = Counter(token for i, x in enumerate(X) for token in _tokens(x, i, name))
-        kept = [token for token, n in counts.items() if n >= min_freq]
-        rare = (k for k, token in enumerate(kept, start=UNKNOWN + 1) if counts[token] == 1)
+    def from_glance(cls, glance: Glance, min_freq: int) -> Inputs:
+        """What data like these need: the shape of arrays, or how often each token occurs."""
+        if isinstance(glance, tuple):
+            return cls(glance)
+        kept = [token for token, n in glance.items() if n >= min_freq]
+        rare = (k for k, token in enumerate(kept, start=UNKNOWN + 1) if glance[token] == 1)
         return cls((), kept, frozenset(rare))
 
     @property
@@ -108,6 +107,19 @@ class Inputs:
         return cls(tuple(shape), tokens)
 
 
+FLOAT32 = float(np.finfo(np.float32).max)
+
+
+def glance_at(X: Sequence[Any], name: str = "X") -> Glance | None:
+    """The shape of the first position, or how often each token occurs; None if all are empty."""
+    first = next((k for k, x in enumerate(X) if len(x)), None)
+    if first is None:
+        return None
+    if not _is_tokens(X[first]):
+        return _array(X[first], first, name).shape[1:]
+    return Counter(token for i, x in enumerate(X) for token in _tokens(x, i, name))
+
+
 def padded(sequences: Sequence[Tensor]) -> tuple[Tensor, Tensor]:
     """Sequences side by side [batch, steps, …], filled up with zeros, and which steps are there."""
     lengths = torch.tensor([len(s) for s in sequences])
@@ -118,7 +130,7 @@ def padded(sequences: Sequence[Tensor]) -> tuple[Tensor, Tensor]:
 def _is_tokens(x: Sequence[Any]) -> bool:
     if isinstance(x, np.ndarray):
         return x.ndim == 1
-    return isinstance(x[0], (str, int, np.integer, np.str_))
+    return isinstance(next(iter(x)), (str, int, np.integer, np.str_))
 
 
 def _tokens(x: object, i: int, name: str = "X") -> list[Any]:
@@ -147,4 +159,9 @@ def _array(x: object, i: int, name: str = "X") -> NDArray[Any]:
     if not np.isfinite(array).all():
         t = int(np.argwhere(~np.isfinite(array))[0, 0])
         raise ValueError(f"NaN or infinity in {name}[{i}], at position {t}; clean it")
+    if array.dtype == np.float64 and np.abs(array).max(initial=0.0) > FLOAT32:
+        t = int(np.argwhere(np.abs(array) > FLOAT32)[0, 0])
+        raise ValueError(
+            f"a number too large for float32 in {name}[{i}], at position {t}; scale it"
+        )
     return array

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from contextlib import nullcontext
 from typing import TYPE_CHECKING, Any
@@ -20,8 +21,8 @@ from chordal.estimators import (
 from chordal.estimators.linked import check_scores_in, link_places
 from chordal.potentials import Floats
 from chordal.torch._forms import Form, ImageForm, form_for
+from chordal.torch._heads import ChainNetwork, LinkedNetwork, Potentials, is_plain
 from chordal.torch._inputs import Inputs
-from chordal.torch._learners import ChainNetwork, LinkedNetwork, Potentials, is_plain
 from chordal.torch._networks import network_of
 from chordal.torch._training import copied, flat, unflat_state
 
@@ -37,14 +38,19 @@ def to_state(model: NeuralCRF) -> tuple[Facts, Arrays]:
     resume.
     """
     of_crf, arrays = model.crf_.to_state()
+    inputs = model._form.inputs.to_facts()
+    tokens = json.dumps(inputs.pop("tokens")).encode()  # there may be a million
     facts: Facts = {
-        "inputs": model._form.inputs.to_facts(),
+        "inputs": inputs,
         "crf": of_crf,
         "objective": float(model.objective_),
         "n_iter": int(model.n_iter_),
         "reports": [report.to_facts() for report in model.reports_],
     }
-    own: Arrays = {"weights": flat(model.module_.network)}
+    own: Arrays = {
+        "weights": flat(model.module_.network),
+        "tokens": np.frombuffer(tokens, dtype=np.uint8),
+    }
     own |= {f"crf.{name}": array for name, array in arrays.items()}
     if hasattr(model, "_saved"):
         facts["training"], more = model._saved
@@ -57,7 +63,7 @@ def set_state(
 ) -> None:
     """Give a model, which has its parameters, what was learned; refuses what does not fit."""
     crf = model._given_crf()
-    form = form_for(crf)(crf, Inputs.from_facts(facts["inputs"]))
+    form = form_for(crf)(crf, _inputs(facts["inputs"], arrays))
     if isinstance(form, ImageForm) and len(form.inputs.shape) != 1:
         raise ValueError(f"the shape of inputs must be 1 size for images, got {form.inputs.shape}")
     model._form = form
@@ -78,6 +84,17 @@ def set_state(
     model.module_.eval()
     if "training" in facts:
         model._saved = facts["training"], _named(arrays, "training.")
+
+
+def _inputs(facts: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> Inputs:
+    """The inputs of a file; older files have their tokens among the facts."""
+    if "tokens" not in arrays:
+        return Inputs.from_facts(facts)
+    try:
+        tokens = json.loads(arrays["tokens"].tobytes())
+    except RecursionError:
+        raise ValueError("the vocabulary must be a list of strings or whole numbers") from None
+    return Inputs.from_facts({**facts, "tokens": tokens})
 
 
 def _named(arrays: Mapping[str, NDArray[Any]], prefix: str) -> Arrays:

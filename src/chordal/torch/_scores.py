@@ -14,8 +14,8 @@ FORBIDDEN = float("-inf")
 class Scores(NamedTuple):
     """Scores with the batch first, of one dtype (float32 or float64) and on one device.
 
-    Steps that the mask turns off are left out, wherever they are: the step after them follows the
-    one before them.
+    Steps that the mask turns off are left out, wherever they are, as if the sequence did not
+    have them.
     """
 
     emissions: Tensor  # [B, T, L]
@@ -41,7 +41,7 @@ class Scores(NamedTuple):
         return self._replace(emissions=self.emissions.masked_fill(~allowed, FORBIDDEN))
 
     def with_ends_in_emissions(self) -> Scores:
-        """The same scores of labellings, without start and end scores of their own."""
+        """The same scores of labellings, with start and end scores added to the emissions."""
         first, last = first_steps(self.on), last_steps(self.on)
         emissions = self.emissions + first.unsqueeze(2) * self._finite(self.start)
         emissions = emissions + last.unsqueeze(2) * self._finite(self.end)

@@ -5,8 +5,9 @@ With the states a and b of `_recursions`, and a′ the change of a along the dir
     a′_1 = start′ + u′_1         a′_t(j) = u′_t(j) + Σ_i P(i | j) (a′_{t-1}(i) + M′_t(i, j))
     (log Z)′ = Σ_j P(y_T = j) (a′_T(j) + end′(j))
 
-where P(i | j) is the probability of the tag before, given this one. b goes the same way backwards.
-A probability exp(s − log Z) changes by itself times (s′ − (log Z)′).
+where P(i | j) is the probability of the previous tag, given this one. b is
+similar, from the last step to the first.
+A probability p = exp(s − log Z) changes by p · (s′ − (log Z)′).
 """
 
 from __future__ import annotations

@@ -28,7 +28,7 @@ class GraphScores(NamedTuple):
         return self._replace(unary=self.unary.detach(), tables=self.tables.detach())
 
     def untied(self, orders: Tensor, n_cells: int) -> GraphScores:
-        """The same scores, with a table for each clique, of so many cells; `orders` is [E]."""
+        """The same scores with a table for each clique, `n_cells` in all; `orders` is [E]."""
         sizes = self.unary.shape[2] ** orders
         offsets = torch.cat([sizes.new_zeros(1), sizes.cumsum(0)])
         shift = self.table_offsets[self.table_of_clique] - offsets[:-1]

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
 from math import cos, floor, isfinite, nan, pi
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 import torch
@@ -19,6 +19,7 @@ from chordal._status import Status
 from chordal.potentials import Floats
 from chordal.solvers import Callback, Iteration
 from chordal.solvers.adam import Adam
+from chordal.torch._threads import threads
 
 OPTIMIZERS = {"adam": torch.optim.Adam, "adamw": torch.optim.AdamW}
 #: The share of the learning rate after a share of all steps.
@@ -91,7 +92,7 @@ class Course:
 
     def save(self) -> Saved:
         """What training needs to go on after the last pass."""
-        moments = [_moments(self.optimizer, p) for p in self._parameters()]
+        moments = [_moments(self.optimizer, p) for p in self.parameters()]
         best = self.best
         facts: Facts = {
             "history": self.history,
@@ -121,7 +122,7 @@ class Course:
             state = unflat_state(copied(self.model), arrays["best"])
             self.best = float(rank), float(loss), state
         at = 0
-        for parameter, steps in zip(self._parameters(), facts["steps"], strict=True):
+        for parameter, steps in zip(self.parameters(), facts["steps"], strict=True):
             n = 2 * parameter.numel() if steps else 0
             own = torch.tensor(arrays["moments"][at : at + n])
             at += n
@@ -133,7 +134,8 @@ class Course:
         self.generator.bit_generator.state = facts["generator"]
         torch.set_rng_state(torch.from_numpy(np.array(arrays["torch"], dtype=np.uint8)))
 
-    def _parameters(self) -> list[nn.Parameter]:
+    def parameters(self) -> list[nn.Parameter]:
+        """What the optimiser changes, in its order."""
         return [own for group in self.optimizer.param_groups for own in group["params"]]
 
     def after_pass(self, loss: float, settings: Settings, progress: FitProgress | None) -> bool:
@@ -176,7 +178,38 @@ class Course:
         return self.history[-1]
 
 
-def train(course: Course, loss_of: LossOf, used: Ints, settings: Settings) -> None:
+class Steps(Protocol):
+    """What a model learns from, wherever it is, in steps."""
+
+    @property
+    def per_pass(self) -> int:
+        """Steps in a pass over the data."""
+
+    def taken(self, course: Course) -> Iterator[tuple[float, float]]:
+        """For every step of a pass: the mean loss of a variable and the weight of all variables,
+        once the gradients of the mean are set.
+        """
+
+
+class StepsInMemory:
+    """Steps through examples by their numbers, in a new order in each pass."""
+
+    def __init__(self, loss_of: LossOf, used: Ints, batch_size: int) -> None:
+        self.loss_of, self.used = loss_of, used
+        self.per_pass = -(-len(used) // batch_size)
+
+    def taken(self, course: Course) -> Iterator[tuple[float, float]]:
+        """Mini-batches of about the same size."""
+        order = course.generator.permutation(self.used)
+        for chosen in np.array_split(order, self.per_pass):
+            loss, size = self.loss_of(chosen)
+            loss = loss / size.clamp(min=1e-12)
+            course.optimizer.zero_grad()
+            loss.backward()
+            yield loss.item(), size.item()
+
+
+def train(course: Course, steps: Steps, settings: Settings) -> None:
     """Passes over the data, until one of the reasons to stop; Ctrl-C is one of them."""
     began = time.monotonic() - course.elapsed
     watch = Adam(settings.max_iter, 0.0)  # how the line in the terminal names passes
@@ -184,7 +217,7 @@ def train(course: Course, loss_of: LossOf, used: Ints, settings: Settings) -> No
     try:
         with shown as progress:
             for _ in range(len(course.history), settings.max_iter):
-                loss = _pass(course, loss_of, used, settings)
+                loss = _pass(course, steps, settings)
                 course.elapsed = time.monotonic() - began
                 if course.after_pass(loss, settings, progress):
                     break
@@ -193,28 +226,22 @@ def train(course: Course, loss_of: LossOf, used: Ints, settings: Settings) -> No
     course.elapsed = time.monotonic() - began
 
 
-def _pass(course: Course, loss_of: LossOf, used: Ints, settings: Settings) -> float:
+def _pass(course: Course, steps: Steps, settings: Settings) -> float:
     """One pass over the examples; the mean loss of a variable in it."""
     optimizer, total, count = course.optimizer, 0.0, 0.0
-    per_pass = -(-len(used) // settings.batch_size)
     share = SCHEDULES[settings.schedule]
     course.model.train()
-    for chosen in np.array_split(course.generator.permutation(used), per_pass):
-        loss, size = loss_of(chosen)
-        loss = loss / size.clamp(min=1e-12)
-        if not isfinite(loss.item()):
-            n = len(course.history) + 1
-            raise ValueError(f"the loss is {loss.item()} in pass {n}: {REMEDY}")
-        optimizer.zero_grad()
-        loss.backward()
+    for loss, size in steps.taken(course):
+        if not isfinite(loss):
+            raise ValueError(f"the loss is {loss} in pass {len(course.history) + 1}: {REMEDY}")
         for group in optimizer.param_groups:
-            done = course.n_steps / (per_pass * settings.max_iter)
+            done = course.n_steps / (steps.per_pass * settings.max_iter)
             group["lr"] = settings.learning_rate * share(done)
             if settings.clip_norm is not None:
                 nn.utils.clip_grad_norm_(group["params"], settings.clip_norm)
         optimizer.step()
         course.n_steps += 1
-        total, count = total + loss.item() * size.item(), count + size.item()
+        total, count = total + loss * size, count + size
     return total / max(count, 1e-12)
 
 
@@ -260,11 +287,6 @@ def _moments(optimizer: torch.optim.Optimizer, parameter: nn.Parameter) -> tuple
 @contextmanager
 def reproducible(seed: int, n_threads: int) -> Iterator[None]:
     """PyTorch's random numbers from a seed, and so many threads, for a time."""
-    before = torch.get_num_threads()
-    torch.set_num_threads(n_threads)
-    try:
-        with torch.random.fork_rng(devices=[]):
-            torch.manual_seed(seed)
-            yield
-    finally:
-        torch.set_num_threads(before)
+    with threads(n_threads), torch.random.fork_rng(devices=[]):
+        torch.manual_seed(seed)
+        yield

@@ -78,7 +78,7 @@ class LoopyBPAnswers(Approximate):
         self.register_buffer("degree", degree, persistent=False)
 
     def log_partition(self, scores: GraphScores) -> Tensor:
-        """[B]: Bethe's approximation, Σ over edges and variables of their own log Z."""
+        """[B]: Bethe's approximation, a sum of log Z of single edges and variables."""
         messages = self._messages(scores)
         beliefs = _beliefs(messages, scores.unary, self.target)
         edges = self._edge_beliefs(messages, scores)
@@ -114,7 +114,7 @@ def _beliefs(messages: Tensor, unary: Tensor, target: Tensor) -> Tensor:
 def _outgoing(
     messages: Tensor, unary: Tensor, source: Tensor, target: Tensor
 ) -> tuple[Tensor, Tensor]:
-    """[B, E, L] each: what the first and second ends of edges hear from all but the edge."""
+    """[B, E, L] each: messages to the first and second ends of edges, from all but the edge."""
     n_edges = len(source) // 2
     heard = _beliefs(messages, unary, target)[:, source] - messages.roll(n_edges, 1)
     return heard[:, :n_edges], heard[:, n_edges:]

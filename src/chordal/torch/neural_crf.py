@@ -2,30 +2,45 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping
 from copy import copy
 from dataclasses import KW_ONLY, dataclass, field
 from os import PathLike
-from typing import Any, ClassVar, TypeAlias, final
+from typing import Any, ClassVar, cast, final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from chordal._validate import RandomState, check_function, check_sample_weight, generator_from
-from chordal.estimators import BaseCRF, ChainCRF, FitReport, Wrapped
+from chordal.estimators import (
+    BaseCRF,
+    ChainCRF,
+    Crew,
+    FitReport,
+    Handle,
+    Keeping,
+    LocalCrew,
+    RowForm,
+    Tasks,
+    Train,
+    Wrapped,
+    fit_kept,
+    is_kept,
+)
+from chordal.estimators import Given as Examples
 from chordal.estimators.linked import check_crf
 from chordal.execution import effective_n_jobs
 from chordal.inference import Inference
 from chordal.potentials import Floats
 from chordal.solvers import Callback
 from chordal.torch._forms import Form, Raw, answers, form_for
+from chordal.torch._heads import Potentials
 from chordal.torch._inputs import Inputs
-from chordal.torch._learners import Potentials
+from chordal.torch._keeping import keeper_of, keeping_of, restored
 from chordal.torch._networks import Network, Sizes
-from chordal.torch._parameters import check_parameters
+from chordal.torch._parameters import check_parameters, device_here
+from chordal.torch._shown import Augment
 from chordal.torch._training import Saved, Settings, reproducible
-
-Augment: TypeAlias = Callable[[list[Any], np.random.Generator], Sequence[Any]]
 
 
 @final
@@ -47,8 +62,8 @@ class NeuralCRF(Wrapped):
         "mlp" sees single variables. "cnn" sees a window around a pixel, each image of a sequence or
         graph, or a window of neighbouring rows or tokens. "bilstm" sees the whole sequence.
         A module returns scores; it is copied. For sequences it gets inputs [batch, steps, …],
-        padded with zeros (tokens as numbers: 0 is padding, 1 is unknown), and the mask [batch,
-        steps] if its `forward` has a second argument; it returns [batch, steps, n_classes]. For
+        padded with zeros (tokens as numbers: 0 is padding, 1 is unknown). If its `forward` has a
+        second argument, this is the mask [batch, steps]. It returns [batch, steps, n_classes]. For
         images of one size it gets [batch, features, height, width] and returns [batch, n_classes,
         height, width]. For graphs it gets the nodes of a batch [nodes, …] and, as a second
         argument, their edges [2, n_edges]; it returns [nodes, n_classes]. A function gets the input
@@ -97,8 +112,8 @@ class NeuralCRF(Wrapped):
         examples of the same sizes for the network, such as distorted images; the links see the
         original examples. Model files do not store it.
     n_jobs : int, optional
-        Number of threads; −1 uses all cores. Unlike in other estimators, the last digits depend on
-        it.
+        Number of threads; −1 uses all cores. PyTorch uses no more than there are cores, and one in
+        a process made by `fork`. Unlike in other estimators, the last digits depend on it.
     device : str, default="cpu"
         Device of the network, such as "cpu" or "cuda".
     random_state : int, RandomState or None
@@ -186,14 +201,15 @@ class NeuralCRF(Wrapped):
 
     #: A file names networks that have a name. Others, and a CRF with functions, are given again.
     functions: ClassVar[tuple[str, ...]] = ("network", "crf")
+    packages: ClassVar[tuple[str, ...]] = ("torch",)
 
     _form: Form = field(init=False)
     _saved: Saved = field(init=False)  # of training, in checkpoints
 
     def fit(
         self,
-        X: Sequence[Any],
-        y: Sequence[Any],
+        X: Any,
+        y: Any = None,
         sample_weight: object = None,
         *,
         validation_data: tuple[Any, Any] | None = None,
@@ -205,6 +221,9 @@ class NeuralCRF(Wrapped):
         Parameters
         ----------
         X : list of examples
+            Or, without y, a `Dataset` that `prepare` wrote, its path, a list of them, or an
+            iterator of batches (X, y) or (X, y, sample_weight). Memory then holds the weights and
+            a few parts of the data; mini-batches are drawn from one part each.
         y : list of labels
             A label per variable, None (not observed), a set of possible labels, or a dict {label:
             probability}, as in the CRF.
@@ -224,15 +243,20 @@ class NeuralCRF(Wrapped):
         """
         self._check_parameters()
         check_function("callback", callback, "an Iteration")
-        if validation_data is not None and not (
-            isinstance(validation_data, (tuple, list)) and len(validation_data) == 2
-        ):
-            raise ValueError("validation_data must be a pair (X, y) of examples and labels")
+        validation_data = _checked_pair(validation_data)
+        if is_kept(X, y):
+            options = {
+                "validation_data": validation_data, "callback": callback, "checkpoint": checkpoint
+            }  # fmt: skip
+            fit_kept(self, X, y, sample_weight, **options)
+            return self
         crf = self._given_crf()
         X = form_for(crf).examples(crf, X)
         if not len(X):
             raise ValueError("X is empty: give at least one example")
-        y = _listed(y, len(X))
+        from chordal.torch._neural_fit import Given, fit, listed  # not needed to predict
+
+        y = listed(y, len(X))
         weight = check_sample_weight(sample_weight, len(X))
         weight = np.ones(len(X)) if weight is None else weight
         if not (weight > 0.0).any():
@@ -240,12 +264,36 @@ class NeuralCRF(Wrapped):
         generator = generator_from(self.random_state)
         if self.n_iter_no_change is not None and validation_data is None:
             X, y, weight, validation_data = self._held_out(X, y, weight, generator)
-        from chordal.torch._neural_fit import Given, fit  # not needed to predict
-
         given = Given(X, y, weight, validation_data, callback, checkpoint)
         with reproducible(int(generator.integers(2**31)), effective_n_jobs(self.n_jobs)):
             fit(self, crf, given, generator)
         return self
+
+    def _fit_parts(self, crew: Tasks, parts: list[Handle], train: Train, **options: Any) -> None:
+        self._check_parameters()
+        check_function("callback", options.get("callback"), "an Iteration")
+        if not isinstance(options.get("validation_data"), list):  # of handles
+            options["validation_data"] = _checked_pair(options.get("validation_data"))
+        if isinstance(crew, LocalCrew):
+            from chordal.torch._neural_disk import fit_disk
+
+            fit_disk(self, parts, train, **options)
+            return
+        from chordal.torch._neural_parts import fit_parts
+
+        fit_parts(self, cast("Crew", crew), parts, train, **options)
+
+    def _check(self) -> None:
+        self._check_parameters()
+
+    def _keeper(self) -> BaseCRF:
+        return keeper_of(self._given_crf())
+
+    def _keeping(self, X: Any) -> Keeping:
+        return keeping_of(self._given_crf(), X)
+
+    def _restored(self, part: Examples, form: RowForm) -> Examples:
+        return restored(self._given_crf(), part, form)
 
     def _check_parameters(self) -> None:
         check_parameters(self.get_params(deep=False))
@@ -284,6 +332,11 @@ class NeuralCRF(Wrapped):
         self._check_fitted()
         return self._form.inputs
 
+    @property
+    def on_scores(self) -> bool:
+        """Whether the CRF reads a score for each label: those of the network."""
+        return True
+
     def _observed(self, X: object) -> list[Any]:
         self._check_fitted()
         form = self._form
@@ -306,6 +359,7 @@ class NeuralCRF(Wrapped):
 
         Facts and arrays may come from a hostile file: they are checked before memory is taken.
         """
+        self.device = device_here(self.device)
         self._check_parameters()
         from chordal.torch._neural_state import set_state
 
@@ -313,10 +367,9 @@ class NeuralCRF(Wrapped):
         return self
 
 
-def _listed(y: Sequence[Any], n: int) -> Raw:
-    """Labels of so many examples."""
-    if isinstance(y, (str, bytes)) or not hasattr(y, "__len__"):
-        raise TypeError(f"y must be a list with the labels of each example, got {y!r}")
-    if len(y) != n:
-        raise ValueError(f"X and y must have the same length, got {n} examples and {len(y)} of y")
-    return y
+def _checked_pair(given: Any) -> tuple[Any, Any] | None:
+    if given is None:
+        return None
+    if not isinstance(given, (tuple, list)) or len(given) != 2:
+        raise ValueError("validation_data must be a pair (X, y) of examples and labels")
+    return given[0], given[1]

@@ -249,7 +249,7 @@ class StructuredCRF(nn.Module):
         return self.answers.entropy(self._scores(unary, tables))
 
     def _shape(self, n_tables: int) -> tuple[int, ...]:
-        """Of so many tables; where cliques differ in size, of all tables of the layer's own."""
+        """The shape of `n_tables` tables; if cliques differ in size, of all the layer's tables."""
         sizes = self.topology.sizes
         if len(sizes) > 1:
             whole = n_tables == self.topology.n_cliques

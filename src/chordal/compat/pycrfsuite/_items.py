@@ -54,7 +54,7 @@ def listed(xseq: object) -> list[Any]:
 
 
 def tokens_of(xseq: object, zeros: bool = False) -> list[Any]:
-    """Items as chordal's estimators read them; with `zeros`, `ZERO` stands for a value of 0."""
+    """Items as chordal's estimators read them; with `zeros`, a value of 0 becomes `ZERO`."""
     if isinstance(xseq, ItemSequence):
         return [_summed(pairs, zeros) for pairs in xseq._pairs]
     items = listed(xseq)

@@ -89,8 +89,8 @@ class BaseTrainer:
         """Train, and write the model to the file `model`, unless that is "".
 
         Instances of the group `holdout` are not trained on; the model's answers to them are
-        reported after each iteration. Without any item to train on, the model knows its labels
-        alone, and a warning says so; after `clear` that is an error.
+        reported after each iteration. If there is no item to train on, the model has
+        labels only, and a warning says so; after `clear` that is an error.
         """
         if self._cleared:
             raise ValueError("The data is empty. Call Trainer.append before Trainer.train.")

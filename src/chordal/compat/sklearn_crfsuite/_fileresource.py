@@ -15,9 +15,9 @@ _FIELDS = ("name", "auto", "keep_tempfiles", "suffix", "prefix")
 class FileResource:
     """A file that belongs to an object.
 
-    Without a name of the user's own it is a temporary one, deleted with the object (unless
-    `keep_tempfiles`), and its content travels with pickles, which sklearn-crfsuite's class of the
-    same name reads and writes, too.
+    If the user gives no name, it is a temporary file. It is deleted with the object, unless
+    `keep_tempfiles` is set, and a pickle of the object holds its content. sklearn-crfsuite's class
+    of the same name reads and writes the same pickles.
     """
 
     def __init__(

@@ -45,7 +45,7 @@ def portable(crf: CRF) -> object:
 class _Made:
     """Pickled as a call: it loads as what the call returns, and no class of ours is named."""
 
-    def __init__(self, make: Any, arguments: tuple[Any, ...], state: Any = None) -> None:
+    def __init__(self, make: object, arguments: tuple[Any, ...], state: object = None) -> None:
         self._make, self._arguments, self._state = make, arguments, state
 
     def __call__(self) -> None:

@@ -12,6 +12,7 @@ from chordal._optional import installed
 from chordal._validate import check_choice, check_function, check_number, generator_from
 from chordal.estimators._asking import WAYS
 from chordal.estimators._training.groups import check_groups, members
+from chordal.estimators._training.preparing import is_stored
 from chordal.execution import effective_n_jobs
 from chordal.features import Layout, Parts, Reader, Shard
 from chordal.inference import INFERENCE, Inference, Pace, choose
@@ -63,10 +64,19 @@ def check_settings(estimator: BaseCRF) -> None:
 def check_fit_arguments(callback: object, validation_data: object) -> None:
     """Raise an error for invalid arguments of `fit`."""
     check_function("callback", callback, "an Iteration")
-    if validation_data is not None and not (
-        isinstance(validation_data, (tuple, list)) and len(validation_data) == 2
-    ):
-        raise ValueError("validation_data must be a pair (X, y) of examples and labels")
+    if validation_data is not None:
+        validation_pair(validation_data)
+
+
+def validation_pair(given: object) -> tuple[Any, Any]:
+    """X and y of validation data; of prepared data sets, y is None."""
+    if is_stored(given, None):
+        return given, None
+    if not isinstance(given, (tuple, list)) or len(given) != 2:
+        raise ValueError(
+            "validation_data must be a pair (X, y) of examples and labels, or a prepared data set"
+        )
+    return given[0], given[1]
 
 
 def solver_for(estimator: BaseCRF, problem: Problem | None = None, parted: bool = False) -> Solver:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from copy import copy
 from dataclasses import replace
 from math import ceil
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import numpy as np
 
@@ -17,7 +17,9 @@ from chordal.estimators._training.choosing import (
     check_fit_arguments,
     chosen_before_reading,
     solver_for,
+    validation_pair,
 )
+from chordal.estimators._training.crews import Crew, Handle, Tasks
 from chordal.estimators._training.groups import free_weights, l2_of, members, minimized, scaling
 from chordal.estimators._training.judging import PART, Validator, better_way
 from chordal.estimators._training.monitor import FitReport, keep_or_raise, warn_not_converged
@@ -37,51 +39,6 @@ if TYPE_CHECKING:
     from chordal.estimators._crf import BaseCRF
 
 E = TypeVar("E", bound="BaseCRF")
-
-#: Refers to an object in another process.
-Handle = Any
-
-
-class Crew(Protocol):
-    """Runs tasks where the parts are; results stay there and are referred to by handles."""
-
-    def map(
-        self,
-        function: Callable[..., Any],
-        parts: Sequence[Handle],
-        *shared: Any,
-        each: Sequence[Any] | None = None,
-    ) -> list[Handle]:
-        """`function(part, *shared)` of every part; `each` has a last argument for each part."""
-
-    def tree(self, function: Callable[[Any, Any], Any], parts: Sequence[Handle]) -> Handle:
-        """The parts joined two by two, by their numbers."""
-
-    def join(self, function: Callable[..., Any], parts: Sequence[Handle], *shared: Any) -> Handle:
-        """`function(all parts, *shared)`."""
-
-    def share(self, value: object) -> Handle:
-        """A value for all parts."""
-
-    def fetch(self, handles: Sequence[Handle]) -> list[Any]:
-        """The results behind the handles of parts, in order; an error names the part."""
-
-    def take(self, handle: Handle) -> Any:
-        """The result behind one handle that does not belong to a part."""
-
-    def settle(self, parts: Sequence[Handle], sizes: Sequence[float]) -> list[Handle]:
-        """The parts in a form for `total`, which asks them again and again."""
-
-    def total(
-        self,
-        answer: Callable[..., Any],
-        plus: Callable[[Any, Any], Any],
-        settled: Sequence[Handle],
-        vectors: Sequence[Floats],
-        *rest: Any,
-        first: int | None = None,
-    ) -> Any:
-        """The sum of `answer(part, vectors, *rest)` over all parts, or the `first` so many."""
 
 
 class Joined(NamedTuple):
@@ -112,18 +69,21 @@ def fit_parts(
     crew: Crew,
     parts: list[Handle],
     *,
-    validation_data: tuple[Any, Any] | Sequence[Handle] | None = None,
+    validation_data: object = None,
     callback: Callback | None = None,
     dtype: str = "float64",
+    scaled: str | None = None,
 ) -> E:
     """Train an estimator; it does not change if an error occurs.
 
     Parameters
     ----------
     parts : list of handles of `Given`, emptied once they are read
-    validation_data : (X, y) in memory, or a list of handles of `Given`
+    validation_data : (X, y) in memory, data sets here, or a list of handles of `Given`
     dtype : {"float64", "float32"}
         Precision of gradients sent between processes.
+    scaled : str, optional
+        A template whose weights keep their proportions: only one factor is learned.
     """
     keep = bool(estimator.warm_start) and hasattr(estimator, "weights_")
     model = copy(estimator)
@@ -132,12 +92,10 @@ def fit_parts(
     check_fit_arguments(callback, None if elsewhere is not None else validation_data)
     solver, objective = chosen_before_reading(model, parted=True)
     if not keep:
-        glances = crew.fetch(crew.map(on_part.glance, parts, model)) if model._glances else []
-        if any(own is not None for own in glances):
-            model._know([own for own in glances if own is not None])
+        glance_parts(model, crew, parts)
     joined = join_parts(model, crew, parts, objective, keep)
     parts.clear()  # what is read and compiled takes their place in memory
-    plan, problem = planned_parts(model, joined, solver, objective)
+    plan, problem = planned_parts(model, joined, solver, objective, scaled)
     validate = validator_of(model, crew, validation_data, elsewhere, joined)
     work = compiled_parts(model, crew, joined, plan, problem, dtype)
     joined = joined._replace(parts=[])
@@ -150,7 +108,7 @@ def fit_parts(
     watching = training(estimator, plan.solver, callback, given, fitted, validate, *weights)
     with watching as (run, monitor):
         work.oracle.run = run.map
-        found = minimized(plan.solver, work.oracle, work.start, monitor, plan.free, None)
+        found = minimized(plan.solver, work.oracle, work.start, monitor, plan.free, plan.moved)
         found = replace(found, status=status_of(found, plan.solver, plan.objective))
         chosen, known = judged_parts(
             model, crew, work.parts, joined.facts, monitor.chosen(found), plan, inference
@@ -166,8 +124,15 @@ def fit_parts(
     return estimator
 
 
+def glance_parts(model: BaseCRF, crew: Tasks, parts: Sequence[Handle]) -> None:
+    """Let a model know what it needs before any part is read."""
+    glances = crew.fetch(crew.map(on_part.glance, parts, model)) if model._glances else []
+    if any(own is not None for own in glances):
+        model._know([own for own in glances if own is not None])
+
+
 def join_parts(
-    model: BaseCRF, crew: Crew, given: Sequence[Handle], objective: Objective, keep: bool
+    model: BaseCRF, crew: Tasks, given: Sequence[Handle], objective: Objective, keep: bool
 ) -> Joined:
     """One vocabulary, one numbering of labels and one layout for all parts."""
     shared = crew.share(model)
@@ -211,13 +176,13 @@ def join_parts(
 
 
 def check_sources(facts: Sequence[PartFacts]) -> bool:
-    """Whether all parts belong to one prepared data set; a mixture is an error."""
+    """Whether all parts belong to the same prepared data sets; a mixture is an error."""
     sources = {own.source for own in facts}
     if len(sources) == 1:
         return facts[0].source is not None
     raise ValueError(
-        "the partitions belong to several prepared data sets, or to one that has changed "
-        "meanwhile; prepare all data as one (append=True) and open it again"
+        "the partitions were read from different states of a prepared data set, which was written "
+        "to at the same time; fit again"
     )
 
 
@@ -242,7 +207,7 @@ def check_schema(found: Sequence[PartFacts | None]) -> None:
 
 
 def planned_parts(
-    model: BaseCRF, joined: Joined, solver: Solver, objective: Objective
+    model: BaseCRF, joined: Joined, solver: Solver, objective: Objective, scaled: str | None
 ) -> tuple[Plan, Problem]:
     """The training plan for these data; raises an error for settings that do not fit together."""
     kinds = {own.kind for own in joined.numbered}
@@ -257,11 +222,12 @@ def planned_parts(
     nothing = lambda: np.zeros(0, dtype=np.int32)  # noqa: E731
     objective, _ = weighed(model, objective, joined.labels, nothing, None)
     free = free_weights(model.freeze, joined.layout.slices, joined.start)
+    moved = None if scaled is None else joined.layout.slices[scaled]
     problem = Problem(
         objective,
         kind,
         model.l2,
-        free is not None,
+        free is not None or moved is not None,
         joined.layout.n_weights,
         exempt=len(members(model.unpenalised, joined.layout.slices)) > 0,
         chains=all(own.chains for own in joined.numbered) and not joined.layout.shares_transitions,
@@ -271,7 +237,7 @@ def planned_parts(
     if model.solver == "auto":
         solver = solver_for(model, problem)
     solver.check(problem)
-    return Plan(solver, objective, None, free, None, False), problem
+    return Plan(solver, objective, None, free, moved, False), problem
 
 
 def balanced(joined: Joined) -> dict[Any, float]:
@@ -297,8 +263,9 @@ def validator_of(
     if given is None:
         return None
     if elsewhere is None:
-        X, y = given
-        return Validator.of(model, X, y, joined.reader, joined.labels, joined.layout)
+        return Validator.of(
+            model, *validation_pair(given), joined.reader, joined.labels, joined.layout
+        )
     made = crew.map(of_part.validator_part, elsewhere, model, *joined.handles)
     parts = crew.settle(made, [1.0] * len(made))
 
@@ -357,7 +324,7 @@ def compiled_parts(
 
 
 def inference_of(
-    model: BaseCRF, crew: Crew, parts: Sequence[Handle], objective: Objective
+    model: BaseCRF, crew: Tasks, parts: Sequence[Handle], objective: Objective
 ) -> Inference:
     """The inference method of training: it supports the structures of all parts."""
     if model.inference != "auto":
@@ -382,19 +349,33 @@ def judged_parts(
     known: dict[str, Any] = {"solver": plan.solver.name, "inference": inference.name}
     if solution.status is Status.INTERRUPTED:
         return solution, known
-    at = [solution.weights]
+    more = verdict_on(model, crew, parts, facts, solution.weights, plan.objective, inference)
+    return solution, known | more
+
+
+def verdict_on(
+    model: BaseCRF,
+    crew: Crew,
+    parts: Sequence[Handle],
+    facts: Sequence[PartFacts],
+    weights: Floats,
+    objective: Objective,
+    inference: Inference,
+) -> dict[str, Any]:
+    """Whether inference is exact on settled parts, and how to predict, for the report."""
+    at, known = [weights], dict[str, Any]()
     verdicts: list[Verdict] = crew.total(
-        of_part.judge_part, of_part.two_lists, parts, at, plan.objective, inference
+        of_part.judge_part, of_part.two_lists, parts, at, objective, inference
     )
     settled = [own.converged for own in verdicts if own.converged is not None]
     known["exact"] = all(own.exact for own in verdicts)
     if not known["exact"]:
         known["inference_converged"] = all(settled) if settled else None
     if all(own.forest for own in verdicts):
-        return solution, known
+        return known
     known["label_share"] = max(own.label_share for own in verdicts)
-    if model.prediction != "auto" or not plan.objective.smooth:
-        return solution, known
+    if model.prediction != "auto" or not objective.smooth:
+        return known
     # Ways of prediction are compared on the first examples.
     before = np.cumsum([0, *(own.n_variables for own in facts)])[:-1]
     first = int((before < PART).sum())
@@ -402,4 +383,4 @@ def judged_parts(
     if all(own is not None for own in found):
         right = {way: sum(own[0][way] for own in found) for way in found[0][0]}
         known |= better_way(right, sum(own[1] for own in found))
-    return solution, known
+    return known

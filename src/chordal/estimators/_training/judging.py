@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import nan
 from typing import TYPE_CHECKING, Any
@@ -13,9 +13,11 @@ from numpy.typing import NDArray
 from chordal._errors import UnsupportedError
 from chordal.estimators._asking import FEW, WAYS, decoded, decoding, method_for
 from chordal.estimators._training.fingerprint import digest
-from chordal.features import Layout, Reader, Shard, length_of
+from chordal.estimators._training.known import known_parts
+from chordal.estimators._training.preparing import datasets_of
+from chordal.features import Batch, Layout, Reader, Shard, length_of
 from chordal.inference import Inference, Pace
-from chordal.labels import SequenceLabels, observed
+from chordal.labels import SequenceLabels, observed, single_labels
 from chordal.objectives import Objective
 from chordal.potentials import Floats
 from chordal.targets import PartialLabels, SoftLabels, Target
@@ -51,17 +53,20 @@ class Validator:
         labels: SequenceLabels,
         layout: Layout,
     ) -> Validator:
-        """A validator of these examples for a model with this reader, labels and layout."""
-        X = estimator._examples(X, "validation X")
-        if length_of(X) == 0:
-            raise ValueError("validation X is empty: give at least one example")
-        batch = reader.read(X, grow=False)
-        flat = estimator._flat(y, X, "validation y")
-        estimator._check_lengths(batch.sizes, flat, "validation ")
-        gold, seen = labels.encode(flat, unknown=-1), observed(flat, estimator.ignore_label)
-        shards = [layout.compile(batch, a, b) for a, b in batch.limits(layout.counts)]
-        right = labels.within(gold, batch.kinds)
-        return cls(estimator, layout, shards, right, seen, digest([batch, right, seen]))
+        """A validator for a model with this reader, labels and layout.
+
+        X and y are examples, or X names data sets and y is None.
+        """
+        shards: list[Shard] = []
+        gold: list[Any] = []
+        seen, marks = [], []
+        for batch, flat in _read(estimator, X, y, reader, labels):
+            shards += [layout.compile(batch, a, b) for a, b in batch.limits(layout.counts)]
+            gold.append(labels.within(labels.encode(flat, unknown=-1), batch.kinds))
+            seen.append(observed(flat, estimator.ignore_label))
+            marks.append(digest([batch, gold[-1], seen[-1]]))
+        right = np.concatenate(gold)
+        return cls(estimator, layout, shards, right, np.concatenate(seen), digest(marks))
 
     def counts(self, weights: Floats) -> tuple[int, int]:
         """The number of correct labels, and of all labels."""
@@ -78,6 +83,24 @@ class Validator:
         """The share of correct labels."""
         right, n = self.counts(weights)
         return right / n if n else nan
+
+
+def _read(
+    estimator: BaseCRF, X: object, y: object, reader: Reader, labels: SequenceLabels
+) -> Iterator[tuple[Batch, Sequence[Any]]]:
+    """Validation data: the batch and the labels of all examples, or of each part on disk."""
+    datasets = datasets_of(X, y)
+    if datasets is not None:
+        for part in known_parts(estimator, reader, datasets):
+            yield part.batch, part.labels
+        return
+    X = estimator._examples(X, "validation X")
+    if length_of(X) == 0:
+        raise ValueError("validation X is empty: give at least one example")
+    batch = reader.read(X, grow=False)
+    flat = estimator._flat(y, X, "validation y")
+    estimator._check_lengths(batch.sizes, flat, "validation ")
+    yield batch, single_labels(labels, flat)
 
 
 def converged(

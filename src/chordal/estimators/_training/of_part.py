@@ -8,9 +8,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from chordal._errors import UnsupportedError
 from chordal._estimator import Estimator
 from chordal.estimators._asking import weights_right
+from chordal.estimators._by_parts import counts_right
 from chordal.estimators._crf import BaseCRF
 from chordal.estimators._training.choosing import Candidates, candidates, supporting
 from chordal.estimators._training.judging import (
@@ -70,9 +70,7 @@ def validator_part(
 ) -> Validator | None:
     """Validation data of a part; None where there are none."""
     if isinstance(given.X, PreparedPart):
-        raise UnsupportedError(
-            "validation_data must be examples, not a prepared data set; give X and y"
-        )
+        return Validator.of(copy(estimator), given.X.opened(), None, reader, labels, layout)
     if length_of(given.X) == 0:
         return None
     return Validator.of(copy(estimator), given.X, given.y, reader, labels, layout)
@@ -124,15 +122,27 @@ def two_lists(first: list[Any], second: list[Any]) -> list[Any]:
 def score_part(given: Given, estimator: Estimator) -> tuple[float, float]:
     """The weight of the labels of a part that a model gets right, and of all that are observed."""
     if isinstance(given.X, PreparedPart):
-        raise UnsupportedError(
-            "prepared data sets cannot be scored on a cluster; give X and y as a bag"
-        )
+        right, n = _stored_right(given.X, estimator)
+        return float(right), float(n)
     if length_of(given.X) == 0:
         return 0.0, 0.0
+    from chordal.estimators._wrapped import Wrapped  # which knows how data sets are kept
+
     if isinstance(estimator, BaseCRF):
         return weights_right(estimator, *given)
+    if isinstance(estimator, Wrapped) and not estimator.classifies:
+        return weights_right(estimator.crf_, estimator._observed(given.X), given.y, given.weight)
     options = {} if given.weight is None else {"sample_weight": given.weight}
     weight = np.ones(len(given.y)) if given.weight is None else np.asarray(given.weight)
     sizes = [1 if estimator.classifies else len(own) for own in given.y]
     total = float(np.dot(weight, sizes))
     return total * float(estimator.score(given.X, given.y, **options)), total  # type: ignore[attr-defined]
+
+
+def _stored_right(part: PreparedPart, estimator: Any) -> tuple[int, int]:
+    """How many labels of a part of a data set a model gets right, and how many there are."""
+    if isinstance(estimator, BaseCRF):
+        return counts_right(estimator, part.opened())
+    from chordal.estimators._training.keeping import kept_right  # of estimators that wrap a CRF
+
+    return kept_right(estimator, part.opened())

@@ -65,16 +65,28 @@ class Given(NamedTuple):
 
 
 class PreparedPart(NamedTuple):
-    """One part of a prepared data set, which is opened where it is read."""
+    """One part of one of several prepared data sets, which are opened where it is read."""
 
-    path: str
+    paths: tuple[str, ...]  # of all data sets that are numbered together
+    place: int  # of its own among them
     number: int
 
     def opened(self) -> Dataset:
         """A data set of this part alone."""
-        data = Dataset(self.path)
+        data = Dataset(self.paths[self.place])
         data.parts = [data.parts[self.number]]
         return data
+
+    def together(self) -> list[Dataset]:
+        """All data sets, of which one has this part, and the others none."""
+        found = []
+        for place, path in enumerate(self.paths):
+            if place != self.place:
+                found.append(Dataset(path))
+                found[-1].parts = []
+            else:
+                found.append(self.opened())
+        return found
 
 
 class ReadPart(NamedTuple):
@@ -87,7 +99,7 @@ class ReadPart(NamedTuple):
     observed: NDArray[np.bool_] | None  # of labels that may be missing
     weight: Floats | None
     learned: dict[str, Any]  # attributes of the estimator that reading has set
-    source: str | None = None  # the data set, whose parts have one reader and one numbering
+    source: str | None = None  # data sets, whose parts have one reader and one numbering
 
 
 class PartFacts(NamedTuple):
@@ -161,13 +173,13 @@ def read_part(given: Given, estimator: BaseCRF, keep: bool) -> ReadPart | None:
 
 def read_prepared(part: PreparedPart, estimator: BaseCRF, keep: bool) -> ReadPart | None:
     """The same of a part of a data set on disk."""
-    before, data = copy(estimator), part.opened()
-    if data.n_examples == 0:
+    before, datasets = copy(estimator), part.together()
+    if not sum(data.n_examples for data in datasets):
         return None
-    stored = Stored(estimator, [data], keep)
+    stored = Stored(estimator, datasets, keep)
     batch, gold = stored.load(0)
     learned = learned_by(estimator, before)
-    source = f"{data.id} {data.generation}"
+    source = " ".join(f"{data.id} {data.generation}" for data in datasets)
     return ReadPart(
         stored.reader, stored.labels, batch, gold, None, stored.weights(), learned, source
     )
@@ -208,7 +220,7 @@ def labels_of(part: ReadPart) -> SequenceLabels:
 
 
 def two_readers(first: Reader, second: Reader) -> Reader:
-    """One that knows what both know; new names are numbered in their order."""
+    """A reader with the names of both; new names are numbered in their order."""
     return merged_readers([first, second])[0]
 
 
@@ -264,7 +276,7 @@ def with_empty_rows(batch: Batch, reader: Reader) -> Batch:
 
 
 def numbered_facts(part: Numbered, labels: SequenceLabels, weighted: bool) -> NumberedFacts:
-    """What a client has to know; `weighted`: labels count by the weight of their examples."""
+    """The facts that a client needs; `weighted`: labels count by the weight of their examples."""
     counts, kind = None, kind_of(part.gold)
     if kind == "hard" and not labels.types:
         weight = part.weight if weighted else None

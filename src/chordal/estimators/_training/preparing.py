@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import suppress
-from copy import deepcopy
+from contextlib import ExitStack, suppress
+from copy import copy, deepcopy
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -14,6 +14,8 @@ from numpy.typing import NDArray
 
 from chordal._validate import check_sample_weight
 from chordal.estimators._state import check_inputs, input_facts, input_from
+from chordal.estimators._training.batches import checked, looked_at, numbered
+from chordal.estimators._training.row_forms import PLAIN, RowForm
 from chordal.features import (
     Batch,
     CliqueTemplate,
@@ -60,17 +62,47 @@ class Read(NamedTuple):
     observed: Flags
     weight: NDArray[np.float64] | None
     n_labels: int  # that were known then
+    shapes: NDArray[np.int64] | None  # of images
+
+
+def _as_given(X: Any, y: Any) -> tuple[Any, Any]:
+    return X, y
+
+
+class Keeping(NamedTuple):
+    """How the examples of another estimator become those that a CRF reads and a data set keeps.
+
+    kept : function of X and y, which returns those that the CRF reads
+    form : the form of the rows that it reads
+    name : the name of the other estimator
+    """
+
+    kept: Callable[[Any, Any], tuple[Any, Any]] = _as_given
+    form: RowForm = PLAIN
+    name: str = ""
+
+
+#: The CRF reads what the user gave.
+AS_GIVEN = Keeping()
 
 
 class Preparing:
-    """Reads chunks with an estimator's reader, and writes parts of a given size."""
+    """Reads chunks with an estimator's reader, and writes parts of a given size.
 
-    def __init__(self, estimator: BaseCRF, writer: Writer) -> None:
-        self.estimator, self.writer = estimator, writer
+    `keeping` says how examples become those that the estimator reads. With `known`, the estimator
+    already knows what it has to know about all of them.
+    """
+
+    def __init__(
+        self, estimator: BaseCRF, writer: Writer, keeping: Keeping, known: bool = False
+    ) -> None:
+        self.estimator, self.writer, self.keeping = estimator, writer, keeping
+        self.known = known and estimator._glances
+        self._begun = known or writer.old is not None
         self.reader: Reader | None = None
         self.labels = estimator._unlearned_labels()
         if writer.old is not None:
-            self.reader = deepcopy(reader_of(estimator, writer.old))
+            self.reader = deepcopy(reader_of(estimator, writer.old, keeping.form))
             self.labels = labels_of(estimator, writer.old)
         self._waiting: list[Read] = []
         self._writers = ThreadPoolExecutor(1)  # one part is written while the next is read
@@ -87,16 +119,22 @@ class Preparing:
         self.progress.__exit__(None, None, None)
         self._writers.shutdown()
 
+    def begin(self, X: object, y: object, weight: object) -> None:
+        """Let the estimator look at the first examples, unless it knows them or has begun."""
+        if not self._begun:
+            self.estimator._begin_parts(X, y, weight)
+            self._begun = True
+
     def take(self, X: object, y: object, weight: object = None, like: Any = None) -> None:
         """Read a chunk; the reader is built from `like`, by default from the chunk."""
         estimator = self.estimator
-        if self.reader is None and like is None:
-            estimator._begin_parts(X, y)
+        X, y = self.keeping.kept(X, y)
+        self.begin(X, y, weight)
         examples = estimator._examples(X)
         if length_of(examples) == 0:
             return
         if self.reader is None:
-            self.reader = estimator._new_reader(examples if like is None else like)
+            self.reader = estimator._new_reader(examples if like is None else like, self.known)
         batch = self.reader.read(examples, grow=True)
         flat = estimator._flat(y, examples)
         estimator._check_lengths(batch.sizes, flat)
@@ -109,7 +147,8 @@ class Preparing:
         if isinstance(target, PartialLabels):
             known = observed(flat, estimator.ignore_label)
         own = check_sample_weight(weight, len(batch.sizes))
-        self._waiting.append(Read(batch, target, known, own, len(self.labels)))
+        shapes = estimator._shapes(examples)
+        self._waiting.append(Read(batch, target, known, own, len(self.labels), shapes))
         n_read = self.progress.done + n
         pace = n_read / max(self.progress.elapsed, 1e-3)
         self.progress.update(n_read, f"{pace:,.0f} variables/s")
@@ -140,6 +179,9 @@ class Preparing:
         if any(own.weight is not None for own in waiting):
             ones = (np.ones(len(w.batch.sizes)) if w.weight is None else w.weight for w in waiting)
             arrays["weight"] = np.concatenate(list(ones))
+        shapes = [own.shapes for own in waiting if own.shapes is not None]
+        if shapes:
+            arrays["shapes"] = np.concatenate(shapes).ravel()
         self.writer.add(facts, arrays, len(batch.sizes), len(known))
 
     def finish(self) -> None:
@@ -158,10 +200,11 @@ class Preparing:
                 arrays |= {f"{template.name}.{name}": array for name, array in own.items()}
             described.append({**template.description(), "rows": rows})
         facts = {
-            "class": type(self.estimator).__name__,
+            "class": self.keeping.name or type(self.estimator).__name__,
             "templates": described,
             "labels": learned_facts(self.labels),
             **self.estimator._own_facts(),
+            **self.keeping.form.to_facts(),
         }
         self.writer.finish(facts, arrays)
 
@@ -213,32 +256,29 @@ def prepare(
     y: object = None,
     sample_weight: object = None,
     append: bool = False,
+    keeping: Keeping = AS_GIVEN,
+    known: bool = False,
 ) -> Dataset:
-    """Write examples as an estimator reads them; see `BaseCRF.prepare`."""
+    """Write examples as an estimator reads them; see `BaseCRF.prepare`.
+
+    With `known`, a fitted estimator reads them as in its fit.
+    """
+    estimator = copy(estimator)  # what it learns from the data is not that of a fit
     estimator._check_parameters()
-    with Writer(path, append) as writer, Preparing(estimator, writer) as preparing:
-        if y is None and isinstance(X, Iterator):
-            estimator._check_stream()
-            for number, batch in enumerate(X):
-                taken(preparing, batch, number)
-        else:
-            for chunk, labels, weight, like in chunks(estimator, X, y, sample_weight):
+    with Writer(path, append) as writer, ExitStack() as held:
+        stream = y is None and is_stream(X)
+        batches = checked(X) if stream else iter(())  # type: ignore[arg-type]
+        if stream and not known and writer.old is None and estimator._looks_first():
+            batches, known = held.enter_context(looked_at(estimator, batches)), True
+        preparing = held.enter_context(Preparing(estimator, writer, keeping, known))
+        for number, batch in enumerate(batches):
+            with numbered(number):
+                preparing.take(*batch)
+        if not stream:
+            for chunk, labels, weight, like in chunks(preparing, X, y, sample_weight):
                 preparing.take(chunk, labels, weight, like)
         preparing.finish()
     return Dataset(path)
-
-
-def taken(preparing: Preparing, batch: object, number: int) -> None:
-    """Check a batch of an iterator; errors give its number."""
-    if not isinstance(batch, tuple) or len(batch) not in (2, 3):
-        raise TypeError(
-            f"batch {number} must be a tuple (X, y) or (X, y, sample_weight), got "
-            f"{type(batch).__name__}"
-        )
-    try:
-        preparing.take(*batch)
-    except (ValueError, TypeError) as error:
-        raise type(error)(f"batch {number}: {error}") from error
 
 
 def is_stream(X: object) -> bool:
@@ -246,7 +286,9 @@ def is_stream(X: object) -> bool:
     return isinstance(X, Iterator)
 
 
-def chunks(estimator: BaseCRF, X: Any, y: Any, weight: Any) -> Iterator[tuple[Any, Any, Any, Any]]:
+def chunks(
+    preparing: Preparing, X: Any, y: Any, weight: Any
+) -> Iterator[tuple[Any, Any, Any, Any]]:
     """What is in memory, some examples at a time where it can be cut."""
     cut = isinstance(X, (list, tuple, np.ndarray)) and isinstance(y, (list, tuple, np.ndarray))
     cut = cut and len(X) == len(y) and (weight is None or hasattr(weight, "__getitem__"))
@@ -254,16 +296,24 @@ def chunks(estimator: BaseCRF, X: Any, y: Any, weight: Any) -> Iterator[tuple[An
         yield X, y, weight, None
         return
     check_sample_weight(weight, len(X))
-    estimator._begin_parts(X, y)
-    like = estimator._examples(X)
+    like = None
+    if preparing.keeping is AS_GIVEN:
+        preparing.begin(X, y, weight)
+        like = preparing.estimator._examples(X)
     for a in range(0, max(1, len(X)), CHUNK):
         own = slice(a, a + CHUNK)
         yield X[own], y[own], None if weight is None else weight[own], like
 
 
-def reader_of(estimator: BaseCRF, data: Dataset) -> Reader:
-    """The reader of a data set; an error if this estimator reads examples differently."""
+def reader_of(estimator: BaseCRF, data: Dataset, form: RowForm = PLAIN) -> Reader:
+    """The reader of a data set; an error if this estimator reads examples differently.
+
+    `form` is the form that its rows should have.
+    """
     try:
+        stored = RowForm.of(data.facts)
+        if stored != form:
+            raise ValueError(f"its rows are {stored.described}, not {form.described}")
         described = data.facts["templates"]
         reader = estimator._stored_reader(data.facts)
         check_same(reader.templates, described)
@@ -305,6 +355,22 @@ def check_same(templates: Sequence[CliqueTemplate], described: Sequence[Mapping[
                     f"template {template.name!r} has {what}={own[what]!r} in the data set, but "
                     f"{what}={mine[what]!r} in this model"
                 )
+
+
+def check_own_facts(expected: Mapping[str, Any], data: Dataset, whose: str) -> None:
+    """Raise an error if rows of a data set depend on facts that differ from the expected ones.
+
+    They are what an estimator has found by looking at all of some data.
+    """
+    for name, value in expected.items():
+        own = data.facts.get(name)
+        if None not in (own, value) and own != value:
+            numbers = f" of {own:.6g}, not {value:.6g}" if isinstance(value, float) else ""
+            raise DatasetError(
+                data.path,
+                f"was prepared with other {name.replace('_', ' ')} than {whose} has{numbers}; "
+                "prepare both with the same setting, or together as one data set",
+            )
 
 
 def labels_of(estimator: BaseCRF, data: Dataset) -> SequenceLabels:

@@ -26,6 +26,7 @@ from chordal.estimators._training.choosing import (
     inference_for,
     problem_of,
     solver_for,
+    validation_pair,
 )
 from chordal.estimators._training.fingerprint import fingerprint
 from chordal.estimators._training.groups import free_weights, l2_of, members, minimized, scaling
@@ -89,7 +90,7 @@ def fit(
     y: object,
     sample_weight: object = None,
     *,
-    validation_data: tuple[Any, Any] | None = None,
+    validation_data: object = None,
     callback: Callback | None = None,
     checkpoint: Path | Checkpoint | None = None,
     keep: bool = False,
@@ -103,20 +104,21 @@ def fit(
     """
     if y is None and is_stream(X):
         with TemporaryDirectory(prefix="chordal-") as folder:
-            X = prepare(estimator, os.path.join(folder, "data"), X)
+            X = prepare(estimator, os.path.join(folder, "data"), X, known=keep)
             options: dict[str, Any] = {"validation_data": validation_data, "callback": callback}
             options |= {"checkpoint": checkpoint, "keep": keep, "centre": centre, "scaled": scaled}
             return fit(estimator, X, None, sample_weight, **options)
     estimator._check_parameters()
     check_fit_arguments(callback, validation_data)
+    held = None if validation_data is None else validation_pair(validation_data)
     keeper = None if checkpoint is None else Checkpointer(checkpoint)
     solver, objective = chosen_before_reading(estimator)
     data = read(estimator, X, y, sample_weight, objective, keep)
     plan = planned(estimator, data, solver, objective, scaled, centre)
     validate = (
         None
-        if validation_data is None
-        else Validator.of(estimator, *validation_data, data.reader, data.labels, data.layout)
+        if held is None
+        else Validator.of(estimator, *held, data.reader, data.labels, data.layout)
     )
     if keeper is not None:
         plan = checked_by(keeper, estimator, data, plan, validate)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
@@ -11,10 +11,24 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from chordal.estimators._training.preparing import common_kind, labels_of, reader_of, whole_sets
+from chordal._errors import UnsupportedError
+from chordal.estimators._training.preparing import (
+    check_own_facts,
+    common_kind,
+    labels_of,
+    reader_of,
+    whole_sets,
+)
 from chordal.features import Batch, Reader, merged_readers, renumbered_batch
 from chordal.labels import SequenceLabels, as_kind, merged_labels, renumbered
-from chordal.prepared import Dataset, DatasetError, from_arrays, target_from_arrays, typed
+from chordal.prepared import (
+    Dataset,
+    DatasetError,
+    counted,
+    from_arrays,
+    target_from_arrays,
+    typed,
+)
 from chordal.targets import PartialLabels, Target
 
 if TYPE_CHECKING:
@@ -26,7 +40,7 @@ Ints = NDArray[np.int64]
 def read_part(data: Dataset, k: int, reader: Reader) -> Batch:
     """The examples of a part by the numbers of the data set."""
     facts, arrays = data.part(k)
-    with _naming(data, k):
+    with naming(data, k):
         return from_arrays(facts, arrays, reader)
 
 
@@ -34,15 +48,16 @@ def stored_labels(data: Dataset, k: int, batch: Batch, labels: SequenceLabels) -
     """The labels of the examples of a part; None if no label is known."""
     facts, arrays = data.part(k)
     n = int(batch.sizes.sum())
-    with _naming(data, k):
+    with naming(data, k):
         known: list[Any] = [None] * n
         if facts["target"] != "none":
             target, _ = target_from_arrays(facts["target"], arrays, n, facts["n_labels"])
             codes = np.full(n, -1)
             if isinstance(target, np.ndarray):
                 codes = target
-            elif isinstance(target, PartialLabels):
-                table = target.allowed.reshape(n, -1)
+            else:
+                own = target.allowed if isinstance(target, PartialLabels) else target.probability
+                table = (own > 0).reshape(n, -1)
                 codes = np.where(table.sum(axis=1) == 1, table.argmax(axis=1), -1)
             named = [*labels.labels, None]
             known = [named[code] for code in codes.tolist()]
@@ -51,14 +66,37 @@ def stored_labels(data: Dataset, k: int, batch: Batch, labels: SequenceLabels) -
 
 
 @contextmanager
-def _naming(data: Dataset, k: int) -> Iterator[None]:
+def naming(data: Dataset, k: int) -> Iterator[None]:
     """Errors in a part, with its file."""
     try:
         yield
+    except UnsupportedError:  # nothing is wrong with the part
+        raise
     except (LookupError, TypeError, ValueError, AttributeError) as error:
         path = os.path.join(data.path, data.parts[k].file)
         what = f"no {error}" if isinstance(error, KeyError) else str(error)
         raise DatasetError(path, f"not a valid part of a data set: {what}") from error
+
+
+def stored_weight(arrays: Mapping[str, NDArray[Any]]) -> NDArray[np.float64] | None:
+    """The weights of the examples of a part, checked; None if it has none."""
+    if "weight" not in arrays:
+        return None
+    weight = typed(arrays, "weight", np.float64)
+    valid = len(weight) == len(arrays["sizes"]) and np.isfinite(weight).all()
+    if not valid or not (weight >= 0.0).all():
+        raise ValueError("its weights are not valid")
+    return weight
+
+
+def stored_shapes(arrays: Mapping[str, NDArray[Any]], sizes: Ints) -> Ints | None:
+    """The shapes [n_examples, n_axes] of the images of a part, checked; None if it has none."""
+    if "shapes" not in arrays:
+        return None
+    shapes = counted(arrays, "shapes").reshape(len(sizes), -1)
+    if (shapes.prod(axis=1) != sizes).any():
+        raise ValueError("the shapes of images do not fit their pixels")
+    return shapes
 
 
 class Stored:
@@ -76,16 +114,21 @@ class Stored:
     def __init__(self, estimator: BaseCRF, datasets: Sequence[Dataset], keep: bool) -> None:
         self.datasets = datasets
         self.where = [(d, k) for d, own in enumerate(datasets) for k in range(own.n_parts)]
-        self._own = [reader_of(estimator, data) for data in datasets]
+        facts = estimator._own_facts() if keep else None
+        whose, self._own = "the model", list[Reader]()
+        for data in datasets:
+            self._own.append(reader_of(estimator, data))
+            if facts is None:
+                facts, whose = estimator._own_facts(), f"the data set {data.path}"
+            check_own_facts(facts, data, whose)
         known = [estimator.reader_] if keep else []
         try:
             self.reader, columns = merged_readers([*known, *self._own])
         except ValueError as error:
             paths = ", ".join(own.path for own in datasets)
             raise DatasetError(paths, f"do not fit together: {error}") from error
+        self.reader.templates = list(self._own[0].templates)  # as the settings are now
         self._columns = columns[len(known) :]
-        for data in datasets:
-            data.release_vocabulary()
         labels = [labels_of(estimator, data) for data in datasets]
         first = estimator.labels_ if keep else estimator._unlearned_labels()
         self.labels, self._numbers = merged_labels(first, labels)
@@ -96,20 +139,24 @@ class Stored:
         return len(self.where)
 
     def _part(self, k: int) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
+        data, own = self._place(k)
+        return data.part(own)
+
+    def _place(self, k: int) -> tuple[Dataset, int]:
         d, own = self.where[k]
-        return self.datasets[d].part(own)
+        return self.datasets[d], own
 
     def release(self, k: int) -> None:
         """Free the memory of a part."""
-        d, own = self.where[k]
-        self.datasets[d].release(own)
+        data, own = self._place(k)
+        data.release(own)
 
     def load(self, k: int) -> tuple[Batch, Target]:
         """The examples and targets of a part."""
         d, own = self.where[k]
         facts, arrays = self._part(k)
         batch = read_part(self.datasets[d], own, self._own[d])
-        with _naming(self.datasets[d], own):
+        with naming(self.datasets[d], own):
             target = self._target(facts, arrays, int(batch.sizes.sum()), d)
             batch = renumbered_batch(batch, self.reader, self._columns[d])
             return batch, self.labels.within(target, batch.kinds)
@@ -133,12 +180,8 @@ class Stored:
         found, given = [], False
         for k in range(len(self)):
             arrays = self._part(k)[1]
-            n = len(arrays["sizes"])
-            own = typed(arrays, "weight", np.float64) if "weight" in arrays else np.ones(n)
-            if len(own) != n or not (own >= 0.0).all() or not np.isfinite(own).all():
-                raise DatasetError(
-                    self.datasets[self.where[k][0]].path, "its weights are not valid"
-                )
-            given = given or "weight" in arrays
-            found.append(own)
+            with naming(*self._place(k)):
+                own = stored_weight(arrays)
+            given = given or own is not None
+            found.append(np.ones(len(arrays["sizes"])) if own is None else own)
         return np.concatenate(found) if given else None

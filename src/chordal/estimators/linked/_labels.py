@@ -9,8 +9,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from chordal.estimators._crf import BaseCRF
-from chordal.labels import SequenceLabels, observed, targets_of
-from chordal.targets import PartialLabels, SoftLabels, Target
+from chordal.labels import (
+    SequenceLabels,
+    merged_labels,
+    observed,
+    renumbered,
+    single_labels,
+    targets_of,
+)
+from chordal.targets import PartialLabels, SoftLabels, Target, kind_of
 
 Ints = NDArray[np.int64]
 Examples = Sequence[Any]
@@ -27,6 +34,11 @@ class Known(NamedTuple):
     def n_classes(self) -> int:
         """How many labels there are."""
         return len(self.labels)
+
+    @property
+    def kind(self) -> str:
+        """Of the target: "hard", "soft" or "partial"."""
+        return kind_of(self.target)
 
     def by_class(self) -> list[NDArray[Any]]:
         """Of each example the classes' numbers [n], sets [n, L] or distributions [n, L]."""
@@ -67,13 +79,41 @@ def known_labels(
     return Known(found, target, sizes)
 
 
+def all_labels(
+    crf: BaseCRF, parts: Sequence[tuple[SequenceLabels, str]], old: SequenceLabels | None
+) -> SequenceLabels:
+    """One numbering of the labels of parts, as if they had been read at once.
+
+    parts : the labels of each, and what kind of target it has
+    """
+    if {"soft", "partial"} <= {kind for _, kind in parts}:
+        raise ValueError(
+            "y must not mix sets or None with distributions, even in different partitions"
+        )
+    known = crf._new_labels() if old is None else old
+    return merged_labels(known, [labels for labels, _ in parts])[0]
+
+
+def renumbered_labels(
+    crf: BaseCRF, X: Examples, y: object, known: Known, whole: SequenceLabels
+) -> Known:
+    """What y says of a part, by the numbers of all labels."""
+    seen = observed(crf._flat(y, X), crf.ignore_label) if known.kind == "partial" else None
+    numbers = merged_labels(whole, [known.labels])[1][0]
+    return known._replace(labels=whole, target=renumbered(known.target, numbers, len(whole), seen))
+
+
 def gold_codes(
     crf: BaseCRF, labels: SequenceLabels, X: Examples, y: object, sizes: Ints, name: str
 ) -> tuple[NDArray[np.int32], NDArray[np.bool_]]:
     """Class indices of other examples' labels (−1 for new ones), and which are observed."""
-    flat = crf._flat(y, X, f"{name}y")
+    flat = single_labels(labels, crf._flat(y, X, f"{name}y"))
     crf._check_lengths(sizes, flat, name)
     numbers, seen = labels.encode(flat, unknown=-1), observed(flat, crf.ignore_label)
-    if not seen.any():
-        raise ValueError(f"{name}y has no observed label")
     return np.where(numbers < 0, -1, labels.codes(numbers)), seen
+
+
+def check_observed(n: int, name: str) -> None:
+    """Raise an error if none of the labels is observed."""
+    if not n:
+        raise ValueError(f"{name}y has no observed label")

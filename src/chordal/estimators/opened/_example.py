@@ -54,12 +54,15 @@ class OpenExample:
     model : BaseCRF
     X : the example in a list, as the model has checked it
     batch : Batch of this one example
+    holder : the estimator that holds the model, if there is one
     """
 
-    def __init__(self, model: BaseCRF, X: Any, batch: Batch) -> None:
-        self.model, self.X, self.batch = model, X, batch
+    def __init__(self, model: BaseCRF, X: Any, batch: Batch, holder: Wrapped | None = None) -> None:
+        self.model, self.X, self.batch, self.holder = model, X, batch, holder
+        whole = model if holder is None else holder
         # Columns have no single example to show, and are chains.
-        self.places = Places.of(model, batch, None if isinstance(X, (Columns, Items)) else X[0])
+        x = None if isinstance(X, (Columns, Items)) else X[0]
+        self.places = Places.of(model, batch, x, whole.classifies)
         self._layout = model.layout_
         self._expanded = self._layout.expanded(model.weights_)
 
@@ -75,7 +78,7 @@ class OpenExample:
 
     @cached_property
     def potentials(self) -> Potentials:
-        """All scores; every clique has a table of its own."""
+        """All scores, with a separate table for every clique."""
         shard = self._layout.compile(self.batch, 0, 1, once=True)
         return self._layout.potentials(shard, self._expanded).untied()
 
@@ -160,6 +163,8 @@ class OpenExample:
     def _name(self, k: int, column: int) -> str:
         """What users call a column of a template."""
         names = getattr(self.model, "feature_names_in_", None)
+        if self.holder is not None and self.holder.on_scores:
+            names = [f"score of {label!r}" for label in self.holder.classes_.tolist()]
         if names is not None and k == 0:
             return str(names[column])
         source = self.model.reader_.inputs[k]
@@ -177,7 +182,7 @@ class OpenExample:
         gone: dict[str, list[int]] = {}
         for term in terms:
             gone.setdefault(term.template, []).append(term.column)
-        return OpenExample(self.model, self.X, self._batch_without(variable, gone))
+        return OpenExample(self.model, self.X, self._batch_without(variable, gone), self.holder)
 
     def _batch_without(self, variable: int, gone: Mapping[str, list[int]]) -> Batch:
         rows = [own.rows for own in self.batch.cliques]
@@ -198,6 +203,7 @@ def opened(estimator: object, x: object) -> OpenExample:
     """
     for name in ("best_estimator_", "estimator_"):
         estimator = getattr(estimator, name, estimator)
+    holder = estimator if isinstance(estimator, Wrapped) else None
     if isinstance(estimator, Wrapped):
         estimator._check_fitted()
         model, X = estimator.crf_, estimator._observed(_listed(estimator, x))
@@ -214,12 +220,12 @@ def opened(estimator: object, x: object) -> OpenExample:
         raise ValueError(f"x must be one example, got {len(batch.sizes)}")
     if batch.exclusive:
         raise UnsupportedError(
-            "the labels of a matching exclude each other, so that their scores do not add up to "
-            "log-odds; `potentials` and `template_weights` show them"
+            "the labels of a matching exclude each other: there are no log-odds to explain, and no "
+            "labels to show one by one. `predict`, `potentials` and `template_weights` work"
         )
     if not batch.sizes[0]:
         raise ValueError("x is empty: there is nothing to explain")
-    return OpenExample(model, X, batch)
+    return OpenExample(model, X, batch, holder)
 
 
 def _listed(estimator: Wrapped | BaseCRF, x: Any) -> Any:

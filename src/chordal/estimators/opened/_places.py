@@ -30,8 +30,8 @@ class Places:
     names: Sequence[Any] = ()
 
     @classmethod
-    def of(cls, model: BaseCRF, batch: Batch, x: Any) -> Places:
-        """Those of the one example of a batch."""
+    def of(cls, model: BaseCRF, batch: Batch, x: Any, rows: bool) -> Places:
+        """Those of the one example of a batch; `rows` is whether examples are rows of a table."""
         n = int(batch.sizes[0])
         if batch.kinds is not None:
             types, kinds = model.labels_.types, batch.kinds
@@ -42,7 +42,7 @@ class Places:
             return cls("label", n, names=model.label_names_.tolist())
         if hasattr(model, "neighbours"):
             return cls("pixel", n, shape=np.shape(x)[:-1])
-        if model.classifies:
+        if rows:
             return cls("row", n)
         return cls("position" if batch.is_chain else "node", n)
 

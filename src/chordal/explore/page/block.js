@@ -2,6 +2,13 @@
 
 const ARRAYS = { Uint8Array, Uint16Array, Uint32Array, Float32Array, Float64Array };
 
+// Where each of consecutive parts begins, and where the last one ends.
+export function starts(counts) {
+  const out = new Uint32Array(counts.length + 1);
+  for (let i = 0; i < counts.length; i++) out[i + 1] = out[i] + counts[i];
+  return out;
+}
+
 function fromBase64(text) {
   if (Uint8Array.fromBase64) return Uint8Array.fromBase64(text);
   const binary = atob(text);

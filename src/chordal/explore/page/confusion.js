@@ -2,7 +2,7 @@
 
 import { h } from "./dom.js";
 import { section } from "./section.js";
-import { count } from "./text.js";
+import { count, isShort } from "./text.js";
 
 const MOST = 48; // labels of a matrix; of more, the pairs alone are listed
 const PAIRS = 12;
@@ -63,7 +63,7 @@ function matrix(data, cells, go) {
     { class: "scroll" },
     h(
       "table",
-      { class: used.every((label) => data.labels[label].length < 3) ? "confusion short" : "confusion" },
+      { class: isShort(used.map((label) => data.labels[label])) ? "confusion short" : "confusion" },
       h("thead", {}, h("tr", {}, h("td", {}), used.map(heading))),
       h(
         "tbody",

@@ -1,13 +1,9 @@
 // The data set: a summary first, then the list of all examples, and details when they are asked for.
 
-import { unpack } from "./block.js";
+import { starts, unpack } from "./block.js";
+import { cliquesOf } from "./cliques.js";
+import { KINDS } from "./kinds.js";
 import { visible } from "./text.js";
-
-export function starts(counts) {
-  const out = new Uint32Array(counts.length + 1);
-  for (let i = 0; i < counts.length; i++) out[i + 1] = out[i] + counts[i];
-  return out;
-}
 
 export class Data {
   constructor(summary) {
@@ -15,6 +11,7 @@ export class Data {
     this.labels = summary.labels.map(visible);
     this.nClasses = summary.n_classes;
     this.kind = summary.kind;
+    this.own = KINDS[summary.kind];
     this.kept = new Map();
     this.list = null;
   }
@@ -26,7 +23,8 @@ export class Data {
   async openList() {
     const { facts, columns } = await unpack("list");
     this.list = columns;
-    this.raw = facts.names;
+    this.facts = facts;
+    if (columns.feature_counts) this.featureStarts = starts(columns.feature_counts);
     this.names = facts.names.map(visible);
     this.small = facts.names.map((name) => name.toLowerCase());
     this.offsets = starts(columns.sizes);
@@ -52,8 +50,7 @@ export class Data {
   }
 
   token(i, t) {
-    if (this.kind === "text") return this.names[this.list.tokens[this.offsets[i] + t]];
-    return this.kind === "letters" ? `letter ${t + 1}` : "this pixel";
+    return this.own.token(this, i, t);
   }
 
   gold(i, t) {
@@ -67,6 +64,36 @@ export class Data {
   isWrong(i, t) {
     const gold = this.gold(i, t);
     return gold !== this.unobserved && gold !== this.predicted(i, t);
+  }
+
+  // The labels that a variable may have: [title, first, number of them].
+  setOf(i, t) {
+    return this.summary.sets[this.own.set ? this.own.set(this, i, t) : 0];
+  }
+
+  // The predicted label, without the title of its set.
+  shortLabel(i, t) {
+    const title = this.setOf(i, t)[0];
+    const label = this.summary.labels[this.predicted(i, t)];
+    return visible(title ? label.slice(title.length + 2) : label);
+  }
+
+  // How many labels the variables of an example have in all, and where those of variable t begin.
+  statesOf(i) {
+    return this.stateOf(i, this.list.sizes[i]);
+  }
+
+  stateOf(i, t) {
+    if (this.summary.sets.length === 1) return t * this.nClasses;
+    let sum = 0;
+    for (let u = 0; u < t; u++) sum += this.setOf(i, u)[2];
+    return sum;
+  }
+
+  // Of a row, the columns that are not zero, by their places among the names of features.
+  featuresOf(i) {
+    if (!this.featureStarts) return [];
+    return this.list.feature_ids.subarray(this.featureStarts[i], this.featureStarts[i + 1]);
   }
 
   block(name) {
@@ -101,7 +128,23 @@ export class Data {
       }
       marginals.push(own.sort((a, b) => b[1] - a[1]));
     }
-    return { marginals, paths: this.paths(columns, i, first), pixels: this.pixels(columns, i, first) };
+    return {
+      marginals,
+      paths: this.paths(columns, i, first),
+      pixels: this.pixels(columns, i, first),
+      cliques: cliquesOf(this, columns, i, first),
+      positions: this.positions(columns, i, first),
+    };
+  }
+
+  // Where the data say that nodes are: [[x, y]], or null.
+  positions(columns, i, first) {
+    if (!columns.positions) return null;
+    const begin = this.offsets[i] - this.offsets[first];
+    return Array.from({ length: this.list.sizes[i] }, (_, t) => [
+      columns.positions[2 * (begin + t)],
+      columns.positions[2 * (begin + t) + 1],
+    ]);
   }
 
   paths(columns, i, first) {

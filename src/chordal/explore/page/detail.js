@@ -1,11 +1,8 @@
 // The example that is open.
 
 import { h, replace } from "./dom.js";
-import { gridView } from "./gridview.js";
 import { reveal } from "./lattice.js";
-import { sequenceView } from "./sequence.js";
-import { count, nats, percent, plural, probability } from "./text.js";
-import { unitOf } from "./overview.js";
+import { count, nats, plural, probability } from "./text.js";
 
 export class Detail {
   constructor(data, colours, act) {
@@ -34,13 +31,12 @@ export class Detail {
     this.showPosition();
   }
 
-  // The first error, else the first position; on grids, the middle.
+  // The first error, else what the kind of example puts first.
   firstPlace(i) {
     const { data } = this;
     const size = data.list.sizes[i];
     for (let t = 0; t < size; t++) if (data.isWrong(i, t)) return t;
-    if (data.kind !== "grid") return 0;
-    return Math.floor(data.list.heights[i] / 2) * data.list.widths[i] + Math.floor(data.list.widths[i] / 2);
+    return data.own.first(data, i);
   }
 
   step(by) {
@@ -69,7 +65,7 @@ export class Detail {
       out.push(
         [
           "errors",
-          data.kind === "grid" ? percent(n / list.sizes[i]) : `${n} of ${count(list.sizes[i])}`,
+          data.own.errors?.(n, list.sizes[i]) ?? `${n} of ${count(list.sizes[i])}`,
           n > 0,
         ],
         ["loss", nats(list.loss[i])],
@@ -88,6 +84,7 @@ export class Detail {
   draw() {
     const { data, example: i, state, act } = this;
     const scrolled = this.node.querySelector(".lattice")?.scrollLeft ?? 0;
+    const focused = document.activeElement;
     const own = {
       position: (t) => this.choose(t),
       path: (k) => {
@@ -99,7 +96,7 @@ export class Detail {
     const view =
       data.list.sizes[i] === 0
         ? [h("p", { class: "nothing" }, "This example is empty.")]
-        : (data.kind === "grid" ? gridView : sequenceView)(data, this.colours, i, state, this.details, own);
+        : data.own.view(data, this.colours, i, state, this.details, own);
     const button = (name, text, listener) =>
       h("button", { type: "button", class: `quiet ${name}`, on: { click: listener } }, text);
     replace(
@@ -112,7 +109,7 @@ export class Detail {
           "h2",
           {},
           `Example ${count(i + 1)}`,
-          h("small", {}, ` ${plural(data.list.sizes[i], unitOf(data))}`),
+          !data.own.single && h("small", {}, ` ${plural(data.list.sizes[i], data.own.unit)}`),
         ),
         button("previous", "‹ Previous", () => act.move(-1)),
         button("next", "Next ›", () => act.move(1)),
@@ -122,5 +119,6 @@ export class Detail {
     );
     const lattice = this.node.querySelector(".lattice");
     if (lattice) lattice.scrollLeft = scrolled;
+    if (focused !== document.activeElement && this.node.contains(focused)) focused.focus();
   }
 }

@@ -1,14 +1,10 @@
 // The list of examples with its filters, and the example that is open.
 
 import { h, options, replace } from "./dom.js";
-import { labelCanvas, letterCanvas } from "./canvas.js";
 import { Detail } from "./detail.js";
 import { NONE, SORTS, select } from "./filters.js";
 import { count, nats, plural, probability } from "./text.js";
 import { VirtualList } from "./virtual.js";
-
-const TOKENS = 60; // of a row in the list
-const BEFORE = 3; // tokens before the one of interest
 
 export class Examples {
   constructor(data, colours, lookup) {
@@ -18,7 +14,7 @@ export class Examples {
     this.places = new Map();
     this.list = new VirtualList({
       label: "examples",
-      rowHeight: data.kind === "grid" ? 84 : 62,
+      rowHeight: data.own.rowHeight,
       row: (i) => this.row(i),
       choose: (i) => this.open(i),
     });
@@ -57,16 +53,18 @@ export class Examples {
       );
     const sorts = Object.entries(SORTS)
       .filter(([key]) => data.hasGold || !["loss", "errors"].includes(key))
+      .filter(([key]) => !data.own.single || !["errors", "length"].includes(key))
       .map(([key, [text]]) => [key, text]);
+    const placeholder = data.own.contains(data);
     return {
       contains:
-        data.kind === "text" &&
+        placeholder &&
         input(
           "contains",
           {
             type: "search",
-            placeholder: "Contains word…",
-            "aria-label": "contains word",
+            placeholder,
+            "aria-label": placeholder.replace("…", "").toLowerCase(),
             autocomplete: "off",
             spellcheck: "false",
           },
@@ -149,12 +147,13 @@ export class Examples {
 
   refresh() {
     const { items, places } = select(this.data, this.filters);
+    const all = plural(this.data.n, "example");
     this.places = places;
     this.items = items;
     replace(
       this.total,
       h("b", {}, count(items.length)),
-      items.length === this.data.n ? " examples" : ` of ${plural(this.data.n, "example")}`,
+      items.length === this.data.n ? all.slice(count(items.length).length) : ` of ${all}`,
     );
     this.list.show(items);
     const k = items.indexOf(this.detail.example);
@@ -166,60 +165,20 @@ export class Examples {
     const facts = [`#${count(i + 1)}`];
     if (data.hasGold)
       facts.push(
-        data.errors[i] ? h("span", { class: "bad" }, `✗ ${count(data.errors[i])}`) : "✓",
+        data.errors[i]
+          ? h("span", { class: "bad" }, data.own.single ? "✗" : `✗ ${count(data.errors[i])}`)
+          : "✓",
         `loss ${nats(data.list.loss[i])}`,
       );
     facts.push(`conf. ${probability(data.list.confidence[i])}`, `margin ${probability(data.list.margin[i])}`);
     return [
-      this.picture(i),
+      data.own.line(data, this.colours, i, this.places.get(i)),
       h(
         "div",
         { class: "meta" },
         facts.map((own) => h("span", {}, own)),
       ),
     ];
-  }
-
-  picture(i) {
-    const { data } = this;
-    const size = data.list.sizes[i];
-    const from = data.kind === "text" ? this.firstShown(i) : 0;
-    const n = Math.min(size - from, TOKENS);
-    if (data.kind === "letters") {
-      return h(
-        "div",
-        { class: "line word-images" },
-        Array.from({ length: n }, (_, t) => letterCanvas(data, i, t)),
-        h(
-          "span",
-          { class: "read" },
-          Array.from({ length: n }, (_, t) => this.piece(i, t, data.labels[data.predicted(i, t)])),
-        ),
-      );
-    }
-    if (data.kind === "grid")
-      return h(
-        "div",
-        { class: "line thumbs" },
-        data.hasGold && labelCanvas(data, this.colours, i, data.list.gold),
-        labelCanvas(data, this.colours, i, data.list.predicted),
-      );
-    const pieces = from > 0 ? [h("span", { class: "faint" }, "… ")] : [];
-    for (let t = from; t < from + n; t++) pieces.push(this.piece(i, t, data.token(i, t)), " ");
-    return h("div", { class: "line" }, pieces, size === 0 && h("span", { class: "faint" }, "empty"));
-  }
-
-  // Where the line of a row begins: a few tokens before what the filters point at, or the first error.
-  firstShown(i) {
-    const { data } = this;
-    let place = this.places.get(i) ?? -1;
-    for (let t = 0; place < 0 && data.errors[i] && t < data.list.sizes[i]; t++)
-      if (data.isWrong(i, t)) place = t;
-    return place > BEFORE + 2 ? place - BEFORE : 0;
-  }
-
-  piece(i, t, text) {
-    return this.data.isWrong(i, t) ? h("mark", {}, h("bdi", {}, text)) : h("bdi", {}, text);
   }
 
   open(i) {

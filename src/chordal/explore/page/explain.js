@@ -33,17 +33,20 @@ function scored(data, weights, rows, i) {
 }
 
 function observed(data, weights, rows, t, a, b) {
+  if (!rows.scores) return attributesOf(data, weights, rows, t, a, b);
+  const at = t * data.nClasses;
+  return [
+    {
+      name: "the model's score of this position",
+      kind: "score",
+      value: rows.scores[at + a] - rows.scores[at + b],
+    },
+  ];
+}
+
+// What each attribute of a variable adds to the log-odds of two labels.
+export function attributesOf(data, weights, rows, t, a, b) {
   const out = [];
-  if (rows.scores) {
-    const at = t * data.nClasses;
-    return [
-      {
-        name: "the model's score of this position",
-        kind: "score",
-        value: rows.scores[at + a] - rows.scores[at + b],
-      },
-    ];
-  }
   for (const [id, value] of weights.attributes(rows, "node", t)) {
     const by = value * (weights.weight("node", id, a) - weights.weight("node", id, b));
     out.push({
@@ -97,7 +100,7 @@ export function explainChain(data, weights, rows, i, t, a, b) {
 }
 
 // On a grid, what features do not explain comes from the neighbours.
-export function explainGrid(data, weights, rows, marginals, t, a, b) {
+export function explainGrid(data, weights, rows, i, t, a, b, { marginals }) {
   const items = observed(data, weights, rows, t, a, b);
   items.push(...constants(data, -1, 0, a, b));
   const chance = new Map(marginals[t]);

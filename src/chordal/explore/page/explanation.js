@@ -1,7 +1,6 @@
 // Why this label here: contributions to the log-odds of two labels, as bars.
 
 import { h, options, replace } from "./dom.js";
-import { explainChain, explainGrid } from "./explain.js";
 import { heatCanvas } from "./canvas.js";
 import { count, probability, signed } from "./text.js";
 import { Weights } from "./weights.js";
@@ -14,7 +13,8 @@ export function rivals(data, i, t, marginals) {
   const gold = data.gold(i, t);
   if (data.isWrong(i, t) && gold < data.nClasses) return [found, gold];
   const second = marginals[t].find(([label]) => label !== found);
-  return [found, second ? second[0] : found === 0 ? Math.min(1, data.nClasses - 1) : 0];
+  const [, first, n] = data.setOf(i, t);
+  return [found, second ? second[0] : found === first ? first + Math.min(1, n - 1) : first];
 }
 
 function bars(items, lookup) {
@@ -68,12 +68,11 @@ async function explained(data, i, t, a, b, details) {
   const weights = await Weights.of(data);
   details.rows ??= await weights.rows(i);
   if (!details.rows) return null;
-  if (data.kind === "grid") return explainGrid(data, weights, details.rows, details.marginals, t, a, b);
-  return explainChain(data, weights, details.rows, i, t, a, b);
+  return data.own.explain(data, weights, details.rows, i, t, a, b, details);
 }
 
 function heat(data, items) {
-  if (data.kind !== "letters") return null;
+  if (!data.summary.width || !items.some((item) => /^x\d+$/.test(item.raw ?? ""))) return null;
   const values = new Array(data.summary.width * data.summary.height).fill(0);
   for (const item of items) if (item.kind === "attribute") values[Number(item.raw.slice(1))] = item.value;
   return h(
@@ -86,6 +85,7 @@ function heat(data, items) {
 
 export function explanation(data, i, t, details, lookup) {
   let [a, b] = rivals(data, i, t, details.marginals);
+  const [, first, n] = data.setOf(i, t);
   let all = false;
   const content = h("div", { class: "why", "aria-live": "polite" });
   const pick = (name, chosen, change) =>
@@ -100,7 +100,7 @@ export function explanation(data, i, t, details, lookup) {
           },
         },
       }),
-      Array.from({ length: data.nClasses }, (_, k) => [k, data.labels[k]]),
+      Array.from({ length: n }, (_, k) => [first + k, data.labels[first + k]]),
       chosen,
     );
 
@@ -127,6 +127,7 @@ export function explanation(data, i, t, details, lookup) {
         h("b", {}, signed(found.total)),
         " log-odds: ",
         `P = ${probability(p)} against ${probability(q)}`,
+        found.given && `, ${found.given}`,
       ),
       heat(data, items),
       h("table", { class: "bars" }, h("tbody", {}, bars(shown, lookup))),

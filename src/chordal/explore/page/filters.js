@@ -19,22 +19,6 @@ export const SORTS = {
   length: ["longest", (data, i) => -data.list.sizes[i]],
 };
 
-// Flags of the distinct tokens that hold each word of the query; null if there is no query.
-function matching(data, query) {
-  const words = query.toLowerCase().split(/\s+/).filter(Boolean);
-  if (!words.length) return null;
-  return words.map((word) => Uint8Array.from(data.small, (name) => (name.includes(word) ? 1 : 0)));
-}
-
-// The first position at which the words of the query stand one after another; −1 if there is none.
-function wordsAt(data, flags, i) {
-  const { tokens } = data.list;
-  for (let v = data.offsets[i]; v + flags.length <= data.offsets[i + 1]; v++) {
-    if (flags.every((own, k) => own[tokens[v + k]])) return v - data.offsets[i];
-  }
-  return -1;
-}
-
 function pairAt(data, { gold, predicted }, wrong, i) {
   for (let v = data.offsets[i]; v < data.offsets[i + 1]; v++) {
     if (gold >= 0 && data.list.gold[v] !== gold) continue;
@@ -48,7 +32,7 @@ function pairAt(data, { gold, predicted }, wrong, i) {
 
 // Examples in order, and of each the position that the filters point at.
 export function select(data, filters) {
-  const flags = data.kind === "text" ? matching(data, filters.contains) : null;
+  const find = data.own.contains(data) ? data.own.finder(data, filters.contains) : null;
   const pair = filters.gold >= 0 || filters.predicted >= 0;
   const items = [];
   const places = new Map();
@@ -60,8 +44,8 @@ export function select(data, filters) {
       if (place < 0) continue;
       places.set(i, place);
     }
-    if (flags) {
-      const place = wordsAt(data, flags, i);
+    if (find) {
+      const place = find(i);
       if (place < 0) continue;
       if (!pair) places.set(i, place);
     }

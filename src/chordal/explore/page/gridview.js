@@ -2,6 +2,7 @@
 
 import { h } from "./dom.js";
 import { errorCanvas, imageCanvas, labelCanvas, sureCanvas } from "./canvas.js";
+import { legend } from "./chip.js";
 import { explanation } from "./explanation.js";
 import { probability } from "./text.js";
 
@@ -32,14 +33,6 @@ export function gridView(data, colours, i, state, details, act) {
   const { position } = state;
   const own = details.marginals[position] ?? [];
   const width = data.list.widths[i];
-  const used = [
-    ...new Set([
-      ...data.list.predicted.subarray(data.offsets[i], data.offsets[i + 1]),
-      ...(data.hasGold ? data.list.gold.subarray(data.offsets[i], data.offsets[i + 1]) : []),
-    ]),
-  ]
-    .filter((label) => label !== data.unobserved)
-    .sort((a, b) => a - b);
   const draw = (name, canvas) => figure(data, i, state, act, name, canvas);
   return [
     h(
@@ -51,18 +44,7 @@ export function gridView(data, colours, i, state, details, act) {
       data.hasGold && draw("errors", errorCanvas(data, i)),
       draw("doubt", sureCanvas(data, i, details.marginals)),
     ),
-    h(
-      "ul",
-      { class: "labels" },
-      used.map((label) =>
-        h(
-          "li",
-          {},
-          h("span", { class: "swatch", style: { "--c": `var(--g${colours[label]})` } }),
-          h("bdi", {}, data.labels[label]),
-        ),
-      ),
-    ),
+    legend(data, colours, i),
     h(
       "section",
       { class: "part" },

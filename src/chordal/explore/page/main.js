@@ -37,7 +37,7 @@ function themes(button) {
 
 async function start() {
   const data = await Data.open();
-  const colours = labelColours(data.summary.labels);
+  const colours = (data.own.colours ?? labelColours)(data.summary.labels);
   const main = document.getElementById("main");
   document.getElementById("title").textContent = visible(data.summary.title);
   const nextTheme = themes(document.getElementById("theme"));
@@ -59,7 +59,7 @@ async function start() {
   const views = {
     overview: ["Overview", () => overview(data, browse)],
     examples: ["Examples", () => examples.node],
-    transitions: [data.kind === "grid" ? "Neighbours" : "Transitions", () => transitionsView(data)],
+    transitions: [data.own.tables, () => transitionsView(data)],
     features: [
       "Features",
       () => {

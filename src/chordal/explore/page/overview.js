@@ -6,21 +6,19 @@ import { confusionTable } from "./confusion.js";
 import { section } from "./section.js";
 import { sortableTable } from "./table.js";
 
-const UNITS = { text: "token", letters: "letter", grid: "pixel" };
-
-export function unitOf(data) {
-  return UNITS[data.kind];
-}
-
 function tile(value, name, note) {
   return h("div", { class: "tile" }, h("b", {}, value), h("span", {}, name), note && h("small", {}, note));
 }
 
 function tiles(data) {
   const f = data.summary.figures;
-  const unit = unitOf(data);
+  const { unit, single, lossNote, confidenceNote } = data.own;
   const out = [
-    tile(count(f.n_examples), f.n_examples === 1 ? "example" : "examples", plural(f.n_variables, unit)),
+    tile(
+      count(f.n_examples),
+      f.n_examples === 1 ? "example" : "examples",
+      !single && plural(f.n_variables, unit),
+    ),
   ];
   if (data.hasGold) {
     const n = f.n_observed || 1;
@@ -28,30 +26,17 @@ function tiles(data) {
       tile(percent(f.n_right / n, 2), `of ${unit}s right`, `${count(f.n_observed - f.n_right)} wrong`),
     );
     if (f.chunks) out.push(tile(percent(f.chunks.f1, 2), "F1 of spans", "by conlleval's rules"));
-    out.push(
-      tile(
-        percent(f.n_right_examples / f.n_examples),
-        "of examples all right",
-        plural(f.n_examples - f.n_right_examples, "example with errors", "examples with errors"),
-      ),
-    );
-    if (f.mean_loss !== null) {
+    if (!single)
       out.push(
         tile(
-          nats(f.mean_loss),
-          "mean loss",
-          data.kind === "grid" ? "−log P(true label), per pixel" : "−log P(true labels), per example",
+          percent(f.n_right_examples / f.n_examples),
+          "of examples all right",
+          plural(f.n_examples - f.n_right_examples, "example with errors", "examples with errors"),
         ),
       );
-    }
+    if (f.mean_loss !== null) out.push(tile(nats(f.mean_loss), "mean loss", lossNote));
   }
-  out.push(
-    tile(
-      percent(f.mean_confidence),
-      "mean confidence",
-      data.kind === "grid" ? "P(predicted label), mean of pixels" : `P of an example's least sure ${unit}`,
-    ),
-  );
+  out.push(tile(percent(f.mean_confidence), "mean confidence", confidenceNote));
   return h("div", { class: "tiles" }, out);
 }
 
@@ -81,8 +66,8 @@ function classes(data, go) {
     ["F1", "bar"],
   ];
   const rows = f.classes
-    .map((row, k) => ({ cells: [data.labels[k], ...row], pick: () => go({ gold: k, wrong: true }) }))
-    .filter((row) => row.cells[1] || row.cells[2]);
+    .map((row, k) => ({ cells: [data.labels[k], ...row], pick: () => go({ gold: k, wrong: true }), k }))
+    .filter((row) => (row.cells[1] || row.cells[2]) && (data.own.listed?.(row.k) ?? true));
   return section(
     "Labels",
     "Click a label to see where it was missed.",

@@ -1,4 +1,4 @@
-// The best labellings of a sequence, by where they differ from the first.
+// The best labellings of a sequence or graph, by where they differ from the first.
 
 import { h } from "./dom.js";
 import { probability } from "./text.js";
@@ -52,7 +52,7 @@ export function bestLabellings(data, i, details, chosen, choose, goTo) {
           type: "button",
           class: "rank",
           "aria-pressed": String(k === chosen),
-          title: "show in the lattice",
+          title: "show this labelling",
           on: { click: () => choose(k === chosen ? -1 : k) },
         },
         String(k + 1),

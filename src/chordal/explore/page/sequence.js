@@ -2,18 +2,10 @@
 
 import { h } from "./dom.js";
 import { letterCanvas } from "./canvas.js";
+import { chips, marginalsList } from "./chip.js";
 import { explanation } from "./explanation.js";
 import { lattice } from "./lattice.js";
 import { bestLabellings } from "./paths.js";
-import { probability } from "./text.js";
-
-function chip(data, colours, label, name) {
-  return h(
-    "span",
-    { class: `chip ${name}`, style: { "--c": `var(--c${colours[label] ?? 7})` } },
-    h("bdi", {}, data.labels[label]),
-  );
-}
 
 function tokens(data, colours, i, position, choose) {
   return h(
@@ -31,35 +23,9 @@ function tokens(data, colours, i, position, choose) {
           on: { click: () => choose(t) },
         },
         data.kind === "letters" ? letterCanvas(data, i, t) : h("bdi", { class: "word" }, data.token(i, t)),
-        h(
-          "span",
-          { class: "tags" },
-          chip(data, colours, data.predicted(i, t), "found"),
-          wrong && [
-            h("span", { class: "cross", "aria-label": "wrong; true:" }, "✗"),
-            chip(data, colours, data.gold(i, t), "true"),
-          ],
-        ),
+        chips(data, colours, i, t),
       );
     }),
-  );
-}
-
-function marginals(data, colours, t, details) {
-  const own = details.marginals[t].filter(([, p]) => p >= data.summary.least);
-  const rest = 1 - own.reduce((sum, [, p]) => sum + p, 0);
-  return h(
-    "ul",
-    { class: "marginals" },
-    own.map(([label, p]) =>
-      h(
-        "li",
-        {},
-        chip(data, colours, label, "found"),
-        h("span", { class: "bar", style: { "--share": String(p) } }, probability(p)),
-      ),
-    ),
-    rest > 0.0005 && h("li", { class: "faint" }, `others ${probability(rest)}`),
   );
 }
 
@@ -81,7 +47,7 @@ export function sequenceView(data, colours, i, state, details, act) {
         "probability",
       ),
       lattice(data, i, details, position, path, act.position),
-      marginals(data, colours, position, details),
+      marginalsList(data, colours, position, details),
     ),
     bestLabellings(data, i, details, path, act.path, act.position),
     explanation(data, i, position, details, act.lookup),

@@ -1,11 +1,12 @@
 // Tables that a click on a heading sorts.
 
 import { h, replace } from "./dom.js";
-import { count, percent } from "./text.js";
+import { count, decimal, percent } from "./text.js";
 
 function cell(kind, value) {
   if (kind === "text") return h("td", { class: "name" }, h("bdi", {}, value));
   if (kind === "n") return h("td", { class: "n" }, count(value));
+  if (kind === "x") return h("td", { class: "n" }, decimal(value));
   if (kind === "%") return h("td", { class: "n" }, percent(value));
   return h(
     "td",

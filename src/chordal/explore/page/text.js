@@ -21,6 +21,11 @@ export function plural(n, one, many = `${one}s`) {
   return `${count(n)} ${n === 1 ? one : many}`;
 }
 
+// Whether names fit above the columns of a table without being turned.
+export function isShort(names) {
+  return names.every((name) => name.length < 3);
+}
+
 export function percent(share, digits = 1) {
   return `${(100 * share).toFixed(digits)}%`;
 }
@@ -29,6 +34,11 @@ export function probability(p) {
   if (p >= 0.9995) return p === 1 ? "1" : "0.999";
   if (p >= 0.001) return p.toFixed(3);
   return p === 0 ? "0" : p.toExponential(0).replace("-", "−");
+}
+
+// A number of any size, with four digits.
+export function decimal(x) {
+  return String(Number(x.toPrecision(4))).replace("-", "−");
 }
 
 export function signed(x, digits = 2) {

@@ -2,23 +2,33 @@
 
 import { h } from "./dom.js";
 import { section } from "./section.js";
-import { signed } from "./text.js";
+import { isShort, signed, visible } from "./text.js";
 
 const TITLES = {
   transitions: "Transitions",
   intercept: "Intercept",
   start: "First position",
   end: "Last position",
+  nodes: "Nodes",
   edges: "Neighbours",
+  together: "Labels that occur together",
 };
 const NOTES = {
   transitions: "From the label of a row to the label of a column. Blue speaks for it, orange against.",
-  edges: "Labels of neighbouring pixels.",
+  edges: "Labels of neighbours.",
+  together: "How much two joined labels speak for each other.",
 };
 
-function table(data, name, rows, bound) {
+// Names of the rows and columns of a table; by default all labels of the model.
+function axesOf(data, name) {
+  const labels = data.labels.slice(0, data.nClasses);
+  return data.summary.axes[name]?.map((own) => own.map(visible)) ?? [labels, labels];
+}
+
+function table(data, name, rows) {
+  const [down, across] = axesOf(data, name);
   const most = Math.max(...rows.flat().map(Math.abs), 1e-9);
-  const square = rows.length > 1;
+  const square = rows.length > 1 || (name in data.summary.axes && down.length > 0);
   const cell = (w, text) =>
     h(
       "td",
@@ -38,7 +48,7 @@ function table(data, name, rows, bound) {
       { class: "scroll" },
       h(
         "table",
-        { class: "matrix", "data-table": name },
+        { class: isShort(across) ? "matrix short" : "matrix", "data-table": name },
         h(
           "thead",
           {},
@@ -46,9 +56,7 @@ function table(data, name, rows, bound) {
             "tr",
             {},
             square && h("td", {}),
-            data.labels
-              .slice(0, bound)
-              .map((label) => h("th", { scope: "col" }, h("span", {}, h("bdi", {}, label)))),
+            across.map((label) => h("th", { scope: "col" }, h("span", {}, h("bdi", {}, label)))),
           ),
         ),
         h(
@@ -58,8 +66,8 @@ function table(data, name, rows, bound) {
             h(
               "tr",
               {},
-              square && h("th", { scope: "row" }, h("bdi", {}, data.labels[a])),
-              row.map((w, b) => cell(w, square ? `${data.labels[a]} → ${data.labels[b]}` : data.labels[b])),
+              square && h("th", { scope: "row" }, h("bdi", {}, down[a])),
+              row.map((w, b) => cell(w, square ? `${down[a]} → ${across[b]}` : across[b])),
             ),
           ),
         ),
@@ -74,7 +82,7 @@ export function transitionsView(data) {
     "div",
     { class: "view", id: "transitions" },
     tables.length
-      ? tables.map(([name, rows]) => table(data, name, rows, data.nClasses))
+      ? tables.map(([name, rows]) => table(data, name, rows))
       : h("p", { class: "nothing" }, "This model has no weights without observation."),
   );
 }

@@ -3,7 +3,8 @@
 import { h, replace } from "./dom.js";
 
 export class VirtualList {
-  constructor({ label, rowHeight, row, choose }) {
+  constructor({ label, rowHeight, row, choose, prefix = "row" }) {
+    this.prefix = prefix;
     this.rowHeight = rowHeight;
     this.row = row;
     this.choose = choose;
@@ -54,7 +55,7 @@ export class VirtualList {
         {
           class: "row",
           role: "option",
-          id: `row-${k}`,
+          id: `${this.prefix}-${k}`,
           "aria-selected": String(k === this.active),
           "aria-setsize": this.items.length,
           "aria-posinset": k + 1,
@@ -79,7 +80,7 @@ export class VirtualList {
       this.node.scrollTop = top + this.rowHeight - height;
     this.draw();
     this.rows.get(k)?.setAttribute("aria-selected", "true");
-    this.node.setAttribute("aria-activedescendant", `row-${k}`);
+    this.node.setAttribute("aria-activedescendant", `${this.prefix}-${k}`);
     if (choose) this.choose(this.items[k], k);
   }
 

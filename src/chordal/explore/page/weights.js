@@ -1,6 +1,7 @@
 // Attributes, their weights, and the scores that they give to labels.
 
-import { starts } from "./data.js";
+import { starts } from "./block.js";
+import { cellsOf } from "./cliques.js";
 
 export class Weights {
   constructor(data, block) {
@@ -14,6 +15,7 @@ export class Weights {
         starts: starts(block.columns[`${part}_counts`]),
         outputs: block.columns[`${part}_outputs`],
         weights: block.columns[`${part}_weights`],
+        shared: block.facts[`${part}_shared`],
       };
     }
   }
@@ -45,26 +47,32 @@ export class Weights {
     const { columns } = await data.block(`rows-${chunk}`);
     const out = { scores: null };
     const n = data.list.sizes[i];
-    let before = 0;
-    let steps = 0;
+    const links = columns.links && (await data.block(`details-${chunk}`)).columns;
+    let [examples, before, steps, states, cells] = [0, 0, 0, 0, 0];
     for (let e = first; e < i; e++) {
       if (!data.list.explained[e]) continue;
+      examples += 1;
       before += data.list.sizes[e];
       steps += Math.max(data.list.sizes[e] - 1, 0);
+      states += data.statesOf(e);
+      if (links) cells += cellsOf(data, links, e, first);
     }
     for (const part of Object.keys(this.parts)) {
       columns[`${part}_starts`] ??= starts(columns[`${part}_counts`]);
-      const [begin, size] = part === "node" ? [before, n] : [steps, Math.max(n - 1, 0)];
+      const { shared } = this.parts[part];
+      const own = part === "node" ? [before, n] : [steps, Math.max(n - 1, 0)];
+      const [begin, size] = shared ? [examples, n] : own;
       out[part] = {
         begin,
         size,
+        shared,
         starts: columns[`${part}_starts`],
         ids: columns[`${part}_ids`],
         values: columns[`${part}_values`],
       };
     }
-    if (columns.scores)
-      out.scores = columns.scores.subarray(before * data.nClasses, (before + n) * data.nClasses);
+    if (columns.scores) out.scores = columns.scores.subarray(states, states + data.statesOf(i));
+    if (links) out.links = columns.links.subarray(cells, cells + cellsOf(data, links, i, first));
     return out;
   }
 
@@ -73,7 +81,8 @@ export class Weights {
     const own = rows[part];
     const out = [];
     if (!own || t >= own.size) return out;
-    for (let k = own.starts[own.begin + t]; k < own.starts[own.begin + t + 1]; k++) {
+    const row = own.begin + (own.shared ? 0 : t);
+    for (let k = own.starts[row]; k < own.starts[row + 1]; k++) {
       out.push([own.ids[k], own.values ? own.values[k] : 1]);
     }
     return out;

@@ -148,7 +148,7 @@ class _Network:
             )
         self.functions = facts["functions"]
 
-    def _bound(self, problem: Any) -> tuple[float, float]:
+    def _bound(self, problem: object) -> tuple[float, float]:
         """1 where costs are to be small, else −1; and what they must be below."""
         given = problem.get("mustbe", "<inf") if isinstance(problem, dict) else ""
         number = given[1:].strip() if isinstance(given, str) else ""
@@ -157,7 +157,7 @@ class _Network:
         sign = 1.0 if given[0] == "<" else -1.0
         return sign, sign * float(number)
 
-    def _add_variable(self, variable: str, domain: Any) -> None:
+    def _add_variable(self, variable: str, domain: object) -> None:
         what = f"variable {variable!r}"
         if isinstance(domain, list):
             labels = {label: k for k, label in enumerate(map(str, domain))}
@@ -202,7 +202,7 @@ class _Network:
             functions.append((scope, self.sign * tables[key]))
         return from_costs(self.counts, functions, self.top)
 
-    def _scope(self, given: Any, what: str) -> list[int]:
+    def _scope(self, given: object, what: str) -> list[int]:
         names = given if isinstance(given, list) else [None]
         scope = [self._number(v, self.numbers, len(self.counts)) for v in names]
         if None in scope or len(set(scope)) < len(scope):
@@ -210,7 +210,7 @@ class _Network:
         return [v for v in scope if v is not None]
 
     @staticmethod
-    def _number(word: Any, names: Mapping[str, int], n: int) -> int | None:
+    def _number(word: object, names: Mapping[str, int], n: int) -> int | None:
         """The number that a name has, or that it is."""
         if not isinstance(word, str):
             return None
@@ -231,8 +231,8 @@ class _Network:
             if given not in tables or len(tables[given]) != size:
                 raise FormatError(
                     self.name,
-                    f"{what} has the costs of {given!r}, which is no function of that "
-                    "size before it",
+                    f"{what} has the costs of {given!r}, but no function of that name and size "
+                    "comes before it",
                 )
             return tables[given]
         words = list(_flat(given))
@@ -270,14 +270,14 @@ class _Network:
         return costs
 
 
-def _items(given: Any) -> list[tuple[str, Any]]:
+def _items(given: object) -> list[tuple[str, Any]]:
     """Names and values; of a list, the numbers are names."""
     if isinstance(given, dict):
         return list(given.items())
     return [(str(k), own) for k, own in enumerate(given)] if isinstance(given, list) else []
 
 
-def _flat(given: Any) -> Sequence[Any]:
+def _flat(given: object) -> Sequence[Any]:
     """The words of lists within lists."""
     if not isinstance(given, list):
         return [given]

@@ -23,7 +23,7 @@ _PRECISE = Context(prec=25, Emax=10**15, Emin=-(10**15))
 class Tokens:
     """The words of a file, taken one after another.
 
-    Counts are compared with what is left of the file before anything of that size is made.
+    Counts are compared with the number of words that follow, before an array of that size is made.
     """
 
     def __init__(self, place: Place, comments: bool = False) -> None:
@@ -149,7 +149,7 @@ class Tokens:
 
 
 def allowance(n_words: int) -> int:
-    """How many cells or labels a file of so many words may stand for: a thousand for each.
+    """How many cells or labels a file of `n_words` words may declare: 1,000 for each word.
 
     >>> allowance(20), allowance(50_000), allowance(10**7)
     (1000000, 50000000, 100000000)

@@ -2,13 +2,13 @@
 
 An example's loss is at least b + ⟨a, v⟩ for every plane that was found, with v = w − centre. Each
 plane has a mass α ≥ 0, those of an example sum to 1 at most, and v = −Σ α a / l2. A visit to an
-example finds the plane that touches its loss at the weights, and moves masses among its planes to
-where the dual is highest: steps towards a plane, away from one, and from one to another. After the
-last example of a visit, masses are moved among all planes that are known, which costs no
-inference. Planes without mass for some visits are forgotten.
+example finds the plane that touches its loss at the weights. Then it moves masses among the
+example's planes to where the dual is highest, by steps towards a plane, away from one, and from
+one to another. After the last example of a visit, masses are moved among all planes found so far,
+which needs no inference. Planes without mass for some visits are removed.
 
-Where the best labelling is found approximately, planes still are below the loss, but the losses
-themselves are taken too low.
+Where inference is approximate, planes are still below the loss, but the loss itself is
+underestimated.
 
 References: Lacoste-Julien et al. (2013), Block-coordinate Frank–Wolfe optimization for structural
 SVMs; Shah, Kolmogorov and Lampert (2015), A multi-plane block-coordinate Frank–Wolfe algorithm for
@@ -61,7 +61,7 @@ class CachedPlaneLearner:
 
     Where l2 is small beside the squares of the slopes, one example alone would carry the weights
     far away, to where planes say little. Visits then work on the objective plus (κ/2) ‖v − z‖²,
-    with z the minimum of all planes before.
+    with z the minimum of all previous planes.
     """
 
     def __init__(self, examples: StructuredExamples) -> None:

@@ -135,14 +135,15 @@ class DualMarginals:
 
 
 class ChainFrankWolfe(Kept):
-    """Chains, in a compiled loop, and how it is hastened.
+    """Chains, in a compiled loop, which is accelerated where l2 is small.
 
     Where l2 is small beside the curvature of single examples, their best steps are short, and all
-    have to be visited very often. They are then taken on the objective plus (κ/2) ‖w − z‖²,
-    which is the same problem with l2 + κ and another centre, and z moves on after a few visits
-    to all: x + β (x − the x before), x being the mean weights since (Lin, Mairal and Harchaoui
-    (2015), A universal catalyst for first-order optimization). The dual variables serve the
-    problem as it is, and so do their means over time, which `state` gives.
+    have to be visited very often. Steps are then taken on the objective plus (κ/2) ‖w − z‖². This
+    is the same problem with l2 + κ and another centre. After a few visits to all examples, z moves
+    to x + β (x − the previous x), where x is the mean of the weights since z last moved. See Lin,
+    Mairal and Harchaoui (2015), A universal catalyst for first-order optimization. The dual
+    variables are valid for the original problem, and so are their means over time, which `state`
+    gives.
     """
 
     kept: ClassVar[tuple[str, ...]] = (

@@ -25,8 +25,13 @@ Ints = NDArray[np.int64]
 class GradientRule(Rule):
     """One step down the loss ℓ of each example, as the oracle's objective defines it.
 
-    With v = w − centre, t = 0, 1, … and k = t + first: η = 1 / (inverse_rate + growth · k^power),
-    m ← momentum · m − η ∇ℓ(v), v ← (1 − η · decay) v + m; then v is shortened to `radius`.
+    With v = w − centre, t = 0, 1, … and k = t + first, a step is::
+
+        η = 1 / (inverse_rate + growth · k^power)
+        m ← momentum · m − η ∇ℓ(v)
+        v ← (1 − η · decay) v + m
+
+    Then v is scaled down to length `radius`, if it is longer.
 
     Attributes
     ----------
@@ -35,7 +40,7 @@ class GradientRule(Rule):
     look_ahead : bool
         ∇ℓ is taken where decay and momentum carry v, not at v itself.
     average_after : float
-        What is learned is the mean of the weights after each step t that is not below this.
+        The result is the mean of the weights after each step t from this one on.
     """
 
     decay: float = 0.0
@@ -84,7 +89,7 @@ class Descent(Kept):
         self._total, self._averaged, self._step = np.zeros(len(start)), 0, 0
 
     def visit(self, order: Ints) -> float:
-        """Learn from these examples in turn; the sum of the losses met on the way."""
+        """Learn from these examples in turn; returns the sum of their losses before each step."""
         total = 0.0
         for i in self._examples.checked(order).tolist():
             total += self._learn(i)
@@ -149,7 +154,7 @@ class ChainDescent(Kept):
         )
 
     def visit(self, order: Ints) -> float:
-        """Learn from these sequences in turn; the sum of the losses met on the way."""
+        """Learn from these sequences in turn; returns the sum of their losses before each step."""
         order = self._examples.checked(order)
         self._counts[1] = 0.0
         self._chains.arrays.descend(self._rule, self._loss, order, self._arrays)

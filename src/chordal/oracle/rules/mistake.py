@@ -62,7 +62,7 @@ class MistakeLearner(Kept):
         self._memory = np.full(len(start), rule.memory)
 
     def visit(self, order: Ints) -> float:
-        """Learn from these examples in turn; the sum of the losses met on the way."""
+        """Learn from these examples in turn; returns the sum of their losses before each step."""
         total = 0.0
         for i in self._examples.checked(order).tolist():
             mistake = self._examples.mistake(i, self._w)
@@ -100,7 +100,7 @@ class ChainMistakeLearner(Kept):
         self._counts = np.array([1.0, 0.0])  # steps, from 1, and losses
 
     def visit(self, order: Ints) -> float:
-        """Learn from these sequences in turn; the sum of the losses met on the way."""
+        """Learn from these sequences in turn; returns the sum of their losses before each step."""
         order = self._examples.checked(order)
         self._counts[1] = 0.0
         self._chains.arrays.visit(

@@ -28,7 +28,7 @@ def require(condition: object, message: str) -> None:
 
 
 def copy_of(potentials: Potentials) -> Potentials:
-    """The same model in memory of its own."""
+    """A copy of the model that shares no memory with it."""
     return potentials.like(potentials.unary.copy(), potentials.tables.copy())
 
 

@@ -19,10 +19,10 @@ def check_cost(
 ) -> None:
     """Check a cost against its claims on one small model and one gold labelling.
 
-    It must be 0 for the gold labelling and never negative; added to the potentials it must
-    change every score by itself and leave the tables that are given as they were; what it adds
-    to tables must refine their tying, so that parts can be taken back; and prices in whole
-    units, where it has them, must say the same.
+    The cost must be 0 for the gold labelling and never negative. Added to the potentials, it must
+    raise the score of every labelling by its cost, and leave the given arrays unchanged. Where it
+    needs separate tables, each of these must belong to one of the given tables, so that parts can
+    be added up again. Its prices in whole units, where it has them, must give the same cost.
 
     Raises
     ------

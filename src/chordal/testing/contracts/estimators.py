@@ -14,7 +14,7 @@ from chordal.testing.contracts._common import require
 
 
 class EstimatorLike(Protocol):
-    """What is asked of an estimator here."""
+    """The methods of an estimator that these checks call."""
 
     def fit(self, X: Sequence[Any], y: Sequence[Any]) -> EstimatorLike:
         """Learn from examples."""

@@ -25,9 +25,9 @@ def check_features(
 ) -> None:
     """Check that `map` is linear, that `adjoint` is its adjoint, and that threads change nothing.
 
-    ⟨map(w), p⟩ = ⟨w, adjoint(p)⟩ for random w and p, over all rows and over shards of them; the
-    adjoint is the same bit for bit however its blocks are split among `n_jobs` tasks, and in
-    whatever order these run.
+    ⟨map(w), p⟩ = ⟨w, adjoint(p)⟩ for random w and p, over all rows and over shards of them. The
+    adjoint is the same bit for bit, however its blocks are split among `n_jobs` tasks and whatever
+    the order of these tasks.
 
     Raises
     ------
@@ -165,7 +165,7 @@ def _check_keys(features: RowFeatures) -> None:
 def _check_outputs(
     features: RowFeatures, whole: Sequence[Any], n_rows: int, weights: Floats
 ) -> None:
-    """A weight moves the scores of its own output alone."""
+    """A weight changes the scores of one output, the one that `keys` gives."""
     output = features.keys().output
     for k in np.unique(output)[:5]:
         alone = np.where(output == k, weights, 0.0)

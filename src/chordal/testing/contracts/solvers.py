@@ -254,7 +254,7 @@ def _check_history(make_solver: SolverFactory) -> None:
 
 
 def _check_callback(make_solver: SolverFactory) -> None:
-    """A callback that returns True ends the run at that iterate, or at a better one before."""
+    """A callback that returns True ends the run at that iterate, or at a better earlier one."""
     problem = lengthy_problem(make_solver())
     kept = Kept(problem)
 

@@ -1,0 +1,141 @@
+"""A model on workers: its weights come with every question, and tasks borrow copies of it."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, nullcontext
+from copy import copy, deepcopy
+from threading import Lock
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor, nn
+
+from chordal.potentials import Floats
+from chordal.torch._heads import Head
+from chordal.torch._shown import Augment
+
+Vector = NDArray[Any]  # float32, or float64 where a model has such numbers
+
+_COUNTING, _DRAWING = Lock(), Lock()
+
+
+class _Threads:
+    """How many tasks of this process use one thread of PyTorch, and what there were before."""
+
+    n_tasks = 0
+    before = 1
+
+
+@contextmanager
+def one_thread() -> Iterator[None]:
+    """One thread of PyTorch for each task, of which there may be several at a time.
+
+    The number of threads belongs to the process, so the first task sets it and the last restores
+    it. Sums would depend on it in their last digits.
+    """
+    with _COUNTING:
+        if not _Threads.n_tasks:
+            _Threads.before = torch.get_num_threads()
+            torch.set_num_threads(1)
+        _Threads.n_tasks += 1
+    try:
+        yield
+    finally:
+        with _COUNTING:
+            _Threads.n_tasks -= 1
+            if not _Threads.n_tasks:
+                torch.set_num_threads(_Threads.before)
+
+
+@contextmanager
+def seeded(seed: int) -> Iterator[None]:
+    """PyTorch's random numbers from a seed; they belong to the process: one task at a time."""
+    with _DRAWING, torch.random.fork_rng(devices=[]):
+        torch.manual_seed(seed)
+        yield
+
+
+class Lender:
+    """Copies of a model, one for each task at a time of a process.
+
+    Parameters
+    ----------
+    head : the model; its weights do not matter
+    device : of the copies
+    draws : whether training steps draw random numbers of PyTorch
+    augment : as in the estimator
+    """
+
+    def __init__(self, head: Head, device: str, draws: bool, augment: Augment | None) -> None:
+        self.head, self.device, self.draws, self.augment = (
+            _copied(head, "cpu"),
+            device,
+            draws,
+            augment,
+        )
+        self._free: deque[Head] = deque()
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**vars(self), "_free": deque()}
+
+    @contextmanager
+    def lent(self, vectors: Sequence[Vector]) -> Iterator[Head]:
+        """A copy with these weights, as `weights_of` gives them."""
+        try:
+            head = self._free.pop()
+        except IndexError:
+            head = _copied(self.head, self.device)
+        try:
+            with one_thread():
+                set_weights(head.model, vectors)
+                yield head
+        finally:
+            self._free.append(head)
+
+    def drawing(self, generator: np.random.Generator) -> Any:
+        """A context in which PyTorch's random numbers depend on this generator alone."""
+        return seeded(int(generator.integers(2**31))) if self.draws else nullcontext()
+
+
+def weights_of(model: nn.Module) -> list[Vector]:
+    """The parameters of a model in a row, and its buffers, such as the means of batch norm."""
+    return [_row(list(model.parameters())), _row(list(model.buffers()))]
+
+
+def set_weights(model: nn.Module, vectors: Sequence[Vector]) -> None:
+    """Give a model what `weights_of` took from another."""
+    for tensors, row in zip((model.parameters(), model.buffers()), vectors, strict=True):
+        own = list(tensors)
+        with torch.no_grad():
+            for tensor, values in zip(own, pieces(own, row), strict=True):
+                tensor.copy_(values)
+
+
+def pieces(tensors: Sequence[Tensor], row: Vector | Floats) -> list[Tensor]:
+    """A row of numbers, cut to tensors of these shapes and types."""
+    limits = np.cumsum([own.numel() for own in tensors])[:-1]
+    return (
+        [
+            torch.from_numpy(np.array(values)).reshape(own.shape).to(own)
+            for own, values in zip(tensors, np.split(row, limits), strict=True)
+        ]
+        if tensors
+        else []
+    )
+
+
+def _row(tensors: Sequence[Tensor]) -> Vector:
+    single = all(own.dtype == torch.float32 for own in tensors)
+    kind = torch.float32 if single else torch.float64
+    rows = [own.detach().to("cpu", kind).numpy().ravel() for own in tensors]
+    return np.concatenate(rows) if rows else np.zeros(0)
+
+
+def _copied(head: Head, device: str) -> Head:
+    made = copy(head)
+    made.model = deepcopy(head.model).to(device)
+    return made
