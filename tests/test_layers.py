@@ -20,7 +20,7 @@ SOURCE = Path(__file__).parents[1] / "src" / "chordal"
 LAYERS = """
  _kernels
  _errors  _optional  _registry  _validate  _status  _limits  _memory  _docs  _shown  _html  progress
- _atomic  _blocks  _schemes  _sparse  _estimator  _bounded_json  _container  _saved
+ _atomic  _scratch  _blocks  _schemes  _sparse  _estimator  _bounded_json  _container  _saved
  structures
  potentials
  targets  labels

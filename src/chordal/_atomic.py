@@ -11,7 +11,8 @@ from contextlib import contextmanager, suppress
 from typing import BinaryIO
 
 _BY_NUMBER = os.chmod in os.supports_fd
-_FULL = {errno.ENOSPC, errno.EFBIG, getattr(errno, "EDQUOT", errno.ENOSPC)}
+#: Error numbers of a disk, a file or a share that may not grow.
+FULL = {errno.ENOSPC, errno.EFBIG, getattr(errno, "EDQUOT", errno.ENOSPC)}
 
 
 @contextmanager
@@ -60,7 +61,7 @@ def atomic_write(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
         with suppress(OSError):
             os.unlink(temporary)
         if isinstance(error, OSError) and (
-            error.filename in (temporary, folder) or error.errno in _FULL
+            error.filename in (temporary, folder) or error.errno in FULL
         ):
             # The name that the user knows; a full disk's error comes without any.
             raise OSError(error.errno, error.strerror, os.fspath(path)) from error

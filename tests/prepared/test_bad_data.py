@@ -346,22 +346,36 @@ def test_a_full_disk_leaves_what_was_there(folder, monkeypatch, after):
     np.testing.assert_array_equal(fit(folder).weights_, whole)
 
 
-def test_a_full_disk_in_training_names_the_folder(folder, monkeypatch):
-    import tempfile
+LIMITED = """
+import resource, signal, sys
+from chordal import ChainCRF
+signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+resource.setrlimit(resource.RLIMIT_FSIZE, (1000, 1000))
+X = [[["a", "b"], ["c"]]] * 100
+y = [["A", "B"]] * 100
+batches = sys.argv[1] == "batches"
+ChainCRF(solver=sys.argv[2]).fit(iter([(X, y)]) if batches else sys.argv[1])
+"""
 
-    class Full:
-        def __enter__(self):
-            return self
 
-        def __exit__(self, *error):
-            pass
-
-        def write(self, data):
-            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-
-    monkeypatch.setattr(tempfile, "TemporaryFile", lambda **_: Full())
-    with pytest.raises(OSError, match="set TMPDIR"):
-        fit(folder)
+@pytest.mark.skipif(sys.platform == "win32", reason="no limits of file sizes")
+@pytest.mark.parametrize("solver", ["lbfgs", "adam"])
+@pytest.mark.parametrize("source", ["data set", "batches"])
+def test_a_full_disk_in_training_names_the_folder(folder, tmp_path, source, solver):
+    given = str(folder) if source == "data set" else "batches"
+    scratch = tmp_path / "scratch"
+    scratch.mkdir()
+    made = subprocess.run(
+        [sys.executable, "-c", LIMITED, given, solver],
+        env={**os.environ, "TMPDIR": str(scratch)},
+        capture_output=True,
+        text=True,
+    )
+    last = made.stderr.strip().splitlines()[-1]
+    assert last.startswith("OSError"), made.stderr
+    assert str(scratch) in last
+    assert "set TMPDIR" in last
+    assert not os.listdir(scratch)
 
 
 def test_two_writers_at_once(folder):

@@ -10,12 +10,13 @@ from __future__ import annotations
 import io
 import mmap
 import pickle
-import tempfile
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, SupportsIndex, TypeVar, overload
 
 import numpy as np
 from numpy.typing import NDArray
+
+from chordal._scratch import scratch_file
 
 ALIGNED = 64  # bytes: where arrays begin
 
@@ -46,19 +47,12 @@ class Spilled(Sequence[T]):
     def of(cls, shards: Iterable[T]) -> Spilled[T]:
         """Write each shard as it comes."""
         kept: list[tuple[bytes, list[Range]]] = []
-        with tempfile.TemporaryFile(prefix="chordal-") as file:
+        with scratch_file("compiled data") as file:
             at = 0
-            try:
-                for shard in shards:
-                    skeleton, places, at = _written(file, shard, at)
-                    kept.append((skeleton, places))
-                file.flush()
-            except OSError as error:
-                raise OSError(
-                    error.errno,
-                    f"cannot keep compiled data in {tempfile.gettempdir()}, {at / 1e9:.1f} GB so "
-                    f"far: {error.strerror}; set TMPDIR to a folder on a disk with more space",
-                ) from error
+            for shard in shards:
+                skeleton, places, at = _written(file, shard, at)
+                kept.append((skeleton, places))
+            file.flush()
             memory = mmap.mmap(file.fileno(), at, access=mmap.ACCESS_READ) if at else None
         view = memoryview(memory) if memory is not None else memoryview(b"")
         made, ranges = [], []

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import pickle
-import tempfile
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from typing import IO, TYPE_CHECKING, Any
 
+from chordal._scratch import scratch_file
 from chordal.features import length_of
 
 if TYPE_CHECKING:
@@ -43,12 +43,13 @@ def looked_at(estimator: BaseCRF, batches: Iterable[Batch]) -> Iterator[Iterator
     Meanwhile they lie in a temporary file without a name.
     """
     glances = []
-    with tempfile.TemporaryFile(prefix="chordal-") as file:
+    with scratch_file("batches") as file:
         for number, batch in enumerate(batches):
             if length_of(batch[0]):
                 with numbered(number):
                     glances.append(estimator._glance(*batch, *[None] * (3 - len(batch))))
-            _kept(batch, file)
+            pickle.dump(batch, file, protocol=5)
+        file.flush()
         try:
             estimator._know(glances)
         except ValueError as error:
@@ -58,18 +59,6 @@ def looked_at(estimator: BaseCRF, batches: Iterable[Batch]) -> Iterator[Iterator
         end = file.tell()
         file.seek(0)
         yield _again(file, end)
-
-
-def _kept(batch: Batch, file: IO[bytes]) -> None:
-    try:
-        pickle.dump(batch, file, protocol=5)
-        file.flush()
-    except OSError as error:
-        raise OSError(
-            error.errno,
-            f"cannot keep batches in {tempfile.gettempdir()}, {file.tell() / 1e9:.1f} GB so far: "
-            f"{error.strerror}; set TMPDIR to a folder on a disk with more space",
-        ) from error
 
 
 def _again(file: IO[bytes], end: int) -> Iterator[Batch]:

@@ -8,13 +8,13 @@ from contextlib import contextmanager
 from copy import copy
 from functools import partial
 from itertools import chain
-from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from chordal._errors import UnsupportedError
 from chordal._estimator import ExampleList
+from chordal._scratch import scratch_folder
 from chordal._validate import check_sample_weight
 from chordal.estimators._training.crews import Handle, Tasks
 from chordal.estimators._training.examples import examples_of
@@ -122,7 +122,7 @@ def _opened(model: Wrapped, X: object) -> Iterator[list[Dataset]]:
     if not is_stream(X):
         yield datasets_of(X) or []
         return
-    with TemporaryDirectory(prefix="chordal-") as folder:
+    with scratch_folder("batches") as folder:
         yield [keep(model, os.path.join(folder, "data"), X)]
 
 

@@ -8,12 +8,12 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from copy import copy
 from dataclasses import replace
-from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
 from chordal._fit_progress import FitProgress
+from chordal._scratch import scratch_folder
 from chordal._status import Status
 from chordal._validate import check_sample_weight
 from chordal.estimators._still import still
@@ -103,7 +103,7 @@ def fit(
     The weights of the template `scaled` keep their proportions: only one factor is learned.
     """
     if y is None and is_stream(X):
-        with TemporaryDirectory(prefix="chordal-") as folder:
+        with scratch_folder("batches") as folder:
             X = prepare(estimator, os.path.join(folder, "data"), X, known=keep)
             options: dict[str, Any] = {"validation_data": validation_data, "callback": callback}
             options |= {"checkpoint": checkpoint, "keep": keep, "centre": centre, "scaled": scaled}
