@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar, final
 import numpy as np
 from numpy.typing import NDArray
 
+from chordal import _html
 from chordal._errors import UnsupportedError, not_fitted
 from chordal._optional import needed
 from chordal._validate import check_number
@@ -188,6 +189,20 @@ class CrossValidated(Estimator):
         self.classes_, self.scores_, self.values_ = self.estimator_.classes_, scores, values
         self.best_params_ = chosen
         return self
+
+    def _learned_html(self) -> str:
+        if not hasattr(self, "estimator_"):
+            return ""
+        (name,) = self.best_params_
+        means, spreads = self.scores_.mean(axis=1), self.scores_.std(axis=1)
+        rows = [
+            (f"{value:g}", f"{mean:.4f} ± {spread:.4f}")
+            for value, mean, spread in zip(self.values_, means, spreads, strict=True)
+        ]
+        table = _html.table([_html.text(name), "score ± deviation over the folds"], rows)
+        title = f"Choice: {name} = {self.best_params_[name]:g}"
+        own = getattr(self.estimator_, "_learned_html", str)()
+        return f'<div style="{_html.FONT}">{_html.folded(title, table)}</div>{own}'
 
     def _fitted(self) -> Any:
         if not hasattr(self, "estimator_"):

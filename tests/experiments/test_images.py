@@ -72,5 +72,5 @@ def test_regions_follow_places_and_colours():
 
 
 def test_colours_of_classes_differ():
-    for n in (3, 7, 21):
+    for n in (3, 7, 21, 30):
         assert len(np.unique(class_colours(n), axis=0)) == n

@@ -10,8 +10,9 @@ import numpy as np
 import pytest
 
 from chordal import ChainCRF, Columns, GridCRF, UnsupportedError, explain, show
+from chordal.model_selection import ChainCRFCV
 
-from .models import ROWS, TAGS, TEMPLATE, models
+from .models import LISTS, ROWS, TAGS, TEMPLATE, models
 from .test_explain import HOSTILE
 
 WORDS = ["in", "New", "York", "with", "Anna"]
@@ -181,6 +182,19 @@ def test_every_fitted_estimator_shows_what_it_learned():
 def test_a_report_has_its_facts():
     report = models()["lists"][0].fit_report_
     words = Page(report._repr_html_()).words
-    assert words[words.index("n iter") + 1] == str(report.n_iter)
+    assert words[words.index("iterations") + 1] == str(report.n_iter)
     assert words[words.index("status") + 1] == "converged"
+    assert words[words.index("weights that are not zero") + 1] == str(report.n_nonzero)
     assert "nan" not in words
+
+
+def test_a_search_shows_its_scores_and_what_its_model_learned():
+    search = ChainCRFCV(l2s=[0.1, 1.0], cv=2)
+    assert search._learned_html() == ""
+    html = search.fit(LISTS, TAGS)._learned_html()
+    words = Page(html).words
+    chosen = search.best_params_["l2"]
+    assert f"Choice: l2 = {chosen:g}" in words
+    best = search.scores_[search.values_ == chosen].mean()
+    assert any(word.startswith(f"{best:.4f} ±") for word in words)
+    assert search.estimator_._learned_html() in html

@@ -71,6 +71,21 @@ def test_one_class_alone():
     drawn(ax)
 
 
+def test_axes_and_classes_are_named():
+    pd = pytest.importorskip("pandas")
+    X, y = make_masked_classes(30)
+    names = np.array(["a", "b", "c"])[y]
+    model = CRFClassifier().fit(X, names)
+    ax = plots.DecisionSurfaceDisplay.from_estimator(model, X, names, resolution=10).ax_
+    assert (ax.get_xlabel(), ax.get_ylabel()) == ("x0", "x1")
+    assert [text.get_text() for text in ax.get_legend().get_texts()] == ["a", "b", "c"]
+    frame = pd.DataFrame(X, columns=["width", "height"])
+    _, given = plt.subplots()
+    plots.DecisionSurfaceDisplay.from_estimator(model, frame, names, resolution=10, ax=given)
+    assert (given.get_xlabel(), given.get_ylabel()) == ("width", "height")
+    assert given.get_legend() is None
+
+
 def test_a_classifier_without_probabilities():
     X, y = make_masked_classes(60)
     ax = plots.DecisionSurfaceDisplay.from_estimator(LinearSVC().fit(X, y), X, y, resolution=40).ax_

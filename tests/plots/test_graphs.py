@@ -98,6 +98,7 @@ def test_a_chain_is_a_line_and_an_image_a_grid(crf, grid):
     _, squares, circles = parts(display)
     np.testing.assert_allclose(circles, [[0, 0], [1, 0], [0, -1], [1, -1]])
     assert len(squares) == 4
+    assert texts(display.ax_.texts) == ["0,0", "0,1", "1,0", "1,1"]
     drawn(display.ax_)
 
 

@@ -81,6 +81,15 @@ def test_bad_lattices(crf):
         LatticeDisplay.from_estimator(grid, np.zeros((2, 2, 1)))
 
 
+def test_long_labels_leave_room_for_the_lattice():
+    labels = ["x" * 60, "B"]
+    display = LatticeDisplay(np.array([[0.9, 0.1], [0.2, 0.8]]), labels).plot()
+    drawn(display.ax_)
+    assert display.ax_.get_window_extent().width > 0.3 * display.figure_.bbox.width
+    assert display.ax_.get_tightbbox().x0 >= 0
+    assert texts(display.ax_.get_yticklabels()) == ["x" * 17 + "…", "B"]
+
+
 def test_strips():
     display = SegmentationDisplay.from_predictions(
         list("aabbc"), {"one": list("aabbc"), "other": list("abbbb")}, labels=list("abc")

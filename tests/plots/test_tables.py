@@ -60,6 +60,22 @@ def test_names_that_look_like_formulas_are_shown_as_text():
     assert texts(display.ax_.get_yticklabels()) == ["\\$\\frac{\\$", "a b"]
 
 
+LONG = ["x" * 60, "a label of several words", "B"]
+
+
+@pytest.mark.parametrize("display", [TransitionsDisplay, ConfusionDisplay])
+def test_long_names_are_cut_and_not_clipped(display):
+    made = display(np.eye(3), LONG).plot()
+    drawn(made.ax_)
+    inside, figure = made.ax_.get_tightbbox(), made.figure_.bbox
+    assert figure.x0 <= inside.x0
+    assert figure.y0 <= inside.y0
+    assert inside.x1 <= figure.x1
+    assert inside.y1 <= figure.y1
+    assert made.ax_.get_window_extent().height > 0.4 * figure.height
+    assert texts(made.ax_.get_yticklabels()) == ["x" * 17 + "…", "a label of severa…", "B"]
+
+
 def test_confusion():
     display = ConfusionDisplay.from_predictions([["a", "b"], ["b"]], [["a", "b"], ["a"]])
     image = display.ax_.images[0]

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from matplotlib.patheffects import withStroke
 from numpy.typing import NDArray
 
-from chordal.plots._style import FAINT, INK, short
+from chordal.plots._style import FAINT, INK, LABEL, short, width_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -19,10 +19,10 @@ Names = Sequence[object] | NDArray[Any]
 MOST_NUMBERS = 14  # labels up to which cells carry numbers
 
 
-def table_size(height: int, width: int) -> tuple[float, float]:
-    """Width and height in inches for a table of `height` by `width` cells."""
-    side = min(12.0, max(3.2, 1.6 + 0.36 * max(height, width)))
-    return side + 0.6, side
+def table_size(rows: Names, columns: Names) -> tuple[float, float]:
+    """Width and height in inches for a table with these names, and a bar beside it."""
+    side = min(11.0, max(2.6, 1.0 + 0.36 * max(len(rows), len(columns))))
+    return side + 1.2 + width_of(rows), side + 0.4 + width_of(columns)
 
 
 def draw_table(
@@ -36,7 +36,7 @@ def draw_table(
     """Colours by `values`, with `numbers` in the cells of tables that are not too large."""
     height, width = len(rows), len(columns)
     image = ax.imshow(values, **options)
-    across, down = [short(name) for name in columns], [short(name) for name in rows]
+    across, down = ([short(name, LABEL) for name in own] for own in (columns, rows))
     long = max(map(len, across), default=0) > 3
     ax.set_xticks(range(width), across, rotation=90 if long else 0)
     ax.set_yticks(range(height), down)

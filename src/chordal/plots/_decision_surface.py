@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from chordal._validate import check_number
 from chordal.plots._display import Display, classes_of
-from chordal.plots._style import FAINT, INK, class_colours
+from chordal.plots._style import FAINT, INK, LABEL, class_colours, short
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -32,6 +32,7 @@ class Classifier(Protocol):
         """The probabilities of the labels, for each row."""
 
 
+MOST_NAMES = 12  # classes that a legend names
 LEVELS = (0.1, 0.3, 0.5, 0.7, 0.9)
 
 
@@ -52,6 +53,8 @@ class DecisionSurfaceDisplay(Display):
         Whether these are probabilities of the classifier.
     classes : list
     X, y, wrong : points, their labels, and which of them the classifier gets wrong
+    names : (str, str)
+        The features, which name the axes.
 
     Examples
     --------
@@ -70,6 +73,7 @@ class DecisionSurfaceDisplay(Display):
     X: Floats
     y: NDArray[Any]
     wrong: NDArray[np.bool_]
+    names: tuple[str, str] = ("x0", "x1")
 
     @classmethod
     def from_estimator(
@@ -99,6 +103,7 @@ class DecisionSurfaceDisplay(Display):
             Points of the grid in each direction.
         ax : matplotlib axes, optional
         """
+        given = getattr(X, "columns", getattr(estimator, "feature_names_in_", cls.names))
         X, y = np.asarray(X), np.asarray(y)
         if X.ndim != 2 or X.shape[1] != 2 or not len(X):
             raise ValueError(f"X must be points of the plane, [n_samples, 2], got shape {X.shape}")
@@ -109,13 +114,19 @@ class DecisionSurfaceDisplay(Display):
         points = np.stack([grid[0].ravel(), grid[1].ravel()], axis=1)
         p = _probabilities(estimator, points, smooth).reshape(*grid[0].shape, len(classes))
         wrong = np.asarray(estimator.predict(X)) != y
-        return cls(grid, p, smooth, classes, X, y, wrong).plot(label=label, ax=ax)
+        first, second = map(str, given)
+        names = (first, second)
+        return cls(grid, p, smooth, classes, X, y, wrong, names).plot(label=label, ax=ax)
 
     def plot(self, *, label: object = None, ax: Axes | None = None) -> DecisionSurfaceDisplay:
-        """Draw it; with `label`, p(label | x) of this class alone."""
+        """Draw it; with `label`, p(label | x) of this class alone.
+
+        A new figure, where `ax` is not given, also names the classes.
+        """
         if label is not None and label not in self.classes:
             raise ValueError(f"label must be one of the classes {self.classes}, got {label!r}")
-        ax = self._begin(ax, (4.8, 4.2))
+        named = ax is None and len(self.classes) <= MOST_NAMES
+        ax = self._begin(ax, (5.0, 4.4))
         colours = class_colours(len(self.classes))
         if label is None:
             _mixed(ax, self.grid, self.probabilities, colours, self.smooth)
@@ -125,9 +136,13 @@ class DecisionSurfaceDisplay(Display):
         for k, name in enumerate(self.classes):
             own = self.y == name
             edges = [INK if w else "white" for w in self.wrong[own]]
-            across, up = self.X[own].T
+            places = self.X[own].T
             style: dict[str, Any] = {"color": [colours[k]], "edgecolors": edges, "linewidths": 0.8}
-            ax.scatter(across, up, s=22, label=str(name), **style)
+            ax.scatter(places[0], places[1], s=22, label=short(name, LABEL), **style)
+        if named:
+            above: dict[str, Any] = {"loc": "lower left", "bbox_to_anchor": (0.0, 1.0), "ncols": 4}
+            ax.legend(frameon=False, fontsize=8, borderaxespad=0.2, handletextpad=0.1, **above)
+        ax.set(xlabel=short(self.names[0]), ylabel=short(self.names[1]))
         ax.set(xlim=self.grid[0][0, [0, -1]], ylim=self.grid[1][[0, -1], 0])
         ax.tick_params(color=FAINT)
         for spine in ax.spines.values():

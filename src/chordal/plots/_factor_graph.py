@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from matplotlib.patheffects import withStroke
 from numpy.typing import NDArray
 
 from chordal._validate import check_number
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 MOST = 200  # variables that can be told apart
+LONGEST = 12  # characters of a name
 MOST_TABLES = 7  # with a colour of their own
 
 
@@ -78,11 +80,16 @@ class FactorGraphDisplay(Display):
         places: Any = None,
         ax: Axes | None = None,
     ) -> FactorGraphDisplay:
-        """Draw the factor graph that a fitted estimator makes of one example."""
+        """Draw the factor graph that a fitted estimator makes of one example.
+
+        Variables have the names by which `explain` calls them: numbers, or "row,column" of pixels.
+        """
         classes_of(estimator)
         if places is None and isinstance(x, np.ndarray) and x.ndim == 3:  # an image
             rows, columns = np.indices(x.shape[:2])
             places = np.stack([columns.ravel(), -rows.ravel()], axis=1)
+            if names is None:
+                names = [f"{a},{b}" for a, b in zip(rows.flat, columns.flat, strict=True)]
         return cls.from_potentials(estimator.potentials([x]), names=names, places=places, ax=ax)
 
     @classmethod
@@ -103,7 +110,7 @@ class FactorGraphDisplay(Display):
         example : int
             Which example of the batch.
         names : list of str, optional
-            Of the variables; by default their numbers "0", "1", …, as in `explain`
+            Of the variables; by default their numbers "0", "1", …
         places : array [n_variables, 2], optional
             Where variables stand.
         ax : matplotlib axes, optional
@@ -152,8 +159,9 @@ class FactorGraphDisplay(Display):
                 "va": "center",
                 "fontsize": 8 if n <= 60 else 6,
                 "zorder": 4,
+                "path_effects": [withStroke(linewidth=2.6, foreground="white")],
             }
-            ax.text(across, up, short(name, 8), color=INK, **text)
+            ax.text(across, up, short(name, LONGEST), color=INK, **text)
         ax.set_aspect("equal")
         low, high = places.min(axis=0) - 0.5, places.max(axis=0) + 0.5
         ax.set(xlim=(low[0], high[0]), ylim=(low[1], high[1]))

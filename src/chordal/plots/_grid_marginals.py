@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from chordal.plots._cells import colour_bar
 from chordal.plots._display import Display, classes_of, name_of, numbers_of
-from chordal.plots._style import FAINT, class_colours, short
+from chordal.plots._style import FAINT, LABEL, class_colours, short
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -116,7 +116,7 @@ class GridMarginalsDisplay(Display):
             shown = own.imshow(
                 self.marginals[..., k], cmap="Blues", vmin=0.0, vmax=1.0, interpolation="nearest"
             )
-            own.set_title(f"P({short(label)})", fontsize=9, color=colours(k))
+            own.set_title(f"P({short(label, LABEL)})", fontsize=9, color=colours(k))
         for k, own in enumerate(panels, -len(drawn)):
             own.set(xticks=[], yticks=[])
             for spine in own.spines.values():  # of the colour that the label has in labellings

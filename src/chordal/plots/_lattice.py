@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from chordal._validate import check_number
 from chordal.plots._cells import colour_bar, write_numbers
 from chordal.plots._display import Display, classes_of, name_of, numbers_of
-from chordal.plots._style import FAINT, INK, short
+from chordal.plots._style import CHARACTER, FAINT, INK, LABEL, short, width_of
 from chordal.structures import Chain
 
 if TYPE_CHECKING:
@@ -22,7 +22,6 @@ if TYPE_CHECKING:
 PATHS = ("#d55e00", "#009e73", "#cc79a7", "#56b4e9", "#8c6d31")
 MOST_NUMBERS = 16  # positions up to which cells carry numbers
 LONGEST = 14  # characters of a token
-CHARACTER = 0.095  # inches, about
 
 
 @dataclass(eq=False)
@@ -118,7 +117,11 @@ class LatticeDisplay(Display):
     def plot(self, *, colorbar: bool = True, ax: Axes | None = None) -> LatticeDisplay:
         """Draw it; `colorbar` is whether to explain the shading."""
         n, n_labels = self.marginals.shape
-        size = (min(16.0, max(4.6, 2.2 + 0.62 * n)), min(12.0, max(3.0, 2.0 + 0.56 * n_labels)))
+        beside = 1.8 + width_of(self.labels)  # the labels, and the bar that explains the shading
+        size = (
+            min(16.0, max(4.6, beside + 0.62 * n)),
+            min(12.0, max(3.0, 2.0 + 0.56 * n_labels)),
+        )
         ax = self._begin(ax, size)
         image = ax.imshow(self.marginals.T, cmap="Blues", vmin=0.0, vmax=1.0, aspect="auto")
         if n <= MOST_NUMBERS:
@@ -133,9 +136,9 @@ class LatticeDisplay(Display):
             ax.scatter(*squares, s=150, edgecolors=INK, label="gold", zorder=4, **style)
         names = range(1, n + 1) if self.tokens is None else [short(t, LONGEST) for t in self.tokens]
         names = [str(name) for name in names]
-        crowded = max(map(len, names)) * CHARACTER > (size[0] - 2.0) / n
+        crowded = max(map(len, names)) * CHARACTER > (size[0] - beside) / n
         ax.set_xticks(range(n), names, rotation=90 if crowded else 0)
-        ax.set_yticks(range(n_labels), [short(label) for label in self.labels])
+        ax.set_yticks(range(n_labels), [short(label, LABEL) for label in self.labels])
         ax.set(xlabel="position", ylabel="label")
         ax.tick_params(length=0)
         for spine in ax.spines.values():

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from chordal.plots._display import Display, classes_of
-from chordal.plots._style import INK, class_colours, short
+from chordal.plots._style import INK, LABEL, class_colours, short
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -133,11 +133,11 @@ class SegmentationDisplay(Display):
             wrong = np.flatnonzero(row != self.codes[0])
             ax.hlines(np.full(len(wrong), k + 0.41), wrong + 0.5, wrong + 1.5, color=INK, lw=2.2)
         ax.set(xlim=(0.5, n + 0.5), ylim=(n_strips - 0.5, -0.5), xlabel=xlabel)
-        ax.set_yticks(range(n_strips), [short(name) for name in self.strips])
+        ax.set_yticks(range(n_strips), [short(name, LABEL) for name in self.strips])
         ax.tick_params(axis="y", length=0)
         ax.spines[:].set_visible(False)
         if named:
-            patches = [Patch(color=colours[k], label=short(self.labels[k])) for k in seen]
+            patches = [Patch(color=colours[k], label=short(self.labels[k], LABEL)) for k in seen]
             ax.legend(
                 handles=patches,
                 frameon=False,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -13,6 +14,9 @@ if TYPE_CHECKING:
 INK, FAINT = "#1f2328", "#8b929c"
 # Told apart also by those who do not see red and green as two colours (Okabe and Ito, 2008).
 COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#8c6d31")
+LIGHT, DARK = 0.5, 0.35  # of further classes: how much white, or black, their colours hold
+LABEL = 18  # characters of a label
+CHARACTER = 0.095  # the width of one in inches, about
 
 
 def axes_or_new(ax: Axes | None, size: tuple[float, float]) -> Axes:
@@ -25,7 +29,9 @@ def axes_or_new(ax: Axes | None, size: tuple[float, float]) -> Axes:
 
 
 def class_colours(n: int) -> NDArray[np.float64]:
-    """RGB of n classes, [n, 3]: up to seven are safe for colour-blind readers, more form a rainbow.
+    """RGB of n classes, [n, 3]: up to seven are safe for colour-blind readers.
+
+    The next seven are light, and the next seven dark shades of them. More than 21 form a rainbow.
 
     Examples
     --------
@@ -35,8 +41,10 @@ def class_colours(n: int) -> NDArray[np.float64]:
     from matplotlib import colormaps
     from matplotlib.colors import to_rgb
 
-    if n <= len(COLOURS):
-        return np.array([to_rgb(c) for c in COLOURS[:n]])
+    plain = np.array([to_rgb(c) for c in COLOURS])
+    if n <= 3 * len(plain):
+        light, dark = plain + LIGHT * (1.0 - plain), (1.0 - DARK) * plain
+        return np.concatenate([plain, light, dark])[:n]
     return colormaps["turbo"](np.linspace(0.05, 0.95, n))[:, :3]
 
 
@@ -56,6 +64,11 @@ def short(text: object, longest: int = 40) -> str:
     text = " ".join(str(text).split())
     text = text if len(text) <= longest else text[: longest - 1] + "…"
     return text.replace("$", r"\$")
+
+
+def width_of(names: Iterable[object]) -> float:
+    """How many inches labels on an axis take, about."""
+    return CHARACTER * max((len(short(name, LABEL)) for name in names), default=0)
 
 
 def line_with_band(

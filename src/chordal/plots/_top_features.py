@@ -99,7 +99,7 @@ class TopFeaturesDisplay(Display):
             own.set_yticks(places, names, fontsize=8)
             own.set(xlim=limits, xlabel="weight")
             own.set_ylim(most - 0.5, -0.5)  # the first on top
-            own.set_title(short(label), fontsize=10)
+            own.set_title(short(label, LONGEST), fontsize=10)
             own.axvline(0.0, color=FAINT, lw=0.8)
             bare(own)
             own.tick_params(axis="y", length=0)

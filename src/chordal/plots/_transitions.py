@@ -103,7 +103,7 @@ class TransitionsDisplay(Display):
         shown = np.ma.array(self.weights, mask=~finite)
         numbers = [[_rounded(w) for w in row] for row in self.weights]
         columns = self.labels if self.columns is None else self.columns
-        ax = self._begin(ax, table_size(*self.weights.shape))
+        ax = self._begin(ax, table_size(self.labels, columns))
         image = draw_table(
             ax, shown, self.labels, columns, numbers, cmap="RdBu", vmin=-limit, vmax=limit
         )
@@ -117,4 +117,4 @@ def _rounded(weight: float) -> str:
     """A weight to one digit; nothing where there is none."""
     if weight == 0.0:
         return ""
-    return f"{weight:.1f}" if np.isfinite(weight) else "−∞"
+    return f"{weight:.1f}".replace("-", "−") if np.isfinite(weight) else "−∞"

@@ -123,8 +123,10 @@ class FitReport:
         shown = {own.name: getattr(self, own.name) for own in fields(self) if own.repr}
         shown["status"] = self.status.value
         known = {k: v for k, v in shown.items() if v not in (None, {}) and v == v}  # NaN: unknown
+        if not self.n_products:
+            del known["n_products"]
         rows = {
-            k.replace("_", " "): f"{v:,.6g}" if isinstance(v, float) else v
+            _WORDS.get(k, k.replace("_", " ")): f"{v:,.6g}" if isinstance(v, float) else v
             for k, v in known.items()
         }
         return f'<div style="{_html.FONT}">{_html.facts(rows)}</div>'
@@ -147,6 +149,15 @@ class FitReport:
         return cls(**{name: made(facts[name]) for name, made in given})
 
 
+_WORDS = {  # what a table calls a field
+    "n_iter": "iterations",
+    "n_evaluations": "evaluations",
+    "n_weights": "weights",
+    "n_nonzero": "weights that are not zero",
+    "n_products": "Hessian–vector products",
+    "elapsed": "seconds",
+    "exact": "exact inference",
+}
 _WAYS = {"map": "map", "mpm": "mpm"}  # of prediction: a file may name no others
 
 #: How the fields of a report are made of what JSON holds, by their types.
