@@ -2,6 +2,8 @@
 
 import itertools
 import math
+import re
+from importlib.resources import files
 
 import numpy as np
 import pytest
@@ -236,3 +238,31 @@ def test_sizes_of_letters_may_be_numbers_of_numpy():
     model = ChainCRF().fit(arrays, labels)
     expected = page(model, arrays, labels, image_shape=(1, 3))
     assert page(model, arrays, labels, image_shape=tuple(np.array([1, 3]))) == expected
+
+
+def brightness(colour):
+    """The relative luminance of red, green and blue from 0 to 1 (WCAG 2)."""
+    linear = np.where(colour <= 0.04045, colour / 12.92, ((colour + 0.055) / 1.055) ** 2.4)
+    return float(linear @ [0.2126, 0.7152, 0.0722])
+
+
+def contrast(one, other):
+    low, high = sorted([brightness(one), brightness(other)])
+    return (high + 0.05) / (low + 0.05)
+
+
+@pytest.mark.parametrize("theme", [0, 1], ids=["light", "dark"])
+def test_text_can_be_read_on_every_colour_behind_it(theme):
+    css = (files("chordal.explore") / "page" / "1-base.css").read_text(encoding="utf-8")
+    found = re.findall(r"--([\w-]+): light-dark\(#(\w{6}), #(\w{6})\)", css)
+    own = {
+        name: np.array([int(pair[theme][k : k + 2], 16) for k in (0, 2, 4)]) / 255
+        for name, *pair in found
+    }
+    for behind in ("paper", "card", "sunk", "for-behind", "against-behind"):
+        assert contrast(own["ink"], own[behind]) >= 4.5, behind
+    chosen = 0.88 * own["paper"] + 0.12 * own["accent"]  # a word that is selected
+    for name in [f"c{k}" for k in range(8)]:  # labels below words, on a tint of their colour
+        chip = 0.87 * chosen + 0.13 * own[name]
+        assert contrast(own[name], chip) >= 4.5, name
+    assert contrast(own["bad"], chosen) >= 4.5

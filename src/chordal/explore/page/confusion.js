@@ -44,7 +44,7 @@ function matrix(data, cells, go) {
     const text = `${data.labels[gold]} taken for ${data.labels[found]}: ${count(n)}`;
     return h(
       "td",
-      { class: gold === found ? "right" : share > 0.6 ? "strong" : "", style: { "--share": String(share) } },
+      { class: gold === found ? "right" : "", style: { "--share": String(share) } },
       h(
         "button",
         {

@@ -64,7 +64,7 @@ export class Detail {
       const n = data.errors[i];
       out.push(
         [
-          "errors",
+          data.own.single ? "prediction" : "errors",
           data.own.errors?.(n, list.sizes[i]) ?? `${n} of ${count(list.sizes[i])}`,
           n > 0,
         ],

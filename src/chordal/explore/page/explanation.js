@@ -2,7 +2,7 @@
 
 import { h, options, replace } from "./dom.js";
 import { heatCanvas } from "./canvas.js";
-import { count, probability, signed } from "./text.js";
+import { count, decimal, probability, signed } from "./text.js";
 import { Weights } from "./weights.js";
 
 const FEW = 14;
@@ -21,7 +21,7 @@ function bars(items, lookup) {
   const most = Math.max(...items.map((item) => Math.abs(item.value)), 1e-9);
   return items.map((item) => {
     const times =
-      item.times !== undefined && item.times !== 1 ? ` × ${Number(item.times.toPrecision(3))}` : "";
+      item.times !== undefined && item.times !== 1 ? ` × ${decimal(item.times, 3)}` : "";
     const name = h("bdi", {}, item.name);
     return h(
       "tr",

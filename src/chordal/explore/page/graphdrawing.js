@@ -56,7 +56,7 @@ export function drawing(data, colours, i, { position, path }, details, choose) {
     const names = points.map(([x, y], t) =>
       svg("text", { x: x + radius + 2, y: y + 4 }, [...data.token(i, t)].slice(0, 12).join("")),
     );
-    const margin = 14;
+    const margin = radius + 8; // of the largest ring around a node
     const room = points.length <= NAMED ? 70 : margin;
     return h(
       "figure",

@@ -12,7 +12,7 @@ export const row = {
   tables: "Intercept",
   lossNote: "−log P(true label)",
   confidenceNote: "P(predicted label)",
-  errors: (n) => (n ? "wrong" : "none"),
+  errors: (n) => (n ? "wrong" : "right"),
   contains: ({ facts }) => (facts.texts ? "Contains word…" : facts.features ? "Contains feature…" : null),
   finder: rowFinder,
   token: () => "this row",

@@ -3,7 +3,7 @@
 import { h } from "./dom.js";
 import { labelCanvas, letterCanvas } from "./canvas.js";
 import { chips } from "./chip.js";
-import { visible } from "./text.js";
+import { decimal, visible } from "./text.js";
 
 const TOKENS = 60; // of a line
 const BEFORE = 3; // tokens before the one of interest
@@ -65,15 +65,15 @@ export function gridLine(data, colours, i) {
 // What a row has: its text, the columns that are not zero, or the first columns.
 function said(data, i) {
   const { texts, features, peek } = data.facts;
-  if (data.summary.width && !texts) return null;
+  if (data.summary.width && !texts) return "";
   if (texts) return h("bdi", {}, visible(texts[i].slice(0, 200)));
   if (features)
     return [...data.featuresOf(i)].slice(0, TOKENS).flatMap((id) => [h("bdi", {}, visible(features[id])), " "]);
-  if (!peek) return null;
+  if (!peek) return "";
   const values = data.list.peek.subarray(i * peek.length, (i + 1) * peek.length);
   return peek.flatMap((name, k) => [
     h("bdi", { class: "faint" }, visible(name)),
-    ` ${Number(values[k].toPrecision(3))}  `,
+    ` ${decimal(values[k], 3)}  `,
   ]);
 }
 
@@ -83,7 +83,7 @@ export function rowLine(data, colours, i) {
     { class: "line rowline" },
     data.summary.width && letterCanvas(data, i, 0),
     chips(data, colours, i, 0),
-    said(data, i),
+    h("span", { class: "said" }, said(data, i)),
   );
 }
 
@@ -102,6 +102,6 @@ export function labelsLine(data, colours, i) {
     { class: "line rowline" },
     data.summary.width && letterCanvas(data, i, 0),
     pieces.length ? h("span", {}, pieces) : h("span", { class: "faint" }, "no label"),
-    h("span", { class: "faint" }, said(data, i)),
+    h("span", { class: "said faint" }, said(data, i)),
   );
 }

@@ -36,9 +36,9 @@ export function probability(p) {
   return p === 0 ? "0" : p.toExponential(0).replace("-", "−");
 }
 
-// A number of any size, with four digits.
-export function decimal(x) {
-  return String(Number(x.toPrecision(4))).replace("-", "−");
+// A number of any size.
+export function decimal(x, digits = 4) {
+  return String(Number(x.toPrecision(digits))).replaceAll("-", "−");
 }
 
 export function signed(x, digits = 2) {
