@@ -211,7 +211,7 @@ def test_training_goes_on_from_a_checkpoint(tmp_path, fine, crf):
     resumed = clone(model).fit(data, checkpoint=path)
     assert np.array_equal(flat(resumed.module_), flat(whole.module_))
     other = clone(model).prepare(tmp_path / "other", batches(X[:9], NAMES[:9]))
-    with pytest.raises(ValueError, match="it is of a fit with other data"):
+    with pytest.raises(ValueError, match="differs in the training data"):
         clone(model).fit(other, checkpoint=path)
 
 

@@ -1,10 +1,16 @@
 """Files of NeuralCRF on all structures, and training that goes on from one."""
 
+import os
+import shutil
+import subprocess
+import sys
+
 import numpy as np
 import pytest
+from sklearn.base import clone
 
 import chordal
-from chordal import ChainCRF, CheckpointError, GraphCRF, GridCRF, ModelFileError
+from chordal import ChainCRF, Checkpoint, CheckpointError, GraphCRF, GridCRF, ModelFileError
 from chordal._container import read, write
 from chordal.torch import NeuralCRF
 
@@ -37,6 +43,10 @@ CASES = {
         GRAPH_Y,
     ),
 }
+
+
+def unchanged(image, rng):
+    return image
 
 
 def small(network, crf, **settings):
@@ -141,6 +151,18 @@ def test_hostile_weights(name, value, path):
 # ----------------------------------------------------------------------------------- going on
 
 
+LIMITED = """
+import resource, signal, sys
+from chordal.torch import NeuralCRF
+X, y = [["a", "b"], ["c"]] * 4, [["A", "B"], ["A"]] * 4
+signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+resource.setrlimit(resource.RLIMIT_FSIZE, (1000, 1000))
+model = NeuralCRF(random_state=0, max_iter=3).fit(X, y, checkpoint=sys.argv[1])
+alone = NeuralCRF(random_state=0, max_iter=3).fit(X, y)
+print(model.n_iter_, model.objective_ == alone.objective_)
+"""
+
+
 class Stop(Exception):
     pass
 
@@ -185,22 +207,71 @@ def test_early_stopping_goes_on_too(path):
     assert again.fit_report_.validation == whole.fit_report_.validation
 
 
+def test_the_seed_that_was_drawn_is_kept(path):
+    _, _, X, y = CASES["graph"]
+    model = small("mlp", GraphCRF(), random_state=None, n_iter_no_change=2, max_iter=4)
+    with pytest.raises(Stop):  # some examples are held out
+        model.fit(X, y, checkpoint=path, callback=stop_at(2))
+    copies = [path.with_name("first"), path.with_name("second")]
+    for copy in copies:
+        shutil.copy(path, copy)
+    first, second = (clone(model).fit(X, y, checkpoint=own) for own in copies)
+    assert (weights_of(first) == weights_of(second)).all()
+
+
+def test_checkpoints_are_written_when_they_are_due(path):
+    crf, network, X, y = CASES["grid"]
+    kept = Checkpoint(path, interval=3)
+    for n, there in ((2, None), (4, 3), (5, 3)):
+        path.unlink(missing_ok=True)
+        with pytest.raises(Stop):
+            small(network, crf, max_iter=6).fit(X, y, checkpoint=kept, callback=stop_at(n))
+        assert there is None or chordal.load(path).n_iter_ == there
+        assert path.exists() == (there is not None)
+    again = small(network, crf, max_iter=6).fit(X, y, checkpoint=kept)
+    assert (weights_of(again) == weights_of(small(network, crf, max_iter=6).fit(X, y))).all()
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="no limits of file sizes")
+def test_a_full_disk_does_not_end_training(path):
+    made = subprocess.run(
+        [sys.executable, "-c", LIMITED, path], capture_output=True, text=True, check=True
+    )
+    assert made.stdout.split() == ["3", "True"]
+    assert "CheckpointWarning: the checkpoint of iteration 1 was not written" in made.stderr
+    assert not os.listdir(path.parent)
+
+
+def test_where_a_checkpoint_cannot_be(tmp_path):
+    crf, network, X, y = CASES["grid"]
+    for place, error, message in (
+        (tmp_path, IsADirectoryError, "is a folder"),
+        (tmp_path / "none" / "c", FileNotFoundError, "the folder of checkpoint .* does not exist"),
+        (3, TypeError, "checkpoint must be a path or a Checkpoint, got 3"),
+    ):
+        with pytest.raises(error, match=message):
+            small(network, crf).fit(X, y, checkpoint=place)
+
+
 def test_a_checkpoint_of_another_fit_is_refused(path):
     crf, network, X, y = CASES["grid"]
     model = small(network, crf).fit(X, y, checkpoint=path)
     assert not hasattr(model, "_saved")
     for changed, message in (
-        (small(network, crf, hidden=5), r"differs in hidden \(was 4, is 5\)"),
-        (small(network, GridCRF()), r"differs in crf \(was GridCRF\(l2=0.5\), is GridCRF\(\)\)"),
+        (small(network, crf, hidden=5), r"differs in hidden \(was 4, is 5\); give another path"),
+        (small(network, GridCRF()), r"differs in crf.l2 \(was 0.5, is 1.0\)"),
+        (small("mlp", crf), r"differs in network \(was 'cnn', is 'mlp'\)"),
+        (small(network, crf, random_state=1), r"differs in random_state \(was 0, is 1\)"),
+        (small(network, crf, augment=unchanged), r"differs in augment \(was None, is .*unchanged"),
     ):
         with pytest.raises(CheckpointError, match=message):
             changed.fit(X, y, checkpoint=path)
     others = (X[:4], y[:4]), (X, [1 - own for own in y]), ([x + 1 for x in X], y)
     for _ in range(2):  # of one that has ended, and of one that goes on
         for other in others:
-            with pytest.raises(CheckpointError, match="it is of a fit with other data; delete it"):
+            with pytest.raises(CheckpointError, match="differs in the training data; give another"):
                 small(network, crf).fit(*other, checkpoint=path)
-        with pytest.raises(CheckpointError, match="it is of a fit with other data"):
+        with pytest.raises(CheckpointError, match="differs in validation_data"):
             small(network, crf).fit(X, y, checkpoint=path, validation_data=(X, y))
         path.unlink()
         with pytest.raises(Stop):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from os import PathLike
 from typing import Any, TypeVar
 
 from distributed import Client
@@ -11,7 +12,7 @@ from chordal._estimator import Estimator
 from chordal._validate import check_choice, check_number
 from chordal.dask._crew import DaskCrew, client_of
 from chordal.dask._inputs import found_by, partitions
-from chordal.estimators import BaseCRF, Wrapped, fit_parts, fit_wrapped, is_stored
+from chordal.estimators import BaseCRF, Checkpoint, Wrapped, fit_parts, fit_wrapped, is_stored
 from chordal.solvers import Callback
 
 E = TypeVar("E", bound=Estimator)
@@ -26,6 +27,7 @@ def fit(
     client: Client | None = None,
     validation_data: tuple[Any, Any] | object | None = None,
     callback: Callback | None = None,
+    checkpoint: str | PathLike[str] | Checkpoint | None = None,
     dtype: str = "float64",
     timeout: float = 120.0,
 ) -> E:
@@ -56,6 +58,9 @@ def fit(
         In memory, or on the cluster in one of the forms of X and y.
     callback : callable, optional
         As in `fit` of the estimator.
+    checkpoint : path or Checkpoint, optional
+        A file on the client, as in `fit` of the estimator. If it exists, the fit resumes from it
+        to the same weights, bit for bit, with any number of workers.
     dtype : {"float64", "float32"}
         Type of the gradients that are sent. "float32" halves the traffic and gives the objective to
         about six digits.
@@ -94,6 +99,7 @@ def fit(
             pair = held if paired else (held, None)
             held = crew.start(partitions(found_by(crew, pair[0]), *pair[1:]))
         options: dict[str, Any] = {"validation_data": held, "callback": callback}
+        options["checkpoint"] = checkpoint
         if isinstance(estimator, Wrapped):
             named = {name: value for name, value in options.items() if value is not None}
             _fit_wrapped(estimator, crew, crew.start(given), dtype, named)
@@ -106,8 +112,8 @@ def _fit_wrapped(
 ) -> None:
     """Fit an estimator that wraps a CRF; the CRFs that it trains are trained on the cluster."""
 
-    def train(crf: BaseCRF, parts: list[Any], *, scaled: str | None = None, **rest: Any) -> BaseCRF:
-        return fit_parts(crf, crew, list(parts), dtype=dtype, scaled=scaled)
+    def train(crf: BaseCRF, parts: list[Any], **rest: Any) -> BaseCRF:
+        return fit_parts(crf, crew, list(parts), dtype=dtype, **rest)
 
     fit_wrapped(estimator, crew, parts, train, **options)
 

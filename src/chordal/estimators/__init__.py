@@ -10,8 +10,13 @@ from chordal._estimator import Estimator
 from chordal._registry import Registry
 from chordal.estimators._crf import BaseCRF
 from chordal.estimators._state import MAX_WEIGHT, pair_features
-from chordal.estimators._training.checkpoint import Checkpoint, Checkpointer, CheckpointWarning
-from chordal.estimators._training.fingerprint import described, digest
+from chordal.estimators._training.checkpoint import (
+    Checkpoint,
+    Checkpointer,
+    CheckpointFile,
+    CheckpointWarning,
+)
+from chordal.estimators._training.fingerprint import check_same_fit, described, digest
 from chordal.estimators._training.monitor import (
     FitReport,
     InterruptedFitWarning,
@@ -84,6 +89,7 @@ __all__ = [
     "CRFClassifier",
     "ChainCRF",
     "Checkpoint",
+    "CheckpointFile",
     "CheckpointWarning",
     "Checkpointer",
     "CollapsedLabellingWarning",
@@ -110,6 +116,7 @@ __all__ = [
     "Wrapped",
     "chain_batch",
     "chain_layout",
+    "check_same_fit",
     "described",
     "digest",
     "examples_of",

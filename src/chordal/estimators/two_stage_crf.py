@@ -118,8 +118,6 @@ class TwoStageCRF(Wrapped):
             Save the state of the last stage to this file, and resume from it if it exists.
             Earlier stages are fitted again. With folds, set `random_state` too.
         """
-        if checkpoint is not None and self.random_state is None and isinstance(self.cv, int):
-            raise ValueError("checkpoint needs a random_state: without it the folds change")
         options = {} if checkpoint is None else {"checkpoint": checkpoint}
         if is_kept(X, y):
             fit_kept(self, X, y, sample_weight, **options)
@@ -155,6 +153,8 @@ class TwoStageCRF(Wrapped):
         unknown = sorted(options.keys() - {"checkpoint"})
         if unknown:
             raise UnsupportedError(f"TwoStageCRF takes no {' and no '.join(unknown)}")
+        if options and self.random_state is None and isinstance(self.cv, int):
+            raise ValueError("checkpoint needs a random_state: without it the folds change")
         given = self.unary, self.cv, self.scale, self.joint, self.random_state
         found = fit_stages(Asked(*given, self._settings()), crew, parts, train, **options)
         self.classes_, self._unary, self.unary_ = (

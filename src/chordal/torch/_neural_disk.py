@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Sequence
+from os import PathLike
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from chordal._validate import generator_from
-from chordal.estimators import BaseCRF, Handle, LocalCrew, Train, result
+from chordal.estimators import BaseCRF, Checkpoint, Handle, LocalCrew, Train, result
 from chordal.estimators.linked import facts_of_parts
 from chordal.execution import effective_n_jobs, execution_for
 from chordal.oracle import Mapper
@@ -21,16 +21,15 @@ from chordal.torch._heads import Head, LinkedHead
 from chordal.torch._learners import Learner
 from chordal.torch._neural_fit import (
     begun,
-    digest_of,
-    earlier_of,
+    of_data,
     older,
     train_material,
     validation_of,
-    whole_digest,
+    watch_of,
 )
 from chordal.torch._neural_parts import Read, head_of, held_out, read_parts, score_of
-from chordal.torch._neural_stages import Checkpoint, Material, Watch
-from chordal.torch._on_part import Lesson, ReadPart
+from chordal.torch._neural_stages import Material
+from chordal.torch._on_part import Lesson
 from chordal.torch._training import Course, Steps, StepsInMemory, reproducible
 
 if TYPE_CHECKING:
@@ -72,7 +71,7 @@ def fit_disk(
     *,
     validation_data: tuple[Any, Any] | None = None,
     callback: Callback | None = None,
-    checkpoint: Checkpoint | None = None,
+    checkpoint: str | PathLike[str] | Checkpoint | None = None,
 ) -> None:
     """Learn; the estimator stays as it was if anything goes wrong.
 
@@ -81,8 +80,7 @@ def fit_disk(
     """
     crf, old, crew = estimator._given_crf(), older(estimator), DiskCrew()
     form_for(crf).check(crf)
-    earlier = earlier_of(estimator, checkpoint)
-    generator = generator_from(estimator.random_state)
+    watch, generator = watch_of(estimator, callback, checkpoint)
     taken = crew.map(_on_part.take_part, parts, crf)
     held: list[Handle] | None = None
     if estimator.n_iter_no_change is not None and validation_data is None:
@@ -99,17 +97,10 @@ def fit_disk(
             lessons = crew.map(_on_part.with_links, lessons, each=examples)
         material = OnDisk(made, head, read, lessons, train, mapper)
         material.validate(validation_data, held)
-        data = ""
-        if checkpoint is not None:
-            found = crew.fetch(crew.map(part_digest, read.parts))
-            data = whole_digest(head, found, validation_data, estimator.warm_start)
-        watch = Watch(callback, checkpoint, earlier, data)
+        if watch.file is not None:
+            found = crew.fetch(crew.map(_on_part.digest_part, read.parts))
+            watch = of_data(watch, estimator, head, found, validation_data)
         train_material(estimator, made, material, generator, watch)
-
-
-def part_digest(part: ReadPart) -> str:
-    """A fingerprint of a part."""
-    return digest_of(part.examples, part.known, part.taken.weight)
 
 
 class OnDisk(Material):

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from copy import copy, deepcopy
-from hashlib import sha256
+from importlib.metadata import version
+from os import PathLike
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -13,7 +13,15 @@ from numpy.typing import NDArray
 from torch import nn
 
 from chordal._container import CheckpointError
-from chordal.estimators import BaseCRF
+from chordal._validate import generator_from
+from chordal.estimators import (
+    BaseCRF,
+    Checkpoint,
+    CheckpointFile,
+    check_same_fit,
+    described,
+    digest,
+)
 from chordal.estimators.linked import (
     Known,
     Linked,
@@ -31,17 +39,15 @@ from chordal.torch._forms import Form, Raw, Seen, form_for
 from chordal.torch._heads import ChainHead, ChainNetwork, Head, LinkedHead, LinkedNetwork, is_plain
 from chordal.torch._learners import ChainLearner, Drawn, Learner, LinkedLearner, tags_of
 from chordal.torch._networks import network_of
-from chordal.torch._neural_stages import Checkpoint, Material, Watch, run_stages
+from chordal.torch._neural_stages import Material, Watch, of_file, run_stages
 from chordal.torch._shown import Shown
 from chordal.torch._training import Steps, StepsInMemory, flat
 
 if TYPE_CHECKING:
-    from hashlib import _Hash as Digest
-
     from chordal.torch.neural_crf import NeuralCRF
 
 #: Parameters that may differ where training goes on: they do not change what is learned.
-FREE = ("verbose", "n_jobs", "random_state", "augment", "network", "crf", "warm_start")
+FREE = ("verbose", "n_jobs", "warm_start")
 
 
 class Given(NamedTuple):
@@ -51,8 +57,6 @@ class Given(NamedTuple):
     y: Raw
     weight: Floats
     validation: tuple[Any, Any] | None
-    callback: Callback | None
-    checkpoint: Checkpoint | None
 
 
 class Validation(NamedTuple):
@@ -130,15 +134,82 @@ def validation_of(head: Head, given: tuple[Any, Any]) -> Validation:
     return own
 
 
-def fit(estimator: NeuralCRF, crf: BaseCRF, given: Given, generator: np.random.Generator) -> None:
+def watch_of(
+    estimator: NeuralCRF,
+    callback: Callback | None,
+    checkpoint: str | PathLike[str] | Checkpoint | None,
+) -> tuple[Watch, np.random.Generator]:
+    """What follows a fit, and its random numbers; both are those of the checkpoint, if it is there.
+
+    Without a `random_state`, the seed that was drawn is kept in the file.
+    """
+    if checkpoint is None:
+        return Watch(callback), generator_from(estimator.random_state)
+    file, seed = CheckpointFile(checkpoint, interval=1), None
+    given = estimator.get_params(deep=False)
+    settings = {name: described(value) for name, value in given.items() if name not in FREE}
+    settings["the version of chordal"] = version("chordal")
+    earlier = earlier_of(estimator, file)
+    if earlier is not None:
+        kept = earlier._saved[0]
+        with of_file(file):
+            before, seed = dict(kept["fit"]), kept["seed"]
+            check_same_fit(file.path, {name: before.get(name) for name in settings}, settings)
+        file.written(earlier.n_iter_)
+    if estimator.random_state is not None:
+        generator = generator_from(estimator.random_state)
+    else:
+        seed = int(np.random.SeedSequence().generate_state(1)[0]) if seed is None else seed
+        with of_file(file):
+            generator = np.random.default_rng(seed)
+    return Watch(callback, file, earlier, {"fit": settings, "seed": seed}), generator
+
+
+def fit(
+    estimator: NeuralCRF, crf: BaseCRF, given: Given, watch: Watch, generator: np.random.Generator
+) -> None:
     """Learn; the estimator stays as it was if anything goes wrong."""
-    earlier = earlier_of(estimator, given.checkpoint)
     with execution_for(effective_n_jobs(estimator.n_jobs)) as mapper:
         made, learner = _prepared(estimator, crf, given, generator, mapper)
-        parts = digest_of(learner.head.form.seen(given.X), learner.known, given.weight)
-        data = whole_digest(learner.head, [parts], given.validation, estimator.warm_start)
-        watch = Watch(given.callback, given.checkpoint, earlier, data)
+        if watch.file is not None:
+            examples, known = learner.head.form.seen(given.X), learner.known.by_class()
+            data = digest_of(examples, known, given.weight)
+            watch = of_data(watch, estimator, learner.head, [data], given.validation)
         train_material(estimator, made, InMemory(learner, given, made.batch_size), generator, watch)
+
+
+def of_data(
+    watch: Watch,
+    estimator: NeuralCRF,
+    head: Head,
+    parts: Sequence[str],
+    validation: tuple[Any, Any] | str | None,
+    **more: str,
+) -> Watch:
+    """With a fingerprint of what is learned from, which must be that of the checkpoint.
+
+    Parameters
+    ----------
+    parts : list of str
+        Digests of the parts of the training data.
+    validation : (X, y), or a digest of validation data elsewhere
+    **more
+        Further facts on which the weights depend.
+    """
+    assert watch.file is not None
+    if isinstance(validation, tuple):
+        own = validation_of(head, validation)
+        validation = digest_of(own.examples, (own.gold, own.seen))
+    found: dict[str, Any] = {"the training data": digest([head.labels.labels, *parts])}
+    found |= {"validation_data": validation, **more}
+    if estimator.warm_start:
+        found["the weights at the start"] = digest(flat(head.model))
+    settings = watch.kept["fit"]
+    if watch.earlier is not None:
+        before = watch.earlier._saved[0]["fit"]
+        rest = {name: own for name, own in before.items() if name not in settings}
+        check_same_fit(watch.file.path, rest, found)
+    return watch._replace(kept={**watch.kept, "fit": settings | found})
 
 
 def train_material(
@@ -149,52 +220,26 @@ def train_material(
     watch: Watch,
 ) -> None:
     """Train the model, or resume from a checkpoint, and give it to the estimator."""
-    path, earlier, data = watch.checkpoint, watch.earlier, watch.data
+    earlier = watch.earlier
     if earlier is not None:
-        if earlier._saved[0].get("data") != data:
-            raise _refusal(path, "it is of a fit with other data")
         if earlier._saved[0].get("ended"):
             vars(estimator).update(_fitted_attributes(earlier))
             return
         made.reports_ = list(earlier.reports_)
-        material.head.model.load_state_dict(earlier.module_.state_dict())
+        with of_file(watch.file):
+            material.head.model.load_state_dict(earlier.module_.state_dict())
     run_stages(made, material, generator, watch)
-    if path is not None:
+    if watch.file is not None:
         ended = copy(made)
-        ended._saved = {"data": data, "ended": True}, {}
-        save(ended, path)
+        ended._saved = {**watch.kept, "ended": True}, {}
+        watch.file.write(made.n_iter_, lambda path: save(ended, path))
     vars(estimator).update(vars(made))
 
 
-def digest_of(examples: list[Seen], known: Known, weight: Floats) -> str:
-    """A fingerprint of training examples, or of a part of them."""
-    found = sha256(weight.tobytes())
-    _add(found, examples, known.by_class())
-    return found.hexdigest()
-
-
-def whole_digest(
-    head: Head, parts: Sequence[str], validation: tuple[Any, Any] | None, warm: bool
-) -> str:
-    """A fingerprint of what is learned from, and of the weights at a warm start."""
-    found = sha256("".join(parts).encode())
-    found.update(repr(head.labels.labels).encode())
-    if validation is not None:
-        own = validation_of(head, validation)
-        _add(found, own.examples, (own.gold, own.seen))
-    if warm:
-        found.update(flat(head.model).tobytes())
-    return found.hexdigest()
-
-
-def _add(found: Digest, examples: list[Seen], labels: Iterable[NDArray[Any]]) -> None:
-    for own in examples:
-        found.update(repr(tuple(own.values.shape)).encode())
-        found.update(own.values.numpy().tobytes())
-        if own.edges is not None:
-            found.update(own.edges.numpy().tobytes())
-    for array in labels:
-        found.update(np.ascontiguousarray(array).tobytes())
+def digest_of(examples: list[Seen], *more: object) -> str:
+    """A fingerprint of examples and of further facts."""
+    edges = [None if own.edges is None else own.edges.numpy() for own in examples]
+    return digest([[own.values.numpy() for own in examples], edges, *more])
 
 
 def _prepared(
@@ -308,30 +353,21 @@ def _learner(
     return LinkedLearner(own, drawn, known, tags, weight, linked, mapper)
 
 
-def earlier_of(estimator: NeuralCRF, path: Checkpoint | None) -> NeuralCRF | None:
-    """The model of the checkpoint, if there is one; refuses that of another fit."""
-    if path is None or not os.path.exists(path):
+def earlier_of(estimator: NeuralCRF, file: CheckpointFile) -> NeuralCRF | None:
+    """The model of the checkpoint, if there is one."""
+    if not file.exists:
         return None
     again = {name: getattr(estimator, name) for name in _given_again(estimator)}
     try:
-        found: NeuralCRF = load(path, type(estimator), **again)
+        found: NeuralCRF = load(file.path, type(estimator), **again)
     except ModelFileError as error:
-        raise CheckpointError(path, str(error).removeprefix(f"{os.fspath(path)}: ")) from error
+        raise CheckpointError(file.path, str(error).removeprefix(f"{file.path}: ")) from error
     if not hasattr(found, "_saved"):
-        raise _refusal(path, "it is a model that was saved, not a checkpoint")
-    own = estimator.get_params(deep=False)
-    for name, value in found.get_params(deep=False).items():
-        if name not in FREE and value != own[name]:
-            why = f"it is of another fit, which differs in {name} (was {value!r}, is {own[name]!r})"
-            raise _refusal(path, why)
-    if repr(found.crf) != repr(estimator.crf):
-        why = f"differs in crf (was {found.crf!r}, is {estimator.crf!r})"
-        raise _refusal(path, f"it is of another fit, which {why}")
+        raise CheckpointError(
+            file.path,
+            "it is a model that was saved, not a checkpoint; delete it, or give another path",
+        )
     return found
-
-
-def _refusal(path: Checkpoint | None, why: str) -> CheckpointError:
-    return CheckpointError(path or "", f"{why}; delete it, or name another file")
 
 
 def _given_again(estimator: NeuralCRF) -> list[str]:
@@ -344,5 +380,5 @@ def _given_again(estimator: NeuralCRF) -> list[str]:
 
 
 def _fitted_attributes(model: NeuralCRF) -> dict[str, Any]:
-    known = model.get_params(deep=False)
+    known = {*model.get_params(deep=False), "_saved"}
     return {name: value for name, value in vars(model).items() if name not in known}

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import nullcontext
+from os import PathLike
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import torch
 from torch import nn
 
-from chordal._validate import generator_from
-from chordal.estimators import BaseCRF, Crew, Handle, Tasks, Train
+from chordal.estimators import BaseCRF, Checkpoint, Crew, Handle, Tasks, Train, digest
 from chordal.estimators.linked import (
     all_labels,
     check_observed,
@@ -33,9 +33,12 @@ from chordal.torch._neural_fit import (
     chain_head,
     crf_of_scores,
     known_form,
+    of_data,
     older,
+    train_material,
+    watch_of,
 )
-from chordal.torch._neural_stages import Material, Watch, run_stages
+from chordal.torch._neural_stages import Material
 from chordal.torch._on_part import Facts, Step, Told
 from chordal.torch._threads import threads
 from chordal.torch._training import Course, Steps
@@ -64,13 +67,14 @@ def fit_parts(
     *,
     validation_data: Held | None = None,
     callback: Callback | None = None,
+    checkpoint: str | PathLike[str] | Checkpoint | None = None,
 ) -> None:
     """Learn; the estimator stays as it was if anything goes wrong."""
     crf, old = estimator._given_crf(), older(estimator)
     form_for(crf).check(crf)
     if estimator.training != "joint":
         check_relink(crf)
-    generator = generator_from(estimator.random_state)
+    watch, generator = watch_of(estimator, callback, checkpoint)
     of_network, seed = generator.integers(2**31, size=2).tolist()
     taken = crew.map(_on_part.take_part, parts, crew.share(crf))
     parts.clear()  # what is read takes their place in memory
@@ -87,8 +91,11 @@ def fit_parts(
     n_jobs = effective_n_jobs(estimator.n_jobs)
     with one_thread() if n_jobs == 1 else threads(n_jobs):
         material = InParts(crew, made, head, read, examples, seed, held, train)
-        run_stages(made, material, generator, Watch(callback))
-    vars(estimator).update(vars(made))
+        if watch.file is not None:
+            found = crew.fetch(crew.map(_on_part.digest_part, read.parts))
+            more = {"the precision of gradients": crew.dtype}
+            watch = of_data(watch, estimator, head, found, material.validation(), **more)
+        train_material(estimator, made, material, generator, watch)
 
 
 def head_of(
@@ -203,6 +210,15 @@ class InParts(Material):
         """A share of every part in each step."""
         return StepsInParts(self, joint)
 
+    def validation(self) -> tuple[Any, Any] | str | None:
+        """Validation data here, or a fingerprint of those in parts."""
+        if not isinstance(self.held, list):
+            return self.held
+        return digest(self.crew.fetch(self.crew.map(_on_part.digest_validation, self._held())))
+
+    def _held(self) -> list[Handle]:
+        return self.crew.map(_on_part.validation_part, self.held or [], *self.handles)
+
     def scorer(self, joint: bool) -> Callable[[], float] | None:
         """Of validation data here, or of parts."""
         if self.held is None:
@@ -212,7 +228,7 @@ class InParts(Material):
             own = Validation.of(self.head.form, self.head.labels, *self.held)
             counts: Callable[[], tuple[int, int]] = lambda: own.counts(self.head, joint)  # noqa: E731
         else:
-            made = crew.map(_on_part.validation_part, self.held, *self.handles)
+            made = self._held()
             parts = crew.settle(made, [1.0] * len(made))
 
             def counts() -> tuple[int, int]:

@@ -3,18 +3,24 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, nullcontext
 from copy import copy, deepcopy
 from functools import partial
-from os import PathLike
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from chordal._container import CheckpointError
 from chordal._status import Status
-from chordal.estimators import BaseCRF, FitReport, keep_or_raise, whole_fits
+from chordal.estimators import (
+    BaseCRF,
+    CheckpointFile,
+    FitReport,
+    keep_or_raise,
+    whole_fits,
+)
 from chordal.model_file import save
 from chordal.solvers import Callback, Iteration
 from chordal.torch._heads import Head
@@ -23,20 +29,19 @@ from chordal.torch._training import Course, Steps, flat, train
 if TYPE_CHECKING:
     from chordal.torch.neural_crf import NeuralCRF
 
-Checkpoint: TypeAlias = str | PathLike[str]
-
 
 class Watch(NamedTuple):
     """What follows the last stage.
 
-    earlier : the model of a checkpoint to go on from
-    data : a fingerprint of the data, for checkpoints
+    file : the checkpoint
+    earlier : the model that it has, to go on from
+    kept : facts that it keeps besides: a fingerprint of the fit, and its seed
     """
 
     callback: Callback | None
-    checkpoint: Checkpoint | None = None
+    file: CheckpointFile | None = None
     earlier: NeuralCRF | None = None
-    data: str = ""
+    kept: Mapping[str, Any] = MappingProxyType({})
 
 
 class Material(ABC):
@@ -85,7 +90,7 @@ def _stages(
         if last:
             course.callbacks = _told(made, head, course, watch)
         parts = model.parameters() if joint else model.network.parameters()
-        with _of_file(watch.checkpoint if earlier is not None else None):
+        with nullcontext() if earlier is None else of_file(watch.file):
             course.begin(list(parts), generator, settings)
         train(course, material.steps(joint), settings)
         if course.status is Status.INTERRUPTED:
@@ -105,12 +110,14 @@ def _stages(
 
 
 @contextmanager
-def _of_file(path: Checkpoint | None) -> Iterator[None]:
-    """Errors of what a file holds, with its name."""
+def of_file(file: CheckpointFile | None) -> Iterator[None]:
+    """Errors of what a checkpoint holds, with its name."""
     try:
         yield
-    except ValueError as error:
-        raise error if path is None else CheckpointError(path, str(error)) from error
+    except (LookupError, TypeError, ValueError, RuntimeError) as error:
+        if file is None or isinstance(error, CheckpointError):
+            raise
+        raise CheckpointError(file.path, f"training cannot go on from it: {error}") from error
 
 
 def _told(made: NeuralCRF, head: Head, course: Course, watch: Watch) -> list[Callback]:
@@ -123,13 +130,15 @@ def _told(made: NeuralCRF, head: Head, course: Course, watch: Watch) -> list[Cal
         model.inference_, model.n_iter_ = model.crf_.inference_, state.iteration
         if going_on:
             facts, arrays = course.save()
-            model._saved = {**facts, "data": watch.data}, arrays
+            model._saved = {**facts, **watch.kept}, arrays
         return model
 
-    told: list[Callback] = []
-    path, callback = watch.checkpoint, watch.callback
-    if path is not None:
-        told.append(lambda state: save(so_far(state, True), path))
+    def keep(state: Iteration) -> None:
+        if watch.file is not None and watch.file.is_due(state.iteration):
+            watch.file.write(state.iteration, lambda path: save(so_far(state, True), path))
+
+    told: list[Callback] = [keep]
+    callback = watch.callback
     if callback is not None:
         told.append(lambda state: callback(state._replace(model=lambda: so_far(state, False))))
     return told

@@ -32,7 +32,7 @@ from chordal.torch._heads import ChainHead, Head, LinkedHead
 from chordal.torch._inputs import Glance
 from chordal.torch._learners import ChainLearner, Learner, LinkedLearner, tags_of
 from chordal.torch._lender import Lender, Vector, weights_of
-from chordal.torch._neural_fit import Validation, listed
+from chordal.torch._neural_fit import Validation, digest_of, listed
 from chordal.torch._shown import Augment, Shown
 
 Ints = NDArray[np.int64]
@@ -211,6 +211,11 @@ def number_part(part: ReadPart, form: Form, whole: SequenceLabels) -> ReadPart:
     return part._replace(known=renumbered_labels(form.crf, own.X, own.y, part.known, whole))
 
 
+def digest_part(part: ReadPart) -> str:
+    """A fingerprint of a part."""
+    return digest_of(part.examples, part.known.by_class(), part.taken.weight)
+
+
 def known_of(part: ReadPart) -> Known:
     """What y says."""
     return part.known
@@ -329,6 +334,11 @@ def validation_part(
         )
     found = Validation.of(form, labels, part.X, part.y)
     return found if len(found.X) else None
+
+
+def digest_validation(part: Validation | None) -> str:
+    """A fingerprint of validation data of a part."""
+    return "" if part is None else digest_of(part.examples, (part.gold, part.seen))
 
 
 def validated(

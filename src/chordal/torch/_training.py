@@ -83,12 +83,8 @@ class Course:
             parameters, lr=settings.learning_rate, weight_decay=settings.weight_decay
         )
         self.generator = generator
-        if self.saved is None:
-            return
-        try:
+        if self.saved is not None:
             self._take(self.saved)
-        except (ValueError, LookupError, TypeError, RuntimeError) as error:
-            raise ValueError(f"training cannot go on from it: {error}") from error
 
     def save(self) -> Saved:
         """What training needs to go on after the last pass."""

@@ -11,10 +11,11 @@ from typing import Any, ClassVar, cast, final
 import numpy as np
 from numpy.typing import NDArray
 
-from chordal._validate import RandomState, check_function, check_sample_weight, generator_from
+from chordal._validate import RandomState, check_function, check_sample_weight
 from chordal.estimators import (
     BaseCRF,
     ChainCRF,
+    Checkpoint,
     Crew,
     FitReport,
     Handle,
@@ -214,7 +215,7 @@ class NeuralCRF(Wrapped):
         *,
         validation_data: tuple[Any, Any] | None = None,
         callback: Callback | None = None,
-        checkpoint: str | PathLike[str] | None = None,
+        checkpoint: str | PathLike[str] | Checkpoint | None = None,
     ) -> NeuralCRF:
         """Train the network and the links.
 
@@ -233,10 +234,11 @@ class NeuralCRF(Wrapped):
             Scored after each pass.
         callback : callable, optional
             Called with an `Iteration` after each pass; training stops when it returns True.
-        checkpoint : path, optional
-            Save the current model to this file after each pass of the last stage, for
-            `chordal.load`. If the file exists, training resumes from it and reaches the same
-            weights, bit for bit on the CPU. A file of other data or parameters is an error.
+        checkpoint : path or Checkpoint, optional
+            Save the current model to this file, for `chordal.load`: after each pass of the last
+            stage, or as often as `Checkpoint` says. If the file exists, training resumes from it
+            and reaches the same weights, bit for bit on the CPU. A file of other data or parameters
+            is an error.
 
         Ctrl-C in the last stage ends training with a warning; the model has the best weights so
         far, as in other estimators.
@@ -254,19 +256,19 @@ class NeuralCRF(Wrapped):
         X = form_for(crf).examples(crf, X)
         if not len(X):
             raise ValueError("X is empty: give at least one example")
-        from chordal.torch._neural_fit import Given, fit, listed  # not needed to predict
+        from chordal.torch._neural_fit import Given, fit, listed, watch_of  # not needed to predict
 
         y = listed(y, len(X))
         weight = check_sample_weight(sample_weight, len(X))
         weight = np.ones(len(X)) if weight is None else weight
         if not (weight > 0.0).any():
             raise ValueError("sample_weight must be positive for some example")
-        generator = generator_from(self.random_state)
+        watch, generator = watch_of(self, callback, checkpoint)
         if self.n_iter_no_change is not None and validation_data is None:
             X, y, weight, validation_data = self._held_out(X, y, weight, generator)
-        given = Given(X, y, weight, validation_data, callback, checkpoint)
+        given = Given(X, y, weight, validation_data)
         with reproducible(int(generator.integers(2**31)), effective_n_jobs(self.n_jobs)):
-            fit(self, crf, given, generator)
+            fit(self, crf, given, watch, generator)
         return self
 
     def _fit_parts(self, crew: Tasks, parts: list[Handle], train: Train, **options: Any) -> None:

@@ -17,6 +17,7 @@ from chordal._atomic import remove_leftovers
 from chordal._container import CHECKPOINT, CheckpointError, read, write
 from chordal._saved import Saved, SavedError, State, Stateful, copied, flattened, restored
 from chordal._validate import check_number
+from chordal.estimators._training.fingerprint import check_same_fit
 from chordal.solvers import Solver
 
 Path = str | os.PathLike[str]
@@ -71,12 +72,8 @@ class Checkpoint:
             check_number("minutes", self.minutes)
 
 
-class Checkpointer:
-    """Writes the state of a fit between iterations, and reads that of an interrupted fit.
-
-    The solver's run reports to it. `parts` are the other objects with state: the monitor of the
-    fit, and inference methods that start from their last result.
-    """
+class CheckpointFile:
+    """The file of a checkpoint: checked before the fit, and written when it is due."""
 
     def __init__(self, asked: Path | Checkpoint, interval: int = INTERVAL) -> None:
         self._asked = asked if isinstance(asked, Checkpoint) else Checkpoint(asked)
@@ -90,16 +87,58 @@ class Checkpointer:
             raise FileNotFoundError(
                 f"the folder of checkpoint {self.path} does not exist: create it"
             )
+        remove_leftovers(self.path)  # of a fit that was killed while it wrote
+        self.written(0)
+
+    @property
+    def exists(self) -> bool:
+        """Whether an earlier fit has left it."""
+        return os.path.exists(self.path)
+
+    def written(self, n_iter: int) -> None:
+        """Note that the state after this iteration is in the file."""
+        self._written, self._at = n_iter, time.monotonic()
+
+    def is_due(self, n_iter: int) -> bool:
+        """Whether to write the state after this iteration."""
+        every, minutes = self._asked.interval, self._asked.minutes
+        due = every is not None and n_iter - self._written >= every
+        return due or (minutes is not None and time.monotonic() - self._at >= 60.0 * minutes)
+
+    def write(self, n_iter: int, write: Callable[[str], None]) -> None:
+        """Let a function write the state after this iteration; warn if it cannot."""
+        try:
+            write(self.path)
+        except OSError as error:
+            there = "the one before is" if self.exists else "none is"
+            warnings.warn(
+                f"the checkpoint of iteration {n_iter} was not written ({error}); "
+                f"training continues, and {there} there",
+                CheckpointWarning,
+                stacklevel=3,
+            )
+        self.written(n_iter)  # after a failure, too: a full disk is not tried again each time
+
+
+class Checkpointer:
+    """Writes the state of a fit between iterations, and reads that of an interrupted fit.
+
+    The solver's run reports to it. `parts` are the other objects with state: the monitor of the
+    fit, and inference methods that start from their last result.
+    """
+
+    def __init__(self, asked: Path | Checkpoint) -> None:
+        self._file = CheckpointFile(asked)
+        self.path = self._file.path
         self.parts: dict[str, Stateful] = {}
         self.urgent = False  # write before the next iteration
         self._in_place = False  # parts change in the course of an iteration
         self._seed = int(np.random.SeedSequence().generate_state(1, np.uint64)[0])
         self._fingerprint: State = {}
         self._left: Saved | None = None  # what the fit before left
-        remove_leftovers(self.path)  # of a fit that was killed while it wrote
-        if os.path.exists(self.path):
+        if self._file.exists:
             self._open()
-        self._written, self._at = self._iteration, time.monotonic()
+        self._file.written(self._iteration)
         self._state: Callable[[], State] | None = None  # of now, or as long as nothing changes
         self._copy: State | None = None
 
@@ -147,19 +186,7 @@ class Checkpointer:
         self._fingerprint = fingerprint
         if self._left is None:
             return
-        names = [*fingerprint, *(name for name in self._before if name not in fingerprint)]
-        told = []
-        for name in names:
-            was, now = self._before.get(name), fingerprint.get(name)
-            if was != now:
-                seen = isinstance(now, str) and len(now) == 32 and isinstance(was, str)
-                told.append(name if seen else f"{name} (was {_short(was)}, is {_short(now)})")
-        if told:
-            raise CheckpointError(
-                self.path,
-                f"it belongs to another fit, which differs in {', '.join(told)}; give another "
-                "path, or delete the file to start again",
-            )
+        check_same_fit(self.path, self._before, fingerprint)
 
     def keep(self, name: str, part: Stateful, in_place: bool = False) -> None:
         """Also save the state of this object, and restore it from the file.
@@ -188,10 +215,7 @@ class Checkpointer:
     def between(self, n_iter: int, state: Callable[[], State], copy: bool) -> None:
         """Write the file if it is due."""
         self._iteration, self._copy, self._state = n_iter, None, state
-        every, minutes = self._asked.interval, self._asked.minutes
-        due = every is not None and n_iter - self._written >= every
-        due |= minutes is not None and time.monotonic() - self._at >= 60.0 * minutes
-        if due or self.urgent:
+        if self._file.is_due(n_iter) or self.urgent:
             self._write(self._all(state))
             self._state = None  # what is in the file
         elif copy or self._in_place:
@@ -217,20 +241,5 @@ class Checkpointer:
         facts, arrays = flattened(state)
         about = {"fingerprint": self._fingerprint, "seed": self._seed}
         about |= {"iteration": self._iteration, "state": facts}
-        try:
-            write(self.path, about, arrays, CHECKPOINT)
-        except OSError as error:
-            there = "the one before is" if os.path.exists(self.path) else "none is"
-            warnings.warn(
-                f"the checkpoint of iteration {self._iteration} was not written ({error}); "
-                f"training continues, and {there} there",
-                CheckpointWarning,
-                stacklevel=2,
-            )
-        # After a failure, too: a full disk is not tried again at every iteration.
-        self._written, self._at, self.urgent = self._iteration, time.monotonic(), False
-
-
-def _short(value: object) -> str:
-    text = repr(value)
-    return text if len(text) <= 60 else f"{text[:57]}..."
+        self._file.write(self._iteration, lambda path: write(path, about, arrays, CHECKPOINT))
+        self.urgent = False

@@ -3,40 +3,64 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping, Sequence, Set
+from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import fields, is_dataclass
 from importlib.metadata import version
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
+from chordal._container import CheckpointError, Path
+from chordal._estimator import Estimator
 from chordal._saved import State
-from chordal.estimators._training.choosing import Data
 from chordal.objectives import Objective
 from chordal.solvers import Solver
-
-if TYPE_CHECKING:
-    from chordal.estimators._crf import BaseCRF
 
 #: Parameters that do not change the result, or only when training stops.
 FREE = ("n_jobs", "verbose", "max_iter", "warm_start")
 
 
 def fingerprint(
-    estimator: BaseCRF, data: Data, solver: Solver, objective: Objective, others: Mapping[str, Any]
+    estimator: Estimator, solver: Solver, objective: Objective, data: Mapping[str, str | None]
 ) -> State:
-    """Everything that must be equal for a fit to resume; `others` are digested."""
+    """Everything that must be equal for a fit to resume; `data` are digests."""
     given = estimator.get_params(deep=False)
     found: State = {"the version of chordal": version("chordal")}
     found["the estimator"] = type(estimator).__name__
     found |= {name: described(value) for name, value in given.items() if name not in FREE}
-    found |= {"the solver": described(solver), "the objective": objective.name}
-    parts = [(digest(batch), digest(gold)) for batch, gold in data.parts]  # one at a time
-    found["the training data"] = digest([batch for batch, _ in parts])
-    found["their labels"] = digest([data.labels.to_facts(), [gold for _, gold in parts]])
-    found["sample_weight"] = digest(data.weight)
-    found["the weights at the start"] = digest([data.layout.n_weights, data.start])
-    return found | {name: digest(value) for name, value in others.items()}
+    return found | {"the solver": described(solver), "the objective": objective.name, **data}
+
+
+def check_same_fit(path: Path, before: Mapping[str, Any], now: Mapping[str, Any]) -> None:
+    """Raise an error for the checkpoint of another fit; it says what differs."""
+    told = list(_differences(before, now))
+    if told:
+        raise CheckpointError(
+            path,
+            f"it belongs to another fit, which differs in {', '.join(told)}; give another path, or "
+            "delete the file to start again",
+        )
+
+
+def _differences(
+    before: Mapping[str, Any], now: Mapping[str, Any], whose: str = ""
+) -> Iterator[str]:
+    """What differs, with both values if people can read them."""
+    for name in [*now, *(name for name in before if name not in now)]:
+        was, own = before.get(name), now.get(name)
+        if isinstance(was, dict) and isinstance(own, dict) and was.get("class") == own.get("class"):
+            yield from _differences(was, own, f"{whose}{name}.")
+        elif was != own:
+            digests = all(isinstance(v, str) and len(v) == 32 for v in (was, own))
+            values = "" if digests else f" (was {_short(was)}, is {_short(own)})"
+            yield f"{whose}{name}{values}"
+
+
+def _short(value: object) -> str:
+    if isinstance(value, Mapping) and "class" in value:
+        return str(value["class"])
+    text = repr(value)
+    return text if len(text) <= 60 else f"{text[:57]}..."
 
 
 def described(value: object) -> object:
@@ -69,6 +93,8 @@ def described(value: object) -> object:
 
 
 def _fields(value: object) -> dict[str, Any]:
+    if hasattr(value, "get_params"):
+        return dict(value.get_params(deep=False))
     if is_dataclass(value):
         return {own.name: getattr(value, own.name) for own in fields(value)}
     return dict(getattr(value, "__dict__", {}))

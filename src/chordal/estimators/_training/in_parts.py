@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 from copy import copy
 from dataclasses import replace
 from math import ceil
@@ -12,6 +13,7 @@ import numpy as np
 
 from chordal._status import Status
 from chordal.estimators._training import of_part, on_part
+from chordal.estimators._training.checkpoint import Checkpoint, Checkpointer, Path
 from chordal.estimators._training.choosing import (
     agreed,
     check_fit_arguments,
@@ -20,11 +22,17 @@ from chordal.estimators._training.choosing import (
     validation_pair,
 )
 from chordal.estimators._training.crews import Crew, Handle, Tasks
+from chordal.estimators._training.fingerprint import digest
 from chordal.estimators._training.groups import free_weights, l2_of, members, minimized, scaling
 from chordal.estimators._training.judging import PART, Validator, better_way
 from chordal.estimators._training.monitor import FitReport, keep_or_raise, warn_not_converged
 from chordal.estimators._training.of_part import Verdict
 from chordal.estimators._training.on_part import NumberedFacts, PartFacts
+from chordal.estimators._training.resuming import (
+    checked_by,
+    digests_of_parts,
+    refuse_state_elsewhere,
+)
 from chordal.estimators._training.steps import attributes_of, status_of, training, weighed
 from chordal.estimators._training.work import Plan
 from chordal.features import Layout, Reader, merged_readers, transferred
@@ -71,6 +79,7 @@ def fit_parts(
     *,
     validation_data: object = None,
     callback: Callback | None = None,
+    checkpoint: Path | Checkpoint | None = None,
     dtype: str = "float64",
     scaled: str | None = None,
 ) -> E:
@@ -80,6 +89,8 @@ def fit_parts(
     ----------
     parts : list of handles of `Given`, emptied once they are read
     validation_data : (X, y) in memory, data sets here, or a list of handles of `Given`
+    checkpoint : path or Checkpoint, optional
+        As in `fit` of the estimator.
     dtype : {"float64", "float32"}
         Precision of gradients sent between processes.
     scaled : str, optional
@@ -90,25 +101,35 @@ def fit_parts(
     model._check_parameters()
     elsewhere = validation_data if isinstance(validation_data, list) else None
     check_fit_arguments(callback, None if elsewhere is not None else validation_data)
+    keeper = None if checkpoint is None else Checkpointer(checkpoint)
     solver, objective = chosen_before_reading(model, parted=True)
     if not keep:
         glance_parts(model, crew, parts)
     joined = join_parts(model, crew, parts, objective, keep)
     parts.clear()  # what is read and compiled takes their place in memory
     plan, problem = planned_parts(model, joined, solver, objective, scaled)
-    validate = validator_of(model, crew, validation_data, elsewhere, joined)
+    validate, checksum = validator_of(model, crew, validation_data, elsewhere, joined)
+    if keeper is not None:
+        read = (joined.parts, joined.labels, joined.start)
+        digests = digests_of_parts(crew, *read, checksum(), dtype)
+        plan = checked_by(keeper, estimator, plan, digests)
     work = compiled_parts(model, crew, joined, plan, problem, dtype)
     joined = joined._replace(parts=[])
     inference, spread = work.inference.in_training(), work.spread
+    if keeper is not None:
+        refuse_state_elsewhere(inference, plan.objective)
     whole = (joined.reader, joined.labels, joined.layout)
     learned = {name: value for name, value in vars(model).items() if name.endswith("_")}
     fitted = {**learned, **attributes_of(*whole, inference)}
     given: dict[str, Any] = {"X": None, "y": None, "metadata": {}}
     weights = (spread, len(work.start))
     watching = training(estimator, plan.solver, callback, given, fitted, validate, *weights)
-    with watching as (run, monitor):
+    with watching as (run, monitor), nullcontext() if keeper is None else keeper.going_on():
+        if keeper is not None:
+            keeper.keep("monitor", monitor)
         work.oracle.run = run.map
-        found = minimized(plan.solver, work.oracle, work.start, monitor, plan.free, plan.moved)
+        moving = (plan.free, plan.moved)
+        found = minimized(plan.solver, work.oracle, work.start, monitor, *moving, keeper)
         found = replace(found, status=status_of(found, plan.solver, plan.objective))
         chosen, known = judged_parts(
             model, crew, work.parts, joined.facts, monitor.chosen(found), plan, inference
@@ -258,14 +279,16 @@ def validator_of(
     given: Any,
     elsewhere: Sequence[Handle] | None,
     joined: Joined,
-) -> Callable[[Floats], float] | None:
-    """The function that scores weights on validation data, which may be in parts."""
+) -> tuple[Callable[[Floats], float] | None, Callable[[], str | None]]:
+    """The function that scores weights on validation data, which may be in parts, and one that
+    gives their checksum.
+    """
     if given is None:
-        return None
+        return None, lambda: None
     if elsewhere is None:
-        return Validator.of(
-            model, *validation_pair(given), joined.reader, joined.labels, joined.layout
-        )
+        X, y = validation_pair(given)
+        own = Validator.of(model, X, y, joined.reader, joined.labels, joined.layout)
+        return own, lambda: own.checksum
     made = crew.map(of_part.validator_part, elsewhere, model, *joined.handles)
     parts = crew.settle(made, [1.0] * len(made))
 
@@ -275,7 +298,7 @@ def validator_of(
             raise ValueError("validation X is empty: give at least one example")
         return float(right / n)
 
-    return score
+    return score, lambda: digest(crew.total(of_part.checksum_of, of_part.two_lists, parts, []))
 
 
 def compiled_parts(

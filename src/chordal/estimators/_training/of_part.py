@@ -81,6 +81,11 @@ def validated(part: Validator | None, vectors: Sequence[Floats]) -> tuple[int, i
     return (0, 0) if part is None else part.counts(vectors[0])
 
 
+def checksum_of(part: Validator | None, vectors: Sequence[Floats]) -> list[str]:
+    """A fingerprint of validation data of a part."""
+    return ["" if part is None else part.checksum]
+
+
 def two_counts(first: tuple[int, int], second: tuple[int, int]) -> tuple[int, int]:
     """Both together."""
     return first[0] + second[0], first[1] + second[1]

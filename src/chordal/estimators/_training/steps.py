@@ -28,7 +28,6 @@ from chordal.estimators._training.choosing import (
     solver_for,
     validation_pair,
 )
-from chordal.estimators._training.fingerprint import fingerprint
 from chordal.estimators._training.groups import free_weights, l2_of, members, minimized, scaling
 from chordal.estimators._training.judging import (
     Validator,
@@ -47,6 +46,7 @@ from chordal.estimators._training.monitor import (
     with_model,
 )
 from chordal.estimators._training.preparing import datasets_of, is_stream, prepare
+from chordal.estimators._training.resuming import checked_by, digests_of
 from chordal.estimators._training.stored import Stored
 from chordal.estimators._training.turns import Turns, completed_by
 from chordal.estimators._training.work import Plan, Work
@@ -121,7 +121,8 @@ def fit(
         else Validator.of(estimator, *held, data.reader, data.labels, data.layout)
     )
     if keeper is not None:
-        plan = checked_by(keeper, estimator, data, plan, validate)
+        digests = digests_of(data, None if validate is None else validate.checksum)
+        plan = checked_by(keeper, estimator, plan, digests)
     work = compiled(estimator, data, plan)
     inference = inference_for(estimator, plan.objective, plan.solver, work.shards)
     fitted = attributes_of(data.reader, data.labels, data.layout, inference)
@@ -375,26 +376,6 @@ def minimized_by(
     )
     found = minimized(plan.solver, oracle, work.start, monitor, plan.free, plan.moved, keeper)
     return replace(found, status=status_of(found, plan.solver, plan.objective))
-
-
-def checked_by(
-    keeper: Checkpointer,
-    estimator: BaseCRF,
-    data: Data,
-    plan: Plan,
-    validate: Validator | None,
-) -> Plan:
-    """The plan with the checkpoint's seed, if none was given; checks that the fit is the same."""
-    asked = estimator.solver
-    unseeded = estimator.random_state is None and asked != "auto"
-    if unseeded and (isinstance(asked, str) or asked.random_state is None):
-        plan = plan._replace(solver=keeper.seeded(plan.solver))
-    others = {
-        "validation_data": None if validate is None else validate.checksum,
-        "the weights that move": [plan.free, repr(plan.moved), plan.centre],
-    }
-    keeper.check(fingerprint(estimator, data, plan.solver, plan.objective, others))
-    return plan
 
 
 def first_completion(
