@@ -1,8 +1,10 @@
 """Pages of the gallery, from the folder that `chordal reproduce all --out report` wrote.
 
     python docs/make_gallery.py report [docs/gallery]
+    python docs/make_gallery.py --code [docs/gallery]
 
-Figures, pictures and samples are those of the run; the code is that which made them.
+Figures, pictures and samples are those of the run. The code is that of the experiments now;
+`--code` renews it alone, without a run.
 """
 
 import inspect
@@ -17,6 +19,7 @@ from chordal.experiments import EXPERIMENTS, Row
 
 SOURCE = "../../src/chordal/experiments"
 FACTS = {"data": "Data", "split": "Split", "model": "Model", "source": "Published in"}
+CODE = "## Code\n\n"
 QUICK = "> A quick run: less data and fewer steps. Its figures show that everything works.\n\n"
 
 
@@ -144,11 +147,19 @@ def table(stored: dict) -> str:
     return f"<details><summary>{title}</summary>\n\n{body}\n\n</details>"
 
 
+def renew_code(gallery: Path) -> None:
+    """The code of every page as it is now."""
+    for path in gallery.glob("*.md"):
+        before, found, _ = path.read_text(encoding="utf-8").partition(CODE)
+        if found:
+            write(path, before + code(path.stem))
+
+
 def code(name: str) -> str:
     module = name.replace("-", "_")
     run = textwrap.dedent(inspect.getsource(EXPERIMENTS.get(module).run))
     return (
-        f"## Code\n\n`chordal reproduce {name}` runs "
+        f"{CODE}`chordal reproduce {name}` runs "
         f"[{module}.py]({SOURCE}/{module}.py), whose main part is:\n\n```python\n{run}```"
     )
 
@@ -168,4 +179,8 @@ if __name__ == "__main__":
     arguments = [Path(argument) for argument in sys.argv[1:]]
     if len(arguments) not in (1, 2):
         sys.exit(__doc__)
-    main(arguments[0], arguments[1] if len(arguments) == 2 else Path(__file__).parent / "gallery")
+    folder = arguments[1] if len(arguments) == 2 else Path(__file__).parent / "gallery"
+    if str(arguments[0]) == "--code":
+        renew_code(folder)
+    else:
+        main(arguments[0], folder)

@@ -11,12 +11,19 @@ from sphinx.application import Sphinx
 NAME = r"<mi[^>]*>[^<]+</mi>\s*<mo>&ApplyFunction;</mo>"  # of a function, as docutils writes it
 FACTOR = r"</m(?:i|n|sub|sup|subsup|frac|row)>|[)\]}]</mo>"  # the end of what stands before one
 OPERATOR = r"(?:<m(?:row|under|underover)>\s*)?<mo"  # brackets and sums have their own space
+# docutils writes "\\hat y_t" as a y between t and the hat; t belongs beside it.
+ACCENTED = (
+    r"<munderover>\s*(<mi[^>]*>[^<]+</mi>)((?:(?!</munderover>).)*?)"
+    r"(<mo[^>]*>[ˆ^¯~˜→]</mo>)\s*</munderover>"
+)
 THIN = '<mspace width="0.17em"></mspace>'
 
 
 def mathml(tex: str, as_block: bool = False) -> str:
     """A formula as MathML, with thin spaces around the names of functions: "p log Z"."""
     made = latex2mathml.tex2mathml(tex, as_block=as_block)
+    accented = r"<msub><mover accent='true'>\1\3</mover>\2</msub>"
+    made = re.sub(ACCENTED, accented, made, flags=re.DOTALL)
     made = re.sub(rf"({FACTOR})(?=\s*{NAME})", rf"\1{THIN}", made)
     return re.sub(rf"({NAME})(?!\s*{OPERATOR})", rf"\1{THIN}", made)
 

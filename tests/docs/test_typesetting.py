@@ -38,6 +38,14 @@ def test_names_of_functions_stand_apart(extension, tex, text):
     assert re.sub(r"<[^>]*>|\s", "", marked) == text
 
 
+@pytest.mark.parametrize("accent", ["hat", "bar", "tilde"])
+def test_a_subscript_stands_beside_an_accented_letter(extension, accent):
+    made = extension("mathml").mathml(rf"\{accent} y_t + \sum_{{i=1}}^n x_i")
+    (own,) = re.findall(r"<msub>\s*<mover.*?</mover>.*?</msub>", made, flags=re.DOTALL)
+    assert re.findall(r"<mi>(.)</mi>", own) == ["y", "t"]
+    assert made.count("<munderover>") == 1  # that of the sum
+
+
 @pytest.mark.parametrize(
     ("word", "expected"),
     [

@@ -103,3 +103,14 @@ def test_pictures_are_small_and_all_are_shown():
     pictures = set((DOCS / "gallery" / "images").iterdir())
     assert pictures == {p.parent / t for p, t in links(DOCS / "gallery") if t.startswith("images/")}
     assert sum(p.stat().st_size for p in pictures) < 1_500_000
+
+
+def test_pages_quote_the_code_as_it_is():
+    tool = runpy.run_path(str(DOCS / "make_gallery.py"))
+    pages = [path for path in (DOCS / "gallery").glob("*.md") if path.stem != "README"]
+    assert len(pages) == len(EXPERIMENTS.names())
+    for path in pages:
+        code = tool["code"](path.stem).rstrip() + "\n"
+        assert path.read_text(encoding="utf-8").endswith(code), (
+            f"{path.name}: run docs/make_gallery.py --code"
+        )
