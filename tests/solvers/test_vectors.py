@@ -6,15 +6,15 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from chordal import ChainCRF, _blocks
 from chordal.execution.threads import Threads
-from chordal.solvers import _base, lbfgs
-from chordal.solvers._base import Vectors
+from chordal.solvers import _vectors, lbfgs
+from chordal.solvers._vectors import Vectors
 from chordal.solvers.lbfgs import CurvatureHistory, two_loop
 
 
 @pytest.fixture
 def small_blocks(monkeypatch):
     """So that short vectors have many blocks, the last one odd."""
-    for module in (lbfgs, _base):
+    for module in (lbfgs, _vectors):
         monkeypatch.setattr(module, "blocks_of", lambda n: _blocks.blocks_of(n, 700))
 
 

@@ -1,8 +1,9 @@
 """Solvers: optimisers of a training objective. Each file is one solver."""
 
 from chordal._registry import Registry
-from chordal.solvers._base import Callback, Iteration, Run, Solution, Solver, number
+from chordal.solvers._base import Run, Solver, number
 from chordal.solvers._keeping import Keeper
+from chordal.solvers._solution import Callback, Iteration, Solution
 
 SOLVERS = Registry("chordal.solvers", Solver, "solver")
 

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from math import inf, nan
-from typing import Any, ClassVar, NamedTuple, TypeVar, cast
+from typing import Any, ClassVar, TypeVar, cast
 
 import numpy as np
 
-from chordal._blocks import Runner, blocks_of, run_in_turn
+from chordal._blocks import run_in_turn
 from chordal._docs import complete_docs
 from chordal._errors import InfeasibleError, UnsupportedError
 from chordal._saved import Saved, SavedError, State
@@ -27,127 +27,15 @@ from chordal.oracle import (
     missing,
 )
 from chordal.solvers._keeping import Keeper, Resumable
+from chordal.solvers._solution import Callback, Iteration, Solution
+from chordal.solvers._stopping import Slope, fallen, is_minimum
+from chordal.solvers._vectors import Vectors
 
 T = TypeVar("T")
 
 HUGE = 1e100  # weights: squares no longer fit
-SMALL_GRADIENT = 0.002  # its norm by the value at the end, as a share of that at the start
-SMALL_GAIN = 0.01  # of the value: what the gradient promises at most
-NOTHING = 1e-8  # of the value at the start
 STRICT = 1e-5  # the default of tol; a larger one asks for an early end
 PATIENT = 1e-3  # of tol: how little the value falls when a run ends without proof
-
-
-class Vectors:
-    """Sums and products of vectors of one length.
-
-    The blocks do not depend on the number of threads and are summed in order, so every digit of the
-    result is reproducible.
-    """
-
-    def __init__(self, run: Runner = run_in_turn) -> None:
-        self.run = run
-        self._spare: list[Floats] = []
-
-    def dot(self, a: Floats, b: Floats) -> float:
-        """a · b; infinite or NaN where it overflows."""
-
-        def block(part: slice) -> float:
-            return float(np.dot(a[part], b[part]))
-
-        return sum(self.run(block, blocks_of(len(a))))
-
-    def norm(self, a: Floats) -> float:
-        """‖a‖."""
-        return float(np.sqrt(self.dot(a, a)))
-
-    def moved(self, start: Floats, direction: Floats, step: float) -> Floats:
-        """start + step · direction; reuses recycled memory."""
-        out = self._spare.pop() if self._spare else np.empty_like(start)
-
-        def block(part: slice) -> None:
-            np.multiply(direction[part], step, out=out[part])
-            out[part] += start[part]
-
-        self.run(block, blocks_of(len(start)))
-        return out
-
-    def recycle(self, vector: Floats) -> None:
-        """Return a vector from `moved` for reuse: new memory pages are slow."""
-        self._spare = [vector]
-
-
-class Iteration(NamedTuple):
-    """The state after one iteration.
-
-    `weights` belong to the solver: do not write to them, and copy them if you keep them.
-    `gradient_norm` is NaN if the solver does not compute the whole gradient; `gap` (the duality
-    gap) is NaN if it does not compute one.
-
-    An estimator's callback gets a copy of the model's weights. `score` is the validation score if
-    one was computed after this iteration, else NaN. `scores` are all of them so far, as pairs
-    (iteration, score). `model` builds a fitted copy of the estimator with the current weights.
-
-    Examples
-    --------
-    Stop by your own rule, here as soon as all training labels are correct:
-
-    >>> from chordal import ChainCRF
-    >>> X, y = [[["a"], ["b"]], [["b"]]], [["A", "B"], ["B"]]
-    >>> crf = ChainCRF().fit(X, y, callback=lambda state: state.model().score(X, y) == 1.0)
-    >>> crf.fit_report_.status.name, crf.n_iter_
-    ('STOPPED', 1)
-
-    Or by validation scores, which are computed every `validation_interval` iterations:
-
-    >>> def enough(state):
-    ...     return len(state.scores) > 1 and state.score <= state.scores[0][1]
-    >>> crf = ChainCRF(validation_interval=1)
-    >>> crf = crf.fit(X, y, validation_data=(X, y), callback=enough)
-    >>> crf.fit_report_.validation
-    [(1, 1.0), (2, 1.0)]
-    """
-
-    iteration: int
-    value: float
-    gradient_norm: float
-    n_evaluations: int
-    elapsed: float
-    weights: Floats
-    gap: float = nan
-    score: float = nan
-    scores: Sequence[tuple[int, float]] = ()
-    model: Callable[[], Any] | None = None
-
-    @property
-    def best_score(self) -> float:
-        """The best validation score so far; NaN if there is none yet."""
-        return max((score for _, score in self.scores), default=nan)
-
-
-#: Called after each iteration; returning True stops the solver.
-Callback = Callable[[Iteration], "bool | None"]
-
-
-@dataclass
-class Solution:
-    """The weights found, their objective, and how the run went.
-
-    `details` has further figures of the solver, one number per iteration each.
-    """
-
-    weights: Floats
-    value: float
-    gradient_norm: float
-    status: Status
-    n_iter: int
-    n_evaluations: int
-    elapsed: float
-    history: list[float] = field(default_factory=list)  # the value after each iteration
-    gap: float = nan  # the duality gap, where the solver knows one
-    details: dict[str, list[float]] = field(default_factory=dict)
-    n_products: int = 0  # Hessian–vector products
-    times: list[float] = field(default_factory=list)  # seconds until the end of each iteration
 
 
 class Course(Resumable):
@@ -240,33 +128,6 @@ class Course(Resumable):
         solution = Solution(*found, *counted, self.history, self.gap, self.details, self.n_products)
         solution.times = self.times
         return solution
-
-
-class Slope(NamedTuple):
-    """The value of an objective somewhere, and the norm of its gradient, NaN if not known."""
-
-    value: float
-    gradient: float
-
-
-def is_minimum(now: Slope, first: Slope, length: float, l2: float = 0.0) -> bool:
-    """Whether a run ends near the minimum, judged from the start, the end and the length of w.
-
-    Either the gradient, as a share of the value, is small compared with the start. The norm alone
-    does not tell, since with large features both fall by orders of magnitude. Or there is little to
-    gain, a small share of the value, or next to nothing of the value at the start. The gain is
-    estimated as the gradient times the length. If all weights of a convex loss have the penalty
-    `l2`, it is at most ‖gradient‖² / (2 l2).
-    """
-    if np.isnan(now.gradient):
-        return True
-    value, before = abs(now.value), abs(first.value)
-    if now.gradient * max(value, before) <= SMALL_GRADIENT * first.gradient * value:
-        return True
-    gain = now.gradient * max(1.0, length)
-    if l2 > 0.0:
-        gain = min(gain, 0.5 * now.gradient**2 / l2)
-    return gain <= max(SMALL_GAIN * value, NOTHING * before)
 
 
 class Run(Course):
@@ -382,11 +243,6 @@ class Run(Course):
             return False
         hasty = not self.solver.robust or tol > STRICT
         return hasty or fall < PATIENT * enough or self.proven()
-
-
-def fallen(history: list[float], value: float, window: int) -> float:
-    """How far the value fell in the last n iterations; infinity if there were fewer."""
-    return history[-window] - value if len(history) >= window else inf
 
 
 def number(default: T, *, minimum: float = 0.0, strict: bool = False, below: float = inf) -> T:

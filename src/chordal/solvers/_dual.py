@@ -15,8 +15,9 @@ from chordal._status import Status
 from chordal._validate import RandomState
 from chordal.oracle import Floats, Problem, RegularisedOracle, asks_examples
 from chordal.oracle.examples import DualOracle, DualRule
-from chordal.solvers._base import Callback, Course, Solution, Solver, number, require_alike
+from chordal.solvers._base import Course, Solver, number, require_alike
 from chordal.solvers._keeping import Keeper, LoopState
+from chordal.solvers._solution import Callback, Solution
 
 #: Objectives with a plane under the loss of every example; no loss is negative.
 MARGINS = ("hinge", "crammer_singer", "one_vs_all", "one_vs_rest")

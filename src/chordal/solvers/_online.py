@@ -14,8 +14,9 @@ from chordal._status import Status
 from chordal._validate import RandomState
 from chordal.oracle import Floats, Problem
 from chordal.oracle.examples import ExampleOracle, Learner, Rule
-from chordal.solvers._base import Callback, Course, Solver, number, require_alike
+from chordal.solvers._base import Course, Solver, number, require_alike
 from chordal.solvers._keeping import Keeper
+from chordal.solvers._solution import Callback
 
 
 class OnlineRun(Course):

@@ -14,8 +14,10 @@ from chordal._saved import Stateful
 from chordal._status import Status
 from chordal._validate import RandomState
 from chordal.oracle import BatchOracle, Floats, Oracle
-from chordal.solvers._base import Callback, Course, Run, Solver, fallen, number
+from chordal.solvers._base import Course, Run, Solver, number
 from chordal.solvers._keeping import Keeper, LoopState
+from chordal.solvers._solution import Callback
+from chordal.solvers._stopping import fallen
 
 GROWTH = 1e6  # of the objective: no noise either
 RISES = 10  # so many in a row, and above where the run began: no noise

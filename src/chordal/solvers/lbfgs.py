@@ -14,7 +14,8 @@ from chordal._blocks import Runner, blocks_of, run_in_turn
 from chordal._saved import Saved, SavedError, State
 from chordal._status import Status
 from chordal.oracle import Floats
-from chordal.solvers._base import Run, Solver, Vectors, number
+from chordal.solvers._base import Run, Solver, number
+from chordal.solvers._vectors import Vectors
 
 ARMIJO = 1e-4
 CURVATURE = 0.9

@@ -17,10 +17,11 @@ from chordal._status import Status
 from chordal._validate import check_choice, check_number
 from chordal.oracle import Floats
 from chordal.oracle.rules.gradient import GradientRule
-from chordal.solvers._base import Slope, fallen, is_minimum, number
+from chordal.solvers._base import number
 from chordal.solvers._keeping import LoopState
 from chordal.solvers._online import OnlineRun, OnlineSolver
 from chordal.solvers._passes import GROWTH
+from chordal.solvers._stopping import Slope, fallen, is_minimum
 
 GAIN = 1e-3  # of the value: what a round of further steps has to bring
 ROUNDS = 3  # that may bring less, one after another
