@@ -9,6 +9,7 @@ truncate a mapped file would crash every process that reads it.
 
 from __future__ import annotations
 
+import copyreg
 import json
 import os
 import re
@@ -45,6 +46,14 @@ class FileError(ValueError):
 
     def __init__(self, path: Path, reason: str) -> None:
         super().__init__(f"{os.fspath(path)}: {reason}")
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """By its text: errors cross from worker processes."""
+        return copyreg.__newobj__, (type(self), *self.args)  # type: ignore[attr-defined]
+
+    def prefixed(self, where: str) -> FileError:
+        """The same error with a text that begins with `where`."""
+        return type(self).__new__(type(self), f"{where}{self}")
 
 
 class ModelFileError(FileError):

@@ -16,6 +16,7 @@ from chordal import (
     ChainCRFCV,
     CRFClassifier,
     Dataset,
+    DatasetError,
     GraphCRF,
     MultiLabelCRF,
     NaiveBayes,
@@ -247,6 +248,21 @@ def test_a_partition_that_does_not_parse_is_named(client):
     wrong = [dask.delayed((X, Y)), dask.delayed((X, Y[:-1]))]
     with pytest.raises(ValueError, match=r"partition 1: X and y must have the same number"):
         cluster.fit(crf(), wrong, client=client)
+
+
+def test_files_that_are_missing_or_damaged_are_named(client, tmp_path):
+    missing = [dask.delayed((X, Y)), dask.delayed(open)(f"{tmp_path}/part-1.conll")]
+    with pytest.raises(RuntimeError, match=r"partition 1: FileNotFoundError: .*part-1.conll"):
+        cluster.fit(crf(), missing, client=client)
+    with pytest.raises(FileNotFoundError, match=r"there is no prepared data set '.*/none'"):
+        cluster.fit(crf(), f"{tmp_path}/none", client=client)
+    data = crf().prepare(tmp_path / "data", X, Y)
+    part = tmp_path / "data" / data.parts[0].file
+    part.write_bytes(part.read_bytes()[:-9])
+    with pytest.raises(DatasetError, match=rf"partition 0: .*{part.name}"):
+        cluster.fit(crf(), data, client=client)
+    with pytest.raises(DatasetError, match=r"partition 0: .* prepared for another model"):
+        cluster.fit(GraphCRF(), data, client=client)
 
 
 def test_a_schema_that_changes_is_named(client):

@@ -3,6 +3,7 @@
 import errno
 import json
 import os
+import pickle
 import shutil
 import subprocess
 import sys
@@ -13,11 +14,13 @@ import pytest
 from chordal import (
     HMM,
     ChainCRF,
+    CheckpointError,
     CRFClassifier,
     Dataset,
     DatasetError,
     GraphCRF,
     GridCRF,
+    ModelFileError,
     MultiLabelCRF,
     NaiveBayes,
     TwoStageCRF,
@@ -64,6 +67,13 @@ def test_flipped_bytes_are_found(folder):
                 fit(folder)
         path.write_bytes(whole)
     Dataset(folder).verify()
+
+
+@pytest.mark.parametrize("kind", [DatasetError, CheckpointError, ModelFileError])
+def test_errors_cross_from_worker_processes(kind):
+    error = pickle.loads(pickle.dumps(kind("place", "it is damaged")))
+    assert type(error) is kind
+    assert str(error) == "place: it is damaged"
 
 
 def test_files_that_are_cut_short_or_missing(folder):

@@ -13,6 +13,7 @@ from uuid import uuid4
 
 from distributed import Client, Future, KilledWorker, default_client, wait
 
+from chordal._container import FileError
 from chordal._errors import InfeasibleError, UnsupportedError
 from chordal._estimator import Estimator
 from chordal._optional import installed, missing
@@ -351,7 +352,14 @@ def _named(error: BaseException, where: str) -> BaseException:
             f"{where}several workers died while they worked on it, perhaps for lack of "
             "memory; use smaller partitions"
         )
-    kind = next((own for own in _KINDS if isinstance(error, own)), RuntimeError)
-    named = kind(f"{where}{error}" if kind is not RuntimeError else f"{where}{error!r}")
+    if not where:
+        return error
+    kind = next((own for own in _KINDS if isinstance(error, own)), None)
+    if isinstance(error, FileError):
+        named = error.prefixed(where)
+    elif kind is not None:
+        named = kind(f"{where}{error}")
+    else:  # not an OSError, which would be that of a connection
+        named = RuntimeError(f"{where}{type(error).__name__}: {error}")
     named.__cause__ = error
     return named

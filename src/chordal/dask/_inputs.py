@@ -13,7 +13,7 @@ from dask.delayed import Delayed
 from distributed import Future
 
 from chordal.dask._crew import DaskCrew
-from chordal.estimators import Given, PreparedPart, is_stored
+from chordal.estimators import Given, PreparedPart, datasets_of, is_stored
 from chordal.prepared import Dataset
 from chordal.preprocessing import sequences_from_frame
 
@@ -139,7 +139,7 @@ def found_by(crew: DaskCrew, X: object) -> object:
 
 
 def _opened(paths: Sequence[str]) -> Prepared:
-    return Prepared.of([Dataset(path) for path in paths])
+    return Prepared.of(datasets_of(paths) or [])
 
 
 def _delayed(data: object, name: str) -> list[Any]:
@@ -220,7 +220,7 @@ def _sequences(
         return []
     if tail is not None and tuple(table[key].iloc[0] for key in keys) == tail:
         raise ValueError(
-            f"sequence {tail[0] if len(tail) == 1 else tail!r} stands in partitions {k - 1} and "
+            f"sequence {', '.join(map(str, tail))} stands in partitions {k - 1} and "
             f"{k}; keep sequences whole, for example by frame.set_index({keys[0]!r})"
         )
     X, y = sequences_from_frame(table, group, label, **options)

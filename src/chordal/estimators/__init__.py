@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from chordal.estimators._training.keeping import fit_kept, fit_wrapped, is_kept
     from chordal.estimators._training.of_part import score_part
     from chordal.estimators._training.on_part import Given, PreparedPart
-    from chordal.estimators._training.preparing import Keeping, is_stored
+    from chordal.estimators._training.preparing import Keeping, datasets_of, is_stored
     from chordal.estimators._training.row_forms import RowForm
     from chordal.estimators._wrapped import Train, Wrapped
     from chordal.estimators.crf_classifier import CRFClassifier
@@ -59,6 +59,7 @@ _LATER = {
     "Tasks": "_training.crews",
     "Train": "_wrapped",
     "Wrapped": "_wrapped",
+    "datasets_of": "_training.preparing",
     "examples_of": "_training.examples",
     "fit_kept": "_training.keeping",
     "fit_parts": "_training.in_parts",
@@ -117,6 +118,7 @@ __all__ = [
     "chain_batch",
     "chain_layout",
     "check_same_fit",
+    "datasets_of",
     "described",
     "digest",
     "examples_of",
