@@ -42,6 +42,9 @@ help:  ## list the targets
 demo: $(VENV)/.installed-examples  ## read handwritten dates with a chain CRF; writes report/index.html
 	$(BIN)/python examples/digit_dates.py
 
+# One worker for each core: with threads of their own, those of OpenMP would wait for each other.
+test: export OMP_NUM_THREADS = 1
+test: export OPENBLAS_NUM_THREADS = 1
 test: $(VENV)/.installed-test  ## the test suite and the doctests
 	$(BIN)/pytest --numprocesses=logical --dist=loadfile --pyargs tests chordal
 

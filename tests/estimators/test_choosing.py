@@ -156,7 +156,7 @@ def test_badly_scaled_features(solver, scale):
     if model.fit_report_.status is Status.CONVERGED:
         assert model.objective_ == pytest.approx(best.objective_, rel=0.01)
     else:  # it takes small steps where the objective is flat, and says so
-        assert model.fit_report_.status is Status.SETTLED
+        assert model.fit_report_.status in (Status.SETTLED, Status.MAX_ITERATIONS)
         assert solver != "newton_cg"
 
 
