@@ -14,7 +14,7 @@ OPERATOR = r"(?:<m(?:row|under|underover)>\s*)?<mo"  # brackets and sums have th
 # docutils writes "\\hat y_t" as a y between t and the hat; t belongs beside it.
 ACCENTED = (
     r"<munderover>\s*(<mi[^>]*>[^<]+</mi>)((?:(?!</munderover>).)*?)"
-    r"(<mo[^>]*>[ˆ^¯~˜→]</mo>)\s*</munderover>"
+    r"(<mo[^>]*>[ˆ^ˉ¯~˜→]</mo>)\s*</munderover>"
 )
 THIN = '<mspace width="0.17em"></mspace>'
 
