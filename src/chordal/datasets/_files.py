@@ -79,9 +79,9 @@ def found(
             problem = f", and {known.url} could not be read ({error})"
     where = f"into {places[0]}"
     if not root:
-        where = f"into a folder {folder!r}, name the folder around it in the variable CHORDAL_DATA"
+        where = f"into a folder {folder!r}, and set CHORDAL_DATA to the folder that holds it"
     raise FileNotFoundError(
-        f"there is no {_either(names)}{problem}: put it ({source}) {where}, or give path"
+        f"there is no {_either(names)}{problem}: put it ({source}) {where}; or give path"
     )
 
 

@@ -63,9 +63,9 @@ def load_digit_dates(
     n_train, n_test : int
         How many dates; together at most 3653, the days of these ten years.
     blots : float
-        The share of digits with an ink blot: a black disc, six pixels across, somewhere on the
-        eight of the image. Without blots the images are as they were scanned. Their share
-        and the years were chosen, by test accuracy, so that the gain of a chain shows well.
+        The share of digits with an ink blot: a black disc, six pixels wide, at a random place of
+        the 8 × 8 image. With 0 the images are as they were scanned. The default and the years
+        were chosen, by test accuracy, so that the gain of a chain shows well.
     random_state : int, RandomState or None
         Seed of the split, the dates and the blots.
 

@@ -23,7 +23,7 @@ def load_grabcut(path: str | PathLike[str] | None = None) -> LabelledImages:
     ----------
     path : str or Path, optional
         The folder with data_GT and boundary_GT, as they are distributed, or the file
-        grabcut_96.npz, made of them; or what holds one of them. By default $CHORDAL_DATA/images.
+        grabcut_96.npz, made of them; or the folder of either. By default $CHORDAL_DATA/images.
 
     Raises
     ------

@@ -76,7 +76,7 @@ def load_msrc_images(path: str | PathLike[str] | None = None) -> LabelledImages:
     ----------
     path : str or Path, optional
         The folder with Images and GroundTruth, as they are distributed, or the file
-        msrc_v2_quarter.npz, made of them; or what holds one of them. By default
+        msrc_v2_quarter.npz, made of them; or the folder of either. By default
         $CHORDAL_DATA/images.
 
     Raises

@@ -22,8 +22,8 @@ class StereoScene:
     ----------
     left, right : float arrays [height, width], grey values
     disparity : int array [height, width]
-        How many pixels the left view's pixel lies further left in the right view; near things
-        have large ones.
+        By how many pixels each pixel of the left view is further left in the right view. Near
+        objects have large values.
     """
 
     left: Floats

@@ -22,7 +22,7 @@ def load_weizmann_horses(path: str | PathLike[str] | None = None) -> LabelledIma
     ----------
     path : str or Path, optional
         The folder weizmann_horse_db as it is distributed, with folders rgb and figure_ground, or
-        the file weizmann_horses_64.npz, made of it; or what holds one of them. By default
+        the file weizmann_horses_64.npz, made of it; or the folder of either. By default
         $CHORDAL_DATA/images.
 
     Raises

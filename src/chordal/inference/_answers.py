@@ -58,7 +58,7 @@ class Decoded(NamedTuple):
 
     @property
     def gap(self) -> Floats:
-        """By how much another labelling can be better at most; 0 proves that this is the best."""
+        """How much better another labelling can be at most; 0 proves that this is the best."""
         if self.bound is None:
             return np.zeros_like(self.score)
         return np.maximum(self.bound - self.score, 0.0)

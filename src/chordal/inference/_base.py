@@ -133,13 +133,13 @@ class Inference(ABC):
     def in_training(self) -> Inference:
         """The method as training uses it when `auto` has chosen it; by default itself.
 
-        Training asks the same question at many nearby weights and needs no last digits. So an
+        Training asks the same question at many nearby weights, at less precision. So an
         iterative method may stop earlier, and start from its previous result.
         """
         return self
 
     def rough(self) -> Inference:
-        """The same method for labels without its last digits: the method itself.
+        """The same method with early stopping, for labels alone; by default the method itself.
 
         An iterative method may stop where further iterations change few labels.
         """

@@ -95,7 +95,7 @@ class Case:
 
     @property
     def gap(self) -> float:
-        """By how much another labelling can be better at most; inf if no labelling is known."""
+        """How much better another labelling can be at most; inf if no labelling is known."""
         return max(0.0, self.bound - self.score)
 
     @property
