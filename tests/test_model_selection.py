@@ -8,7 +8,20 @@ from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 from sklearn.model_selection import GridSearchCV, KFold
 
-from chordal import ChainCRF, ChainCRFCV, TwoStageCRF, UnsupportedError, regularization_path
+from chordal import (
+    ChainCRF,
+    ChainCRFCV,
+    CRFClassifier,
+    CRFClassifierCV,
+    Dataset,
+    GridCRF,
+    MultiLabelCRF,
+    TwoStageCRF,
+    UnsupportedError,
+    regularization_path,
+)
+from chordal.estimators import subsets
+from chordal.estimators._training import preparing
 from chordal.metrics import token_accuracy, zero_one_accuracy
 
 L2S = [0.1, 10.0, 1.0, 0.01]
@@ -44,11 +57,84 @@ def test_each_model_of_a_path_is_the_one_fitted_alone(data, parameter):
         _ = path.best
 
 
-def test_folds_need_examples_in_memory(data, tmp_path):
-    ChainCRF().prepare(tmp_path / "data", *data)
-    for given in (tmp_path / "data", [tmp_path / "data"], iter([data])):
-        with pytest.raises(UnsupportedError, match="into folds: give X and y in memory"):
-            ChainCRFCV().fit(given)
+@pytest.fixture
+def small_parts(monkeypatch):
+    monkeypatch.setattr(preparing, "PART", 40)
+    monkeypatch.setattr(preparing, "CHUNK", 5)
+
+
+@pytest.mark.parametrize("scoring", [None, "zero_one_accuracy"])
+@pytest.mark.parametrize("form", ["path", "data sets", "batches"])
+def test_folds_of_data_on_disk_are_those_in_memory(data, tmp_path, small_parts, form, scoring):
+    X, y = data
+    settings = {"l2s": [0.1, 10.0], "cv": KFold(3, shuffle=True, random_state=0)}
+    model = ChainCRFCV(ChainCRF(**EXACT), scoring=scoring, **settings)
+    batches = [(X[:9], y[:9]), (X[9:], y[9:])]
+    for k, batch in enumerate(batches):
+        ChainCRF().prepare(tmp_path / str(k), *batch)
+    ChainCRF().prepare(tmp_path / "data", X, y)
+    given = {
+        "path": tmp_path / "data",
+        "data sets": [Dataset(tmp_path / "0"), tmp_path / "1"],
+        "batches": iter(batches),
+    }
+    here, disk = clone(model).fit(X, y), clone(model).fit(given[form])
+    assert_allclose(disk.scores_, here.scores_, atol=1e-12)
+    assert disk.best_params_ == here.best_params_
+    assert_array_equal(disk.estimator_.weights_, here.estimator_.weights_)
+    assert disk.score(tmp_path / "data") == pytest.approx(here.score(X, y))
+
+
+def test_folds_of_tables_on_disk(tmp_path, small_parts):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(60, 3))
+    y = np.where(X[:, 0] + rng.normal(size=60) > 0, "a", "b")
+    CRFClassifier().prepare(tmp_path / "data", X, y, sample_weight=rng.random(60))
+    CRFClassifier().prepare(tmp_path / "plain", X, y)
+    model = CRFClassifierCV(CRFClassifier(**EXACT), l2s=[0.1, 10.0], cv=3)
+    here, disk = clone(model).fit(X, y), clone(model).fit(tmp_path / "plain")
+    assert_allclose(disk.scores_, here.scores_, atol=1e-12)
+    weighted = clone(model).fit(tmp_path / "data").estimator_
+    assert not np.allclose(weighted.weights_, here.estimator_.weights_)
+
+
+@pytest.mark.parametrize("case", ["images", "sets of labels", "many labels", "named"])
+def test_subsets_hold_what_they_are_asked_for(case, data, tmp_path, small_parts):
+    rng = np.random.default_rng(1)
+    X, y = data
+    weight = rng.random(len(X)) if case == "named" else None
+    model = ChainCRF(max_iter=5)
+    if case == "images":
+        model, X = GridCRF(max_iter=5), [rng.normal(size=(2, n % 3 + 1, 2)) for n in range(24)]
+        y = [(x[..., 0] > 0).astype(int) for x in X]
+    elif case == "sets of labels":
+        y = [[{0, int(v)} if k % 3 else None for k, v in enumerate(own)] for own in y]
+    elif case == "many labels":
+        model, X = MultiLabelCRF(max_iter=5, structure="independent"), rng.normal(size=(24, 3))
+        y = (X + rng.normal(size=X.shape) > 0).astype(int)
+    else:
+        X = [[[f"w{v}", f"u{rng.integers(9)}"] for v in own] for own in y]
+    chosen = rng.random(24) < 0.5
+    numbers = np.flatnonzero(chosen)
+    stored = model.prepare(tmp_path / "data", X, y, sample_weight=weight)
+    (some,) = subsets(model, [stored], chosen, tmp_path / "some")
+    some.verify()
+    given = [X[i] for i in numbers], [y[i] for i in numbers]
+    if case == "many labels":
+        given = X[chosen], y[chosen]
+    own = None if weight is None else weight[chosen]
+    here = clone(model).fit(*given, sample_weight=own)
+    disk = clone(model).fit(some)
+    assert disk.objective_ == pytest.approx(here.objective_, rel=1e-9)
+    for found, expected in zip(disk.predict(some), here.predict(given[0]), strict=True):
+        assert np.array_equal(found, expected)
+
+
+def test_only_data_on_disk_include_labels(data):
+    with pytest.raises(TypeError, match="y is missing: only prepared data sets"):
+        ChainCRFCV().fit(data[0])
+    with pytest.raises(UnsupportedError, match="TwoStageCRF needs examples in memory"):
+        ChainCRFCV(TwoStageCRF()).fit(iter([data]))
 
 
 def test_weights_grow_as_the_penalty_falls(data):

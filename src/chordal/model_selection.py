@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 from abc import abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar, final
 
@@ -13,10 +15,21 @@ from numpy.typing import NDArray
 from chordal import _html
 from chordal._errors import UnsupportedError, not_fitted
 from chordal._optional import needed
+from chordal._scratch import scratch_folder
 from chordal._validate import check_number
-from chordal.estimators import ChainCRF, Estimator, whole_fits
+from chordal.estimators import (
+    BaseCRF,
+    ChainCRF,
+    Estimator,
+    datasets_of,
+    is_stream,
+    labels_in,
+    subsets,
+    whole_fits,
+)
 from chordal.metrics import METRICS, Scorer, make_sequence_scorer
 from chordal.potentials import Floats
+from chordal.prepared import Dataset
 from chordal.progress import Progress
 
 if TYPE_CHECKING:
@@ -24,6 +37,7 @@ if TYPE_CHECKING:
 
 C = TypeVar("C", bound="CrossValidated")
 Examples = Sequence[Any] | NDArray[Any]  # one entry, or one row, per example
+Fold = tuple[tuple[Any, Any], tuple[Any, Any]]  # X and y to fit, and those apart
 
 
 class Regularized(Protocol):
@@ -35,7 +49,7 @@ class Regularized(Protocol):
     def set_params(self, **params: object) -> Regularized:
         """Set parameters."""
 
-    def fit(self, X: object, y: object) -> Regularized:
+    def fit(self, X: object, y: object = None) -> Regularized:
         """Learn from examples."""
 
 
@@ -167,13 +181,33 @@ class CrossValidated(Estimator):
         """The default estimator."""
 
     def fit(self: C, X: Examples, y: Examples | None = None) -> C:
-        """Score each strength on each fold, then fit the best to all data, which are in memory."""
+        """Score each strength on each fold, then fit the best to all data.
+
+        Parameters
+        ----------
+        X, y : as for the estimator
+            Or, without y, a `Dataset`, its path, a list of them, or an iterator of batches. Folds
+            are then written to a temporary folder; memory holds the labels, and the fits need no
+            more than others of data on disk.
+        """
         if y is None:
-            raise UnsupportedError(
-                f"{type(self).__name__} divides examples into folds: give X and y in memory. For "
-                "data on disk, fit its estimator with each value, and score it on a data set that "
-                "was left out"
-            )
+            return self._fit_stored(X)
+        return self._fit(X, y)
+
+    def _fit_stored(self: C, X: Any) -> C:
+        given = self._make() if self.estimator is None else self.estimator
+        if not isinstance(given, BaseCRF):
+            raise UnsupportedError(f"{type(given).__name__} needs examples in memory: give X and y")
+        with ExitStack() as held:
+            if is_stream(X):
+                folder = held.enter_context(scratch_folder("batches"))
+                X = given.prepare(os.path.join(folder, "data"), X)
+            datasets = datasets_of(X)
+            if datasets is None:
+                raise TypeError("y is missing: only prepared data sets and batches include labels")
+            return self._fit(datasets, None)
+
+    def _fit(self: C, X: Any, y: Examples | None) -> C:
         with needed("sklearn", type(self).__name__):
             from sklearn.base import clone
 
@@ -182,6 +216,8 @@ class CrossValidated(Estimator):
         parameter, values = _grid(l2s, self.l1s)
         _check_estimator(given, parameter)
         scorer = _scorer(given, self.scoring)
+        if y is None:
+            scorer = _stored_scorer(self.scoring, scorer)
         columns = _fold_scores(given, parameter, values, X, y, self.cv, scorer)
         scores = np.stack(columns, axis=1)
         chosen = {parameter: float(values[_best(values, scores)])}
@@ -217,9 +253,13 @@ class CrossValidated(Estimator):
         """log p(y | x) of each example under the best model."""
         return self._fitted().log_likelihood(X, y)
 
-    def score(self, X: Examples, y: Examples) -> float:
-        """The score by the metric that was used for the choice."""
-        return float(_scorer(self._fitted(), self.scoring)(self.estimator_, X, y))
+    def score(self, X: Examples, y: Examples | None = None) -> float:
+        """The score by the metric that was used for the choice; data sets include y."""
+        scorer = _scorer(self._fitted(), self.scoring)
+        datasets: Any = datasets_of(X, y)
+        if datasets is None:
+            return float(scorer(self.estimator_, X, y))
+        return float(_stored_scorer(self.scoring, scorer)(self.estimator_, datasets, None))
 
 
 @final
@@ -330,7 +370,7 @@ def _scorer(estimator: Regularized, scoring: str | Scorer | None) -> Scorer:
 
 
 def _walk(
-    estimator: Regularized, parameter: str, values: Floats, X: Examples, y: Examples
+    estimator: Regularized, parameter: str, values: Floats, X: Examples, y: Examples | None
 ) -> Iterator[tuple[int, Any]]:
     """The index of each value and its fitted model, the strongest first."""
     with needed("sklearn", "chordal.model_selection"):
@@ -352,30 +392,74 @@ def _fold_scores(
     parameter: str,
     values: Floats,
     X: Examples,
-    y: Examples,
+    y: Examples | None,
     cv: int | BaseCrossValidator | None,
     scorer: Scorer,
 ) -> list[Floats]:
     """For each fold the scores of all values."""
+    total, folds = (_folds if y is not None else _stored_folds)(estimator, X, y, cv)
+    out: list[Floats] = []
+    verbose = int(estimator.get_params(deep=False).get("verbose", 0))
+    with Progress("cross-validate", total, "fold", verbose=min(verbose, 1)) as progress:
+        for rest, apart in folds:
+            progress.update(len(out) + 1, share=len(out) / total)
+            column = np.empty(len(values))
+            for k, model in _walk(estimator, parameter, values, *rest):
+                column[k] = scorer(model, *apart)
+            out.append(column)
+    return out
+
+
+def _folds(estimator: Any, X: Any, y: Any, cv: Any) -> tuple[int, Iterator[Fold]]:
+    """How many folds there are, and of each the examples to fit and those apart."""
     with needed("sklearn", "chordal.model_selection"):
         from sklearn.base import is_classifier
         from sklearn.model_selection import check_cv
         from sklearn.utils import _safe_indexing, indexable
 
     X, y = indexable(X, y)
-    out: list[Floats] = []
     splitter = check_cv(cv, y, classifier=is_classifier(estimator))
-    total = splitter.get_n_splits(X, y)
-    verbose = int(estimator.get_params(deep=False).get("verbose", 0))
-    with Progress("cross-validate", total, "fold", verbose=min(verbose, 1)) as progress:
-        for fitted, apart in splitter.split(X, y):
-            progress.update(len(out) + 1, share=len(out) / total)
-            column = np.empty(len(values))
-            rest = _safe_indexing(X, fitted), _safe_indexing(y, fitted)
-            for k, model in _walk(estimator, parameter, values, *rest):
-                column[k] = scorer(model, _safe_indexing(X, apart), _safe_indexing(y, apart))
-            out.append(column)
-    return out
+
+    def folds() -> Iterator[Fold]:
+        for split in splitter.split(X, y):
+            rest, apart = ((_safe_indexing(X, own), _safe_indexing(y, own)) for own in split)
+            yield rest, apart
+
+    return splitter.get_n_splits(X, y), folds()
+
+
+def _stored_folds(estimator: Any, datasets: Any, y: object, cv: Any) -> tuple[int, Iterator[Fold]]:
+    """The same of data sets, for `_stored_scorer`; folds lie in a temporary folder."""
+    with needed("sklearn", "chordal.model_selection"):
+        from sklearn.base import is_classifier
+        from sklearn.model_selection import check_cv
+
+    labels = _stored_labels(estimator, datasets)
+    numbers = np.arange(len(labels))
+    splitter = check_cv(cv, labels, classifier=is_classifier(estimator))
+
+    def folds() -> Iterator[Fold]:
+        for split in splitter.split(numbers, labels):
+            with scratch_folder("folds") as folder:
+                rest, apart = (
+                    subsets(estimator, datasets, np.isin(numbers, own), os.path.join(folder, name))
+                    for name, own in zip(("rest", "apart"), split, strict=True)
+                )
+                yield (rest, None), (apart, None)
+
+    return splitter.get_n_splits(numbers, labels), folds()
+
+
+def _stored_labels(estimator: Any, datasets: Sequence[Dataset]) -> list[Any]:
+    found = labels_in(estimator, datasets)
+    return [own[0] for own in found] if estimator.classifies else found
+
+
+def _stored_scorer(scoring: str | Scorer | None, scorer: Scorer) -> Scorer:
+    """A scorer of data sets, which include labels."""
+    if scoring is None:
+        return lambda model, X, y: float(model.score(X))
+    return lambda model, X, y: float(scorer(model, X, _stored_labels(model, X)))
 
 
 def _weights(model: Any) -> Floats:

@@ -33,8 +33,9 @@ if TYPE_CHECKING:
     from chordal.estimators._training.keeping import fit_kept, fit_wrapped, is_kept
     from chordal.estimators._training.of_part import score_part
     from chordal.estimators._training.on_part import Given, PreparedPart
-    from chordal.estimators._training.preparing import Keeping, datasets_of, is_stored
+    from chordal.estimators._training.preparing import Keeping, datasets_of, is_stored, is_stream
     from chordal.estimators._training.row_forms import RowForm
+    from chordal.estimators._training.subsets import labels_in, subsets
     from chordal.estimators._wrapped import Train, Wrapped
     from chordal.estimators.crf_classifier import CRFClassifier
     from chordal.estimators.graph_crf import GraphCRF
@@ -66,8 +67,11 @@ _LATER = {
     "fit_wrapped": "_training.keeping",
     "is_kept": "_training.keeping",
     "is_stored": "_training.preparing",
+    "is_stream": "_training.preparing",
+    "labels_in": "_training.subsets",
     "result": "_training.here",
     "score_part": "_training.of_part",
+    "subsets": "_training.subsets",
 }
 ESTIMATORS = Registry("chordal.estimators", Estimator, "estimator")
 
@@ -128,9 +132,12 @@ __all__ = [
     "fitted_chain",
     "is_kept",
     "is_stored",
+    "is_stream",
     "keep_or_raise",
+    "labels_in",
     "pair_features",
     "result",
     "score_part",
+    "subsets",
     "whole_fits",
 ]

@@ -47,7 +47,9 @@ def _rows_to_arrays(own: Cliques) -> tuple[str, Arrays]:
         arrays["lengths"] = own.rows.lengths
     kind = ""
     if isinstance(data, SharedRows):
-        data, kind = data.data, "shared "
+        rows = data.row[own.rows.offsets[:-1]]  # of the examples, of which some may be left out
+        whole = len(rows) == data.row.max(initial=-1) + 1
+        data, kind = data.data if whole else data.data[rows], "shared "
     if isinstance(data, np.ndarray):
         arrays["data"] = data.ravel()
         return kind + "dense", arrays
