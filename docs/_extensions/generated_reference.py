@@ -171,7 +171,7 @@ def command_pages() -> dict[str, str]:
         "[The command line](/guide/command_line.md) shows them at work.\n\n"
         "| command | what it does |\n| --- | --- |\n"
         + "\n".join(rows)
-        + "\n\nExit codes: 0 good, 1 wrong data or model, 2 wrong usage, 130 stopped by Ctrl-C.\n\n"
+        + "\n\nExit codes: 0 good, 1 wrong data or model, 2 wrong usage, 130 stopped by Ctrl-C, 143 by SIGTERM.\n\n"
         + f"```{{toctree}}\n:hidden:\n\n{contents}\n```\n"
     )
     return pages
@@ -239,8 +239,12 @@ def cell(text: str | None) -> str:
 
 
 def escaped(text: str) -> str:
-    """Text whose letters are no marks of Markdown."""
-    return re.sub(r"([\\|*_<>$\[\]])", r"\\\1", text)
+    """Text whose letters are no marks of Markdown; options are code, so that "--" stays "--"."""
+    parts = text.split("`")
+    for k in range(0, len(parts), 2):  # those that are not code already
+        plain = re.sub(r"([\\|*_<>$\[\]])", r"\\\1", parts[k])
+        parts[k] = re.sub(r"(?<![\w-])(--?[a-zA-Z][\w-]*)", r"`\1`", plain)
+    return "`".join(parts)
 
 
 def first_sentence(text: str | None) -> str:

@@ -15,6 +15,8 @@ from typing import TypeVar
 from chordal import _kernels
 from chordal._kernels import StopFlag, TimeLimitError
 
+TimeLimitError.__doc__ = "An answer took longer than its time limit, and there was nothing to return."
+
 T = TypeVar("T")
 
 

@@ -80,3 +80,20 @@ def test_commands_and_their_options(extensions):
             if parameter.param_type_name == "option" and not getattr(parameter, "hidden", False):
                 for option in parameter.opts:
                     assert f"`{option}`" in made[f"commands/{name}.md"]
+
+
+def test_options_in_help_texts_are_code(extensions):
+    escaped = extensions[1].escaped
+    assert escaped("a_b|c: --k-best (-t)") == r"a\_b\|c: `--k-best` (`-t`)"
+    assert escaped("see `chordal label -m a_b`, CRF-like, -1") == (
+        "see `chordal label -m a_b`, CRF-like, -1"
+    )
+
+
+def test_no_cell_is_wider_than_a_page(extensions):
+    for name, page in extensions[1].command_pages().items():
+        for row in page.splitlines():
+            if row.startswith("| `-"):
+                longest = max(map(len, re.split(r"[\s|]|\\", row)))
+                option = row.split(" | ")[0]
+                assert max(longest, len(option)) <= 90, (name, option)

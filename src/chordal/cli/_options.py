@@ -9,6 +9,8 @@ import typer
 
 from chordal._registry import Registry
 
+LONGEST = 50  # characters of names that stand behind an option
+
 
 def names_in(package: str) -> list[str]:
     """What a package's folder holds, without importing it.
@@ -36,6 +38,8 @@ def choice(
         return [name for name in known() if name.startswith(incomplete)]
 
     metavar = None if callable(names) else "|".join(names)
+    if metavar is not None and len(metavar) > LONGEST:  # it would not fit into a line
+        metavar, help = "NAME", f"{help} One of: {', '.join(known())}."
     return typer.Option(*flags, callback=check, autocompletion=complete, metavar=metavar, help=help)
 
 
