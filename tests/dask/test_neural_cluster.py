@@ -225,7 +225,7 @@ def learner_of(model, X, y):
     from chordal.torch._neural_fit import Given as InMemory
     from chordal.torch._neural_fit import _prepared
 
-    given = InMemory(X, y, np.ones(len(X)), None, None, None)
+    given = InMemory(X, y, np.ones(len(X)), None)
     settings = (np.random.default_rng(0), execution_for(1).__enter__())
     return _prepared(clone_warm(model), model._given_crf(), given, *settings)[1]
 
@@ -314,13 +314,17 @@ def test_labels_and_words_are_those_in_memory(here):
     assert found.fit_report_.history == pytest.approx(alone.fit_report_.history, rel=1e-5)
 
 
-def test_validation_data_here_and_on_the_cluster(here):
+def test_validation_data_here_and_on_the_cluster(here, tmp_path):
     Xv, Yv = sentences(9, seed=1)
     model = small(max_iter=4)
     first = cluster.fit(clone(model), parted(X, Y), client=here, validation_data=(Xv, Yv))
     there = parted(Xv, Yv, 2)
     second = cluster.fit(clone(model), parted(X, Y), client=here, validation_data=there)
     assert first.fit_report_.validation == second.fit_report_.validation
+    model.prepare(tmp_path / "held", Xv, Yv)
+    held = {"validation_data": tmp_path / "held"}
+    third = cluster.fit(clone(model), parted(X, Y), client=here, **held)
+    assert first.fit_report_.validation == third.fit_report_.validation
     assert first.fit_report_.validation[-1][1] == first.score(Xv, Yv)
     early = model.set_params(max_iter=60, n_iter_no_change=3)
     found = cluster.fit(early, parted(X, Y), client=here, validation_data=there)

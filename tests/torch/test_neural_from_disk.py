@@ -186,6 +186,13 @@ def test_validation_and_early_stopping(tmp_path, fine):
     assert len(held.fit_report_.validation) == held.n_iter_
     given = clone(model).fit(data, validation_data=(ROWS[:5], NAMES[:5]))
     best = max(score for _, score in given.fit_report_.validation)
+    held = clone(model).prepare(tmp_path / "held", batches(ROWS[:5], NAMES[:5]))
+    for form in (held, tmp_path / "held", [held]):
+        found = clone(model).fit(data, validation_data=form)
+        assert found.fit_report_.validation == given.fit_report_.validation
+    found = clone(model).fit(ROWS, NAMES, validation_data=held)
+    alone = clone(model).fit(ROWS, NAMES, validation_data=(ROWS[:5], NAMES[:5]))
+    assert found.fit_report_.validation == alone.fit_report_.validation
     assert given.score(ROWS[:5], NAMES[:5]) == pytest.approx(best)
     with pytest.raises(ValueError, match="validation y has no observed label"):
         clone(model).fit(data, validation_data=(ROWS[:1], [[None] * len(ROWS[0])]))

@@ -30,7 +30,12 @@ if TYPE_CHECKING:
     from chordal.estimators._training.examples import examples_of
     from chordal.estimators._training.here import LocalCrew, result
     from chordal.estimators._training.in_parts import fit_parts
-    from chordal.estimators._training.keeping import fit_kept, fit_wrapped, is_kept
+    from chordal.estimators._training.keeping import (
+        fit_kept,
+        fit_wrapped,
+        is_kept,
+        kept_validation,
+    )
     from chordal.estimators._training.of_part import score_part
     from chordal.estimators._training.on_part import Given, PreparedPart
     from chordal.estimators._training.preparing import Keeping, datasets_of, is_stored, is_stream
@@ -68,6 +73,7 @@ _LATER = {
     "is_kept": "_training.keeping",
     "is_stored": "_training.preparing",
     "is_stream": "_training.preparing",
+    "kept_validation": "_training.keeping",
     "labels_in": "_training.subsets",
     "result": "_training.here",
     "score_part": "_training.of_part",
@@ -134,6 +140,7 @@ __all__ = [
     "is_stored",
     "is_stream",
     "keep_or_raise",
+    "kept_validation",
     "labels_in",
     "pair_features",
     "result",

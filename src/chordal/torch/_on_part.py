@@ -12,9 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 from torch import Tensor
 
-from chordal._errors import UnsupportedError
 from chordal._validate import check_sample_weight
-from chordal.estimators import BaseCRF, Given, PreparedPart
+from chordal.estimators import BaseCRF, Given
 from chordal.estimators.linked import (
     Known,
     Linked,
@@ -328,10 +327,6 @@ def validation_part(
     """Validation data of a part; None where there are none."""
     if part is None:
         return None
-    if isinstance(part.X, PreparedPart):
-        raise UnsupportedError(
-            "validation_data must be examples, not a prepared data set; give X and y"
-        )
     found = Validation.of(form, labels, part.X, part.y)
     return found if len(found.X) else None
 

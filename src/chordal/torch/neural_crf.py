@@ -27,6 +27,7 @@ from chordal.estimators import (
     Wrapped,
     fit_kept,
     is_kept,
+    kept_validation,
 )
 from chordal.estimators import Given as Examples
 from chordal.estimators.linked import check_crf
@@ -213,7 +214,7 @@ class NeuralCRF(Wrapped):
         y: Any = None,
         sample_weight: object = None,
         *,
-        validation_data: tuple[Any, Any] | None = None,
+        validation_data: object = None,
         callback: Callback | None = None,
         checkpoint: str | PathLike[str] | Checkpoint | None = None,
     ) -> NeuralCRF:
@@ -231,7 +232,7 @@ class NeuralCRF(Wrapped):
         sample_weight : array [n_examples], optional
             Weight of each example; default 1.
         validation_data : (X, y), optional
-            Scored after each pass.
+            Scored after each pass. Or a `Dataset`, its path or a list of them, read into memory.
         callback : callable, optional
             Called with an `Iteration` after each pass; training stops when it returns True.
         checkpoint : path or Checkpoint, optional
@@ -245,7 +246,8 @@ class NeuralCRF(Wrapped):
         """
         self._check_parameters()
         check_function("callback", callback, "an Iteration")
-        validation_data = _checked_pair(validation_data)
+        if validation_data is not None:
+            validation_data = kept_validation(self, validation_data)
         if is_kept(X, y):
             options = {
                 "validation_data": validation_data, "callback": callback, "checkpoint": checkpoint
@@ -274,8 +276,9 @@ class NeuralCRF(Wrapped):
     def _fit_parts(self, crew: Tasks, parts: list[Handle], train: Train, **options: Any) -> None:
         self._check_parameters()
         check_function("callback", options.get("callback"), "an Iteration")
-        if not isinstance(options.get("validation_data"), list):  # of handles
-            options["validation_data"] = _checked_pair(options.get("validation_data"))
+        held = options.get("validation_data")
+        if held is not None and not isinstance(held, list):  # of handles
+            options["validation_data"] = kept_validation(self, held)
         if isinstance(crew, LocalCrew):
             from chordal.torch._neural_disk import fit_disk
 
@@ -367,11 +370,3 @@ class NeuralCRF(Wrapped):
 
         set_state(self, facts, arrays)
         return self
-
-
-def _checked_pair(given: Any) -> tuple[Any, Any] | None:
-    if given is None:
-        return None
-    if not isinstance(given, (tuple, list)) or len(given) != 2:
-        raise ValueError("validation_data must be a pair (X, y) of examples and labels")
-    return given[0], given[1]

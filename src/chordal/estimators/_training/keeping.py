@@ -16,6 +16,7 @@ from chordal._errors import UnsupportedError
 from chordal._estimator import ExampleList
 from chordal._scratch import scratch_folder
 from chordal._validate import check_sample_weight
+from chordal.estimators._training.choosing import validation_pair
 from chordal.estimators._training.crews import Handle, Tasks
 from chordal.estimators._training.examples import examples_of
 from chordal.estimators._training.here import LocalCrew, train_here
@@ -77,6 +78,16 @@ def kept_part(part: Given, model: Wrapped) -> Given:
     return part
 
 
+def kept_validation(model: Wrapped, given: object) -> tuple[Any, Any]:
+    """X and y of validation data; those of data sets are read into memory."""
+    X, y = validation_pair(given)
+    datasets = None if y is not None else datasets_of(X)
+    if datasets is None:
+        return X, y
+    parts = [kept_examples(model, data, k) for data in datasets for k in range(data.n_parts)]
+    return [x for part in parts for x in part.X], [own for part in parts for own in part.y]
+
+
 def fit_wrapped(
     model: Wrapped, crew: Tasks, parts: list[Handle], train: Train, **options: Any
 ) -> None:
@@ -85,8 +96,12 @@ def fit_wrapped(
     It does not change if an error occurs.
     """
     made = copy(model)
-    examples = crew.map(kept_part, parts, crew.share(made))
+    shared = crew.share(made)
+    examples = crew.map(kept_part, parts, shared)
     parts.clear()  # what is read takes their place in memory
+    held = options.get("validation_data")
+    if isinstance(held, list):  # of handles
+        options["validation_data"] = crew.map(kept_part, held, shared)
     made._fit_parts(crew, examples, train, **options)
     vars(model).update(vars(made))
 
