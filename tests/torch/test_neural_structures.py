@@ -76,7 +76,7 @@ CASES = {
 
 def learner_of(model, X, y):
     """What training works with, in double precision."""
-    crf, given = model._given_crf(), Given(X, y, np.ones(len(X)), None, None, None)
+    crf, given = model._given_crf(), Given(X, y, np.ones(len(X)), None)
     torch.manual_seed(0)
     _, learner = _prepared(
         model, crf, given, np.random.default_rng(0), execution_for(1).__enter__()
