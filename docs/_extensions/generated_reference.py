@@ -171,7 +171,8 @@ def command_pages() -> dict[str, str]:
         "[The command line](/guide/command_line.md) shows them at work.\n\n"
         "| command | what it does |\n| --- | --- |\n"
         + "\n".join(rows)
-        + "\n\nExit codes: 0 good, 1 wrong data or model, 2 wrong usage, 130 stopped by Ctrl-C, 143 by SIGTERM.\n\n"
+        + "\n\nExit codes: 0 good, 1 wrong data or model, 2 wrong usage, "
+        + "130 stopped by Ctrl-C, 143 by SIGTERM.\n\n"
         + f"```{{toctree}}\n:hidden:\n\n{contents}\n```\n"
     )
     return pages

@@ -15,7 +15,7 @@ from typing import TypeVar
 from chordal import _kernels
 from chordal._kernels import StopFlag, TimeLimitError
 
-TimeLimitError.__doc__ = "An answer took longer than its time limit, and there was nothing to return."
+TimeLimitError.__doc__ = "The time limit of an answer is over, and there is nothing to return yet."
 
 T = TypeVar("T")
 

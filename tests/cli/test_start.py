@@ -104,7 +104,9 @@ def test_help_and_version(chordal):
     assert chordal() == chordal("--help")
     assert chordal("--version").startswith(b"chordal ")
     options = chordal("train", "--help").decode()
-    assert f"--solver {'|'.join(['auto', *SOLVERS.names()])}" in options
+    listed = f"--solver NAME The optimiser. One of: {', '.join(['auto', *SOLVERS.names()])}."
+    assert listed in " ".join(options.split())
+    assert "--pairs seen|all" in options
     assert f"--objective {'|'.join(['auto', *OBJECTIVES.names()])}" in options
 
 
