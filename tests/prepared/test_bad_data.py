@@ -356,6 +356,39 @@ def test_a_full_disk_leaves_what_was_there(folder, monkeypatch, after):
     np.testing.assert_array_equal(fit(folder).weights_, whole)
 
 
+KILLED = """
+import os, signal, sys
+from chordal import ChainCRF
+from chordal.estimators._training import preparing
+preparing.PART = 4
+
+def batches():
+    for _ in range(6):
+        yield [[["a"], ["b"]]] * 2, [["A", "B"]] * 2
+    os.kill(os.getpid(), signal.SIGKILL)
+
+ChainCRF().prepare(sys.argv[1], batches(), append=len(sys.argv) > 2)
+"""
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="no SIGKILL")
+def test_the_next_writer_removes_what_a_killed_one_left(folder, tmp_path):
+    for place, more in ((tmp_path / "new", []), (folder, ["append"])):
+        subprocess.run([sys.executable, "-c", KILLED, place, *more])
+        known = Dataset(folder).parts if more else []
+        assert len(parts(place)) > len(known)
+        ChainCRF().prepare(place, X, Y, append=bool(more))
+        made = Dataset(place)
+        assert made.n_examples == len(X) * (2 if more else 1)
+        assert [path.name for path in parts(place)] == sorted(own.file for own in made.parts)
+        np.testing.assert_array_equal(fit(place).classes_, ["L0", "L1", "L2"])
+    foreign = tmp_path / "foreign"
+    foreign.mkdir()
+    (foreign / "part-00000-1.chordal.bak").touch()
+    with pytest.raises(FileExistsError, match="is not a data set"):
+        ChainCRF().prepare(foreign, X, Y)
+
+
 LIMITED = """
 import resource, signal, sys
 from chordal import ChainCRF
@@ -386,6 +419,15 @@ def test_a_full_disk_in_training_names_the_folder(folder, tmp_path, source, solv
     assert str(scratch) in last
     assert "set TMPDIR" in last
     assert not os.listdir(scratch)
+
+
+def test_a_writer_that_comes_late_does_not_replace(tmp_path):
+    late = _writer.Writer(tmp_path / "data")
+    data = ChainCRF().prepare(tmp_path / "data", X, Y)
+    with pytest.raises(FileExistsError, match="already has a data set"), late:
+        pass
+    data.verify()
+    ChainCRF().prepare(tmp_path / "data", X, Y, append=True)  # it is not locked
 
 
 def test_two_writers_at_once(folder):

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Mapping
+import re
+from collections.abc import Collection, Mapping
 from contextlib import suppress
 from types import TracebackType
 from typing import Any, final
@@ -27,25 +28,24 @@ from chordal.prepared._dataset import (
     is_dataset,
 )
 
+#: Names of the files of a data set besides its index, and of temporary ones.
+_OWN = re.compile(r"(part-\d+|vocabulary)-\d+\.chordal|\.chordal-.*\.tmp")
+
 
 @final
 class Writer:
     """Writes a data set, or adds parts to one, within a ``with`` block.
 
     If anything fails, including a full disk or Ctrl-C, the new files are removed; the existing data
-    set stays valid.
+    set stays valid. The next writer removes what a killed one left.
     """
 
     def __init__(self, path: Path, append: bool = False) -> None:
         self.path, self._append = os.fspath(path), append
         self.old: Dataset | None = None
         self._new_folder = not os.path.exists(self.path)
-        if is_dataset(self.path) and not append:
-            raise FileExistsError(
-                f"{self.path} already has a data set: use append=True, or remove it first"
-            )
-        empty = os.path.isdir(self.path) and not os.listdir(self.path)
-        if not (is_dataset(self.path) or self._new_folder or empty):
+        self._refuse_to_replace()
+        if not (is_dataset(self.path) or self._new_folder or _is_unfinished(self.path)):
             raise FileExistsError(f"{self.path} exists and is not a data set: give another path")
         self._written: list[str] = []
         self._entries: list[dict[str, Any]] = []
@@ -53,12 +53,32 @@ class Writer:
     def __enter__(self) -> Writer:
         os.makedirs(self.path, exist_ok=True)
         self._lock = _locked(self.path)
+        try:
+            self._begin()
+        except BaseException:
+            self._unlock()
+            raise
+        return self
+
+    def _begin(self) -> None:
+        self._refuse_to_replace()  # another writer may have ended meanwhile
         if self._append and is_dataset(self.path):
             self.old = Dataset(self.path)
             self._entries = [own._asdict() for own in self.old.parts]
+        if self._lock is not None:
+            _remove_unfinished(self.path, {own["file"] for own in self._entries})
         self.id = os.urandom(8).hex() if self.old is None else self.old.id
         self.generation = 1 if self.old is None else self.old.generation + 1
-        return self
+
+    def _refuse_to_replace(self) -> None:
+        if is_dataset(self.path) and not self._append:
+            raise FileExistsError(
+                f"{self.path} already has a data set: use append=True, or remove it first"
+            )
+
+    def _unlock(self) -> None:
+        if self._lock is not None:
+            os.close(self._lock)
 
     def add(self, facts: Facts, arrays: Arrays, examples: int, variables: int) -> None:
         """Write a part."""
@@ -107,11 +127,23 @@ class Writer:
         for path in self._written:
             with suppress(OSError):
                 os.unlink(path)
-        if self._lock is not None:
-            os.close(self._lock)
+        self._unlock()
         if self._new_folder:
             with suppress(OSError):
                 os.rmdir(self.path)  # if nothing is in it
+
+
+def _is_unfinished(folder: str) -> bool:
+    """Whether a folder is empty, or has only what a killed writer left."""
+    return os.path.isdir(folder) and all(map(_OWN.fullmatch, os.listdir(folder)))
+
+
+def _remove_unfinished(folder: str, known: Collection[str]) -> None:
+    """Remove the parts that no index names; the folder must be locked."""
+    for name in os.listdir(folder):
+        if _OWN.fullmatch(name) and not name.startswith("vocabulary") and name not in known:
+            with suppress(OSError):
+                os.unlink(os.path.join(folder, name))
 
 
 def _locked(folder: str) -> int | None:
