@@ -1,4 +1,7 @@
-"""Long names in inline code break after a dot, a slash, a colon or an underscore."""
+"""Long names in inline code break after a dot, a slash, a colon or an underscore.
+
+Options such as `--k-best` do not break at their hyphens.
+"""
 
 from __future__ import annotations
 
@@ -11,6 +14,7 @@ from sphinx.application import Sphinx
 LONG = 16  # characters of a name that may break
 CODE = re.compile(r'(<code class="[^"]*literal[^"]*">)(.*?)(</code>)')
 WORD = re.compile(rf'(<span class="pre">)([^<]{{{LONG},}})(</span>)')
+OPTION = re.compile(r'<span class="pre">(-[\w-]+)</span>')
 END = re.compile(r"(?<=\w)([./_]|::)(?=\w)")
 
 
@@ -24,7 +28,11 @@ def broken(html: str) -> str:
     def word(found: re.Match[str]) -> str:
         return found[1] + END.sub(r"\1<wbr>", found[2]) + found[3]
 
-    return CODE.sub(lambda found: found[1] + WORD.sub(word, found[2]) + found[3], html)
+    def code(found: re.Match[str]) -> str:
+        whole = OPTION.sub(r'<span class="pre option">\1</span>', found[2])
+        return found[1] + WORD.sub(word, whole) + found[3]
+
+    return CODE.sub(code, html)
 
 
 def change(

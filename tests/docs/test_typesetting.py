@@ -61,3 +61,11 @@ def test_long_names_break_where_their_parts_end(extension, word, expected):
     assert broken(page.format(word)) == page.format(expected.replace("|", "<wbr>"))
     plain = f'<pre><span class="pre">{word}</span></pre>'
     assert broken(plain) == plain
+
+
+def test_options_stay_on_one_line(extension):
+    page = '<code class="docutils literal"><span class="pre">{}</span></code>'
+    found = extension("code_breaks").broken(page.format("--n-iter-no-change"))
+    assert 'class="pre option"' in found
+    assert "<wbr>" not in found
+    assert 'class="pre"' in extension("code_breaks").broken(page.format("no-option"))

@@ -9,7 +9,7 @@ import typer
 
 from chordal._registry import Registry
 
-LONGEST = 50  # characters of names that stand behind an option
+LONGEST = 30  # characters of names that stand behind an option
 
 
 def names_in(package: str) -> list[str]:
