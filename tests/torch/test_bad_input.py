@@ -179,9 +179,9 @@ def test_shapes_of_other_arguments(crf):
         crf.span_probability(emissions(), [(0, 0, [1]), (0, 3, [1, 2])])
     with pytest.raises(ValueError, match=r"spans\[0\] has the invalid tag 3"):
         crf.span_probability(emissions(), [(0, 0, [1, 3])])
-    with pytest.raises(ValueError, match="k must be at least 1"):
+    with pytest.raises(ValueError, match="k must be an integer of at least 1"):
         crf.k_best(emissions(), 0)
-    with pytest.raises(ValueError, match="n must be at least 1"):
+    with pytest.raises(ValueError, match="n must be an integer of at least 1"):
         crf.sample(emissions(), 0)
     soft = torch.full((2, 4, 3), 1 / 3)
     soft[1, 2] = 0.5

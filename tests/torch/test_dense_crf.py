@@ -97,10 +97,10 @@ def test_bad_input():
         with pytest.raises((ValueError, TypeError), match=message):
             crf(*given)
     for settings, message in (
-        ({"num_labels": 0}, "num_labels must be at least 1"),
+        ({"num_labels": 0}, "num_labels must be an integer of at least 1"),
         ({"window": 4}, "window must be an odd number of at least 3, got 4"),
-        ({"n_iter": 0}, "n_iter must be at least 1"),
-        ({"colour_width": 0.0}, "widths must be above 0"),
+        ({"n_iter": 0}, "n_iter must be an integer of at least 1"),
+        ({"colour_width": 0.0}, "colour_width must be a number above 0"),
     ):
         with pytest.raises(ValueError, match=message):
             DenseCRF(**{"num_labels": 2, **settings})

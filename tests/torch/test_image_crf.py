@@ -95,5 +95,5 @@ def test_bad_input():
         ImageCRF(2, neighbours=6)
     with pytest.raises(ValueError, match="tying"):
         ImageCRF(2, tying="each")
-    with pytest.raises(ValueError, match="num_labels must be at least 1, got 0"):
+    with pytest.raises(ValueError, match="num_labels must be an integer of at least 1, got 0"):
         ImageCRF(0)

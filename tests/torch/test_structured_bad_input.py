@@ -45,7 +45,7 @@ def test_settings(settings):
     for given, message in (
         ({"n_iter": 0}, "n_iter must be a whole number of at least 1, got 0"),
         ({"gradient": "both"}, "gradient must be 'unrolled' or 'implicit', got 'both'"),
-        ({"tol": 0.0}, "tol must be above 0"),
+        ({"tol": 0.0}, "tol must be a number above 0"),
     ):
         with pytest.raises(ValueError, match=message):
             settings(**given)
@@ -91,8 +91,8 @@ def test_shapes_and_dtypes():
         (lambda: crf.decode(unary, tables=draw(0, 3, 2, 2)), r"tables must have shape \(2, 2\), "),
         (lambda: crf.decode(unary, tables=draw(0, 5, 1, 2, 2)), r"got \(5, 1, 2, 2\)"),
         (lambda: crf.decode(unary, tables=labels[:2, :2]), "tables must be floating point"),
-        (lambda: crf.k_best(unary, 0), "k must be at least 1, got 0"),
-        (lambda: crf.sample(unary, 0), "n must be at least 1, got 0"),
+        (lambda: crf.k_best(unary, 0), "k must be an integer of at least 1, got 0"),
+        (lambda: crf.sample(unary, 0), "n must be an integer of at least 1, got 0"),
         (lambda: crf.decode(unary.to("meta")), "unary must be on the device of the layer"),
         (lambda: layer("grid", learned=False).decode(unary), "tables must be given with each call"),
     ):

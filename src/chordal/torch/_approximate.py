@@ -9,7 +9,9 @@ import torch
 from torch import Tensor, nn
 
 from chordal._errors import UnsupportedError
+from chordal._validate import check_number
 from chordal.torch import _fixed_point
+from chordal.torch._graph_checks import check_answer, check_possible
 from chordal.torch._scores import full_precision
 from chordal.torch._topology import GraphScores, Topology
 
@@ -26,9 +28,9 @@ class Iterations:
         self.n_iter = n_iter if n_iter is not None else 1000 if gradient == "implicit" else 10
         if isinstance(self.n_iter, bool) or not isinstance(self.n_iter, int) or self.n_iter < 1:
             raise ValueError(f"n_iter must be a whole number of at least 1, got {n_iter!r}")
-        if not tol > 0:
-            raise ValueError(f"tol must be above 0, got {tol!r}")
-        if not 0 <= damping < 1:
+        check_number("tol", tol, strict=True)
+        check_number("damping", damping)
+        if damping >= 1:
             raise ValueError(f"damping must be at least 0 and below 1, got {damping!r}")
         self.gradient, self.tol, self.damping = gradient, tol, damping
 
@@ -36,12 +38,13 @@ class Iterations:
         self, name: str, start: Tensor, unary: Tensor, tables: Tensor, indices: list[Tensor]
     ) -> Tensor:
         """From the start to the end of the iteration, with derivatives."""
+        check_possible(unary, 2)
         iteration = _fixed_point.Iteration(
             start, unary, tables, indices, name, self.damping, self.n_iter, self.tol
         )
-        if self.gradient == "implicit":
-            return _fixed_point.implicit(iteration)
-        return _fixed_point.unrolled(iteration)
+        implicit = self.gradient == "implicit"
+        found = _fixed_point.implicit(iteration) if implicit else _fixed_point.unrolled(iteration)
+        return check_answer(found, f"the layer's inference {name!r}", "scale the scores")
 
 
 class Approximate(nn.Module):

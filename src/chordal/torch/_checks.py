@@ -5,8 +5,11 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from chordal.torch._scores import Scores, first_steps
+from chordal._errors import InfeasibleError
+from chordal._validate import check_number
+from chordal.torch._scores import FORBIDDEN, Scores, first_steps
 
+LARGEST = 2**62
 REDUCTIONS = ("none", "sum", "mean", "token_mean")
 
 
@@ -15,8 +18,42 @@ def looks_at_numbers(tensor: Tensor) -> bool:
     return not torch.compiler.is_compiling() and not tensor.is_meta
 
 
+def check_tensor(name: str, value: object) -> None:
+    """Refuse arrays, lists and other things that are not tensors."""
+    if not isinstance(value, Tensor):
+        raise TypeError(
+            f"{name} must be a torch.Tensor, got {type(value).__name__}; torch.as_tensor makes one"
+        )
+
+
+def check_count(name: str, value: object, minimum: int = 1) -> None:
+    """Refuse what is not a whole number that PyTorch can hold; traced graphs have no others."""
+    if torch.compiler.is_compiling() or isinstance(value, torch.SymInt):
+        return
+    check_number(name, value, minimum=minimum, integer=True)
+    assert isinstance(value, int)
+    if value > LARGEST:
+        raise ValueError(f"{name} must be at most {LARGEST}, got {value}")
+
+
+def check_cost(cost: object) -> None:
+    """Refuse costs of wrong labels that are not numbers."""
+    if not torch.compiler.is_compiling():
+        check_number("cost", cost)
+
+
+def check_possible(log_z: Tensor) -> Tensor:
+    """log Z [B], unless that of an example is −inf: none of its labellings is allowed."""
+    if looks_at_numbers(log_z) and not torch.onnx.is_in_onnx_export():
+        nothing = log_z == FORBIDDEN
+        if bool(nothing.any()):
+            raise InfeasibleError(int(nothing.nonzero()[0, 0]))
+    return log_z
+
+
 def check_emissions(emissions: Tensor, num_tags: int, like: Tensor) -> None:
     """Refuse emissions of another shape, dtype or device than the layer's."""
+    check_tensor("emissions", emissions)
     if emissions.dim() != 3:
         raise ValueError(f"emissions must have dimension of 3, got {emissions.dim()}")
     if emissions.size(2) != num_tags:
@@ -29,7 +66,8 @@ def check_emissions(emissions: Tensor, num_tags: int, like: Tensor) -> None:
 
 
 def same_device(name: str, tensor: Tensor, other: str, like: Tensor) -> None:
-    """Refuse tensors on two devices."""
+    """Refuse tensors on two devices, and what is not a tensor."""
+    check_tensor(name, tensor)
     if tensor.device != like.device:
         raise ValueError(
             f"{name} must be on the device of {other} ({like.device}), got {tensor.device}"
@@ -38,6 +76,7 @@ def same_device(name: str, tensor: Tensor, other: str, like: Tensor) -> None:
 
 def check_tags(tags: Tensor, emissions: Tensor) -> None:
     """Refuse tags that are neither numbers, sets nor distributions in the emissions' shape."""
+    check_tensor("tags", tags)
     two = tuple(emissions.shape[:2])
     if tags.dim() == 3:
         if tags.shape != emissions.shape:

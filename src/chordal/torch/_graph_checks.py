@@ -5,9 +5,9 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from chordal._errors import UnsupportedError
+from chordal._errors import InfeasibleError, UnsupportedError
 from chordal.structures import Structure
-from chordal.torch._checks import looks_at_numbers, same_device
+from chordal.torch._checks import check_tensor, looks_at_numbers, same_device
 
 
 def check_structure(structure: Structure) -> None:
@@ -35,6 +35,7 @@ def check_structure(structure: Structure) -> None:
 
 def check_unary(unary: Tensor, n_variables: int, n_labels: int, like: Tensor) -> None:
     """Refuse scores of another shape, dtype or device than the layer's, NaN and +inf."""
+    check_tensor("unary", unary)
     if unary.dim() != 3 or unary.shape[1:] != (n_variables, n_labels):
         raise ValueError(
             f"unary must have shape [batch, {n_variables}, {n_labels}] (variables, labels), got "
@@ -58,6 +59,25 @@ def check_scores(name: str, scores: Tensor, axes: tuple[str, ...], finite: bool 
     where = ", ".join(f"{axis} {i}" for axis, i in zip(axes, place, strict=True))
     allowed = "finite numbers for this inference" if finite else "numbers below +inf"
     raise ValueError(f"{name}: {where} is {value:+}; scores must be {allowed}")
+
+
+def check_possible(scores: Tensor, dim: int) -> None:
+    """Refuse examples with a variable all of whose labels, along `dim`, are forbidden."""
+    if not looks_at_numbers(scores):
+        return
+    nothing = (scores == -torch.inf).all(dim)
+    if bool(nothing.any()):
+        raise InfeasibleError(int(nothing.nonzero()[0, 0]))
+
+
+def check_answer(answer: Tensor, name: str, advice: str) -> Tensor:
+    """An answer, unless it is not a number: scores or parameters were too large."""
+    if looks_at_numbers(answer) and bool(answer.isnan().any()):
+        raise ValueError(
+            f"{name} overflows: scores or parameters are too large for {answer.dtype}, or are not "
+            f"numbers; {advice}"
+        )
+    return answer
 
 
 def check_labels(labels: Tensor, unary: Tensor, ignore_index: int) -> None:
@@ -98,6 +118,7 @@ def check_range(labels: Tensor, axes: tuple[str, ...], n_labels: int, ignore_ind
 
 def check_image(scores: Tensor, n_labels: int, like: Tensor) -> None:
     """Refuse scores of pixels of another shape, dtype or device than the layer's, NaN and +inf."""
+    check_tensor("scores", scores)
     if scores.dim() != 4 or scores.shape[1] != n_labels or 0 in scores.shape[2:]:
         raise ValueError(
             f"scores must have shape [batch, {n_labels}, height, width] with at least one pixel, "
@@ -111,6 +132,7 @@ def check_image(scores: Tensor, n_labels: int, like: Tensor) -> None:
 
 def check_pixels(labels: Tensor, scores: Tensor, ignore_index: int) -> None:
     """Refuse labels of pixels that do not fit their scores."""
+    check_tensor("labels", labels)
     shape = (scores.shape[0], *scores.shape[2:])
     if tuple(labels.shape) != shape:
         raise ValueError(

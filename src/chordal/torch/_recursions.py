@@ -14,6 +14,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
+from chordal.torch._checks import check_possible
 from chordal.torch._scan import scan
 from chordal.torch._scores import FORBIDDEN, Scores, agreeing, first_steps
 
@@ -92,6 +93,11 @@ def backward(steps: Steps) -> Tensor:
 
 def log_partition(scores: Scores) -> Tensor:
     """[B]: log Z."""
+    return check_possible(_log_partition(scores))
+
+
+def _log_partition(scores: Scores) -> Tensor:
+    """[B]: log Z; −inf where nothing is allowed."""
     steps = Steps(scores)
     return log_total(steps, forward(steps)[0])
 
@@ -99,7 +105,7 @@ def log_partition(scores: Scores) -> Tensor:
 def log_likelihood(scores: Scores, tags: Tensor, ignore_index: int) -> Tensor:
     """[B]: the log probability that the tags [B, T] are as given, where they are given."""
     allowed = agreeing(tags, scores.emissions.shape[2], ignore_index)
-    return log_partition(scores.held(allowed)) - log_partition(scores)
+    return _log_partition(scores.held(allowed)) - log_partition(scores)
 
 
 def expectations(scores: Scores) -> tuple[Tensor, Tensor]:
@@ -107,7 +113,7 @@ def expectations(scores: Scores) -> tuple[Tensor, Tensor]:
     steps = Steps(scores)
     last, after, before = forward(steps)
     right = backward(steps)
-    log_z = log_total(steps, last).unsqueeze(1)
+    log_z = check_possible(log_total(steps, last)).unsqueeze(1)
     emissions, on, first = steps.along[:3]
     zero = emissions.new_zeros(())
     marginals = torch.where(on, (after + right - log_z).exp(), zero).transpose(0, 1)
@@ -142,7 +148,7 @@ def viterbi(scores: Scores, pad: int) -> tuple[Tensor, Tensor]:
     score, tag = (last + steps.end).max(1)
     _, (tags,) = scan(back, tag, [pointers], reverse=True)
     score = torch.where(steps.on.any(1), score, torch.zeros_like(score))
-    return torch.where(steps.on, tags.transpose(0, 1), pad), score
+    return torch.where(steps.on, tags.transpose(0, 1), pad), check_possible(score)
 
 
 def best_tags(scores: Scores) -> Tensor:
@@ -184,7 +190,8 @@ def sample(scores: Scores, uniform: Tensor, pad: int) -> Tensor:
     """Tags [N, B, T], drawn by the uniform numbers [N, B, T]."""
     scores = scores.detach()
     steps = Steps(scores)
-    _, after, _ = forward(steps)
+    last, after, _ = forward(steps)
+    check_possible(log_total(steps, last))
     draws, batch, _ = uniform.shape
     labels = scores.emissions.shape[2]
 

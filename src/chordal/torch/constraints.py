@@ -9,6 +9,7 @@ import torch
 from torch import Tensor
 
 from chordal._schemes import SCHEMES, misfit, scheme_of, split_tag
+from chordal.torch._checks import check_tensor
 
 
 class AllowedTransitions(NamedTuple):
@@ -62,8 +63,14 @@ def checked(allowed: AllowedTransitions | Tensor, num_tags: int) -> AllowedTrans
     if isinstance(allowed, Tensor):
         anywhere = torch.ones(num_tags, dtype=torch.bool)
         allowed = AllowedTransitions(anywhere, anywhere.clone(), allowed)
+    if not isinstance(allowed, AllowedTransitions):
+        raise TypeError(
+            "allowed_transitions must be a boolean matrix, or what the function "
+            f"chordal.torch.allowed_transitions gives; got {type(allowed).__name__}"
+        )
     shapes = ((num_tags,), (num_tags,), (num_tags, num_tags))
     for name, tensor, shape in zip(allowed._fields, allowed, shapes, strict=True):
+        check_tensor(f"allowed_transitions: {name}", tensor)
         if tensor.dtype != torch.bool or tuple(tensor.shape) != shape:
             raise ValueError(
                 f"allowed_transitions: {name} must be boolean, of shape {shape}; got "

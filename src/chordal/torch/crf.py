@@ -10,6 +10,7 @@ from torch import Tensor, nn
 
 from chordal._validate import check_choice
 from chordal.torch import _checks, _kernel_answers, _recursions
+from chordal.torch._graph_checks import check_scores
 from chordal.torch._operators import MOST_TAGS, kernels_serve
 from chordal.torch._scores import (
     FORBIDDEN,
@@ -87,8 +88,10 @@ class CRF(nn.Module):
         any_mask: bool = False,
         backend: str = "auto",
     ) -> None:
-        if num_tags <= 0:
+        if isinstance(num_tags, int) and num_tags <= 0:  # pytorch-crf's words
             raise ValueError(f"invalid number of tags: {num_tags}")
+        _checks.check_count("num_tags", num_tags)
+        _checks.check_count("ignore_index", ignore_index, -_checks.LARGEST)
         if 0 <= ignore_index < num_tags:
             raise ValueError(f"ignore_index must not be one of {num_tags} tags, got {ignore_index}")
         check_choice("backend", backend, BACKENDS)
@@ -149,6 +152,7 @@ class CRF(nn.Module):
         Tensor
             [batch] for "none", else a number.
         """
+        _checks.check_tensor("tags", tags)
         scores = self._scores(emissions, mask, transitions, tags)
         _checks.check_reduction(reduction)
         return _reduced(self._log_likelihood(scores, self._batched(tags)), reduction, scores)
@@ -157,6 +161,7 @@ class CRF(nn.Module):
         self, emissions: Tensor, mask: Tensor | None = None, *, transitions: Tensor | None = None
     ) -> list[list[int]]:
         """The best tags of each sequence, as lists of numbers."""
+        _checks.check_tensor("emissions", emissions)
         scores = self._scores(emissions.detach(), mask, transitions)
         return _lists(self._engine(scores).best_tags(scores), scores.mask)
 
@@ -172,6 +177,7 @@ class CRF(nn.Module):
 
         Steps that are off get the tag `pad`.
         """
+        _checks.check_count("pad", pad, -_checks.LARGEST)
         scores = self._scores(emissions, mask, transitions)
         tags, score = self._engine(scores).viterbi(scores, pad)
         return self._unbatched(tags), score
@@ -216,8 +222,9 @@ class CRF(nn.Module):
         If there are fewer than k, scores are −inf and tags `pad`; steps that are off have `pad`
         too.
         """
-        if k < 1:
-            raise ValueError(f"k must be at least 1, got {k}")
+        _checks.check_tensor("emissions", emissions)
+        _checks.check_count("k", k)
+        _checks.check_count("pad", pad, -_checks.LARGEST)
         scores = self._scores(emissions.detach(), mask, transitions)
         tags, score = self._engine(scores).k_best(scores, k, pad)
         return tags, score
@@ -233,8 +240,9 @@ class CRF(nn.Module):
         pad: int = -1,
     ) -> Tensor:
         """Sample tags from the model, [n, batch, steps]; `pad` at steps that are off."""
-        if n < 1:
-            raise ValueError(f"n must be at least 1, got {n}")
+        _checks.check_tensor("emissions", emissions)
+        _checks.check_count("n", n)
+        _checks.check_count("pad", pad, -_checks.LARGEST)
         scores = self._scores(emissions.detach(), mask, transitions)
         device = scores.emissions.device
         shape = (n, *scores.emissions.shape[:2])
@@ -307,9 +315,10 @@ class CRF(nn.Module):
         `cost` is the cost of a wrong tag, or a matrix [gold, predicted]. If some tags were not
         observed, the gold tagging is the best one that agrees with the others.
         """
+        _checks.check_tensor("tags", tags)
         scores = self._scores(emissions, mask, transitions, tags, hard=True)
         _checks.check_reduction(reduction)
-        tags, engine = self._batched(tags), self._engine(scores)
+        tags, engine = self._batched(tags).long(), self._engine(scores)
         augmented = self._augmented(scores, tags, cost)
         with torch.no_grad():
             best, _ = engine.viterbi(augmented, 0)
@@ -330,9 +339,10 @@ class CRF(nn.Module):
 
         `cost` is as in `hinge_loss`.
         """
+        _checks.check_tensor("tags", tags)
         scores = self._scores(emissions, mask, transitions, tags, hard=True)
         _checks.check_reduction(reduction)
-        tags = self._batched(tags)
+        tags = self._batched(tags).long()
         augmented = self._augmented(scores, tags, cost)
         return _reduced(-self._log_likelihood(augmented, tags), reduction, scores)
 
@@ -351,6 +361,7 @@ class CRF(nn.Module):
             if hard and tags.dim() == 3:
                 raise ValueError("tags must be numbers for this loss, not sets or distributions")
         if mask is not None:
+            _checks.check_tensor("mask", mask)
             first = mask[:, :1] if self.batch_first else mask[:1].transpose(0, 1)
             _checks.check_mask(mask, emissions, first, self.any_mask)
             mask = self._batched(mask).bool()
@@ -440,9 +451,11 @@ class CRF(nn.Module):
                 raise ValueError(
                     f"cost must be a number or a matrix {square}, got {tuple(cost.shape)}"
                 )
+            check_scores("cost", cost, ("gold tag", "tag"), finite=True)
             known = tags.clamp(0, self.num_tags - 1)
             price = cost.to(scores.emissions)[known] * observed.unsqueeze(2)
         else:
+            _checks.check_cost(cost)
             price = cost * (~self._agree(tags)).to(scores.emissions.dtype)
         return scores._replace(emissions=scores.emissions + price)
 

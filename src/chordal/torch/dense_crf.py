@@ -6,9 +6,12 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
+from chordal._validate import check_number
 from chordal.torch import _graph_checks
-from chordal.torch._checks import same_device
+from chordal.torch._checks import check_count, check_tensor, looks_at_numbers, same_device
 from chordal.torch._scores import common_dtype, full_precision
+
+LARGEST = 1e15  # of widths and colours: squares of larger ones overflow in float32
 
 
 class DenseCRF(nn.Module):
@@ -64,15 +67,18 @@ class DenseCRF(nn.Module):
         colour_width: float = 0.2,
         smoothness_width: float = 1.0,
     ) -> None:
-        if num_labels < 1:
-            raise ValueError(f"num_labels must be at least 1, got {num_labels}")
-        if window < 3 or window % 2 == 0:
+        check_count("num_labels", num_labels)
+        check_count("window", window, 3)
+        if window % 2 == 0:
             raise ValueError(f"window must be an odd number of at least 3, got {window}")
-        if n_iter < 1:
-            raise ValueError(f"n_iter must be at least 1, got {n_iter}")
+        check_count("n_iter", n_iter)
         widths = (position_width, colour_width, smoothness_width)
-        if not min(widths) > 0:
-            raise ValueError(f"widths must be above 0, got {widths}")
+        for name, width in zip(("position", "colour", "smoothness"), widths, strict=True):
+            check_number(f"{name}_width", width, strict=True)
+            if not 1 / LARGEST <= width <= LARGEST:
+                raise ValueError(
+                    f"{name}_width must be from {1 / LARGEST:g} to {LARGEST:g}, got {width!r}"
+                )
         super().__init__()
         self.num_labels, self.window, self.n_iter = num_labels, window, n_iter
         self.log_widths = nn.Parameter(torch.tensor(widths).log())
@@ -94,12 +100,15 @@ class DenseCRF(nn.Module):
         scores, kernel = scores.to(dtype), self._kernel(images.to(dtype))
         attraction = (self.compatibility + self.compatibility.T).to(dtype) / 2
         log_q = scores.log_softmax(1)
+        _graph_checks.check_possible(scores, 1)
         for _ in range(self.n_iter):
             near = (self._neighbours(log_q.exp()) * kernel).sum(2)  # [B, L, H, W]
             with full_precision(near):
                 pull = torch.einsum("lm,bmhw->blhw", attraction, near)
             log_q = (scores + pull).log_softmax(1)
-        return log_q
+        return _graph_checks.check_answer(
+            log_q, "the layer", "look at log_widths, weights and compatibility"
+        )
 
     def marginals(self, scores: Tensor, images: Tensor) -> Tensor:
         """The probability of every label of every pixel, in the shape of scores."""
@@ -132,6 +141,7 @@ class DenseCRF(nn.Module):
 
     def _check(self, scores: Tensor, images: Tensor) -> None:
         _graph_checks.check_image(scores, self.num_labels, self.weights)
+        check_tensor("images", images)
         if images.dim() != 4 or images.shape[0] != scores.shape[0] or images.shape[1] < 1:
             raise ValueError(
                 f"images must have shape [{scores.shape[0]}, channels, height, width], got "
@@ -147,3 +157,8 @@ class DenseCRF(nn.Module):
         same_device("images", images, "the layer's parameters", self.weights)
         axes = ("image", "channel", "row", "column")
         _graph_checks.check_scores("images", images, axes, finite=True)
+        if looks_at_numbers(images) and images.numel() and bool(images.abs().max() > LARGEST):
+            raise ValueError(
+                f"images must be at most {LARGEST:g} in size, got {float(images.abs().max()):g}; "
+                "scale the colours"
+            )

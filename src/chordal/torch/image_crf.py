@@ -8,6 +8,7 @@ from torch import Tensor, nn
 from chordal._validate import check_choice
 from chordal.structures import Grid
 from chordal.torch import _graph_checks
+from chordal.torch._checks import check_count
 from chordal.torch._graph_choices import Method
 from chordal.torch.structured_crf import StructuredCRF
 
@@ -59,8 +60,7 @@ class ImageCRF(nn.Module):
         *,
         ignore_index: int = -100,
     ) -> None:
-        if num_labels < 1:
-            raise ValueError(f"num_labels must be at least 1, got {num_labels}")
+        check_count("num_labels", num_labels)
         if neighbours not in (4, 8):
             raise ValueError(f"neighbours must be 4 or 8, got {neighbours!r}")
         check_choice("tying", tying, ("all", "direction"))
@@ -81,6 +81,8 @@ class ImageCRF(nn.Module):
 
         `torch.compile` and `torch.export` cannot create it: call this first.
         """
+        check_count("height", height)
+        check_count("width", width)
         key = f"{height}x{width}"
         if key not in self.grids:
             if torch.compiler.is_compiling():
@@ -146,6 +148,7 @@ class ImageCRF(nn.Module):
 
     def k_best(self, scores: Tensor, k: int, *, pad: int = -1) -> tuple[Tensor, Tensor]:
         """The k best labellings, [batch, k, height, width], and their scores, [batch, k]."""
+        check_count("k", k)
         grid, unary = self._grid(scores)
         labels, value = grid.k_best(unary, k, tables=self.tables, pad=pad)
         return labels.reshape(scores.shape[0], k, *scores.shape[2:]), value
@@ -154,6 +157,7 @@ class ImageCRF(nn.Module):
         self, scores: Tensor, n: int = 1, *, generator: torch.Generator | None = None
     ) -> Tensor:
         """Labels drawn from the model, [n, batch, height, width]."""
+        check_count("n", n)
         grid, unary = self._grid(scores)
         drawn = grid.sample(unary, n, tables=self.tables, generator=generator)
         return drawn.reshape(n, scores.shape[0], *scores.shape[2:])

@@ -11,7 +11,14 @@ from torch import Tensor, nn
 from chordal.structures import Structure
 from chordal.torch import _graph_checks
 from chordal.torch._approximate import Approximate
-from chordal.torch._checks import check_reduction, looks_at_numbers, same_device
+from chordal.torch._checks import (
+    LARGEST,
+    check_cost,
+    check_count,
+    check_reduction,
+    looks_at_numbers,
+    same_device,
+)
 from chordal.torch._graph_choices import Method, answers_of, offsets, table_numbers
 from chordal.torch._scores import agreeing, common_dtype
 from chordal.torch._topology import GraphScores, Topology
@@ -84,6 +91,7 @@ class StructuredCRF(nn.Module):
         self.topology = Topology(structure)
         self.n_variables, self.num_labels = self.topology.n_variables, self.topology.n_labels
         self._n_cliques = self.topology.n_cliques
+        check_count("ignore_index", ignore_index, -LARGEST)
         if 0 <= ignore_index < self.num_labels:
             raise ValueError(
                 f"ignore_index must not be one of {self.num_labels} labels, got {ignore_index}"
@@ -165,9 +173,11 @@ class StructuredCRF(nn.Module):
         """
         check_reduction(reduction)
         scores = self._scores(unary, tables)
-        self._check_observed(labels, unary, "pseudo_log_likelihood")
-        local = self.topology.conditionals(scores, labels).log_softmax(2)
-        return self._reduced(local.gather(2, labels.unsqueeze(2)).sum((1, 2)), reduction)
+        labels = self._observed(labels, unary, "pseudo_log_likelihood")
+        local = self.topology.conditionals(scores, labels)
+        _graph_checks.check_possible(local, 2)
+        chosen = local.log_softmax(2).gather(2, labels.unsqueeze(2))
+        return self._reduced(chosen.sum((1, 2)), reduction)
 
     def hinge_loss(
         self,
@@ -184,7 +194,8 @@ class StructuredCRF(nn.Module):
         """
         check_reduction(reduction)
         scores = self._scores(unary, tables)
-        self._check_observed(labels, unary, "hinge_loss")
+        labels = self._observed(labels, unary, "hinge_loss")
+        check_cost(cost)
         price = cost * (~self._agree(labels)).to(scores.unary.dtype)
         augmented = scores._replace(unary=scores.unary + price)
         best = self.answers.decode(augmented)
@@ -200,7 +211,7 @@ class StructuredCRF(nn.Module):
     def score(self, unary: Tensor, labels: Tensor, *, tables: Tensor | None = None) -> Tensor:
         """The score of labels, [batch]: log-probability up to log Z."""
         scores = self._scores(unary, tables)
-        self._check_observed(labels, unary, "score")
+        labels = self._observed(labels, unary, "score")
         return self.topology.score(scores, labels)
 
     def log_partition(self, unary: Tensor, *, tables: Tensor | None = None) -> Tensor:
@@ -227,8 +238,8 @@ class StructuredCRF(nn.Module):
 
         If there are fewer than k, scores are −inf and labels `pad`.
         """
-        if k < 1:
-            raise ValueError(f"k must be at least 1, got {k}")
+        check_count("k", k)
+        check_count("pad", pad, -LARGEST)
         return self.answers.k_best(self._scores(unary, tables), k, pad)
 
     def sample(
@@ -240,8 +251,7 @@ class StructuredCRF(nn.Module):
         generator: torch.Generator | None = None,
     ) -> Tensor:
         """Sample labels from the model, [n, batch, n_variables]."""
-        if n < 1:
-            raise ValueError(f"n must be at least 1, got {n}")
+        check_count("n", n)
         return self.answers.sample(self._scores(unary, tables), n, generator)
 
     def entropy(self, unary: Tensor, *, tables: Tensor | None = None) -> Tensor:
@@ -311,22 +321,24 @@ class StructuredCRF(nn.Module):
         # Summing is right with all labels observed too; while tracing, nobody knows.
         if not looks_at_numbers(labels) or bool((labels == self.ignore_index).any()):
             return self.answers.log_partition(scores.held(self._agree(labels)))
-        return self.topology.score(scores, labels)
+        return self.topology.score(scores, labels.long())
 
     def _agree(self, labels: Tensor) -> Tensor:
         """[batch, n_variables, num_labels]: what agrees with the labels."""
         return agreeing(labels, self.num_labels, self.ignore_index)
 
-    def _check_observed(self, labels: Tensor, unary: Tensor, question: str) -> None:
+    def _observed(self, labels: Tensor, unary: Tensor, question: str) -> Tensor:
+        """Labels as int64; all of them must be observed."""
+        _graph_checks.check_labels(labels, unary, self.ignore_index)
         if labels.dim() == 3:
             raise ValueError(f"labels must be numbers for {question}, not sets")
-        _graph_checks.check_labels(labels, unary, self.ignore_index)
         if looks_at_numbers(labels) and bool((labels == self.ignore_index).any()):
             b, v = (labels == self.ignore_index).nonzero()[0].tolist()
             raise ValueError(
                 f"labels: example {b}, variable {v} was not observed ({self.ignore_index}), but "
                 f"{question} needs all labels; the likelihood does not"
             )
+        return labels.long()
 
     def _reduced(self, values: Tensor, reduction: str) -> Tensor:
         if reduction == "none":
