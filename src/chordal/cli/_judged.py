@@ -12,7 +12,7 @@ import typer
 from chordal._errors import FormatError
 from chordal._opening import columns_of
 from chordal.cli._data import Data, Reading, load_data, load_unlabelled
-from chordal.cli._models import open_tagger, template_of
+from chordal.cli._models import check_reads, open_tagger, template_of
 
 if TYPE_CHECKING:
     from chordal import ChainCRF
@@ -122,6 +122,7 @@ def open_both(
     crf.set_params(n_jobs=jobs)
     load = load_unlabelled if reading.label is None else load_data
     data = load(path, reading, template_of(crf))
+    check_reads(crf, data.X)
     width = columns_of(crf)
     if width and data.X.n_columns != width:
         beside = " besides the labels" if data.y else ""

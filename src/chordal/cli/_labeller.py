@@ -151,11 +151,6 @@ class Labeller:
         attributes = self.model.feature_template is None and self.model.input_ is not None
         return attributes and not hasattr(self.model, "n_features_in_")
 
-    @property
-    def reads_columns(self) -> bool:
-        """Whether the model takes files of columns: by a template, or the first as tokens."""
-        return self.model.feature_template is not None or self.model.input_ is None
-
     def items(self, items: Items) -> bytes:
         """Labels alone, as CRFsuite's own tagger prints them."""
         return _encoded(_crfsuite(self, *found) for found in self._found(items, items.lengths))

@@ -19,10 +19,39 @@ def open_tagger(path: str) -> ChainCRF | TokenModel:
     from chordal import ChainCRF
 
     if isinstance(found, ChainCRF):
-        return found
+        return reader_of_text(found, path)
     from chordal.cli._token_model import TokenModel
 
     return TokenModel(found, path)
+
+
+def reader_of_text(model: ChainCRF, path: str) -> ChainCRF:
+    """A chain, unless it reads rows of numbers: no file of text has these."""
+    from chordal.features import ArrayInput
+    from chordal.model_file import ModelFileError
+
+    if isinstance(model.input_, ArrayInput):
+        raise ModelFileError(
+            path, "it reads rows of numbers, but files have tokens; use chordal.load in Python"
+        )
+    return model
+
+
+def check_columns(model: ChainCRF | TokenModel) -> None:
+    """Refuse a model that reads attributes, of which files of columns have none."""
+    if model.feature_template is None and model.input_ is not None:
+        raise ValueError(
+            "the model cannot read files of columns, because it was trained on attributes; give "
+            "--format crfsuite or jsonl"
+        )
+
+
+def check_reads(model: ChainCRF | TokenModel, X: object) -> None:
+    """Refuse a model that cannot read these examples."""
+    from chordal.text import Columns
+
+    if isinstance(X, Columns):
+        check_columns(model)
 
 
 def chain_or_network(path: str) -> ChainCRF | NeuralCRF:

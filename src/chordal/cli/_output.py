@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Iterable, Mapping, Sequence
+from math import isfinite, isnan
 from typing import Any
 
 from chordal._shown import in_a_line, shown
@@ -12,14 +13,18 @@ from chordal.progress import say_line
 
 
 def print_json(value: object) -> None:
-    """One JSON value on standard output."""
-    print(json.dumps(value, indent=2, default=_plain))
+    """One JSON value on standard output; numbers that JSON has not, such as NaN, are null."""
+    print(json.dumps(_plain(value), indent=2, allow_nan=False))
 
 
-def _plain(value: object) -> object:
+def _plain(value: Any) -> object:
     if hasattr(value, "tolist"):  # NumPy's
-        return value.tolist()
-    raise TypeError(f"{type(value).__name__} is not JSON")
+        value = value.tolist()
+    if isinstance(value, Mapping):
+        return {name: _plain(own) for name, own in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_plain(own) for own in value]
+    return None if isinstance(value, float) and not isfinite(value) else value
 
 
 def print_table(title: str, head: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
@@ -67,5 +72,7 @@ def _cell(value: object) -> str:
     if isinstance(value, int):
         return f"{value:,}"
     if isinstance(value, float):
+        if isnan(value):
+            return "-"
         return f"{value:.4f}" if 1e-3 <= abs(value) < 1e5 or value == 0 else f"{value:.6g}"
     return str(value)

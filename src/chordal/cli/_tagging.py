@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from chordal._errors import FormatError
 from chordal.cli._data import Reading
 from chordal.cli._labeller import Answers, Labeller
-from chordal.cli._models import open_tagger
+from chordal.cli._models import check_columns, open_tagger
 from chordal.cli._watching import BytesRead, talks, written
 from chordal.formats import Format, Place, open_target
 from chordal.formats.arrow import Arrow
@@ -135,11 +135,7 @@ def _work(
         return labeller.items, reader.blocks(path, eager=live)
     if not isinstance(reader, CoNLL):
         return partial(labeller.records, reader), batches(reader.read(path), 1 if live else 256)
-    if not labeller.reads_columns:
-        raise ValueError(
-            "the model cannot read files of columns, because it was trained on attributes; give "
-            "--format crfsuite or jsonl"
-        )
+    check_columns(labeller.model)
     return labeller.passage, reader.passages(path, eager=live)
 
 

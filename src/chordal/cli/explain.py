@@ -11,7 +11,7 @@ import typer
 from chordal._opening import open_model
 from chordal.cli import _options as options
 from chordal.cli._data import Data, Reading, load_data
-from chordal.cli._models import template_of
+from chordal.cli._models import check_reads, reader_of_text, template_of
 from chordal.cli._output import print_json, say
 
 if TYPE_CHECKING:
@@ -51,9 +51,10 @@ def command(
     """
     if sequence is None and position is not None:
         raise ValueError("--position needs --sequence")
-    crf = open_model(model)
+    crf = reader_of_text(open_model(model), model)
     reading = Reading(format, separator, comment, label_column, encoding)
     given = load_data(data, reading, template_of(crf))
+    check_reads(crf, given.X)
     from chordal import explain
 
     found: list[tuple[int, Explanation]] = []

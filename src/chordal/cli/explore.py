@@ -72,10 +72,13 @@ def command(
     and labels. An npz file holds X and y: rows of numbers with `lengths` of sequences or `shapes`
     of images, or images [n, height, width, channels]; for classifiers, rows alone.
     """
-    from chordal._atomic import atomic_write
+    from chordal._atomic import check_writable
     from chordal.cli._explored import opened
     from chordal.explore import page
+    from chordal.formats import open_target
 
+    if output != "-":
+        check_writable(output)
     reading = Reading(format, separator, comment, None if no_labels else gold_column, encoding)
     found = opened(model, data, reading, jobs)
     extra: dict[str, Any] = {} if max_attributes is None else {"max_attributes": max_attributes}
@@ -92,6 +95,6 @@ def command(
         verbose=level(False, verbose),
         **extra,
     )
-    with atomic_write(output) as file:
+    with open_target(output) as file:
         file.write(html.encode())
     note(f"{len(found.X):,} examples in {output} ({len(html) / 1e6:.1f} MB): open it in a browser")
