@@ -47,11 +47,18 @@ def check_number(
     ValueError: l2 must be a number of at least 0, got -1
     """
     kind = Integral if integer else Real
-    good = isinstance(value, kind) and not isinstance(value, bool) and isfinite(value)
+    good = isinstance(value, kind) and not isinstance(value, bool) and _is_finite(value)
     if not good or (isinstance(value, Real) and value < minimum) or (strict and value == minimum):
         noun = "an integer" if integer else "a number"
         bound = "above" if strict else "of at least"
         raise ValueError(f"{name} must be {noun} {bound} {minimum:g}, got {value!r}")
+
+
+def _is_finite(value: Real) -> bool:
+    try:
+        return isfinite(value)
+    except OverflowError:  # a whole number beyond all floats
+        return False
 
 
 def check_choice(name: str, value: object, choices: Iterable[str]) -> None:
@@ -82,7 +89,8 @@ def check_sequences(X: object, name: str = "X", empty: bool = False) -> Sequence
     """Check a list of sequences; `empty` says whether it may be empty. Generators become lists;
     strings and scalars are errors.
     """
-    if isinstance(X, (str, bytes, dict)) or is_sparse(X) or not hasattr(X, "__iter__"):
+    no_list = isinstance(X, (str, bytes, dict)) or is_sparse(X)
+    if no_list or not hasattr(X, "__iter__") or getattr(X, "shape", None) == ():
         raise TypeError(f"{name} must be a list of sequences, got {type(X).__name__}")
     sequences = X if isinstance(X, (list, tuple)) else list(X)
     if len(sequences) == 0 and not empty:

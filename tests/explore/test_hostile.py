@@ -2,8 +2,9 @@
 
 import numpy as np
 import pytest
+from scipy.sparse import csr_matrix
 
-from chordal import ChainCRF, MultiLabelCRF, UnsupportedError
+from chordal import ChainCRF, CRFClassifier, MultiLabelCRF, UnsupportedError
 from chordal.explore import page
 
 TOKENS = [
@@ -131,3 +132,12 @@ def test_presence_of_labels_is_zero_or_one(odd):
     y[1, 0] = odd
     with pytest.raises(ValueError, match=r"y must hold 0 and 1, or None, got .* in row 1"):
         page(model, rows, y)
+
+
+def test_sparse_rows_with_few_zeros():
+    """As of documents: rows that the list shows by their first columns."""
+    X = np.random.default_rng(0).normal(size=(6, 3))
+    model = CRFClassifier(max_iter=3).fit(X, list("abcabc"))
+    assert page(model, csr_matrix(X), list("abcabc")) == page(model, X, list("abcabc"))
+    with pytest.raises(ValueError, match="verbose must be an integer"):
+        page(model, X, verbose=None)

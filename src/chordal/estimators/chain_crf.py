@@ -303,8 +303,10 @@ class ChainCRF(BaseCRF):
         self._check_fitted()
         examples = self._examples(X)
         n = len(examples)
-        if len(spans) != n:
-            raise ValueError(f"spans must have one list per sequence ({n}), got {len(spans)}")
+        lists = isinstance(spans, Sequence) and all(isinstance(own, Sequence) for own in spans)
+        if not lists or isinstance(spans, str) or len(spans) != n:
+            got = len(spans) if lists else type(spans).__name__
+            raise ValueError(f"spans must have one list per sequence ({n}), got {got}")
 
         def answer(part: Part) -> Floats:
             lengths = np.diff(part.potentials.structure.variable_offsets)

@@ -96,7 +96,7 @@ class GraphCRF(BaseCRF):
                 raise TypeError(
                     f"{name}[{i}] must be a pair (node features, edges) or a triple with edge "
                     f"features; got {type(x).__name__}"
-                    + (f" of length {len(x)}" if hasattr(x, "__len__") else "")
+                    + (f" of length {len(x)}" if isinstance(x, (tuple, list)) else "")
                 )
             if len(x) != len(X[0]):
                 raise ValueError(

@@ -167,7 +167,8 @@ class NaiveBayes(Generative):
         """The share of rows that `predict` labels correctly; a data set has its own labels."""
         if y is None and names_data(X):
             return scored(self, X, sample_weight)
-        right = self.predict(X) == np.asarray(y)
+        found = self.predict(X)
+        right = found == _column(y, len(found))
         weight = check_sample_weight(sample_weight, len(right))
         return float(np.average(right, weights=weight))
 
@@ -192,12 +193,18 @@ def _table(X: object) -> object:
     """Rows of observations, in the form of one sequence."""
     if isinstance(X, (list, tuple)) and len(X) and isinstance(X[0], (list, tuple, np.ndarray)):
         numbers = all(isinstance(v, (int, float, np.number)) for row in X for v in row)
+        widths = {len(row) for row in X}
+        if numbers and len(widths) > 1:
+            raise ValueError(f"rows of X must be equally long, got {sorted(widths)[:5]} columns")
         return np.asarray(X) if numbers else X
     return X
 
 
 def _column(y: object, n_rows: int) -> NDArray[Any]:
-    flat = np.asarray(y)
+    try:
+        flat = np.asarray(y)
+    except ValueError:
+        raise ValueError("y must have one label per row of X, got lists of labels") from None
     if flat.shape != (n_rows,):
         raise ValueError(f"y must have one label per row of X ({n_rows}), got shape {flat.shape}")
     if n_rows == 0:

@@ -89,6 +89,7 @@ def page(
     _check_types(title, tokens)
     check_number("k_best", k_best, minimum=1, integer=True)
     check_number("max_attributes", max_attributes, minimum=0, integer=True)
+    check_number("verbose", verbose, integer=True)
     looks = Looks(tokens, _shape(image_shape), positions, int(max_attributes))
     subject = subject_of(model, X, looks)
     model = subject.model

@@ -60,7 +60,8 @@ def shapes_of_rows(kind: str, model: Any, X: Any, looks: Looks) -> Shapes:
             columns |= {"feature_counts": np.diff(found.offsets), "feature_ids": ids.ravel()}
             listed["features"] = [every[k] for k in used.tolist()]
     elif width:
-        columns["peek"] = np.asarray(X, dtype=np.float64)[:, :PEEK].astype(np.float32).ravel()
+        dense = X.toarray() if is_sparse(X) else np.asarray(X, dtype=np.float64)
+        columns["peek"] = dense[:, :PEEK].astype(np.float32).ravel()
         listed["peek"] = column_names(model, width)[:PEEK]
     if looks.tokens is not None:
         listed["texts"] = _texts(looks.tokens, n)

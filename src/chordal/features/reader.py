@@ -178,7 +178,10 @@ def input_for(x: object) -> Input:
 
 def length_of(x: Sized) -> int:
     """How many rows there are in a list, an array or a sparse matrix."""
-    return int(x.shape[0]) if hasattr(x, "shape") else len(x)
+    shape = getattr(x, "shape", None)
+    if shape == () or (shape is None and not hasattr(x, "__len__")):
+        raise TypeError(f"an example must be a list or an array of rows, got {type(x).__name__}")
+    return int(shape[0]) if shape else len(x)
 
 
 def _input_like(template: CliqueTemplate, X: Sequence[Any]) -> Input | None:

@@ -284,12 +284,19 @@ class SequenceLabels:
 
     def number(self, label: object) -> int:
         """The number of a label."""
-        if label not in self._number:
+        if not self._knows(label):
             raise ValueError(
                 f"unknown label {label!r}; the labels seen in training are "
                 + ", ".join(repr(self.labels[k]) for k in self.order[:20])
             )
         return self._number[label]
+
+    def _knows(self, label: object) -> bool:
+        """Whether this is a label; what cannot be hashed, such as a set, is none."""
+        try:
+            return label in self._number
+        except TypeError:
+            return False
 
     def encode(self, y: Sequence[Any], unknown: int | None = None) -> NDArray[np.int32]:
         """The numbers of all labels, sequence after sequence; unseen ones are `unknown`."""
@@ -305,11 +312,16 @@ class SequenceLabels:
         flat = chain.from_iterable(lists)
         if unknown is not None:
             get = self._number.get
-            return np.array([get(label, unknown) for label in flat], dtype=np.int32)
+            try:
+                return np.array([get(own, unknown) for own in flat], dtype=np.int32)
+            except TypeError:  # such as a set
+                flat = chain.from_iterable(lists)
+                known = [get(own, unknown) if self._knows(own) else unknown for own in flat]
+                return np.array(known, dtype=np.int32)
         try:
             return np.array(list(map(self._number.__getitem__, flat)), dtype=np.int32)
-        except KeyError:
-            i, t, label = _first(lists, lambda label: label not in self._number)
+        except (KeyError, TypeError):
+            i, t, label = _first(lists, lambda label: not self._knows(label))
             raise ValueError(
                 f"y[{i}][{t}] is the label {label!r}, which was not seen in training"
             ) from None

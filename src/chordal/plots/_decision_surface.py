@@ -104,7 +104,10 @@ class DecisionSurfaceDisplay(Display):
         ax : matplotlib axes, optional
         """
         given = getattr(X, "columns", getattr(estimator, "feature_names_in_", cls.names))
-        X, y = np.asarray(X), np.asarray(y)
+        try:
+            X, y = np.asarray(X), np.asarray(y)
+        except ValueError:
+            raise ValueError("X and y must be points of the plane and their labels") from None
         if X.ndim != 2 or X.shape[1] != 2 or not len(X):
             raise ValueError(f"X must be points of the plane, [n_samples, 2], got shape {X.shape}")
         check_number("resolution", resolution, minimum=2, integer=True)

@@ -115,6 +115,10 @@ class FactorGraphDisplay(Display):
             Where variables stand.
         ax : matplotlib axes, optional
         """
+        if not isinstance(potentials, Potentials):
+            raise TypeError(
+                f"potentials must be chordal.potentials.Potentials, got {type(potentials).__name__}"
+            )
         structure = potentials.structure
         check_number("example", example, integer=True)
         if example >= structure.n_examples:

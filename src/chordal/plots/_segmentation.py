@@ -48,7 +48,7 @@ class SegmentationDisplay(Display):
     labels: Sequence[Any] | None = None
 
     def __post_init__(self) -> None:
-        given = {name: np.asarray(own).ravel().tolist() for name, own in self.strips.items()}
+        given = {name: _labels(own, name) for name, own in self.strips.items()}
         lengths = {name: len(own) for name, own in given.items()}
         if not lengths or not max(lengths.values()):
             raise ValueError("strips is empty: there is nothing to draw")
@@ -74,7 +74,7 @@ class SegmentationDisplay(Display):
         """Draw what a fitted estimator predicts for one sequence under its true labels y."""
         classes = classes_of(estimator)
         known = set(classes)
-        extra = sorted({label for label in np.asarray(y).tolist() if label not in known}, key=str)
+        extra = sorted({label for label in _labels(y, "y") if label not in known}, key=str)
         strips = {GOLD: y, "predicted": estimator.predict([x])[0]}
         return cls(strips, [*classes, *extra]).plot(ax=ax)
 
@@ -149,3 +149,13 @@ class SegmentationDisplay(Display):
                 handlelength=1.0,
             )
         return self
+
+
+def _labels(given: object, name: str) -> list[Any]:
+    """The labels of one sequence or image, position by position."""
+    try:
+        labels: list[Any] = np.asarray(given).ravel().tolist()
+        hash(tuple(labels))
+    except (TypeError, ValueError):
+        raise ValueError(f"{name} must be the labels of one sequence, got {given!r:.60}") from None
+    return labels
